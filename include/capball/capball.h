@@ -1,0 +1,28 @@
+/* capball: hyperplanes where you need balls, balls where you need hyperplanes.
+ *
+ * Read in this order; each header is one page and stands alone.
+ *   status.h      how a call ends
+ *   view.h        rows of numbers that belong to the caller
+ *   exec.h        threads that belong to the caller
+ *   map.h         x in R^d <-> y on the sphere              T1 T2 T6
+ *   region.h      cap <-> ball, half-space, ellipsoid       T3 T5 T6
+ *   quadric.h     one form for all of them                  T4
+ *   hemisphere.h  the scale for one side of the sphere      T7
+ *   product.h     products and distances in the other space T8
+ *   layer.h       gradients                                 T12
+ *   score.h       which points are inside */
+#ifndef CAPBALL_H
+#define CAPBALL_H
+
+#include "capball/exec.h"
+#include "capball/hemisphere.h"
+#include "capball/layer.h"
+#include "capball/map.h"
+#include "capball/product.h"
+#include "capball/quadric.h"
+#include "capball/region.h"
+#include "capball/score.h"
+#include "capball/status.h"
+#include "capball/view.h"
+
+#endif

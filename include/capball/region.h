@@ -1,0 +1,118 @@
+/* Caps on the sphere and the regions of the data space they are the images of.
+ *
+ *   T3  cap <-> ball, half-space, complement of a ball         cpb_cap_from_region, cpb_region_from_cap
+ *   T5  cap <-> ellipsoid of revolution, under a general pole  cpb_spheroid_from_cap, cpb_cap_from_spheroid
+ *   T6  cap <-> any ellipsoid, by whitening                    cpb_cap_from_ellipsoid, cpb_ellipsoid_from_cap
+ *
+ * All vectors are the caller's arrays of double: the objects only point at them. Nothing here
+ * allocates; everything is thread-safe. Lengths and s share one unit, the unit of the data. */
+#ifndef CAPBALL_REGION_H
+#define CAPBALL_REGION_H
+
+#include "capball/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The cap {y on the unit sphere of R^(d+1) : <p,y> > b}.
+ *  p has d+1 coordinates and unit length. sigma = sqrt(1-b^2) and a = b+<p,v> are part of the cap
+ *  because they cannot be had back from (p,b) once the ball is small: with them the round trip
+ *  ball -> cap -> ball keeps every digit. */
+typedef struct cpb_cap {
+  size_t d;
+  double *p;
+  double b, sigma, a;
+} cpb_cap;
+
+typedef enum cpb_region_kind {
+  CPB_EMPTY = 0,
+  CPB_BALL = 1,       /* |A(x-c)| < r */
+  CPB_HALFSPACE = 2,  /* <c,x> > r, where c is the unit normal and r the offset */
+  CPB_COMPLEMENT = 3, /* |A(x-c)| > r */
+  CPB_PUNCTURED = 4,  /* everything but the one point c */
+  CPB_EVERYTHING = 5,
+} cpb_region_kind;
+
+/** A region of R^d. The metric A is one of three:
+ *    round        axis == NULL, W == NULL: A = I, a ball of radius r
+ *    revolution   axis != NULL: semi-axis `along` > 0 in the unit direction axis, r across it
+ *    any          W != NULL: A = W, d*d row-major, invertible
+ *  On output the caller brings the arrays; a law writes what its metric needs. */
+typedef struct cpb_region {
+  cpb_region_kind kind;
+  size_t d;
+  double *c;      /* d coordinates */
+  double r;       /* > 0 for BALL and COMPLEMENT; any real for HALFSPACE */
+  double *axis;   /* d coordinates or NULL */
+  double along;   /* semi-axis along `axis`; = r for a round region */
+  const double *W; /* d*d or NULL, borrowed */
+} cpb_region;
+
+/** A static name: "empty", "ball", "halfspace", "complement", "punctured", "everything". */
+CPB_API const char *cpb_region_kind_name(cpb_region_kind kind);
+
+/** Completes a cap of which only d, p and b are known: divides p and b by |p| and computes
+ *  sigma = sqrt((1-b)(1+b)) and a = b+<p,v>, the latter by the form that does not cancel.   T3, T4
+ *  v    pole, d+1 coordinates, or NULL for e
+ *  b outside [-|p|,|p|] is kept as it is (empty or everything), with sigma = 0.
+ *  EINVAL: p is 0 or not finite, b is NaN. */
+CPB_API cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *error);
+
+/** The cap of a round region at scale s, pole e.                                              T3
+ *    h1 = hypot(|c|+r, s), h2 = hypot(|c|-r, s)
+ *    p' = 2(s/h1)(c/h2), p0 = (s/h1)(s/h2) - ((|c|+r)/h1)((|c|-r)/h2)
+ *    b = (s/h1)(s/h2) + ((|c|+r)/h1)((|c|-r)/h2), sigma = 2(s/h1)(r/h2), a = 2(s/h1)(s/h2)
+ *    half-space: D = hypot(h,s), p = (s n, -h)/D, b = h/D, sigma = s/D, a = 0
+ *    complement: the ball's p, b, a negated
+ *  region  finite; axis and W must be NULL
+ *  cap     cap->p is the caller's, d+1 coordinates; may not overlap region->c */
+CPB_API cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap, cpb_error *error);
+
+/** The region of a cap at scale s, pole e: c = s p'/a, r = s sigma/|a|, and every other case. T3
+ *  cap     complete (see cpb_cap_complete)
+ *  region  region->c is the caller's, d coordinates; axis, W are set to NULL
+ *  A cap with 0 < |a| so small that the radius overflows gives EINVAL. */
+CPB_API cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error);
+
+/** The image of a cap under the pole v = (u,w), w != 0: an ellipsoid of revolution about u.   T5
+ *    c = s(p'+b u)/a, semi-axis r = s sigma/|a| across u and along = |w| r
+ *  cap     complete for this v
+ *  region  region->c and region->axis are the caller's, d coordinates each; kinds as in T3.
+ *          For u = 0 the region is round: axis is set to NULL. */
+CPB_API cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                                         cpb_error *error);
+
+/** The cap of a region under a *given* pole v. EINVAL unless its metric is the pole's: a half-space,
+ *  or axis parallel to u and along/r = |w| within 1e-9 (round for u = 0).                     T5 */
+CPB_API cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
+                                         cpb_error *error);
+
+/** The pole under which an oblate ellipsoid of revolution (0 < along <= r) is a cap:
+ *    w = along/r, u = +-axis sqrt((r-along)(r+along))/r, with the sign of <c,axis>.           T5
+ *  v    caller's, d+1 coordinates. A prolate ellipsoid (along > r) is EINVAL: use T6. */
+CPB_API cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error);
+
+/** The cap of {|W(x-c)| < r} (or its complement, or a half-space) under y = S(W(x-m)), T6:
+ *  the cap T3 gives for the ball (W(c-m), r).
+ *  m        d coordinates or NULL for 0
+ *  region   its W is the whitening of the map
+ *  scratch  d doubles, caller's */
+CPB_API cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, double s,
+                                          double *scratch, cpb_cap *cap, cpb_error *error);
+
+/** The ellipsoid a cap is under y = S(W(x-m)), T6: centre m + W^-1 c_y, metric W, radius r_y.
+ *  region   region->c is the caller's; region->W is set to W
+ *  scratch  d*d + d doubles, caller's (W is factorised in it) */
+CPB_API cpb_status cpb_ellipsoid_from_cap(const cpb_cap *cap, const double *W, const double *m, double s,
+                                          double *scratch, cpb_region *region, cpb_error *error);
+
+/** W, upper triangular with W^T W = G, of a symmetric positive definite G: then
+ *  (x-c)^T G (x-c) = |W(x-c)|^2.                                                              T6
+ *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite. */
+CPB_API cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

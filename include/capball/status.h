@@ -1,0 +1,53 @@
+/* How a call ends: a pinned status, and a sentence for the person who called.
+ *
+ * The status says whether the call did its work; how good an answer is (a gap, a residual) is
+ * part of the answer, never of the status. */
+#ifndef CAPBALL_STATUS_H
+#define CAPBALL_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define CPB_API
+#else
+#define CPB_API __attribute__((visibility("default")))
+#endif
+
+/** Numbers are pinned: new ones are appended, old ones never change their meaning. */
+typedef enum cpb_status {
+  CPB_OK = 0,
+  CPB_EINVAL = 1,  /* a value outside its domain: s <= 0, |v| != 1, a missing pointer */
+  CPB_ESHAPE = 2,  /* rows, columns, stride or overlap that do not fit */
+  CPB_EDTYPE = 3,  /* an element type this call does not take */
+  CPB_EROW = 4,    /* a row without an answer (NaN, a pole, overflow): it is NaN in the output, every
+                      other row is done; the error names the first such row */
+  CPB_ENOMEM = 5,  /* memory could not be had */
+  CPB_EIO = 6,     /* the operating system refused: open, read, write, disk full */
+  CPB_EFORMAT = 7, /* a file that is not what it claims to be */
+} cpb_status;
+
+/** What went wrong, for a person. Caller's; every function takes NULL instead. */
+typedef struct cpb_error {
+  int64_t row;    /* the row the sentence speaks of, counted from 0; -1 when it is about no row */
+  char text[512]; /* one sentence that names the value, such as "scale s must be > 0, got -1" */
+} cpb_error;
+
+/** A short fixed name ("ok", "invalid value", ..); a view, never NULL. */
+CPB_API const char *cpb_status_name(cpb_status status);
+
+/** The version of the library that is running, such as "0.1.0"; a view. */
+CPB_API const char *cpb_version(void);
+
+/** The instruction set the hot loops run on: "plain", "avx2" or "avx512"; a view. The environment
+ *  variable CPB_ISA chooses another one that the machine has. All of them give the same bits. */
+CPB_API const char *cpb_isa_name(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

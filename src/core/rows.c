@@ -1,0 +1,116 @@
+#include "core/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/fail.h"
+
+size_t cpb_dtype_size(cpb_dtype dtype) {
+  switch (dtype) {
+  case CPB_F32: return 4;
+  case CPB_F64: return 8;
+  case CPB_F16: return 2;
+  case CPB_U8: return 1;
+  case CPB_I8: return 1;
+  }
+  return 0;
+}
+
+const char *cpb_dtype_name(cpb_dtype dtype) {
+  switch (dtype) {
+  case CPB_F32: return "f32";
+  case CPB_F64: return "f64";
+  case CPB_F16: return "f16";
+  case CPB_U8: return "u8";
+  case CPB_I8: return "i8";
+  }
+  return "unknown";
+}
+
+static cpb_status check_shape(const void *data, size_t element, size_t rows, size_t cols, size_t stride,
+                              const char *name, size_t wanted, cpb_error *error) {
+  if (cols != wanted) return cpb_fail(error, CPB_ESHAPE, "%s has %zu columns, wanted %zu", name, cols, wanted);
+  if (stride < cols)
+    return cpb_fail(error, CPB_ESHAPE, "%s has stride %zu, smaller than its %zu columns", name, stride, cols);
+  if (rows != 0 && stride > SIZE_MAX / element / rows)
+    return cpb_fail(error, CPB_ESHAPE, "%s has %zu rows of stride %zu, more than memory can hold", name, rows,
+                    stride);
+  if (rows != 0 && data == NULL) return cpb_fail(error, CPB_EINVAL, "%s has %zu rows but no data", name, rows);
+  if (rows != 0 && (uintptr_t)data % element != 0)
+    return cpb_fail(error, CPB_EINVAL, "%s is not aligned to its %zu-byte elements", name, element);
+  return CPB_OK;
+}
+
+cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error) {
+  size_t element = cpb_dtype_size(view.dtype);
+  if (element == 0) return cpb_fail(error, CPB_EDTYPE, "%s has unknown dtype %d", name, (int)view.dtype);
+  return check_shape(view.data, element, view.rows, view.cols, view.stride, name, cols, error);
+}
+
+cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols, cpb_error *error) {
+  if (out.dtype != CPB_F32 && out.dtype != CPB_F64)
+    return cpb_fail(error, CPB_EDTYPE, "%s must be f32 or f64, got %s", name, cpb_dtype_name(out.dtype));
+  if (out.rows != rows)
+    return cpb_fail(error, CPB_ESHAPE, "%s has %zu rows, wanted %zu", name, out.rows, rows);
+  return check_shape(out.data, cpb_dtype_size(out.dtype), out.rows, out.cols, out.stride, name, cols, error);
+}
+
+static size_t extent(cpb_dtype dtype, size_t rows, size_t cols, size_t stride) {
+  return rows == 0 ? 0 : ((rows - 1) * stride + cols) * cpb_dtype_size(dtype);
+}
+
+cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const char *out_name,
+                           cpb_error *error) {
+  uintptr_t a = (uintptr_t)in.data, b = (uintptr_t)out.data;
+  size_t a_bytes = extent(in.dtype, in.rows, in.cols, in.stride);
+  size_t b_bytes = extent(out.dtype, out.rows, out.cols, out.stride);
+  if (a_bytes == 0 || b_bytes == 0 || a + a_bytes <= b || b + b_bytes <= a) return CPB_OK;
+  return cpb_fail(error, CPB_ESHAPE, "%s and %s overlap in memory", in_name, out_name);
+}
+
+bool cpb_same_rows(cpb_view in, cpb_out out) {
+  return in.data == out.data && in.dtype == out.dtype && in.stride == out.stride && in.rows == out.rows;
+}
+
+double cpb_half_to_double(uint16_t half) {
+  int exponent = half >> 10 & 31, mantissa = half & 1023;
+  double magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
+                     : exponent == 0 ? ldexp(mantissa, -24)
+                                     : ldexp(1024 + mantissa, exponent - 25);
+  return half & 0x8000 ? -magnitude : magnitude;
+}
+
+double cpb_view_at(cpb_view view, size_t row, size_t column) {
+  size_t i = row * view.stride + column;
+  switch (view.dtype) {
+  case CPB_F32: return (double)((const float *)view.data)[i];
+  case CPB_F64: return ((const double *)view.data)[i];
+  case CPB_F16: return cpb_half_to_double(((const uint16_t *)view.data)[i]);
+  case CPB_U8: return ((const uint8_t *)view.data)[i];
+  case CPB_I8: return ((const int8_t *)view.data)[i];
+  }
+  return NAN;
+}
+
+void cpb_out_set(cpb_out out, size_t row, size_t column, double value) {
+  size_t i = row * out.stride + column;
+  if (out.dtype == CPB_F32) ((float *)out.data)[i] = (float)value;
+  else ((double *)out.data)[i] = value;
+}
+
+cpb_view cpb_view_slice(cpb_view view, size_t first, size_t count) {
+  view.data = (const char *)view.data + first * view.stride * cpb_dtype_size(view.dtype);
+  view.rows = count;
+  return view;
+}
+
+cpb_out cpb_out_slice(cpb_out out, size_t first, size_t count) {
+  out.data = (char *)out.data + first * out.stride * cpb_dtype_size(out.dtype);
+  out.rows = count;
+  return out;
+}
+
+cpb_view cpb_view_of(cpb_out out) {
+  cpb_view view = {out.data, out.dtype, out.rows, out.cols, out.stride};
+  return view;
+}

@@ -1,0 +1,33 @@
+/* Checking views, and reading single elements of any dtype where speed does not matter. */
+#ifndef CPB_CORE_ROWS_H
+#define CPB_CORE_ROWS_H
+
+#include <stdbool.h>
+
+#include "capball/view.h"
+
+/* `name` is what the sentence calls the argument: "x has 3 columns, wanted 4". */
+cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error);
+cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols, cpb_error *error);
+
+/* ESHAPE when two arguments share memory. */
+cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const char *out_name,
+                           cpb_error *error);
+
+/* True when `out` is exactly the rows of `in`: same memory, dtype and stride. */
+bool cpb_same_rows(cpb_view in, cpb_out out);
+
+double cpb_half_to_double(uint16_t half);
+
+/* Element `column` of a row, as double. */
+double cpb_view_at(cpb_view view, size_t row, size_t column);
+void cpb_out_set(cpb_out out, size_t row, size_t column, double value);
+
+/* The rows [first, first+count) of a view. */
+cpb_view cpb_view_slice(cpb_view view, size_t first, size_t count);
+cpb_out cpb_out_slice(cpb_out out, size_t first, size_t count);
+
+/* An out seen as a view, for reading what was written. */
+cpb_view cpb_view_of(cpb_out out);
+
+#endif

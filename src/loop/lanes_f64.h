@@ -1,0 +1,82 @@
+/* The double-precision loops, in ordinary C: included once per instruction set by a stub that
+ * compiles it with that set's flags. The fixed inner loops over 16 lanes are what the compiler turns
+ * into vectors; they also fix the order of every sum. */
+#include <stdint.h>
+#include <string.h>
+
+#include "loop/table.h"
+
+static double add_lanes(const double lane[CPB_LANES]) {
+  double sum[CPB_LANES];
+  memcpy(sum, lane, sizeof sum);
+  for (int width = CPB_LANES / 2; width > 0; width /= 2)
+    for (int j = 0; j < width; j++) sum[j] += sum[j + width];
+  return sum[0];
+}
+
+/* Defines one reduction: `term` is an expression in x[i], y[i]. The only macro body in the room; a
+ * function pointer per element would not vectorise. */
+#define REDUCTION(name, term)                                                                                \
+  static double name##_chunk(const double *x, const double *y, size_t n) {                                   \
+    double lane[CPB_LANES] = {0};                                                                            \
+    size_t i = 0;                                                                                            \
+    for (; i + CPB_LANES <= n; i += CPB_LANES)                                                               \
+      for (size_t j = 0; j < CPB_LANES; j++) {                                                               \
+        double a = x[i + j], b = y[i + j];                                                                   \
+        lane[j] += (term);                                                                                   \
+      }                                                                                                      \
+    for (size_t j = 0; i + j < n; j++) {                                                                     \
+      double a = x[i + j], b = y[i + j];                                                                     \
+      lane[j] += (term);                                                                                     \
+    }                                                                                                        \
+    return add_lanes(lane);                                                                                  \
+  }                                                                                                          \
+  static double name(const double *x, const double *y, size_t n) {                                           \
+    double sum = 0;                                                                                          \
+    for (size_t i = 0; i < n; i += CPB_CHUNK)                                                                \
+      sum += name##_chunk(x + i, y + i, n - i < CPB_CHUNK ? n - i : CPB_CHUNK);                              \
+    return sum;                                                                                              \
+  }
+
+REDUCTION(dot, a *b)
+REDUCTION(dist2, (a - b) * (a - b))
+REDUCTION(sum2, (a + b) * (a + b))
+#undef REDUCTION
+
+static void axpby(double alpha, const double *x, double beta, const double *y, double *z, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    double scaled = alpha * x[i];
+    z[i] = scaled + beta * y[i];
+  }
+}
+
+static void widen_f32(const void *from, size_t n, double *to) {
+  const float *x = from;
+  for (size_t i = 0; i < n; i++) to[i] = (double)x[i];
+}
+static void widen_f64(const void *from, size_t n, double *to) { memcpy(to, from, n * sizeof *to); }
+static void widen_u8(const void *from, size_t n, double *to) {
+  const uint8_t *x = from;
+  for (size_t i = 0; i < n; i++) to[i] = x[i];
+}
+static void widen_i8(const void *from, size_t n, double *to) {
+  const int8_t *x = from;
+  for (size_t i = 0; i < n; i++) to[i] = x[i];
+}
+/* Half to double by moving the bits into a float 2^112 too small and scaling back: exact, with
+ * subnormals; exponent 31 (inf, NaN) is put right by a select. */
+static void widen_f16(const void *from, size_t n, double *to) {
+  const uint16_t *x = from;
+  for (size_t i = 0; i < n; i++) {
+    uint32_t magnitude = (uint32_t)(x[i] & 0x7fff) << 13, sign = (uint32_t)(x[i] & 0x8000) << 16;
+    uint32_t special = magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : 0;
+    uint32_t bits = special ? (special | sign) : (magnitude | sign);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    to[i] = special ? (double)value : (double)value * 0x1p112;
+  }
+}
+
+static void narrow(const double *from, size_t n, float *to) {
+  for (size_t i = 0; i < n; i++) to[i] = (float)from[i];
+}

@@ -1,0 +1,49 @@
+#include "parallel/blocks.h"
+
+#include "core/fail.h"
+
+void cpb_first_fault_init(cpb_first_fault *first) { atomic_init(&first->key, UINT64_MAX); }
+
+void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault) {
+  uint64_t key = (uint64_t)row * 8 + (uint64_t)fault;
+  uint64_t known = atomic_load_explicit(&first->key, memory_order_relaxed);
+  while (key < known && !atomic_compare_exchange_weak(&first->key, &known, key)) {
+  }
+}
+
+cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error) {
+  uint64_t key = atomic_load(&first->key);
+  if (key == UINT64_MAX) return CPB_OK;
+  static const char *const what[] = {[CPB_FAULT_NAN] = "holds NaN",
+                                     [CPB_FAULT_INFINITE] = "holds inf",
+                                     [CPB_FAULT_POLE] = "is the pole -v, the image of infinity: it has no inverse",
+                                     [CPB_FAULT_ZERO] = "is 0: it has no direction",
+                                     [CPB_FAULT_RANGE] = "has an answer too large for the output's type"};
+  size_t row = (size_t)(key / 8);
+  return cpb_fail_row(error, CPB_EROW, row, "%s row %zu %s", name, row, what[key % 8]);
+}
+
+size_t cpb_blocks_count(const cpb_blocks *blocks) {
+  return blocks->rows / blocks->per_block + (blocks->rows % blocks->per_block != 0);
+}
+
+static void run_block(void *arg, size_t i) {
+  const cpb_blocks *blocks = arg;
+  size_t first = i * blocks->per_block, left = blocks->rows - first;
+  blocks->body(blocks->arg, i, first, left < blocks->per_block ? left : blocks->per_block);
+}
+
+void cpb_blocks_run(const cpb_blocks *blocks, const cpb_exec *exec) {
+  size_t count = cpb_blocks_count(blocks);
+  if (exec != NULL && count > 1) {
+    exec->run(exec->pool, count, run_block, (void *)(uintptr_t)blocks);
+    return;
+  }
+  for (size_t i = 0; i < count; i++) run_block((void *)(uintptr_t)blocks, i);
+}
+
+size_t cpb_blocks_rows(size_t elements_per_row) {
+  enum { ELEMENTS = 1 << 16, STEP = 64 };
+  size_t rows = ELEMENTS / (elements_per_row == 0 ? 1 : elements_per_row) / STEP * STEP;
+  return rows == 0 ? STEP : rows;
+}

@@ -1,0 +1,43 @@
+/* n rows cut into blocks that do not depend on the number of threads, and the first row that failed. */
+#ifndef CPB_PARALLEL_BLOCKS_H
+#define CPB_PARALLEL_BLOCKS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capball/exec.h"
+
+/* Why a row has no answer. */
+typedef enum cpb_fault {
+  CPB_FAULT_NAN = 1,      /* it holds NaN */
+  CPB_FAULT_INFINITE = 2, /* it holds inf where only finite numbers have a meaning */
+  CPB_FAULT_POLE = 3,     /* it is the pole -v, the image of infinity */
+  CPB_FAULT_ZERO = 4,     /* it is 0 and has no direction */
+  CPB_FAULT_RANGE = 5,    /* its answer overflows the output's type */
+} cpb_fault;
+
+/* The first faulty row of a call and its fault, whatever thread meets it first. */
+typedef struct cpb_first_fault {
+  _Atomic uint64_t key; /* row*8 + fault; UINT64_MAX: none */
+} cpb_first_fault;
+
+void cpb_first_fault_init(cpb_first_fault *first);
+void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault);
+
+/* CPB_OK without a fault, else EROW and the sentence "x row 17 holds NaN", name = "x". */
+cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error);
+
+typedef struct cpb_blocks {
+  size_t rows, per_block;
+  void (*body)(void *arg, size_t block, size_t first, size_t count);
+  void *arg;
+} cpb_blocks;
+
+size_t cpb_blocks_count(const cpb_blocks *blocks);
+void cpb_blocks_run(const cpb_blocks *blocks, const cpb_exec *exec);
+
+/* Rows per block for rows of this many elements: about 64 Ki elements, a multiple of 64 rows. */
+size_t cpb_blocks_rows(size_t elements_per_row);
+
+#endif

@@ -1,0 +1,43 @@
+/* What every test shares: cmocka, random numbers with a seed, and law_holds(), which judges a
+ * measured error by its bound and writes the line that docs/numerics.md is made from. */
+#ifndef CPB_TEST_CHECK_H
+#define CPB_TEST_CHECK_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define U32 0x1p-24
+#define U64 0x1p-53
+
+/* A seeded stream of random numbers (splitmix64). */
+typedef struct test_rng {
+  uint64_t state;
+} test_rng;
+
+uint64_t test_bits(test_rng *rng);
+double test_uniform(test_rng *rng);                             /* [0,1) */
+double test_gauss(test_rng *rng);                               /* mean 0, variance 1 */
+double test_log_uniform(test_rng *rng, double low, double high); /* exp of uniform on [log low, log high] */
+size_t test_below(test_rng *rng, size_t n);                     /* 0 .. n-1 */
+void test_direction(test_rng *rng, size_t n, double *unit);     /* uniform on the sphere of R^n */
+
+/* Fails the test when worst > bound or worst is NaN; otherwise appends one tab-separated line
+ * "law what real bound worst" to the file named by CPB_NUMERICS (if set). Errors are in units of u,
+ * 2^-24 for real "f32" and 2^-53 for "f64". */
+void law_holds(const char *law, const char *what, const char *real, double worst, double bound);
+
+/* worst = max(worst, error), keeping NaN. */
+void test_worst(double *worst, double error);
+
+/* Fails with the library's own sentence when status is not wanted. */
+void test_status(int status, int wanted, const char *sentence);
+
+#endif
