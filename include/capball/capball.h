@@ -10,14 +10,18 @@
  *   hemisphere.h  the scale for one side of the sphere      T7
  *   product.h     products and distances in the other space T8
  *   layer.h       gradients                                 T12
- *   score.h       which points are inside */
+ *   score.h       which points are inside
+ *   file.h        files of vectors, in blocks of rows
+ *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
 #include "capball/exec.h"
+#include "capball/file.h"
 #include "capball/hemisphere.h"
 #include "capball/layer.h"
 #include "capball/map.h"
+#include "capball/map_file.h"
 #include "capball/product.h"
 #include "capball/quadric.h"
 #include "capball/region.h"

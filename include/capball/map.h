@@ -64,7 +64,8 @@ CPB_API cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb
 /** The region whose image is this cap (complete, or with sigma and a both NaN: then they are
  *  computed). region->c and region->axis: d coordinates each, caller's; with whitening region->W
  *  views into the map, valid while it lives. */
-CPB_API cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region, cpb_error *error);
+CPB_API cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region,
+                                  cpb_error *error);
 
 #ifdef __cplusplus
 }

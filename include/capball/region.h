@@ -42,10 +42,10 @@ typedef enum cpb_region_kind {
 typedef struct cpb_region {
   cpb_region_kind kind;
   size_t d;
-  double *c;      /* d coordinates */
-  double r;       /* > 0 for BALL and COMPLEMENT; any real for HALFSPACE */
-  double *axis;   /* d coordinates or NULL */
-  double along;   /* semi-axis along `axis`; = r for a round region */
+  double *c;       /* d coordinates */
+  double r;        /* > 0 for BALL and COMPLEMENT; any real for HALFSPACE */
+  double *axis;    /* d coordinates or NULL */
+  double along;    /* semi-axis along `axis`; = r for a round region */
   const double *W; /* d*d or NULL, borrowed */
 } cpb_region;
 

@@ -8,13 +8,15 @@
 extern "C" {
 #endif
 
-/** Element types. Pinned, append only. Data come in any of them; results are f32 or f64. */
+/** Element types. Pinned, append only. Laws take the first five; results are f32 or f64. */
 typedef enum cpb_dtype {
   CPB_F32 = 0,
   CPB_F64 = 1,
   CPB_F16 = 2, /* IEEE binary16, as raw 16-bit words */
   CPB_U8 = 3,
   CPB_I8 = 4,
+  CPB_I32 = 5, /* ids and counts in files; no law takes them */
+  CPB_I64 = 6,
 } cpb_dtype;
 
 /** Rows to read; borrowed for the call. Row i starts at element i*stride, stride >= cols. */
@@ -35,7 +37,7 @@ typedef struct cpb_out {
 /** Bytes of one element. */
 CPB_API size_t cpb_dtype_size(cpb_dtype dtype);
 
-/** "f32", "f64", "f16", "u8", "i8"; a view, never NULL. */
+/** "f32", "f64", "f16", "u8", "i8", "i32", "i64"; a view, never NULL. */
 CPB_API const char *cpb_dtype_name(cpb_dtype dtype);
 
 /** Densely packed rows (stride = cols). */

@@ -12,6 +12,8 @@ size_t cpb_dtype_size(cpb_dtype dtype) {
   case CPB_F16: return 2;
   case CPB_U8: return 1;
   case CPB_I8: return 1;
+  case CPB_I32: return 4;
+  case CPB_I64: return 8;
   }
   return 0;
 }
@@ -23,19 +25,23 @@ const char *cpb_dtype_name(cpb_dtype dtype) {
   case CPB_F16: return "f16";
   case CPB_U8: return "u8";
   case CPB_I8: return "i8";
+  case CPB_I32: return "i32";
+  case CPB_I64: return "i64";
   }
   return "unknown";
 }
 
 static cpb_status check_shape(const void *data, size_t element, size_t rows, size_t cols, size_t stride,
                               const char *name, size_t wanted, cpb_error *error) {
-  if (cols != wanted) return cpb_fail(error, CPB_ESHAPE, "%s has %zu columns, wanted %zu", name, cols, wanted);
+  if (cols != wanted)
+    return cpb_fail(error, CPB_ESHAPE, "%s has %zu columns, wanted %zu", name, cols, wanted);
   if (stride < cols)
     return cpb_fail(error, CPB_ESHAPE, "%s has stride %zu, smaller than its %zu columns", name, stride, cols);
   if (rows != 0 && stride > SIZE_MAX / element / rows)
     return cpb_fail(error, CPB_ESHAPE, "%s has %zu rows of stride %zu, more than memory can hold", name, rows,
                     stride);
-  if (rows != 0 && data == NULL) return cpb_fail(error, CPB_EINVAL, "%s has %zu rows but no data", name, rows);
+  if (rows != 0 && data == NULL)
+    return cpb_fail(error, CPB_EINVAL, "%s has %zu rows but no data", name, rows);
   if (rows != 0 && (uintptr_t)data % element != 0)
     return cpb_fail(error, CPB_EINVAL, "%s is not aligned to its %zu-byte elements", name, element);
   return CPB_OK;
@@ -44,6 +50,9 @@ static cpb_status check_shape(const void *data, size_t element, size_t rows, siz
 cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error) {
   size_t element = cpb_dtype_size(view.dtype);
   if (element == 0) return cpb_fail(error, CPB_EDTYPE, "%s has unknown dtype %d", name, (int)view.dtype);
+  if (view.dtype > CPB_I8)
+    return cpb_fail(error, CPB_EDTYPE, "%s is %s, wanted f32, f64, f16, u8 or i8", name,
+                    cpb_dtype_name(view.dtype));
   return check_shape(view.data, element, view.rows, view.cols, view.stride, name, cols, error);
 }
 
@@ -88,14 +97,18 @@ double cpb_view_at(cpb_view view, size_t row, size_t column) {
   case CPB_F16: return cpb_half_to_double(((const uint16_t *)view.data)[i]);
   case CPB_U8: return ((const uint8_t *)view.data)[i];
   case CPB_I8: return ((const int8_t *)view.data)[i];
+  case CPB_I32: return ((const int32_t *)view.data)[i];
+  case CPB_I64: return (double)((const int64_t *)view.data)[i];
   }
   return NAN;
 }
 
 void cpb_out_set(cpb_out out, size_t row, size_t column, double value) {
   size_t i = row * out.stride + column;
-  if (out.dtype == CPB_F32) ((float *)out.data)[i] = (float)value;
-  else ((double *)out.data)[i] = value;
+  if (out.dtype == CPB_F32)
+    ((float *)out.data)[i] = (float)value;
+  else
+    ((double *)out.data)[i] = value;
 }
 
 cpb_view cpb_view_slice(cpb_view view, size_t first, size_t count) {

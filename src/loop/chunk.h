@@ -18,7 +18,8 @@ static inline const double *cpb_row_chunk(const cpb_loops *loops, cpb_view view,
 static inline void cpb_row_store(const cpb_loops *loops, cpb_out out, size_t row, size_t offset, size_t count,
                                  const double *from) {
   size_t element = row * out.stride + offset;
-  if (out.dtype == CPB_F32) loops->narrow(from, count, (float *)out.data + element);
+  if (out.dtype == CPB_F32)
+    loops->narrow(from, count, (float *)out.data + element);
   else
     for (size_t i = 0; i < count; i++) ((double *)out.data)[element + i] = from[i];
 }

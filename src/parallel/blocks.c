@@ -16,7 +16,8 @@ cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name
   if (key == UINT64_MAX) return CPB_OK;
   static const char *const what[] = {[CPB_FAULT_NAN] = "holds NaN",
                                      [CPB_FAULT_INFINITE] = "holds inf",
-                                     [CPB_FAULT_POLE] = "is the pole -v, the image of infinity: it has no inverse",
+                                     [CPB_FAULT_POLE] =
+                                         "is the pole -v, the image of infinity: it has no inverse",
                                      [CPB_FAULT_ZERO] = "is 0: it has no direction",
                                      [CPB_FAULT_RANGE] = "has an answer too large for the output's type"};
   size_t row = (size_t)(key / 8);

@@ -23,11 +23,11 @@ typedef struct test_rng {
 } test_rng;
 
 uint64_t test_bits(test_rng *rng);
-double test_uniform(test_rng *rng);                             /* [0,1) */
-double test_gauss(test_rng *rng);                               /* mean 0, variance 1 */
+double test_uniform(test_rng *rng);                              /* [0,1) */
+double test_gauss(test_rng *rng);                                /* mean 0, variance 1 */
 double test_log_uniform(test_rng *rng, double low, double high); /* exp of uniform on [log low, log high] */
-size_t test_below(test_rng *rng, size_t n);                     /* 0 .. n-1 */
-void test_direction(test_rng *rng, size_t n, double *unit);     /* uniform on the sphere of R^n */
+size_t test_below(test_rng *rng, size_t n);                      /* 0 .. n-1 */
+void test_direction(test_rng *rng, size_t n, double *unit);      /* uniform on the sphere of R^n */
 
 /* Fails the test when worst > bound or worst is NaN; otherwise appends one tab-separated line
  * "law what real bound worst" to the file named by CPB_NUMERICS (if set). Errors are in units of u,

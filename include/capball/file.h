@@ -1,0 +1,108 @@
+/* Files of vectors behind one reader and one writer, in blocks of rows and constant memory.
+ *
+ *   name      extension   row layout                                          reads  streams from -
+ *   fvecs     .fvecs      int32 d, then d f32, per row                        f32    yes
+ *   bvecs     .bvecs      int32 d, then d u8, per row                         u8     yes
+ *   ivecs     .ivecs      int32 d, then d i32, per row                        i32    yes
+ *   fbin      .fbin       uint32 n, uint32 d, then n*d f32                    f32    yes
+ *   u8bin     .u8bin      the same with u8                                    u8     yes
+ *   i8bin     .i8bin      the same with i8                                    i8     yes
+ *   f16bin    .f16bin     the same with f16                                   f16    yes
+ *   ibin      .ibin       the same with i32                                   i32    yes
+ *   npy       .npy        NumPy v1-v3, C or Fortran order, f2 f4 f8 u1 i1 i4 i8      yes (C order)
+ *   hdf5      .hdf5 .h5   ann-benchmarks; "file.hdf5:train" names the data set       no
+ *   csv       .csv        RFC 4180, optional header                           f64    yes
+ *   tsv       .tsv .txt   the same with tabs                                  f64    yes
+ *   libsvm    .libsvm .svm  label index:value .., indices from 1              f64    no
+ *
+ * Everything is little-endian. A file that lies (a header that promises more than the file holds, a
+ * row of another d, a truncated tail) gives CPB_EFORMAT and a sentence with file, row or offset. */
+#ifndef CAPBALL_FILE_H
+#define CAPBALL_FILE_H
+
+#include <stdbool.h>
+
+#include "capball/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cpb_reader cpb_reader;
+typedef struct cpb_writer cpb_writer;
+
+#define CPB_ROWS_UNKNOWN UINT64_MAX
+
+/** What a reader found. Views into it. */
+typedef struct cpb_file_info {
+  const char *path;   /* as given */
+  const char *format; /* the name in the table above */
+  cpb_dtype dtype;    /* of the elements a block holds */
+  size_t cols;
+  uint64_t rows;      /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
+  bool random_access; /* cpb_reader_at works */
+} cpb_file_info;
+
+/** Opens a file for reading; gives *reader to the caller. "-" is standard input.
+ *  format  a name of the table, or NULL to go by the extension */
+CPB_API cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader,
+                                   cpb_error *error);
+CPB_API void cpb_reader_free(cpb_reader *reader);
+CPB_API cpb_file_info cpb_reader_info(const cpb_reader *reader);
+
+/** The next block of at most max_rows rows, in order; rows = 0 at the end.
+ *  The view is valid until the next call on this reader. error->row counts from the file's start. */
+CPB_API cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
+
+/** Back to the first row, for another pass. EIO for a pipe. */
+CPB_API cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
+
+/** Rows [first, first+count) into the caller's buffer; *block views it (rows may have a stride).
+ *  Only with random_access; thread-safe: any number of threads may call it on one reader.
+ *  buffer  cpb_reader_buffer_size(reader, count) bytes, aligned to 64 */
+CPB_API cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
+                                 cpb_view *block, cpb_error *error);
+CPB_API size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count);
+
+/** What a writer is to make. Start from cpb_writer_options_default(). */
+typedef struct cpb_writer_options {
+  size_t size;        /* sizeof(cpb_writer_options) */
+  const char *format; /* NULL: by the extension */
+  cpb_dtype dtype;    /* of the elements in the file; must be one the format has */
+  size_t cols;
+  uint64_t rows; /* CPB_ROWS_UNKNOWN: as many as are appended */
+} cpb_writer_options;
+
+CPB_API cpb_writer_options cpb_writer_options_default(void);
+
+/** Starts a file; gives *writer to the caller. Nothing appears under `path` before commit: rows go to
+ *  a temporary file beside it. "-" is standard output (then rows must be known for formats whose
+ *  header counts them). */
+CPB_API cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
+                                   cpb_error *error);
+
+/** Appends rows of any dtype, converted: exactly where the file's dtype holds the value, rounded to
+ *  nearest for floats, EROW with row and value where an integer type does not hold it. */
+CPB_API cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error);
+
+/** True when rows of fixed size and a known count allow cpb_writer_at. */
+CPB_API bool cpb_writer_random_access(const cpb_writer *writer);
+
+/** Writes rows [first, first+block.rows), of the file's own dtype; thread-safe. Every row of the file
+ *  must be written exactly once before commit. */
+CPB_API cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
+
+/** Completes the file: header, fsync, rename over `path`. The file is there whole, or not at all. */
+CPB_API cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
+
+/** Frees the writer; without a commit before, nothing is left behind. NULL is fine. */
+CPB_API void cpb_writer_free(cpb_writer *writer);
+
+/** Writes bytes to `path` whole or not at all (temporary file, fsync, rename); "-" is standard output.
+ *  For reports, models and pictures. */
+CPB_API cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
