@@ -6,6 +6,7 @@ export JOBS FUZZ_SECONDS
 
 ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
+checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O2 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
 
@@ -60,14 +61,14 @@ build: setup-run
 build-tests: build
 	@$(ninja) -C build tests examples
 build-asan:
-	@$(configure) -B build-asan -DCMAKE_C_COMPILER='$(CC)' -DCMAKE_C_FLAGS_RELEASE='-O2 -g' -DCPB_SANITIZE=address,undefined
+	@$(configure) -B build-asan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=address,undefined
 	@$(ninja) -C build-asan all tests
 build-tsan:
-	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' -DCMAKE_C_FLAGS_RELEASE='-O2 -g' -DCPB_SANITIZE=thread
+	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=thread
 	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))
 # Only configured here: tools/run-tests compiles it beside the running tests.
 build-clang:
-	@$(configure) -B build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_C_FLAGS_RELEASE='-O0'
+	@$(configure) -B build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=None
 build-fuzz:
-	@$(if $(wildcard fuzz/fuzz_*.c),$(configure) -B build-fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_C_FLAGS_RELEASE='-O2 -g' -DCPB_FUZZ=ON)
+	@$(if $(wildcard fuzz/fuzz_*.c),$(configure) -B build-fuzz -DCMAKE_C_COMPILER=clang $(checked) -DCPB_FUZZ=ON)
 	@$(if $(wildcard fuzz/fuzz_*.c),$(ninja) -C build-fuzz $(addprefix fuzz/,$(basename $(notdir $(wildcard fuzz/fuzz_*.c)))))
