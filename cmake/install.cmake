@@ -21,6 +21,7 @@ install(FILES ${CMAKE_BINARY_DIR}/capballConfig.cmake ${CMAKE_BINARY_DIR}/capbal
   DESTINATION ${cmake_dir})
 
 # pkg-config: what the static library needs is private, so that a shared link names capball alone.
+pkg_check_modules(JANSSON QUIET jansson)
 set(CPB_PC_REQUIRES "")
 set(CPB_PC_LIBS "")
 if(JANSSON_FOUND)
