@@ -22,7 +22,7 @@ check() { # name command ..
   fi
 }
 
-says_version() { local said; said=$("$@") && echo "$said" && [ "$said" = "$wanted" ]; }
+says_version() { local said; said=$("$@") && echo "$said" && [[ $said == "$wanted"* ]]; }
 
 prefix="$work/stage/opt/capball"
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
