@@ -497,6 +497,31 @@ static void dldt_is_summed_over_the_batch(void **state) {
   free(b);
 }
 
+/* A plain sum of so many equal terms drifts by hundreds of u. */
+static void dldt_does_not_drift_in_a_long_batch(void **state) {
+  (void)state;
+  enum { LONG = 300000 };
+  double *x = malloc(LONG * sizeof *x), *g = malloc(2 * LONG * sizeof *g), *gx = malloc(LONG * sizeof *gx), t;
+  cpb_error error;
+  assert_true(x != NULL && g != NULL && gx != NULL);
+  for (size_t i = 0; i < LONG; i++) {
+    x[i] = 0.7;
+    g[2 * i] = 0.3;
+    g[2 * i + 1] = 1.1;
+  }
+  test_status(cpb_layer_backward(cpb_rows(x, CPB_F64, LONG, 1), cpb_rows(g, CPB_F64, LONG, 2), 1.3,
+                                 cpb_rows_out(gx, CPB_F64, LONG, 1), &t, NULL, &error),
+              CPB_OK, error.text);
+  size_t mark = mp_mark();
+  exact_row r = exact_at_x(x, g, 1, 1.3);
+  mp exact = mp_mul(mp_of(LONG), gradient_in_t(&r)), size = mp_mul(mp_of(LONG), mp_mul(r.ynorm, r.gnorm));
+  law_holds("T12", "dL/dlog s, 300000 equal rows", "f64", mp_error(t, exact, size, U64), 16);
+  mp_release(mark);
+  free(x);
+  free(g);
+  free(gx);
+}
+
 static void faulty_rows_are_nan_and_the_others_done(void **state) {
   (void)state;
   batch *b = make_batch();
@@ -640,6 +665,7 @@ int main(void) {
       cmocka_unit_test(the_far_ends_of_f64),
       cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
       cmocka_unit_test(dldt_is_summed_over_the_batch),
+      cmocka_unit_test(dldt_does_not_drift_in_a_long_batch),
       cmocka_unit_test(faulty_rows_are_nan_and_the_others_done),
       cmocka_unit_test(poles_and_overflow),
       cmocka_unit_test(other_dtypes_are_read),
