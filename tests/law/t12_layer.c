@@ -150,7 +150,8 @@ static void judge_backward(double *x, double *g, size_t d, double s, cpb_dtype i
   cpb_error error;
   double gx[MOST], grad_t;
   cpb_view vx = put(&tx, in, x, d), vg = put(&tg, in, g, d + 1);
-  test_status(cpb_layer_backward(vx, vg, s, room(&tgx, out, d), &grad_t, NULL, &error), CPB_OK, error.text);
+  test_status((int)cpb_layer_backward(vx, vg, s, room(&tgx, out, d), &grad_t, NULL, &error), CPB_OK,
+              error.text);
   get(&tgx, gx, d);
   size_t mark = mp_mark();
   exact_row r = exact_at_x(x, g, d, s);
@@ -205,7 +206,7 @@ static void judge_saved(double *x, double *g, size_t d, double s, cpb_dtype in, 
   exact_row r = exact_at_x(x, g, d, s);
   for (size_t i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
   cpb_view vy = put(&ty, in, y, d + 1);
-  test_status(cpb_layer_backward_saved(vy, vg, s, room(&tgx, out, d), &grad_t, NULL, &error), CPB_OK,
+  test_status((int)cpb_layer_backward_saved(vy, vg, s, room(&tgx, out, d), &grad_t, NULL, &error), CPB_OK,
               error.text);
   get(&tgx, gx, d);
   mp at_y[MOST], at_x[MOST], lambda;
@@ -284,7 +285,7 @@ static void judge_inverse(double *x, double *g, size_t d, double s, cpb_dtype in
   for (size_t i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
   cpb_view vy = put(&ty, in, y, d + 1);
   cpb_status status = cpb_layer_inverse_backward(vy, vg, s, room(&tgy, out, d + 1), &grad_t, NULL, &error);
-  test_status(status, CPB_OK, error.text);
+  test_status((int)status, CPB_OK, error.text);
   get(&tgy, gy, d + 1);
   mp given[MOST + 1], closed[MOST + 1], north[MOST + 1], differences[MOST + 1];
   for (size_t i = 0; i <= d; i++) given[i] = mp_of(y[i]);
@@ -336,9 +337,9 @@ static void gradients_survive_the_round_trip(void **state) {
     for (int i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
     cpb_view vy = put(&ty, CPB_F32, y, d + 1);
     cpb_out gy = room(&tgy, CPB_F32, d + 1);
-    test_status(cpb_layer_inverse_backward(vy, vg, s, gy, NULL, NULL, &error), CPB_OK, error.text);
-    test_status(cpb_layer_backward(vx, cpb_rows(gy.data, CPB_F32, 1, d + 1), s, room(&back, CPB_F32, d), NULL,
-                                   NULL, &error),
+    test_status((int)cpb_layer_inverse_backward(vy, vg, s, gy, NULL, NULL, &error), CPB_OK, error.text);
+    test_status((int)cpb_layer_backward(vx, cpb_rows(gy.data, CPB_F32, 1, d + 1), s, room(&back, CPB_F32, d),
+                                        NULL, NULL, &error),
                 CPB_OK, error.text);
     get(&back, returned, d);
     test_worst(&worst, vector_error(returned, r.g, d, mp_sqrt(mp_dot(r.g, r.g, d)), U32));
@@ -369,11 +370,11 @@ static void extreme_case(test_rng *rng, double s, double length, double size, la
            vy = cpb_rows(y, CPB_F64, 1, d + 1);
   if (representable(scale)) {
     gradient_of_embedding(&r, closed);
-    test_status(cpb_layer_backward(vx, vg, s, cpb_rows_out(gx, CPB_F64, 1, d), &t, NULL, &error), CPB_OK,
+    test_status((int)cpb_layer_backward(vx, vg, s, cpb_rows_out(gx, CPB_F64, 1, d), &t, NULL, &error), CPB_OK,
                 error.text);
     test_worst(&worst[0].closed, vector_error(gx, closed, d, scale, U64));
     if (representable(t_scale)) test_worst(&worst[0].t, mp_error(t, gradient_in_t(&r), t_scale, U64));
-    test_status(cpb_layer_backward_saved(vy, vg, s, cpb_rows_out(gx, CPB_F64, 1, d), &t, NULL, &error),
+    test_status((int)cpb_layer_backward_saved(vy, vg, s, cpb_rows_out(gx, CPB_F64, 1, d), &t, NULL, &error),
                 CPB_OK, error.text);
     if (has_y) test_worst(&worst[1].closed, vector_error(gx, closed, d, scale, U64));
     if (has_y && representable(t_scale))
@@ -385,8 +386,9 @@ static void extreme_case(test_rng *rng, double s, double length, double size, la
   if (representable(scale) && has_y) {
     gradient_of_inverse(&r, closed);
     vg = cpb_rows(g, CPB_F64, 1, d);
-    test_status(cpb_layer_inverse_backward(vy, vg, s, cpb_rows_out(gy, CPB_F64, 1, d + 1), &t, NULL, &error),
-                CPB_OK, error.text);
+    test_status(
+        (int)cpb_layer_inverse_backward(vy, vg, s, cpb_rows_out(gy, CPB_F64, 1, d + 1), &t, NULL, &error),
+        CPB_OK, error.text);
     test_worst(&worst[2].closed, vector_error(gy, closed, d + 1, scale, U64));
     if (representable(t_scale)) test_worst(&worst[2].t, mp_error(t, mp_dot(r.x, r.g, d), t_scale, U64));
   }
@@ -454,15 +456,15 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
   for (int law = 0; law < 3; law++) {
     double t, other_t;
     memset(b->out, 0x55, sizeof b->out);
-    test_status(run_law(law, b, b->out, &t, NULL, &error), CPB_OK, error.text);
+    test_status((int)run_law(law, b, b->out, &t, NULL, &error), CPB_OK, error.text);
     for (size_t threads = 1; threads <= 8; threads += threads < 3 ? 1 : 5) {
       cpb_pool *pool;
-      test_status(cpb_pool_new(threads, &pool, &error), CPB_OK, error.text);
+      test_status((int)cpb_pool_new(threads, &pool, &error), CPB_OK, error.text);
       memset(b->other, 0x55, sizeof b->other);
-      test_status(run_law(law, b, b->other, &other_t, cpb_pool_exec(pool), &error), CPB_OK, error.text);
+      test_status((int)run_law(law, b, b->other, &other_t, cpb_pool_exec(pool), &error), CPB_OK, error.text);
       assert_memory_equal(b->out, b->other, sizeof b->out); /* and nothing between the rows is touched */
       assert_memory_equal(&t, &other_t, sizeof t);
-      test_status(run_law(law, b, b->other, NULL, cpb_pool_exec(pool), &error), CPB_OK, error.text);
+      test_status((int)run_law(law, b, b->other, NULL, cpb_pool_exec(pool), &error), CPB_OK, error.text);
       assert_memory_equal(b->out, b->other, sizeof b->out);
       cpb_pool_free(pool);
     }
@@ -476,7 +478,7 @@ static void dldt_is_summed_over_the_batch(void **state) {
   cpb_error error;
   for (int law = 0; law < 3; law++) {
     double t;
-    test_status(run_law(law, b, b->out, &t, NULL, &error), CPB_OK, error.text);
+    test_status((int)run_law(law, b, b->out, &t, NULL, &error), CPB_OK, error.text);
     size_t mark = mp_mark();
     mp sum = mp_of(0), sizes = mp_of(0);
     for (size_t i = 0; i < N; i++) {
@@ -509,8 +511,8 @@ static void dldt_does_not_drift_in_a_long_batch(void **state) {
     g[2 * i] = 0.3;
     g[2 * i + 1] = 1.1;
   }
-  test_status(cpb_layer_backward(cpb_rows(x, CPB_F64, LONG, 1), cpb_rows(g, CPB_F64, LONG, 2), 1.3,
-                                 cpb_rows_out(gx, CPB_F64, LONG, 1), &t, NULL, &error),
+  test_status((int)cpb_layer_backward(cpb_rows(x, CPB_F64, LONG, 1), cpb_rows(g, CPB_F64, LONG, 2), 1.3,
+                                      cpb_rows_out(gx, CPB_F64, LONG, 1), &t, NULL, &error),
               CPB_OK, error.text);
   size_t mark = mp_mark();
   exact_row r = exact_at_x(x, g, 1, 1.3);
@@ -527,17 +529,18 @@ static void faulty_rows_are_nan_and_the_others_done(void **state) {
   batch *b = make_batch();
   cpb_error error;
   cpb_pool *pool;
-  test_status(cpb_pool_new(3, &pool, &error), CPB_OK, error.text);
+  test_status((int)cpb_pool_new(3, &pool, &error), CPB_OK, error.text);
   for (int law = 0; law < 3; law++) {
     double clean_t, t, *row = law == 0 ? b->x : b->y, kept[3];
-    test_status(run_law(law, b, b->out, &clean_t, NULL, &error), CPB_OK, error.text);
+    test_status((int)run_law(law, b, b->out, &clean_t, NULL, &error), CPB_OK, error.text);
     double *bad[3] = {row + 1200 * STRIDE + 5, b->g + 900 * STRIDE, row + 1699 * STRIDE + BD - 1};
     const double faults[3] = {NAN, INFINITY, -INFINITY};
     for (int i = 0; i < 3; i++) {
       kept[i] = *bad[i];
       *bad[i] = faults[i];
     }
-    test_status(run_law(law, b, b->other, &t, cpb_pool_exec(pool), &error), CPB_EROW, "no row was named");
+    test_status((int)run_law(law, b, b->other, &t, cpb_pool_exec(pool), &error), CPB_EROW,
+                "no row was named");
     assert_int_equal(error.row, 900);
     assert_string_equal(error.text, "g row 900 holds inf");
     assert_true(isfinite(t) && t != clean_t);
@@ -559,10 +562,10 @@ static void poles_and_overflow(void **state) {
   double south[3] = {0, 0, -1}, g[3] = {1, 2, 3}, gx[3], t;
   cpb_view y = cpb_rows(south, CPB_F64, 1, 3), g3 = cpb_rows(g, CPB_F64, 1, 3),
            g2 = cpb_rows(g, CPB_F64, 1, 2);
-  test_status(cpb_layer_backward_saved(y, g3, 1, cpb_rows_out(gx, CPB_F64, 1, 2), &t, NULL, &error), CPB_OK,
-              error.text);
+  test_status((int)cpb_layer_backward_saved(y, g3, 1, cpb_rows_out(gx, CPB_F64, 1, 2), &t, NULL, &error),
+              CPB_OK, error.text);
   assert_true(gx[0] == 0 && gx[1] == 0 && t == 0); /* the limit for x to infinity */
-  test_status(cpb_layer_inverse_backward(y, g2, 1, cpb_rows_out(gx, CPB_F64, 1, 3), &t, NULL, &error),
+  test_status((int)cpb_layer_inverse_backward(y, g2, 1, cpb_rows_out(gx, CPB_F64, 1, 3), &t, NULL, &error),
               CPB_EROW, "no row was named");
   assert_non_null(strstr(error.text, "y row 0 is the pole"));
   assert_true(isnan(gx[0]) && isnan(gx[2]) && t == 0);
@@ -570,18 +573,20 @@ static void poles_and_overflow(void **state) {
   double x[2] = {0, 0};
   float narrow[2];
   cpb_view origin = cpb_rows(x, CPB_F64, 1, 2);
-  test_status(cpb_layer_backward(origin, g3, 1e-60, cpb_rows_out(narrow, CPB_F32, 1, 2), &t, NULL, &error),
-              CPB_EROW, "no row was named");
+  test_status(
+      (int)cpb_layer_backward(origin, g3, 1e-60, cpb_rows_out(narrow, CPB_F32, 1, 2), &t, NULL, &error),
+      CPB_EROW, "no row was named");
   assert_string_equal(error.text, "gx row 0 has an answer too large for the output's type");
   assert_true(isnan((double)narrow[0]) && isnan((double)narrow[1]));
 
   double zero[3] = {0, 0, 0};
   cpb_view no_gradient = cpb_rows(zero, CPB_F64, 1, 3);
-  test_status(cpb_layer_backward(origin, no_gradient, 1, cpb_rows_out(gx, CPB_F64, 1, 2), &t, NULL, &error),
-              CPB_OK, error.text);
+  test_status(
+      (int)cpb_layer_backward(origin, no_gradient, 1, cpb_rows_out(gx, CPB_F64, 1, 2), &t, NULL, &error),
+      CPB_OK, error.text);
   assert_true(gx[0] == 0 && gx[1] == 0 && t == 0);
-  test_status(cpb_layer_backward(origin, g3, 2, cpb_rows_out(gx, CPB_F64, 1, 2), &t, NULL, &error), CPB_OK,
-              error.text);
+  test_status((int)cpb_layer_backward(origin, g3, 2, cpb_rows_out(gx, CPB_F64, 1, 2), &t, NULL, &error),
+              CPB_OK, error.text);
   assert_true(gx[0] == 1 && gx[1] == 2 && t == 0); /* lambda = 2/s at the centre */
 }
 
@@ -592,13 +597,13 @@ static void other_dtypes_are_read(void **state) {
   const int8_t signs[4] = {-1, 2, 127, -128};
   const uint16_t halves[4] = {0xbc00, 0x4000, 0x57f0, 0xd800}; /* -1, 2, 127, -128 */
   double x[3] = {3, 0, 255}, g[4] = {-1, 2, 127, -128}, wanted[3], got[3], wanted_t, t;
-  test_status(cpb_layer_backward(cpb_rows(x, CPB_F64, 1, 3), cpb_rows(g, CPB_F64, 1, 4), 9,
-                                 cpb_rows_out(wanted, CPB_F64, 1, 3), &wanted_t, NULL, &error),
+  test_status((int)cpb_layer_backward(cpb_rows(x, CPB_F64, 1, 3), cpb_rows(g, CPB_F64, 1, 4), 9,
+                                      cpb_rows_out(wanted, CPB_F64, 1, 3), &wanted_t, NULL, &error),
               CPB_OK, error.text);
   for (int i = 0; i < 2; i++) {
     cpb_view view = i ? cpb_rows(halves, CPB_F16, 1, 4) : cpb_rows(signs, CPB_I8, 1, 4);
-    test_status(cpb_layer_backward(cpb_rows(bytes, CPB_U8, 1, 3), view, 9, cpb_rows_out(got, CPB_F64, 1, 3),
-                                   &t, NULL, &error),
+    test_status((int)cpb_layer_backward(cpb_rows(bytes, CPB_U8, 1, 3), view, 9,
+                                        cpb_rows_out(got, CPB_F64, 1, 3), &t, NULL, &error),
                 CPB_OK, error.text);
     assert_memory_equal(got, wanted, sizeof got);
     assert_true(t == wanted_t);
@@ -606,7 +611,7 @@ static void other_dtypes_are_read(void **state) {
 }
 
 static void wants(cpb_status got, cpb_status wanted, const cpb_error *error, const char *sentence) {
-  test_status(got, wanted, error->text);
+  test_status((int)got, (int)wanted, error->text);
   if (strstr(error->text, sentence) == NULL) fail_msg("\"%s\" does not say \"%s\"", error->text, sentence);
 }
 
@@ -646,7 +651,7 @@ static void it_refuses(void **state) {
   assert_int_equal(cpb_layer_backward(x, g, 0, gx, NULL, NULL, NULL), CPB_EINVAL);
   assert_true(t == 7);
   x.rows = g.rows = gx.rows = 0;
-  test_status(cpb_layer_backward(x, g, 1, gx, &t, NULL, &e), CPB_OK, e.text);
+  test_status((int)cpb_layer_backward(x, g, 1, gx, &t, NULL, &e), CPB_OK, e.text);
   assert_true(t == 0);
 }
 

@@ -11,7 +11,7 @@ enum { COUNTS = sizeof thread_counts / sizeof *thread_counts, MOST = 1000 };
 static cpb_pool *new_pool(size_t threads) {
   cpb_pool *pool = NULL;
   cpb_error error;
-  test_status(cpb_pool_new(threads, &pool, &error), CPB_OK, error.text);
+  test_status((int)cpb_pool_new(threads, &pool, &error), CPB_OK, error.text);
   assert_non_null(pool);
   return pool;
 }
@@ -85,8 +85,8 @@ static void pools_of_odd_sizes(void **state) {
   cpb_pool_free(pool);
   cpb_pool_free(NULL);
   assert_null(cpb_pool_exec(NULL));
-  test_status(cpb_pool_new(2, NULL, &error), CPB_EINVAL, error.text);
-  test_status(cpb_pool_new(5000, &pool, &error), CPB_EINVAL, error.text);
+  test_status((int)cpb_pool_new(2, NULL, &error), CPB_EINVAL, error.text);
+  test_status((int)cpb_pool_new(5000, &pool, &error), CPB_EINVAL, error.text);
   assert_non_null(strstr(error.text, "5000"));
   assert_null(pool);
 }
