@@ -112,6 +112,16 @@ LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
   return sum;
 }
 
+/* the same for sixteen floats in memory, where widening costs half */
+LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
+  const float *x = p;
+  for (int k = 0; k < 4; k++) {
+    __m256d four = _mm256_cvtps_pd(_mm_loadu_ps(x + 4 * k));
+    sum.part[k] = _mm256_fmadd_pd(four, four, sum.part[k]);
+  }
+  return sum;
+}
+
 /* the fixed tree: lane j with j+8, then +4, +2, +1 */
 LANE_INLINE double lanes_sum(lanes_f64 x) {
   __m256d low = _mm256_add_pd(x.part[0], x.part[2]), high = _mm256_add_pd(x.part[1], x.part[3]);

@@ -1,25 +1,24 @@
-/* T1 for short float rows (d < 48) on AVX-512: sixteen rows at a time; rows_wide.h comes first.
+/* T1 for short float rows (d < 32) on AVX-512: sixteen rows at a time; rows_wide.h comes first.
  *
  * Sixteen rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
  * summed by a transposing tree (d > 4) or from columns (d <= 4), in the order of lanes_sum(). */
 
-enum { NARROW_MOST = 47, ROWS = 16, TINY_MOST = 4 };
-
-typedef struct narrow_line {
-  __m512i source;          /* index into the floats loaded from `start`: 16, or 32 with `beyond` */
-  __m512i row;             /* whose factor */
-  size_t start;            /* within the block's input */
-  __mmask16 first, beyond; /* what may be read of the 16 floats at start, and of the next 16 */
-  __mmask16 last;          /* lanes that take the row's last coordinate */
-  __mmask16 own;           /* lanes that are written */
-} narrow_line;
+enum { NARROW_MOST = 31, ROWS = 16, TINY_MOST = 4 };
 
 /* What is known when a loop is compiled, or at least before it starts. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
   bool embedding, stream, tiny; /* tiny: d <= TINY_MOST */
+  size_t eights;                /* whole or begun eights of floats in a row; for d > TINY_MOST */
 } narrow_shape;
+
+typedef struct narrow_line {
+  __m512i source; /* index into the 32 floats from `start`; embedding: 16 of them and sixteen ones */
+  __m512i factor; /* index into the rows' factors (0..15) and last coordinates (16..31) */
+  size_t start;   /* within the block's input */
+  __mmask16 own;  /* lanes that are written */
+} narrow_line;
 
 typedef struct narrow_plan {
   __m512i column[TINY_MOST + 1];    /* index of column j of row r in the block, modulo 32 */
@@ -27,35 +26,22 @@ typedef struct narrow_plan {
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
-static __mmask16 readable(size_t start, size_t end) {
-  return start >= end ? 0 : lane_mask(0, end - start < ROWS ? end - start : ROWS);
-}
-
 static void plan_line(const cpb_rows_job *job, bool embedding, size_t k, narrow_line *line) {
-  size_t d = job->d, in_end = ROWS * job->in_stride;
-  int32_t from[ROWS], row[ROWS];
-  size_t start = SIZE_MAX;
-  *line = (narrow_line){.last = 0};
+  int32_t source[ROWS], factor[ROWS];
+  bool found = false;
+  *line = (narrow_line){.start = 0};
   for (size_t lane = 0; lane < ROWS; lane++) {
-    size_t at = k * ROWS + lane, r = at / job->out_stride, column = at % job->out_stride;
-    row[lane] = (int32_t)r;
-    from[lane] = -1;
-    if (column < d) {
-      from[lane] = (int32_t)(r * job->in_stride + column);
-      if (start == SIZE_MAX) start = (size_t)from[lane];
-      line->own |= (__mmask16)(1u << lane);
-    } else if (embedding && column == d) {
-      line->last |= (__mmask16)(1u << lane);
-      line->own |= (__mmask16)(1u << lane);
-    }
+    size_t at = k * ROWS + lane, row = at / job->out_stride, column = at % job->out_stride;
+    bool scaled = column < job->d, last = embedding && column == job->d;
+    size_t from = row * job->in_stride + column;
+    if (scaled && !found) line->start = from;
+    found |= scaled;
+    source[lane] = (int32_t)(scaled ? from - line->start : ROWS); /* 1 times the last coordinate */
+    factor[lane] = (int32_t)(last ? row + ROWS : row);
+    if (scaled || last) line->own |= lane_mask(lane, lane + 1);
   }
-  if (start == SIZE_MAX) start = 0;
-  for (size_t lane = 0; lane < ROWS; lane++) from[lane] = from[lane] < 0 ? 0 : from[lane] - (int32_t)start;
-  line->start = start;
-  line->first = readable(start, in_end);
-  line->beyond = readable(start + ROWS, in_end);
-  line->source = _mm512_loadu_si512(from);
-  line->row = _mm512_loadu_si512(row);
+  line->source = _mm512_loadu_si512(source);
+  line->factor = _mm512_loadu_si512(factor);
 }
 
 static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
@@ -67,11 +53,34 @@ static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *pla
     for (size_t r = 0; r < ROWS; r++) {
       size_t at = r * job->in_stride + j;
       index[r] = (int32_t)(at % (2 * ROWS));
-      plan->pair[j][at / (2 * ROWS)] |= (__mmask16)(1u << r);
+      plan->pair[j][at / (2 * ROWS)] |= lane_mask(r, r + 1);
     }
     plan->column[j] = _mm512_loadu_si512(index);
   }
 }
+
+LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
+  return (lanes_f64){_mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+                     _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))};
+}
+
+LANE_INLINE __m512 narrow_lanes(lanes_f64 x) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(x.low)), _mm512_cvtpd_ps(x.high), 1);
+}
+
+LANE_INLINE lanes_f64 plus(lanes_f64 a, lanes_f64 b) {
+  return (lanes_f64){_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)};
+}
+
+LANE_INLINE lanes_f64 minus(lanes_f64 a, lanes_f64 b) {
+  return (lanes_f64){_mm512_sub_pd(a.low, b.low), _mm512_sub_pd(a.high, b.high)};
+}
+
+LANE_INLINE lanes_f64 times(lanes_f64 a, lanes_f64 b) {
+  return (lanes_f64){_mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high)};
+}
+
+LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
 
 /* Column j of the sixteen rows in `lines` consecutive lines. */
 LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t lines, size_t j) {
@@ -83,15 +92,6 @@ LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t
   return column;
 }
 
-LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
-  return (lanes_f64){_mm512_cvtps_pd(_mm512_castps512_ps256(x)),
-                     _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))};
-}
-
-LANE_INLINE lanes_f64 add_lanes_f64(lanes_f64 a, lanes_f64 b) {
-  return (lanes_f64){_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)};
-}
-
 /* Square norms of sixteen rows of d <= 4: (c0^2+c2^2)+(c1^2+c3^2), as the tree adds them. */
 LANE_INLINE lanes_f64 tiny_norms(const narrow_plan *plan, const __m512 *line, size_t lines, size_t d) {
   lanes_f64 even = lanes_add_square(lanes_zero(), column_of(plan, line, lines, 0));
@@ -99,23 +99,26 @@ LANE_INLINE lanes_f64 tiny_norms(const narrow_plan *plan, const __m512 *line, si
   if (d < 2) return even;
   lanes_f64 odd = lanes_add_square(lanes_zero(), column_of(plan, line, lines, 1));
   if (d > 3) odd = lanes_add_square(odd, column_of(plan, line, lines, 3));
-  return add_lanes_f64(even, odd);
+  return plus(even, odd);
 }
 
-/* One row's sums of lane j and j+8. */
-LANE_INLINE __m512d eight_lanes(const float *row, size_t d) {
-  lanes_f64 sum = lanes_zero();
-  size_t i = 0;
-  for (; i + CPB_LANES <= d; i += CPB_LANES) sum = lanes_add_square(sum, load_f32(row + i));
-  if (i < d) sum = lanes_add_square(sum, part_f32(row + i, 0, d - i));
-  return _mm512_add_pd(sum.low, sum.high);
+/* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
+LANE_INLINE __m512d eight_lanes(const float *row, size_t eights, __mmask8 left) {
+  __m512d sum[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()};
+  for (size_t k = 0; k < eights; k++) {
+    __m256 eight = _mm256_loadu_ps(row + 8 * k);
+    __m512d x = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
+    sum[k % 2] = _mm512_fmadd_pd(x, x, sum[k % 2]);
+  }
+  return _mm512_add_pd(sum[0], sum[1]);
 }
 
 /* Square norms of eight rows: the tree of lanes_sum() on all of them at once, by halves. */
-LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t d) {
+LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t eights, __mmask8 left) {
   __m512d four[4], two[2];
   for (size_t k = 0; k < 4; k++) {
-    __m512d a = eight_lanes(rows + 2 * k * stride, d), b = eight_lanes(rows + (2 * k + 1) * stride, d);
+    __m512d a = eight_lanes(rows + 2 * k * stride, eights, left),
+            b = eight_lanes(rows + (2 * k + 1) * stride, eights, left);
     four[k] = _mm512_add_pd(_mm512_shuffle_f64x2(a, b, 0x44), _mm512_shuffle_f64x2(a, b, 0xee));
   }
   for (size_t k = 0; k < 2; k++)
@@ -125,96 +128,108 @@ LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t d) {
   return _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), mixed);
 }
 
-typedef struct eight_factors {
-  __m512d factor, last;
-  __mmask8 fine;
-} eight_factors;
-
-LANE_INLINE __mmask8 in_factor_range(__m512d factor) {
-  return _mm512_cmp_pd_mask(factor, _mm512_set1_pd(FACTOR_LEAST), _CMP_GE_OQ) &
-         _mm512_cmp_pd_mask(factor, _mm512_set1_pd(FACTOR_MOST), _CMP_LE_OQ);
+LANE_INLINE lanes_f64 over(lanes_f64 a, lanes_f64 b) {
+  return (lanes_f64){_mm512_div_pd(a.low, b.low), _mm512_div_pd(a.high, b.high)};
 }
 
-/* embed_factor() of row_factor.h for eight rows */
-LANE_INLINE eight_factors embed_factors(__m512d n, double s) {
-  __m512d s2 = _mm512_set1_pd(s * s), inverse = _mm512_div_pd(_mm512_set1_pd(1), _mm512_add_pd(n, s2));
-  __m512d factor = _mm512_mul_pd(_mm512_set1_pd(2 * s), inverse);
-  return (eight_factors){factor, _mm512_mul_pd(_mm512_sub_pd(s2, n), inverse), in_factor_range(factor)};
+LANE_INLINE bool all_in_range(__m512 factor) {
+  return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(factor, _mm512_set1_ps(FACTOR_LEAST), _CMP_GE_OQ), factor,
+                                 _mm512_set1_ps(FACTOR_MOST), _CMP_LE_OQ) == 0xffff;
 }
 
-/* unembed_factor() of row_factor.h for eight rows */
-LANE_INLINE eight_factors unembed_factors(__m512d n, __m512d y0, double s) {
-  __m512d one = _mm512_set1_pd(1), rise = _mm512_add_pd(one, y0);
-  __m512d gap = _mm512_add_pd(n, _mm512_mul_pd(rise, rise));
-  __m512d factor = _mm512_div_pd(_mm512_set1_pd(2 * s), gap);
-  __m512d excess = _mm512_sub_pd(_mm512_add_pd(n, _mm512_mul_pd(y0, y0)), one);
-  __mmask8 unit = _mm512_cmp_pd_mask(_mm512_abs_pd(excess), _mm512_set1_pd(UNIT_SLACK), _CMP_LE_OQ);
-  return (eight_factors){factor, factor, unit & in_factor_range(factor)};
+LANE_INLINE bool all_within(lanes_f64 x, double most) {
+  __m512d bound = _mm512_set1_pd(most);
+  return (_mm512_cmp_pd_mask(_mm512_abs_pd(x.low), bound, _CMP_LE_OQ) &
+          _mm512_cmp_pd_mask(_mm512_abs_pd(x.high), bound, _CMP_LE_OQ)) == 0xff;
 }
 
-LANE_INLINE __m512 narrow_lanes(__m512d low, __m512d high) {
-  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+typedef struct block_factors {
+  __m512 factor, last;
+  bool fine;
+} block_factors;
+
+/* embed_factor() of row_factor.h for sixteen rows */
+LANE_INLINE block_factors embed_factors(lanes_f64 n, double s) {
+  lanes_f64 s2 = same(s * s), inverse = over(same(1), plus(n, s2));
+  __m512 factor = narrow_lanes(times(same(2 * s), inverse));
+  return (block_factors){factor, narrow_lanes(times(minus(s2, n), inverse)), all_in_range(factor)};
 }
 
-/* Sixteen rows; false when one of them needs care (then nothing is written). The shape is a constant
- * for d <= 4. */
-LANE_INLINE bool narrow_block(const cpb_rows_job *job, const narrow_plan *plan, narrow_shape shape,
-                              const float *in, float *out) {
-  size_t d = shape.d, in_stride = shape.in_stride;
-  bool embedding = shape.embedding;
+/* unembed_factor() of row_factor.h for sixteen rows */
+LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, double s) {
+  lanes_f64 rise = plus(same(1), y0), gap = plus(n, times(rise, rise));
+  __m512 factor = narrow_lanes(over(same(2 * s), gap));
+  bool unit = all_within(minus(plus(n, times(y0, y0)), same(1)), UNIT_SLACK);
+  return (block_factors){factor, _mm512_setzero_ps(), unit && all_in_range(factor)};
+}
+
+LANE_INLINE block_factors factors_of_block(const cpb_rows_job *job, const narrow_plan *plan,
+                                           narrow_shape shape, const float *in) {
+  size_t d = shape.d, stride = shape.in_stride;
   lanes_f64 norms, y0 = lanes_zero();
   if (shape.tiny) {
     __m512 line[TINY_MOST + 1];
-    for (size_t k = 0; k < in_stride; k++) line[k] = _mm512_loadu_ps(in + k * ROWS);
-    norms = tiny_norms(plan, line, in_stride, d);
-    if (!embedding) y0 = widen_lanes(column_of(plan, line, in_stride, d));
+    for (size_t k = 0; k < stride; k++) line[k] = _mm512_loadu_ps(in + k * ROWS);
+    norms = tiny_norms(plan, line, stride, d);
+    if (!shape.embedding) y0 = widen_lanes(column_of(plan, line, stride, d));
   } else {
-    norms.low = eight_norms(in, in_stride, d);
-    norms.high = eight_norms(in + 8 * in_stride, in_stride, d);
-    if (!embedding) {
-      __m512i at = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                                      _mm512_set1_epi32((int)in_stride));
+    __mmask8 left = (__mmask8)lane_mask(0, d - 8 * (shape.eights - 1));
+    norms = (lanes_f64){eight_norms(in, stride, shape.eights, left),
+                        eight_norms(in + 8 * stride, stride, shape.eights, left)};
+    if (!shape.embedding) {
+      __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+      __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32((int)stride));
       y0 = widen_lanes(_mm512_i32gather_ps(at, in + d, 4));
     }
   }
-  eight_factors low =
-      embedding ? embed_factors(norms.low, job->s) : unembed_factors(norms.low, y0.low, job->s);
-  eight_factors high =
-      embedding ? embed_factors(norms.high, job->s) : unembed_factors(norms.high, y0.high, job->s);
-  if ((low.fine & high.fine) != 0xff) return false;
-  __m512 factor = narrow_lanes(low.factor, high.factor), last = narrow_lanes(low.last, high.last);
+  return shape.embedding ? embed_factors(norms, job->s) : unembed_factors(norms, y0, job->s);
+}
+
+/* Sixteen rows; false when one of them needs care (then nothing is written). */
+LANE_INLINE bool narrow_block(const cpb_rows_job *job, const narrow_plan *plan, narrow_shape shape,
+                              const float *in, float *out) {
+  block_factors f = factors_of_block(job, plan, shape, in);
+  if (!f.fine) return false;
   for (size_t k = 0; k < shape.out_stride; k++) {
     const narrow_line *l = &plan->line[k];
     const float *p = in + l->start;
     _mm_prefetch((const char *)(in + k * ROWS) + PREFETCH_BYTES, _MM_HINT_T0);
-    __m512 x = _mm512_maskz_loadu_ps(l->first, p);
-    if (embedding)
-      x = _mm512_permutexvar_ps(l->source, x);
-    else
-      x = _mm512_permutex2var_ps(x, l->source, _mm512_maskz_loadu_ps(l->beyond, p + ROWS));
-    x = _mm512_mul_ps(x, _mm512_permutexvar_ps(l->row, factor));
-    if (embedding) x = _mm512_mask_permutexvar_ps(x, l->last, l->row, last);
+    __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
+    __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), l->source, next);
+    x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, l->factor, f.last));
     if (shape.stream)
       _mm512_stream_ps(out + k * ROWS, x);
+    else if (shape.embedding || shape.out_stride == shape.d)
+      _mm512_storeu_ps(out + k * ROWS, x);
     else
       _mm512_mask_storeu_ps(out + k * ROWS, l->own, x);
   }
   return true;
 }
 
+/* Rows one by one, with ordinary stores. */
+static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool embedding, size_t first,
+                                                  size_t count) {
+  if (embedding)
+    walk(job, &source_f32, true, false, 1, first, count);
+  else
+    walk(job, &source_f32, false, false, 1, first, count);
+}
+
 LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
   narrow_plan plan;
   plan_block(job, shape.embedding, &plan);
-  size_t blocks = (job->n - first) / ROWS, per_range = blocks / STREAMS;
+  /* the last block is left to the walk: others may read a little past their rows */
+  size_t blocks = (job->n - first) / ROWS, per_range = (blocks > 0 ? blocks - 1 : 0) / STREAMS;
   for (size_t i = 0; i < per_range; i++)
     for (size_t r = 0; r < STREAMS; r++) {
       size_t row = first + (r * per_range + i) * ROWS;
       if (!narrow_block(job, &plan, shape, (const float *)job->in + row * shape.in_stride,
                         job->out + row * shape.out_stride))
-        walk(job, &source_f32, shape.embedding, false, 1, row, ROWS);
+        walk_singly(job, shape.embedding, row, ROWS);
     }
   size_t done = first + STREAMS * per_range * ROWS;
-  walk(job, &source_f32, shape.embedding, false, 1, done, job->n - done);
+  walk_singly(job, shape.embedding, done, job->n - done);
 }
 
 /* Rows before the first that begins a line; n when none does. */
@@ -224,25 +239,24 @@ static size_t rows_to_line(const cpb_rows_job *job) {
   return job->n;
 }
 
-/* From row `first` on; input and output rows have `in_pad` and `out_pad` floats beyond d. */
+/* From row `first` on; input and output rows have `in_pad` and `out_pad` floats beyond d. The cases make
+ * what matters a constant: all of a tiny shape, else how many eights a row has. */
 LANE_INLINE void narrow_all(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
                             size_t out_pad, size_t first) {
+  narrow_shape shape = {job->d, job->d + in_pad, job->d + out_pad, embedding, stream, false, 1};
+  narrow_shape tiny = {0, in_pad, out_pad, embedding, stream, true, 0};
   switch (job->d) {
-  case 1:
-    narrow_walk(job, (narrow_shape){1, 1 + in_pad, 1 + out_pad, embedding, stream, true}, first);
-    return;
-  case 2:
-    narrow_walk(job, (narrow_shape){2, 2 + in_pad, 2 + out_pad, embedding, stream, true}, first);
-    return;
-  case 3:
-    narrow_walk(job, (narrow_shape){3, 3 + in_pad, 3 + out_pad, embedding, stream, true}, first);
-    return;
-  case 4:
-    narrow_walk(job, (narrow_shape){4, 4 + in_pad, 4 + out_pad, embedding, stream, true}, first);
-    return;
-  default:
-    narrow_walk(job, (narrow_shape){job->d, job->d + in_pad, job->d + out_pad, embedding, stream, false},
-                first);
+  case 1: tiny.d = 1, tiny.in_stride += 1, tiny.out_stride += 1, narrow_walk(job, tiny, first); return;
+  case 2: tiny.d = 2, tiny.in_stride += 2, tiny.out_stride += 2, narrow_walk(job, tiny, first); return;
+  case 3: tiny.d = 3, tiny.in_stride += 3, tiny.out_stride += 3, narrow_walk(job, tiny, first); return;
+  case 4: tiny.d = 4, tiny.in_stride += 4, tiny.out_stride += 4, narrow_walk(job, tiny, first); return;
+  default: break;
+  }
+  switch ((job->d + 7) / 8) {
+  case 1: shape.eights = 1, narrow_walk(job, shape, first); return;
+  case 2: shape.eights = 2, narrow_walk(job, shape, first); return;
+  case 3: shape.eights = 3, narrow_walk(job, shape, first); return;
+  default: shape.eights = 4, narrow_walk(job, shape, first);
   }
 }
 
@@ -253,7 +267,7 @@ static void narrow_embed(const cpb_rows_job *job) {
   else if (!job->stream || skip == job->n)
     narrow_all(job, true, false, 0, 1, 0);
   else {
-    walk(job, &source_f32, true, false, 1, 0, skip);
+    walk_singly(job, true, 0, skip);
     narrow_all(job, true, true, 0, 1, skip);
     _mm_sfence();
   }
@@ -266,7 +280,7 @@ static void narrow_unembed(const cpb_rows_job *job) {
   else if (!job->stream || skip == job->n)
     narrow_all(job, false, false, 1, 0, 0);
   else {
-    walk(job, &source_f32, false, false, 1, 0, skip);
+    walk_singly(job, false, 0, skip);
     narrow_all(job, false, true, 1, 0, skip);
     _mm_sfence();
   }

@@ -11,13 +11,24 @@ typedef struct row_source {
   size_t size; /* bytes of an element */
   lanes_f32 (*load)(const void *p);
   lanes_f32 (*part)(const void *p, size_t from, size_t to);
+  lanes_f64 (*add_square)(lanes_f64 sum, const void *p);
 } row_source;
 
+LANE_INLINE lanes_f64 add_square_f16(lanes_f64 sum, const void *p) {
+  return lanes_add_square(sum, load_f16(p));
+}
+LANE_INLINE lanes_f64 add_square_u8(lanes_f64 sum, const void *p) {
+  return lanes_add_square(sum, load_u8(p));
+}
+LANE_INLINE lanes_f64 add_square_i8(lanes_f64 sum, const void *p) {
+  return lanes_add_square(sum, load_i8(p));
+}
+
 /* An inlined walk sees these as constants: one body serves every element type. */
-static const row_source source_f32 = {4, load_f32, part_f32};
-static const row_source source_f16 = {2, load_f16, part_f16};
-static const row_source source_u8 = {1, load_u8, part_u8};
-static const row_source source_i8 = {1, load_i8, part_i8};
+static const row_source source_f32 = {4, load_f32, part_f32, add_square_f32};
+static const row_source source_f16 = {2, load_f16, part_f16, add_square_f16};
+static const row_source source_u8 = {1, load_u8, part_u8, add_square_u8};
+static const row_source source_i8 = {1, load_i8, part_i8, add_square_i8};
 
 enum { STREAMS = 4, PREFETCH_BYTES = 4096 };
 
@@ -40,7 +51,7 @@ LANE_INLINE void factors_of_rows(const cpb_rows_job *job, const row_source *sour
     for (size_t r = 0; r < streams; r++) {
       const char *p = ranges[r].in + i * source->size;
       _mm_prefetch(p + PREFETCH_BYTES, _MM_HINT_T0);
-      sum[r] = lanes_add_square(sum[r], source->load(p));
+      sum[r] = source->add_square(sum[r], p);
     }
   for (size_t r = 0; r < streams; r++) {
     const char *in = ranges[r].in;
