@@ -57,6 +57,15 @@ CPB_API cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, cons
 CPB_API cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_exec *exec,
                                    cpb_error *error);
 
+/** H = [x, (s-<x,u>)/w], the paper's affine lift onto the hyperplane <H,v> = s.                T2
+ *  x    d coordinates      v    d+1, |v| = 1, v[d] != 0      lift   d+1, caller's, may be x */
+CPB_API cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
+                                       cpb_error *error);
+
+/** H/|H|^2, the paper's affine inversion: S(x) = 2s H/|H|^2 - v.                                 T2 */
+CPB_API cpb_status cpb_affine_inversion(size_t d, const double *x, const double *v, double s,
+                                        double *inversion, cpb_error *error);
+
 /** The cap that is the image of a region under this map; the region's metric must be the map's
  *  (see T5, T6). cap->p: d+1 coordinates, caller's. */
 CPB_API cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error);

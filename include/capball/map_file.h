@@ -28,6 +28,8 @@ CPB_API cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *ori
 CPB_API cpb_status cpb_map_from_json(const char *text, size_t length, const char *name, cpb_map **map,
                                      cpb_error *error);
 
+/** The same two through a file: load gives *map; save writes it whole or not at all, "-" is standard
+ *  output. EIO where the system refuses. */
 CPB_API cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error);
 CPB_API cpb_status cpb_map_save(const char *path, const cpb_map *map, const cpb_map_origin *origin,
                                 cpb_error *error);

@@ -1,6 +1,12 @@
 #include "loop/lanes_f64.h"
+#include "loop/lanes_avx512.h"
+#include "loop/rows_wide.h"
+
+static void embed_f32(const cpb_rows_job *job) { embed_wide_f32(job); }
+static void unembed_f32(const cpb_rows_job *job) { unembed_wide_f32(job); }
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
 #include "loop/table_f64.h"
+#include "loop/table_rows.h"
 };

@@ -1,6 +1,8 @@
 #include "loop/lanes_f64.h"
+#include "loop/rows_plain.h"
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.h"
+#include "loop/table_rows.h"
 };

@@ -1,0 +1,74 @@
+# The front door. Thin over CMake and Ninja; `make help` lists what there is.
+PREFIX ?= /usr/local
+JOBS ?= 2
+FUZZ_SECONDS ?= 10
+export JOBS FUZZ_SECONDS
+
+ninja = ninja -j$(JOBS)
+configure = cmake -G Ninja -S . >/dev/null
+checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O2 -g'
+thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
+sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
+
+.PHONY: all demo test asan tsan valgrind fuzz bench install format clean help
+.PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
+
+all: build ## the library and the command, in build/
+
+demo: build ## set up, build, show what it does
+	@build/capball demo
+
+test: setup-test ## set up, build, run every test and check; ends with "N passed, N failed"
+	@$(MAKE) --no-print-directory -j2 build-tests build-asan build-tsan build-clang build-fuzz
+	@tools/run-tests
+
+asan: setup-test build-asan ## every test program under ASan and UBSan
+	@tools/run-tests asan
+
+tsan: setup-test build-tsan ## the tests that use threads, under TSan
+	@tools/run-tests tsan
+
+valgrind: setup-test build-tests ## the examples, also under valgrind
+	@tools/run-tests examples
+
+fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS
+	@tools/run-tests fuzz
+
+bench: build ## every benchmark
+	@$(ninja) -C build benches
+	@for program in build/bench/*; do if [ -f $$program ]; then $$program || exit 1; fi; done
+
+install: build ## into DESTDIR/PREFIX
+	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
+
+format: ## clang-format every source
+	@clang-format -i $(sources)
+
+clean: ## remove every build
+	@rm -rf build build-asan build-tsan build-clang build-fuzz
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup-run:
+	@CC='$(CC)' tools/setup run
+setup-test:
+	@CC='$(CC)' tools/setup test
+
+build: setup-run
+	@$(configure) -B build -DCMAKE_C_COMPILER='$(CC)'
+	@$(ninja) -C build all
+build-tests: build
+	@$(ninja) -C build tests examples
+build-asan:
+	@$(configure) -B build-asan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=address,undefined
+	@$(ninja) -C build-asan all tests
+build-tsan:
+	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=thread
+	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))
+# Only configured here: tools/run-tests compiles it beside the running tests.
+build-clang:
+	@$(configure) -B build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=None
+build-fuzz:
+	@$(if $(wildcard fuzz/fuzz_*.c),$(configure) -B build-fuzz -DCMAKE_C_COMPILER=clang $(checked) -DCPB_FUZZ=ON)
+	@$(if $(wildcard fuzz/fuzz_*.c),$(ninja) -C build-fuzz $(addprefix fuzz/,$(basename $(notdir $(wildcard fuzz/fuzz_*.c)))))

@@ -1,0 +1,160 @@
+/* The map object: checked once, then only read. */
+#include "batch/map.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "core/rows.h"
+#include "geometry/t2_pole.h"
+
+cpb_map_options cpb_map_options_default(void) {
+  return (cpb_map_options){.size = sizeof(cpb_map_options), .s = 1};
+}
+
+cpb_map_options cpb_map_describe(const cpb_map *map) { return map->options; }
+
+void cpb_map_free(cpb_map *map) { free(map); }
+
+static cpb_status check_finite(const double *values, size_t count, const char *name, cpb_error *error) {
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(values[i]))
+      return cpb_fail(error, CPB_EINVAL, "coordinate %zu of the %s must be finite, got %g", i, name,
+                      values[i]);
+  return CPB_OK;
+}
+
+static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
+  if (o == NULL || o->size != sizeof *o)
+    return cpb_fail(error, CPB_EINVAL, "map options must start from cpb_map_options_default()");
+  size_t most = SIZE_MAX / sizeof(double) / 16;
+  if (o->d == 0 || o->d > most || (o->whiten != NULL && o->d > most / o->d))
+    return cpb_fail(error, CPB_EINVAL, "a map of dimension %zu is not possible", o->d);
+  if (o->pole != NULL && o->toward != NULL)
+    return cpb_fail(error, CPB_EINVAL, "a map takes a pole or a direction to turn onto e, not both");
+  cpb_status status = cpb_check_scale(o->s, error);
+  if (status == CPB_OK && o->center != NULL) status = check_finite(o->center, o->d, "centre", error);
+  if (status == CPB_OK && o->pole != NULL) status = cpb_check_pole(o->d, o->pole, error);
+  if (status == CPB_OK && o->whiten != NULL)
+    status = check_finite(o->whiten, o->d * o->d, "whitening", error);
+  if (status == CPB_OK && o->toward != NULL) status = check_finite(o->toward, o->d + 1, "direction", error);
+  return status;
+}
+
+/* Hands out pieces of the map's one allocation. */
+static double *take(double **free_numbers, size_t count) {
+  double *piece = *free_numbers;
+  *free_numbers += count;
+  return piece;
+}
+
+static const double *keep(double **free_numbers, const double *from, size_t count) {
+  if (from == NULL) return NULL;
+  return memcpy(take(free_numbers, count), from, count * sizeof *from);
+}
+
+static double length(const double *x, size_t n) { return sqrt(cpb_loops_here()->dot(x, x, n)); }
+
+static void divide(double *x, size_t n, double by) {
+  for (size_t i = 0; i < n; i++) x[i] /= by;
+}
+
+/* The reflection that swaps t = toward/|toward| and e has the normal t - e; near e the difference of
+ * the last coordinates is taken as -|t'|^2/(1+t0), which does not cancel. */
+static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
+  size_t d = map->options.d;
+  double largest = 0;
+  for (size_t i = 0; i <= d; i++) largest = fmax(largest, fabs(map->options.toward[i]));
+  if (largest == 0) return cpb_fail(error, CPB_EINVAL, "the direction to turn onto e must not be 0");
+  for (size_t i = 0; i <= d; i++) normal[i] = map->options.toward[i] / largest;
+  divide(normal, d + 1, length(normal, d + 1));
+  double rest2 = cpb_loops_here()->dot(normal, normal, d), last = normal[d];
+  if (rest2 == 0 && last > 0) return CPB_OK; /* it is e already */
+  normal[d] = last > 0 ? -rest2 / (1 + last) : last - 1;
+  divide(normal, d + 1, length(normal, d + 1));
+  map->mirror = normal;
+  return CPB_OK;
+}
+
+/* inverse <- W^-1 by Gauss-Jordan with row pivots; `left` is used up. */
+static cpb_status invert(size_t d, double *left, double *inverse, cpb_error *error) {
+  for (size_t i = 0; i < d * d; i++) inverse[i] = i % (d + 1) == 0 ? 1 : 0;
+  for (size_t k = 0; k < d; k++) {
+    size_t pivot = k;
+    for (size_t i = k + 1; i < d; i++)
+      if (fabs(left[i * d + k]) > fabs(left[pivot * d + k])) pivot = i;
+    double value = left[pivot * d + k];
+    if (value == 0 || !isfinite(1 / value))
+      return cpb_fail(error, CPB_EINVAL,
+                      "the whitening W must be invertible, but column %zu depends on the ones before", k);
+    for (size_t j = 0; j < d; j++) {
+      double kept = left[k * d + j];
+      left[k * d + j] = left[pivot * d + j] / value;
+      if (pivot != k) left[pivot * d + j] = kept;
+      kept = inverse[k * d + j];
+      inverse[k * d + j] = inverse[pivot * d + j] / value;
+      if (pivot != k) inverse[pivot * d + j] = kept;
+    }
+    for (size_t i = 0; i < d; i++) {
+      double factor = left[i * d + k];
+      if (i == k || factor == 0) continue;
+      for (size_t j = 0; j < d; j++) {
+        left[i * d + j] -= factor * left[k * d + j];
+        inverse[i * d + j] -= factor * inverse[k * d + j];
+      }
+    }
+  }
+  return CPB_OK;
+}
+
+/* L W and m + s W^-1 u: the pole of a whitened map folded into its whitening (T2 in T6). */
+static void fold_pole(cpb_map *map) {
+  size_t d = map->options.d;
+  const cpb_loops *loops = cpb_loops_here();
+  memcpy(map->metric, map->whiten, d * d * sizeof *map->metric);
+  for (size_t i = 0; i < d; i++) map->onset[i] = map->center == NULL ? 0 : map->center[i];
+  if (map->pole == NULL) return;
+  double w = fabs(map->pole[d]);
+  for (size_t j = 0; j < d; j++) {
+    double along = 0;
+    for (size_t i = 0; i < d; i++) along += map->pole[i] * map->whiten[i * d + j];
+    for (size_t i = 0; i < d; i++) map->metric[i * d + j] += map->pole[i] * along / (w * (1 + w));
+  }
+  for (size_t i = 0; i < d; i++)
+    map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
+}
+
+cpb_status cpb_map_new(const cpb_map_options *options, cpb_map **out, cpb_error *error) {
+  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
+  *out = NULL;
+  cpb_status status = check_options(options, error);
+  if (status != CPB_OK) return status;
+  size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
+  cpb_map *map = calloc(1, sizeof *map + (4 * (d + 1) + 2 * d + 3 * square) * sizeof(double));
+  if (map == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a map of dimension %zu", d);
+  double *numbers = map->numbers;
+  map->options = *options;
+  map->center = map->options.center = keep(&numbers, options->center, d);
+  map->whiten = map->options.whiten = keep(&numbers, options->whiten, square);
+  map->options.pole = keep(&numbers, options->pole, d + 1);
+  map->options.toward = keep(&numbers, options->toward, d + 1);
+  if (options->pole != NULL) {
+    map->pole = memcpy(take(&numbers, d + 1), options->pole, (d + 1) * sizeof(double));
+    divide(map->pole, d + 1, length(map->pole, d + 1));
+  }
+  if (options->toward != NULL) status = make_mirror(map, take(&numbers, d + 1), error);
+  if (status == CPB_OK && options->whiten != NULL) {
+    map->unwhiten = take(&numbers, square);
+    map->metric = memcpy(take(&numbers, square), options->whiten, square * sizeof(double));
+    map->onset = take(&numbers, d);
+    status = invert(d, map->metric, map->unwhiten, error);
+    if (status == CPB_OK) fold_pole(map);
+  }
+  if (status != CPB_OK) {
+    cpb_map_free(map);
+    return status;
+  }
+  *out = map;
+  return CPB_OK;
+}

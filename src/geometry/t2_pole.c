@@ -1,0 +1,60 @@
+#include "geometry/t2_pole.h"
+
+#include <math.h>
+
+#include "capball/map.h"
+#include "core/fail.h"
+#include "loop/table.h"
+
+cpb_status cpb_check_pole(size_t d, const double *v, cpb_error *error) {
+  double norm = sqrt(cpb_loops_here()->dot(v, v, d + 1));
+  if (!(fabs(norm - 1) <= 1e-12))
+    return cpb_fail(error, CPB_EINVAL, "the pole v must have length 1, got %.17g", norm);
+  if (v[d] == 0)
+    return cpb_fail(error, CPB_EINVAL,
+                    "the pole's last coordinate w must not be 0: the map would not be invertible");
+  return CPB_OK;
+}
+
+static void add_multiple(size_t d, double factor, const double *u, double *y) {
+  for (size_t i = 0; i < d; i++) y[i] += factor * u[i];
+}
+
+void cpb_pole_rotate(size_t d, const double *v, double *y) {
+  double w = v[d], yu = cpb_loops_here()->dot(y, v, d), last = y[d];
+  add_multiple(d, last - yu / (1 + fabs(w)), v, y);
+  y[d] = w * last - copysign(1, w) * yu;
+}
+
+void cpb_pole_rotate_back(size_t d, const double *v, double *y) {
+  double w = v[d], sign = copysign(1, w), yu = cpb_loops_here()->dot(y, v, d), last = y[d];
+  add_multiple(d, -yu / (1 + fabs(w)) - sign * last, v, y);
+  y[d] = yu + w * last;
+}
+
+void cpb_pole_stretch(size_t d, const double *v, double *z) {
+  double w = fabs(v[d]);
+  add_multiple(d, cpb_loops_here()->dot(z, v, d) / (w * (1 + w)), v, z);
+}
+
+cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
+                               cpb_error *error) {
+  if (d == 0 || x == NULL || v == NULL || lift == NULL)
+    return cpb_fail(error, CPB_EINVAL, "a lift needs d >= 1, x, v and room for the result");
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_pole(d, v, error);
+  if (status != CPB_OK) return status;
+  double last = (s - cpb_loops_here()->dot(x, v, d)) / v[d];
+  for (size_t i = 0; i < d; i++) lift[i] = x[i];
+  lift[d] = last;
+  return CPB_OK;
+}
+
+cpb_status cpb_affine_inversion(size_t d, const double *x, const double *v, double s, double *inversion,
+                                cpb_error *error) {
+  cpb_status status = cpb_hyperplane_lift(d, x, v, s, inversion, error);
+  if (status != CPB_OK) return status;
+  double norm2 = cpb_loops_here()->dot(inversion, inversion, d + 1);
+  for (size_t i = 0; i <= d; i++) inversion[i] /= norm2;
+  return CPB_OK;
+}

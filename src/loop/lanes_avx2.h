@@ -1,0 +1,121 @@
+/* Sixteen lanes on AVX2: two registers of floats, four of doubles. */
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "loop/table.h"
+
+typedef struct lanes_f32 {
+  __m256 low, high;
+} lanes_f32;
+typedef struct lanes_f64 {
+  __m256d part[4];
+} lanes_f64;
+
+#define LANE_INLINE static inline __attribute__((always_inline))
+
+/* all bits set in lanes [from, to) of the eight lanes that start at `base` */
+LANE_INLINE __m256i lane_mask(size_t base, size_t from, size_t to) {
+  __m256i lane = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)base));
+  return _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)to), lane),
+                          _mm256_cmpgt_epi32(lane, _mm256_set1_epi32((int)from - 1)));
+}
+
+LANE_INLINE lanes_f32 load_f32(const void *p) {
+  const float *x = p;
+  return (lanes_f32){_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8)};
+}
+LANE_INLINE lanes_f32 bytes_u8(__m128i x) {
+  return (lanes_f32){_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x)),
+                     _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(x, 8)))};
+}
+LANE_INLINE lanes_f32 bytes_i8(__m128i x) {
+  return (lanes_f32){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)),
+                     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8)))};
+}
+LANE_INLINE lanes_f32 load_u8(const void *p) { return bytes_u8(_mm_loadu_si128(p)); }
+LANE_INLINE lanes_f32 load_i8(const void *p) { return bytes_i8(_mm_loadu_si128(p)); }
+LANE_INLINE lanes_f32 load_f16(const void *p) {
+  const __m128i *x = p;
+  return (lanes_f32){_mm256_cvtph_ps(_mm_loadu_si128(x)), _mm256_cvtph_ps(_mm_loadu_si128(x + 1))};
+}
+
+/* Only lanes [from, to) are read from p+lane, the others are 0. */
+LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
+  const float *x = p;
+  return (lanes_f32){_mm256_maskload_ps(x, lane_mask(0, from, to)),
+                     _mm256_maskload_ps(x + 8, lane_mask(8, from, to))};
+}
+/* bytes have no masked load here: copy what may be read */
+LANE_INLINE lanes_f32 part_u8(const void *p, size_t from, size_t to) {
+  uint8_t copy[16] = {0};
+  for (size_t i = from; i < to; i++) copy[i] = ((const uint8_t *)p)[i];
+  return load_u8(copy);
+}
+LANE_INLINE lanes_f32 part_i8(const void *p, size_t from, size_t to) {
+  int8_t copy[16] = {0};
+  for (size_t i = from; i < to; i++) copy[i] = ((const int8_t *)p)[i];
+  return load_i8(copy);
+}
+LANE_INLINE lanes_f32 part_f16(const void *p, size_t from, size_t to) {
+  uint16_t copy[16] = {0};
+  for (size_t i = from; i < to; i++) copy[i] = ((const uint16_t *)p)[i];
+  return load_f16(copy);
+}
+
+LANE_INLINE lanes_f32 lanes_times(lanes_f32 x, float factor) {
+  __m256 f = _mm256_set1_ps(factor);
+  return (lanes_f32){_mm256_mul_ps(x.low, f), _mm256_mul_ps(x.high, f)};
+}
+/* lanes [from, to) from a, the others from b */
+LANE_INLINE lanes_f32 lanes_choose(lanes_f32 a, lanes_f32 b, size_t from, size_t to) {
+  return (lanes_f32){_mm256_blendv_ps(b.low, a.low, _mm256_castsi256_ps(lane_mask(0, from, to))),
+                     _mm256_blendv_ps(b.high, a.high, _mm256_castsi256_ps(lane_mask(8, from, to)))};
+}
+LANE_INLINE lanes_f32 lanes_set(lanes_f32 x, size_t lane, float value) {
+  __m256 same = _mm256_set1_ps(value);
+  return lanes_choose((lanes_f32){same, same}, x, lane, lane + 1);
+}
+/* lanes below `lane` from a, the others from b */
+LANE_INLINE lanes_f32 lanes_join(lanes_f32 a, lanes_f32 b, size_t lane) {
+  return lanes_choose(a, b, 0, lane);
+}
+
+LANE_INLINE void store_lanes(float *p, lanes_f32 x) {
+  _mm256_storeu_ps(p, x.low);
+  _mm256_storeu_ps(p + 8, x.high);
+}
+LANE_INLINE void stream_lanes(float *p, lanes_f32 x) {
+  _mm256_stream_ps(p, x.low);
+  _mm256_stream_ps(p + 8, x.high);
+}
+LANE_INLINE void store_part(float *p, lanes_f32 x, size_t from, size_t to) {
+  _mm256_maskstore_ps(p, lane_mask(0, from, to), x.low);
+  _mm256_maskstore_ps(p + 8, lane_mask(8, from, to), x.high);
+}
+
+LANE_INLINE lanes_f64 lanes_zero(void) {
+  __m256d zero = _mm256_setzero_pd();
+  return (lanes_f64){{zero, zero, zero, zero}};
+}
+
+/* sum + x*x per lane; the square of a float is exact in double, so fusing changes nothing */
+LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
+  __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(x.low)),
+          b = _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1));
+  __m256d c = _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)),
+          e = _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1));
+  sum.part[0] = _mm256_fmadd_pd(a, a, sum.part[0]);
+  sum.part[1] = _mm256_fmadd_pd(b, b, sum.part[1]);
+  sum.part[2] = _mm256_fmadd_pd(c, c, sum.part[2]);
+  sum.part[3] = _mm256_fmadd_pd(e, e, sum.part[3]);
+  return sum;
+}
+
+/* the fixed tree: lane j with j+8, then +4, +2, +1 */
+LANE_INLINE double lanes_sum(lanes_f64 x) {
+  __m256d low = _mm256_add_pd(x.part[0], x.part[2]), high = _mm256_add_pd(x.part[1], x.part[3]);
+  __m256d four = _mm256_add_pd(low, high);
+  __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}

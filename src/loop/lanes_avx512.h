@@ -1,0 +1,73 @@
+/* Sixteen lanes on AVX-512: one register of floats, two of doubles. */
+#include <immintrin.h>
+
+#include "loop/table.h"
+
+typedef __m512 lanes_f32;
+typedef struct lanes_f64 {
+  __m512d low, high;
+} lanes_f64;
+
+#define LANE_INLINE static inline __attribute__((always_inline))
+
+/* lanes [from, to) */
+LANE_INLINE __mmask16 lane_mask(size_t from, size_t to) { return (__mmask16)((1u << to) - (1u << from)); }
+
+LANE_INLINE lanes_f32 load_f32(const void *p) { return _mm512_loadu_ps(p); }
+LANE_INLINE lanes_f32 load_u8(const void *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p)));
+}
+LANE_INLINE lanes_f32 load_i8(const void *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p)));
+}
+LANE_INLINE lanes_f32 load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+
+/* Only lanes [from, to) are read from p+lane, the others are 0. */
+LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
+  return _mm512_maskz_loadu_ps(lane_mask(from, to), p);
+}
+LANE_INLINE lanes_f32 part_u8(const void *p, size_t from, size_t to) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lane_mask(from, to), p)));
+}
+LANE_INLINE lanes_f32 part_i8(const void *p, size_t from, size_t to) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lane_mask(from, to), p)));
+}
+LANE_INLINE lanes_f32 part_f16(const void *p, size_t from, size_t to) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lane_mask(from, to), p));
+}
+
+LANE_INLINE lanes_f32 lanes_times(lanes_f32 x, float factor) {
+  return _mm512_mul_ps(x, _mm512_set1_ps(factor));
+}
+LANE_INLINE lanes_f32 lanes_set(lanes_f32 x, size_t lane, float value) {
+  return _mm512_mask_broadcastss_ps(x, (__mmask16)(1u << lane), _mm_set_ss(value));
+}
+/* lanes below `lane` from a, the others from b */
+LANE_INLINE lanes_f32 lanes_join(lanes_f32 a, lanes_f32 b, size_t lane) {
+  return _mm512_mask_mov_ps(b, lane_mask(0, lane), a);
+}
+
+LANE_INLINE void store_lanes(float *p, lanes_f32 x) { _mm512_storeu_ps(p, x); }
+LANE_INLINE void stream_lanes(float *p, lanes_f32 x) { _mm512_stream_ps(p, x); }
+LANE_INLINE void store_part(float *p, lanes_f32 x, size_t from, size_t to) {
+  _mm512_mask_storeu_ps(p, lane_mask(from, to), x);
+}
+
+LANE_INLINE lanes_f64 lanes_zero(void) { return (lanes_f64){_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+
+/* sum + x*x per lane; the square of a float is exact in double, so fusing changes nothing */
+LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
+  __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+  __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+  sum.low = _mm512_fmadd_pd(low, low, sum.low);
+  sum.high = _mm512_fmadd_pd(high, high, sum.high);
+  return sum;
+}
+
+/* the fixed tree: lane j with j+8, then +4, +2, +1 */
+LANE_INLINE double lanes_sum(lanes_f64 x) {
+  __m512d eight = _mm512_add_pd(x.low, x.high);
+  __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
+  __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Installs into an empty place and builds a program outside the tree against it: through pkg-config shared
+# and static, and through CMake shared and static. TAP.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+wanted="capball $(sed -n 's/^project(capball VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)"
+cases=0 failures=0
+
+check() { # name command ..
+  local name=$1
+  shift
+  cases=$((cases + 1))
+  if ("$@") >"$work/log" 2>&1; then
+    echo "ok $cases - $name"
+  else
+    failures=$((failures + 1))
+    echo "not ok $cases - $name"
+    sed 's/^/# /' "$work/log"
+  fi
+}
+
+says_version() { local said; said=$("$@") && echo "$said" && [[ $said == "$wanted"* ]]; }
+
+prefix="$work/stage/opt/capball"
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+cc=${CC:-cc}
+
+through_pkg_config() { # extra flags of pkg-config
+  cp "$root/tests/install/outside.c" "$work/" && cd "$work" &&
+    $cc -std=c17 -Wall -Wextra -Werror outside.c -o outside $(pkg-config --cflags --libs "$@" capball) &&
+    says_version ./outside
+}
+
+through_static_archive() {
+  local libs
+  libs=$(pkg-config --static --libs capball) && cd "$work" &&
+    $cc -std=c17 outside.c -o outside-static $(pkg-config --cflags capball) ${libs/-lcapball/"$prefix/lib/libcapball.a"} &&
+    ! ldd outside-static | grep -q libcapball && says_version ./outside-static
+}
+
+through_cmake() {
+  mkdir -p "$work/cmake" && cd "$work/cmake" && cp "$root/tests/install/outside.c" . && cat >CMakeLists.txt <<'TEXT' &&
+cmake_minimum_required(VERSION 3.18)
+project(outside LANGUAGES C)
+find_package(capball 0.1 REQUIRED)
+add_executable(shared outside.c)
+target_link_libraries(shared capball::capball)
+add_executable(static outside.c)
+target_link_libraries(static capball::capball_static)
+TEXT
+    cmake -G Ninja -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" && ninja -C build &&
+    says_version build/shared && ! ldd build/static | grep -q libcapball && says_version build/static
+}
+
+man_page_and_completions() {
+  [ ! -e "$prefix/bin/capball" ] || {
+    says_version "$prefix/bin/capball" --version && [ -s "$prefix/share/man/man1/capball.1" ] &&
+      bash -n "$prefix/share/bash-completion/completions/capball"
+  }
+}
+
+check "make install DESTDIR PREFIX" make --no-print-directory install DESTDIR="$work/stage" PREFIX=/opt/capball
+check "the shared library has a SONAME link" test -L "$prefix/lib/libcapball.so.0"
+check "pkg-config, shared" through_pkg_config
+check "pkg-config, static archive" through_static_archive
+check "CMake package, shared and static" through_cmake
+check "command, manual page and completions" man_page_and_completions
+echo "1..$cases"
+[ "$failures" = 0 ]
