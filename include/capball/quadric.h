@@ -19,19 +19,22 @@ typedef struct cpb_quadric {
 } cpb_quadric;
 
 /** (k2, m, k0, root) = (a, s p', s^2(b-p0), s sigma) of a complete cap, pole e.               T4
- *  b - p0 is taken from the form that does not cancel. */
+ *  b - p0 is taken from the form that does not cancel. EINVAL unless s^2 is a normal double. */
 CPB_API cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadric, cpb_error *error);
 
 /** p' = m/s, p0 = (k2-k0/s^2)/2, b = (k2+k0/s^2)/2, sigma = root/s, a = k2, divided by |p|.   T4
  *  Any s > 0: reading at one scale and writing at another changes the scale exactly.
- *  EINVAL for the form 0 = 0 and for anything not finite. */
+ *  A form that is constant on the sphere (p = 0) gives the cap of EMPTY or EVERYTHING, p = e.
+ *  EINVAL for the form 0 = 0, for anything not finite and for a root that is not the form's. */
 CPB_API cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *cap, cpb_error *error);
 
 /** Moves the region by t (d coordinates): {x} becomes {x+t}.                                  T4
- *    m <- m + k2 t,  k0 <- k0 + 2<m,t> + k2|t|^2 = (|m|-root)(|m|+root)/k2 */
+ *    m <- m + k2 t,  k0 <- k0 + 2<m,t> + k2|t|^2 = (|m|-root)(|m|+root)/k2
+ *  in whichever form of k0 has the smaller terms: a tiny ball far away can be moved onto its own
+ *  centre and keeps its radius. */
 CPB_API void cpb_quadric_translate(cpb_quadric *quadric, const double *t);
 
-/** k2|x|^2 - 2<m,x> + k0; negative inside. */
+/** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; negative inside.                   T4 */
 CPB_API double cpb_quadric_value(const cpb_quadric *quadric, const double *x);
 
 #ifdef __cplusplus

@@ -53,7 +53,8 @@ typedef struct cpb_region {
 CPB_API const char *cpb_region_kind_name(cpb_region_kind kind);
 
 /** Completes a cap of which only d, p and b are known: divides p and b by |p| and computes
- *  sigma = sqrt((1-b)(1+b)) and a = b+<p,v>, the latter by the form that does not cancel.   T3, T4
+ *  sigma = sqrt((|p|-b)(|p|+b))/|p| and a = (b+<p,v>)/|p|, the sum in twofold precision and before
+ *  the division, so that it does not cancel.                                                T3, T4
  *  v    pole, d+1 coordinates, or NULL for e
  *  b outside [-|p|,|p|] is kept as it is (empty or everything), with sigma = 0.
  *  EINVAL: p is 0 or not finite, b is NaN. */
@@ -63,9 +64,12 @@ CPB_API cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *er
  *    h1 = hypot(|c|+r, s), h2 = hypot(|c|-r, s)
  *    p' = 2(s/h1)(c/h2), p0 = (s/h1)(s/h2) - ((|c|+r)/h1)((|c|-r)/h2)
  *    b = (s/h1)(s/h2) + ((|c|+r)/h1)((|c|-r)/h2), sigma = 2(s/h1)(r/h2), a = 2(s/h1)(s/h2)
- *    half-space: D = hypot(h,s), p = (s n, -h)/D, b = h/D, sigma = s/D, a = 0
- *    complement: the ball's p, b, a negated
+ *    half-space: D = hypot(h,s), p = (s n, -h)/D, b = h/D, sigma = s/D, a = 0; a normal n of
+ *    another length than 1 is taken as n/|n| with offset h/|n|
+ *    complement: the ball's p, b, a negated; punctured: the complement for r = 0
  *  region  finite; axis and W must be NULL
+ *  Every number within 8u. EINVAL where sigma or a is below the smallest normal double (a ratio of
+ *  lengths beyond about 1e150): such a cap would come back as another region.
  *  cap     cap->p is the caller's, d+1 coordinates; may not overlap region->c */
 CPB_API cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap, cpb_error *error);
 

@@ -1,0 +1,40 @@
+/* The arithmetic T3, T5 and T6 share: the cap of a ball from the distance of its centre, and the
+ * checks of caps and regions. */
+#ifndef CPB_GEOMETRY_LIFT_H
+#define CPB_GEOMETRY_LIFT_H
+
+#include "capball/region.h"
+#include "geometry/vector.h"
+
+/* What T3 needs of a ball with centre t and radius r at scale s: p = toward (t/h2) + p0 v, t
+ * orthogonal to the pole v. Lengths are divided by 2^exponent, which no ratio notices. */
+typedef struct cpb_lift {
+  double toward, h2, p0, b, sigma, a;
+  int exponent;
+} cpb_lift;
+
+/* center is the sum of squares of the centre; r = 0 lifts a point. EINVAL when sigma or a is below
+ * the smallest normal double: such a cap would come back as another region. */
+cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift, cpb_error *error);
+
+/* The coordinate of p along a coordinate t of the centre. */
+static inline double cpb_lift_toward(const cpb_lift *lift, double t) {
+  return lift->toward * (ldexp(t, -lift->exponent) / lift->h2);
+}
+
+/* EINVAL unless the cap is there, holds numbers and is complete: sigma^2 = 1-b^2 within 1e-6. */
+cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
+
+/* EINVAL unless the region is there and what its kind needs is finite and in its domain. */
+cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
+
+/* The kind of region a complete cap is. */
+cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
+
+/* A region without a metric of its own: round, with c = 0 and r = 0. */
+void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d);
+
+/* EINVAL when c or r left the range of double. */
+cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error);
+
+#endif

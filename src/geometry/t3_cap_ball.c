@@ -1,0 +1,212 @@
+/* T3: caps on the sphere are balls, half-spaces and complements of balls. */
+#include <float.h>
+
+#include "capball/region.h"
+#include "core/fail.h"
+#include "geometry/lift.h"
+
+const char *cpb_region_kind_name(cpb_region_kind kind) {
+  switch (kind) {
+  case CPB_EMPTY: return "empty";
+  case CPB_BALL: return "ball";
+  case CPB_HALFSPACE: return "halfspace";
+  case CPB_COMPLEMENT: return "complement";
+  case CPB_PUNCTURED: return "punctured";
+  case CPB_EVERYTHING: return "everything";
+  }
+  return "unknown";
+}
+
+cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
+  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  if (cap->d == 0) return cpb_fail(error, CPB_EINVAL, "cap has d = 0, wanted d >= 1");
+  if (!cpb_all_finite(cap->p, cap->d + 1)) return cpb_fail(error, CPB_EINVAL, "cap's p is not finite");
+  bool within = cap->b >= -1 && cap->b <= 1;
+  double off = within ? cap->sigma * cap->sigma - (1 - cap->b) * (1 + cap->b) : 0;
+  if (isnan(cap->b) || isnan(cap->a) || !(cap->sigma >= 0) || !(fabs(off) <= 1e-6))
+    return cpb_fail(error, CPB_EINVAL, "cap is not complete: b = %.17g, sigma = %.17g, a = %.17g", cap->b,
+                    cap->sigma, cap->a);
+  return CPB_OK;
+}
+
+static cpb_status check_size(double size, const char *name, cpb_error *error) {
+  if (size > 0 && size < INFINITY) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL, "%s must be > 0 and finite, got %.17g", name, size);
+}
+
+cpb_status cpb_check_region(const cpb_region *region, cpb_error *error) {
+  if (region == NULL) return cpb_fail(error, CPB_EINVAL, "region must not be NULL");
+  if (region->d == 0) return cpb_fail(error, CPB_EINVAL, "region has d = 0, wanted d >= 1");
+  if ((unsigned)region->kind > CPB_EVERYTHING)
+    return cpb_fail(error, CPB_EINVAL, "region has unknown kind %d", (int)region->kind);
+  if (region->kind == CPB_EMPTY || region->kind == CPB_EVERYTHING) return CPB_OK;
+  if (region->c == NULL) return cpb_fail(error, CPB_EINVAL, "region's c must not be NULL");
+  if (!cpb_all_finite(region->c, region->d)) return cpb_fail(error, CPB_EINVAL, "region's c is not finite");
+  if (region->kind == CPB_PUNCTURED) return CPB_OK;
+  if (region->kind == CPB_HALFSPACE) {
+    if (!isfinite(region->r))
+      return cpb_fail(error, CPB_EINVAL, "half-space offset must be finite, got %.17g", region->r);
+    if (!(cpb_norm(region->c, region->d) > 0))
+      return cpb_fail(error, CPB_EINVAL, "half-space normal must not be 0");
+    return CPB_OK;
+  }
+  cpb_status status = check_size(region->r, "radius r", error);
+  if (status == CPB_OK && region->axis != NULL) status = check_size(region->along, "semi-axis along", error);
+  return status;
+}
+
+cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap) {
+  bool closed = cap->sigma == 0; /* b = +-1 exactly; a small ball has b rounded to 1, but sigma > 0 */
+  if (cap->b > 1 || (closed && cap->b > 0)) return CPB_EMPTY;
+  if (cap->b < -1 || (closed && cap->a == 0)) return CPB_EVERYTHING;
+  if (closed) return CPB_PUNCTURED;
+  return cap->a > 0 ? CPB_BALL : cap->a < 0 ? CPB_COMPLEMENT : CPB_HALFSPACE;
+}
+
+void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d) {
+  region->kind = kind;
+  region->d = d;
+  for (size_t i = 0; i < d; i++) region->c[i] = 0;
+  region->r = region->along = 0;
+  region->axis = NULL;
+  region->W = NULL;
+}
+
+cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error) {
+  if (isfinite(region->r) && cpb_all_finite(region->c, region->d)) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL, "the region of this cap overflows: s = %.17g, a = %.17g", s, a);
+}
+
+cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *error) {
+  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  if (cap->d == 0) return cpb_fail(error, CPB_EINVAL, "cap has d = 0, wanted d >= 1");
+  size_t n = cap->d + 1;
+  if (isnan(cap->b)) return cpb_fail(error, CPB_EINVAL, "cap's b is NaN");
+  if (!cpb_all_finite(cap->p, n)) return cpb_fail(error, CPB_EINVAL, "cap's p is not finite");
+  if (v != NULL && !cpb_all_finite(v, n)) return cpb_fail(error, CPB_EINVAL, "pole v is not finite");
+  cpb_squares squares = cpb_squares_of(cap->p, n);
+  if (squares.hi == 0) return cpb_fail(error, CPB_EINVAL, "cap's p is 0 and has no direction");
+
+  /* All differences are taken before the division by |p|, which would round their terms. */
+  for (size_t i = 0; i < n; i++) cap->p[i] = ldexp(cap->p[i], -squares.exponent);
+  double length = cpb_squares_root(&squares, squares.exponent), b = ldexp(cap->b, -squares.exponent);
+  double rise = isinf(b) ? b : v == NULL ? b + cap->p[n - 1] : cpb_dot_from(b, cap->p, v, n);
+  cap->a = rise / length;
+  cap->b = b / length;
+  cap->sigma = fabs(b) < length ? sqrt((length - b) / length * ((length + b) / length)) : 0;
+  for (size_t i = 0; i < n; i++) cap->p[i] /= length;
+  return CPB_OK;
+}
+
+static double within_one(double b) { return b > 1 ? 1 : b < -1 ? -1 : b; }
+
+cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift, cpb_error *error) {
+  /* |c|-r = (|c|^2-r^2)/(|c|+r) in twofold precision: for r near |c| >> s the rounding of |c| alone
+   * would move h2 by |c|/s units in the last place. */
+  cpb_squares difference = center;
+  cpb_squares_add(&difference, r, -1);
+  int unit = difference.exponent, exponent = ilogb(s) > unit ? ilogb(s) : unit;
+  double sum = cpb_squares_root(&center, unit) + ldexp(r, -unit);
+  double gap = sum > 0 ? (difference.hi + difference.lo) / sum : 0;
+  double far = ldexp(sum, unit - exponent), near = ldexp(gap, unit - exponent);
+  double scale = ldexp(s, -exponent), h1 = hypot(far, scale), h2 = hypot(near, scale);
+  double s1 = scale / h1, s2 = scale / h2, tilt = far / h1 * (near / h2);
+  *lift = (cpb_lift){.toward = 2 * s1,
+                     .h2 = h2,
+                     .p0 = within_one(s1 * s2 - tilt),
+                     .b = within_one(s1 * s2 + tilt),
+                     .sigma = 2 * s1 * (ldexp(r, -exponent) / h2),
+                     .a = 2 * s1 * s2,
+                     .exponent = exponent};
+  if (lift->a >= DBL_MIN && (r == 0 || lift->sigma >= DBL_MIN)) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL,
+                  "no double holds the cap of a ball with |c| = %g, r = %g at scale s = %g",
+                  cpb_squares_root(&center, 0), r, s);
+}
+
+static void set_cap(cpb_cap *cap, double b, double sigma, double a) {
+  cap->b = b;
+  cap->sigma = sigma;
+  cap->a = a;
+}
+
+/* sign = 1: the ball (c, r); sign = -1: its complement, for r = 0 everything but c. */
+static cpb_status cap_of_ball(const double *c, double r, double s, double sign, cpb_cap *cap,
+                              cpb_error *error) {
+  cpb_lift lift;
+  cpb_status status = cpb_lift_ball(cpb_squares_of(c, cap->d), r, s, &lift, error);
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; i < cap->d; i++) cap->p[i] = sign * cpb_lift_toward(&lift, c[i]);
+  cap->p[cap->d] = sign * lift.p0;
+  set_cap(cap, sign * (r == 0 ? 1 : lift.b), lift.sigma, sign * lift.a);
+  return CPB_OK;
+}
+
+/* {<n,x> > h} for a normal of any length: the same half-space is {<n/|n|,x> > h/|n|}. */
+static cpb_status cap_of_halfspace(const double *n, double h, double s, cpb_cap *cap, cpb_error *error) {
+  int of_n = cpb_largest_exponent(n, cap->d, INT_MIN / 8), of_s = ilogb(s);
+  int of_h = h == 0 ? INT_MIN / 8 : ilogb(h), exponent = of_n + of_s > of_h ? of_n + of_s : of_h;
+  cpb_squares squares = cpb_squares_of(n, cap->d);
+  double scale = ldexp(s, -of_s), offset = ldexp(h, -exponent);
+  double across = ldexp(scale * cpb_squares_root(&squares, of_n), of_n + of_s - exponent);
+  double length = hypot(offset, across);
+  if (!(across / length >= DBL_MIN))
+    return cpb_fail(error, CPB_EINVAL,
+                    "no double holds the cap of a half-space with offset %g at scale s = %g",
+                    h / cpb_squares_root(&squares, 0), s);
+  for (size_t i = 0; i < cap->d; i++)
+    cap->p[i] = ldexp(scale * ldexp(n[i], -of_n), of_n + of_s - exponent) / length;
+  cap->p[cap->d] = -offset / length;
+  set_cap(cap, offset / length, across / length, 0);
+  return CPB_OK;
+}
+
+cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap, cpb_error *error) {
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_region(region, error);
+  if (status != CPB_OK) return status;
+  if (region->axis != NULL || region->W != NULL)
+    return cpb_fail(error, CPB_EINVAL, "region has %s: T3 takes round ones, see T5 and T6",
+                    region->W != NULL ? "a whitening W" : "an axis");
+  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  cap->d = region->d;
+  switch (region->kind) {
+  case CPB_BALL: return cap_of_ball(region->c, region->r, s, 1, cap, error);
+  case CPB_COMPLEMENT: return cap_of_ball(region->c, region->r, s, -1, cap, error);
+  case CPB_PUNCTURED: return cap_of_ball(region->c, 0, s, -1, cap, error);
+  case CPB_HALFSPACE: return cap_of_halfspace(region->c, region->r, s, cap, error);
+  case CPB_EMPTY:
+  case CPB_EVERYTHING: break;
+  }
+  for (size_t i = 0; i < cap->d; i++) cap->p[i] = 0;
+  cap->p[cap->d] = 1;
+  double b = region->kind == CPB_EMPTY ? 1 : -1;
+  set_cap(cap, b, 0, b + 1);
+  return CPB_OK;
+}
+
+static void halfspace_of_cap(const cpb_cap *cap, double s, cpb_region *region) {
+  double across = cpb_norm(cap->p, cap->d);
+  for (size_t i = 0; i < cap->d; i++) region->c[i] = cap->p[i] / across;
+  region->r = cpb_ratio_times(cpb_ratio_of(s, across), cap->b);
+}
+
+cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error) {
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_cap(cap, error);
+  if (status != CPB_OK) return status;
+  if (region == NULL || region->c == NULL)
+    return cpb_fail(error, CPB_EINVAL, "region and region->c must not be NULL");
+  cpb_region_kind kind = cpb_kind_of_cap(cap);
+  cpb_region_clear(region, kind, cap->d);
+  if (kind == CPB_EMPTY || kind == CPB_EVERYTHING) return CPB_OK;
+  if (kind == CPB_HALFSPACE) {
+    halfspace_of_cap(cap, s, region);
+  } else {
+    cpb_ratio ratio = cpb_ratio_of(s, cap->a);
+    for (size_t i = 0; i < cap->d; i++) region->c[i] = cpb_ratio_times(ratio, cap->p[i]);
+    region->r = fabs(cpb_ratio_times(ratio, cap->sigma));
+  }
+  region->along = region->r;
+  return cpb_check_result(region, s, cap->a, error);
+}
