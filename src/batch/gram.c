@@ -96,6 +96,13 @@ static void answer_block(void *arg, size_t block, size_t first, size_t count) {
   }
 }
 
+static cpb_status check_not_below_0(const double *norm2, size_t n, const char *name, cpb_error *error) {
+  for (size_t i = 0; i < n; i++)
+    if (norm2[i] < 0)
+      return cpb_fail(error, CPB_EINVAL, "%s[%zu] must be >= 0, got %.17g", name, i, norm2[i]);
+  return CPB_OK;
+}
+
 /* A number of y concerns every row, so a bad one is no fault of a row: it is refused at once. */
 static cpb_status check_columns(const gram_job *job, cpb_error *error) {
   for (size_t j = 0; j < job->g.cols; j++) {
@@ -132,7 +139,9 @@ static cpb_status check(const gram_job *job, cpb_error *error) {
   if (status == CPB_OK) status = check_numbers(job, job->x.along, job->g.rows, "x.along", job->rises, error);
   if (status == CPB_OK) status = check_numbers(job, job->y.norm2, job->g.cols, "y.norm2", true, error);
   if (status == CPB_OK) status = check_numbers(job, job->y.along, job->g.cols, "y.along", job->rises, error);
-  return status != CPB_OK || job->g.rows == 0 ? status : check_columns(job, error);
+  if (status == CPB_OK) status = check_not_below_0(job->x.norm2, job->g.rows, "x.norm2", error);
+  if (status == CPB_OK) status = check_not_below_0(job->y.norm2, job->g.cols, "y.norm2", error);
+  return status == CPB_OK ? check_columns(job, error) : status;
 }
 
 static cpb_status run(gram_job *job, const cpb_exec *exec, cpb_error *error) {

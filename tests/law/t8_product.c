@@ -409,7 +409,11 @@ static void gram_refuses(void **state) {
   wants(cpb_gram_embed(out, self, x, 1, 1, CPB_PRODUCTS, NULL, &e), CPB_ESHAPE, &e, "x.norm2 and g overlap");
   wants(cpb_gram_embed(narrow, x, x, 1, 1, CPB_PRODUCTS, NULL, &e), CPB_ESHAPE, &e, "stride 1");
   wants(cpb_gram_embed(bytes, x, x, 1, 1, CPB_PRODUCTS, NULL, &e), CPB_EDTYPE, &e, "u8");
-  double zero[2] = {1, 0};
+  double zero[2] = {1, 0}, below[2] = {1, -2};
+  wants(cpb_gram_embed(out, (cpb_gram_side){below, one}, x, 1, 1, CPB_PRODUCTS, NULL, &e), CPB_EINVAL, &e,
+        "x.norm2[1] must be >= 0, got -2");
+  wants(cpb_gram_unembed(out, x, (cpb_gram_side){below, one}, 1, 1, CPB_PRODUCTS, NULL, &e), CPB_EINVAL, &e,
+        "y.norm2[1] must be >= 0, got -2");
   wants(cpb_gram_unembed(out, x, (cpb_gram_side){zero, one}, 1, 1, CPB_PRODUCTS, NULL, &e), CPB_EINVAL, &e,
         "y.norm2[1]");
   assert_int_equal(cpb_gram_embed(out, x, x, 1, -1, CPB_PRODUCTS, NULL, NULL), CPB_EINVAL);
@@ -499,6 +503,12 @@ static void the_linear_kernel_equals_the_explicit_embedding(void **state) {
   law_holds("T8", "<x^,y^> of a Gram matrix", "f64", worst_error, 16);
 }
 
+static int free_arena(void **state) {
+  (void)state;
+  mp_done();
+  return 0;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(identities_hold_under_the_pole_e),
@@ -512,7 +522,5 @@ int main(void) {
       cmocka_unit_test(an_rbf_kernel_is_embedded_implicitly),
       cmocka_unit_test(the_linear_kernel_equals_the_explicit_embedding),
   };
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  mp_done();
-  return failed;
+  return cmocka_run_group_tests(tests, NULL, free_arena);
 }
