@@ -1,0 +1,167 @@
+/* T8 for blocks of a Gram matrix, in place, row by row. */
+#include <math.h>
+
+#include "batch/row_state.h"
+#include "capball/product.h"
+#include "core/fail.h"
+#include "geometry/product_pair.h"
+
+typedef struct gram_job {
+  const cpb_loops *loops;
+  cpb_out g;
+  cpb_gram_side x, y;
+  double w, s;
+  cpb_gram_result result;
+  /* z = the answers of the elements [offset, offset+count) of a row, from their g */
+  void (*answer)(const struct gram_job *job, size_t row, size_t offset, size_t count, const double *g,
+                 double *z);
+  bool rises;
+  cpb_first_fault fault;
+} gram_job;
+
+static double along(cpb_gram_side side, size_t i) { return side.along == NULL ? 0 : side.along[i]; }
+
+static double at_least_0(double value) { return value < 0 ? 0 : value; }
+
+static void embed_elements(const gram_job *job, size_t row, size_t offset, size_t count, const double *g,
+                           double *z) {
+  double w = job->w, s = job->s, xx = job->x.norm2[row], xu = along(job->x, row);
+  double Qx = cpb_pair_lift_norm2(xx, xu, w, s);
+  for (size_t i = 0; i < count; i++) {
+    double yy = job->y.norm2[offset + i], yu = along(job->y, offset + i);
+    double Qy = cpb_pair_lift_norm2(yy, yu, w, s);
+    double D = cpb_pair_lift_dist2(at_least_0((xx - g[i]) + (yy - g[i])), xu, yu, w);
+    z[i] = job->result == CPB_PRODUCTS ? cpb_pair_embedded_product(D, Qx, Qy, s)
+                                       : cpb_pair_embedded_dist2(D, Qx, Qy, s);
+  }
+}
+
+/* Under the pole e (or -e) u = 0, and the last coordinates need not be told apart from the rest. */
+static void unembed_elements_upright(const gram_job *job, size_t row, size_t offset, size_t count,
+                                     const double *g, double *z) {
+  double s = job->s, rise_x = job->x.norm2[row], x0 = job->x.along[row];
+  for (size_t i = 0; i < count; i++) {
+    double rise_y = job->y.norm2[offset + i], y0 = job->y.along[offset + i];
+    z[i] = job->result == CPB_PRODUCTS ? cpb_pair_original_product(g[i], x0, y0, rise_x, rise_y, s)
+                                       : cpb_pair_original_dist2(at_least_0(2 - 2 * g[i]), rise_x, rise_y, s);
+  }
+}
+
+static void unembed_elements(const gram_job *job, size_t row, size_t offset, size_t count, const double *g,
+                             double *z) {
+  double w = job->w, s = job->s, rise_x = job->x.norm2[row], x0 = job->x.along[row];
+  for (size_t i = 0; i < count; i++) {
+    double rise_y = job->y.norm2[offset + i], y0 = job->y.along[offset + i];
+    z[i] = job->result == CPB_PRODUCTS
+               ? cpb_pair_original_product_pole(g[i], x0, y0, rise_x, rise_y, w, s)
+               : cpb_pair_original_dist2_pole(at_least_0(2 - 2 * g[i]), x0, y0, rise_x, rise_y, w, s);
+  }
+}
+
+static int number_fault(double value) {
+  return isnan(value) ? CPB_FAULT_NAN : isinf(value) ? CPB_FAULT_INFINITE : 0;
+}
+
+static int known_fault(const gram_job *job, size_t row) {
+  int fault = number_fault(job->x.norm2[row]);
+  if (fault == 0) fault = number_fault(along(job->x, row));
+  if (fault == 0) fault = cpb_row_fault(job->loops, cpb_view_of(job->g), row);
+  if (fault == 0 && job->rises && !(job->x.norm2[row] > 0)) fault = CPB_FAULT_POLE;
+  return fault;
+}
+
+static int answer_row(const gram_job *job, size_t row) {
+  int fault = known_fault(job, row);
+  double buffer[CPB_CHUNK], z[CPB_CHUNK], limit = cpb_out_limit(job->g.dtype);
+  for (size_t offset = 0; fault == 0 && offset < job->g.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(job->g.cols, offset);
+    const double *g = cpb_row_chunk(job->loops, cpb_view_of(job->g), row, offset, count, buffer);
+    job->answer(job, row, offset, count, g, z);
+    if (cpb_chunk_fits(z, count, limit))
+      cpb_row_store(job->loops, job->g, row, offset, count, z);
+    else
+      fault = CPB_FAULT_RANGE;
+  }
+  return fault;
+}
+
+static void answer_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  gram_job *job = arg;
+  for (size_t row = first; row < first + count; row++) {
+    int fault = answer_row(job, row);
+    if (fault == 0) continue;
+    cpb_row_spoil(job->g, row);
+    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+  }
+}
+
+static cpb_status check_not_below_0(const double *norm2, size_t n, const char *name, cpb_error *error) {
+  for (size_t i = 0; i < n; i++)
+    if (norm2[i] < 0)
+      return cpb_fail(error, CPB_EINVAL, "%s[%zu] must be >= 0, got %.17g", name, i, norm2[i]);
+  return CPB_OK;
+}
+
+/* A number of y concerns every row, so a bad one is no fault of a row: it is refused at once. */
+static cpb_status check_columns(const gram_job *job, cpb_error *error) {
+  for (size_t j = 0; j < job->g.cols; j++) {
+    double norm2 = job->y.norm2[j], rest = along(job->y, j);
+    if (job->rises && !(norm2 > 0 && norm2 < INFINITY))
+      return cpb_fail(error, CPB_EINVAL, "y.norm2[%zu], a rise 1+<y^,v>, must be > 0 and finite, got %.17g",
+                      j, norm2);
+    if (!isfinite(norm2))
+      return cpb_fail(error, CPB_EINVAL, "y.norm2[%zu] must be finite, got %.17g", j, norm2);
+    if (!isfinite(rest))
+      return cpb_fail(error, CPB_EINVAL, "y.along[%zu] must be finite, got %.17g", j, rest);
+  }
+  return CPB_OK;
+}
+
+static cpb_status check_numbers(const gram_job *job, const double *numbers, size_t n, const char *name,
+                                bool needed, cpb_error *error) {
+  if (numbers == NULL && needed && n != 0)
+    return cpb_fail(error, CPB_EINVAL, "%s must hold %zu numbers, got NULL", name, n);
+  return numbers == NULL ? CPB_OK
+                         : cpb_check_apart(cpb_rows(numbers, CPB_F64, 1, n), name, job->g, "g", error);
+}
+
+static cpb_status check(const gram_job *job, cpb_error *error) {
+  cpb_status status = cpb_check_out(job->g, "g", job->g.rows, job->g.cols, error);
+  if (status == CPB_OK) status = cpb_check_scale(job->s, error);
+  if (status == CPB_OK && !(fabs(job->w) <= 1 && job->w != 0))
+    status = cpb_fail(error, CPB_EINVAL,
+                      "last coordinate w of the pole must lie in [-1,1] and not be 0, got %.17g", job->w);
+  if (status == CPB_OK && job->result != CPB_PRODUCTS && job->result != CPB_DISTANCES2)
+    status = cpb_fail(error, CPB_EINVAL, "result must be CPB_PRODUCTS or CPB_DISTANCES2, got %d",
+                      (int)job->result);
+  if (status == CPB_OK) status = check_numbers(job, job->x.norm2, job->g.rows, "x.norm2", true, error);
+  if (status == CPB_OK) status = check_numbers(job, job->x.along, job->g.rows, "x.along", job->rises, error);
+  if (status == CPB_OK) status = check_numbers(job, job->y.norm2, job->g.cols, "y.norm2", true, error);
+  if (status == CPB_OK) status = check_numbers(job, job->y.along, job->g.cols, "y.along", job->rises, error);
+  if (status == CPB_OK) status = check_not_below_0(job->x.norm2, job->g.rows, "x.norm2", error);
+  if (status == CPB_OK) status = check_not_below_0(job->y.norm2, job->g.cols, "y.norm2", error);
+  return status == CPB_OK ? check_columns(job, error) : status;
+}
+
+static cpb_status run(gram_job *job, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = check(job, error);
+  if (status != CPB_OK) return status;
+  job->loops = cpb_loops_here();
+  cpb_first_fault_init(&job->fault);
+  cpb_blocks_run(&(cpb_blocks){job->g.rows, cpb_blocks_rows(job->g.cols), answer_block, job}, exec);
+  return cpb_first_fault_report(&job->fault, "g", error);
+}
+
+cpb_status cpb_gram_embed(cpb_out g, cpb_gram_side x, cpb_gram_side y, double w, double s,
+                          cpb_gram_result result, const cpb_exec *exec, cpb_error *error) {
+  gram_job job = {.g = g, .x = x, .y = y, .w = w, .s = s, .result = result, .answer = embed_elements};
+  return run(&job, exec, error);
+}
+
+cpb_status cpb_gram_unembed(cpb_out g, cpb_gram_side x, cpb_gram_side y, double w, double s,
+                            cpb_gram_result result, const cpb_exec *exec, cpb_error *error) {
+  gram_job job = {.g = g, .x = x, .y = y, .w = w, .s = s, .result = result, .rises = true};
+  job.answer = fabs(w) == 1 ? unembed_elements_upright : unembed_elements;
+  return run(&job, exec, error);
+}

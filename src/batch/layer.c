@@ -1,0 +1,270 @@
+/* T12 for batches: each row is measured once, then its gradient is written.
+ *
+ * Rows whose numbers lie in a wide middle range are taken as they are. The others are measured again
+ * with powers of two taken out of the row, of g and of s, which go back in with the last product. */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "batch/row_state.h"
+#include "capball/layer.h"
+#include "core/fail.h"
+#include "geometry/layer_row.h"
+
+typedef enum layer_law { FROM_X, FROM_Y, OF_INVERSE } layer_law;
+
+typedef struct layer_job {
+  const cpb_loops *loops;
+  layer_law law;
+  cpb_view row, g;
+  cpb_out out;
+  size_t d;
+  double s;
+  double *parts; /* of dL/dt, one per block; NULL: not wanted */
+  cpb_first_fault row_fault, g_fault, out_fault;
+} layer_job;
+
+/* The powers of two that were taken out. */
+typedef struct layer_powers {
+  int row, g, s;
+} layer_powers;
+
+typedef struct layer_measure {
+  cpb_layer_sums sums;
+  double g_norm2;
+} layer_measure;
+
+static void shift(double *to, const double *from, size_t count, int power) {
+  for (size_t i = 0; i < count; i++) to[i] = ldexp(from[i], power);
+}
+
+static const double *shifted_chunk(const cpb_loops *loops, cpb_view view, size_t row, size_t offset,
+                                   size_t count, int power, double *buffer) {
+  const double *chunk = cpb_row_chunk(loops, view, row, offset, count, buffer);
+  if (power == 0) return chunk;
+  shift(buffer, chunk, count, -power);
+  return buffer;
+}
+
+/* Coordinate d of a row that has one, else 0. */
+static double last_of(cpb_view view, size_t row, size_t d) {
+  return view.cols > d ? cpb_view_at(view, row, d) : 0;
+}
+
+static layer_measure measure(const layer_job *job, size_t i, layer_powers taken) {
+  double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], g_last = ldexp(last_of(job->g, i, job->d), -taken.g);
+  layer_measure m = {.sums = {.row_last = last_of(job->row, i, job->d), .g_last = g_last}};
+  for (size_t offset = 0; offset < job->d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(job->d, offset);
+    const double *row = shifted_chunk(job->loops, job->row, i, offset, count, taken.row, row_buffer);
+    const double *g = shifted_chunk(job->loops, job->g, i, offset, count, taken.g, g_buffer);
+    m.sums.norm2 += job->loops->dot(row, row, count);
+    m.sums.product += job->loops->dot(row, g, count);
+    m.g_norm2 += job->loops->dot(g, g, count);
+  }
+  m.g_norm2 += g_last * g_last;
+  return m;
+}
+
+/* Within these bounds no product of the laws leaves the range; NaN and inf are never within. */
+static bool in_range(double norm2) { return norm2 >= 1e-100 && norm2 <= 1e100; }
+
+static bool needs_no_care(const layer_job *job, const layer_measure *m) {
+  double s2 = job->s * job->s, norm2 = m->sums.norm2;
+  bool row = job->law == FROM_X      ? in_range(norm2 + s2)
+             : m->sums.row_last >= 0 ? norm2 <= 1e100 && m->sums.row_last <= 1e50
+                                     : in_range(norm2) && m->sums.row_last >= -1e50;
+  return row && in_range(s2) && in_range(m->g_norm2);
+}
+
+/* The exponent of the largest of the first `cols` elements; INT_MIN for 0. */
+static int largest_exponent(const layer_job *job, cpb_view view, size_t i, size_t cols) {
+  double buffer[CPB_CHUNK], largest = 0;
+  for (size_t offset = 0; offset < cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(cols, offset);
+    const double *chunk = cpb_row_chunk(job->loops, view, i, offset, count, buffer);
+    for (size_t j = 0; j < count; j++) largest = fmax(largest, fabs(chunk[j]));
+  }
+  return largest == 0 ? INT_MIN : ilogb(largest);
+}
+
+static layer_powers powers_to_take(const layer_job *job, size_t i) {
+  int row = largest_exponent(job, job->row, i, job->d), g = largest_exponent(job, job->g, i, job->g.cols);
+  int s = ilogb(job->s);
+  if (job->law == FROM_X)
+    row = row > s ? row : s;
+  else if (row == INT_MIN || !(last_of(job->row, i, job->d) < 0))
+    row = 0;
+  return (layer_powers){.row = row, .g = g == INT_MIN ? 0 : g, .s = s};
+}
+
+/* The row's numbers, the power of two to multiply the gradient by, and t complete. */
+typedef struct layer_answer {
+  cpb_layer_row row;
+  int power;
+} layer_answer;
+
+static layer_answer answer(const layer_job *job, const cpb_layer_sums *sums, layer_powers taken) {
+  double factor = ldexp(job->s, -taken.s), unit = ldexp(1, taken.row);
+  layer_answer a = {0};
+  int t_power = taken.s - taken.row + taken.g;
+  switch (job->law) {
+  case FROM_X:
+    a.row = cpb_layer_from_x(sums, ldexp(job->s, -taken.row), factor);
+    a.power = taken.s - 2 * taken.row + taken.g;
+    break;
+  case FROM_Y:
+    a.row = cpb_layer_from_y(sums, factor, unit);
+    a.power = 2 * taken.row - taken.s + taken.g;
+    t_power = taken.row + taken.g;
+    break;
+  case OF_INVERSE:
+    a.row = cpb_layer_of_inverse(sums, factor, unit);
+    a.power = taken.s - 2 * taken.row + taken.g;
+    break;
+  }
+  a.row.t = ldexp(a.row.t, t_power);
+  return a;
+}
+
+/* False when a number does not fit the output's type. */
+static bool write_row(const layer_job *job, size_t i, const layer_answer *a, layer_powers taken) {
+  double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK], limit = cpb_out_limit(job->out.dtype);
+  for (size_t offset = 0; offset < job->d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(job->d, offset);
+    const double *row = shifted_chunk(job->loops, job->row, i, offset, count, taken.row, row_buffer);
+    const double *g = shifted_chunk(job->loops, job->g, i, offset, count, taken.g, g_buffer);
+    job->loops->axpby(a->row.toward_g, g, a->row.toward_row, row, z, count);
+    if (a->power != 0) shift(z, z, count, a->power);
+    if (!cpb_chunk_fits(z, count, limit)) return false;
+    cpb_row_store(job->loops, job->out, i, offset, count, z);
+  }
+  if (job->out.cols == job->d) return true;
+  double last = ldexp(a->row.last, a->power);
+  cpb_out_set(job->out, i, job->d, last);
+  return fabs(last) < limit;
+}
+
+/* True when the row has an answer; its part of dL/dt is then in *t. */
+static bool do_row(layer_job *job, size_t i, double *t) {
+  layer_powers taken = {0, 0, 0};
+  layer_measure m = measure(job, i, taken);
+  if (!needs_no_care(job, &m)) {
+    int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
+    if (row_fault != 0) cpb_first_fault_meet(&job->row_fault, i, (cpb_fault)row_fault);
+    if (g_fault != 0) cpb_first_fault_meet(&job->g_fault, i, (cpb_fault)g_fault);
+    if (row_fault != 0 || g_fault != 0) return false;
+    taken = powers_to_take(job, i);
+    m = measure(job, i, taken);
+    if (job->law == OF_INVERSE && m.sums.row_last < 0 && m.sums.norm2 == 0) {
+      cpb_first_fault_meet(&job->row_fault, i, CPB_FAULT_POLE);
+      return false;
+    }
+  }
+  layer_answer a = answer(job, &m.sums, taken);
+  *t = a.row.t;
+  if (write_row(job, i, &a, taken)) return true;
+  cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
+  return false;
+}
+
+/* A sum that carries what each addition rounds away (Neumaier), so that its error does not grow with
+ * the number of terms. */
+typedef struct carried_sum {
+  double sum, carry;
+} carried_sum;
+
+static void add(carried_sum *to, double term) {
+  double sum = to->sum + term;
+  to->carry += fabs(to->sum) >= fabs(term) ? (to->sum - sum) + term : (term - sum) + to->sum;
+  to->sum = sum;
+}
+
+static void do_block(void *arg, size_t block, size_t first, size_t count) {
+  layer_job *job = arg;
+  carried_sum part = {0, 0};
+  for (size_t i = first; i < first + count; i++) {
+    double t;
+    if (do_row(job, i, &t))
+      add(&part, t);
+    else
+      cpb_row_spoil(job->out, i);
+  }
+  if (job->parts != NULL) job->parts[block] = part.sum + part.carry;
+}
+
+static double sum_in_order(const double *parts, size_t count) {
+  carried_sum total = {0, 0};
+  for (size_t i = 0; i < count; i++) add(&total, parts[i]);
+  return total.sum + total.carry;
+}
+
+/* The first faulty row of all three; of one row, its own fault goes before that of g. */
+static cpb_status report(const layer_job *job, const char *row, const char *out, cpb_error *error) {
+  const cpb_first_fault *faults[] = {&job->row_fault, &job->g_fault, &job->out_fault};
+  const char *names[] = {row, "g", out};
+  int first = 0;
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < 3; i++) {
+    uint64_t at = atomic_load(&faults[i]->key) / 8;
+    if (at < least) {
+      least = at;
+      first = i;
+    }
+  }
+  return cpb_first_fault_report(faults[first], names[first], error);
+}
+
+static cpb_status check(const layer_job *job, const char *row, const char *out, cpb_error *error) {
+  size_t d = job->d, row_cols = d + (job->law != FROM_X), g_cols = d + (job->law != OF_INVERSE);
+  size_t out_cols = d + (job->law == OF_INVERSE);
+  cpb_status status = cpb_check_scale(job->s, error);
+  if (status == CPB_OK && d == 0)
+    status = cpb_fail(error, CPB_ESHAPE, "the data must have 1 or more columns, got 0");
+  if (status == CPB_OK) status = cpb_check_view(job->row, row, row_cols, error);
+  if (status == CPB_OK) status = cpb_check_view(job->g, "g", g_cols, error);
+  if (status == CPB_OK && job->g.rows != job->row.rows)
+    status = cpb_fail(error, CPB_ESHAPE, "g has %zu rows, wanted %zu", job->g.rows, job->row.rows);
+  if (status == CPB_OK) status = cpb_check_out(job->out, out, job->row.rows, out_cols, error);
+  if (status == CPB_OK) status = cpb_check_apart(job->row, row, job->out, out, error);
+  if (status == CPB_OK) status = cpb_check_apart(job->g, "g", job->out, out, error);
+  return status;
+}
+
+static cpb_status run(layer_job *job, const char *row, const char *out, double *grad_t, const cpb_exec *exec,
+                      cpb_error *error) {
+  cpb_status status = check(job, row, out, error);
+  if (status != CPB_OK) return status;
+  cpb_blocks blocks = {job->row.rows, cpb_blocks_rows(job->d), do_block, job};
+  size_t count = cpb_blocks_count(&blocks);
+  if (grad_t != NULL && count != 0) {
+    job->parts = calloc(count, sizeof *job->parts);
+    if (job->parts == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu partial sums", count);
+  }
+  job->loops = cpb_loops_here();
+  cpb_first_fault_init(&job->row_fault);
+  cpb_first_fault_init(&job->g_fault);
+  cpb_first_fault_init(&job->out_fault);
+  cpb_blocks_run(&blocks, exec);
+  if (grad_t != NULL) *grad_t = sum_in_order(job->parts, count);
+  free(job->parts);
+  return report(job, row, out, error);
+}
+
+cpb_status cpb_layer_backward(cpb_view x, cpb_view g, double s, cpb_out gx, double *grad_t,
+                              const cpb_exec *exec, cpb_error *error) {
+  layer_job job = {.law = FROM_X, .row = x, .g = g, .out = gx, .d = x.cols, .s = s};
+  return run(&job, "x", "gx", grad_t, exec, error);
+}
+
+cpb_status cpb_layer_backward_saved(cpb_view y, cpb_view g, double s, cpb_out gx, double *grad_t,
+                                    const cpb_exec *exec, cpb_error *error) {
+  layer_job job = {.law = FROM_Y, .row = y, .g = g, .out = gx, .d = gx.cols, .s = s};
+  return run(&job, "y", "gx", grad_t, exec, error);
+}
+
+cpb_status cpb_layer_inverse_backward(cpb_view y, cpb_view g, double s, cpb_out gy, double *grad_t,
+                                      const cpb_exec *exec, cpb_error *error) {
+  layer_job job = {.law = OF_INVERSE, .row = y, .g = g, .out = gy, .d = g.cols, .s = s};
+  return run(&job, "y", "gy", grad_t, exec, error);
+}
