@@ -11,7 +11,7 @@ extern "C" {
 
 /** The smallest s for which every |x| <= max_norm has colatitude (angle to e) <= phi:
  *  s = max_norm / tan(phi/2).  phi = pi/2 is the hemisphere: y0 >= 0 <=> |x| <= s.            T7
- *  max_norm > 0 finite, 0 < phi < pi; NaN otherwise. */
+ *  max_norm > 0 finite, 0 < phi < pi; NaN otherwise, and where no double > 0 holds s. */
 CPB_API double cpb_hemisphere_scale(double max_norm, double phi);
 
 /** max_i |x_i - center| over n >= 1 rows.

@@ -82,13 +82,20 @@ CPB_API cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region 
 /** The image of a cap under the pole v = (u,w), w != 0: an ellipsoid of revolution about u.   T5
  *    c = s(p'+b u)/a, semi-axis r = s sigma/|a| across u and along = |w| r
  *  cap     complete for this v
+ *    half-space (a = 0): the normal p'-(p0/w)u and the offset -s p0/w, divided by its length
  *  region  region->c and region->axis are the caller's, d coordinates each; kinds as in T3.
- *          For u = 0 the region is round: axis is set to NULL. */
+ *          For u = 0 the region is round: axis is set to NULL, as it is for every kind that has no
+ *          axes.
+ *  r and along keep every digit; c is known to u s/|a|, because p holds pole and centre in the same
+ *  coordinates. EINVAL unless |v| = 1 within 1e-9. */
 CPB_API cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
                                          cpb_error *error);
 
 /** The cap of a region under a *given* pole v. EINVAL unless its metric is the pole's: a half-space,
- *  or axis parallel to u and along/r = |w| within 1e-9 (round for u = 0).                     T5 */
+ *  or axis parallel to u and along/r = |w| within 1e-9 (round for u = 0).                     T5
+ *    z = c-su, t = [z, -<z,u>/w], then T3 for the ball (t, r) in the hyperplane orthogonal to v
+ *    half-space: p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, D the length
+ *    empty and everything: p = v, b = +-1 */
 CPB_API cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
                                          cpb_error *error);
 
@@ -101,7 +108,7 @@ CPB_API cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, c
  *  the cap T3 gives for the ball (W(c-m), r).
  *  m        d coordinates or NULL for 0
  *  region   its W is the whitening of the map
- *  scratch  d doubles, caller's */
+ *  scratch  d*d + d doubles, caller's (a half-space solves with W in it) */
 CPB_API cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, double s,
                                           double *scratch, cpb_cap *cap, cpb_error *error);
 
@@ -113,7 +120,8 @@ CPB_API cpb_status cpb_ellipsoid_from_cap(const cpb_cap *cap, const double *W, c
 
 /** W, upper triangular with W^T W = G, of a symmetric positive definite G: then
  *  (x-c)^T G (x-c) = |W(x-c)|^2.                                                              T6
- *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite. */
+ *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite, and
+ *         with the two elements when it is not symmetric within 1e-9. */
 CPB_API cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
 
 #ifdef __cplusplus

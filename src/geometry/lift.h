@@ -31,6 +31,9 @@ cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
 /* The kind of region a complete cap is. */
 cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
 
+/* The cap of EMPTY (b = 1) or EVERYTHING (b = -1) under the pole v, NULL for e. */
+void cpb_cap_constant(cpb_cap *cap, double b, const double *v);
+
 /* A region without a metric of its own: round, with c = 0 and r = 0. */
 void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d);
 

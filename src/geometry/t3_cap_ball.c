@@ -130,6 +130,11 @@ static void set_cap(cpb_cap *cap, double b, double sigma, double a) {
   cap->a = a;
 }
 
+void cpb_cap_constant(cpb_cap *cap, double b, const double *v) {
+  for (size_t i = 0; i <= cap->d; i++) cap->p[i] = v != NULL ? v[i] : i == cap->d ? 1 : 0;
+  set_cap(cap, b, 0, b + 1);
+}
+
 /* sign = 1: the ball (c, r); sign = -1: its complement, for r = 0 everything but c. */
 static cpb_status cap_of_ball(const double *c, double r, double s, double sign, cpb_cap *cap,
                               cpb_error *error) {
@@ -178,10 +183,7 @@ cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap,
   case CPB_EMPTY:
   case CPB_EVERYTHING: break;
   }
-  for (size_t i = 0; i < cap->d; i++) cap->p[i] = 0;
-  cap->p[cap->d] = 1;
-  double b = region->kind == CPB_EMPTY ? 1 : -1;
-  set_cap(cap, b, 0, b + 1);
+  cpb_cap_constant(cap, region->kind == CPB_EMPTY ? 1 : -1, NULL);
   return CPB_OK;
 }
 

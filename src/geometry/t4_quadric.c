@@ -40,14 +40,6 @@ cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadr
   return check_quadric(quadric, error);
 }
 
-/* p = 0: the form is a positive or a negative constant on the sphere. */
-static void constant_cap(double b, cpb_cap *cap) {
-  cap->p[cap->d] = 1;
-  cap->b = b > 0 ? 1 : -1;
-  cap->sigma = 0;
-  cap->a = cap->b + 1;
-}
-
 cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *cap, cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = check_quadric(quadric, error);
@@ -68,8 +60,8 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
   cap->p[d] = (k2 - k0) / 2;
 
   double length = cpb_norm(cap->p, d + 1), b = (k2 + k0) / 2;
-  if (length == 0) {
-    constant_cap(b, cap);
+  if (length == 0) { /* the form is constant on the sphere */
+    cpb_cap_constant(cap, b > 0 ? 1 : -1, NULL);
     return CPB_OK;
   }
   for (size_t i = 0; i <= d; i++) cap->p[i] /= length;

@@ -1,0 +1,170 @@
+/* T5: caps under a general pole v = (u,w) are ellipsoids of revolution about u. */
+#include "capball/region.h"
+#include "core/fail.h"
+#include "geometry/lift.h"
+
+/* How far a pole, an axis or a ratio of axes may be from what it should be. */
+static const double tolerance = 1e-9;
+
+static cpb_status check_pole(const double *v, size_t d, cpb_error *error) {
+  if (v == NULL) return cpb_fail(error, CPB_EINVAL, "pole v must not be NULL");
+  if (!cpb_all_finite(v, d + 1)) return cpb_fail(error, CPB_EINVAL, "pole v is not finite");
+  double length = cpb_norm(v, d + 1);
+  if (!(fabs(length - 1) <= tolerance))
+    return cpb_fail(error, CPB_EINVAL, "pole v must have length 1, got |v| = %.17g", length);
+  if (v[d] == 0) return cpb_fail(error, CPB_EINVAL, "the last coordinate w of the pole must not be 0, got 0");
+  return CPB_OK;
+}
+
+static cpb_status check_axis(const double *axis, size_t d, double *length, cpb_error *error) {
+  *length = cpb_all_finite(axis, d) ? cpb_norm(axis, d) : NAN;
+  if (fabs(*length - 1) <= tolerance) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL, "axis must have length 1, got %.17g", *length);
+}
+
+/* <p,H> > 0 with H = [x, (s-<x,u>)/w]: the normal p' - (p0/w) u and the offset -s p0/w. */
+static void halfspace_of_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region) {
+  size_t d = cap->d;
+  double slope = cap->p[d] / v[d];
+  for (size_t i = 0; i < d; i++) region->c[i] = fma(-slope, v[i], cap->p[i]);
+  double length = cpb_norm(region->c, d);
+  for (size_t i = 0; i < d; i++) region->c[i] /= length;
+  region->r = region->along = cpb_ratio_times(cpb_ratio_of(-s, length), slope);
+}
+
+cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                                 cpb_error *error) {
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_cap(cap, error);
+  if (status == CPB_OK) status = check_pole(v, cap->d, error);
+  if (status != CPB_OK) return status;
+  if (region == NULL || region->c == NULL || region->axis == NULL)
+    return cpb_fail(error, CPB_EINVAL, "region, region->c and region->axis must not be NULL");
+  size_t d = cap->d;
+  double *axis = region->axis, tilt = cpb_norm(v, d), w = fabs(v[d]);
+  cpb_region_kind kind = cpb_kind_of_cap(cap);
+  cpb_region_clear(region, kind, d);
+  if (kind == CPB_EMPTY || kind == CPB_EVERYTHING) return CPB_OK;
+  if (kind == CPB_HALFSPACE) {
+    halfspace_of_cap(cap, s, v, region);
+    return cpb_check_result(region, s, cap->a, error);
+  }
+  cpb_ratio ratio = cpb_ratio_of(s, cap->a);
+  for (size_t i = 0; i < d; i++) region->c[i] = cpb_ratio_times(ratio, fma(cap->b, v[i], cap->p[i]));
+  region->r = fabs(cpb_ratio_times(ratio, cap->sigma));
+  region->along = tilt > 0 ? w * region->r : region->r;
+  if (tilt > 0 && kind != CPB_PUNCTURED) {
+    for (size_t i = 0; i < d; i++) axis[i] = v[i] / tilt;
+    region->axis = axis;
+  }
+  return cpb_check_result(region, s, cap->a, error);
+}
+
+/* The metric of a ball or complement must be the one the pole gives its caps. */
+static cpb_status check_metric(const cpb_region *region, const double *v, cpb_error *error) {
+  size_t d = region->d;
+  double w = fabs(v[d]), ratio = region->axis == NULL ? 1 : region->along / region->r, length;
+  if (region->axis == NULL) {
+    double tilt = cpb_norm(v, d);
+    if (tilt <= tolerance) return CPB_OK;
+    return cpb_fail(error, CPB_EINVAL, "a round region is no cap under a pole with |u| = %.17g", tilt);
+  }
+  cpb_status status = check_axis(region->axis, d, &length, error);
+  if (status != CPB_OK) return status;
+  if (!(fabs(ratio - w) <= tolerance))
+    return cpb_fail(error, CPB_EINVAL, "along/r = %.17g is not the pole's |w| = %.17g", ratio, w);
+  double part = cpb_dot_from(0, v, region->axis, d);
+  cpb_squares off = cpb_squares_none();
+  for (size_t i = 0; i < d; i++) cpb_squares_add(&off, v[i] - part * region->axis[i], 1);
+  double across = cpb_squares_root(&off, 0);
+  if (!(across <= tolerance))
+    return cpb_fail(error, CPB_EINVAL, "the pole's u is not along the axis: %.17g of it lies across", across);
+  return CPB_OK;
+}
+
+/* p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, sigma = s sqrt(1-<n,u>^2)/D for a unit normal n; any
+ * other length is divided out. */
+static cpb_status cap_of_halfspace(const cpb_region *region, double s, const double *v, cpb_cap *cap,
+                                   cpb_error *error) {
+  size_t d = region->d;
+  double length = cpb_norm(region->c, d), h = region->r / length;
+  double along = cpb_dot_from(0, region->c, v, d) / length, slope = h / s;
+  cpb_squares across = cpb_squares_none();
+  cpb_squares_add(&across, v[d], 1);
+  for (size_t i = 0; i < d; i++) cpb_squares_add(&across, v[i] - along * (region->c[i] / length), 1);
+  double rise = slope - along, room = cpb_squares_root(&across, 0), D = hypot(rise, room);
+  for (size_t i = 0; i < d; i++) cap->p[i] = fma(-slope, v[i], region->c[i] / length) / D;
+  cap->p[d] = -slope * v[d] / D;
+  cap->b = rise / D;
+  cap->sigma = room / D;
+  cap->a = 0;
+  if (isfinite(D) && cap->sigma > 0) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL, "no double holds the cap of a half-space with offset %g at scale s = %g",
+                  h, s);
+}
+
+/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is
+ * built where p will stand. */
+static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, double s, const double *v,
+                              cpb_cap *cap, cpb_error *error) {
+  size_t d = region->d;
+  for (size_t i = 0; i < d; i++) cap->p[i] = fma(-s, v[i], region->c[i]);
+  cap->p[d] = -cpb_dot_from(0, cap->p, v, d) / v[d];
+  if (!cpb_all_finite(cap->p, d + 1))
+    return cpb_fail(error, CPB_EINVAL, "the region is too far from the scale s = %g and the pole's w = %g", s,
+                    v[d]);
+  cpb_lift lift;
+  cpb_status status = cpb_lift_ball(cpb_squares_of(cap->p, d + 1), r, s, &lift, error);
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; i <= d; i++) cap->p[i] = sign * fma(lift.p0, v[i], cpb_lift_toward(&lift, cap->p[i]));
+  cap->b = sign * (r == 0 ? 1 : lift.b);
+  cap->sigma = lift.sigma;
+  cap->a = sign * lift.a;
+  return CPB_OK;
+}
+
+cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
+                                 cpb_error *error) {
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_region(region, error);
+  if (status == CPB_OK) status = check_pole(v, region->d, error);
+  if (status != CPB_OK) return status;
+  if (region->W != NULL) return cpb_fail(error, CPB_EINVAL, "region has a whitening W: see T6");
+  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  cap->d = region->d;
+  switch (region->kind) {
+  case CPB_BALL:
+  case CPB_COMPLEMENT:
+    status = check_metric(region, v, error);
+    if (status != CPB_OK) return status;
+    return cap_of_ball(region, region->r, region->kind == CPB_BALL ? 1 : -1, s, v, cap, error);
+  case CPB_PUNCTURED: return cap_of_ball(region, 0, -1, s, v, cap, error);
+  case CPB_HALFSPACE: return cap_of_halfspace(region, s, v, cap, error);
+  case CPB_EMPTY:
+  case CPB_EVERYTHING: break;
+  }
+  cpb_cap_constant(cap, region->kind == CPB_EMPTY ? 1 : -1, v);
+  return CPB_OK;
+}
+
+cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error) {
+  cpb_status status = cpb_check_region(region, error);
+  if (status != CPB_OK) return status;
+  if (v == NULL) return cpb_fail(error, CPB_EINVAL, "pole v must not be NULL");
+  if (region->W != NULL) return cpb_fail(error, CPB_EINVAL, "region has a whitening W: see T6");
+  if (region->kind != CPB_BALL && region->kind != CPB_COMPLEMENT)
+    return cpb_fail(error, CPB_EINVAL, "a region of kind %s has no axes", cpb_region_kind_name(region->kind));
+  size_t d = region->d;
+  double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
+  if (along > r)
+    return cpb_fail(error, CPB_EINVAL, "a prolate ellipsoid (along = %.17g > r = %.17g) is no cap: see T6",
+                    along, r);
+  if (region->axis != NULL) status = check_axis(region->axis, d, &length, error);
+  if (status != CPB_OK) return status;
+  double w = along / r, tilt = sqrt((r - along) / r * ((r + along) / r));
+  if (region->axis != NULL && cpb_dot_from(0, region->c, region->axis, d) < 0) tilt = -tilt;
+  for (size_t i = 0; i < d; i++) v[i] = region->axis == NULL ? 0 : tilt * (region->axis[i] / length);
+  v[d] = w;
+  if (w > 0) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL, "along/r = %g/%g is below the smallest double", along, r);
+}
