@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -109,6 +110,12 @@ static int run_parallel(flow *f) {
   return result;
 }
 
+/* A transform makes floats; a file of whole numbers takes the nearest ones. */
+static void round_block(const flow *f, void *buffer, size_t count) {
+  if (f->stream->dtype < CPB_U8) return;
+  for (size_t i = 0; i < count; i++) ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
+}
+
 static int append_block(flow *f, cpb_view in, uint64_t first, void *buffer) {
   const cli_stream *stream = f->stream;
   cpb_error error;
@@ -117,6 +124,7 @@ static int append_block(flow *f, cpb_view in, uint64_t first, void *buffer) {
     cpb_out out = cpb_rows_out(buffer, f->made, in.rows, stream->cols);
     status = stream->transform(stream->arg, in, out, cpb_pool_exec(stream->job->pool), &error);
     if (status != CPB_OK) return report(f, first, status, &error);
+    round_block(f, buffer, in.rows * stream->cols);
     in = cpb_rows(buffer, f->made, in.rows, stream->cols);
   }
   status = cpb_writer_append(f->writer, in, &error);
