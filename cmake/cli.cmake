@@ -1,7 +1,6 @@
 # The command: everything in cli/, over the public headers alone.
 file(GLOB CPB_CLI_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)
 if(CPB_CLI_SOURCES)
-  pkg_check_modules(JANSSON REQUIRED jansson)
   add_executable(capball_cli ${CPB_CLI_SOURCES})
   set_target_properties(capball_cli PROPERTIES OUTPUT_NAME capball)
   target_compile_definitions(capball_cli PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${HDF5_FOUND}>)
