@@ -49,6 +49,7 @@ static int gather(void *arg, size_t slot, uint64_t first, size_t rows) {
 
 static double mean(const inspection *in) { return in->norms.sum / (double)in->norms.count; }
 
+/* Within 2^-10 of itself. */
 static double median(const inspection *in) {
   return cli_norms_value(&in->norms, cli_norms_bin(&in->norms, (in->norms.count - 1) / 2, NULL));
 }
@@ -98,7 +99,7 @@ static void print_text(const inspection *in) {
     printf("; the first is row %llu", (unsigned long long)in->first_bad);
   putchar('\n');
   if (in->norms.count == 0) return;
-  printf("norms     min %.6g, mean %.6g, median %.4g, max %.6g\n", in->norms.min, mean(in), median(in),
+  printf("norms     min %.6g, mean %.6g, median ~%.3g, max %.6g\n", in->norms.min, mean(in), median(in),
          in->norms.max);
   print_histogram(in);
 }

@@ -28,7 +28,7 @@ static bool set_scene(scene *at, cpb_error *error) {
   at->c[0] = 1.05;
   at->c[1] = 0.55;
   at->r = 0.8;
-  at->s = 1;
+  at->s = 1.4;
   at->cap = (cpb_cap){.d = 2, .p = at->p};
   sow(at);
   cpb_map_options options = cpb_map_options_default();
@@ -105,15 +105,14 @@ static void draw_graticule(FILE *to) {
 
 static void draw_sphere(const scene *at, FILE *to) {
   fprintf(to, "<circle class=\"ball\" cx=\"%d\" cy=\"%d\" r=\"%.1f\"/>\n", SIDE / 2, SIDE / 2, 0.46 * SIDE);
+  double paper[3];
   draw_graticule(to);
   draw_circle(at->p, at->cap.b, at->cap.sigma, "inside", to);
   for (size_t i = 0; i < POINTS; i++) {
-    double paper[3];
     look(at->y + 3 * i, paper);
     fprintf(to, "<circle class=\"%s%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
             at->score[i] >= 0 ? "in" : "out", paper[2] < 0 ? " far" : "", paper[0], paper[1]);
   }
-  double paper[3];
   look(at->p, paper);
   fprintf(to,
           "<text x=\"%.1f\" y=\"%.1f\">p</text><text x=\"12\" y=\"24\">&#10216;p,y&#10217; &gt; b</text>\n",
@@ -139,7 +138,7 @@ bool demo_draw_ball_and_cap(FILE *to, cpb_error *error) {
     fputs("</g></svg>\n", to);
     fprintf(
         to,
-        "<p class=\"note\">c = (%.2f, %.2f), r = %.2f, s = %.0f &#8596; p = (%.3f, %.3f, %.3f), b = %.3f. "
+        "<p class=\"note\">c = (%.2f, %.2f), r = %.2f, s = %.1f &#8596; p = (%.3f, %.3f, %.3f), b = %.3f. "
         "The dashed circle |x| = s is the equator.</p>\n",
         at->c[0], at->c[1], at->r, at->s, at->p[0], at->p[1], at->p[2], at->cap.b);
   }
