@@ -70,10 +70,10 @@ static layer_measure measure(const layer_job *job, size_t i, layer_powers taken)
 static bool in_range(double norm2) { return norm2 >= 1e-100 && norm2 <= 1e100; }
 
 static bool needs_no_care(const layer_job *job, const layer_measure *m) {
-  double s2 = job->s * job->s, norm2 = m->sums.norm2;
-  bool row = job->law == FROM_X      ? in_range(norm2 + s2)
-             : m->sums.row_last >= 0 ? norm2 <= 1e100 && m->sums.row_last <= 1e50
-                                     : in_range(norm2) && m->sums.row_last >= -1e50;
+  double s2 = job->s * job->s, norm2 = m->sums.norm2, last = m->sums.row_last;
+  bool row = job->law == FROM_X ? in_range(norm2 + s2) && norm2 >= 1e-200
+             : last >= 0        ? norm2 >= 1e-200 && norm2 <= 1e100 && last <= 1e50
+                                : in_range(norm2) && last >= -1e50;
   return row && in_range(s2) && in_range(m->g_norm2);
 }
 
@@ -91,10 +91,9 @@ static int largest_exponent(const layer_job *job, cpb_view view, size_t i, size_
 static layer_powers powers_to_take(const layer_job *job, size_t i) {
   int row = largest_exponent(job, job->row, i, job->d), g = largest_exponent(job, job->g, i, job->g.cols);
   int s = ilogb(job->s);
-  if (job->law == FROM_X)
-    row = row > s ? row : s;
-  else if (row == INT_MIN || !(last_of(job->row, i, job->d) < 0))
-    row = 0;
+  bool north = job->law != FROM_X && last_of(job->row, i, job->d) >= 0;
+  if (row == INT_MIN) row = job->law == FROM_X ? s : 0;
+  if (north) row = 0;
   return (layer_powers){.row = row, .g = g == INT_MIN ? 0 : g, .s = s};
 }
 
@@ -106,12 +105,13 @@ typedef struct layer_answer {
 
 static layer_answer answer(const layer_job *job, const cpb_layer_sums *sums, layer_powers taken) {
   double factor = ldexp(job->s, -taken.s), unit = ldexp(1, taken.row);
+  int larger = taken.row > taken.s ? taken.row : taken.s, t_power = taken.s - taken.row + taken.g;
   layer_answer a = {0};
-  int t_power = taken.s - taken.row + taken.g;
   switch (job->law) {
   case FROM_X:
-    a.row = cpb_layer_from_x(sums, ldexp(job->s, -taken.row), factor);
-    a.power = taken.s - 2 * taken.row + taken.g;
+    a.row = cpb_layer_from_x(sums, ldexp(job->s, -larger), factor, ldexp(1, taken.row - larger));
+    a.power = taken.s - 2 * larger + taken.g;
+    t_power = a.power + taken.row;
     break;
   case FROM_Y:
     a.row = cpb_layer_from_y(sums, factor, unit);

@@ -20,8 +20,9 @@ typedef struct cpb_layer_row {
   double t;    /* this row's part of dL/dt */
 } cpb_layer_row;
 
-/* y = S(x), from x. `factor` is s, or its mantissa: then s = 2^-c s. Gradient 2^(m-2c+h), t 2^(m-c+h). */
-cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double s, double factor);
+/* y = S(x), from x. With a = max(c, m): s is 2^-a s, `factor` the mantissa of s and `unit` 2^(c-a); without
+ * powers s, s and 1. Gradient 2^(m-2a+h), t 2^(m-2a+c+h). */
+cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double s, double factor, double unit);
 
 /* y = S(x), from y. `unit` is 2^c, 1 unless y0 < 0. Gradient 2^(2c-m+h), t 2^(c+h). */
 cpb_layer_row cpb_layer_from_y(const cpb_layer_sums *sums, double factor, double unit);

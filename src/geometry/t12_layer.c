@@ -3,13 +3,13 @@
 #include "geometry/layer_row.h"
 
 /* dL/dt = |y'|^2 g0 - y0 <y',g'>, with y' = lambda x taken out once. */
-cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double s, double factor) {
-  double n = sums->norm2, q = n + s * s, lambda = 2 * factor / q;
-  double k = 2 * (sums->product + s * sums->g_last) / q;
+cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double s, double factor, double unit) {
+  double n = unit * unit * sums->norm2, q = n + s * s, lambda = 2 * factor / q;
+  double k = 2 * (unit * sums->product + s * sums->g_last) / q;
   double y0 = (s * s - n) / q;
   return (cpb_layer_row){.toward_g = lambda,
-                         .toward_row = -lambda * k,
-                         .t = lambda * (2 * s * n / q * sums->g_last - y0 * sums->product)};
+                         .toward_row = -lambda * k * unit,
+                         .t = lambda * (2 * s * unit * sums->norm2 / q * sums->g_last - y0 * sums->product)};
 }
 
 cpb_layer_row cpb_layer_from_y(const cpb_layer_sums *sums, double factor, double unit) {

@@ -2,8 +2,8 @@
 #include "loop/lanes_avx2.h"
 #include "loop/rows_wide.h"
 
-static void embed_f32(const cpb_rows_job *job) { embed_wide_f32(job); }
-static void unembed_f32(const cpb_rows_job *job) { unembed_wide_f32(job); }
+static void embed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, true); }
+static void unembed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, false); }
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",

@@ -1,9 +1,21 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx512.h"
 #include "loop/rows_wide.h"
+#include "loop/rows_narrow_avx512.h"
 
-static void embed_f32(const cpb_rows_job *job) { embed_wide_f32(job); }
-static void unembed_f32(const cpb_rows_job *job) { unembed_wide_f32(job); }
+static void embed_f32(const cpb_rows_job *job) {
+  if (is_narrow(job))
+    narrow_embed(job);
+  else
+    walk_all(job, &source_f32, true);
+}
+
+static void unembed_f32(const cpb_rows_job *job) {
+  if (is_narrow(job))
+    narrow_unembed(job);
+  else
+    walk_all(job, &source_f32, false);
+}
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",

@@ -148,8 +148,6 @@ LANE_INLINE void walk_all(const cpb_rows_job *job, const row_source *source, boo
   }
 }
 
-static void embed_wide_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, true); }
 static void embed_f16(const cpb_rows_job *job) { walk_all(job, &source_f16, true); }
 static void embed_u8(const cpb_rows_job *job) { walk_all(job, &source_u8, true); }
 static void embed_i8(const cpb_rows_job *job) { walk_all(job, &source_i8, true); }
-static void unembed_wide_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, false); }

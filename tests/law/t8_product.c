@@ -299,7 +299,7 @@ static void gram_agrees(bool embed, cpb_dtype dtype, double w, cpb_gram_result r
   assert_non_null(block);
   cpb_pool *pool;
   cpb_error error;
-  test_status(cpb_pool_new(threads, &pool, &error), CPB_OK, error.text);
+  test_status((int)cpb_pool_new(threads, &pool, &error), CPB_OK, error.text);
   cpb_out g = {block, dtype, ROWS, COLS, STRIDE};
   for (size_t i = 0; i < ROWS * STRIDE; i++) {
     if (dtype == CPB_F32) ((float *)block)[i] = (float)data->g[i], data->g[i] = (double)((float *)block)[i];
@@ -308,7 +308,7 @@ static void gram_agrees(bool embed, cpb_dtype dtype, double w, cpb_gram_result r
   cpb_gram_side x = {data->norm2_x, data->along_x}, y = {data->norm2_y, data->along_y};
   cpb_status status = embed ? cpb_gram_embed(g, x, y, w, 1.5, result, cpb_pool_exec(pool), &error)
                             : cpb_gram_unembed(g, x, y, w, 1.5, result, cpb_pool_exec(pool), &error);
-  test_status(status, CPB_OK, error.text);
+  test_status((int)status, CPB_OK, error.text);
   for (size_t i = 0; i < ROWS * STRIDE; i++) {
     size_t row = i / STRIDE, column = i % STRIDE;
     double wanted = data->g[i], got = dtype == CPB_F32 ? (double)((float *)block)[i] : ((double *)block)[i];
@@ -335,11 +335,13 @@ static void gram_of_no_rows_and_of_one(void **state) {
   cpb_error error;
   double xx = 4, g = 2, yy = 1;
   cpb_gram_side none = {NULL, NULL}, x = {&xx, NULL}, y = {&yy, NULL};
-  test_status(cpb_gram_embed(cpb_rows_out(NULL, CPB_F64, 0, 0), none, none, 1, 1, CPB_PRODUCTS, NULL, &error),
-              CPB_OK, error.text);
-  test_status(cpb_gram_embed(cpb_rows_out(NULL, CPB_F64, 0, 1), none, y, 1, 1, CPB_PRODUCTS, NULL, &error),
-              CPB_OK, error.text);
-  test_status(cpb_gram_embed(cpb_rows_out(&g, CPB_F64, 1, 1), x, y, 1, 1, CPB_DISTANCES2, NULL, &error),
+  test_status(
+      (int)cpb_gram_embed(cpb_rows_out(NULL, CPB_F64, 0, 0), none, none, 1, 1, CPB_PRODUCTS, NULL, &error),
+      CPB_OK, error.text);
+  test_status(
+      (int)cpb_gram_embed(cpb_rows_out(NULL, CPB_F64, 0, 1), none, y, 1, 1, CPB_PRODUCTS, NULL, &error),
+      CPB_OK, error.text);
+  test_status((int)cpb_gram_embed(cpb_rows_out(&g, CPB_F64, 1, 1), x, y, 1, 1, CPB_DISTANCES2, NULL, &error),
               CPB_OK, error.text);
   assert_true(g == 4 * 1.0 / (5 * 2)); /* x = 2, y = 1 on the line */
 }
@@ -351,7 +353,7 @@ static void faulty_rows_are_nan_and_the_others_done(void **state) {
   double last[4] = {0, 0, 0, 0};
   cpb_gram_side x = {norm2, NULL}, y = {columns, NULL};
   double g[12] = {0, 0, 0, 0, INFINITY, 0, 0, 0, 0, 0, 0, 0};
-  test_status(cpb_gram_embed(cpb_rows_out(g, CPB_F64, 4, 3), x, y, 1, 1, CPB_PRODUCTS, NULL, &error),
+  test_status((int)cpb_gram_embed(cpb_rows_out(g, CPB_F64, 4, 3), x, y, 1, 1, CPB_PRODUCTS, NULL, &error),
               CPB_EROW, "no row was named");
   assert_int_equal(error.row, 1);
   assert_string_equal(error.text, "g row 1 holds inf");
@@ -359,29 +361,29 @@ static void faulty_rows_are_nan_and_the_others_done(void **state) {
 
   double back[12] = {0, 0, 0, NAN, 0, 0, 0, 0, 0, 0, 0, 0}, rises[4] = {1, 1, 1, 0};
   cpb_gram_side rise_x = {rises, last}, rise_y = {columns, nothing};
-  test_status(
-      cpb_gram_unembed(cpb_rows_out(back, CPB_F64, 4, 3), rise_x, rise_y, 1, 1, CPB_DISTANCES2, NULL, &error),
-      CPB_EROW, "no row was named");
+  test_status((int)cpb_gram_unembed(cpb_rows_out(back, CPB_F64, 4, 3), rise_x, rise_y, 1, 1, CPB_DISTANCES2,
+                                    NULL, &error),
+              CPB_EROW, "no row was named");
   assert_string_equal(error.text, "g row 1 holds NaN");
   for (int i = 0; i < 12; i++) assert_true(isnan(back[i]) == (i / 3 == 1 || i / 3 == 3));
 
   double pole[3] = {0, 0, 0};
   cpb_gram_side at_pole = {rises + 3, last};
-  test_status(cpb_gram_unembed(cpb_rows_out(pole, CPB_F64, 1, 3), at_pole, rise_y, 1, 1, CPB_DISTANCES2, NULL,
-                               &error),
+  test_status((int)cpb_gram_unembed(cpb_rows_out(pole, CPB_F64, 1, 3), at_pole, rise_y, 1, 1, CPB_DISTANCES2,
+                                    NULL, &error),
               CPB_EROW, "no row was named");
   assert_non_null(strstr(error.text, "pole"));
 
   float small[3] = {0, 0, 0};
-  test_status(cpb_gram_unembed(cpb_rows_out(small, CPB_F32, 1, 3), rise_x, rise_y, 1, 1e30, CPB_DISTANCES2,
-                               NULL, &error),
+  test_status((int)cpb_gram_unembed(cpb_rows_out(small, CPB_F32, 1, 3), rise_x, rise_y, 1, 1e30,
+                                    CPB_DISTANCES2, NULL, &error),
               CPB_EROW, "no row was named");
   assert_non_null(strstr(error.text, "too large"));
   assert_true(isnan(small[0]) && isnan(small[2]));
 }
 
 static void wants(cpb_status got, cpb_status wanted, const cpb_error *error, const char *sentence) {
-  test_status(got, wanted, error->text);
+  test_status((int)got, (int)wanted, error->text);
   if (strstr(error->text, sentence) == NULL) fail_msg("\"%s\" does not say \"%s\"", error->text, sentence);
 }
 
@@ -460,8 +462,8 @@ static void an_rbf_kernel_is_embedded_implicitly(void **state) {
     }
   }
   cpb_gram_side side = {ones, NULL};
-  test_status(cpb_gram_embed(cpb_rows_out(g, CPB_F64, POINTS, POINTS), side, side, 1, 0.7, CPB_PRODUCTS, NULL,
-                             &error),
+  test_status((int)cpb_gram_embed(cpb_rows_out(g, CPB_F64, POINTS, POINTS), side, side, 1, 0.7, CPB_PRODUCTS,
+                                  NULL, &error),
               CPB_OK, error.text);
   for (int i = 0; i < POINTS; i++) {
     assert_true(g[i * POINTS + i] == 1);
@@ -482,9 +484,9 @@ static void the_linear_kernel_equals_the_explicit_embedding(void **state) {
       if (i == j) norm2[i] = g[i * POINTS + i];
     }
   cpb_gram_side side = {norm2, NULL};
-  test_status(
-      cpb_gram_embed(cpb_rows_out(g, CPB_F64, POINTS, POINTS), side, side, 1, s, CPB_PRODUCTS, NULL, &error),
-      CPB_OK, error.text);
+  test_status((int)cpb_gram_embed(cpb_rows_out(g, CPB_F64, POINTS, POINTS), side, side, 1, s, CPB_PRODUCTS,
+                                  NULL, &error),
+              CPB_OK, error.text);
   for (int i = 0; i < POINTS; i++)
     for (int j = 0; j < POINTS; j++) {
       size_t mark = mp_mark();
