@@ -48,20 +48,13 @@ static void whiten_row(const cpb_map_rows *rows, size_t row) {
 }
 
 typedef struct row_sums {
-  double norm2, along, largest; /* |z|^2, <z,slope>, max |z_i| (NaN if any is) */
+  double norm2, along; /* |z|^2, <z,slope> */
 } row_sums;
 
+/* NaN, once met, stays. */
 static void largest_of(const double *z, size_t count, double *largest) {
   for (size_t i = 0; i < count; i++)
-    if (!(fabs(z[i]) <= *largest)) *largest = z[i] != z[i] ? NAN : fabs(z[i]);
-}
-
-static void add_chunk(const cpb_map_rows *rows, const double *z, size_t offset, size_t count,
-                      row_sums *sums) {
-  const double *u = slope(rows->map);
-  sums->norm2 += rows->loops->dot(z, z, count);
-  if (u != NULL) sums->along += rows->loops->dot(z, u + offset, count);
-  if (!(sums->norm2 <= 1e150 && sums->norm2 >= 1e-150)) largest_of(z, count, &sums->largest);
+    if (fabs(z[i]) > *largest || z[i] != z[i]) *largest = fabs(z[i]);
 }
 
 static void fill_row(const cpb_map_rows *rows, size_t row, size_t cols, double value) {
@@ -90,12 +83,25 @@ static void store_antipole(const cpb_map_rows *rows, size_t row) {
 
 static row_sums sum_row(const cpb_map_rows *rows, size_t row, double factor, double *buffer) {
   size_t d = rows->map->options.d;
-  row_sums sums = {0, 0, 0};
+  const double *u = slope(rows->map);
+  row_sums sums = {0, 0};
   for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
-    add_chunk(rows, centred_chunk(rows, row, offset, count, factor, buffer), offset, count, &sums);
+    const double *z = centred_chunk(rows, row, offset, count, factor, buffer);
+    sums.norm2 += rows->loops->dot(z, z, count);
+    if (u != NULL) sums.along += rows->loops->dot(z, u + offset, count);
   }
   return sums;
+}
+
+static double largest_in_row(const cpb_map_rows *rows, size_t row, double *buffer) {
+  size_t d = rows->map->options.d;
+  double largest = 0;
+  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    largest_of(centred_chunk(rows, row, offset, count, 1, buffer), count, &largest);
+  }
+  return largest;
 }
 
 void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
@@ -107,15 +113,16 @@ void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
   row_sums sums = sum_row(rows, row, factor, buffer);
   double k = map->pole != NULL ? sums.along / w : 0;
   if (!cpb_row_in_range(sums.norm2, k, s)) {
-    if (sums.largest != sums.largest) {
+    double largest = largest_in_row(rows, row, buffer);
+    if (largest != largest) {
       fail_row(rows, row, CPB_FAULT_NAN);
       return;
     }
-    if (sums.largest == INFINITY) {
+    if (largest == INFINITY) {
       store_antipole(rows, row);
       return;
     }
-    factor = cpb_unit_power(fmax(s, sums.largest));
+    factor = cpb_unit_power(fmax(s, largest));
     s *= factor;
     sums = sum_row(rows, row, factor, buffer);
     k = map->pole != NULL ? sums.along / w : 0;

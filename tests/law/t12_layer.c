@@ -6,6 +6,7 @@
 #include "capball/capball.h"
 #include "support/check.h"
 #include "support/mp.h"
+#include "support/round.h"
 
 enum { MOST = 784 };
 static const size_t dimensions[] = {1, 2, 3, 10, 64, 100, MOST};
@@ -103,7 +104,7 @@ typedef struct typed {
 static cpb_view put(typed *to, cpb_dtype dtype, double *row, size_t n) {
   to->dtype = dtype;
   for (size_t i = 0; i < n; i++) {
-    if (dtype == CPB_F32) to->to.f32[i] = (float)row[i], row[i] = (double)to->to.f32[i];
+    if (dtype == CPB_F32) row[i] = test_round_f32(row[i]), to->to.f32[i] = (float)row[i];
     if (dtype == CPB_F64) to->to.f64[i] = row[i];
   }
   return cpb_rows(&to->to, dtype, 1, n);
