@@ -78,7 +78,7 @@ for line in '{' '[1]' '{"bal":{"c":[1],"r":1}}' '{"ball":{"c":[1],"r":-1}}' '{"b
 done
 
 # A full disk, an interruption and a sudden death leave the old output as it was.
-awk 'BEGIN { srand(1); for (i = 0; i < 60000; i++) print rand(), rand(), rand(), rand() }' OFS=, >big.csv
+awk -v OFS=, 'BEGIN { srand(1); for (i = 0; i < 60000; i++) print rand(), rand(), rand(), rand() }' >big.csv
 capball convert big.csv big.fbin
 capball fit big.fbin -o big.json -q
 echo old >big.npy
