@@ -15,7 +15,8 @@ extern "C" {
 CPB_API double cpb_hemisphere_scale(double max_norm, double phi);
 
 /** max_i |x_i - center| over n >= 1 rows.
- *  center  d coordinates or NULL. EROW for a row with NaN or inf, EINVAL for no rows. */
+ *  center  d coordinates or NULL. EROW for a row with NaN or inf, EINVAL for no rows; *max_norm is
+ *  NaN then. Thread-safe, allocates nothing. */
 CPB_API cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
                                 cpb_error *error);
 

@@ -28,6 +28,9 @@ cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
 /* EINVAL unless the region is there and what its kind needs is finite and in its domain. */
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
 
+/* EINVAL unless |axis| = 1 within 1e-9; *length is its length. */
+cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error);
+
 /* The kind of region a complete cap is. */
 cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
 

@@ -16,7 +16,7 @@ static cpb_status check_pole(const double *v, size_t d, cpb_error *error) {
   return CPB_OK;
 }
 
-static cpb_status check_axis(const double *axis, size_t d, double *length, cpb_error *error) {
+cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error) {
   *length = cpb_all_finite(axis, d) ? cpb_norm(axis, d) : NAN;
   if (fabs(*length - 1) <= tolerance) return CPB_OK;
   return cpb_fail(error, CPB_EINVAL, "axis must have length 1, got %.17g", *length);
@@ -69,7 +69,7 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
     if (tilt <= tolerance) return CPB_OK;
     return cpb_fail(error, CPB_EINVAL, "a round region is no cap under a pole with |u| = %.17g", tilt);
   }
-  cpb_status status = check_axis(region->axis, d, &length, error);
+  cpb_status status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   if (!(fabs(ratio - w) <= tolerance))
     return cpb_fail(error, CPB_EINVAL, "along/r = %.17g is not the pole's |w| = %.17g", ratio, w);
@@ -159,7 +159,7 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   if (along > r)
     return cpb_fail(error, CPB_EINVAL, "a prolate ellipsoid (along = %.17g > r = %.17g) is no cap: see T6",
                     along, r);
-  if (region->axis != NULL) status = check_axis(region->axis, d, &length, error);
+  if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   double w = along / r, tilt = sqrt((r - along) / r * ((r + along) / r));
   if (region->axis != NULL && cpb_dot_from(0, region->c, region->axis, d) < 0) tilt = -tilt;

@@ -5,89 +5,89 @@
 
 #include "capball/capball.h"
 #include "support/check.h"
-#include "support/mp.h"
+#include "support/big.h"
 #include "support/round.h"
 
 enum { MOST = 784 };
 static const size_t dimensions[] = {1, 2, 3, 10, 64, 100, MOST};
 enum { DIMENSIONS = sizeof dimensions / sizeof *dimensions };
 
-static mp square(mp a) { return mp_mul(a, a); }
-static mp twice(mp a) { return mp_scale2(a, 1); }
-static mp negative(mp a) { return mp_sub(mp_of(0), a); }
+static big square(big a) { return big_mul(a, a); }
+static big twice(big a) { return big_scale2(a, 1); }
+static big negative(big a) { return big_sub(big_of(0), a); }
 
 /* One row and its upstream gradient, exactly as the library sees them. */
 typedef struct exact_row {
   size_t d;
-  mp s, x[MOST], y[MOST + 1], g[MOST + 1];
-  mp n, q, gnorm, ynorm; /* |x|^2, |x|^2+s^2, |g|, |y'| */
+  big s, x[MOST], y[MOST + 1], g[MOST + 1];
+  big n, q, gnorm, ynorm; /* |x|^2, |x|^2+s^2, |g|, |y'| */
 } exact_row;
 
 static exact_row exact_at_x(const double *x, const double *g, size_t d, double s) {
-  exact_row r = {.d = d, .s = mp_of(s)};
-  for (size_t i = 0; i < d; i++) r.x[i] = mp_of(x[i]);
-  for (size_t i = 0; i <= d; i++) r.g[i] = mp_of(g[i]);
-  r.n = mp_dot(r.x, r.x, d);
-  r.q = mp_add(r.n, square(r.s));
-  for (size_t i = 0; i < d; i++) r.y[i] = mp_div(twice(mp_mul(r.s, r.x[i])), r.q);
-  r.y[d] = mp_div(mp_sub(square(r.s), r.n), r.q);
-  r.gnorm = mp_sqrt(mp_dot(r.g, r.g, d + 1));
-  r.ynorm = mp_sqrt(mp_dot(r.y, r.y, d));
+  exact_row r = {.d = d, .s = big_of(s)};
+  for (size_t i = 0; i < d; i++) r.x[i] = big_of(x[i]);
+  for (size_t i = 0; i <= d; i++) r.g[i] = big_of(g[i]);
+  r.n = big_dot(r.x, r.x, d);
+  r.q = big_add(r.n, square(r.s));
+  for (size_t i = 0; i < d; i++) r.y[i] = big_div(twice(big_mul(r.s, r.x[i])), r.q);
+  r.y[d] = big_div(big_sub(square(r.s), r.n), r.q);
+  r.gnorm = big_sqrt(big_dot(r.g, r.g, d + 1));
+  r.ynorm = big_sqrt(big_dot(r.y, r.y, d));
   return r;
 }
 
 /* lambda|g| */
-static mp stretched(const exact_row *r) { return mp_mul(mp_div(twice(r->s), r->q), r->gnorm); }
+static big stretched(const exact_row *r) { return big_mul(big_div(twice(r->s), r->q), r->gnorm); }
 
 /* gx = J^T g, with J written out from y' = 2s x/q, y0 = 2s^2/q - 1. */
-static void gradient_of_embedding(const exact_row *r, mp *gx) {
-  mp xg = mp_dot(r->x, r->g, r->d), q2 = square(r->q);
-  mp along = mp_div(mp_scale2(mp_add(mp_mul(r->s, xg), mp_mul(square(r->s), r->g[r->d])), 2), q2);
+static void gradient_of_embedding(const exact_row *r, big *gx) {
+  big xg = big_dot(r->x, r->g, r->d), q2 = square(r->q);
+  big along = big_div(big_scale2(big_add(big_mul(r->s, xg), big_mul(square(r->s), r->g[r->d])), 2), q2);
   for (size_t i = 0; i < r->d; i++)
-    gx[i] = mp_sub(mp_div(twice(mp_mul(r->s, r->g[i])), r->q), mp_mul(along, r->x[i]));
+    gx[i] = big_sub(big_div(twice(big_mul(r->s, r->g[i])), r->q), big_mul(along, r->x[i]));
 }
 
 /* L = <g,S(x)> from |x|^2 and <x,g'>. */
-static mp loss(mp n, mp xg, mp g0, mp s) {
-  mp s2 = square(s);
-  return mp_div(mp_add(twice(mp_mul(s, xg)), mp_mul(mp_sub(s2, n), g0)), mp_add(n, s2));
+static big loss(big n, big xg, big g0, big s) {
+  big s2 = square(s);
+  return big_div(big_add(twice(big_mul(s, xg)), big_mul(big_sub(s2, n), g0)), big_add(n, s2));
 }
 
 /* (L(x+h e_i)-L(x-h e_i))/2h; x moves in |x|^2 and <x,g'> only. */
-static mp difference_of_embedding(const exact_row *r, size_t i, mp xg, mp h) {
-  mp cross = twice(mp_mul(h, r->x[i])), bump = square(h), move = mp_mul(h, r->g[i]);
-  mp up = loss(mp_add(mp_add(r->n, bump), cross), mp_add(xg, move), r->g[r->d], r->s);
-  mp down = loss(mp_sub(mp_add(r->n, bump), cross), mp_sub(xg, move), r->g[r->d], r->s);
-  return mp_div(mp_sub(up, down), twice(h));
+static big difference_of_embedding(const exact_row *r, size_t i, big xg, big h) {
+  big cross = twice(big_mul(h, r->x[i])), bump = square(h), move = big_mul(h, r->g[i]);
+  big up = loss(big_add(big_add(r->n, bump), cross), big_add(xg, move), r->g[r->d], r->s);
+  big down = loss(big_sub(big_add(r->n, bump), cross), big_sub(xg, move), r->g[r->d], r->s);
+  return big_div(big_sub(up, down), twice(h));
 }
 
-static void differences_of_embedding(const exact_row *r, mp *gx) {
-  mp xg = mp_dot(r->x, r->g, r->d), h = mp_scale2(mp_sqrt(r->q), -80);
+static void differences_of_embedding(const exact_row *r, big *gx) {
+  big xg = big_dot(r->x, r->g, r->d), h = big_scale2(big_sqrt(r->q), -80);
   for (size_t i = 0; i < r->d; i++) gx[i] = difference_of_embedding(r, i, xg, h);
 }
 
 /* dL/dt by a central difference in s: s(1+h), s(1-h). */
-static mp difference_in_t(const exact_row *r) {
-  mp xg = mp_dot(r->x, r->g, r->d), h = mp_scale2(mp_of(1), -80), move = mp_mul(r->s, h);
-  mp up = loss(r->n, xg, r->g[r->d], mp_add(r->s, move)),
-     down = loss(r->n, xg, r->g[r->d], mp_sub(r->s, move));
-  return mp_div(mp_sub(up, down), twice(h));
+static big difference_in_t(const exact_row *r) {
+  big xg = big_dot(r->x, r->g, r->d), h = big_scale2(big_of(1), -80), move = big_mul(r->s, h);
+  big up = loss(r->n, xg, r->g[r->d], big_add(r->s, move)),
+      down = loss(r->n, xg, r->g[r->d], big_sub(r->s, move));
+  return big_div(big_sub(up, down), twice(h));
 }
 
 /* dL/dt = <g,dy/dt>, dy/dt = (-y0 y', |y'|^2): for lengths at which a difference would need more bits. */
-static mp gradient_in_t(const exact_row *r) {
-  mp vertical = mp_mul(square(r->ynorm), r->g[r->d]);
-  return mp_sub(vertical, mp_mul(r->y[r->d], mp_dot(r->y, r->g, r->d)));
+static big gradient_in_t(const exact_row *r) {
+  big vertical = big_mul(square(r->ynorm), r->g[r->d]);
+  return big_sub(vertical, big_mul(r->y[r->d], big_dot(r->y, r->g, r->d)));
 }
 
 /* |got - exact|/(u scale), normwise. */
-static double vector_error(const double *got, const mp *exact, size_t n, mp scale, double u) {
-  mp sum = mp_of(0);
+static double vector_error(const double *got, const big *exact, size_t n, big scale, double u) {
+  big sum = big_of(0);
   for (size_t i = 0; i < n; i++) {
     if (!isfinite(got[i])) return NAN;
-    sum = mp_add(sum, square(mp_sub(mp_of(got[i]), exact[i])));
+    sum = big_add(sum, square(big_sub(big_of(got[i]), exact[i])));
   }
-  return mpfr_zero_p(sum) ? 0 : mp_get(mp_div(mp_sqrt(sum), mp_mul(scale, mp_of(u))));
+  return mpfr_zero_p(sum) ? 0 : big_to_double(big_div(big_sqrt(sum), big_mul(scale, big_of(u))));
 }
 
 /* --- Typed rows ------------------------------------------------------------------------------------- */
@@ -154,16 +154,16 @@ static void judge_backward(double *x, double *g, size_t d, double s, cpb_dtype i
   test_status((int)cpb_layer_backward(vx, vg, s, room(&tgx, out, d), &grad_t, NULL, &error), CPB_OK,
               error.text);
   get(&tgx, gx, d);
-  size_t mark = mp_mark();
+  size_t mark = big_mark();
   exact_row r = exact_at_x(x, g, d, s);
-  mp closed[MOST], differences[MOST];
+  big closed[MOST], differences[MOST];
   gradient_of_embedding(&r, closed);
   differences_of_embedding(&r, differences);
   test_worst(&worst->closed, vector_error(gx, closed, d, stretched(&r), unit(out)));
   test_worst(&worst->difference, vector_error(gx, differences, d, stretched(&r), unit(out)));
-  test_worst(&worst->t, mp_error(grad_t, difference_in_t(&r), mp_mul(r.ynorm, r.gnorm), U64));
-  test_worst(&worst->t, mp_error(grad_t, gradient_in_t(&r), mp_mul(r.ynorm, r.gnorm), U64));
-  mp_release(mark);
+  test_worst(&worst->t, big_error_in(grad_t, difference_in_t(&r), big_mul(r.ynorm, r.gnorm), U64));
+  test_worst(&worst->t, big_error_in(grad_t, gradient_in_t(&r), big_mul(r.ynorm, r.gnorm), U64));
+  big_release(mark);
 }
 
 static void backward_from_x(void **state) {
@@ -187,14 +187,14 @@ static void backward_from_x(void **state) {
 /* --- From saved y ----------------------------------------------------------------------------------- */
 
 /* The contract's formula at a y taken as data. */
-static void gradient_at_y(const double *y, const exact_row *r, mp *gx, mp *lambda) {
+static void gradient_at_y(const double *y, const exact_row *r, big *gx, big *lambda) {
   size_t d = r->d;
-  mp Y[MOST + 1], one = mp_of(1);
-  for (size_t i = 0; i <= d; i++) Y[i] = mp_of(y[i]);
-  mp rise = y[d] >= 0 ? mp_add(one, Y[d]) : mp_div(mp_dot(Y, Y, d), mp_sub(one, Y[d]));
-  *lambda = mp_div(rise, r->s);
-  mp along = mp_add(mp_div(mp_dot(Y, r->g, d), r->s), mp_mul(*lambda, r->g[d]));
-  for (size_t i = 0; i < d; i++) gx[i] = mp_sub(mp_mul(*lambda, r->g[i]), mp_mul(Y[i], along));
+  big Y[MOST + 1], one = big_of(1);
+  for (size_t i = 0; i <= d; i++) Y[i] = big_of(y[i]);
+  big rise = y[d] >= 0 ? big_add(one, Y[d]) : big_div(big_dot(Y, Y, d), big_sub(one, Y[d]));
+  *lambda = big_div(rise, r->s);
+  big along = big_add(big_div(big_dot(Y, r->g, d), r->s), big_mul(*lambda, r->g[d]));
+  for (size_t i = 0; i < d; i++) gx[i] = big_sub(big_mul(*lambda, r->g[i]), big_mul(Y[i], along));
 }
 
 static void judge_saved(double *x, double *g, size_t d, double s, cpb_dtype in, cpb_dtype out,
@@ -202,22 +202,22 @@ static void judge_saved(double *x, double *g, size_t d, double s, cpb_dtype in, 
   typed ty, tg, tgx;
   cpb_error error;
   double y[MOST + 1], gx[MOST], grad_t;
-  size_t mark = mp_mark();
+  size_t mark = big_mark();
   cpb_view vg = put(&tg, in, g, d + 1);
   exact_row r = exact_at_x(x, g, d, s);
-  for (size_t i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
+  for (size_t i = 0; i <= d; i++) y[i] = big_to_double(r.y[i]);
   cpb_view vy = put(&ty, in, y, d + 1);
   test_status((int)cpb_layer_backward_saved(vy, vg, s, room(&tgx, out, d), &grad_t, NULL, &error), CPB_OK,
               error.text);
   get(&tgx, gx, d);
-  mp at_y[MOST], at_x[MOST], lambda;
+  big at_y[MOST], at_x[MOST], lambda;
   gradient_at_y(y, &r, at_y, &lambda);
   gradient_of_embedding(&r, at_x);
-  test_worst(&worst->closed, vector_error(gx, at_y, d, mp_mul(lambda, r.gnorm), unit(out)));
+  test_worst(&worst->closed, vector_error(gx, at_y, d, big_mul(lambda, r.gnorm), unit(out)));
   /* y was rounded to its own type: the gradient at x cannot be nearer than that */
   test_worst(&worst->difference, vector_error(gx, at_x, d, stretched(&r), unit(in)));
-  test_worst(&worst->t, mp_error(grad_t, difference_in_t(&r), mp_mul(r.ynorm, r.gnorm), unit(in)));
-  mp_release(mark);
+  test_worst(&worst->t, big_error_in(grad_t, difference_in_t(&r), big_mul(r.ynorm, r.gnorm), unit(in)));
+  big_release(mark);
 }
 
 static void backward_from_saved_y(void **state) {
@@ -241,36 +241,36 @@ static void backward_from_saved_y(void **state) {
 /* --- Of the inverse --------------------------------------------------------------------------------- */
 
 /* L(y) = <g,S^-1(y/|y|)> = s<g,y'>/(|y|+y0) */
-static mp inverse_loss(mp norm2, mp yg, mp y0, mp s) {
-  return mp_div(mp_mul(s, yg), mp_add(mp_sqrt(norm2), y0));
+static big inverse_loss(big norm2, big yg, big y0, big s) {
+  return big_div(big_mul(s, yg), big_add(big_sqrt(norm2), y0));
 }
 
-static void differences_of_inverse(const mp *y, const mp *g, size_t d, mp s, mp *gy) {
-  mp rest = mp_dot(y, y, d), norm2 = mp_add(rest, square(y[d])), yg = mp_dot(y, g, d);
-  mp h = mp_scale2(mpfr_zero_p(rest) ? mp_of(1) : rest, -90); /* |y|+y0 changes on the scale |y'|^2 */
+static void differences_of_inverse(const big *y, const big *g, size_t d, big s, big *gy) {
+  big rest = big_dot(y, y, d), norm2 = big_add(rest, square(y[d])), yg = big_dot(y, g, d);
+  big h = big_scale2(mpfr_zero_p(rest) ? big_of(1) : rest, -90); /* |y|+y0 changes on the scale |y'|^2 */
   for (size_t i = 0; i <= d; i++) {
-    mp cross = twice(mp_mul(h, y[i])), away = mp_add(norm2, square(h));
-    mp move = i < d ? mp_mul(h, g[i]) : mp_of(0), lift = i < d ? mp_of(0) : h;
-    mp up = inverse_loss(mp_add(away, cross), mp_add(yg, move), mp_add(y[d], lift), s);
-    mp down = inverse_loss(mp_sub(away, cross), mp_sub(yg, move), mp_sub(y[d], lift), s);
-    gy[i] = mp_div(mp_sub(up, down), twice(h));
+    big cross = twice(big_mul(h, y[i])), away = big_add(norm2, square(h));
+    big move = i < d ? big_mul(h, g[i]) : big_of(0), lift = i < d ? big_of(0) : h;
+    big up = inverse_loss(big_add(away, cross), big_add(yg, move), big_add(y[d], lift), s);
+    big down = inverse_loss(big_sub(away, cross), big_sub(yg, move), big_sub(y[d], lift), s);
+    gy[i] = big_div(big_sub(up, down), twice(h));
   }
 }
 
 /* The north form s y'/(1+y0) differentiated, less its part along y: the same on every tangent. */
-static void tangential_part_of_north_form(const exact_row *r, mp *gy) {
+static void tangential_part_of_north_form(const exact_row *r, big *gy) {
   size_t d = r->d;
-  mp rise = mp_add(mp_of(1), r->y[d]), yg = mp_dot(r->y, r->g, d);
-  for (size_t i = 0; i < d; i++) gy[i] = mp_div(mp_mul(r->s, r->g[i]), rise);
-  gy[d] = negative(mp_div(mp_mul(r->s, yg), square(rise)));
-  mp along = mp_dot(r->y, gy, d + 1);
-  for (size_t i = 0; i <= d; i++) gy[i] = mp_sub(gy[i], mp_mul(along, r->y[i]));
+  big rise = big_add(big_of(1), r->y[d]), yg = big_dot(r->y, r->g, d);
+  for (size_t i = 0; i < d; i++) gy[i] = big_div(big_mul(r->s, r->g[i]), rise);
+  gy[d] = negative(big_div(big_mul(r->s, yg), square(rise)));
+  big along = big_dot(r->y, gy, d + 1);
+  for (size_t i = 0; i <= d; i++) gy[i] = big_sub(gy[i], big_mul(along, r->y[i]));
 }
 
 /* J^-T g = lambda^-2 J g for the conformal J, in terms of x: no cancellation however far south. */
-static void gradient_of_inverse(const exact_row *r, mp *gy) {
-  mp xg = mp_dot(r->x, r->g, r->d), along = mp_div(twice(xg), r->q), stretch = mp_div(r->q, twice(r->s));
-  for (size_t i = 0; i < r->d; i++) gy[i] = mp_mul(stretch, mp_sub(r->g[i], mp_mul(along, r->x[i])));
+static void gradient_of_inverse(const exact_row *r, big *gy) {
+  big xg = big_dot(r->x, r->g, r->d), along = big_div(twice(xg), r->q), stretch = big_div(r->q, twice(r->s));
+  for (size_t i = 0; i < r->d; i++) gy[i] = big_mul(stretch, big_sub(r->g[i], big_mul(along, r->x[i])));
   gy[r->d] = negative(xg);
 }
 
@@ -280,17 +280,17 @@ static void judge_inverse(double *x, double *g, size_t d, double s, cpb_dtype in
   cpb_error error;
   double y[MOST + 1], gy[MOST + 1], grad_t;
   g[d] = 0; /* g has d coordinates; |g| counts no more */
-  size_t mark = mp_mark();
+  size_t mark = big_mark();
   cpb_view vg = put(&tg, in, g, d);
   exact_row r = exact_at_x(x, g, d, s);
-  for (size_t i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
+  for (size_t i = 0; i <= d; i++) y[i] = big_to_double(r.y[i]);
   cpb_view vy = put(&ty, in, y, d + 1);
   cpb_status status = cpb_layer_inverse_backward(vy, vg, s, room(&tgy, out, d + 1), &grad_t, NULL, &error);
   test_status((int)status, CPB_OK, error.text);
   get(&tgy, gy, d + 1);
-  mp given[MOST + 1], closed[MOST + 1], north[MOST + 1], differences[MOST + 1];
-  for (size_t i = 0; i <= d; i++) given[i] = mp_of(y[i]);
-  mp scale = mp_div(mp_mul(r.q, r.gnorm), twice(r.s)); /* |g|/lambda */
+  big given[MOST + 1], closed[MOST + 1], north[MOST + 1], differences[MOST + 1];
+  for (size_t i = 0; i <= d; i++) given[i] = big_of(y[i]);
+  big scale = big_div(big_mul(r.q, r.gnorm), twice(r.s)); /* |g|/lambda */
   gradient_of_inverse(&r, closed);
   tangential_part_of_north_form(&r, north);
   differences_of_inverse(given, r.g, d, r.s, differences);
@@ -298,8 +298,9 @@ static void judge_inverse(double *x, double *g, size_t d, double s, cpb_dtype in
   test_worst(&worst->closed, vector_error(gy, closed, d + 1, scale, u));
   test_worst(&worst->closed, vector_error(gy, north, d + 1, scale, u));
   test_worst(&worst->difference, vector_error(gy, differences, d + 1, scale, u));
-  test_worst(&worst->t, mp_error(grad_t, mp_dot(r.x, r.g, d), mp_mul(mp_sqrt(r.n), r.gnorm), unit(in)));
-  mp_release(mark);
+  test_worst(&worst->t,
+             big_error_in(grad_t, big_dot(r.x, r.g, d), big_mul(big_sqrt(r.n), r.gnorm), unit(in)));
+  big_release(mark);
 }
 
 static void backward_of_inverse(void **state) {
@@ -333,9 +334,9 @@ static void gradients_survive_the_round_trip(void **state) {
     double x[d], y[d + 1], g[d + 1], returned[d], s = draw_scale(&rng);
     draw(&rng, 100, d, s, x, g);
     cpb_view vx = put(&tx, CPB_F32, x, d), vg = put(&tg, CPB_F32, g, d);
-    size_t mark = mp_mark();
+    size_t mark = big_mark();
     exact_row r = exact_at_x(x, g, d, s);
-    for (int i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
+    for (int i = 0; i <= d; i++) y[i] = big_to_double(r.y[i]);
     cpb_view vy = put(&ty, CPB_F32, y, d + 1);
     cpb_out gy = room(&tgy, CPB_F32, d + 1);
     test_status((int)cpb_layer_inverse_backward(vy, vg, s, gy, NULL, NULL, &error), CPB_OK, error.text);
@@ -343,8 +344,8 @@ static void gradients_survive_the_round_trip(void **state) {
                                         NULL, NULL, &error),
                 CPB_OK, error.text);
     get(&back, returned, d);
-    test_worst(&worst, vector_error(returned, r.g, d, mp_sqrt(mp_dot(r.g, r.g, d)), U32));
-    mp_release(mark);
+    test_worst(&worst, vector_error(returned, r.g, d, big_sqrt(big_dot(r.g, r.g, d)), U32));
+    big_release(mark);
   }
   law_holds("T12", "gradient through S and S^-1", "f32", worst, 16);
 }
@@ -352,20 +353,20 @@ static void gradients_survive_the_round_trip(void **state) {
 /* --- The far ends of f64 ---------------------------------------------------------------------------- */
 
 /* True when the answer of this size and its parts can be had in f64. */
-static bool representable(mp scale) { return mpfr_cmp_d(scale, 1e-280) > 0 && mpfr_cmp_d(scale, 1e300) < 0; }
+static bool representable(big scale) { return mpfr_cmp_d(scale, 1e-280) > 0 && mpfr_cmp_d(scale, 1e300) < 0; }
 
 static void extreme_case(test_rng *rng, double s, double length, double size, layer_worst worst[3]) {
   enum { d = 3 };
   double x[d], g[d + 1], gx[d], y[d + 1], gy[d + 1], t;
   cpb_error error;
-  size_t mark = mp_mark();
+  size_t mark = big_mark();
   test_direction(rng, d, x);
   test_direction(rng, d + 1, g);
   for (int i = 0; i < d; i++) x[i] *= length;
   for (int i = 0; i <= d; i++) g[i] *= size;
   exact_row r = exact_at_x(x, g, d, s);
-  mp closed[d + 1], scale = stretched(&r), t_scale = mp_mul(r.ynorm, r.gnorm);
-  for (int i = 0; i <= d; i++) y[i] = mp_get(r.y[i]);
+  big closed[d + 1], scale = stretched(&r), t_scale = big_mul(r.ynorm, r.gnorm);
+  for (int i = 0; i <= d; i++) y[i] = big_to_double(r.y[i]);
   bool has_y = length == 0 || mpfr_cmp_d(r.ynorm, 1e-290) > 0; /* y' itself is not subnormal */
   cpb_view vx = cpb_rows(x, CPB_F64, 1, d), vg = cpb_rows(g, CPB_F64, 1, d + 1),
            vy = cpb_rows(y, CPB_F64, 1, d + 1);
@@ -374,16 +375,16 @@ static void extreme_case(test_rng *rng, double s, double length, double size, la
     test_status((int)cpb_layer_backward(vx, vg, s, cpb_rows_out(gx, CPB_F64, 1, d), &t, NULL, &error), CPB_OK,
                 error.text);
     test_worst(&worst[0].closed, vector_error(gx, closed, d, scale, U64));
-    if (representable(t_scale)) test_worst(&worst[0].t, mp_error(t, gradient_in_t(&r), t_scale, U64));
+    if (representable(t_scale)) test_worst(&worst[0].t, big_error_in(t, gradient_in_t(&r), t_scale, U64));
     test_status((int)cpb_layer_backward_saved(vy, vg, s, cpb_rows_out(gx, CPB_F64, 1, d), &t, NULL, &error),
                 CPB_OK, error.text);
     if (has_y) test_worst(&worst[1].closed, vector_error(gx, closed, d, scale, U64));
     if (has_y && representable(t_scale))
-      test_worst(&worst[1].t, mp_error(t, gradient_in_t(&r), t_scale, U64));
+      test_worst(&worst[1].t, big_error_in(t, gradient_in_t(&r), t_scale, U64));
   }
-  r.gnorm = mp_sqrt(mp_dot(r.g, r.g, d));
-  scale = mp_div(mp_mul(r.q, r.gnorm), twice(r.s));
-  t_scale = mp_mul(mp_sqrt(r.n), r.gnorm);
+  r.gnorm = big_sqrt(big_dot(r.g, r.g, d));
+  scale = big_div(big_mul(r.q, r.gnorm), twice(r.s));
+  t_scale = big_mul(big_sqrt(r.n), r.gnorm);
   if (representable(scale) && has_y) {
     gradient_of_inverse(&r, closed);
     vg = cpb_rows(g, CPB_F64, 1, d);
@@ -391,9 +392,9 @@ static void extreme_case(test_rng *rng, double s, double length, double size, la
         (int)cpb_layer_inverse_backward(vy, vg, s, cpb_rows_out(gy, CPB_F64, 1, d + 1), &t, NULL, &error),
         CPB_OK, error.text);
     test_worst(&worst[2].closed, vector_error(gy, closed, d + 1, scale, U64));
-    if (representable(t_scale)) test_worst(&worst[2].t, mp_error(t, mp_dot(r.x, r.g, d), t_scale, U64));
+    if (representable(t_scale)) test_worst(&worst[2].t, big_error_in(t, big_dot(r.x, r.g, d), t_scale, U64));
   }
-  mp_release(mark);
+  big_release(mark);
 }
 
 static void the_far_ends_of_f64(void **state) {
@@ -480,22 +481,22 @@ static void dldt_is_summed_over_the_batch(void **state) {
   for (int law = 0; law < 3; law++) {
     double t;
     test_status((int)run_law(law, b, b->out, &t, NULL, &error), CPB_OK, error.text);
-    size_t mark = mp_mark();
-    mp sum = mp_of(0), sizes = mp_of(0);
+    size_t mark = big_mark();
+    big sum = big_of(0), sizes = big_of(0);
     for (size_t i = 0; i < N; i++) {
-      size_t inner = mp_mark();
+      size_t inner = big_mark();
       double g[ROW];
       memcpy(g, b->g + i * STRIDE, sizeof g);
       if (law == 2) g[BD] = 0;
       exact_row r = exact_at_x(b->x + i * STRIDE, g, BD, 1.5);
-      mp part = law == 2 ? mp_dot(r.x, r.g, BD) : difference_in_t(&r);
-      mp size = mp_mul(law == 2 ? mp_sqrt(r.n) : r.ynorm, r.gnorm);
+      big part = law == 2 ? big_dot(r.x, r.g, BD) : difference_in_t(&r);
+      big size = big_mul(law == 2 ? big_sqrt(r.n) : r.ynorm, r.gnorm);
       mpfr_add(sum, sum, part, MPFR_RNDN);
       mpfr_add(sizes, sizes, size, MPFR_RNDN);
-      mp_release(inner);
+      big_release(inner);
     }
-    law_holds("T12", "dL/dlog s, a batch", "f64", mp_error(t, sum, sizes, U64), 16);
-    mp_release(mark);
+    law_holds("T12", "dL/dlog s, a batch", "f64", big_error_in(t, sum, sizes, U64), 16);
+    big_release(mark);
   }
   free(b);
 }
@@ -515,11 +516,12 @@ static void dldt_does_not_drift_in_a_long_batch(void **state) {
   test_status((int)cpb_layer_backward(cpb_rows(x, CPB_F64, LONG, 1), cpb_rows(g, CPB_F64, LONG, 2), 1.3,
                                       cpb_rows_out(gx, CPB_F64, LONG, 1), &t, NULL, &error),
               CPB_OK, error.text);
-  size_t mark = mp_mark();
+  size_t mark = big_mark();
   exact_row r = exact_at_x(x, g, 1, 1.3);
-  mp exact = mp_mul(mp_of(LONG), gradient_in_t(&r)), size = mp_mul(mp_of(LONG), mp_mul(r.ynorm, r.gnorm));
-  law_holds("T12", "dL/dlog s, 300000 equal rows", "f64", mp_error(t, exact, size, U64), 16);
-  mp_release(mark);
+  big exact = big_mul(big_of(LONG), gradient_in_t(&r)),
+      size = big_mul(big_of(LONG), big_mul(r.ynorm, r.gnorm));
+  law_holds("T12", "dL/dlog s, 300000 equal rows", "f64", big_error_in(t, exact, size, U64), 16);
+  big_release(mark);
   free(x);
   free(g);
   free(gx);
@@ -658,7 +660,7 @@ static void it_refuses(void **state) {
 
 static int free_arena(void **state) {
   (void)state;
-  mp_done();
+
   return 0;
 }
 

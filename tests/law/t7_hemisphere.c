@@ -57,11 +57,75 @@ static void outside_the_domain(void **state) {
   assert_true(cpb_hemisphere_scale(0x1p-1074, 1) > 0);
 }
 
+static void the_largest_norm(void **state) {
+  (void)state;
+  enum { N = 5000, D = 300 };
+  test_rng rng = {72};
+  double worst = 0;
+  static float x[N * 7];
+  for (size_t i = 0; i < N * 7; i++) x[i] = (float)test_gauss(&rng);
+  double center[7], want = 0;
+  for (size_t i = 0; i < 7; i++) center[i] = test_gauss(&rng);
+  for (size_t row = 0; row < N; row++) {
+    double sum = 0;
+    for (size_t i = 0; i < 5; i++) sum += pow((double)x[row * 7 + i] - center[i], 2);
+    want = fmax(want, sqrt(sum));
+  }
+  static const size_t threads[] = {1, 2, 3, 8};
+  double first = 0;
+  for (size_t t = 0; t < 5; t++) {
+    cpb_pool *pool = NULL;
+    if (t > 0) test_status(cpb_pool_new(threads[t - 1], &pool, NULL), CPB_OK, "");
+    double got = 0;
+    cpb_view rows = {x, CPB_F32, N, 5, 7};
+    test_status(cpb_max_norm(rows, center, &got, cpb_pool_exec(pool), NULL), CPB_OK, "");
+    cpb_pool_free(pool);
+    if (t == 0) first = got;
+    assert_memory_equal(&got, &first, sizeof got);
+  }
+  assert_true(fabs(first / want - 1) <= 8 * U64);
+
+  static double row[D];
+  static big big_row[D];
+  for (int trial = 0; trial < 200; trial++) { /* one row of any size, against 512 bits */
+    big_reset();
+    size_t d = 1 + test_below(&rng, D);
+    double size = trial % 2 ? test_log_uniform(&rng, 1e-300, 1e300) : 1, got;
+    for (size_t i = 0; i < d; i++) row[i] = size * test_gauss(&rng);
+    big_vector(row, d, big_row);
+    test_status(cpb_max_norm(cpb_rows(row, CPB_F64, 1, d), NULL, &got, NULL, NULL), CPB_OK, "");
+    test_worst(&worst, big_relative_error(got, big_norm(big_row, d)));
+  }
+  law_holds("T7", "norm of a row, sizes 1e-300 .. 1e300", "f64", worst, 16);
+}
+
+static void norms_without_an_answer(void **state) {
+  (void)state;
+  double x[6] = {1, 2, 3, NAN, 5, INFINITY}, hole[2] = {NAN, 0}, got = 0, huge[2] = {1.7e308, 1.7e308};
+  cpb_error error;
+  assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_F64, 3, 2), NULL, &got, NULL, &error), CPB_EROW);
+  assert_string_equal(error.text, "x row 1 holds NaN");
+  assert_true(isnan(got));
+  assert_int_equal(cpb_max_norm(cpb_rows(x + 4, CPB_F64, 1, 2), NULL, &got, NULL, &error), CPB_EROW);
+  assert_string_equal(error.text, "x row 0 holds inf");
+  assert_int_equal(cpb_max_norm(cpb_rows(huge, CPB_F64, 1, 2), NULL, &got, NULL, &error), CPB_EROW);
+  assert_non_null(strstr(error.text, "too large"));
+  assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_F64, 0, 2), NULL, &got, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "0 rows"));
+  assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_F64, 1, 2), hole, &got, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_F64, 1, 2), NULL, NULL, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_F64, 1, 0), NULL, &got, NULL, &error), CPB_ESHAPE);
+  assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_I32, 1, 2), NULL, &got, NULL, NULL), CPB_EDTYPE);
+  double zero[2] = {0, 0};
+  test_status(cpb_max_norm(cpb_rows(zero, CPB_F64, 1, 2), NULL, &got, NULL, NULL), CPB_OK, "");
+  assert_true(got == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(north_is_within_s),
-      cmocka_unit_test(the_scale_of_an_angle),
-      cmocka_unit_test(outside_the_domain),
+      cmocka_unit_test(north_is_within_s),       cmocka_unit_test(the_scale_of_an_angle),
+      cmocka_unit_test(outside_the_domain),      cmocka_unit_test(the_largest_norm),
+      cmocka_unit_test(norms_without_an_answer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

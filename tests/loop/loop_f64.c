@@ -5,7 +5,7 @@
 #include "core/rows.h"
 #include "loop/chunk.h"
 #include "support/check.h"
-#include "support/mp.h"
+#include "support/big.h"
 #include "support/round.h"
 
 enum { LONGEST = 4096, SLACK = 8, ROOM = LONGEST + SLACK };
@@ -25,7 +25,7 @@ static int find_tables(void **state) {
 }
 static int free_arena(void **state) {
   (void)state;
-  mp_done();
+
   return 0;
 }
 
@@ -175,29 +175,29 @@ static void sums_are_near_the_exact_ones(void **state) {
   double worst_dot = 0, worst_dist2 = 0, worst_sum2 = 0;
   for (size_t k = 0; k < LENGTHS; k++)
     for (int repeat = 0; repeat < 3; repeat++) {
-      size_t n = length_at(k), mark = mp_mark();
+      size_t n = length_at(k), mark = big_mark();
       fill(&rng, PLAIN, x);
       fill(&rng, PLAIN, y);
       if (repeat == 2)
         for (size_t i = 0; i < n; i++) x[i] *= test_log_uniform(&rng, 1e-8, 1e8);
-      mp dot = mp_of(0), size = mp_of(0), dist2 = mp_of(0), sum2 = mp_of(0);
+      big dot = big_of(0), size = big_of(0), dist2 = big_of(0), sum2 = big_of(0);
       for (size_t i = 0; i < n; i++) {
-        size_t inner = mp_mark();
-        mp a = mp_of(x[i]), b = mp_of(y[i]), minus = mp_sub(a, b), plus = mp_add(a, b);
-        mpfr_add(dot, dot, mp_mul(a, b), MPFR_RNDN);
-        mpfr_add(size, size, mp_abs(mp_mul(a, b)), MPFR_RNDN);
-        mpfr_add(dist2, dist2, mp_mul(minus, minus), MPFR_RNDN);
-        mpfr_add(sum2, sum2, mp_mul(plus, plus), MPFR_RNDN);
-        mp_release(inner);
+        size_t inner = big_mark();
+        big a = big_of(x[i]), b = big_of(y[i]), minus = big_sub(a, b), plus = big_add(a, b);
+        mpfr_add(dot, dot, big_mul(a, b), MPFR_RNDN);
+        mpfr_add(size, size, big_abs(big_mul(a, b)), MPFR_RNDN);
+        mpfr_add(dist2, dist2, big_mul(minus, minus), MPFR_RNDN);
+        mpfr_add(sum2, sum2, big_mul(plus, plus), MPFR_RNDN);
+        big_release(inner);
       }
-      double errors[3] = {mp_error(tables[0]->dot(x, y, n), dot, size, U64),
-                          mp_error(tables[0]->dist2(x, y, n), dist2, dist2, U64),
-                          mp_error(tables[0]->sum2(x, y, n), sum2, sum2, U64)};
+      double errors[3] = {big_error_in(tables[0]->dot(x, y, n), dot, size, U64),
+                          big_error_in(tables[0]->dist2(x, y, n), dist2, dist2, U64),
+                          big_error_in(tables[0]->sum2(x, y, n), sum2, sum2, U64)};
       for (int i = 0; i < 3; i++) assert_true(errors[i] <= proven_bound(n) + 2);
       test_worst(&worst_dot, errors[0]);
       test_worst(&worst_dist2, errors[1]);
       test_worst(&worst_sum2, errors[2]);
-      mp_release(mark);
+      big_release(mark);
     }
   law_holds("loops", "<x,y> relative to sum |x_i y_i|, n <= 4096", "f64", worst_dot, 16);
   law_holds("loops", "|x-y|^2, n <= 4096", "f64", worst_dist2, 16);

@@ -13,6 +13,8 @@ enum { BIG_BITS = 512 };
 typedef mpfr_ptr big;
 
 void big_reset(void);
+size_t big_mark(void);
+void big_release(size_t mark); /* back to an earlier mark */
 
 big big_of(double x); /* exactly */
 big big_add(big x, big y);
@@ -25,6 +27,7 @@ big big_abs(big x);
 big big_tan(big x);
 big big_atan(big x);
 big big_square(big x);
+big big_scale2(big x, long power); /* x 2^power */
 big big_hypot(big x, big y);
 double big_to_double(big x);
 
@@ -36,6 +39,8 @@ big big_norm(const big *x, size_t n);
 /* |got - want| in units of unit * 2^-53; 0 when both are 0. */
 double big_error(double got, big want, big unit);
 double big_relative_error(double got, big want);
+/* |got - want| in units of unit * u. */
+double big_error_in(double got, big want, big unit, double u);
 
 /* |got - want| (as vectors) in units of unit * 2^-53. */
 double big_vector_error(const double *got, const big *want, size_t n, big unit);

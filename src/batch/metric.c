@@ -1,0 +1,151 @@
+#include "batch/metric.h"
+
+#include <math.h>
+
+#include "batch/row_state.h"
+#include "geometry/vector.h"
+
+/* A sum of squares or products between these bounds has neither overflowed nor lost what matters to
+ * underflow. */
+static bool in_range(double sum) { return sum > 1e-280 && sum < 1e280; }
+
+/* A sum of squares: in one double, or when that has left its range carefully, with an exponent. */
+typedef struct total {
+  bool careful;
+  double unit; /* the power of two coordinates are multiplied with, 1 unless careful */
+  double sum;
+  cpb_squares squares;
+} total;
+
+static void total_add(total *of, const cpb_loops *loops, const double *z, size_t count) {
+  if (!of->careful)
+    of->sum += loops->dot(z, z, count);
+  else if (!cpb_all_finite(z, count))
+    of->sum = NAN;
+  else
+    for (size_t i = 0; i < count; i++) cpb_squares_add(&of->squares, z[i], 1);
+}
+
+static double total_root(const total *of) {
+  return of->careful && !isnan(of->sum) ? cpb_squares_root(&of->squares, 0) : sqrt(of->sum);
+}
+
+/* unit (x - sign c) for a chunk of the row. */
+static void offset_chunk(const cpb_metric *metric, size_t row, size_t offset, size_t count, double unit,
+                         double *z) {
+  double buffer[CPB_CHUNK];
+  const double *x = cpb_row_chunk(metric->loops, metric->x, row, offset, count, buffer);
+  const double *c = metric->c == NULL ? x : metric->c + offset;
+  metric->loops->axpby(unit, x, metric->c == NULL ? 0 : -metric->sign * unit, c, z, count);
+}
+
+static double round_length(const cpb_metric *metric, size_t row, total length) {
+  double buffer[CPB_CHUNK];
+  const cpb_loops *loops = metric->loops;
+  for (size_t offset = 0; offset < metric->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(metric->x.cols, offset);
+    if (!length.careful && metric->c != NULL) {
+      const double *x = cpb_row_chunk(loops, metric->x, row, offset, count, buffer);
+      length.sum += (metric->sign > 0 ? loops->dist2 : loops->sum2)(x, metric->c + offset, count);
+    } else {
+      offset_chunk(metric, row, offset, count, length.unit, buffer);
+      total_add(&length, loops, buffer, count);
+    }
+  }
+  return total_root(&length);
+}
+
+/* The hypotenuse of |z - k axis| and stretch k, k = <z,axis>: no difference of squares, so that thin
+ * and long ellipsoids keep their digits. */
+static double stretched_length(const cpb_metric *metric, size_t row, total across) {
+  double k = 0, z[CPB_CHUNK];
+  const cpb_loops *loops = metric->loops;
+  for (size_t offset = 0; offset < metric->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(metric->x.cols, offset);
+    offset_chunk(metric, row, offset, count, across.unit, z);
+    k += loops->dot(z, metric->axis + offset, count);
+  }
+  for (size_t offset = 0; offset < metric->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(metric->x.cols, offset);
+    offset_chunk(metric, row, offset, count, across.unit, z);
+    loops->axpby(1, z, -k, metric->axis + offset, z, count);
+    total_add(&across, loops, z, count);
+  }
+  return hypot(total_root(&across), metric->stretch * k);
+}
+
+/* |W z|, with a chunk of z and a chunk of W z on the stack at a time. */
+static double whitened_length(const cpb_metric *metric, size_t row, total length) {
+  size_t d = metric->x.cols;
+  double z[CPB_CHUNK], y[CPB_CHUNK];
+  for (size_t first = 0; first < d; first += CPB_CHUNK) {
+    size_t rows = cpb_chunk_count(d, first);
+    for (size_t i = 0; i < rows; i++) y[i] = 0;
+    for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+      size_t count = cpb_chunk_count(d, offset);
+      offset_chunk(metric, row, offset, count, length.unit, z);
+      for (size_t i = 0; i < rows; i++)
+        y[i] += metric->loops->dot(metric->W + (first + i) * d + offset, z, count);
+    }
+    total_add(&length, metric->loops, y, rows);
+  }
+  return total_root(&length);
+}
+
+static double length_in(const cpb_metric *metric, size_t row, bool careful, int exponent) {
+  total none = {.careful = careful, .unit = ldexp(1, -exponent), .squares = cpb_squares_none()};
+  if (metric->W != NULL) return whitened_length(metric, row, none);
+  if (metric->axis != NULL) return stretched_length(metric, row, none);
+  return round_length(metric, row, none);
+}
+
+/* The exponent of the largest coordinate of x and c, kept where 2^-exponent is a double. */
+static int row_exponent(const cpb_metric *metric, size_t row) {
+  enum { LEAST = -1000, MOST = 1000 };
+  double buffer[CPB_CHUNK];
+  int exponent = LEAST;
+  for (size_t offset = 0; offset < metric->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(metric->x.cols, offset);
+    const double *x = cpb_row_chunk(metric->loops, metric->x, row, offset, count, buffer);
+    exponent = cpb_largest_exponent(x, count, exponent);
+  }
+  if (metric->c != NULL) exponent = cpb_largest_exponent(metric->c, metric->x.cols, exponent);
+  return exponent < MOST ? exponent : MOST;
+}
+
+int cpb_metric_length(const cpb_metric *metric, size_t row, double *length) {
+  *length = length_in(metric, row, false, 0);
+  if (in_range(*length * *length)) return 0;
+  int fault = cpb_row_fault(metric->loops, metric->x, row);
+  if (fault != 0) return fault;
+  int exponent = row_exponent(metric, row);
+  *length = ldexp(length_in(metric, row, true, exponent), exponent);
+  return isfinite(*length) ? 0 : CPB_FAULT_RANGE;
+}
+
+static double scaled_product(const cpb_metric *metric, const double *n, size_t row, double unit) {
+  double sum = 0, buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < metric->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(metric->x.cols, offset);
+    const double *x = cpb_row_chunk(metric->loops, metric->x, row, offset, count, buffer);
+    if (unit != 1) {
+      metric->loops->axpby(unit, x, 0, x, buffer, count);
+      x = buffer;
+    }
+    sum += metric->loops->dot(x, n + offset, count);
+  }
+  return sum;
+}
+
+int cpb_metric_product(const cpb_metric *metric, const double *n, size_t row, double *value, bool *below) {
+  *value = scaled_product(metric, n, row, 1);
+  *below = *value < 0;
+  if (in_range(fabs(*value))) return 0;
+  int fault = cpb_row_fault(metric->loops, metric->x, row);
+  if (fault != 0) return fault;
+  int exponent = row_exponent(metric, row);
+  double scaled = scaled_product(metric, n, row, ldexp(1, -exponent));
+  *value = ldexp(scaled, exponent);
+  *below = scaled < 0;
+  return isfinite(*value) ? 0 : CPB_FAULT_RANGE;
+}

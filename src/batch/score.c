@@ -1,0 +1,142 @@
+/* Membership of rows in caps and regions, by one formula: the points of a cap are those within a
+ * chord of p, so a cap is scored as the ball (p, chord) of R^(d+1), T3. */
+#include "capball/score.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "batch/metric.h"
+#include "batch/row_state.h"
+#include "core/fail.h"
+#include "geometry/lift.h"
+
+typedef struct score_job {
+  cpb_metric metric;
+  cpb_region_kind kind;
+  const double *normal; /* of a half-space */
+  double r;
+  double weight, shift; /* score = weight (r-rho)(r+rho) + shift */
+  cpb_out scores;
+  cpb_first_fault fault;
+} score_job;
+
+/* weight (x-y)(x+y), with the sign of x-y even where the product underflows. */
+static double difference_of_squares(double x, double y, double weight) {
+  double product = weight * ((x - y) * (x + y));
+  return product != 0 || x == y ? product : copysign(DBL_TRUE_MIN, x - y);
+}
+
+static int score_plane(const score_job *job, size_t row, double *score) {
+  double value;
+  bool below;
+  int fault = cpb_metric_product(&job->metric, job->normal, row, &value, &below);
+  *score = value - job->r;
+  if (*score == 0 && job->r == 0 && below) *score = -DBL_TRUE_MIN;
+  return fault;
+}
+
+static int score_row(const score_job *job, size_t row, double *score) {
+  double rho;
+  int fault;
+  switch (job->kind) {
+  case CPB_BALL:
+  case CPB_COMPLEMENT:
+    fault = cpb_metric_length(&job->metric, row, &rho);
+    *score = (job->kind == CPB_BALL ? difference_of_squares(job->r, rho, job->weight)
+                                    : difference_of_squares(rho, job->r, job->weight)) +
+             job->shift;
+    break;
+  case CPB_PUNCTURED:
+    fault = cpb_metric_length(&job->metric, row, &rho);
+    *score = rho * rho;
+    break;
+  case CPB_HALFSPACE: fault = score_plane(job, row, score); break;
+  case CPB_EMPTY: *score = -INFINITY; return cpb_row_fault(job->metric.loops, job->metric.x, row);
+  default: *score = INFINITY; return cpb_row_fault(job->metric.loops, job->metric.x, row);
+  }
+  bool fits = fabs(*score) < cpb_out_limit(job->scores.dtype) || isinf(job->shift);
+  return fault != 0 ? fault : fits ? 0 : CPB_FAULT_RANGE;
+}
+
+/* A negative score stays negative in f32. */
+static double keep_sign(double score, cpb_dtype dtype) {
+  return dtype == CPB_F32 && score < 0 && (float)score == 0 ? -(double)FLT_TRUE_MIN : score;
+}
+
+static void score_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  score_job *job = argument;
+  for (size_t row = first; row < first + count; row++) {
+    double score;
+    int fault = score_row(job, row, &score);
+    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+    cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
+  }
+}
+
+static cpb_status run(score_job *job, size_t work_per_row, const char *name, const cpb_exec *exec,
+                      cpb_error *error) {
+  cpb_blocks blocks = {job->metric.x.rows, cpb_blocks_rows(work_per_row), score_block, job};
+  cpb_first_fault_init(&job->fault);
+  cpb_blocks_run(&blocks, exec);
+  return cpb_first_fault_report(&job->fault, name, error);
+}
+
+static cpb_status check_rows(cpb_view rows, const char *name, size_t cols, cpb_out scores, cpb_error *error) {
+  cpb_status status = cpb_check_view(rows, name, cols, error);
+  if (status == CPB_OK) status = cpb_check_out(scores, "scores", rows.rows, 1, error);
+  if (status == CPB_OK) status = cpb_check_apart(rows, name, scores, "scores", error);
+  return status;
+}
+
+cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out scores, const cpb_exec *exec,
+                          cpb_error *error) {
+  cpb_status status = cpb_check_cap(cap, error);
+  if (status == CPB_OK) status = check_rows(y, "y", cap->d + 1, scores, error);
+  if (status != CPB_OK) return status;
+  /* <p,y> = 1 - |y-p|^2/2 and 1-b = sigma^2/(1+b); for b < 0 the same about -p. */
+  bool small = cap->b >= 0;
+  double size = fabs(cap->b), beyond = size > 1 ? 1 - size : 0;
+  score_job job = {
+      .metric = {.loops = cpb_loops_here(), .x = y, .c = cap->p, .sign = small ? 1 : -1},
+      .kind = small ? CPB_BALL : CPB_COMPLEMENT,
+      .r = size > 1 ? 0 : cap->sigma * sqrt(2 / (1 + size)),
+      .weight = 0.5,
+      .shift = small ? beyond : -beyond,
+      .scores = scores,
+  };
+  return run(&job, cap->d + 1, "y", exec, error);
+}
+
+static cpb_status check_region_metric(const cpb_region *region, cpb_error *error) {
+  double length;
+  if (region->axis != NULL && region->W != NULL)
+    return cpb_fail(error, CPB_EINVAL, "region has an axis and a W: only one of them");
+  if (region->W != NULL && !cpb_all_finite(region->W, region->d * region->d))
+    return cpb_fail(error, CPB_EINVAL, "whitening W is not finite");
+  return region->axis == NULL ? CPB_OK : cpb_check_axis(region->axis, region->d, &length, error);
+}
+
+cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out scores, const cpb_exec *exec,
+                             cpb_error *error) {
+  cpb_status status = cpb_check_region(region, error);
+  bool curved = status == CPB_OK && (region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT);
+  if (curved) status = check_region_metric(region, error);
+  if (status == CPB_OK) status = check_rows(x, "x", region->d, scores, error);
+  if (status != CPB_OK) return status;
+  score_job job = {
+      .metric = {.loops = cpb_loops_here(), .x = x, .c = region->c, .sign = 1},
+      .kind = region->kind,
+      .normal = region->c,
+      .r = region->r,
+      .weight = 1,
+      .scores = scores,
+  };
+  if (region->kind == CPB_HALFSPACE) job.metric.c = NULL;
+  if (curved && region->axis != NULL) {
+    job.metric.axis = region->axis;
+    job.metric.stretch = region->r / region->along;
+  }
+  if (curved) job.metric.W = region->W;
+  return run(&job, job.metric.W != NULL ? region->d * region->d : region->d, "x", exec, error);
+}
