@@ -109,8 +109,10 @@ static int save(const cli_fit *fit, const plan *p, const cpb_map_options *option
   cpb_map_free(map);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
   if (fit->bad > 0) cli_say(job, "%llu bad rows left out", (unsigned long long)fit->bad);
-  cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s, %llu rows", options->d, options->s, p->goal, p->center,
-          options->whiten != NULL ? ", whitened" : "", (unsigned long long)origin.rows);
+  char rows[32] = "";
+  if (origin.rows > 0) snprintf(rows, sizeof rows, ", %llu rows", (unsigned long long)origin.rows);
+  cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s%s", options->d, options->s, p->goal, p->center,
+          options->whiten != NULL ? ", whitened" : "", rows);
   if (!job->options.json) return CLI_OK;
   return cli_print_json(job, json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:b}", "map", job->options.output,
                                        "dim", (json_int_t)options->d, "rows", (json_int_t)origin.rows,

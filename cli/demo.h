@@ -67,6 +67,8 @@ typedef struct demo {
 /* Everything but the showing; false after a sentence in error. */
 bool demo_run(demo *d, uint64_t seed, cpb_error *error);
 void demo_free(demo *d);
+/* The cap of the ball (center, r); p and b of the question. */
+bool demo_ask(const demo *d, const float *center, double r, demo_question *question, cpb_error *error);
 double demo_distance(const float *a, const float *b);
 /* Answers that are as near as the nearest. */
 unsigned demo_right(const demo *d, bool ours);
@@ -80,5 +82,7 @@ char *demo_page(const demo *d, size_t *length);
 bool demo_draw_ball_and_cap(FILE *to, cpb_error *error);
 /* Score against distance for both engines, one SVG. */
 void demo_draw_scores(const demo *d, FILE *to);
+/* Scores of all queries by gnuplot; false, and nothing drawn, where it is not installed. */
+bool demo_draw_by_gnuplot(const demo *d, FILE *to);
 
 #endif

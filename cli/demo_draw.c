@@ -55,8 +55,8 @@ static void draw_plane(const scene *at, FILE *to) {
             at->score[i] >= 0 ? "in" : "out", middle + at->x[2 * i] * unit, middle - at->x[2 * i + 1] * unit);
   fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">c</text><text x=\"12\" y=\"24\">|x&#8722;c| &lt; r</text>\n",
           x - 4, y + 5);
-  fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">|x| = s</text>\n", middle - 0.95 * unit,
-          middle + 1.15 * unit);
+  fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">|x| = s</text>\n", middle - at->s * unit,
+          middle + 0.92 * at->s * unit);
 }
 
 /* Seen from far away, a little from above: two coordinates on the paper and one towards the eye. */
@@ -129,7 +129,8 @@ bool demo_draw_ball_and_cap(FILE *to, cpb_error *error) {
   bool set = set_scene(at, error);
   if (set) {
     fprintf(to,
-            "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"a ball in the plane and its cap on the "
+            "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"a ball in the plane and its "
+            "cap on the "
             "sphere\">\n<g>\n",
             2 * SIDE + 40, SIDE);
     draw_plane(at, to);
@@ -196,8 +197,9 @@ void demo_draw_scores(const demo *d, FILE *to) {
   for (size_t k = 0; k < 3; k++) direction[k] /= length;
   panel left = {"normalised rows: cosine says little about distance", &d->plain, direction, 0.6, 1.02, NAN};
   panel right = {"embedded rows: above b is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};
-  fprintf(to, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"score against distance\">\n<g>", 2 * WIDE,
-          HIGH);
+  fprintf(to,
+          "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"score against distance\">\n<g>",
+          2 * WIDE, HIGH);
   draw_panel(d, &left, to);
   fprintf(to, "</g>\n<g transform=\"translate(%d 0)\">", WIDE);
   draw_panel(d, &right, to);

@@ -50,8 +50,7 @@ static demo_answer ask_plain(const demo *d, const float *query) {
   return (demo_answer){row, demo_distance(d->data.colours[row].rgb, query)};
 }
 
-static bool ask_question(const demo *d, const float *center, double r, demo_question *question,
-                         cpb_error *error) {
+bool demo_ask(const demo *d, const float *center, double r, demo_question *question, cpb_error *error) {
   for (size_t k = 0; k < D; k++) question->c[k] = (double)center[k];
   question->r = r;
   cpb_region ball = {.kind = CPB_BALL, .d = D, .c = question->c, .r = r, .along = r};
@@ -83,7 +82,7 @@ static bool ask_ours(demo *d, const float *query, demo_result *result, cpb_error
   result->radius = 2.25;
   do {
     result->radius *= 2;
-    if (!ask_question(d, query, result->radius, &question, error)) return false;
+    if (!demo_ask(d, query, result->radius, &question, error)) return false;
     result->hits = demo_engine_above(&d->ours, question.p, question.b, d->ids);
     result->caps++;
   } while (result->hits == 0);
@@ -146,7 +145,7 @@ static bool fill_engines(demo *d, cpb_error *error) {
 /* Half numbers as radii: squared distances of colours are whole, so none lies on the edge. */
 static bool run_range(demo *d, const float *center, double r, cpb_error *error) {
   demo_question *q = &d->range;
-  if (!ask_question(d, center, r, q, error)) return false;
+  if (!demo_ask(d, center, r, q, error)) return false;
   q->by_threshold = d->range_rows = demo_engine_above(&d->ours, q->p, q->b, d->ids);
   q->same_rows = true;
   for (size_t i = 0, k = 0; i < d->data.count; i++) {

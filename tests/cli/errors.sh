@@ -91,7 +91,7 @@ verdict $? "a full disk is an error, and the old output stays"
 verdict $? "a full disk leaves no temporary file"
 
 mkfifo slow
-{ cat big.csv; sleep 5; } >slow &
+{ cat big.csv; sleep 2; } >slow &
 feeder=$!
 capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &
 reader=$!
@@ -104,7 +104,7 @@ wait "$feeder" 2>/dev/null
 [ "$code" = 130 ] && cmp -s big.npy old.npy && [ -z "$(find . -name '*big.npy*' ! -name big.npy)" ]
 verdict $? "an interruption ends with 130, leaves the old output and no litter"
 
-{ cat big.csv; sleep 5; } >slow &
+{ cat big.csv; sleep 2; } >slow &
 feeder=$!
 capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &
 reader=$!
