@@ -39,14 +39,14 @@ static void measure_ball(const cpb_region *region, double s, errors *worst) {
   cpb_cap cap = {.p = p};
   cpb_region back = {.c = c};
   cpb_error error = {0};
-  test_status(cpb_cap_from_region(region, s, &cap, &error), CPB_OK, error.text);
+  test_status((int)cpb_cap_from_region(region, s, &cap, &error), CPB_OK, error.text);
   big_cap want;
   big_cap_of_ball(region, s, &want);
   test_worst(&worst->p, big_vector_error(p, want.p, region->d + 1, big_of(1)));
   test_worst(&worst->b, big_error(cap.b, want.b, big_of(1)));
   test_worst(&worst->sigma, big_relative_error(cap.sigma, want.sigma));
   test_worst(&worst->a, big_relative_error(cap.a, want.a));
-  test_status(cpb_region_from_cap(&cap, s, &back, &error), CPB_OK, error.text);
+  test_status((int)cpb_region_from_cap(&cap, s, &back, &error), CPB_OK, error.text);
   assert_int_equal(back.kind, region->kind);
   assert_int_equal(back.d, region->d);
   big exact[D];
@@ -137,7 +137,7 @@ static void numbers_of_any_size(void **state) {
         test_worst(&worst.sigma, big_relative_error(cap.sigma, want.sigma));
         test_worst(&worst.a, big_relative_error(cap.a, want.a));
         cpb_region again = {.c = back};
-        test_status(cpb_region_from_cap(&cap, s, &again, &error), CPB_OK, error.text);
+        test_status((int)cpb_region_from_cap(&cap, s, &again, &error), CPB_OK, error.text);
         test_worst(&worst.r, fabs(again.r / r - 1) / U64);
         test_worst(&worst.c, hypot(back[0] - c[0], back[1] - c[1]) / hypot(size[i], size[j]) / U64);
       }
@@ -156,8 +156,8 @@ static void the_ends_of_the_range(void **state) {
     cpb_region region = {.kind = CPB_BALL, .d = 3, .c = c, .r = size[i] / 4}, again = {.c = back};
     cpb_cap cap = {.p = p};
     cpb_error error = {0};
-    test_status(cpb_cap_from_region(&region, size[i], &cap, &error), CPB_OK, error.text);
-    test_status(cpb_region_from_cap(&cap, size[i], &again, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_region(&region, size[i], &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_region_from_cap(&cap, size[i], &again, &error), CPB_OK, error.text);
     assert_true(fabs(again.r - region.r) <= 8 * U64 * region.r + 0x1p-1074);
     for (size_t k = 0; k < 3; k++) assert_true(fabs(back[k] - c[k]) <= 8 * U64 * size[i] + 0x1p-1074);
   }
@@ -177,7 +177,7 @@ static void halfspaces_keep_every_digit(void **state) {
     cpb_region region = {.kind = CPB_HALFSPACE, .d = d, .c = n, .r = h}, back = {.c = c};
     cpb_cap cap = {.p = p};
     cpb_error error = {0};
-    test_status(cpb_cap_from_region(&region, s, &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_region(&region, s, &cap, &error), CPB_OK, error.text);
     big N[D], want[D + 1], S = big_of(s), H = big_of(h);
     big_vector(n, d, N);
     big across = big_mul(S, big_norm(N, d)), length = big_hypot(H, across);
@@ -187,7 +187,7 @@ static void halfspaces_keep_every_digit(void **state) {
     test_worst(&worst.b, big_relative_error(cap.b, big_neg(want[d])));
     test_worst(&worst.sigma, big_relative_error(cap.sigma, big_div(across, length)));
     test_worst(&worst.a, fabs(cap.a));
-    test_status(cpb_region_from_cap(&cap, s, &back, &error), CPB_OK, error.text);
+    test_status((int)cpb_region_from_cap(&cap, s, &back, &error), CPB_OK, error.text);
     assert_int_equal(back.kind, CPB_HALFSPACE);
     test_worst(&worst.c, big_vector_error(c, N, d, big_of(1)));
     test_worst(&worst.r, h == 0 ? fabs(back.r) : fabs(back.r - h) / fabs(h) / U64);
@@ -202,11 +202,11 @@ static void a_halfspace_normal_of_any_length(void **state) {
   double unit[2] = {0.6, -0.8}, p[3], q[3];
   cpb_region region = {.kind = CPB_HALFSPACE, .d = 2, .c = unit, .r = 5};
   cpb_cap cap = {.p = p}, other = {.p = q};
-  test_status(cpb_cap_from_region(&region, 2, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_region(&region, 2, &cap, NULL), CPB_OK, "");
   for (size_t i = 0; i < 3; i++) {
     double n[2] = {unit[0] * length[i], unit[1] * length[i]};
     cpb_region longer = {.kind = CPB_HALFSPACE, .d = 2, .c = n, .r = 5 * length[i]};
-    test_status(cpb_cap_from_region(&longer, 2, &other, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_region(&longer, 2, &other, NULL), CPB_OK, "");
     for (size_t k = 0; k < 3; k++) assert_true(fabs(p[k] - q[k]) <= 8 * U64);
     assert_true(fabs(cap.b - other.b) <= 8 * U64 && fabs(cap.sigma - other.sigma) <= 8 * U64);
   }
@@ -218,8 +218,8 @@ static void table_line(double p1, double p0, double b, double s, cpb_region_kind
   cpb_cap cap = {.d = 1, .p = p, .b = b};
   cpb_region region = {.c = at};
   cpb_error error = {0};
-  test_status(cpb_cap_complete(&cap, NULL, &error), CPB_OK, error.text);
-  test_status(cpb_region_from_cap(&cap, s, &region, &error), CPB_OK, error.text);
+  test_status((int)cpb_cap_complete(&cap, NULL, &error), CPB_OK, error.text);
+  test_status((int)cpb_region_from_cap(&cap, s, &region, &error), CPB_OK, error.text);
   if (region.kind != kind)
     fail_msg("p = (%g, %g), b = %g: %s instead of %s", p1, p0, b, cpb_region_kind_name(region.kind),
              cpb_region_kind_name(kind));
@@ -254,20 +254,20 @@ static void caps_without_a_boundary(void **state) {
   double p[3], c[2] = {3, -4};
   cpb_cap cap = {.p = p};
   cpb_region region = {.kind = CPB_EMPTY, .d = 2, .c = c}, back = {.c = c};
-  test_status(cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, "");
   assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && cap.b == 1 && cap.sigma == 0 && cap.a == 2);
   region.kind = CPB_EVERYTHING;
   region.c = NULL;
-  test_status(cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, "");
   assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && cap.b == -1 && cap.sigma == 0 && cap.a == 0);
   region.kind = CPB_PUNCTURED;
   region.c = c;
-  test_status(cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, ""); /* S(x0) = (0.6, -0.8, 0) */
+  test_status((int)cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, ""); /* S(x0) = (0.6, -0.8, 0) */
   assert_true(fabs(p[0] + 0.6) <= U64 && fabs(p[1] - 0.8) <= U64 && fabs(p[2]) <= U64);
   assert_true(cap.b == -1 && cap.sigma == 0 && fabs(cap.a + 1) <= 4 * U64);
   double again[2];
   back.c = again;
-  test_status(cpb_region_from_cap(&cap, 5, &back, NULL), CPB_OK, "");
+  test_status((int)cpb_region_from_cap(&cap, 5, &back, NULL), CPB_OK, "");
   assert_int_equal(back.kind, CPB_PUNCTURED);
   assert_true(hypot(again[0] - 3, again[1] + 4) <= 40 * U64);
 }
@@ -297,7 +297,7 @@ static void completing_a_cap(void **state) {
     big sigma = big_div(big_sqrt(big_mul(big_sub(L, B), big_add(L, B))), L);
     cpb_cap cap = {.d = d, .p = p, .b = b};
     cpb_error error = {0};
-    test_status(cpb_cap_complete(&cap, pole ? v : NULL, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_complete(&cap, pole ? v : NULL, &error), CPB_OK, error.text);
     for (size_t i = 0; i < n; i++) P[i] = big_div(P[i], L);
     test_worst(&worst_p, big_vector_error(p, P, n, big_of(1)));
     test_worst(&worst_b, big_relative_error(cap.b, big_div(B, L)));
@@ -317,14 +317,14 @@ static void theorem_2_with_the_right_sign(void **state) {
   double c[1] = {2}, p[2];
   cpb_region region = {.kind = CPB_BALL, .d = 1, .c = c, .r = 1};
   cpb_cap cap = {.p = p};
-  test_status(cpb_cap_from_region(&region, 1, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_region(&region, 1, &cap, NULL), CPB_OK, "");
   big_reset();
   big root = big_sqrt(big_of(5)), want[2] = {big_div(big_of(2), root), big_div(big_of(-1), root)};
   assert_true(big_vector_error(p, want, 2, big_of(1)) <= 4);
   assert_true(big_relative_error(cap.b, want[0]) <= 4);
   /* p0 = +1/sqrt5 belongs to another ball: the same r at c (s^2+r^2)/|c|^2. */
   c[0] = 2 * (1. + 1) / (2 * 2);
-  test_status(cpb_cap_from_region(&region, 1, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_region(&region, 1, &cap, NULL), CPB_OK, "");
   want[1] = big_neg(want[1]);
   assert_true(big_vector_error(p, want, 2, big_of(1)) <= 4);
 }
@@ -338,7 +338,7 @@ static void the_angles_of_a_cap(void **state) {
     double c[1] = {test_log_uniform(&rng, 1e-3, 1e3)}, r = test_log_uniform(&rng, 1e-3, 1e3), s = 1, p[2];
     cpb_region region = {.kind = CPB_BALL, .d = 1, .c = c, .r = r};
     cpb_cap cap = {.p = p};
-    test_status(cpb_cap_from_region(&region, s, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_region(&region, s, &cap, NULL), CPB_OK, "");
     big far = big_atan(big_add(big_of(c[0]), big_of(r))), near = big_atan(big_sub(big_of(c[0]), big_of(r)));
     test_worst(&worst, big_error(atan2(cap.sigma, cap.b), big_sub(far, near), big_of(1)));
     test_worst(&worst, big_error(atan2(p[0], p[1]), big_add(far, near), big_of(1)));

@@ -34,7 +34,7 @@ static void no_point_is_misjudged(cpb_dtype dtype, double least, int balls) {
     double r = s * test_log_uniform(&rng, least, 1);
     cpb_region region = {.kind = ball % 3 ? CPB_BALL : CPB_COMPLEMENT, .d = D, .c = c, .r = r};
     cpb_cap cap = {.p = p};
-    test_status(cpb_cap_from_region(&region, s, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_region(&region, s, &cap, NULL), CPB_OK, "");
     for (int k = 0; k < 2; k++) {
       test_direction(&rng, D, out);
       for (size_t i = 0; i < D; i++) x[i] = c[i] + (k ? 1.1 : 0.9) * r * out[i];
@@ -47,7 +47,7 @@ static void no_point_is_misjudged(cpb_dtype dtype, double least, int balls) {
       by_product += (product >= 0) != ((k == 0) == (region.kind == CPB_BALL));
     }
     cpb_view rows = cpb_rows(dtype == CPB_F32 ? (void *)y32 : (void *)y, dtype, 2, D + 1);
-    test_status(cpb_cap_scores(&cap, rows, cpb_rows_out(score, CPB_F64, 2, 1), NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_scores(&cap, rows, cpb_rows_out(score, CPB_F64, 2, 1), NULL, NULL), CPB_OK, "");
     bool ball_inside = region.kind == CPB_BALL;
     if ((score[0] >= 0) != ball_inside || (score[1] >= 0) == ball_inside)
       fail_msg("ball %d, r/s = %g: scores %g and %g", ball, r / s, score[0], score[1]);
@@ -78,11 +78,11 @@ static void the_score_of_a_cap(void **state) {
     test_direction(&rng, n, y);
     cpb_cap cap = {.d = d, .p = p, .b = 2.4 * test_uniform(&rng) - 1.2};
     if (trial % 7 == 0) cap.b = trial % 2 ? 1 : -1;
-    test_status(cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
     double score;
-    test_status(
-        cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 1, n), cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL),
-        CPB_OK, "");
+    test_status((int)cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 1, n), cpb_rows_out(&score, CPB_F64, 1, 1),
+                                    NULL, NULL),
+                CPB_OK, "");
     static big P[WIDE + 1], Y[WIDE + 1];
     big_vector(p, n, P);
     big_vector(y, n, Y);
@@ -92,11 +92,11 @@ static void the_score_of_a_cap(void **state) {
   double p[2] = {0, 1}, y[2] = {0, 1}, score;
   cpb_cap cap = {.d = 1, .p = p, .b = INFINITY};
   cpb_view pole = cpb_rows(y, CPB_F64, 1, 2);
-  test_status(cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
-  test_status(cpb_cap_scores(&cap, pole, cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_scores(&cap, pole, cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL), CPB_OK, "");
   assert_true(score == -INFINITY);
   cap.b = 2, cap.sigma = 0, cap.a = 3; /* empty: not even p itself is inside */
-  test_status(cpb_cap_scores(&cap, pole, cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_scores(&cap, pole, cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL), CPB_OK, "");
   assert_true(score == -1);
 }
 
@@ -185,10 +185,10 @@ static void score_one_dtype(test_rng *rng, cpb_region *region, cpb_dtype dtype, 
   fill_rows(rng, dtype, N, region->d, &rows);
   for (size_t i = 0; i < N * 2; i++) out64[i] = out32[i] = 77;
   cpb_error error = {0};
-  test_status(cpb_region_scores(region, rows.view, (cpb_out){out64, CPB_F64, N, 1, 2}, NULL, &error), CPB_OK,
-              error.text);
-  test_status(cpb_region_scores(region, rows.view, (cpb_out){out32, CPB_F32, N, 1, 2}, NULL, &error), CPB_OK,
-              error.text);
+  test_status((int)cpb_region_scores(region, rows.view, (cpb_out){out64, CPB_F64, N, 1, 2}, NULL, &error),
+              CPB_OK, error.text);
+  test_status((int)cpb_region_scores(region, rows.view, (cpb_out){out32, CPB_F32, N, 1, 2}, NULL, &error),
+              CPB_OK, error.text);
   for (size_t row = 0; row < N; row++) {
     assert_true(out64[2 * row + 1] == 77 && out32[2 * row + 1] == 77);
     assert_true(out32[2 * row] == (float)out64[2 * row]);
@@ -240,8 +240,8 @@ static void a_whitening_wider_than_a_chunk(void **state) {
     want -= y * y;
   }
   cpb_region region = {.kind = CPB_BALL, .d = WIDE, .c = c, .r = 3, .W = W};
-  test_status(cpb_region_scores(&region, cpb_rows(x, CPB_F64, 1, WIDE), cpb_rows_out(&score, CPB_F64, 1, 1),
-                                NULL, NULL),
+  test_status((int)cpb_region_scores(&region, cpb_rows(x, CPB_F64, 1, WIDE),
+                                     cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL),
               CPB_OK, "");
   assert_true(fabs(score - want) <= 1e-12 * fabs(want));
 }
@@ -251,9 +251,9 @@ static double score_of(const cpb_region *region, const double *x, cpb_dtype out,
   float narrow = 77;
   void *to = out == CPB_F64 ? (void *)&score : (void *)&narrow;
   cpb_error error = {0};
-  test_status(cpb_region_scores(region, cpb_rows(x, CPB_F64, 1, region->d), cpb_rows_out(to, out, 1, 1), NULL,
-                                &error),
-              wanted, error.text);
+  test_status((int)cpb_region_scores(region, cpb_rows(x, CPB_F64, 1, region->d), cpb_rows_out(to, out, 1, 1),
+                                     NULL, &error),
+              (int)wanted, error.text);
   if (wanted == CPB_EROW) assert_non_null(strstr(error.text, "too large"));
   return out == CPB_F64 ? score : (double)narrow;
 }
@@ -308,12 +308,12 @@ static void a_cap_too_small_for_squares(void **state) {
   double c[1] = {0}, p[2], y[2][2], score[2];
   cpb_region region = {.kind = CPB_BALL, .d = 1, .c = c, .r = 1e-200};
   cpb_cap cap = {.p = p};
-  test_status(cpb_cap_from_region(&region, 1, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_region(&region, 1, &cap, NULL), CPB_OK, "");
   double in = 0.9e-200, out = 1.1e-200;
   embed(&in, 1, 1, y[0]);
   embed(&out, 1, 1, y[1]);
   test_status(
-      cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 2, 2), cpb_rows_out(score, CPB_F64, 2, 1), NULL, NULL),
+      (int)cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 2, 2), cpb_rows_out(score, CPB_F64, 2, 1), NULL, NULL),
       CPB_OK, "");
   assert_true(score[0] >= 0 && score[1] < 0);
 }
@@ -336,28 +336,28 @@ static void rows_without_an_answer(void **state) {
         cpb_view view = cpb_rows(real ? (void *)x : (void *)x32, real ? CPB_F64 : CPB_F32, N, D);
         cpb_out out = cpb_rows_out(score, CPB_F64, N, 1);
         cpb_error error = {0};
-        test_status(cpb_region_scores(&region, view, out, NULL, &error), CPB_EROW, error.text);
+        test_status((int)cpb_region_scores(&region, view, out, NULL, &error), CPB_EROW, error.text);
         assert_int_equal(error.row, 1);
         assert_string_equal(error.text, "x row 1 holds inf");
         for (size_t row = 0; row < N; row++) assert_true(isnan(score[row]) == (row == 1 || row == 3));
         view.data = (const char *)view.data + 2 * D * cpb_dtype_size(view.dtype);
         view.rows = out.rows = 3;
-        test_status(cpb_region_scores(&region, view, out, NULL, &error), CPB_EROW, error.text);
+        test_status((int)cpb_region_scores(&region, view, out, NULL, &error), CPB_EROW, error.text);
         assert_string_equal(error.text, "x row 1 holds NaN");
-        test_status(cpb_region_scores(&region, view, out, NULL, NULL), CPB_EROW, "");
+        test_status((int)cpb_region_scores(&region, view, out, NULL, NULL), CPB_EROW, "");
       }
   double p[2] = {0.6, 0.8}, y[6] = {0.6, 0.8, NAN, 0, 1, -INFINITY};
   cpb_cap cap = {.d = 1, .p = p, .b = 0.5};
   cpb_error error = {0};
-  test_status(cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
   test_status(
-      cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 3, 2), cpb_rows_out(score, CPB_F64, 3, 1), NULL, &error),
+      (int)cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 3, 2), cpb_rows_out(score, CPB_F64, 3, 1), NULL, &error),
       CPB_EROW, error.text);
   assert_string_equal(error.text, "y row 1 holds NaN");
   assert_true(fabs(score[0] - 0.5) <= 8 * U64 && isnan(score[1]) && isnan(score[2]));
-  test_status(
-      cpb_cap_scores(&cap, cpb_rows(y + 4, CPB_F64, 1, 2), cpb_rows_out(score, CPB_F64, 1, 1), NULL, &error),
-      CPB_EROW, error.text);
+  test_status((int)cpb_cap_scores(&cap, cpb_rows(y + 4, CPB_F64, 1, 2), cpb_rows_out(score, CPB_F64, 1, 1),
+                                  NULL, &error),
+              CPB_EROW, error.text);
   assert_string_equal(error.text, "y row 0 holds inf");
 }
 
@@ -376,7 +376,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
   test_direction(&rng, D, axis);
   test_direction(&rng, D, p);
   cpb_cap cap = {.d = D - 1, .p = p, .b = 0.3};
-  test_status(cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_complete(&cap, NULL, NULL), CPB_OK, "");
   cpb_view rows = cpb_rows(x, CPB_F64, N, D);
   for (int what = 0; what < 4; what++) {
     cpb_region region = {.kind = CPB_BALL, .d = D, .c = c, .r = 3};
@@ -385,11 +385,11 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
     for (size_t t = 0; t < 5; t++) {
       cpb_pool *pool = NULL;
       cpb_error error = {0};
-      if (t > 0) test_status(cpb_pool_new(threads[t - 1], &pool, &error), CPB_OK, error.text);
+      if (t > 0) test_status((int)cpb_pool_new(threads[t - 1], &pool, &error), CPB_OK, error.text);
       cpb_out out = cpb_rows_out(t == 0 ? want : got, CPB_F64, N, 1);
       cpb_status status = what == 3 ? cpb_cap_scores(&cap, rows, out, cpb_pool_exec(pool), &error)
                                     : cpb_region_scores(&region, rows, out, cpb_pool_exec(pool), &error);
-      test_status(status, CPB_EROW, error.text);
+      test_status((int)status, CPB_EROW, error.text);
       assert_int_equal(error.row, 777);
       if (t > 0) assert_memory_equal(got, want, sizeof *got * N);
       cpb_pool_free(pool);
@@ -445,9 +445,9 @@ static void shapes_that_do_not_fit(void **state) {
   refuses(cpb_region_scores(&region, rows, out, NULL, &error), CPB_EINVAL, &error, "not finite");
   assert_int_equal(cpb_region_scores(&region, rows, out, NULL, NULL), CPB_EINVAL);
   view = cpb_rows(NULL, CPB_F32, 0, 2), to = cpb_rows_out(NULL, CPB_F32, 0, 1);
-  test_status(cpb_region_scores(&ball, view, to, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_region_scores(&ball, view, to, NULL, NULL), CPB_OK, "");
   view.cols = view.stride = 3;
-  test_status(cpb_cap_scores(&cap, view, to, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_scores(&cap, view, to, NULL, NULL), CPB_OK, "");
 }
 
 int main(void) {

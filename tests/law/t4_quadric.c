@@ -26,8 +26,8 @@ static cpb_quadric quadric_of(const cpb_region *region, double s, double *m) {
   cpb_cap cap = {.p = p};
   cpb_quadric quadric = {.m = m};
   cpb_error error = {0};
-  test_status(cpb_cap_from_region(region, s, &cap, &error), CPB_OK, error.text);
-  test_status(cpb_quadric_from_cap(&cap, s, &quadric, &error), CPB_OK, error.text);
+  test_status((int)cpb_cap_from_region(region, s, &cap, &error), CPB_OK, error.text);
+  test_status((int)cpb_quadric_from_cap(&cap, s, &quadric, &error), CPB_OK, error.text);
   return quadric;
 }
 
@@ -36,8 +36,8 @@ static cpb_region region_of(const cpb_quadric *quadric, double s, double *c) {
   cpb_cap cap = {.p = p};
   cpb_region region = {.c = c};
   cpb_error error = {0};
-  test_status(cpb_cap_from_quadric(quadric, s, &cap, &error), CPB_OK, error.text);
-  test_status(cpb_region_from_cap(&cap, s, &region, &error), CPB_OK, error.text);
+  test_status((int)cpb_cap_from_quadric(quadric, s, &cap, &error), CPB_OK, error.text);
+  test_status((int)cpb_region_from_cap(&cap, s, &region, &error), CPB_OK, error.text);
   return region;
 }
 
@@ -96,7 +96,7 @@ static void the_scale_can_be_changed(void **state) {
     cpb_region region = random_ball(&rng, c, 1e4);
     cpb_quadric quadric = quadric_of(&region, s, m);
     cpb_cap cap = {.p = p};
-    test_status(cpb_cap_from_quadric(&quadric, other, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_quadric(&quadric, other, &cap, NULL), CPB_OK, "");
     size_t d = region.d;
     big size2, N = big_N(&region, other, &size2), s2 = big_square(big_of(other)), want[D + 1];
     big_vector(c, d, want);
@@ -189,7 +189,7 @@ static void the_power_identity(void **state) {
     if (trial % 4 == 1)
       for (size_t i = 0; i < d; i++) x[i] = c[i] + 1e-6 * x[i];
     cpb_cap cap = {.p = p};
-    test_status(cpb_cap_from_region(&region, s, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_region(&region, s, &cap, NULL), CPB_OK, "");
     big C[D], X[D], P[D + 1], Y[D + 1], Z[D], s2 = big_square(big_of(s)), r = big_of(region.r);
     big_vector(c, d, C);
     big_vector(x, d, X);
@@ -239,8 +239,8 @@ static void halfspaces_and_caps_without_a_boundary(void **state) {
   assert_int_equal(region_of(&quadric, 3, c).kind, CPB_EVERYTHING);
   p[0] = p[1] = 0, p[2] = 1;
   cpb_cap beyond = {.d = 2, .p = p, .b = -2};
-  test_status(cpb_cap_complete(&beyond, NULL, NULL), CPB_OK, "");
-  test_status(cpb_quadric_from_cap(&beyond, 2, &quadric, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_complete(&beyond, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_quadric_from_cap(&beyond, 2, &quadric, NULL), CPB_OK, "");
   cpb_quadric_translate(&quadric, t);
   assert_int_equal(region_of(&quadric, 3, c).kind, CPB_EVERYTHING);
 

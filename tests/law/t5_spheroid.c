@@ -47,16 +47,16 @@ static errors round_trips(uint64_t seed, double least, bool grows) {
     random_pole(&rng, d, least, v);
     test_direction(&rng, d + 1, p);
     cpb_cap cap = {.d = d, .p = p, .b = 1.9 * test_uniform(&rng) - 0.95}, back = {.p = q};
-    test_status(cpb_cap_complete(&cap, v, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_complete(&cap, v, NULL), CPB_OK, "");
     if (fabs(cap.a) < least) continue;
     trial++;
     cpb_region region = {.c = c, .axis = axis};
     cpb_error error = {0};
-    test_status(cpb_spheroid_from_cap(&cap, s, v, &region, &error), CPB_OK, error.text);
+    test_status((int)cpb_spheroid_from_cap(&cap, s, v, &region, &error), CPB_OK, error.text);
     assert_int_equal(region.kind, cap.a > 0 ? CPB_BALL : CPB_COMPLEMENT);
     assert_true(region.axis == axis && region.W == NULL);
     assert_true(fabs(norm(axis, d) - 1) <= 8 * U64);
-    test_status(cpb_cap_from_spheroid(&region, s, v, &back, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_spheroid(&region, s, v, &back, &error), CPB_OK, error.text);
     double unit = grows ? U64 / fabs(cap.a * v[d]) : U64;
     test_worst(&worst.p, distance(p, q, d + 1) / unit);
     test_worst(&worst.b, fabs(back.b - cap.b) / unit);
@@ -96,13 +96,13 @@ static void spheroid_to_pole_to_cap_and_back(void **state) {
     cpb_cap cap = {.p = p};
     cpb_region back = {.c = at, .axis = direction};
     cpb_error error = {0};
-    test_status(cpb_pole_from_spheroid(&region, v, &error), CPB_OK, error.text);
+    test_status((int)cpb_pole_from_spheroid(&region, v, &error), CPB_OK, error.text);
     assert_true(fabs(norm(v, d + 1) - 1) <= 8 * U64);
     double side = 0;
     for (size_t i = 0; i < d; i++) side += c[i] * v[i];
     assert_true(side >= -1e-12 * norm(c, d));
-    test_status(cpb_cap_from_spheroid(&region, s, v, &cap, &error), CPB_OK, error.text);
-    test_status(cpb_spheroid_from_cap(&cap, s, v, &back, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_spheroid(&region, s, v, &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_spheroid_from_cap(&cap, s, v, &back, &error), CPB_OK, error.text);
     assert_int_equal(back.kind, region.kind);
     test_worst(&worst_r, fabs(back.r / r - 1) / U64);
     test_worst(&worst_along, fabs(back.along / region.along - 1) / U64);
@@ -155,7 +155,7 @@ static void boundaries_are_boundaries(void **state) {
     region.along = r * fabs(v[d]);
     cpb_cap cap = {.p = p};
     cpb_error error = {0};
-    test_status(cpb_cap_from_spheroid(&region, s, v, &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_spheroid(&region, s, v, &cap, &error), CPB_OK, error.text);
     big V[D + 1], A[D], U[D], X[D], Y[D + 1];
     big_unit(v, d + 1, V);
     big_unit(v, d, A);
@@ -194,10 +194,10 @@ static void halfspaces_under_a_pole(void **state) {
     cpb_region region = {.kind = CPB_HALFSPACE, .d = d, .c = n, .r = h}, back = {.c = c, .axis = axis};
     cpb_cap cap = {.p = p};
     cpb_error error = {0};
-    test_status(cpb_cap_from_spheroid(&region, s, v, &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_spheroid(&region, s, v, &cap, &error), CPB_OK, error.text);
     assert_true(cap.a == 0 && fabs(norm(p, d + 1) - 1) <= 64 * U64);
     assert_true(fabs(cap.sigma * cap.sigma + cap.b * cap.b - 1) <= 64 * U64);
-    test_status(cpb_spheroid_from_cap(&cap, s, v, &back, &error), CPB_OK, error.text);
+    test_status((int)cpb_spheroid_from_cap(&cap, s, v, &back, &error), CPB_OK, error.text);
     assert_int_equal(back.kind, CPB_HALFSPACE);
     test_worst(&worst_n, distance(c, n, d) / U64);
     test_worst(&worst_h, fabs(back.r - h) / (fabs(h) + s) / U64);
@@ -224,11 +224,11 @@ static void the_pole_e_is_t3(void **state) {
   for (size_t k = 0; k < 6; k++) {
     cpb_region region = {.kind = kinds[k], .d = 2, .c = c, .r = 2}, back = {.c = at, .axis = axis};
     cpb_cap cap = {.p = p}, same = {.p = q};
-    test_status(cpb_cap_from_region(&region, 1.5, &cap, NULL), CPB_OK, "");
-    test_status(cpb_cap_from_spheroid(&region, 1.5, e, &same, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_region(&region, 1.5, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_spheroid(&region, 1.5, e, &same, NULL), CPB_OK, "");
     assert_true(distance(p, q, 3) <= 4 * U64 && fabs(cap.b - same.b) <= 4 * U64);
     assert_true(fabs(cap.sigma - same.sigma) <= 4 * U64 && fabs(cap.a - same.a) <= 4 * U64);
-    test_status(cpb_spheroid_from_cap(&same, 1.5, e, &back, NULL), CPB_OK, "");
+    test_status((int)cpb_spheroid_from_cap(&same, 1.5, e, &back, NULL), CPB_OK, "");
     assert_int_equal(back.kind, kinds[k]);
     assert_true(back.axis == NULL && back.along == back.r);
   }
@@ -239,18 +239,18 @@ static void regions_without_axes(void **state) {
   double v[3] = {0.48, 0.36, -0.8}, x0[2] = {2, -7}, p[3], at[2], axis[2];
   cpb_region region = {.kind = CPB_PUNCTURED, .d = 2, .c = x0}, back = {.c = at, .axis = axis};
   cpb_cap cap = {.p = p};
-  test_status(cpb_cap_from_spheroid(&region, 3, v, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_spheroid(&region, 3, v, &cap, NULL), CPB_OK, "");
   assert_true(cap.b == -1 && cap.sigma == 0 && cap.a < 0);
-  test_status(cpb_spheroid_from_cap(&cap, 3, v, &back, NULL), CPB_OK, "");
+  test_status((int)cpb_spheroid_from_cap(&cap, 3, v, &back, NULL), CPB_OK, "");
   assert_int_equal(back.kind, CPB_PUNCTURED);
   assert_true(back.axis == NULL && distance(at, x0, 2) <= 1e3 * U64);
   static const cpb_region_kind kinds[] = {CPB_EMPTY, CPB_EVERYTHING};
   for (size_t k = 0; k < 2; k++) {
     region.kind = kinds[k];
-    test_status(cpb_cap_from_spheroid(&region, 3, v, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_spheroid(&region, 3, v, &cap, NULL), CPB_OK, "");
     assert_true(distance(p, v, 3) == 0);
     back.axis = axis;
-    test_status(cpb_spheroid_from_cap(&cap, 3, v, &back, NULL), CPB_OK, "");
+    test_status((int)cpb_spheroid_from_cap(&cap, 3, v, &back, NULL), CPB_OK, "");
     assert_int_equal(back.kind, kinds[k]);
     assert_true(back.axis == NULL);
   }
@@ -270,7 +270,7 @@ static void what_is_refused(void **state) {
   cpb_region good = {.kind = CPB_BALL, .d = 2, .c = c, .r = 5, .axis = axis, .along = 4}, region;
   cpb_cap cap = {.p = p};
   cpb_error error;
-  test_status(cpb_cap_from_spheroid(&good, 1, v, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_spheroid(&good, 1, v, &cap, NULL), CPB_OK, "");
   refuses(cpb_cap_from_spheroid(&good, 1, flat, &cap, &error), &error, "must not be 0, got 0");
   refuses(cpb_cap_from_spheroid(&good, 1, longer, &cap, &error), &error, "got |v| = 1.08");
   refuses(cpb_cap_from_spheroid(&good, 1, hole, &cap, &error), &error, "not finite");
@@ -308,7 +308,7 @@ static void what_is_refused(void **state) {
   refuses(cpb_pole_from_spheroid(&region, pole, &error), &error, "got 1.414");
   refuses(cpb_pole_from_spheroid(&good, NULL, &error), &error, "NULL");
   region = good, region.axis = NULL;
-  test_status(cpb_pole_from_spheroid(&region, pole, NULL), CPB_OK, "");
+  test_status((int)cpb_pole_from_spheroid(&region, pole, NULL), CPB_OK, "");
   assert_true(pole[0] == 0 && pole[1] == 0 && pole[2] == 1);
   assert_int_equal(cpb_pole_from_spheroid(NULL, pole, NULL), CPB_EINVAL);
   assert_int_equal(cpb_cap_from_spheroid(&good, 1, flat, &cap, NULL), CPB_EINVAL);

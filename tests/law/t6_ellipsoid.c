@@ -72,8 +72,8 @@ static errors round_trips(uint64_t seed, double cond, bool per_cond) {
     cpb_region back = {.c = at};
     cpb_error error = {0};
     const double *from = trial % 3 ? m : NULL;
-    test_status(cpb_cap_from_ellipsoid(&region, from, s, scratch, &cap, &error), CPB_OK, error.text);
-    test_status(cpb_ellipsoid_from_cap(&cap, W, from, s, scratch, &back, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_ellipsoid(&region, from, s, scratch, &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_ellipsoid_from_cap(&cap, W, from, s, scratch, &back, &error), CPB_OK, error.text);
     assert_int_equal(back.kind, region.kind);
     assert_true(back.W == W && back.axis == NULL);
     if (region.kind == CPB_HALFSPACE) {
@@ -123,7 +123,7 @@ static void the_cap_is_the_image(void **state) {
     region.r = test_log_uniform(&rng, 0.1, 10);
     cpb_cap cap = {.p = p};
     cpb_error error = {0};
-    test_status(cpb_cap_from_ellipsoid(&region, m, s, scratch, &cap, &error), CPB_OK, error.text);
+    test_status((int)cpb_cap_from_ellipsoid(&region, m, s, scratch, &cap, &error), CPB_OK, error.text);
     big y[D], z[D], X[D], Y[D + 1], P[D + 1], C[D], s2 = big_square(big_of(s));
     big_vector(x, d, X);
     big_vector(c, d, C);
@@ -178,7 +178,7 @@ static void cholesky_of_a_metric(void **state) {
         G[i * d + j] = G[j * d + i] = sum;
       }
     cpb_error error = {0};
-    test_status(cpb_whitening_from_metric(G, d, W, &error), CPB_OK, error.text);
+    test_status((int)cpb_whitening_from_metric(G, d, W, &error), CPB_OK, error.text);
     for (size_t i = 0; i < d; i++)
       for (size_t j = 0; j < d; j++) {
         if (j < i) assert_true(W[i * d + j] == 0);
@@ -188,7 +188,7 @@ static void cholesky_of_a_metric(void **state) {
         big unit = big_sqrt(big_mul(big_of(G[i * d + i]), big_of(G[j * d + j])));
         test_worst(&worst, big_error(G[i * d + j], sum, unit));
       }
-    test_status(cpb_whitening_from_metric(G, d, G, &error), CPB_OK, error.text);
+    test_status((int)cpb_whitening_from_metric(G, d, G, &error), CPB_OK, error.text);
     assert_memory_equal(G, W, d * d * sizeof *G);
   }
   law_holds("T6", "W^T W = G, of sqrt(Gii Gjj)", "f64", worst, 8);
@@ -203,8 +203,8 @@ static void three_distinct_axes(void **state) {
   double W[9] = {1, 0, 0, 0, 0.5, 0, 0, 0, 1. / 3}, c[3] = {5, -1, 2}, p[4], at[3], scratch[12];
   cpb_region region = {.kind = CPB_BALL, .d = 3, .c = c, .r = 1, .W = W}, back = {.c = at};
   cpb_cap cap = {.p = p};
-  test_status(cpb_cap_from_ellipsoid(&region, NULL, 2, scratch, &cap, NULL), CPB_OK, "");
-  test_status(cpb_ellipsoid_from_cap(&cap, W, NULL, 2, scratch, &back, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_ellipsoid(&region, NULL, 2, scratch, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_ellipsoid_from_cap(&cap, W, NULL, 2, scratch, &back, NULL), CPB_OK, "");
   assert_true(back.kind == CPB_BALL && fabs(back.r - 1) <= 16 * U64 && distance(at, c, 3) <= 64 * U64);
 
   test_rng rng = {64};
@@ -229,8 +229,8 @@ static void regions_without_a_metric(void **state) {
   for (size_t k = 0; k < 3; k++) {
     cpb_region region = {.kind = kinds[k], .d = 2, .c = x0, .W = W}, back = {.c = at};
     cpb_cap cap = {.p = p};
-    test_status(cpb_cap_from_ellipsoid(&region, m, 3, scratch, &cap, NULL), CPB_OK, "");
-    test_status(cpb_ellipsoid_from_cap(&cap, W, m, 3, scratch, &back, NULL), CPB_OK, "");
+    test_status((int)cpb_cap_from_ellipsoid(&region, m, 3, scratch, &cap, NULL), CPB_OK, "");
+    test_status((int)cpb_ellipsoid_from_cap(&cap, W, m, 3, scratch, &back, NULL), CPB_OK, "");
     assert_int_equal(back.kind, kinds[k]);
     if (kinds[k] == CPB_PUNCTURED) assert_true(distance(at, x0, 2) <= 256 * U64);
   }
@@ -248,7 +248,7 @@ static void what_is_refused(void **state) {
   cpb_region good = {.kind = CPB_BALL, .d = 2, .c = c, .r = 1, .W = W}, region, back = {.c = at};
   cpb_cap cap = {.p = p};
   cpb_error error;
-  test_status(cpb_cap_from_ellipsoid(&good, NULL, 1, scratch, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_ellipsoid(&good, NULL, 1, scratch, &cap, NULL), CPB_OK, "");
   refuses(cpb_cap_from_ellipsoid(&good, NULL, 0, scratch, &cap, &error), &error, "got 0");
   refuses(cpb_cap_from_ellipsoid(&good, NULL, 1, NULL, &cap, &error), &error, "scratch");
   refuses(cpb_cap_from_ellipsoid(&good, NULL, 1, scratch, NULL, &error), &error, "NULL");
@@ -263,7 +263,7 @@ static void what_is_refused(void **state) {
   refuses(cpb_cap_from_ellipsoid(&region, NULL, 1, scratch, &cap, &error), &error, "-4");
   region = good, region.kind = CPB_HALFSPACE, region.W = flat;
   refuses(cpb_cap_from_ellipsoid(&region, NULL, 1, scratch, &cap, &error), &error, "singular");
-  test_status(cpb_cap_from_ellipsoid(&good, NULL, 1, scratch, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_cap_from_ellipsoid(&good, NULL, 1, scratch, &cap, NULL), CPB_OK, "");
   refuses(cpb_ellipsoid_from_cap(&cap, flat, NULL, 1, scratch, &back, &error), &error, "singular");
   refuses(cpb_ellipsoid_from_cap(&cap, NULL, NULL, 1, scratch, &back, &error), &error, "NULL");
   refuses(cpb_ellipsoid_from_cap(&cap, W, hole + 2, 1, scratch, &back, &error), &error, "centre m");

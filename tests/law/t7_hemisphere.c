@@ -75,10 +75,10 @@ static void the_largest_norm(void **state) {
   double first = 0;
   for (size_t t = 0; t < 5; t++) {
     cpb_pool *pool = NULL;
-    if (t > 0) test_status(cpb_pool_new(threads[t - 1], &pool, NULL), CPB_OK, "");
+    if (t > 0) test_status((int)cpb_pool_new(threads[t - 1], &pool, NULL), CPB_OK, "");
     double got = 0;
     cpb_view rows = {x, CPB_F32, N, 5, 7};
-    test_status(cpb_max_norm(rows, center, &got, cpb_pool_exec(pool), NULL), CPB_OK, "");
+    test_status((int)cpb_max_norm(rows, center, &got, cpb_pool_exec(pool), NULL), CPB_OK, "");
     cpb_pool_free(pool);
     if (t == 0) first = got;
     assert_memory_equal(&got, &first, sizeof got);
@@ -93,7 +93,7 @@ static void the_largest_norm(void **state) {
     double size = trial % 2 ? test_log_uniform(&rng, 1e-300, 1e300) : 1, got;
     for (size_t i = 0; i < d; i++) row[i] = size * test_gauss(&rng);
     big_vector(row, d, big_row);
-    test_status(cpb_max_norm(cpb_rows(row, CPB_F64, 1, d), NULL, &got, NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_max_norm(cpb_rows(row, CPB_F64, 1, d), NULL, &got, NULL, NULL), CPB_OK, "");
     test_worst(&worst, big_relative_error(got, big_norm(big_row, d)));
   }
   law_holds("T7", "norm of a row, sizes 1e-300 .. 1e300", "f64", worst, 16);
@@ -117,7 +117,7 @@ static void norms_without_an_answer(void **state) {
   assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_F64, 1, 0), NULL, &got, NULL, &error), CPB_ESHAPE);
   assert_int_equal(cpb_max_norm(cpb_rows(x, CPB_I32, 1, 2), NULL, &got, NULL, NULL), CPB_EDTYPE);
   double zero[2] = {0, 0};
-  test_status(cpb_max_norm(cpb_rows(zero, CPB_F64, 1, 2), NULL, &got, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_max_norm(cpb_rows(zero, CPB_F64, 1, 2), NULL, &got, NULL, NULL), CPB_OK, "");
   assert_true(got == 0);
 }
 
