@@ -75,12 +75,13 @@ static int answer(const duality *dual, json_t *json, size_t number) {
   cpb_error error;
   if (!dual_line_read(&line, json, dual->d))
     result = fail_line(dual, number, line.fault);
-  else if (dual->map != NULL && (line.pole != NULL || line.m != NULL))
+  else if (dual->map != NULL && (line.pole != NULL || line.m != NULL || (line.is_cap && line.W != NULL)))
     result = fail_line(dual, number, "the map is given by -m; the line may not carry another");
   else if ((line.is_cap ? to_region : to_cap)(dual, &line, &error) != CPB_OK)
     result = fail_line(dual, number, error.text);
   else {
     line.is_cap = !line.is_cap;
+    line.carries = dual->map == NULL;
     result = cli_print_json(dual->job, dual_line_json(&line));
   }
   dual_line_clear(&line);

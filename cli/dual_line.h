@@ -12,6 +12,7 @@ typedef struct dual_line {
   double *c, *axis, *p; /* d, d, d+1 numbers behind region and cap */
   double *pole;         /* d+1 numbers the line carries, or NULL */
   double *W, *m;        /* d*d and d numbers the line carries, or NULL */
+  bool carries;         /* the answer names W, m and pole: no map file tells them */
   json_t *id;           /* borrowed from the line's JSON, or NULL */
   char fault[256];      /* why the line was refused */
 } dual_line;

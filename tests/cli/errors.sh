@@ -110,7 +110,7 @@ capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &
 reader=$!
 sleep 0.3
 kill -KILL "$reader" 2>/dev/null
-wait "$reader" 2>/dev/null
+{ wait "$reader"; } 2>/dev/null
 kill "$feeder" 2>/dev/null
 wait "$feeder" 2>/dev/null
 cmp -s big.npy old.npy
