@@ -57,6 +57,7 @@ json_t *dual_line_json(const dual_line *line) {
   const cpb_region *region = &line->region;
   json_object_set_new(object, line->is_cap ? "cap" : region_name(region),
                       line->is_cap ? cap_json(&line->cap) : region_json(region));
+  if (!line->carries) return object;
   bool own =
       !line->is_cap && region->W != NULL && (region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT);
   if (line->pole != NULL) json_object_set_new(object, "pole", cli_json_vector(line->pole, line->d + 1));
