@@ -1,5 +1,6 @@
 /* capball: the table of commands, and what is the same for all of them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -65,7 +66,16 @@ int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb
 /* The one thing a signal handler may touch. */
 static volatile sig_atomic_t caught;
 
-static void on_signal(int number) { caught = number; }
+/* A read that waits for standard input finds its end there instead, so that the job sees the flag. */
+static void on_signal(int number) {
+  int kept = errno, nothing = open("/dev/null", O_RDONLY);
+  caught = number;
+  if (nothing >= 0) {
+    dup2(nothing, STDIN_FILENO);
+    close(nothing);
+  }
+  errno = kept;
+}
 
 /* A reader that went away is no reason to complain: `capball info x | head -1`. */
 static void on_broken_pipe(int number) {
@@ -76,10 +86,12 @@ static void on_broken_pipe(int number) {
 int cli_interrupted(void) { return caught; }
 
 static void install_handlers(void) {
-  struct sigaction action = {.sa_handler = on_signal};
+  /* Only the first signal waits for the end of a block: the second one kills. */
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGHUP, &action, NULL);
+  action.sa_flags = 0;
   action.sa_handler = on_broken_pipe;
   sigaction(SIGPIPE, &action, NULL);
   /* A file-size limit shall be an error of write(), with a sentence, instead of death. */

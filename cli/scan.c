@@ -69,8 +69,8 @@ static int run_waves(wave *w, cli_progress *progress, const cpb_file_info *info)
   const cpb_exec *exec = cpb_pool_exec(scan->job->pool);
   cpb_error error;
   for (;;) {
-    if (cli_interrupted() != 0) return CLI_FAILED;
     if (next_wave(w, info, &error) != CPB_OK) return cli_fail(scan->job, "%s", error.text);
+    if (cli_interrupted() != 0) return CLI_FAILED;
     if (w->rows == 0) return CLI_OK;
     size_t slots = (w->rows + w->per_block - 1) / w->per_block;
     exec->run(exec->pool, slots, look_at_slot, w);

@@ -91,20 +91,22 @@ verdict $? "a full disk is an error, and the old output stays"
 verdict $? "a full disk leaves no temporary file"
 
 mkfifo slow
-{ cat big.csv; sleep 2; } >slow &
+{ cat big.csv; exec sleep 4; } >slow &
 feeder=$!
-capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &
+capball embed -m big.json - --format csv -o big.npy -q <slow 2>int.err &
 reader=$!
-sleep 0.5
+sleep 0.4
+start=$EPOCHSECONDS
 kill -INT "$reader" 2>/dev/null
 code=0
 wait "$reader" || code=$?
+[ "$code" = 130 ] && [ $((EPOCHSECONDS - start)) -le 1 ] && [ ! -s int.err ] && cmp -s big.npy old.npy &&
+  [ -z "$(find . -name '*big.npy*' ! -name big.npy)" ]
+verdict $? "an interruption ends with 130 at once, leaves the old output and no litter"
 kill "$feeder" 2>/dev/null
-wait "$feeder" 2>/dev/null
-[ "$code" = 130 ] && cmp -s big.npy old.npy && [ -z "$(find . -name '*big.npy*' ! -name big.npy)" ]
-verdict $? "an interruption ends with 130, leaves the old output and no litter"
+{ wait "$feeder"; } 2>/dev/null
 
-{ cat big.csv; sleep 2; } >slow &
+{ cat big.csv; exec sleep 4; } >slow &
 feeder=$!
 capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &
 reader=$!
