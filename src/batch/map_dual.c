@@ -59,7 +59,8 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
     return cpb_fail(error, CPB_ESHAPE, "the region has %zu coordinates, the map %zu", region->d, d);
   cpb_status status = check_metric(map, region, error);
   if (status != CPB_OK) return status;
-  double *numbers = malloc(2 * d * sizeof *numbers);
+  size_t square = map->metric == NULL ? 0 : d * d;
+  double *numbers = malloc((2 * d + square) * sizeof *numbers);
   if (numbers == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a region of %zu coordinates", d);
   cpb_region moved = *region;
   if (region->c != NULL) moved.c = memcpy(numbers, region->c, d * sizeof *numbers);

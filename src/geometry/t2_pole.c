@@ -7,12 +7,11 @@
 #include "loop/table.h"
 
 cpb_status cpb_check_pole(size_t d, const double *v, cpb_error *error) {
+  if (v == NULL) return cpb_fail(error, CPB_EINVAL, "the pole v must not be NULL");
   double norm = sqrt(cpb_loops_here()->dot(v, v, d + 1));
   if (!(fabs(norm - 1) <= 1e-12))
-    return cpb_fail(error, CPB_EINVAL, "the pole v must have length 1, got %.17g", norm);
-  if (v[d] == 0)
-    return cpb_fail(error, CPB_EINVAL,
-                    "the pole's last coordinate w must not be 0: the map would not be invertible");
+    return cpb_fail(error, CPB_EINVAL, "pole v must have length 1, got |v| = %.17g", norm);
+  if (v[d] == 0) return cpb_fail(error, CPB_EINVAL, "the last coordinate w of the pole must not be 0, got 0");
   return CPB_OK;
 }
 

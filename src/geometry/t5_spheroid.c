@@ -2,19 +2,10 @@
 #include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
+#include "geometry/t2_pole.h"
 
-/* How far a pole, an axis or a ratio of axes may be from what it should be. */
+/* How far an axis or a ratio of axes may be from what it should be. */
 static const double tolerance = 1e-9;
-
-static cpb_status check_pole(const double *v, size_t d, cpb_error *error) {
-  if (v == NULL) return cpb_fail(error, CPB_EINVAL, "pole v must not be NULL");
-  if (!cpb_all_finite(v, d + 1)) return cpb_fail(error, CPB_EINVAL, "pole v is not finite");
-  double length = cpb_norm(v, d + 1);
-  if (!(fabs(length - 1) <= tolerance))
-    return cpb_fail(error, CPB_EINVAL, "pole v must have length 1, got |v| = %.17g", length);
-  if (v[d] == 0) return cpb_fail(error, CPB_EINVAL, "the last coordinate w of the pole must not be 0, got 0");
-  return CPB_OK;
-}
 
 cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error) {
   *length = cpb_all_finite(axis, d) ? cpb_norm(axis, d) : NAN;
@@ -36,7 +27,7 @@ cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, 
                                  cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = cpb_check_cap(cap, error);
-  if (status == CPB_OK) status = check_pole(v, cap->d, error);
+  if (status == CPB_OK) status = cpb_check_pole(cap->d, v, error);
   if (status != CPB_OK) return status;
   if (region == NULL || region->c == NULL || region->axis == NULL)
     return cpb_fail(error, CPB_EINVAL, "region, region->c and region->axis must not be NULL");
@@ -127,7 +118,7 @@ cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const doubl
                                  cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = cpb_check_region(region, error);
-  if (status == CPB_OK) status = check_pole(v, region->d, error);
+  if (status == CPB_OK) status = cpb_check_pole(region->d, v, error);
   if (status != CPB_OK) return status;
   if (region->W != NULL) return cpb_fail(error, CPB_EINVAL, "region has a whitening W: see T6");
   if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");

@@ -160,7 +160,7 @@ static void wrong_poles(void **state) {
   double long_pole[3] = {0, 0.6, 0.9}, flat[3] = {0.6, 0.8, 0}, bad[3] = {NAN, 0, 1}, zero[3] = {0, 0, 0};
   o.pole = long_pole;
   assert_int_equal(cpb_map_new(&o, &map, &error), CPB_EINVAL);
-  assert_non_null(strstr(error.text, "length 1, got 1.08"));
+  assert_non_null(strstr(error.text, "length 1, got |v| = 1.08"));
   o.pole = flat;
   assert_int_equal(cpb_map_new(&o, &map, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "must not be 0"));
