@@ -109,6 +109,33 @@ static void what_the_file_says(void **state) {
   free(text);
 }
 
+/* Files written by tests/golden/make_golden.py, which has its own printing and its own checksum. */
+static void golden_maps(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    cpb_map_origin origin;
+  } files[] = {{"plain", {sizeof origin, NULL, NULL, 0}},
+               {"whitened", {sizeof origin, "mean", "base.fvecs", 1000}},
+               {"pole", {sizeof origin, "given", NULL, 0}},
+               {"toward", {sizeof origin, "given", NULL, 0}}};
+  const char *slash = strrchr(__FILE__, '/');
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char path[1024], *text, *golden;
+    cpb_error error;
+    cpb_map *map;
+    size_t count;
+    snprintf(path, sizeof path, "%.*s/../golden/%s.json", (int)(slash - __FILE__), __FILE__, files[i].name);
+    test_status((int)cpb_map_load(path, &map, &error), CPB_OK, error.text);
+    test_status((int)cpb_map_to_json(map, &files[i].origin, &text, &error), CPB_OK, error.text);
+    golden = scratch_read(path, &count);
+    assert_string_equal(text, golden);
+    free(text);
+    free(golden);
+    cpb_map_free(map);
+  }
+}
+
 static void refused(const char *text, const char *words) {
   cpb_error error;
   cpb_map *map;
@@ -199,6 +226,7 @@ int main(void) {
       cmocka_unit_test(bit_for_bit),      cmocka_unit_test(what_the_file_says),
       cmocka_unit_test(damaged_files),    cmocka_unit_test(values_the_map_refuses),
       cmocka_unit_test(every_truncation), cmocka_unit_test(files_that_are_not_there),
+      cmocka_unit_test(golden_maps),
   };
   return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
