@@ -49,8 +49,8 @@ size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count) {
 
 static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t count) {
   const cpb_layout *layout = &reader->layout;
-  cpb_view view = {(const char *)rows + layout->prefix, reader->dtype, count, reader->cols,
-                   layout->row_bytes / cpb_dtype_size(reader->dtype)};
+  cpb_view view = {count == 0 ? NULL : (const char *)rows + layout->prefix, reader->dtype, count,
+                   reader->cols, layout->row_bytes / cpb_dtype_size(reader->dtype)};
   return view;
 }
 
@@ -107,6 +107,7 @@ cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, 
                         cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   *block = view_rows(reader, buffer, count);
+  if (count == 0) return CPB_OK;
   if (layout->by_columns) return read_columns(reader, first, count, buffer, error);
   cpb_status status = cpb_source_read_at(&reader->source, layout->start + first * layout->row_bytes, buffer,
                                          count * layout->row_bytes, error);
@@ -154,7 +155,7 @@ static cpb_status next_of_stream(cpb_reader *reader, size_t count, cpb_view *blo
 cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   uint64_t left = reader->rows == CPB_ROWS_UNKNOWN ? UINT64_MAX : reader->rows - reader->next_row;
   size_t count = left < max_rows ? (size_t)left : max_rows;
-  *block = view_rows(reader, reader->buffer.bytes, 0);
+  *block = view_rows(reader, NULL, 0);
   if (count == 0)
     return reader->source.stream ? cpb_source_expect_end(&reader->source, "its last row", error) : CPB_OK;
   if (reader->source.stream) return next_of_stream(reader, count, block, error);

@@ -16,7 +16,7 @@
 #include "io/number.h"
 #include "io/source.h"
 
-enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, FIRST_READ = 1 << 16 };
+enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8, FIRST_READ = 1 << 16 };
 
 /* ---- text that grows ---- */
 
@@ -74,14 +74,14 @@ static void put_count(text *t, uint64_t count) {
   put(t, digits);
 }
 
-static void put_vector(text *t, const double *numbers, size_t count) {
+static void put_vector(text *t, const double *numbers, size_t count, size_t per_line) {
   if (numbers == NULL) {
     put(t, "null");
     return;
   }
   put(t, "[");
   for (size_t i = 0; i < count; i++) {
-    put(t, i == 0 && count <= PER_LINE ? "" : i % PER_LINE == 0 ? "\n    " : " ");
+    put(t, i == 0 && count <= per_line ? "" : i % per_line == 0 ? "\n    " : " ");
     put_number(t, numbers[i]);
     put(t, i + 1 < count ? "," : "");
   }
@@ -93,16 +93,17 @@ static void put_vector(text *t, const double *numbers, size_t count) {
 typedef struct part {
   const char *key;
   const double *numbers;
-  size_t count;
+  size_t count, per_line;
 } part;
 
 enum { PARTS = 4 };
 
 static void list_parts(const cpb_map_options *map, part parts[PARTS]) {
-  parts[0] = (part){"center", map->center, map->d};
-  parts[1] = (part){"pole", map->pole, map->d + 1};
-  parts[2] = (part){"whiten", map->whiten, map->d * map->d};
-  parts[3] = (part){"toward", map->toward, map->d + 1};
+  size_t row = map->d <= ROW_PER_LINE ? map->d : PER_LINE; /* a small matrix looks like one */
+  parts[0] = (part){"center", map->center, map->d, PER_LINE};
+  parts[1] = (part){"pole", map->pole, map->d + 1, PER_LINE};
+  parts[2] = (part){"whiten", map->whiten, map->d * map->d, row};
+  parts[3] = (part){"toward", map->toward, map->d + 1, PER_LINE};
 }
 
 /* FNV-1a, 64 bits. */
@@ -154,7 +155,7 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
     put(t, ",\n  \"");
     put(t, parts[k].key);
     put(t, "\": ");
-    put_vector(t, parts[k].numbers, parts[k].count);
+    put_vector(t, parts[k].numbers, parts[k].count, parts[k].per_line);
   }
   put(t, ",\n  \"goal\": ");
   put_string(t, origin->goal);

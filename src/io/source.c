@@ -91,7 +91,8 @@ cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *b
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
     if (n == 0)
-      return cpb_file_fail(error, CPB_EFORMAT, source->path, "ends before byte %llu, where %zu more bytes should be",
+      return cpb_file_fail(error, CPB_EFORMAT, source->path,
+                           "ends before byte %llu, where %zu more bytes should be",
                            (unsigned long long)(offset + done), left);
     done += (size_t)n;
   }

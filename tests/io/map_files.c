@@ -76,18 +76,17 @@ static void bit_for_bit(void **state) {
   }
 }
 
-static char *text_of(unsigned parts, const cpb_map_origin *from) {
+static void text_of(unsigned parts, const cpb_map_origin *from, char **text) {
   cpb_error error;
-  char *text;
   cpb_map *map = make_map(parts, 1, 2);
-  test_status((int)cpb_map_to_json(map, from, &text, &error), CPB_OK, error.text);
+  test_status((int)cpb_map_to_json(map, from, text, &error), CPB_OK, error.text);
   cpb_map_free(map);
-  return text;
 }
 
 static void what_the_file_says(void **state) {
   (void)state;
-  char *text = text_of(0, &origin);
+  char *text;
+  text_of(0, &origin, &text);
   static const char *const start = "{\n  \"capball\": {\"kind\": \"map\", \"version\": 1},\n  \"dim\": 5,\n"
                                    "  \"scale\": 2.0,\n  \"center\": null,\n  \"pole\": null,\n"
                                    "  \"whiten\": null,\n  \"toward\": null,\n  \"goal\": \"hemisphere\",\n"
@@ -95,19 +94,46 @@ static void what_the_file_says(void **state) {
                                    "\"rows\": 60000},\n  \"checksum\": \"";
   assert_memory_equal(text, start, strlen(start));
   free(text);
-  text = text_of(CENTER, NULL);
+  text_of(CENTER, NULL, &text);
   assert_non_null(strstr(text, "\"goal\": null"));
   assert_non_null(strstr(text, "\"source\": null, \"rows\": 0"));
   assert_non_null(strstr(text, "-0.0,"));
   free(text);
   cpb_map_origin foreign = {sizeof foreign, NULL, "caf\xe9.fvecs", 0},
                  french = {sizeof french, NULL, "café", 0};
-  text = text_of(0, &foreign);
+  text_of(0, &foreign, &text);
   assert_non_null(strstr(text, "\"caf?.fvecs\""));
   free(text);
-  text = text_of(0, &french);
+  text_of(0, &french, &text);
   assert_non_null(strstr(text, "\"café\""));
   free(text);
+}
+
+/* Files written by tests/golden/make_golden.py, which has its own printing and its own checksum. */
+static void golden_maps(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    cpb_map_origin origin;
+  } files[] = {{"plain", {sizeof origin, NULL, NULL, 0}},
+               {"whitened", {sizeof origin, "mean", "base.fvecs", 1000}},
+               {"pole", {sizeof origin, "given", NULL, 0}},
+               {"toward", {sizeof origin, "given", NULL, 0}}};
+  const char *slash = strrchr(__FILE__, '/');
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char path[1024], *text, *golden;
+    cpb_error error;
+    cpb_map *map;
+    size_t count;
+    snprintf(path, sizeof path, "%.*s/../golden/%s.json", (int)(slash - __FILE__), __FILE__, files[i].name);
+    test_status((int)cpb_map_load(path, &map, &error), CPB_OK, error.text);
+    test_status((int)cpb_map_to_json(map, &files[i].origin, &text, &error), CPB_OK, error.text);
+    golden = scratch_read(path, &count);
+    assert_string_equal(text, golden);
+    free(text);
+    free(golden);
+    cpb_map_free(map);
+  }
 }
 
 static void refused(const char *text, const char *words) {
@@ -121,7 +147,9 @@ static void refused(const char *text, const char *words) {
 
 /* The text with one piece replaced. */
 static void refused_edit(unsigned parts, const char *from, const char *to, const char *words) {
-  char *text = text_of(parts, &origin), *edited = malloc(strlen(text) + strlen(to) + 1);
+  char *text;
+  text_of(parts, &origin, &text);
+  char *edited = malloc(strlen(text) + strlen(to) + 1);
   char *place = strstr(text, from);
   assert_non_null(place);
   sprintf(edited, "%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
@@ -156,20 +184,22 @@ static void damaged_files(void **state) {
 /* Values the map itself refuses, with a checksum that is right: the sentence is the map's. */
 static void values_the_map_refuses(void **state) {
   (void)state;
-  char *text = text_of(0, &origin), *place = strstr(text, "2.0"), *sum;
+  static const char key[] = "\"checksum\": \"", words[] = "have checksum ";
+  char *json;
+  text_of(0, &origin, &json);
   cpb_error error;
   cpb_map *map;
-  memcpy(place, "0.0", 3);
-  assert_int_equal(cpb_map_from_json(text, strlen(text), "m.json", &map, &error), CPB_EFORMAT);
-  sum = strstr(error.text, "have checksum ") + strlen("have checksum ");
-  memcpy(strstr(text, "\"checksum\": \"") + strlen("\"checksum\": \""), sum, 16);
-  refused(text, "scale");
-  free(text);
+  memcpy(strstr(json, "2.0"), "0.0", 3);
+  assert_int_equal(cpb_map_from_json(json, strlen(json), "m.json", &map, &error), CPB_EFORMAT);
+  memcpy(strstr(json, key) + strlen(key), strstr(error.text, words) + strlen(words), 16);
+  refused(json, "scale");
+  free(json);
 }
 
 static void every_truncation(void **state) {
   (void)state;
-  char *text = text_of(CENTER | WHITEN, &origin);
+  char *text;
+  text_of(CENTER | WHITEN, &origin, &text);
   size_t length = strlen(text);
   for (size_t cut = 0; cut + 2 < length; cut++) { /* the last two are "}" and the line end */
     cpb_map *map;
@@ -196,6 +226,7 @@ int main(void) {
       cmocka_unit_test(bit_for_bit),      cmocka_unit_test(what_the_file_says),
       cmocka_unit_test(damaged_files),    cmocka_unit_test(values_the_map_refuses),
       cmocka_unit_test(every_truncation), cmocka_unit_test(files_that_are_not_there),
+      cmocka_unit_test(golden_maps),
   };
   return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
