@@ -70,8 +70,7 @@ static int show(cli_job *job, const demo *d) {
 static int run(cli_job *job) {
   demo d = {.job = job};
   cpb_error error;
-  uint64_t seed = job->options.seed != 0 ? job->options.seed : 1;
-  int result = demo_run(&d, seed, &error) ? show(job, &d) : cli_fail(job, "%s", error.text);
+  int result = demo_run(&d, job->options.seed, &error) ? show(job, &d) : cli_fail(job, "%s", error.text);
   demo_free(&d);
   return result;
 }

@@ -111,24 +111,23 @@ static void look_covariance(void *arg, size_t slot, cpb_view rows) {
   }
 }
 
-enum { BAND = 8 };
+enum { BAND = 4 };
 
 /* Rows [band*BAND, ..) of the upper triangle. Cutting the matrix instead of the data keeps every
- * element's sum in the order of the rows. */
+ * element's sum in the order of the rows; four rows of data and the band stay in the first cache. */
 static void add_band(void *arg, size_t band) {
   const covariance_pass *p = arg;
-  size_t d = p->fit->cols, end = (band + 1) * BAND < d ? (band + 1) * BAND : d;
-  for (size_t i = band * BAND; i < end; i++) {
-    double *to = p->covariance + i * d;
-    size_t r = 0;
-    for (; r + 4 <= p->count; r += 4) {
-      const double *a = p->rows + r * d, *b = a + d, *c = b + d, *e = c + d;
-      double ai = a[i], bi = b[i], ci = c[i], ei = e[i];
+  size_t d = p->fit->cols, end = (band + 1) * BAND < d ? (band + 1) * BAND : d, r = 0;
+  for (; r + 4 <= p->count; r += 4) {
+    const double *a = p->rows + r * d, *b = a + d, *c = b + d, *e = c + d;
+    for (size_t i = band * BAND; i < end; i++) {
+      double *to = p->covariance + i * d, ai = a[i], bi = b[i], ci = c[i], ei = e[i];
       for (size_t j = i; j < d; j++) to[j] += (ai * a[j] + bi * b[j]) + (ci * c[j] + ei * e[j]);
     }
-    for (; r < p->count; r++)
-      for (size_t j = i; j < d; j++) to[j] += p->rows[r * d + i] * p->rows[r * d + j];
   }
+  for (; r < p->count; r++)
+    for (size_t i = band * BAND; i < end; i++)
+      for (size_t j = i; j < d; j++) p->covariance[i * d + j] += p->rows[r * d + i] * p->rows[r * d + j];
 }
 
 static int gather_covariance(void *arg, size_t slot, uint64_t first, size_t rows) {
@@ -158,14 +157,20 @@ typedef struct norm_pass {
   cli_norms *norms;
 } norm_pass;
 
-/* |W z| for a lower triangular W. */
-static double whitened_norm(const double *W, const double *z, size_t d) {
-  double sum = 0;
-  for (size_t i = 0; i < d; i++) {
-    double coordinate = cli_dot(W + i * d, z, i + 1);
-    sum += coordinate * coordinate;
+/* norms[i] = |W z_i| of n rows, W lower triangular: each row of W meets a group of rows while it is in
+ * the first cache. */
+static void whitened_norms(const double *W, const double *z, size_t n, size_t d, double *norms) {
+  enum { GROUP = 16 };
+  for (size_t group = 0; group < n; group += GROUP) {
+    size_t end = n - group < GROUP ? n : group + GROUP;
+    for (size_t i = group; i < end; i++) norms[i] = 0;
+    for (size_t k = 0; k < d; k++)
+      for (size_t i = group; i < end; i++) {
+        double coordinate = cli_dot(W + k * d, z + i * d, k + 1);
+        norms[i] += coordinate * coordinate;
+      }
+    for (size_t i = group; i < end; i++) norms[i] = sqrt(norms[i]);
   }
-  return sqrt(sum);
 }
 
 static void look_norms(void *arg, size_t slot, cpb_view rows) {
@@ -173,10 +178,11 @@ static void look_norms(void *arg, size_t slot, cpb_view rows) {
   const cli_fit *fit = p->fit;
   const cli_fit_slot *s = &fit->slots[slot];
   for (size_t i = 0; i < rows.rows; i++) {
-    cli_subtract(cli_row(rows, i, s->row), fit->center, fit->cols, s->row);
-    s->norms[i] =
-        fit->whiten == NULL ? cli_norm(s->row, fit->cols) : whitened_norm(fit->whiten, s->row, fit->cols);
+    double *z = fit->whiten == NULL ? s->row : s->rows + i * fit->cols;
+    cli_subtract(cli_row(rows, i, s->row), fit->center, fit->cols, z);
+    if (fit->whiten == NULL) s->norms[i] = cli_norm(z, fit->cols);
   }
+  if (fit->whiten != NULL) whitened_norms(fit->whiten, s->rows, rows.rows, fit->cols, s->norms);
 }
 
 static int gather_norms(void *arg, size_t slot, uint64_t first, size_t rows) {

@@ -10,7 +10,7 @@ typedef struct cli_fit_slot {
   double *row;   /* one row, widened */
   double *norms; /* of the rows of a block */
   double *sums;  /* of the columns of a block */
-  double *rows;  /* covariance: the centred rows of a block */
+  double *rows;  /* with --whiten: the centred rows of a block */
 } cli_fit_slot;
 
 typedef struct cli_fit {

@@ -44,7 +44,7 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                     "format of the input (default: by its extension)", cli_format_name},
     [CLI_TO] = {"to", 0, CLI_CHOICE, "FORMAT", AT(to), "format of the output (default: by its extension)",
                 cli_format_name},
-    [CLI_SEED] = {"seed", 0, CLI_COUNT, "N", AT(seed), "seed of the generated data", NULL},
+    [CLI_SEED] = {"seed", 0, CLI_COUNT, "N", AT(seed), "seed of the generated data (default 0)", NULL},
     [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
     [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
     [CLI_THREADS] = {"threads", 't', CLI_COUNT, "N", AT(threads),
