@@ -12,7 +12,7 @@ static void print_choices(const cli_option *option) {
   for (size_t i = 0; (name = option->choice(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
 }
 
-/* The words a command takes in place of a file, NULL if it takes files. */
+/* Prints the words a command takes in place of a file; false if it takes files. */
 static bool operand_words(const cli_command *command) {
   if (command == &cli_verb_help)
     print_verbs();

@@ -16,8 +16,9 @@ typedef struct duality {
   const char *name;
 } duality;
 
-/* The pole a line is read under: its own, or the one of --pole; NULL is e. */
+/* The pole a line is read under: its own, or the one of --pole; NULL is e, as always under W. */
 static const double *pole_of(const duality *dual, const dual_line *line) {
+  if (line->W != NULL) return NULL;
   return line->pole != NULL ? line->pole : dual->pole;
 }
 
@@ -27,7 +28,7 @@ static cpb_status to_cap(const duality *dual, dual_line *line, cpb_error *error)
   line->cap = (cpb_cap){.d = d, .p = line->p};
   if (dual->map != NULL) return cpb_map_cap(dual->map, &line->region, &line->cap, error);
   if (line->W != NULL) {
-    double *scratch = cli_alloc(d, sizeof *scratch);
+    double *scratch = cli_alloc(d * d + d, sizeof *scratch);
     line->region.W = line->W;
     cpb_status status = cpb_cap_from_ellipsoid(&line->region, line->m, dual->s, scratch, &line->cap, error);
     free(scratch);
@@ -75,7 +76,8 @@ static int answer(const duality *dual, json_t *json, size_t number) {
   cpb_error error;
   if (!dual_line_read(&line, json, dual->d))
     result = fail_line(dual, number, line.fault);
-  else if (dual->map != NULL && (line.pole != NULL || line.m != NULL || (line.is_cap && line.W != NULL)))
+  else if (dual->map != NULL &&
+           (line.pole != NULL || line.m != NULL || (line.W != NULL && line.region.W == NULL)))
     result = fail_line(dual, number, "the map is given by -m; the line may not carry another");
   else if ((line.is_cap ? to_region : to_cap)(dual, &line, &error) != CPB_OK)
     result = fail_line(dual, number, error.text);

@@ -40,7 +40,6 @@ typedef struct demo_answer {
 typedef struct demo_result {
   demo_answer truth, plain, ours;
   double radius; /* of the ball that had a hit */
-  unsigned caps; /* how many caps were asked for */
   size_t hits;   /* rows in the last cap */
 } demo_result;
 

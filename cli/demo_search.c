@@ -84,7 +84,6 @@ static bool ask_ours(demo *d, const float *query, demo_result *result, cpb_error
     result->radius *= 2;
     if (!demo_ask(d, query, result->radius, &question, error)) return false;
     result->hits = demo_engine_above(&d->ours, question.p, question.b, d->ids);
-    result->caps++;
   } while (result->hits == 0);
   double best = INFINITY;
   for (size_t i = 0; i < result->hits; i++) {

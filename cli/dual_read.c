@@ -108,8 +108,6 @@ static bool read_bounded(dual_line *line, json_t *object, const char *name) {
   bool optional = shaped && json_object_get(object, "r") == NULL;
   if (!optional && !read_number(line, object, "r", &region->r)) return false;
   region->along = region->r;
-  if (shaped && line->W != NULL)
-    return refuse(line, "%s has a matrix of its own beside the line's \"W\"", name);
   if (shaped && !read_matrix(line, object, metric ? "G" : "W", &line->W)) return false;
   cpb_error error;
   if (metric && cpb_whitening_from_metric(line->W, line->d, line->W, &error) != CPB_OK)
@@ -198,6 +196,8 @@ static bool read_carried(dual_line *line, json_t *json) {
   if (W && line->W != NULL)
     return refuse(line, "an ellipsoid has a matrix of its own beside the line's \"W\"");
   if (W && !read_matrix(line, json, "W", &line->W)) return false;
+  bool round = line->region.kind == CPB_BALL || line->region.kind == CPB_COMPLEMENT;
+  if (W && !line->is_cap && round) return refuse(line, "under \"W\" only an ellipsoid with this W is a cap");
   if (json_object_get(json, "m") == NULL) return true;
   if (line->W == NULL) return refuse(line, "\"m\" comes only with \"W\"");
   return read_vector(line, json, "m", line->d, &line->m, NULL);

@@ -10,7 +10,7 @@
  * CLI_FAILED after a sentence for NULL. */
 int cli_print_json(const cli_job *job, json_t *object);
 
-/* An array of n numbers. */
+/* An array of n numbers; NULL when one of them is not finite. */
 json_t *cli_json_vector(const double *values, size_t n);
 
 #endif
