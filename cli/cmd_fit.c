@@ -108,7 +108,7 @@ static int save(const cli_fit *fit, const plan *p, const cpb_map_options *option
   free(text);
   cpb_map_free(map);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  if (fit->bad > 0) cli_say(job, "%llu bad rows left out", (unsigned long long)fit->bad);
+  if (fit->bad > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)fit->bad);
   char rows[32] = "";
   if (origin.rows > 0) snprintf(rows, sizeof rows, ", %llu rows", (unsigned long long)origin.rows);
   cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s%s", options->d, options->s, p->goal, p->center,

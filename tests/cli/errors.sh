@@ -63,7 +63,7 @@ refuses "a directory that is not there" 1 'nowhere' capball embed -m map.json po
 untouched "every refusal"
 
 capball fit nan.csv --skip-bad -o skip.json 2>skip.err
-grep -q '1 bad rows left out' skip.err
+grep -q 'bad rows left out: 1$' skip.err
 verdict $? "--skip-bad says how many"
 
 for line in '{' '[1]' '{"bal":{"c":[1],"r":1}}' '{"ball":{"c":[1],"r":-1}}' '{"ball":{"c":[1]}}' '{"ball":{"c":["x"],"r":1}}' \
