@@ -14,13 +14,14 @@ static const char *const formats[] = {"fvecs",  "bvecs", "ivecs", "fbin", "u8bin
                                       "f16bin", "ibin",  "npy",   "csv",  "tsv",   "libsvm"};
 enum { FORMATS = sizeof formats / sizeof *formats, PIPE_ROOM = 60000 };
 
-/* Touches every element, so that the sanitizer sees every view. */
+/* Touches the rows from end to end, so that the sanitizer sees every view; of long ones not every byte. */
 static volatile unsigned char seen;
 static void look_at(cpb_view block) {
-  size_t element = cpb_dtype_size(block.dtype);
+  size_t element = cpb_dtype_size(block.dtype), bytes = block.cols * element, step = 1 + bytes / 4096;
   for (size_t i = 0; i < block.rows; i++) {
     const unsigned char *row = (const unsigned char *)block.data + i * block.stride * element;
-    for (size_t j = 0; j < block.cols * element; j++) seen = (unsigned char)(seen ^ row[j]);
+    for (size_t j = 0; j < bytes; j += step) seen = (unsigned char)(seen ^ row[j]);
+    seen = (unsigned char)(seen ^ row[bytes - 1]);
   }
 }
 

@@ -4,7 +4,7 @@
  *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
  *   bin.c       .fbin .u8bin .i8bin .f16bin .ibin              source.c  bytes in
  *   npy.c       .npy                                           whole_file.c  bytes out
- *   hdf5.c      .hdf5 .h5                                      convert.c dtype to dtype
+ *   hdf5.c      .hdf5 .h5, hdf5_sink.c under it                convert.c dtype to dtype
  *   text.c      .csv .tsv
  *   libsvm.c    .libsvm .svm */
 #ifndef CPB_IO_FORMAT_H

@@ -2,11 +2,12 @@
  * The library is not thread-safe and prints when something fails; it is kept quiet here. */
 #include "io/format.h"
 
+#include "core/fail.h"
 #include "io/file_fail.h"
+#include "io/hdf5_sink.h"
 
 #ifdef CPB_HAVE_HDF5
 
-#include <hdf5.h>
 #include <stdlib.h>
 
 #define DEFAULT_SET "train"
@@ -17,6 +18,7 @@ typedef struct hdf5_state {
   hid_t file, set, type; /* type: of the elements in memory; each < 0 when not open */
   hsize_t rows;
   int rank;
+  cpb_hdf5_sink sink; /* of a writer */
 } hdf5_state;
 
 /* The automatic printing of errors, turned off and put back. */
@@ -205,22 +207,25 @@ static cpb_status copy_existing(cpb_writer *writer, const cpb_source *from, cpb_
   return CPB_OK;
 }
 
+static cpb_status keep_existing(cpb_writer *writer, const cpb_source *existing, cpb_error *error) {
+  if (H5Fis_hdf5(writer->whole.target) <= 0)
+    return cpb_file_fail(error, CPB_EFORMAT, writer->whole.path,
+                         "is there and not an HDF5 file: a data set cannot be added");
+  return copy_existing(writer, existing, error);
+}
+
 static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
   cpb_source existing;
-  const char *temporary = writer->whole.temporary;
   bool keep = writer->set != NULL && cpb_source_open(writer->whole.target, &existing, NULL) == CPB_OK;
-  if (!keep) {
-    state->file = H5Fcreate(temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    return CPB_OK;
+  state->sink.whole = &writer->whole;
+  if (keep) {
+    cpb_status status = keep_existing(writer, &existing, error);
+    state->sink.size = existing.size;
+    cpb_source_close(&existing);
+    if (status != CPB_OK) return status;
   }
-  cpb_status status = H5Fis_hdf5(writer->whole.target) > 0
-                          ? copy_existing(writer, &existing, error)
-                          : cpb_file_fail(error, CPB_EFORMAT, writer->whole.path,
-                                          "is there and not an HDF5 file: a data set cannot be added");
-  cpb_source_close(&existing);
-  if (status != CPB_OK) return status;
-  state->file = H5Fopen(temporary, H5F_ACC_RDWR, H5P_DEFAULT);
-  if (state->file >= 0 && H5Lexists(state->file, writer->set, H5P_DEFAULT) > 0)
+  state->file = cpb_hdf5_sink_open(&state->sink, keep);
+  if (keep && state->file >= 0 && H5Lexists(state->file, writer->set, H5P_DEFAULT) > 0)
     H5Ldelete(state->file, writer->set, H5P_DEFAULT);
   return CPB_OK;
 }
@@ -244,13 +249,18 @@ static hid_t make_set(const cpb_writer *writer, hdf5_state *state) {
   return set;
 }
 
+/* The first failure of the file under HDF5, which does not know of it. */
+static cpb_status check_sink(const hdf5_state *state, cpb_error *error) {
+  return state->sink.failed ? cpb_fail(error, CPB_EIO, "%s", state->sink.error.text) : CPB_OK;
+}
+
 static cpb_status begin_quietly(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
   cpb_status status = open_for_writing(writer, state, error);
   if (status != CPB_OK) return status;
   state->type = make_type(writer->dtype);
   state->rank = RANK_MAX;
   state->set = state->file < 0 || state->type < 0 ? -1 : make_set(writer, state);
-  if (state->set >= 0) return CPB_OK;
+  if (state->set >= 0) return check_sink(state, error);
   return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot create data set \"%.80s\"",
                        writer->set == NULL ? DEFAULT_SET : writer->set);
 }
@@ -293,6 +303,7 @@ static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *err
       status = cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot write rows from %llu on",
                              (unsigned long long)(writer->appended + first));
     hush_end(quiet);
+    if (status == CPB_OK) status = check_sink(writer->state, error);
   }
   return status;
 }
@@ -301,7 +312,8 @@ static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
   hush quiet = hush_begin();
   bool closed = state_close(writer->state);
   hush_end(quiet);
-  return closed ? CPB_OK : cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot complete it");
+  if (!closed) return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot complete it");
+  return check_sink(writer->state, error);
 }
 
 static void hdf5_abandon(cpb_writer *writer) { state_free(writer->state); }

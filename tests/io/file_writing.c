@@ -145,13 +145,16 @@ static cpb_status write_limited(const char *name, cpb_dtype dtype, uint64_t rows
   return status;
 }
 
-/* In a child, because the limit cannot be lifted again. */
+/* In a child, because the limit cannot be lifted again. It ends by exit(), not _exit(): libhdf5 works on
+ * then, and must find nothing to crash on. */
 static int limited_child(const char *name, cpb_dtype dtype, uint64_t rows) {
   struct rlimit limit = {4000, 4000};
   cpb_error error;
   signal(SIGXFSZ, SIG_IGN);
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 10;
-  if (write_limited(name, dtype, rows, &error) != CPB_EIO) return 11;
+  cpb_status status = write_limited(name, dtype, rows, &error);
+  if (status == CPB_EFORMAT && strstr(error.text, "without HDF5") != NULL) return 0;
+  if (status != CPB_EIO) return 11;
   if (strstr(error.text, name) == NULL) return 12;
   return scratch_count() == 1 ? 0 : 13;
 }
@@ -171,7 +174,7 @@ static void full_disk(void **state) {
       scratch_write(files[i].name, "old", 3);
       fflush(NULL);
       pid_t child = fork();
-      if (child == 0) _exit(limited_child(files[i].name, files[i].dtype, known ? 1000 : CPB_ROWS_UNKNOWN));
+      if (child == 0) exit(limited_child(files[i].name, files[i].dtype, known ? 1000 : CPB_ROWS_UNKNOWN));
       int status = -1;
       assert_int_equal(waitpid(child, &status, 0), child);
       if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
