@@ -1,5 +1,5 @@
 /* The map object: checked once, then only read. */
-#include "batch/map.h"
+#include "batch/map_object.h"
 
 #include <math.h>
 #include <stdlib.h>

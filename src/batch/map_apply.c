@@ -1,7 +1,7 @@
 /* n rows through a map, on the caller's threads: the special loops for the plain S, else row by row. */
 #include <stdlib.h>
 
-#include "batch/map.h"
+#include "batch/map_object.h"
 #include "core/fail.h"
 #include "core/rows.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/map.h"
+#include "batch/map_object.h"
 #include "core/fail.h"
 #include "geometry/t2_pole.h"
 

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "batch/map.h"
+#include "batch/map_object.h"
 #include "geometry/t1_embed.h"
 #include "loop/chunk.h"
 

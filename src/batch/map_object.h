@@ -1,6 +1,6 @@
 /* The map object and the rows it is applied to. */
-#ifndef CPB_BATCH_MAP_H
-#define CPB_BATCH_MAP_H
+#ifndef CPB_BATCH_MAP_OBJECT_H
+#define CPB_BATCH_MAP_OBJECT_H
 
 #include "capball/map.h"
 #include "loop/table.h"
