@@ -26,37 +26,48 @@ typedef struct narrow_plan {
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
-static void plan_line(const cpb_rows_job *job, bool embedding, size_t k, narrow_line *line) {
+/* Where a lane of the output lies. */
+typedef struct narrow_place {
+  size_t row, column;
+} narrow_place;
+
+/* Plans one line of output from `place` on, and moves `place` past it. */
+static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place *place, narrow_line *line) {
   int32_t source[ROWS], factor[ROWS];
   bool found = false;
-  *line = (narrow_line){.start = 0};
+  line->start = 0;
+  line->own = 0;
   for (size_t lane = 0; lane < ROWS; lane++) {
-    size_t at = k * ROWS + lane, row = at / job->out_stride, column = at % job->out_stride;
-    bool scaled = column < job->d, last = embedding && column == job->d;
-    size_t from = row * job->in_stride + column;
+    bool scaled = place->column < job->d, last = embedding && place->column == job->d;
+    size_t from = place->row * job->in_stride + place->column;
     if (scaled && !found) line->start = from;
     found |= scaled;
     source[lane] = (int32_t)(scaled ? from - line->start : ROWS); /* 1 times the last coordinate */
-    factor[lane] = (int32_t)(last ? row + ROWS : row);
+    factor[lane] = (int32_t)(last ? place->row + ROWS : place->row);
     if (scaled || last) line->own |= lane_mask(lane, lane + 1);
+    if (++place->column == job->out_stride) place->column = 0, place->row++;
   }
   line->source = _mm512_loadu_si512(source);
   line->factor = _mm512_loadu_si512(factor);
 }
 
-static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
-  for (size_t k = 0; k < job->out_stride; k++) plan_line(job, embedding, k, &plan->line[k]);
-  if (job->d > TINY_MOST) return;
-  for (size_t j = 0; j < job->in_stride; j++) {
+static void plan_columns(size_t stride, narrow_plan *plan) {
+  for (size_t j = 0; j < stride; j++) {
     int32_t index[ROWS];
     for (size_t k = 0; k < 3; k++) plan->pair[j][k] = 0;
     for (size_t r = 0; r < ROWS; r++) {
-      size_t at = r * job->in_stride + j;
+      size_t at = r * stride + j;
       index[r] = (int32_t)(at % (2 * ROWS));
       plan->pair[j][at / (2 * ROWS)] |= lane_mask(r, r + 1);
     }
     plan->column[j] = _mm512_loadu_si512(index);
   }
+}
+
+static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
+  narrow_place place = {0, 0};
+  for (size_t k = 0; k < job->out_stride; k++) plan_line(job, embedding, &place, &plan->line[k]);
+  if (job->d <= TINY_MOST) plan_columns(job->in_stride, plan);
 }
 
 LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
@@ -216,20 +227,24 @@ static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool 
     walk(job, &source_f32, false, false, 1, first, count);
 }
 
+LANE_INLINE void narrow_rows(const cpb_rows_job *job, const narrow_plan *plan, narrow_shape shape,
+                             size_t row) {
+  const float *in = (const float *)job->in + row * shape.in_stride;
+  if (!narrow_block(job, plan, shape, in, job->out + row * shape.out_stride))
+    walk_singly(job, shape.embedding, row, ROWS);
+}
+
 LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
   narrow_plan plan;
   plan_block(job, shape.embedding, &plan);
   /* the last block is left to the walk: others may read a little past their rows */
-  size_t blocks = (job->n - first) / ROWS, per_range = (blocks > 0 ? blocks - 1 : 0) / STREAMS;
+  size_t blocks = (job->n - first) / ROWS;
+  if (blocks > 0) blocks--;
+  size_t per_range = blocks / STREAMS, block = STREAMS * per_range;
   for (size_t i = 0; i < per_range; i++)
-    for (size_t r = 0; r < STREAMS; r++) {
-      size_t row = first + (r * per_range + i) * ROWS;
-      if (!narrow_block(job, &plan, shape, (const float *)job->in + row * shape.in_stride,
-                        job->out + row * shape.out_stride))
-        walk_singly(job, shape.embedding, row, ROWS);
-    }
-  size_t done = first + STREAMS * per_range * ROWS;
-  walk_singly(job, shape.embedding, done, job->n - done);
+    for (size_t r = 0; r < STREAMS; r++) narrow_rows(job, &plan, shape, first + (r * per_range + i) * ROWS);
+  for (; block < blocks; block++) narrow_rows(job, &plan, shape, first + block * ROWS);
+  walk_singly(job, shape.embedding, first + blocks * ROWS, job->n - first - blocks * ROWS);
 }
 
 /* Rows before the first that begins a line; n when none does. */
