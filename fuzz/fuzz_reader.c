@@ -1,17 +1,21 @@
 /* Any bytes as a file of any format: read in order, from the start again, at random, and as a stream.
- * The first byte chooses the format and whether the bytes come by a file or by a pipe. HDF5 is left
- * out: what a foreign library does with foreign bytes is not for this fuzzer to find. */
-#define _GNU_SOURCE
+ * The first byte chooses the format and whether the bytes come by a file or by a pipe; the environment
+ * variable CPB_FUZZ_READER keeps to the formats of one reader. HDF5 is left out: what a foreign library
+ * does with foreign bytes is not for this fuzzer to find. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "capball/file.h"
 
-static const char *const formats[] = {"fvecs",  "bvecs", "ivecs", "fbin", "u8bin", "i8bin",
-                                      "f16bin", "ibin",  "npy",   "csv",  "tsv",   "libsvm"};
+static const struct {
+  const char *reader, *format;
+} formats[] = {{"vecs", "fvecs"}, {"vecs", "bvecs"}, {"vecs", "ivecs"}, {"bin", "fbin"},
+               {"bin", "u8bin"},  {"bin", "i8bin"},  {"bin", "f16bin"}, {"bin", "ibin"},
+               {"npy", "npy"},    {"text", "csv"},   {"text", "tsv"},   {"libsvm", "libsvm"}};
 enum { FORMATS = sizeof formats / sizeof *formats, PIPE_ROOM = 60000, WIDE = 1 << 16 };
 
 /* Touches the rows from end to end, so that the sanitizer sees every view; of long ones not every byte. */
@@ -87,10 +91,17 @@ static void by_pipe(const unsigned char *bytes, size_t count, const char *format
   close(ends[0]);
 }
 
+/* The format of that number, or with `only` one that this reader has. */
+static const char *choose_format(size_t number, const char *only) {
+  size_t at = number % FORMATS;
+  while (only != NULL && strcmp(only, formats[at].reader) != 0) at = (at + 1) % FORMATS;
+  return formats[at].format;
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count);
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count) {
   if (count == 0) return 0;
-  const char *format = formats[bytes[0] % 16 % FORMATS];
+  const char *format = choose_format(bytes[0] % 16, getenv("CPB_FUZZ_READER"));
   bool piped = bytes[0] >= 128;
   if (piped)
     by_pipe(bytes + 1, count - 1, format);

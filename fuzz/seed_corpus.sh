@@ -19,6 +19,15 @@ fuzz_reader)
     i=$((i + 1))
   done
   ;;
+fuzz_dual)
+  for file in "$golden"/../cli/*.jsonl; do
+    i=0
+    while read -r line; do
+      { printf '\0'; printf '%s\n' "$line" | sed 's/.*"in":\(.*\),"out".*/\1/'; } >"$corpus/line-$i"
+      i=$((i + 1))
+    done <"$file"
+  done
+  ;;
 fuzz_map_json)
   for file in "$golden"/*.json; do
     if [ -f "$file" ]; then cp "$file" "$corpus"; fi
