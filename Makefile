@@ -34,9 +34,9 @@ valgrind: setup-test build-tests ## the examples, also under valgrind
 fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS
 	@tools/run-tests fuzz
 
-bench: build ## every benchmark
+bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches
-	@for program in build/bench/*; do if [ -f $$program ]; then $$program || exit 1; fi; done
+	@tools/run-benches
 
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
