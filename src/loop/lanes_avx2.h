@@ -46,16 +46,32 @@ LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   return (lanes_f32){_mm256_maskload_ps(x, lane_mask(0, from, to)),
                      _mm256_maskload_ps(x + 8, lane_mask(8, from, to))};
 }
-/* bytes have no masked load here: copy what may be read */
+/* Bytes have no masked load here: two loads from the ends of what may be read meet in the middle. */
+LANE_INLINE __m128i bytes_at(__m128i bytes, size_t lane) {
+  __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm_shuffle_epi8(bytes, _mm_sub_epi8(lanes, _mm_set1_epi8((char)lane)));
+}
+LANE_INLINE __m128i load_4(const uint8_t *p) {
+  int32_t four;
+  memcpy(&four, p, sizeof four);
+  return _mm_cvtsi32_si128(four);
+}
+LANE_INLINE __m128i part_bytes(const void *p, size_t from, size_t to) {
+  const uint8_t *x = p;
+  size_t count = to - from;
+  if (count >= 8)
+    return _mm_or_si128(bytes_at(_mm_loadl_epi64((const void *)(x + from)), from),
+                        bytes_at(_mm_loadl_epi64((const void *)(x + to - 8)), to - 8));
+  if (count >= 4) return _mm_or_si128(bytes_at(load_4(x + from), from), bytes_at(load_4(x + to - 4), to - 4));
+  __m128i bytes = _mm_setzero_si128();
+  for (size_t i = from; i < to; i++) bytes = _mm_or_si128(bytes, bytes_at(_mm_cvtsi32_si128(x[i]), i));
+  return bytes;
+}
 LANE_INLINE lanes_f32 part_u8(const void *p, size_t from, size_t to) {
-  uint8_t copy[16] = {0};
-  for (size_t i = from; i < to; i++) copy[i] = ((const uint8_t *)p)[i];
-  return load_u8(copy);
+  return bytes_u8(part_bytes(p, from, to));
 }
 LANE_INLINE lanes_f32 part_i8(const void *p, size_t from, size_t to) {
-  int8_t copy[16] = {0};
-  for (size_t i = from; i < to; i++) copy[i] = ((const int8_t *)p)[i];
-  return load_i8(copy);
+  return bytes_i8(part_bytes(p, from, to));
 }
 LANE_INLINE lanes_f32 part_f16(const void *p, size_t from, size_t to) {
   uint16_t copy[16] = {0};
