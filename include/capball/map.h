@@ -1,9 +1,9 @@
 /* The map between the data space R^d and the unit sphere of R^(d+1).
  *
  *   T1  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2) and its inverse
- *   T2  any pole v = (u,w):  S(x) = 2s H/|H|^2 - v,  H = [x, (s-<x,u>)/w]
- *   T6  a whitening W and a centre m in front:  y = S(W(x-m))
- *  T13  a reflection behind, for data that already lie on a sphere */
+ *   T2  any pole v = (u,w):  S(x) = 2s H/|H|^2 - v,  H = [x, (s-<x,u>)/w], or a reflection behind S, for
+ *       data that already lie on a sphere
+ *   T6  a whitening W and a centre m in front:  y = S(W(x-m)) */
 #ifndef CAPBALL_MAP_H
 #define CAPBALL_MAP_H
 
@@ -43,7 +43,8 @@ CPB_API cpb_map_options cpb_map_describe(const cpb_map *map);
  *  x    n rows of d, any dtype                                        borrowed for the call
  *  y    n rows of d+1, f32 or f64; may be x itself (same data, dtype and stride >= d+1),
  *       otherwise may not overlap it
- *  Error <= 4u of y's type, normwise (u = 2^-24, 2^-53); |y| = 1 within 2 ulp.
+ *  Error <= 4u of y's type, normwise (u = 2^-24, 2^-53), |y| = 1 within 2 ulp. A pole stretches the
+ *  rounding of double by 1/|w|, a whitening by the condition of W, a centre by |x|/|x-m|.
  *  A row with inf goes to -v, the limit. A row with NaN becomes NaN: EROW, all other rows done.
  *  Thread-safe; rows are independent. Allocates only for a map with whitening. */
 CPB_API cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_exec *exec,
@@ -52,7 +53,8 @@ CPB_API cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, cons
 /** x_i = S^-1(y_i/|y_i|) for every row.                                     S^d -> R^d, T1 T2 T6
  *  y    n rows of d+1, any dtype and any length but 0                 borrowed for the call
  *  x    n rows of d; may be y itself (same data, dtype and stride), otherwise no overlap
- *  unembed(embed(x)) = x within 4u for f32 and 16u for f64, |x|/s from 1e-15 to 1e15.
+ *  unembed(embed(x)) = x within 4u for f32 and 16u for f64, |x|/s from 1e-15 to 1e15, pole e. With a
+ *  pole or a reflection the rounding of y itself moves x by up to 16u (|x|^2+s^2)/(s |w|).
  *  Rows that have no image (NaN, inf, 0, -v) or whose image overflows x's type become NaN: EROW. */
 CPB_API cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_exec *exec,
                                    cpb_error *error);

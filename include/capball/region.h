@@ -70,7 +70,8 @@ CPB_API cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *er
  *  region  finite; axis and W must be NULL
  *  Every number within 8u. EINVAL where sigma or a is below the smallest normal double (a ratio of
  *  lengths beyond about 1e150): such a cap would come back as another region.
- *  cap     cap->p is the caller's, d+1 coordinates; may not overlap region->c */
+ *  cap     cap->p is the caller's, d+1 coordinates; may not overlap region->c; all else is set.
+ *          EMPTY is p = e, b = 2 and EVERYTHING p = e, b = -2: no point of the sphere scores 0 */
 CPB_API cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap, cpb_error *error);
 
 /** The region of a cap at scale s, pole e: c = s p'/a, r = s sigma/|a|, and every other case. T3

@@ -6,6 +6,7 @@
 
 #include "batch/map_object.h"
 #include "core/fail.h"
+#include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 
 static void translate(cpb_region *region, const double *by, double sign) {
@@ -66,7 +67,7 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
   if (region->c != NULL) moved.c = memcpy(numbers, region->c, d * sizeof *numbers);
   if (map->metric != NULL) {
     moved.W = map->metric;
-    status = cpb_cap_from_ellipsoid(&moved, map->onset, s, numbers + d, cap, error);
+    status = cpb_cap_by_whitening(&moved, map->onset, s, numbers + d, cap, error);
     if (status == CPB_OK && map->pole != NULL) cpb_pole_rotate(d, map->pole, cap->p);
   } else {
     if (region->c != NULL) translate(&moved, map->center, -1);

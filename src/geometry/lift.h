@@ -31,11 +31,16 @@ cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
 /* EINVAL unless |axis| = 1 within 1e-9; *length is its length. */
 cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error);
 
+/* cpb_cap_from_ellipsoid for a W that is known to be invertible: only a half-space factorises it. */
+cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, double s, double *scratch,
+                                cpb_cap *cap, cpb_error *error);
+
 /* The kind of region a complete cap is. */
 cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
 
-/* The cap of EMPTY (b = 1) or EVERYTHING (b = -1) under the pole v, NULL for e. */
-void cpb_cap_constant(cpb_cap *cap, double b, const double *v);
+/* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere
+ * lies on its boundary, so scores have one sign. */
+void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v);
 
 /* A region without a metric of its own: round, with c = 0 and r = 0. */
 void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d);

@@ -130,7 +130,8 @@ static void set_cap(cpb_cap *cap, double b, double sigma, double a) {
   cap->a = a;
 }
 
-void cpb_cap_constant(cpb_cap *cap, double b, const double *v) {
+void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v) {
+  double b = kind == CPB_EMPTY ? 2 : -2;
   for (size_t i = 0; i <= cap->d; i++) cap->p[i] = v != NULL ? v[i] : i == cap->d ? 1 : 0;
   set_cap(cap, b, 0, b + 1);
 }
@@ -183,7 +184,7 @@ cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap,
   case CPB_EMPTY:
   case CPB_EVERYTHING: break;
   }
-  cpb_cap_constant(cap, region->kind == CPB_EMPTY ? 1 : -1, NULL);
+  cpb_cap_constant(cap, region->kind, NULL);
   return CPB_OK;
 }
 

@@ -61,7 +61,7 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
 
   double length = cpb_norm(cap->p, d + 1), b = (k2 + k0) / 2;
   if (length == 0) { /* the form is constant on the sphere */
-    cpb_cap_constant(cap, b > 0 ? 1 : -1, NULL);
+    cpb_cap_constant(cap, b > 0 ? CPB_EMPTY : CPB_EVERYTHING, NULL);
     return CPB_OK;
   }
   for (size_t i = 0; i <= d; i++) cap->p[i] /= length;

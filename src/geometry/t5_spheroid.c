@@ -134,7 +134,7 @@ cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const doubl
   case CPB_EMPTY:
   case CPB_EVERYTHING: break;
   }
-  cpb_cap_constant(cap, region->kind == CPB_EMPTY ? 1 : -1, v);
+  cpb_cap_constant(cap, region->kind, v);
   return CPB_OK;
 }
 

@@ -100,6 +100,14 @@ cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, dou
                                   cpb_cap *cap, cpb_error *error) {
   cpb_status status = cpb_check_region(region, error);
   if (status == CPB_OK) status = check_map(region->W, m, scratch, region->d, error);
+  factors f;
+  if (status == CPB_OK) status = factorise(region->W, region->d, scratch, &f, error);
+  return status != CPB_OK ? status : cpb_cap_by_whitening(region, m, s, scratch, cap, error);
+}
+
+cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, double s, double *scratch,
+                                cpb_cap *cap, cpb_error *error) {
+  cpb_status status = cpb_check_region(region, error);
   if (status != CPB_OK) return status;
   if (region->axis != NULL)
     return cpb_fail(error, CPB_EINVAL, "region has an axis and a W: only one of them");

@@ -208,8 +208,8 @@ static void mirror_turns_the_direction_onto_e(void **state) {
     for (size_t i = 0; i <= d; i++) test_worst(&worst_back, fabs(y[i] - again[i]) / U64);
     cpb_map_free(map);
   }
-  law_holds("T13", "the given direction unembeds to 0", "f64", worst, 16);
-  law_holds("T13", "embed(unembed(y)) with a mirror", "f64", worst_back, 64);
+  law_holds("T2", "the direction given to the mirror unembeds to 0", "f64", worst, 16);
+  law_holds("T2", "embed(unembed(y)) with a mirror", "f64", worst_back, 64);
 }
 
 typedef struct random_map {
@@ -305,6 +305,38 @@ static void foreign_regions_are_refused(void **state) {
   cpb_map_free(map);
 }
 
+/* No point of the sphere is inside the cap of nothing, none is outside the cap of everything. */
+static void constant_caps_have_one_sign(void **state) {
+  (void)state;
+  cpb_map_options o = cpb_map_options_default();
+  o.d = 2;
+  cpb_map *map = new_map(&o);
+  double y[9] = {0, 0, 1, 0, 0, -1, 0.6, 0, 0.8}, p[3], scores[3];
+  cpb_region nothing = {.kind = CPB_EMPTY, .d = 2}, all = {.kind = CPB_EVERYTHING, .d = 2};
+  cpb_cap cap = {.p = p};
+  assert_int_equal(cpb_map_cap(map, &nothing, &cap, NULL), CPB_OK);
+  assert_int_equal(
+      cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 3, 3), cpb_rows_out(scores, CPB_F64, 3, 1), NULL, NULL),
+      CPB_OK);
+  for (int i = 0; i < 3; i++) assert_true(scores[i] < 0);
+  assert_int_equal(cpb_map_cap(map, &all, &cap, NULL), CPB_OK);
+  assert_int_equal(
+      cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 3, 3), cpb_rows_out(scores, CPB_F64, 3, 1), NULL, NULL),
+      CPB_OK);
+  for (int i = 0; i < 3; i++) assert_true(scores[i] > 0);
+  cpb_map_free(map);
+}
+
+static void singular_whitening_is_refused(void **state) {
+  (void)state;
+  double c[2] = {1, 2}, W[4] = {1, 1, 1, 1}, scratch[6], p[3];
+  cpb_region region = {.kind = CPB_BALL, .d = 2, .c = c, .r = 1, .along = 1, .W = W};
+  cpb_cap cap = {.p = p};
+  cpb_error error = {0, ""};
+  assert_int_equal(cpb_cap_from_ellipsoid(&region, NULL, 1.5, scratch, &cap, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "singular"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lift_inversion_and_embedding),
@@ -314,6 +346,8 @@ int main(void) {
       cmocka_unit_test(mirror_turns_the_direction_onto_e),
       cmocka_unit_test(caps_and_regions_of_every_map),
       cmocka_unit_test(foreign_regions_are_refused),
+      cmocka_unit_test(constant_caps_have_one_sign),
+      cmocka_unit_test(singular_whitening_is_refused),
   };
   return cmocka_run_group_tests_name("t2_pole", tests, NULL, NULL);
 }

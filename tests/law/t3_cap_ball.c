@@ -255,11 +255,11 @@ static void caps_without_a_boundary(void **state) {
   cpb_cap cap = {.p = p};
   cpb_region region = {.kind = CPB_EMPTY, .d = 2, .c = c}, back = {.c = c};
   test_status((int)cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, "");
-  assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && cap.b == 1 && cap.sigma == 0 && cap.a == 2);
+  assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && cap.b == 2 && cap.sigma == 0 && cap.a == 3);
   region.kind = CPB_EVERYTHING;
   region.c = NULL;
   test_status((int)cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, "");
-  assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && cap.b == -1 && cap.sigma == 0 && cap.a == 0);
+  assert_true(p[0] == 0 && p[1] == 0 && p[2] == 1 && cap.b == -2 && cap.sigma == 0 && cap.a == -1);
   region.kind = CPB_PUNCTURED;
   region.c = c;
   test_status((int)cpb_cap_from_region(&region, 5, &cap, NULL), CPB_OK, ""); /* S(x0) = (0.6, -0.8, 0) */
