@@ -96,10 +96,12 @@ LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm
 /* Column j of the sixteen rows in `lines` consecutive lines. */
 LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t lines, size_t j) {
   __m512 column = _mm512_permutex2var_ps(line[0], plan->column[j], line[lines > 1 ? 1 : 0]);
-  for (size_t k = 2; k < lines; k += 2) {
-    __m512 more = _mm512_permutex2var_ps(line[k], plan->column[j], line[k + 1 < lines ? k + 1 : k]);
-    column = _mm512_mask_mov_ps(column, plan->pair[j][k / 2], more);
-  }
+  for (size_t k = 2; k + 1 < lines; k += 2)
+    column = _mm512_mask_mov_ps(column, plan->pair[j][k / 2],
+                                _mm512_permutex2var_ps(line[k], plan->column[j], line[k + 1]));
+  if (lines > 2 &&
+      lines % 2 == 1) /* of an index modulo 32 a permutation of one line takes the low four bits */
+    column = _mm512_mask_permutexvar_ps(column, plan->pair[j][lines / 2], plan->column[j], line[lines - 1]);
   return column;
 }
 
@@ -113,15 +115,19 @@ LANE_INLINE lanes_f64 tiny_norms(const narrow_plan *plan, const __m512 *line, si
   return plus(even, odd);
 }
 
-/* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
+/* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count.
+ * Squares are exact, so adding one by a fused step is the addition itself. */
 LANE_INLINE __m512d eight_lanes(const float *row, size_t eights, __mmask8 left) {
-  __m512d sum[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()};
+  __m512d x[4];
   for (size_t k = 0; k < eights; k++) {
     __m256 eight = _mm256_loadu_ps(row + 8 * k);
-    __m512d x = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
-    sum[k % 2] = _mm512_fmadd_pd(x, x, sum[k % 2]);
+    x[k] = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
   }
-  return _mm512_add_pd(sum[0], sum[1]);
+  __m512d even = _mm512_mul_pd(x[0], x[0]);
+  if (eights > 2) even = _mm512_fmadd_pd(x[2], x[2], even);
+  if (eights == 1) return even;
+  if (eights < 4) return _mm512_fmadd_pd(x[1], x[1], even);
+  return _mm512_add_pd(even, _mm512_fmadd_pd(x[3], x[3], _mm512_mul_pd(x[1], x[1])));
 }
 
 /* Square norms of eight rows: the tree of lanes_sum() on all of them at once, by halves. */
@@ -170,7 +176,7 @@ LANE_INLINE block_factors embed_factors(lanes_f64 n, double s) {
 LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, double s) {
   lanes_f64 rise = plus(same(1), y0), gap = plus(n, times(rise, rise));
   __m512 factor = narrow_lanes(over(same(2 * s), gap));
-  bool unit = all_within(minus(plus(n, times(y0, y0)), same(1)), UNIT_SLACK);
+  bool unit = all_within(minus(gap, plus(rise, rise)), UNIT_SLACK);
   return (block_factors){factor, _mm512_setzero_ps(), unit && all_in_range(factor)};
 }
 
