@@ -85,6 +85,15 @@ static void on_broken_pipe(int number) {
 
 int cli_interrupted(void) { return caught; }
 
+/* Blocks are read from the file's own pages; pages that a shortened file has lost cannot be. */
+static void on_lost_pages(int number) {
+  static const char text[] = "capball: a file became shorter while it was being read\n";
+  (void)number;
+  ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  (void)written;
+  _exit(CLI_FAILED);
+}
+
 static void install_handlers(void) {
   /* Only the first signal waits for the end of a block: the second one kills. */
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
@@ -94,6 +103,8 @@ static void install_handlers(void) {
   action.sa_flags = 0;
   action.sa_handler = on_broken_pipe;
   sigaction(SIGPIPE, &action, NULL);
+  action.sa_handler = on_lost_pages;
+  sigaction(SIGBUS, &action, NULL);
   /* A file-size limit shall be an error of write(), with a sentence, instead of death. */
   action.sa_handler = SIG_IGN;
   sigaction(SIGXFSZ, &action, NULL);

@@ -19,6 +19,7 @@ typedef struct flow {
   cpb_dtype made; /* element type the transform makes */
   size_t per_block;
   uint64_t rows;
+  bool lends; /* the file's own pages are read: no copy */
   cli_progress progress;
   /* parallel part */
   char *buffers;
@@ -37,26 +38,34 @@ static size_t block_rows(const flow *f) {
   return rows == 0 ? 1 : rows;
 }
 
+static cpb_status transform_and_write(flow *f, uint64_t at, cpb_view in, char *out_buffer, cpb_error *error) {
+  const cli_stream *stream = f->stream;
+  if (stream->transform != NULL) {
+    cpb_out out = cpb_rows_out(out_buffer, f->made, in.rows, stream->cols);
+    cpb_status status = stream->transform(stream->arg, in, out, NULL, error);
+    if (status != CPB_OK) return status;
+    in = cpb_rows(out_buffer, f->made, in.rows, stream->cols);
+  }
+  cpb_status status = cpb_writer_at(f->writer, at, in, error);
+  if (status != CPB_OK) error->row = -1;
+  cli_progress_add(&f->progress, in.rows);
+  return status;
+}
+
 /* Reads, transforms and writes one block with the buffers of one thread. */
 static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out_buffer, cpb_error *error) {
   const cli_stream *stream = f->stream;
-  uint64_t at = block * f->per_block, left = f->rows - at;
+  uint64_t at = block * f->per_block, first = stream->first + at, left = f->rows - at;
   size_t count = left < f->per_block ? (size_t)left : f->per_block;
   cpb_view in;
-  cpb_status status = cpb_reader_at(f->stream->reader, stream->first + at, count, in_buffer, &in, error);
-  if (status != CPB_OK) {
+  cpb_loan loan = {NULL, 0};
+  cpb_status status = f->lends ? cpb_reader_lend(stream->reader, first, count, &loan, &in, error)
+                               : cpb_reader_at(stream->reader, first, count, in_buffer, &in, error);
+  if (status == CPB_OK)
+    status = transform_and_write(f, at, in, out_buffer, error);
+  else
     error->row = -1; /* the sentence already speaks of the file */
-    return status;
-  }
-  if (stream->transform != NULL) {
-    cpb_out out = cpb_rows_out(out_buffer, f->made, count, stream->cols);
-    status = stream->transform(stream->arg, in, out, NULL, error);
-    if (status != CPB_OK) return status;
-    in = cpb_rows(out_buffer, f->made, count, stream->cols);
-  }
-  status = cpb_writer_at(f->writer, at, in, error);
-  if (status != CPB_OK) error->row = -1;
-  cli_progress_add(&f->progress, count);
+  cpb_reader_give_back(&loan);
   return status;
 }
 
@@ -90,6 +99,9 @@ static size_t round_up(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 static int run_parallel(flow *f) {
   const cpb_exec *exec = cpb_pool_exec(f->stream->job->pool);
   size_t threads = exec->threads;
+  cpb_loan nothing;
+  cpb_view no_rows;
+  f->lends = cpb_reader_lend(f->stream->reader, f->stream->first, 0, &nothing, &no_rows, NULL) == CPB_OK;
   f->in_size = round_up(cpb_reader_buffer_size(f->stream->reader, f->per_block));
   f->out_size = round_up(f->per_block * f->stream->cols * cpb_dtype_size(f->made));
   f->buffers = aligned_alloc(4096, threads * (f->in_size + f->out_size));

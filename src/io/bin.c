@@ -45,7 +45,8 @@ static cpb_status bin_finish(cpb_writer *writer, cpb_error *error) {
   {                                                                                                          \
     .name = word, .extensions = "." word, .variant = kind, .dtypes = 1u << kind, .streams_in = true,         \
     .streams_out = true, .header_counts_rows = true, .open = bin_open, .next = cpb_fixed_next,               \
-    .at = cpb_fixed_at, .begin = bin_begin, .append = cpb_fixed_append, .finish = bin_finish                 \
+    .at = cpb_fixed_at, .lend = cpb_fixed_lend, .begin = bin_begin, .append = cpb_fixed_append,              \
+    .finish = bin_finish                                                                                     \
   }
 const cpb_format cpb_format_fbin = BIN("fbin", CPB_F32);
 const cpb_format cpb_format_u8bin = BIN("u8bin", CPB_U8);

@@ -114,6 +114,25 @@ cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, 
   return status == CPB_OK ? check_prefixes(reader, buffer, first, count, error) : status;
 }
 
+cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
+                          cpb_view *block, cpb_error *error) {
+  const cpb_layout *layout = &reader->layout;
+  size_t element = cpb_dtype_size(reader->dtype);
+  if (layout->by_columns || (layout->start + layout->prefix) % element != 0 ||
+      layout->row_bytes % element != 0)
+    return cpb_file_fail(error, CPB_EINVAL, reader->source.path, "its rows do not lie as a view wants them");
+  *block = view_rows(reader, NULL, 0);
+  if (count == 0) return CPB_OK;
+  const unsigned char *rows;
+  cpb_status status = cpb_source_map(&reader->source, layout->start + first * layout->row_bytes,
+                                     count * layout->row_bytes, &loan->memory, &loan->bytes, &rows, error);
+  if (status != CPB_OK) return status;
+  *block = view_rows(reader, rows, count);
+  status = check_prefixes(reader, rows, first, count, error);
+  if (status != CPB_OK) cpb_reader_give_back(loan);
+  return status;
+}
+
 /* At most `wanted` bytes of a stream, in memory that grows with what arrives. */
 static cpb_status read_stream(cpb_reader *reader, size_t wanted, size_t *got, cpb_error *error) {
   *got = 0;

@@ -48,6 +48,9 @@ typedef struct cpb_format {
   /* NULL: rows are not of fixed size. */
   cpb_status (*at)(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
                    cpb_error *error);
+  /* NULL: rows do not lie in the file as a view wants them. */
+  cpb_status (*lend)(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan, cpb_view *block,
+                     cpb_error *error);
   cpb_status (*rewind)(cpb_reader *reader, cpb_error *error); /* NULL: nothing to do */
   void (*close)(cpb_reader *reader);                          /* NULL: nothing to do */
 
@@ -108,6 +111,8 @@ size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
 cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
 cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
                         cpb_error *error);
+cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
+                          cpb_view *block, cpb_error *error);
 
 /* Rows of fixed size after a header of `start` bytes, which is written first. */
 cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,

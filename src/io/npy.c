@@ -241,6 +241,7 @@ const cpb_format cpb_format_npy = {
     .open = npy_open,
     .next = cpb_fixed_next,
     .at = cpb_fixed_at,
+    .lend = cpb_fixed_lend,
     .begin = npy_begin,
     .append = cpb_fixed_append,
     .finish = npy_finish,

@@ -68,15 +68,35 @@ cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
   return status;
 }
 
-cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
-                         cpb_view *block, cpb_error *error) {
+static cpb_status check_rows(const cpb_reader *reader, uint64_t first, size_t count, cpb_error *error) {
   if (!random_access(reader))
     return cpb_file_fail(error, CPB_EINVAL, reader->path, "%s has no random access here",
                          reader->format->name);
   if (first > reader->rows || count > reader->rows - first)
     return cpb_file_fail(error, CPB_ESHAPE, reader->path, "rows %llu .. +%zu reach beyond its %llu rows",
                          (unsigned long long)first, count, (unsigned long long)reader->rows);
-  return reader->format->at(reader, first, count, buffer, block, error);
+  return CPB_OK;
+}
+
+cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
+                         cpb_view *block, cpb_error *error) {
+  cpb_status status = check_rows(reader, first, count, error);
+  return status != CPB_OK ? status : reader->format->at(reader, first, count, buffer, block, error);
+}
+
+cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
+                           cpb_view *block, cpb_error *error) {
+  *loan = (cpb_loan){NULL, 0};
+  cpb_status status = check_rows(reader, first, count, error);
+  if (status != CPB_OK) return status;
+  if (reader->format->lend == NULL)
+    return cpb_file_fail(error, CPB_EINVAL, reader->path, "%s rows cannot be lent", reader->format->name);
+  return reader->format->lend(reader, first, count, loan, block, error);
+}
+
+void cpb_reader_give_back(cpb_loan *loan) {
+  cpb_source_unmap(loan->memory, loan->bytes);
+  *loan = (cpb_loan){NULL, 0};
 }
 
 size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {

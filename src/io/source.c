@@ -1,13 +1,19 @@
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* MAP_POPULATE */
 #include "io/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/file_fail.h"
+
+#ifndef MAP_POPULATE
+#define MAP_POPULATE 0
+#endif
 
 /* The largest piece asked of the system at once; Linux caps a read near 2 GiB anyway. */
 enum { PIECE = 1 << 30 };
@@ -97,6 +103,26 @@ cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *b
     done += (size_t)n;
   }
   return CPB_OK;
+}
+
+cpb_status cpb_source_map(const cpb_source *source, uint64_t offset, size_t count, void **memory,
+                          size_t *size, const unsigned char **bytes, cpb_error *error) {
+  struct stat now;
+  if (fstat(source->fd, &now) != 0) return cpb_file_fail_errno(error, source->path, "look at");
+  if ((uint64_t)now.st_size < offset + count)
+    return cpb_file_fail(error, CPB_EFORMAT, source->path,
+                         "ends before byte %llu, where %zu more bytes should be",
+                         (unsigned long long)now.st_size, count);
+  size_t before = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
+  *size = before + count;
+  *memory = mmap(NULL, *size, PROT_READ, MAP_SHARED | MAP_POPULATE, source->fd, (off_t)(offset - before));
+  if (*memory == MAP_FAILED) return cpb_file_fail_errno(error, source->path, "map");
+  *bytes = (const unsigned char *)*memory + before;
+  return CPB_OK;
+}
+
+void cpb_source_unmap(void *memory, size_t size) {
+  if (size != 0) munmap(memory, size);
 }
 
 cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error) {

@@ -33,6 +33,12 @@ void cpb_source_unread(cpb_source *source, const void *bytes, size_t count);
 cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *bytes, size_t count,
                               cpb_error *error);
 
+/* count >= 1 bytes at an offset, as they lie in the file's pages: *bytes is inside the mapping *memory of
+ * *size bytes. EFORMAT when the file ends before. Thread-safe; not for streams. */
+cpb_status cpb_source_map(const cpb_source *source, uint64_t offset, size_t count, void **memory,
+                          size_t *size, const unsigned char **bytes, cpb_error *error);
+void cpb_source_unmap(void *memory, size_t size);
+
 /* Sequential reading starts at the first byte again; EIO for a stream. */
 cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error);
 

@@ -55,7 +55,7 @@ static cpb_status vecs_begin(cpb_writer *writer, cpb_error *error) {
   {                                                                                                          \
     .name = letter "vecs", .extensions = "." letter "vecs", .variant = dtype, .dtypes = 1u << dtype,         \
     .streams_in = true, .streams_out = true, .open = vecs_open, .next = cpb_fixed_next, .at = cpb_fixed_at,  \
-    .begin = vecs_begin, .append = cpb_fixed_append                                                          \
+    .lend = cpb_fixed_lend, .begin = vecs_begin, .append = cpb_fixed_append                                  \
   }
 const cpb_format cpb_format_fvecs = VECS("f", CPB_F32);
 const cpb_format cpb_format_bvecs = VECS("b", CPB_U8);
