@@ -41,22 +41,39 @@ typedef struct row_range {
   size_t carried;
 } row_range;
 
-/* The factors of one row of every range, their sums taken side by side. */
-LANE_INLINE void factors_of_rows(const cpb_rows_job *job, const row_source *source, bool embedding,
-                                 const row_range *ranges, size_t streams, row_factor *f) {
+/* The sums of squares of one row of every range, taken side by side. */
+typedef struct row_sums {
   lanes_f64 sum[STREAMS];
-  for (size_t r = 0; r < streams; r++) sum[r] = lanes_zero();
-  size_t d = job->d, i = 0;
-  for (; i + CPB_LANES <= d; i += CPB_LANES)
-    for (size_t r = 0; r < streams; r++) {
-      const char *p = ranges[r].in + i * source->size;
-      _mm_prefetch(p + PREFETCH_BYTES, _MM_HINT_T0);
-      sum[r] = source->add_square(sum[r], p);
-    }
+  size_t done; /* floats of each row, whole sixteens */
+} row_sums;
+
+LANE_INLINE row_sums sums_begin(size_t streams) {
+  row_sums sums;
+  for (size_t r = 0; r < streams; r++) sums.sum[r] = lanes_zero();
+  sums.done = 0;
+  return sums;
+}
+
+/* Sixteen more of the rows that begin `skip` bytes after those of the ranges. */
+LANE_INLINE void sums_add(const row_source *source, const row_range *ranges, size_t streams, size_t skip,
+                          row_sums *sums) {
   for (size_t r = 0; r < streams; r++) {
-    const char *in = ranges[r].in;
-    if (i < d) sum[r] = lanes_add_square(sum[r], source->part(in + i * source->size, 0, d - i));
-    double n = lanes_sum(sum[r]);
+    const char *p = ranges[r].in + skip + sums->done * source->size;
+    _mm_prefetch(p + PREFETCH_BYTES, _MM_HINT_T0);
+    sums->sum[r] = source->add_square(sums->sum[r], p);
+  }
+  sums->done += CPB_LANES;
+}
+
+LANE_INLINE void sums_finish(const cpb_rows_job *job, const row_source *source, bool embedding,
+                             const row_range *ranges, size_t streams, size_t skip, row_sums *sums,
+                             row_factor *f) {
+  size_t d = job->d;
+  while (sums->done + CPB_LANES <= d) sums_add(source, ranges, streams, skip, sums);
+  for (size_t r = 0; r < streams; r++) {
+    const char *in = ranges[r].in + skip, *rest = in + sums->done * source->size;
+    if (sums->done < d) sums->sum[r] = lanes_add_square(sums->sum[r], source->part(rest, 0, d - sums->done));
+    double n = lanes_sum(sums->sum[r]);
     f[r] = embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)((const float *)in)[d], job->s);
   }
 }
@@ -78,9 +95,11 @@ LANE_INLINE void flush(row_range *range) {
 
 static inline size_t line_phase(const float *p) { return (uintptr_t)p / sizeof(float) % CPB_LANES; }
 
-/* Rows of whole lines past the cache: `phase` is where in its line every range's row begins. */
+/* Rows of whole lines past the cache: `phase` is where in its line every range's row begins. Between the
+ * lines the rows `skip` bytes on are summed (skip > 0), so that reading and writing go on together. */
 LANE_INLINE void stream_rows(const cpb_rows_job *job, const row_source *source, bool embedding,
-                             row_range *ranges, size_t streams, const row_factor *f, size_t phase) {
+                             row_range *ranges, size_t streams, const row_factor *f, size_t phase,
+                             size_t skip, row_sums *next) {
   size_t d = job->d, length = d + (embedding ? 1 : 0), i = 0;
   if (phase != 0) {
     i = CPB_LANES - phase;
@@ -95,10 +114,12 @@ LANE_INLINE void stream_rows(const cpb_rows_job *job, const row_source *source, 
       range->carried = 0;
     }
   }
-  for (; i + CPB_LANES <= d; i += CPB_LANES)
+  for (; i + CPB_LANES <= d; i += CPB_LANES) {
+    if (skip > 0) sums_add(source, ranges, streams, skip, next);
     for (size_t r = 0; r < streams; r++)
       stream_lanes(ranges[r].out + i,
                    lanes_times(source->load(ranges[r].in + i * source->size), f[r].factor));
+  }
   for (size_t r = 0; r < streams; r++) {
     row_range *range = &ranges[r];
     lanes_f32 tail = lanes_times(source->part(range->in + i * source->size, 0, d - i), f[r].factor);
@@ -120,13 +141,17 @@ LANE_INLINE void walk(const cpb_rows_job *job, const row_source *source, bool em
     ranges[r].row = row;
     ranges[r].carried = 0;
   }
+  size_t row_bytes = job->in_stride * source->size;
+  row_factor f[STREAMS];
+  row_sums sums = sums_begin(streams);
+  if (rows > 0) sums_finish(job, source, embedding, ranges, streams, 0, &sums, f);
   for (size_t i = 0; i < rows; i++) {
-    row_factor f[STREAMS];
+    size_t skip = i + 1 < rows ? row_bytes : 0;
     bool fine = true;
-    factors_of_rows(job, source, embedding, ranges, streams, f);
     for (size_t r = 0; r < streams; r++) fine &= f[r].fine;
+    sums = sums_begin(streams);
     if (stream && fine)
-      stream_rows(job, source, embedding, ranges, streams, f, line_phase(ranges[0].out));
+      stream_rows(job, source, embedding, ranges, streams, f, line_phase(ranges[0].out), skip, &sums);
     else
       for (size_t r = 0; r < streams; r++) {
         if (stream) flush(&ranges[r]);
@@ -135,8 +160,9 @@ LANE_INLINE void walk(const cpb_rows_job *job, const row_source *source, bool em
         else
           job->careful(job->context, ranges[r].row);
       }
+    if (skip > 0) sums_finish(job, source, embedding, ranges, streams, skip, &sums, f);
     for (size_t r = 0; r < streams; r++) {
-      ranges[r].in += job->in_stride * source->size;
+      ranges[r].in += row_bytes;
       ranges[r].out += job->out_stride;
       ranges[r].row++;
     }
