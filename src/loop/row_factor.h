@@ -29,7 +29,7 @@ static inline row_factor embed_factor(double n, double s) {
 
 /* x = 2s y'/|y+e|^2 for |y| = 1, n = |y'|^2 */
 static inline row_factor unembed_factor(double n, double y0, double s) {
-  double rise = 1 + y0, gap = n + rise * rise;
+  double rise = 1 + y0, gap = fma(rise, rise, n);
   float factor = (float)(2 * s / gap);
   bool unit = fabs(gap - 2 * rise) <= UNIT_SLACK; /* = |y|^2 - 1 */
   return (row_factor){factor, 0, unit && factor_in_range(factor)};

@@ -91,6 +91,11 @@ LANE_INLINE lanes_f64 times(lanes_f64 a, lanes_f64 b) {
   return (lanes_f64){_mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high)};
 }
 
+/* a*b + c, rounded once */
+LANE_INLINE lanes_f64 fused(lanes_f64 a, lanes_f64 b, lanes_f64 c) {
+  return (lanes_f64){_mm512_fmadd_pd(a.low, b.low, c.low), _mm512_fmadd_pd(a.high, b.high, c.high)};
+}
+
 LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
 
 /* Column j of the sixteen rows in `lines` consecutive lines. */
@@ -154,10 +159,11 @@ LANE_INLINE bool all_in_range(__m512 factor) {
                                  _mm512_set1_ps(FACTOR_MOST), _CMP_LE_OQ) == 0xffff;
 }
 
+/* NaN may pass: it does not pass all_in_range() of the factor made from it. */
 LANE_INLINE bool all_within(lanes_f64 x, double most) {
-  __m512d bound = _mm512_set1_pd(most);
-  return (_mm512_cmp_pd_mask(_mm512_abs_pd(x.low), bound, _CMP_LE_OQ) &
-          _mm512_cmp_pd_mask(_mm512_abs_pd(x.high), bound, _CMP_LE_OQ)) == 0xff;
+  enum { LARGER_MAGNITUDE = 3, WITHOUT_SIGN = 2 << 2 };
+  __m512d largest = _mm512_range_pd(x.low, x.high, LARGER_MAGNITUDE | WITHOUT_SIGN);
+  return _mm512_cmp_pd_mask(largest, _mm512_set1_pd(most), _CMP_LE_OQ) == 0xff;
 }
 
 typedef struct block_factors {
@@ -174,9 +180,9 @@ LANE_INLINE block_factors embed_factors(lanes_f64 n, double s) {
 
 /* unembed_factor() of row_factor.h for sixteen rows */
 LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, double s) {
-  lanes_f64 rise = plus(same(1), y0), gap = plus(n, times(rise, rise));
+  lanes_f64 rise = plus(same(1), y0), gap = fused(rise, rise, n);
   __m512 factor = narrow_lanes(over(same(2 * s), gap));
-  bool unit = all_within(minus(gap, plus(rise, rise)), UNIT_SLACK);
+  bool unit = all_within(fused(same(-2), rise, gap), UNIT_SLACK);
   return (block_factors){factor, _mm512_setzero_ps(), unit && all_in_range(factor)};
 }
 
