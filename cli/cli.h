@@ -50,6 +50,18 @@ int cli_misuse(const cli_job *job, const char *format, ...) __attribute__((forma
 /* The same for a remark; silent with --quiet. */
 void cli_say(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Text of the user's or of a file's, with \xNN for what a terminal would obey instead of show. */
+void cli_print_plain(FILE *to, const char *text);
+
+/* What sentences call an input: its path, or "standard input". */
+const char *cli_name(const char *path);
+
+/* The plural of "row". */
+static inline const char *cli_s(uint64_t count) { return count == 1 ? "" : "s"; }
+
+/* A misuse where the output is also one of the inputs (NULL: none), which it would replace. */
+int cli_check_output(const cli_job *job, const char *output, const char *const *inputs, size_t count);
+
 /* A sentence of the library about row error->row of a block that starts at row `first` of a file:
  * names the file and the row of the file. */
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error);
@@ -62,6 +74,10 @@ const char *cli_nearest(const char *word, const char *const *names, size_t count
 
 /* calloc that ends the program with a sentence: the command line has no better answer. */
 void *cli_alloc(size_t count, size_t size);
+
+/* Text in lines of at most 92 characters, each after `indent` blanks, the first from `column` on; newlines in
+ * the text begin a paragraph. */
+void cli_print_wrapped(FILE *to, const char *text, int indent, int column);
 
 /* The parts of the manual, each from the same tables. */
 void cli_print_overview(FILE *to);

@@ -24,34 +24,41 @@ static bool operand_words(const cli_command *command) {
 }
 
 static void print_bash(void) {
-  fputs("_capball() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+  fputs("_capball() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= "
+        "options=\n"
         "  if ((COMP_CWORD == 1)); then\n    words='",
         stdout);
   print_verbs();
-  fputs(" --help --version'\n  else\n    case $before in\n", stdout);
+  fputs("' options='--help --version'\n  else\n    case $before in\n", stdout);
   for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
     const cli_option *option = &cli_option_table[id];
     if (option->kind == CLI_FLAG) continue;
     printf("    --%s", option->name);
     if (option->letter != 0) printf("|-%c", option->letter);
-    fputs(") ", stdout);
+    fputs(") mapfile -t COMPREPLY < <(compgen ", stdout);
     if (option->kind == CLI_CHOICE) {
-      fputs("COMPREPLY=($(compgen -W '", stdout);
+      fputs("-W '", stdout);
       print_choices(option);
-      fputs("' -- \"$word\")); return ;;\n", stdout);
+      putchar('\'');
     } else
-      fputs("COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", stdout);
+      fputs("-f", stdout);
+    fputs(" -- \"$word\"); return ;;\n", stdout);
   }
   fputs("    esac\n    case ${COMP_WORDS[1]} in\n", stdout);
   for (size_t i = 0; cli_commands[i] != NULL; i++) {
     printf("    %s) words='", cli_commands[i]->verb);
-    if (operand_words(cli_commands[i])) putchar(' ');
-    for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
-      if (cli_commands[i]->accepts & CLI_BIT(id)) printf("--%s ", cli_option_table[id].name);
+    operand_words(cli_commands[i]);
+    fputs("' options='", stdout);
+    for (size_t id = 0, count = 0; id < CLI_OPTION_COUNT; id++)
+      if (cli_commands[i]->accepts & CLI_BIT(id))
+        printf("%s--%s", count++ == 0 ? "" : " ", cli_option_table[id].name);
     fputs("' ;;\n", stdout);
   }
-  fputs("    esac\n  fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-        "  [[ $word == -* || $COMP_CWORD == 1 ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n}\n"
+  /* Lines, not words: names have blanks in them, and readline quotes them. */
+  fputs("    esac\n  fi\n  if [[ $word == -* ]]; then\n"
+        "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
+        "  elif [[ $words ]]; then\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+        "  else\n    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n  fi\n}\n"
         "complete -o filenames -F _capball capball\n",
         stdout);
 }

@@ -32,8 +32,8 @@ static int check_range(const cli_job *job, const cli_stream *stream, const cpb_f
   if (info->rows == CPB_ROWS_UNKNOWN) return CLI_OK;
   bool bounded = stream->last != CPB_ROWS_UNKNOWN;
   if (stream->first > info->rows || (bounded && stream->last > info->rows))
-    return cli_fail(job, "%s has %llu rows, --rows %s asks for more", info->path,
-                    (unsigned long long)info->rows, job->options.rows);
+    return cli_fail(job, "%s has %llu row%s, --rows %s asks for more", cli_name(info->path),
+                    (unsigned long long)info->rows, cli_s(info->rows), job->options.rows);
   return CLI_OK;
 }
 
@@ -43,6 +43,7 @@ static int run(cli_job *job) {
   uint64_t first = 0, last = CPB_ROWS_UNKNOWN;
   int result = CLI_OK;
   if (options->rows != NULL) result = parse_rows(job, options->rows, &first, &last);
+  if (result == CLI_OK) result = cli_check_output(job, output, (const char *[]){job->operands[0]}, 1);
   if (result != CLI_OK) return result;
   cpb_reader *reader;
   result = cli_open_reader(job, job->operands[0], options->format, &reader);
@@ -70,7 +71,7 @@ const cli_command cli_verb_convert = {
         "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm, by extension or "
         "by --format (of IN) and --to (of OUT); FILE.hdf5:train names a data set; - is a pipe.\n"
         "A value the new type cannot hold is an error that names the row; floats are rounded to nearest. "
-        "OUT appears whole or not at all.",
+        "OUT appears whole or not at all; it may not be IN.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball convert points.csv points.fbin\n"
                "capball convert --rows 1: --dtype f64 points.fbin tail.npy\n"
@@ -78,5 +79,5 @@ const cli_command cli_verb_convert = {
     .least = 2,
     .most = 2,
     .accepts = CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_ROWS) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) |
-               CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+               CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
     .run = run};

@@ -45,6 +45,9 @@ void demo_print_table(const demo *d) {
   }
   printf("\nright: plain %u/%d, capball %u/%d\n\n", demo_right(d, false), DEMO_QUERIES, demo_right(d, true),
          DEMO_QUERIES);
+  cli_print_wrapped(stdout, demo_how, 0, 0);
+  puts("A percentage is brightness: tomato 58% is tomato at 58 % of full brightness, give or take a "
+       "little.\n");
   const demo_question *q = &d->range;
   printf("Range query: every colour within %.1f of %s, one threshold\n", q->r, demo_queries()[0].name);
   printf("  <p,y> > b   p = (%.4f, %.4f, %.4f, %.4f)   b = %.6f\n", q->p[0], q->p[1], q->p[2], q->p[3], q->b);

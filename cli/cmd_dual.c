@@ -11,8 +11,9 @@ typedef struct duality {
   cli_job *job;
   const cpb_map *map; /* NULL with --scale */
   double s;
-  double *pole; /* of --pole, or NULL */
-  size_t d;     /* of the map or the pole; 0: every line has its own */
+  double *pole;         /* of --pole, or NULL */
+  size_t d;             /* of the map or the pole; 0: every line has its own */
+  const double *metric; /* of a whitened map: the W of every ellipsoid that is a cap */
   const char *name;
 } duality;
 
@@ -22,11 +23,51 @@ static const double *pole_of(const duality *dual, const dual_line *line) {
   return line->pole != NULL ? line->pole : dual->pole;
 }
 
+/* Entry i,j of W^T W. */
+static double metric_at(const double *W, size_t d, size_t i, size_t j) {
+  double sum = 0;
+  for (size_t k = 0; k < d; k++) sum += W[k * d + i] * W[k * d + j];
+  return sum;
+}
+
+/* An ellipsoid is one of the map's when its W^T W is a multiple of the map's, k^2 of it: then
+ * |W(x-c)| = k |M(x-c)|, and M with r/k says the same. False: it is not. */
+static bool adopt_metric(const double *M, cpb_region *region) {
+  size_t d = region->d;
+  const double *W = region->W;
+  if (W == NULL || memcmp(W, M, d * d * sizeof *W) == 0) return true;
+  double *size = cli_alloc(d, sizeof *size), k2 = metric_at(W, d, 0, 0) / metric_at(M, d, 0, 0);
+  bool same = true;
+  for (size_t i = 0; i < d; i++) size[i] = sqrt(metric_at(M, d, i, i));
+  for (size_t i = 0; i < d && same; i++)
+    for (size_t j = i; j < d && same; j++)
+      same = fabs(metric_at(W, d, i, j) / k2 - metric_at(M, d, i, j)) <= 1e-9 * size[i] * size[j];
+  free(size);
+  if (!same) return false;
+  region->W = M;
+  region->r /= sqrt(k2);
+  return true;
+}
+
+/* A prolate spheroid is no cap under any pole; W = I + (r2/r1 - 1) a a^T makes it the ball of radius r2,
+ * T6. */
+static void whiten_prolate(dual_line *line) {
+  size_t d = line->d;
+  const double *a = line->axis;
+  line->W = cli_alloc(d * d, sizeof *line->W);
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++)
+      line->W[i * d + j] = (i == j) + (line->region.r / line->region.along - 1) * a[i] * a[j];
+  line->region.axis = NULL;
+}
+
 static cpb_status to_cap(const duality *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
   line->p = cli_alloc(d + 1, sizeof *line->p);
   line->cap = (cpb_cap){.d = d, .p = line->p};
   if (dual->map != NULL) return cpb_map_cap(dual->map, &line->region, &line->cap, error);
+  bool prolate = line->region.axis != NULL && line->region.along > line->region.r;
+  if (prolate && pole_of(dual, line) == NULL) whiten_prolate(line);
   if (line->W != NULL) {
     double *scratch = cli_alloc(d * d + d, sizeof *scratch);
     line->region.W = line->W;
@@ -70,7 +111,22 @@ static int fail_line(const duality *dual, size_t number, const char *why) {
   return cli_fail(dual->job, "%s, line %zu: %s", dual->name, number, why);
 }
 
-static int answer(const duality *dual, json_t *json, size_t number) {
+/* The sentences of the library with the names a line has for the semi-axes. */
+static int refuse_region(const duality *dual, size_t number, const char *text) {
+  static const char *const words[][2] = {
+      {"along/r", "r1/r2"}, {"along = ", "r1 = "}, {" r = ", " r2 = "}, {"semi-axis along", "r1"}};
+  char said[sizeof(((cpb_error *)0)->text)];
+  snprintf(said, sizeof said, "%s", text);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    char *at = strstr(said, words[i][0]), rest[sizeof said];
+    if (at == NULL) continue;
+    snprintf(rest, sizeof rest, "%s", at + strlen(words[i][0]));
+    snprintf(at, sizeof said - (size_t)(at - said), "%s%s", words[i][1], rest);
+  }
+  return fail_line(dual, number, said);
+}
+
+static int answer(const duality *dual, const char *id, json_t *json, size_t number) {
   dual_line line;
   int result = CLI_OK;
   cpb_error error;
@@ -79,18 +135,36 @@ static int answer(const duality *dual, json_t *json, size_t number) {
   else if (dual->map != NULL &&
            (line.pole != NULL || line.m != NULL || (line.W != NULL && line.region.W == NULL)))
     result = fail_line(dual, number, "the map is given by -m; the line may not carry another");
+  else if (dual->metric != NULL && !line.is_cap && !adopt_metric(dual->metric, &line.region))
+    result =
+        fail_line(dual, number,
+                  "under this map only ellipsoids of its metric are caps, and W^T W is no multiple of it");
   else if ((line.is_cap ? to_region : to_cap)(dual, &line, &error) != CPB_OK)
-    result = fail_line(dual, number, error.text);
+    result = line.axis != NULL && !line.is_cap ? refuse_region(dual, number, error.text)
+                                               : fail_line(dual, number, error.text);
   else {
     line.is_cap = !line.is_cap;
     line.carries = dual->map == NULL;
-    result = cli_print_json(dual->job, dual_line_json(&line));
+    result = cli_print_json_id(dual->job, id, dual_line_json(&line));
   }
   dual_line_clear(&line);
   return result;
 }
 
 static bool blank(const char *text) { return text[strspn(text, " \t\r\n")] == 0; }
+
+static int answer_text(const duality *dual, char *text, size_t length, size_t number) {
+  dual_id id;
+  if (!dual_id_take(&id, text, length)) return fail_line(dual, number, "\"id\" is not a JSON value");
+  json_error_t fault;
+  char why[sizeof fault.text + 16];
+  json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &fault);
+  snprintf(why, sizeof why, "not JSON: %s", json == NULL ? fault.text : "");
+  int result = json == NULL ? fail_line(dual, number, why) : answer(dual, id.text, json, number);
+  json_decref(json);
+  free(id.text);
+  return result;
+}
 
 static int answer_lines(const duality *dual, FILE *from) {
   char *text = NULL;
@@ -100,13 +174,7 @@ static int answer_lines(const duality *dual, FILE *from) {
   while (result == CLI_OK && cli_interrupted() == 0 && (length = getline(&text, &room, from)) >= 0) {
     number++;
     if (blank(text)) continue;
-    json_error_t fault;
-    json_t *json = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &fault);
-    if (json == NULL)
-      result = fail_line(dual, number, fault.text);
-    else
-      result = answer(dual, json, number);
-    json_decref(json);
+    result = answer_text(dual, text, (size_t)length, number);
   }
   if (ferror(from) && result == CLI_OK && cli_interrupted() == 0)
     result = cli_fail(dual->job, "cannot read %s: %s", dual->name, strerror(errno));
@@ -123,6 +191,24 @@ static int answer_file(const duality *dual, const char *path) {
   return result;
 }
 
+/* The map's own metric is what it makes of any cap that is bounded: {<v,y> > 0} is. */
+static int find_metric(duality *dual) {
+  cpb_map_options options = cpb_map_describe(dual->map);
+  if (options.whiten == NULL) return CLI_OK;
+  size_t d = options.d;
+  double *p = cli_alloc(d + 1, sizeof *p), *c = cli_alloc(2 * d, sizeof *c);
+  p[d] = 1;
+  if (options.pole != NULL) memcpy(p, options.pole, (d + 1) * sizeof *p);
+  cpb_cap cap = {.d = d, .p = p, .b = 0, .sigma = NAN, .a = NAN};
+  cpb_region region = {.d = d, .c = c, .axis = c + d};
+  cpb_error error;
+  cpb_status status = cpb_map_region(dual->map, &cap, &region, &error);
+  dual->metric = region.W;
+  free(p);
+  free(c);
+  return status == CPB_OK ? CLI_OK : cli_fail(dual->job, "%s: %s", dual->job->options.map, error.text);
+}
+
 static int run_by_map(duality *dual, const char *path) {
   cpb_map *map;
   cpb_error error;
@@ -130,7 +216,8 @@ static int run_by_map(duality *dual, const char *path) {
     return cli_fail(dual->job, "%s", error.text);
   dual->map = map;
   dual->d = cpb_map_describe(map).d;
-  int result = answer_file(dual, path);
+  int result = find_metric(dual);
+  if (result == CLI_OK) result = answer_file(dual, path);
   cpb_map_free(map);
   return result;
 }
@@ -139,10 +226,8 @@ static int run_by_scale(duality *dual, const char *path) {
   const cli_options *options = &dual->job->options;
   if (options->pole != NULL) {
     size_t count = 0;
-    dual->pole = cli_read_vector(dual->job, options->pole, "pole", 0, &count);
+    dual->pole = cli_read_pole(dual->job, 0, &count);
     if (dual->pole == NULL) return CLI_FAILED;
-    double length = cli_norm(dual->pole, count);
-    for (size_t i = 0; i < count; i++) dual->pole[i] /= length;
     dual->d = count - 1;
   }
   int result = answer_file(dual, path);
@@ -157,7 +242,7 @@ static int run(cli_job *job) {
     return cli_misuse(job, "exactly one of -m MAP.json and --scale S is needed");
   if (options->map != NULL && options->pole != NULL)
     return cli_misuse(job, "the map of -m has its own pole; leave --pole out");
-  duality dual = {.job = job, .s = options->scale, .name = strcmp(path, "-") == 0 ? "standard input" : path};
+  duality dual = {.job = job, .s = options->scale, .name = cli_name(path)};
   return options->map != NULL ? run_by_map(&dual, path) : run_by_scale(&dual, path);
 }
 
@@ -165,22 +250,28 @@ const cli_command cli_verb_dual = {
     .verb = "dual",
     .operands = "(-m MAP.json | --scale S [--pole FILE]) [FILE|-]",
     .summary = "turn balls and ellipsoids into caps, and caps into them",
-    .formula = "cap <p,y> > b  =  ball |x-c| < r,   c = s p'/a,  r = s sigma/a,                 T3\n"
+    .formula = "cap <p,y> > b  =  ball |x-c| < r,   c = s p'/a,  r = s sigma/|a|,               T3\n"
                "a = b+p0,  sigma = sqrt(1-b^2);  a = 0 is a half-space, a < 0 a complement\n"
                "pole v = (u,w):  c = s(p'+b u)/a,  r2 = s sigma/|a|,  r1 = |w| r2           T5\n"
                "any ellipsoid |W(x-c)| < r:  y = S(W(x-m))                                  T6",
     .text =
-        "One JSON object a line in, one out, numbers with 17 digits; \"id\" is carried through.\n"
+        "One JSON object a line in, one out, numbers with 17 digits; \"id\", any JSON value, is carried "
+        "through as "
+        "it is written.\n"
         "{\"ball\":{\"c\":[..],\"r\":R}}\n"
         "{\"halfspace\":{\"n\":[..],\"h\":H}} is <n,x> > h, n of any length\n"
         "{\"complement\":{\"c\":[..],\"r\":R}}, or of an ellipsoid\n"
         "{\"ellipsoid\":{\"c\":[..],\"axis\":[..],\"r1\":R1,\"r2\":R2}}, r1 along the axis, r2 across it\n"
-        "{\"ellipsoid\":{\"c\":[..],\"W\":[[..],..]}}, or \"G\" = W^T W\n"
+        "{\"ellipsoid\":{\"c\":[..],\"W\":[[..],..],\"r\":R}} is |W(x-c)| < r, r = 1 if left out; or \"G\" = "
+        "W^T W\n"
         "{\"cap\":{\"p\":[..],\"b\":B}}, with \"sigma\" and \"a\" where they are known\n"
         "{\"empty\":{}} {\"everything\":{}} (with \"d\" unless the map tells it) "
         "{\"punctured\":{\"c\":[..]}}\n"
+        "Under a whitened map the ellipsoids of its metric are caps: those whose W^T W is a multiple of the "
+        "map's.\n"
         "With --scale alone an ellipsoid brings its map along: the line of its cap carries \"pole\", or "
-        "\"W\" and \"m\", and is read back with it, so that `dual | dual` is the identity.",
+        "\"W\" and \"m\", and is read back with it, so that `dual | dual` is the identity. A prolate one "
+        "(r1 > r2) is a cap under no pole: it comes back as W = I + (r2/r1-1) a a^T, r = r2.",
     .example = "echo '{\"id\":1,\"ball\":{\"c\":[2],\"r\":1}}' | capball dual --scale 1\n"
                "echo '{\"ball\":{\"c\":[2],\"r\":1}}' | capball dual -s 1 | capball dual -s 1",
     .least = 0,

@@ -19,8 +19,8 @@ static int transform(cli_job *job, const cpb_map *map, cpb_reader *reader, bool 
   cpb_file_info info = cpb_reader_info(reader);
   size_t d = cpb_map_describe(map).d, wanted = inverse ? d + 1 : d;
   if (info.cols != wanted)
-    return cli_fail(job, "%s has %zu columns, but %s %s rows of %zu", info.path, info.cols, options->map,
-                    inverse ? "unembeds" : "embeds", wanted);
+    return cli_fail(job, "%s has %zu column%s, but %s %s rows of %zu", cli_name(info.path), info.cols,
+                    cli_s(info.cols), options->map, inverse ? "unembeds" : "embeds", wanted);
   cpb_dtype natural = info.dtype == CPB_F64 ? CPB_F64 : CPB_F32;
   cli_stream stream = {.job = job,
                        .reader = reader,
@@ -40,9 +40,12 @@ static int transform(cli_job *job, const cpb_map *map, cpb_reader *reader, bool 
 static int run(cli_job *job, bool inverse) {
   cpb_map *map;
   cpb_error error;
+  const char *inputs[] = {job->operands[0], job->options.map};
+  int result = cli_check_output(job, job->options.output, inputs, 2);
+  if (result != CLI_OK) return result;
   if (cpb_map_load(job->options.map, &map, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   cpb_reader *reader;
-  int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
+  result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result == CLI_OK) {
     result = transform(job, map, reader, inverse);
     cpb_reader_free(reader);
@@ -56,7 +59,7 @@ static int run_unembed(cli_job *job) { return run(job, true); }
 
 #define ACCEPTS                                                                                              \
   (CLI_BIT(CLI_MAP) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) |     \
-   CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP))
+   CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP))
 
 const cli_command cli_verb_embed = {
     .verb = "embed",
@@ -64,7 +67,9 @@ const cli_command cli_verb_embed = {
     .summary = "put rows on the sphere",
     .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)          R^d -> S^d   T1 T2 T6",
     .text = "OUT has one column more than DATA, f32 unless DATA is f64 or --dtype says otherwise. A row with "
-            "inf goes to -v, the limit; a row with NaN is an error that names it, and nothing is written.",
+            "inf goes to -v, the limit; a row with NaN is an error that names it, and nothing is written. "
+            "--skip-bad leaves rows with "
+            "NaN or inf out instead.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.csv",
@@ -80,7 +85,8 @@ const cli_command cli_verb_unembed = {
     .summary = "bring rows of the sphere back",
     .formula = "x = m + W^-1 S^-1(y),  S^-1(y) = s y'/(1+y0)                      S^d -> R^d   T1 T2 T6",
     .text = "OUT has one column less than DATA. Rows may have any length but 0. A row without an image (NaN, "
-            "inf, 0, the pole -v) is an error that names it, and nothing is written.\n"
+            "inf, 0, the pole -v) is an error that names it, and nothing is written; --skip-bad leaves such "
+            "rows out instead.\n"
             "--dtype u8 rounds to the nearest whole number; one outside 0..255 is an error.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"

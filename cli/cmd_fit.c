@@ -21,13 +21,11 @@ static int make_plan(const cli_job *job, plan *p) {
   p->center = o->center != NULL ? o->center : "mean";
   p->goal = o->scale != 0 ? "given" : o->goal != NULL ? o->goal : "mean";
   p->center_file = strcmp(p->center, "mean") != 0 && strcmp(p->center, "none") != 0;
-  unsigned passes = (unsigned)(strcmp(p->center, "mean") == 0) + (unsigned)o->whiten;
+  unsigned passes = (unsigned)(strcmp(p->center, "mean") == 0 || o->whiten) + (unsigned)o->whiten;
   if (o->scale == 0) passes += strcmp(p->goal, "median") == 0 ? 2 : 1;
   if (strcmp(job->operands[0], "-") == 0 && passes > 1 && !o->spherical)
-    return cli_misuse(job,
-                      "this fit reads the data %u times, but a pipe can be read once: give a file, or "
-                      "--center none",
-                      passes);
+    return cli_misuse(job, "this fit reads the data %u times, but a pipe can be read once: give a file%s",
+                      passes, o->whiten || strcmp(p->goal, "median") == 0 ? "" : ", or --center none");
   return CLI_OK;
 }
 
@@ -42,13 +40,28 @@ static int find_center(cli_fit *fit, const plan *p, double **center) {
   return cli_fit_mean(fit, *center);
 }
 
-static int find_whitening(cli_fit *fit, double **W) {
+/* The covariance is about the mean, whatever the centre of the map. */
+static int find_covariance(cli_fit *fit, const plan *p, double *covariance) {
+  if (strcmp(p->center, "mean") == 0) return cli_fit_covariance(fit, covariance);
+  const double *center = fit->center;
+  double *mean = cli_alloc(fit->cols, sizeof *mean);
+  int result = cli_fit_mean(fit, mean);
+  fit->center = mean;
+  if (result == CLI_OK) result = cli_fit_covariance(fit, covariance);
+  fit->center = center;
+  free(mean);
+  return result;
+}
+
+static int find_whitening(cli_fit *fit, const plan *p, double **W) {
   if (!fit->job->options.whiten) return CLI_OK;
   size_t d = fit->cols;
-  if (d > 16384) return cli_fail(fit->job, "--whiten needs %zu x %zu numbers in memory: too many", d, d);
+  if (d > 16384)
+    return cli_fail(fit->job, "%s: --whiten needs %zu x %zu numbers in memory: too many", cli_fit_name(fit),
+                    d, d);
   double *covariance = cli_alloc(d * d, sizeof *covariance);
   *W = cli_alloc(d * d, sizeof **W);
-  int result = cli_fit_covariance(fit, covariance);
+  int result = find_covariance(fit, p, covariance);
   if (result == CLI_OK) result = cli_fit_whitening(fit, covariance, *W);
   free(covariance);
   return result;
@@ -75,23 +88,18 @@ static int find_scale(cli_fit *fit, const plan *p, double *s) {
   else if (strcmp(p->goal, "hemisphere") == 0)
     *s = norms.max > 0 ? cpb_hemisphere_scale(norms.max, acos(0)) : 0;
   else
-    *s = norms.sum / (double)norms.count;
+    *s = cli_norms_mean(&norms);
   cli_norms_free(&norms);
   if (result == CLI_OK && !(*s > 0))
-    return cli_fail(fit->job, "the %s norm about the centre is %g, no scale; give one with --scale", p->goal,
-                    *s);
+    return cli_fail(fit->job, "%s: the %s norm about the centre is %g, no scale; give one with --scale",
+                    cli_fit_name(fit), strcmp(p->goal, "hemisphere") == 0 ? "largest" : p->goal, *s);
   return result;
 }
 
 static int find_pole(const cli_job *job, size_t d, double **pole) {
   if (job->options.pole == NULL) return CLI_OK;
-  *pole = cli_read_vector(job, job->options.pole, "pole", d + 1, NULL);
-  if (*pole == NULL) return CLI_FAILED;
-  double length = cli_norm(*pole, d + 1);
-  if (length == 0 || !isfinite(length))
-    return cli_fail(job, "%s: a pole of length %g has no direction", job->options.pole, length);
-  for (size_t k = 0; k <= d; k++) (*pole)[k] /= length;
-  return CLI_OK;
+  *pole = cli_read_pole(job, d + 1, NULL);
+  return *pole != NULL ? CLI_OK : CLI_FAILED;
 }
 
 static int save(const cli_fit *fit, const plan *p, const cpb_map_options *options) {
@@ -107,10 +115,12 @@ static int save(const cli_fit *fit, const plan *p, const cpb_map_options *option
   if (status == CPB_OK) status = cpb_write_whole(job->options.output, text, strlen(text), &error);
   free(text);
   cpb_map_free(map);
+  if (status == CPB_EINVAL) return cli_fail(job, "%s: %s", cli_fit_name(fit), error.text);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
   if (fit->bad > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)fit->bad);
   char rows[32] = "";
-  if (origin.rows > 0) snprintf(rows, sizeof rows, ", %llu rows", (unsigned long long)origin.rows);
+  if (origin.rows > 0)
+    snprintf(rows, sizeof rows, ", %llu row%s", (unsigned long long)origin.rows, cli_s(origin.rows));
   cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s%s", options->d, options->s, p->goal, p->center,
           options->whiten != NULL ? ", whitened" : "", rows);
   if (!job->options.json) return CLI_OK;
@@ -121,12 +131,15 @@ static int save(const cli_fit *fit, const plan *p, const cpb_map_options *option
 }
 
 static int fit_spherical(cli_fit *fit) {
-  if (fit->cols < 2) return cli_fail(fit->job, "--spherical wants at least 2 columns, got %zu", fit->cols);
+  if (fit->cols < 2)
+    return cli_fail(fit->job, "%s: --spherical wants at least 2 columns, got %zu", cli_fit_name(fit),
+                    fit->cols);
   double *mean = cli_alloc(fit->cols, sizeof *mean);
   fit->directions = true;
   int result = cli_fit_mean(fit, mean);
   if (result == CLI_OK && cli_norm(mean, fit->cols) < 1e-12)
-    result = cli_fail(fit->job, "the directions cancel out: they have no mean direction");
+    result =
+        cli_fail(fit->job, "%s: the directions cancel out: they have no mean direction", cli_fit_name(fit));
   cpb_map_options options = cpb_map_options_default();
   options.d = fit->cols - 1;
   options.s = 1;
@@ -144,7 +157,7 @@ static int fit_flat(cli_fit *fit, const plan *p) {
   int result = find_pole(fit->job, fit->cols, &pole);
   if (result == CLI_OK) result = find_center(fit, p, &center);
   fit->center = center;
-  if (result == CLI_OK) result = find_whitening(fit, &W);
+  if (result == CLI_OK) result = find_whitening(fit, p, &W);
   fit->whiten = W;
   if (result == CLI_OK) result = find_scale(fit, p, &options.s);
   options.center = center;
@@ -160,6 +173,10 @@ static int fit_flat(cli_fit *fit, const plan *p) {
 static int run(cli_job *job) {
   plan p;
   int result = make_plan(job, &p);
+  if (result == CLI_OK) {
+    const char *inputs[] = {job->operands[0], job->options.pole, p.center_file ? p.center : NULL};
+    result = cli_check_output(job, job->options.output, inputs, 3);
+  }
   if (result != CLI_OK) return result;
   cpb_reader *reader;
   result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
@@ -178,12 +195,14 @@ const cli_command cli_verb_fit = {
     .summary = "fit a map to data: centre, scale, whitening",
     .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)                         T1 T6\n"
                "m = mean x,  s = mean |W(x-m)|  (or the median, or the maximum, T7),  W^T W = cov(x)^-1",
-    .text = "One pass for each of mean, covariance and norms (the median takes two, and is within 2^-30 of "
-            "itself; of an even number of norms it is the lower middle one); constant memory but for d*d "
-            "numbers with --whiten. The covariance is divided by the number of rows.\n"
-            "--spherical is for rows that are directions: each is divided by its norm and the mean direction "
-            "is turned to e, so that `unembed` flattens them.\n"
-            "The same data give the same bits whatever --threads.",
+    .text =
+        "One pass for each of mean, covariance and norms (the median takes two, and is within 2^-30 of "
+        "itself; of an even number of norms it is the lower middle one); constant memory but for d*d "
+        "numbers with --whiten. The covariance is about the mean, which takes a pass of its own with another "
+        "--center, and divided by the number of rows.\n"
+        "--spherical is for rows that are directions: each is divided by its norm and the mean direction "
+        "is turned to e, so that `unembed` flattens them.\n"
+        "The same data give the same bits whatever --threads.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json --goal median\n"
                "cat map.json",

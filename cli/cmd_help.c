@@ -5,8 +5,7 @@
 
 enum { WIDTH = 92 };
 
-/* Text in lines of at most WIDTH, each after `indent` blanks; newlines in the text begin a paragraph. */
-static void print_wrapped(FILE *to, const char *text, int indent, int column) {
+void cli_print_wrapped(FILE *to, const char *text, int indent, int column) {
   while (*text != 0) {
     size_t word = strcspn(text, " \n");
     if (column > indent && column + 1 + (int)word > WIDTH) {
@@ -42,7 +41,7 @@ static void print_option(const cli_option *option, FILE *to) {
   int column = snprintf(head, sizeof head, "  %s--%s%s%s", letter, option->name,
                         option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
   fputs(head, to);
-  print_wrapped(to, option->help, 26, column);
+  cli_print_wrapped(to, option->help, 26, column);
 }
 
 void cli_print_overview(FILE *to) {
@@ -67,7 +66,7 @@ void cli_print_help(const cli_command *command, FILE *to) {
     print_lines(to, command->formula);
   }
   fputc('\n', to);
-  print_wrapped(to, command->text, 2, 0);
+  cli_print_wrapped(to, command->text, 2, 0);
   fputs("\nOptions\n", to);
   for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
     if (command->accepts & CLI_BIT(id)) print_option(&cli_option_table[id], to);

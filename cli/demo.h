@@ -72,6 +72,9 @@ double demo_distance(const float *a, const float *b);
 /* Answers that are as near as the nearest. */
 unsigned demo_right(const demo *d, bool ours);
 
+/* How the answers are found, and what that asks of an engine. */
+extern const char demo_how[];
+
 void demo_print_table(const demo *d);
 
 /* The page, in memory of the caller's. */

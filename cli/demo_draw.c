@@ -129,14 +129,17 @@ bool demo_draw_ball_and_cap(FILE *to, cpb_error *error) {
   bool set = set_scene(at, error);
   if (set) {
     fprintf(to,
-            "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"a ball in the plane and its "
-            "cap on the "
-            "sphere\">\n<g>\n",
-            2 * SIDE + 40, SIDE);
+            "<div class=\"pair\"><svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"a ball "
+            "in the "
+            "plane\">\n",
+            SIDE, SIDE);
     draw_plane(at, to);
-    fprintf(to, "</g>\n<g transform=\"translate(%d 0)\">\n", SIDE + 40);
+    fprintf(to,
+            "</svg>\n<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"its cap on the "
+            "sphere\">\n",
+            SIDE, SIDE);
     draw_sphere(at, to);
-    fputs("</g></svg>\n", to);
+    fputs("</svg></div>\n", to);
     fprintf(
         to,
         "<p class=\"note\">c = (%.2f, %.2f), r = %.2f, s = %.1f &#8596; p = (%.3f, %.3f, %.3f), b = %.3f. "
@@ -159,10 +162,10 @@ typedef struct panel {
 static void draw_panel(const demo *d, const panel *p, FILE *to) {
   const double reach = 150;
   double up = (HIGH - 60) / (p->high - p->low), along = (WIDE - 60) / reach;
-  fprintf(
-      to,
-      "<g class=\"axes\"><path d=\"M40 20V%dH%d\"/></g><text class=\"title\" x=\"44\" y=\"14\">%s</text>\n",
-      HIGH - 40, WIDE - 20, p->title);
+  fprintf(to,
+          "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"score against distance\">\n"
+          "<g class=\"axes\"><path d=\"M40 20V%dH%d\"/></g>\n",
+          WIDE, HIGH, HIGH - 40, WIDE - 20);
   for (size_t i = 0; i < d->data.count; i++) {
     const demo_colour *colour = &d->data.colours[i];
     double distance = demo_distance(colour->rgb, demo_queries()[0].rgb);
@@ -186,8 +189,9 @@ static void draw_panel(const demo *d, const panel *p, FILE *to) {
   }
   fprintf(to,
           "<text class=\"note\" x=\"%d\" y=\"%d\">distance to %s</text>"
-          "<text class=\"note\" transform=\"translate(30 %d) rotate(-90)\">score</text>\n",
-          WIDE - 150, HIGH - 22, demo_queries()[0].name, HIGH / 2);
+          "<text class=\"note\" transform=\"translate(30 %d) rotate(-90)\">score</text>\n"
+          "<text class=\"title\" x=\"44\" y=\"14\">%s</text></svg>\n",
+          WIDE - 150, HIGH - 22, demo_queries()[0].name, HIGH / 2, p->title);
 }
 
 void demo_draw_scores(const demo *d, FILE *to) {
@@ -197,11 +201,8 @@ void demo_draw_scores(const demo *d, FILE *to) {
   for (size_t k = 0; k < 3; k++) direction[k] /= length;
   panel left = {"normalised rows: cosine says little about distance", &d->plain, direction, 0.6, 1.02, NAN};
   panel right = {"embedded rows: above b is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};
-  fprintf(to,
-          "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"score against distance\">\n<g>",
-          2 * WIDE, HIGH);
+  fputs("<div class=\"pair\">", to);
   draw_panel(d, &left, to);
-  fprintf(to, "</g>\n<g transform=\"translate(%d 0)\">", WIDE);
   draw_panel(d, &right, to);
-  fputs("</g></svg>\n", to);
+  fputs("</div>\n", to);
 }

@@ -14,7 +14,7 @@ enum { WIDE = 960, HIGH = 420 };
 static void write_script(const demo *d, FILE *to) {
   const double reach = 60;
   fprintf(to,
-          "set terminal svg size %d,%d dynamic font 'sans-serif,13' background '#fbfaf7'\n"
+          "set terminal svg size %d,%d dynamic font 'sans-serif,13' background '#ffffff'\n"
           "set xlabel 'distance to the query'\nset ylabel '<p,y> - b'\nset grid lc rgb '#e5e5e5'\nunset key\n"
           "set xrange [0:%g]\nset arrow from %g, graph 0 to %g, graph 1 nohead dt 2 lc rgb '#d9480f'\n"
           "set arrow from 0, 0 to %g, 0 nohead dt 2 lc rgb '#d9480f'\nset label 'r' at %g, graph 0.95\n"

@@ -8,13 +8,13 @@ static const char head[] =
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width\"><title>capball: nearest colours by cosine</title>\n"
     "<style>\n"
-    ":root{color-scheme:light dark;--ink:#1d2129;--soft:#6b7280;--paper:#fbfaf7;--card:#fff;--line:#d9d6cc;\n"
+    ":root{color-scheme:light;--ink:#1d2129;--soft:#6b7280;--paper:#fbfaf7;--card:#fff;--line:#d9d6cc;\n"
     "--hit:#d9480f;--good:#2b8a3e;--bad:#c92a2a}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e9e6df;--soft:#9aa0aa;--paper:#16181d;--card:#1e2128;\n"
-    "--line:#363a44;--hit:#ff922b;--good:#69db7c;--bad:#ff8787}}\n"
     "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}\n"
     "main{max-width:1000px;margin:0 auto;padding:48px 24px 80px}\n"
-    "h1{font-size:2.1rem;line-height:1.2;margin:0 0 .4em}\n"
+    "@media(max-width:600px){main{padding:24px 14px 48px}h1{font-size:1.6rem}td,th{padding:6px 6px}\n"
+    "td i{width:24px;height:20px;margin-right:6px}}\n"
+    "h1{font-size:1.9rem;line-height:1.2;margin:0 0 .4em}\n"
     "h2{margin:2.2em 0 .5em;font-size:1.25rem}\n"
     "p{max-width:44em}\n"
     "code,.formula{font:15px/1.6 ui-monospace,monospace}\n"
@@ -25,9 +25,10 @@ static const char head[] =
     ".sum b{display:block;font-size:2.6rem;line-height:1.1}\n"
     ".sum.good b,.right{color:var(--good)}\n"
     ".sum.bad b,.wrong{color:var(--bad)}\n"
+    ".wide{overflow-x:auto}\n"
     "table{border-collapse:collapse;width:100%}\n"
     "th{text-align:left;color:var(--soft);font-weight:500;padding:6px 10px}\n"
-    "td{padding:7px 10px;border-top:1px solid var(--line);font-size:.92rem}\n"
+    "td{padding:7px 10px;border-top:1px solid var(--line);font-size:.92rem;white-space:nowrap}\n"
     "td i{display:inline-block;width:46px;height:26px;border-radius:6px;vertical-align:middle;margin-right:10px;\n"
     "border:1px solid #0002}\n"
     "td small{color:var(--soft)}\n"
@@ -37,8 +38,12 @@ static const char head[] =
     ".strip i{width:30px;height:30px;border-radius:5px}\n"
     ".pic,.plot{width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:12px;\n"
     "padding:12px;box-sizing:border-box}\n"
-    ".plot svg{width:100%;height:auto}\n"
-    ".pic text{fill:var(--ink);font:italic 17px Georgia,serif}\n"
+    ".plot{overflow-x:auto}\n"
+    ".plot svg{width:100%;min-width:560px;height:auto}\n"
+    ".pair{display:flex;flex-wrap:wrap;gap:20px}\n"
+    ".pair .pic{flex:1 1 320px;min-width:0}\n"
+    ".pic text{fill:var(--ink);font:italic 17px Georgia,serif;paint-order:stroke;stroke:var(--card);\n"
+    "stroke-width:5px;stroke-linejoin:round}\n"
     ".pic .title{font:600 13px system-ui,sans-serif}\n"
     ".pic .note,.note{fill:var(--soft);color:var(--soft);font:13px system-ui,sans-serif}\n"
     ".pic path{fill:none}\n"
@@ -72,7 +77,9 @@ static const char *verdict(demo_answer answer, demo_answer truth) {
 }
 
 static void print_table(const demo *d, FILE *to) {
-  fputs("<table><tr><th>query</th><th>true nearest</th><th>normalised rows</th><th>capball</th></tr>\n", to);
+  fputs("<div class=\"wide\"><table><tr><th>query</th><th>true nearest</th><th>normalised "
+        "rows</th><th>capball</th></tr>\n",
+        to);
   for (size_t i = 0; i < DEMO_QUERIES; i++) {
     const demo_result *result = &d->results[i];
     fputs("<tr><td>", to);
@@ -83,7 +90,7 @@ static void print_table(const demo *d, FILE *to) {
     print_answer(d, result->ours, verdict(result->ours, result->truth), to);
     fputs("</tr>\n", to);
   }
-  fputs("</table>\n", to);
+  fputs("</table></div>\n", to);
 }
 
 static void print_summary(const demo *d, FILE *to) {
@@ -100,6 +107,7 @@ static void print_summary(const demo *d, FILE *to) {
           "<div class=\"sums\"><div class=\"sum bad\"><b>%u / %d</b>right with normalised rows</div>"
           "<div class=\"sum good\"><b>%u / %d</b>right with capball</div></div>\n",
           demo_right(d, false), DEMO_QUERIES, demo_right(d, true), DEMO_QUERIES);
+  fprintf(to, "<p>%s</p>\n", demo_how);
 }
 
 static void print_range(const demo *d, FILE *to) {
@@ -129,11 +137,17 @@ static void print_range(const demo *d, FILE *to) {
   free(plot);
 }
 
+/* These lines run as they stand: nothing here is a placeholder. */
 static void print_ending(FILE *to) {
-  fputs("<h2>On your own data</h2>\n<div class=\"formula\">capball info base.fvecs\n"
-        "capball fit base.fvecs -o map.json\n"
-        "capball embed -m map.json base.fvecs -o base.npy\n"
-        "echo '{\"ball\":{\"c\":[..],\"r\":40}}' | capball dual -m map.json</div>\n</main></body></html>\n",
+  fputs("<h2>On the command line</h2>\n<p>With your own file in place of colours.csv; any of thirteen "
+        "formats will "
+        "do.</p>\n<div class=\"formula\" id=\"try\">"
+        "printf '148,59,44\\n255,99,71\\n30,144,255\\n24,32,70\\n' &gt; colours.csv\n"
+        "capball info colours.csv\n"
+        "capball fit colours.csv -o map.json\n"
+        "capball embed -m map.json colours.csv -o sphere.csv\n"
+        "echo '{\"ball\":{\"c\":[150,60,44],\"r\":40.5}}' | capball dual -m map.json\n"
+        "</div>\n</main></body></html>\n",
         to);
 }
 
@@ -143,7 +157,11 @@ char *demo_page(const demo *d, size_t *length) {
   if (to == NULL) return NULL;
   fputs(head, to);
   print_summary(d, to);
-  fputs("<h2>Ten questions</h2>\n<p>The number beside an answer is its distance to the query.</p>\n", to);
+  fputs(
+      "<h2>Ten questions</h2>\n<p>The number beside an answer is its distance to the query; a percentage is "
+      "brightness: <em>tomato 58%</em> is tomato at 58 % of full brightness, give or take a little "
+      "noise.</p>\n",
+      to);
   print_table(d, to);
   print_range(d, to);
   fputs("<h2>A ball and its cap</h2>\n<div class=\"formula\">S(x) = (2 s x, s&#178;&#8722;|x|&#178;) / "

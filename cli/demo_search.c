@@ -7,6 +7,14 @@
 
 enum { D = 3 };
 
+const char demo_how[] = "How capball answers: a ball around the query is asked for as a cap, twice as large "
+                        "each time until rows are "
+                        "in it, and their distances are read off the embedded rows. So an engine needs inner "
+                        "products and a threshold "
+                        "(or the top k for the ball's p, down to the score b); the one row nearest to S(q) "
+                        "on the sphere need not be "
+                        "the nearest.";
+
 double demo_engine_score(const demo_engine *engine, const double *query, size_t row) {
   double sum = 0;
   for (size_t k = 0; k < engine->cols; k++) sum += query[k] * (double)engine->rows[row * engine->cols + k];
@@ -72,6 +80,10 @@ static double distance_from_images(const demo *d, const float *image, const doub
                                  cpb_rise(query[D], rest[1]), d->s));
 }
 
+/* Rows of floats tell distances apart to about 1e-6 of themselves, far finer than colours differ; nearer than
+ * that is as near, and then the lower row is the answer, as it is of `nearest`. */
+static const double clearly_less = 1 - 1e-5;
+
 /* A ball around the query as a cap, twice as large each time until some row is in it. All rows of the
  * ball are found, so the nearest of them is the nearest of all. */
 static bool ask_ours(demo *d, const float *query, demo_result *result, cpb_error *error) {
@@ -88,7 +100,7 @@ static bool ask_ours(demo *d, const float *query, demo_result *result, cpb_error
   double best = INFINITY;
   for (size_t i = 0; i < result->hits; i++) {
     double distance = distance_from_images(d, d->ours.rows + d->ids[i] * (D + 1), image);
-    if (distance < best) {
+    if (distance < best * clearly_less) {
       best = distance;
       result->ours.row = d->ids[i];
     }

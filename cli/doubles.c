@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "format_names.h"
 
@@ -84,26 +85,63 @@ int cli_open_reader(const cli_job *job, const char *path, const char *format, cp
   return CLI_OK;
 }
 
-double *cli_read_vector(const cli_job *job, const char *path, const char *what, size_t cols,
-                        size_t *cols_found) {
-  cpb_reader *reader;
-  if (cli_open_reader(job, path, NULL, &reader) != CLI_OK) return NULL;
-  size_t found = cpb_reader_info(reader).cols;
-  double *vector = NULL;
+/* The numbers of a file with one row or one column; of a column one more than `most` at most. NULL after
+ * a sentence. */
+static double *read_line(const cli_job *job, cpb_reader *reader, const char *what, size_t most,
+                         size_t *count) {
+  cpb_file_info info = cpb_reader_info(reader);
   cpb_view block;
   cpb_error error;
-  if (cols != 0 && found != cols)
-    cli_fail(job, "%s: the %s has %zu numbers, wanted %zu", path, what, found, cols);
-  else if (cpb_reader_next(reader, 2, &block, &error) != CPB_OK)
+  if (cpb_reader_next(reader, info.cols == 1 ? most + 1 : 2, &block, &error) != CPB_OK) {
     cli_fail(job, "%s", error.text);
-  else if (block.rows != 1)
-    cli_fail(job, "%s: the %s must be one row, found %s", path, what, block.rows == 0 ? "none" : "more");
-  else {
-    vector = cli_alloc(found, sizeof *vector);
-    const double *row = cli_row(block, 0, vector);
-    cli_subtract(row, NULL, found, vector);
-    if (cols_found != NULL) *cols_found = found;
+    return NULL;
   }
+  if (block.rows > 1 && block.cols > 1) {
+    cli_fail(job, "%s: the %s must be one row or one column, but here are several of both",
+             cli_name(info.path), what);
+    return NULL;
+  }
+  *count = block.rows * block.cols;
+  double *numbers = cli_alloc(*count, sizeof *numbers), *row = cli_alloc(block.cols, sizeof *row);
+  for (size_t i = 0; i < block.rows; i++)
+    memcpy(numbers + i * block.cols, cli_row(block, i, row), block.cols * sizeof *row);
+  free(row);
+  return numbers;
+}
+
+double *cli_read_vector(const cli_job *job, const char *path, const char *what, size_t wanted,
+                        size_t *count) {
+  enum { MOST = 1 << 20 };
+  cpb_reader *reader;
+  size_t found = 0, most = wanted != 0 ? wanted : MOST;
+  if (cli_open_reader(job, path, NULL, &reader) != CLI_OK) return NULL;
+  double *numbers = read_line(job, reader, what, most, &found);
   cpb_reader_free(reader);
-  return vector;
+  if (numbers == NULL) return NULL;
+  if (count != NULL) *count = found;
+  if (wanted != 0 ? found == wanted : found > 0 && found <= most) return numbers;
+  free(numbers);
+  if (found > most)
+    cli_fail(job, "%s: the %s has more than %zu numbers", path, what, most);
+  else
+    cli_fail(job, "%s: the %s has %zu number%s, wanted %zu", path, what, found, cli_s(found),
+             wanted != 0 ? wanted : 2);
+  return NULL;
+}
+
+double *cli_read_pole(const cli_job *job, size_t wanted, size_t *count) {
+  const char *path = job->options.pole;
+  size_t found = 0;
+  double *pole = cli_read_vector(job, path, "pole", wanted, &found);
+  if (pole == NULL) return NULL;
+  double length = cli_norm(pole, found);
+  for (size_t k = 0; k < found; k++) pole[k] /= length;
+  if (count != NULL) *count = found;
+  if (found >= 2 && length > 0 && isfinite(length)) return pole;
+  free(pole);
+  if (found < 2)
+    cli_fail(job, "%s: the pole has 1 number, wanted at least 2", path);
+  else
+    cli_fail(job, "%s: a pole of length %g has no direction", path, length);
+  return NULL;
 }

@@ -19,10 +19,12 @@ double cli_dot(const double *x, const double *y, size_t d);
 /* z = x - center; center NULL = 0. z may be x. */
 void cli_subtract(const double *x, const double *center, size_t d, double *z);
 
-/* The one row of a vector file as `cols` doubles (the caller frees them), or NULL after a sentence that
- * calls it `what`. cols = 0: any number, told in *cols_found. */
-double *cli_read_vector(const cli_job *job, const char *path, const char *what, size_t cols,
-                        size_t *cols_found);
+/* The one row or one column of a vector file as `wanted` doubles (the caller frees them), or NULL after a
+ * sentence that calls it `what`. wanted = 0: any number, told in *count. */
+double *cli_read_vector(const cli_job *job, const char *path, const char *what, size_t wanted, size_t *count);
+
+/* The same for --pole, divided by its length. */
+double *cli_read_pole(const cli_job *job, size_t wanted, size_t *count);
 
 /* Opens a vector file by the rules of --format; CLI_OK, or an exit code after a sentence. */
 int cli_open_reader(const cli_job *job, const char *path, const char *format, cpb_reader **reader);

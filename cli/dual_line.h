@@ -13,15 +13,22 @@ typedef struct dual_line {
   double *pole;         /* d+1 numbers the line carries, or NULL */
   double *W, *m;        /* d*d and d numbers the line carries, or NULL */
   bool carries;         /* the answer names W, m and pole: no map file tells them */
-  json_t *id;           /* borrowed from the line's JSON, or NULL */
   char fault[256];      /* why the line was refused */
 } dual_line;
+
+/* The "id" of a line as it was written: any JSON value, cut out of the text before numbers are rounded. */
+typedef struct dual_id {
+  char *text; /* NULL: none; the caller frees it */
+} dual_id;
+
+/* Takes the id out of a line, leaving 0 in its place. False: it is there and no JSON value. */
+bool dual_id_take(dual_id *id, char *line, size_t length);
 
 /* Reads a line's JSON; d = 0 where the dimension is not known beforehand. False: see fault. */
 bool dual_line_read(dual_line *line, json_t *json, size_t d);
 void dual_line_clear(dual_line *line);
 
-/* The answer as JSON: the id, the region or cap of `line`, and the pole or W and m it carries. */
+/* The answer as JSON: the region or cap of `line`, and the pole or W and m it carries. */
 json_t *dual_line_json(const dual_line *line);
 
 #endif

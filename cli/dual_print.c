@@ -78,10 +78,7 @@ static bool put_map(json_t *object, const dual_line *line) {
 json_t *dual_line_json(const dual_line *line) {
   json_t *object = json_object();
   const cpb_region *region = &line->region;
-  bool complete = line->id == NULL || json_object_set(object, "id", line->id) == 0;
-  if (line->is_cap)
-    complete = complete && put(object, "cap", cap_json(&line->cap));
-  else
-    complete = complete && put(object, region_name(region), region_json(region));
+  bool complete = line->is_cap ? put(object, "cap", cap_json(&line->cap))
+                               : put(object, region_name(region), region_json(region));
   return if_complete(object, complete && (!line->carries || put_map(object, line)));
 }

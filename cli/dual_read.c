@@ -30,7 +30,8 @@ static bool read_vector(dual_line *line, json_t *object, const char *key, size_t
   if (value == NULL) return refuse(line, "\"%s\" is missing", key);
   size_t found = json_array_size(value);
   if (!json_is_array(value) || found == 0) return refuse(line, "\"%s\" must be an array of numbers", key);
-  if (n != 0 && found != n) return refuse(line, "\"%s\" has %zu numbers, wanted %zu", key, found, n);
+  if (n != 0 && found != n)
+    return refuse(line, "\"%s\" has %zu number%s, wanted %zu", key, found, cli_s(found), n);
   *numbers = cli_alloc(found, sizeof **numbers);
   if (count != NULL) *count = found;
   for (size_t i = 0; i < found; i++) {
@@ -131,11 +132,12 @@ static bool read_whole(dual_line *line, json_t *object, const char *name) {
   static const char *const keys[] = {"d", NULL};
   json_t *d = json_object_get(object, "d");
   if (!known_keys(line, object, name, keys)) return false;
-  if (d != NULL && (!json_is_integer(d) || json_integer_value(d) < 1 || json_integer_value(d) > 1 << 24))
+  double wanted = json_number_value(d);
+  if (d != NULL && !(wanted >= 1 && wanted <= 1 << 24 && wanted == trunc(wanted)))
     return refuse(line, "\"d\" must be a dimension >= 1");
-  if (d != NULL && line->d != 0 && (json_int_t)line->d != json_integer_value(d))
-    return refuse(line, "\"d\" is %lld, but the map has %zu", (long long)json_integer_value(d), line->d);
-  if (d != NULL) line->d = (size_t)json_integer_value(d);
+  if (d != NULL && line->d != 0 && wanted != (double)line->d)
+    return refuse(line, "\"d\" is %.17g, but the map has %zu", wanted, line->d);
+  if (d != NULL) line->d = (size_t)wanted;
   if (line->d == 0) return refuse(line, "the dimension is not known: write {\"%s\":{\"d\":2}}", name);
   line->c = cli_alloc(line->d, sizeof *line->c);
   line->region.c = line->c;
@@ -209,7 +211,6 @@ bool dual_line_read(dual_line *line, json_t *json, size_t d) {
   static const char *const others[] = {"id", "pole", "W", "m", NULL};
   *line = (dual_line){.d = d};
   if (!json_is_object(json)) return refuse(line, "a line must be a JSON object");
-  line->id = json_object_get(json, "id");
   const char *name = NULL, *key;
   json_t *value;
   json_object_foreach(json, key, value) {

@@ -25,6 +25,8 @@ void cli_fit_free(cli_fit *fit) {
   }
 }
 
+const char *cli_fit_name(const cli_fit *fit) { return cli_name(cpb_reader_info(fit->reader).path); }
+
 /* What is wrong with a row of this norm, NULL if nothing is. */
 static const char *fault(const cli_fit *fit, double norm) {
   if (isnan(norm)) return "holds NaN";
@@ -41,8 +43,8 @@ static int count_rows(cli_fit *fit, size_t slot, uint64_t first, size_t rows) {
       continue;
     }
     if (!fit->job->options.skip_bad)
-      return cli_fail(fit->job, "%s: row %llu %s (--skip-bad leaves such rows out)",
-                      cpb_reader_info(fit->reader).path, (unsigned long long)(first + i), what);
+      return cli_fail(fit->job, "%s: row %llu %s (--skip-bad leaves such rows out)", cli_fit_name(fit),
+                      (unsigned long long)(first + i), what);
     fit->bad++;
   }
   return CLI_OK;
@@ -55,7 +57,7 @@ static int pass(cli_fit *fit, const cli_scan *scan) {
   fit->rows = fit->bad = 0;
   int result = cli_scan_run(scan);
   if (result == CLI_OK && fit->rows == 0)
-    return cli_fail(fit->job, "%s has no rows to fit to", cpb_reader_info(fit->reader).path);
+    return cli_fail(fit->job, "%s has no rows to fit to", cli_fit_name(fit));
   return result;
 }
 
@@ -206,7 +208,7 @@ static int refuse_column(const cli_fit *fit, size_t column, const char *why) {
   return cli_fail(
       fit->job,
       "%s: the covariance is singular, column %zu %s; leave that column out, or fit without --whiten",
-      cpb_reader_info(fit->reader).path, column, why);
+      cli_fit_name(fit), column, why);
 }
 
 int cli_fit_whitening(const cli_fit *fit, const double *covariance, double *W) {
@@ -215,17 +217,17 @@ int cli_fit_whitening(const cli_fit *fit, const double *covariance, double *W) {
     if (!(covariance[i * d + i] > 0)) return refuse_column(fit, i, "is constant");
   if (fit->rows <= d)
     return cli_fail(fit->job,
-                    "%s: %llu rows cannot give the covariance of %zu columns (more than %zu are needed); "
+                    "%s: %llu row%s cannot give the covariance of %zu columns (more than %zu are needed); "
                     "fit without --whiten",
-                    cpb_reader_info(fit->reader).path, (unsigned long long)fit->rows, d, d);
+                    cli_fit_name(fit), (unsigned long long)fit->rows, cli_s(fit->rows), d, d);
   double *U = cli_alloc(d * d, sizeof *U);
   cpb_error error = {.row = -1};
   int result = CLI_OK;
   const char *depends = "depends linearly on the columns before it";
   if (cpb_whitening_from_metric(covariance, d, U, &error) != CPB_OK)
-    result = error.row >= 0
-                 ? refuse_column(fit, (size_t)error.row, depends)
-                 : cli_fail(fit->job, "the covariance is singular: %s; fit without --whiten", error.text);
+    result = error.row >= 0 ? refuse_column(fit, (size_t)error.row, depends)
+                            : cli_fail(fit->job, "%s: the covariance is singular: %s; fit without --whiten",
+                                       cli_fit_name(fit), error.text);
   /* U_ii^2 is what is left of column i's variance after the columns before it. */
   for (size_t i = 0; i < d && result == CLI_OK; i++)
     if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i]) result = refuse_column(fit, i, depends);

@@ -28,6 +28,8 @@ typedef struct cli_fit {
 void cli_fit_new(cli_fit *fit, const cli_job *job, cpb_reader *reader);
 void cli_fit_free(cli_fit *fit);
 
+const char *cli_fit_name(const cli_fit *fit); /* of the data, for sentences */
+
 /* Each: CLI_OK, or an exit code after a sentence. */
 int cli_fit_mean(cli_fit *fit, double *mean);
 int cli_fit_covariance(cli_fit *fit, double *covariance); /* cols*cols, about center, divided by the rows */

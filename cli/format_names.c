@@ -22,12 +22,25 @@ enum { COUNT = sizeof table / sizeof *table };
 
 const char *cli_format_name(size_t i) { return i < COUNT ? table[i].name : NULL; }
 
+/* The first colon right after an extension of HDF5: sets may have dots and slashes in their names. */
+const char *cli_data_set(const char *path) {
+  for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':'))
+    if ((colon - path >= 5 && strncasecmp(colon - 5, ".hdf5", 5) == 0) ||
+        (colon - path >= 3 && strncasecmp(colon - 3, ".h5", 3) == 0))
+      return colon;
+  return NULL;
+}
+
 /* The extension of a path, up to the ":set" of an HDF5 data set; its length in *length. */
 static const char *extension(const char *path, size_t *length) {
-  const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-  const char *dot = strrchr(name, '.');
+  const char *end = cli_data_set(path), *dot = NULL;
+  if (end == NULL) end = path + strlen(path);
+  for (const char *p = path; p < end; p++) {
+    if (*p == '.') dot = p;
+    if (*p == '/') dot = NULL;
+  }
   if (dot == NULL) return NULL;
-  *length = strcspn(dot + 1, ":");
+  *length = (size_t)(end - dot) - 1;
   return dot + 1;
 }
 

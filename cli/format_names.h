@@ -11,6 +11,9 @@ const char *cli_format_name(size_t i);
  * has; else `natural`. path "-" or an unknown extension: as if the format had every type. */
 cpb_dtype cli_output_dtype(const char *path, const char *format, const char *wanted, cpb_dtype natural);
 
+/* The ":set" of "file.hdf5:set", or NULL. */
+const char *cli_data_set(const char *path);
+
 /* A misuse with the nearest known extension when the format of `path` cannot be told; CLI_OK otherwise. */
 int cli_check_format(const cli_job *job, const char *path, const char *format, const char *option);
 

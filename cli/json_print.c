@@ -1,13 +1,21 @@
 #include "json_print.h"
 
-int cli_print_json(const cli_job *job, json_t *object) {
+#include <stdlib.h>
+
+int cli_print_json(const cli_job *job, json_t *object) { return cli_print_json_id(job, NULL, object); }
+
+int cli_print_json_id(const cli_job *job, const char *id, json_t *object) {
   if (object == NULL)
     return cli_fail(job,
                     "JSON cannot say the result: a number that is not finite, or a name that is not UTF-8");
-  int failed = json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+  char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
   json_decref(object);
-  if (failed) return cli_fail(job, "cannot write JSON");
-  putchar('\n');
+  if (text == NULL) return cli_fail(job, "no memory for a line of JSON");
+  if (id != NULL)
+    printf("{\"id\":%s,%s\n", id, text + 1);
+  else
+    puts(text);
+  free(text);
   return CLI_OK;
 }
 

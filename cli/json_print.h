@@ -10,6 +10,9 @@
  * CLI_FAILED after a sentence for NULL. */
 int cli_print_json(const cli_job *job, json_t *object);
 
+/* The same with "id":id in front, the text of a JSON value; NULL: none. */
+int cli_print_json_id(const cli_job *job, const char *id, json_t *object);
+
 /* An array of n numbers; NULL when one of them is not finite. */
 json_t *cli_json_vector(const double *values, size_t n);
 

@@ -20,17 +20,19 @@ const cli_command *cli_command_find(const char *verb) {
   return NULL;
 }
 
-static void speak(const cli_job *job, const char *format, va_list arguments, const char *tail) {
+static void speak(const cli_job *job, const char *format, va_list arguments) {
+  char sentence[4096];
+  vsnprintf(sentence, sizeof sentence, format, arguments);
   fprintf(stderr, "capball%s%s: ", job->command != NULL ? " " : "",
           job->command != NULL ? job->command->verb : "");
-  vfprintf(stderr, format, arguments);
-  fputs(tail, stderr);
+  cli_print_plain(stderr, sentence);
+  fputc('\n', stderr);
 }
 
 int cli_fail(const cli_job *job, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  if (cli_interrupted() == 0) speak(job, format, arguments, "\n");
+  if (cli_interrupted() == 0) speak(job, format, arguments);
   va_end(arguments);
   return CLI_FAILED;
 }
@@ -38,7 +40,7 @@ int cli_fail(const cli_job *job, const char *format, ...) {
 int cli_misuse(const cli_job *job, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  speak(job, format, arguments, "\n");
+  speak(job, format, arguments);
   va_end(arguments);
   fprintf(stderr, "try: capball help%s%s\n", job->command != NULL ? " " : "",
           job->command != NULL ? job->command->verb : "");
@@ -49,18 +51,20 @@ void cli_say(const cli_job *job, const char *format, ...) {
   if (job->options.quiet) return;
   va_list arguments;
   va_start(arguments, format);
-  speak(job, format, arguments, "\n");
+  speak(job, format, arguments);
   va_end(arguments);
 }
 
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
-  if (error->row < 0) return cli_fail(job, "%s: %s", path, error->text);
+  if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
   /* The library counts from the block; only the rest of its sentence holds for the file. */
   char prefix[32];
   snprintf(prefix, sizeof prefix, "row %lld ", (long long)error->row);
   const char *at = strstr(error->text, prefix);
   const char *what = at != NULL ? at + strlen(prefix) : error->text;
-  return cli_fail(job, "%s: row %llu %s", path, (unsigned long long)(first + (uint64_t)error->row), what);
+  return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
+                  (unsigned long long)(first + (uint64_t)error->row), what,
+                  job->options.skip_bad ? "" : " (--skip-bad leaves such rows out)");
 }
 
 /* The one thing a signal handler may touch. */
@@ -129,9 +133,25 @@ static int unknown_verb(const char *verb) {
   return cli_misuse(&none, "there is no command \"%s\"", verb);
 }
 
+/* What a command printed must have arrived. */
+static int finish_output(const cli_job *job, int result) {
+  if ((fflush(stdout) != 0 || ferror(stdout)) && result == CLI_OK)
+    return cli_fail(job, "cannot write standard output: %s", strerror(errno));
+  return result;
+}
+
 static int print_version(void) {
   printf("capball %s\nloops: %s\nHDF5: %s\n", cpb_version(), cpb_isa_name(), CLI_HDF5 ? "yes" : "no");
-  return CLI_OK;
+  return finish_output(&(cli_job){0}, CLI_OK);
+}
+
+static int start_threads(cli_job *job) {
+  cpb_error error;
+  if (!(job->command->accepts & CLI_BIT(CLI_THREADS))) return CLI_OK;
+  cpb_status status = cpb_pool_new((size_t)job->options.threads, &job->pool, &error);
+  if (status == CPB_OK) return CLI_OK;
+  return status == CPB_EINVAL ? cli_misuse(job, "--threads: %s", error.text)
+                              : cli_fail(job, "%s", error.text);
 }
 
 static int run_command(const cli_command *command, int argc, char **argv) {
@@ -140,18 +160,14 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   if (result != CLI_OK) return result;
   if (job.options.help) {
     cli_print_help(command, stdout);
-    return CLI_OK;
+    return finish_output(&job, CLI_OK);
   }
-  cpb_error error;
-  if (command->accepts & CLI_BIT(CLI_THREADS) &&
-      cpb_pool_new((size_t)job.options.threads, &job.pool, &error) != CPB_OK)
-    return cli_fail(&job, "%s", error.text);
+  result = start_threads(&job);
+  if (result != CLI_OK) return result;
   result = command->run(&job);
   cpb_pool_free(job.pool);
   if (cli_interrupted() != 0) return 128 + cli_interrupted();
-  if ((fflush(stdout) != 0 || ferror(stdout)) && result == CLI_OK)
-    return cli_fail(&job, "cannot write standard output: %s", strerror(errno));
-  return result;
+  return finish_output(&job, result);
 }
 
 int main(int argc, char **argv) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { BITS = 20, COARSE = 43, FINE = 23 };
-#define BINS ((uint64_t)1 << BITS)
 
 static uint64_t bits_of(double value) {
   uint64_t bits;
@@ -20,10 +19,16 @@ static double value_of(uint64_t bits) {
 }
 
 void cli_norms_new(cli_norms *norms) {
-  *norms = (cli_norms){.min = INFINITY, .max = 0, .bins = cli_alloc(BINS, sizeof(uint64_t))};
+  *norms = (cli_norms){.min = INFINITY, .max = 0, .bins = cli_alloc(CLI_NORMS_BINS, sizeof(uint64_t))};
 }
 
 void cli_norms_free(cli_norms *norms) { free(norms->bins); }
+
+static double scaled_sum(const double *values, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += values[i] * 0x1p-64;
+  return sum;
+}
 
 void cli_norms_add(cli_norms *norms, const double *values, size_t n) {
   double sum = 0;
@@ -35,15 +40,21 @@ void cli_norms_add(cli_norms *norms, const double *values, size_t n) {
     if (!norms->refined)
       norms->bins[bits >> COARSE]++;
     else if (bits >> COARSE == norms->prefix)
-      norms->bins[bits >> FINE & (BINS - 1)]++;
+      norms->bins[bits >> FINE & (CLI_NORMS_BINS - 1)]++;
   }
   norms->sum += sum;
+  norms->small_sum += isfinite(sum) ? sum * 0x1p-64 : scaled_sum(values, n);
   norms->count += n;
+}
+
+double cli_norms_mean(const cli_norms *norms) {
+  if (isfinite(norms->sum)) return norms->sum / (double)norms->count;
+  return fmin(norms->small_sum / (double)norms->count * 0x1p64, norms->max);
 }
 
 uint64_t cli_norms_bin(const cli_norms *norms, uint64_t rank, uint64_t *rank_inside) {
   uint64_t bin = 0;
-  for (; bin + 1 < BINS && rank >= norms->bins[bin]; bin++) rank -= norms->bins[bin];
+  for (; bin + 1 < CLI_NORMS_BINS && rank >= norms->bins[bin]; bin++) rank -= norms->bins[bin];
   if (rank_inside != NULL) *rank_inside = rank;
   return bin;
 }
@@ -57,9 +68,9 @@ double cli_norms_value(const cli_norms *norms, uint64_t bin) {
 }
 
 void cli_norms_refine(cli_norms *norms, uint64_t bin) {
-  memset(norms->bins, 0, BINS * sizeof *norms->bins);
+  memset(norms->bins, 0, CLI_NORMS_BINS * sizeof *norms->bins);
   norms->refined = true;
   norms->prefix = bin;
   norms->count = 0;
-  norms->sum = 0;
+  norms->sum = norms->small_sum = 0;
 }

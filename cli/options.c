@@ -29,10 +29,13 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                   "(the largest norm: every row in y0 >= 0)",
                   goal_name},
     [CLI_CENTER] = {"center", 'c', CLI_TEXT, "WHICH", AT(center),
-                    "mean (default), none, or a vector file with one row", NULL},
-    [CLI_POLE] = {"pole", 'p', CLI_PATH, "FILE", AT(pole),
-                  "a vector file with one row of d+1 numbers, the pole v; its length is divided out", NULL},
-    [CLI_WHITEN] = {"whiten", 'w', CLI_FLAG, NULL, AT(whiten), "whiten by the covariance of the data", NULL},
+                    "mean (default), none, or a vector file with one row or one column", NULL},
+    [CLI_POLE] =
+        {"pole", 'p', CLI_PATH, "FILE", AT(pole),
+         "a vector file with one row or one column of d+1 numbers, the pole v; its length is divided out",
+         NULL},
+    [CLI_WHITEN] = {"whiten", 'w', CLI_FLAG, NULL, AT(whiten),
+                    "whiten by the covariance of the data (about their mean, whatever --center)", NULL},
     [CLI_SPHERICAL] = {"spherical", 0, CLI_FLAG, NULL, AT(spherical),
                        "rows are directions: turn their mean direction to e, s = 1, d = columns-1", NULL},
     [CLI_SKIP_BAD] = {"skip-bad", 0, CLI_FLAG, NULL, AT(skip_bad),
@@ -85,7 +88,10 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
     *(const char **)(void *)at = value;
     return CLI_OK;
   case CLI_TEXT:
-  case CLI_PATH: *(const char **)(void *)at = value; return CLI_OK;
+  case CLI_PATH:
+    if (*value == 0) return cli_misuse(job, "--%s wants a value: %s", option->name, option->value);
+    *(const char **)(void *)at = value;
+    return CLI_OK;
   case CLI_POSITIVE: {
     double number = strtod(value, &end);
     if (end == value || *end != 0 || !(number > 0) || isinf(number))
@@ -154,6 +160,8 @@ static int check_operands(cli_job *job, uint64_t given) {
                       job->count == 1 ? "" : "s");
   if (job->count > command->most)
     return cli_misuse(job, "unexpected operand \"%s\"", job->operands[command->most]);
+  for (size_t i = 0; i < job->count; i++)
+    if (job->operands[i][0] == 0) return cli_misuse(job, "operand %zu is empty", i + 1);
   return CLI_OK;
 }
 

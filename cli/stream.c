@@ -18,12 +18,13 @@ typedef struct flow {
   cpb_writer *writer;
   cpb_dtype made; /* element type the transform makes */
   size_t per_block;
-  uint64_t rows;
-  bool lends; /* the file's own pages are read: no copy */
+  uint64_t rows, bad; /* bad: left out */
+  bool lends;         /* the file's own pages are read: no copy */
   cli_progress progress;
   /* parallel part */
   char *buffers;
   size_t in_size, out_size;
+  double *row;             /* one widened row, for --skip-bad */
   _Atomic uint64_t next;   /* block */
   _Atomic uint64_t failed; /* lowest block that failed, UINT64_MAX: none */
   cpb_status *status;      /* one per thread, of the block in failed_block */
@@ -128,26 +129,53 @@ static void round_block(const flow *f, void *buffer, size_t count) {
   for (size_t i = 0; i < count; i++) ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
 }
 
+static int append(flow *f, cpb_view rows) {
+  cpb_error error;
+  if (rows.rows == 0 || cpb_writer_append(f->writer, rows, &error) == CPB_OK) return CLI_OK;
+  return cli_fail(f->stream->job, "%s", error.text);
+}
+
+/* A row that is not finite, or has no answer: those the transform leaves NaN. */
+static bool is_bad(const flow *f, cpb_view in, cpb_view made, size_t row) {
+  const double *x = cli_row(in, row, f->row);
+  for (size_t k = 0; k < in.cols; k++)
+    if (!isfinite(x[k])) return true;
+  return isnan(cli_row(made, row, f->row)[0]);
+}
+
+/* The runs between the bad rows. */
+static int append_good(flow *f, cpb_view in, cpb_view made) {
+  size_t first = 0;
+  int result = CLI_OK;
+  for (size_t row = 0; row < in.rows && result == CLI_OK; row++) {
+    if (!is_bad(f, in, made, row)) continue;
+    result = append(f, cli_rows_slice(made, first, row - first));
+    first = row + 1;
+    f->bad++;
+  }
+  return result == CLI_OK ? append(f, cli_rows_slice(made, first, in.rows - first)) : result;
+}
+
 static int append_block(flow *f, cpb_view in, uint64_t first, void *buffer) {
   const cli_stream *stream = f->stream;
-  cpb_error error;
-  cpb_status status;
+  bool skip = stream->job->options.skip_bad;
+  cpb_view made = in;
   if (stream->transform != NULL) {
+    cpb_error error;
     cpb_out out = cpb_rows_out(buffer, f->made, in.rows, stream->cols);
-    status = stream->transform(stream->arg, in, out, cpb_pool_exec(stream->job->pool), &error);
-    if (status != CPB_OK) return report(f, first, status, &error);
+    cpb_status status = stream->transform(stream->arg, in, out, cpb_pool_exec(stream->job->pool), &error);
+    if (status != CPB_OK && !(skip && status == CPB_EROW)) return report(f, first, status, &error);
     round_block(f, buffer, in.rows * stream->cols);
-    in = cpb_rows(buffer, f->made, in.rows, stream->cols);
+    made = cpb_rows(buffer, f->made, in.rows, stream->cols);
   }
-  status = cpb_writer_append(f->writer, in, &error);
-  if (status != CPB_OK) return cli_fail(stream->job, "%s", error.text);
-  return CLI_OK;
+  return skip ? append_good(f, in, made) : append(f, made);
 }
 
 static int run_sequential(flow *f) {
   const cli_stream *stream = f->stream;
   size_t most = f->per_block * SEQUENTIAL_BLOCKS;
   void *buffer = cli_alloc(most * stream->cols, cpb_dtype_size(f->made));
+  f->row = cli_alloc(f->info.cols > stream->cols ? f->info.cols : stream->cols, sizeof *f->row);
   uint64_t row = 0;
   int result = CLI_OK;
   while (result == CLI_OK && row < stream->last) {
@@ -166,6 +194,7 @@ static int run_sequential(flow *f) {
     cli_progress_add(&f->progress, in.rows);
   }
   free(buffer);
+  free(f->row);
   return result;
 }
 
@@ -177,11 +206,11 @@ static int open_writer(flow *f) {
   options.format = stream->to;
   options.dtype = stream->dtype;
   options.cols = stream->cols;
-  options.rows = f->rows;
+  options.rows = stream->job->options.skip_bad ? CPB_ROWS_UNKNOWN : f->rows;
   cpb_error error;
-  if (cpb_writer_open(stream->output, &options, &f->writer, &error) != CPB_OK)
-    return cli_fail(stream->job, "%s", error.text);
-  return CLI_OK;
+  cpb_status status = cpb_writer_open(stream->output, &options, &f->writer, &error);
+  if (status == CPB_EDTYPE) return cli_misuse(stream->job, "--dtype: %s", error.text);
+  return status == CPB_OK ? CLI_OK : cli_fail(stream->job, "%s", error.text);
 }
 
 int cli_stream_run(const cli_stream *stream) {
@@ -203,6 +232,8 @@ int cli_stream_run(const cli_stream *stream) {
   cpb_error error;
   if (result == CLI_OK && cpb_writer_commit(f.writer, &error) != CPB_OK)
     result = cli_fail(stream->job, "%s", error.text);
+  if (result == CLI_OK && f.bad > 0)
+    cli_say(stream->job, "bad rows left out: %llu", (unsigned long long)f.bad);
   cpb_writer_free(f.writer);
   return result;
 }

@@ -19,7 +19,8 @@ typedef struct cli_stream {
   const void *arg;
 } cli_stream;
 
-/* The whole output or nothing of it. CLI_OK, or an exit code after a sentence. */
+/* The whole output or nothing of it; with --skip-bad without the rows that have no answer, or NaN or inf in
+ * them, and then one block after the other. CLI_OK, or an exit code after a sentence. */
 int cli_stream_run(const cli_stream *stream);
 
 #endif

@@ -76,16 +76,18 @@ static int run(cli_job *job) {
     if (i > 0) putchar('\n');
     print_law(first + i);
   }
+  puts("\nThe files are in the source tree.");
   return CLI_OK;
 }
 
-const cli_command cli_verb_theory = {
-    .verb = "theory",
-    .operands = "[T3]",
-    .summary = "print a law, and where its header, source and test are",
-    .text = "Without a number, all laws that are in the code. The numbers are those of docs/theory.md.",
-    .example = "capball theory T3",
-    .least = 0,
-    .most = 1,
-    .accepts = CLI_BIT(CLI_JSON) | CLI_BIT(CLI_HELP),
-    .run = run};
+const cli_command cli_verb_theory = {.verb = "theory",
+                                     .operands = "[T3]",
+                                     .summary = "print a law, and where its header, source and test are",
+                                     .text = "Without a number, all laws that are in the code. The numbers "
+                                             "are those of docs/theory.md; all files are in the source "
+                                             "tree.",
+                                     .example = "capball theory T3",
+                                     .least = 0,
+                                     .most = 1,
+                                     .accepts = CLI_BIT(CLI_JSON) | CLI_BIT(CLI_HELP),
+                                     .run = run};

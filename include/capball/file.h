@@ -18,11 +18,13 @@
  * Everything is little-endian. A file that lies (a header that promises more than the file holds, a
  * row of another d, a truncated tail) gives CPB_EFORMAT and a sentence with file, row or offset.
  *
- *   npy     an array of one dimension is one column; object, structured and big-endian arrays are refused
+ *   npy     an array of one dimension is one column; b1 is read as u8, u2 and i2 as i32, u4 as i64; object,
+ *           structured and big-endian arrays are refused
  *   hdf5    data set "train" unless named; 16- and 32-bit integers are read as the next wider type. libhdf5
  *           is not thread-safe: use readers and writers of HDF5 files from one thread at a time
- *   csv     the first line is a header when one of its fields is no number; nan and inf are numbers;
- *           blank lines do not count; written with the digits that give the same bits back (f32 9, f64 17)
+ *   csv     the first line is a header when all of its fields are names, neither numbers nor empty; one that
+ *           has both is an error; nan and inf are numbers; blank lines do not count; written with the digits
+ *           that give the same bits back (f32 9, f64 17)
  *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24 */
 #ifndef CAPBALL_FILE_H
 #define CAPBALL_FILE_H

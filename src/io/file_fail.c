@@ -3,38 +3,51 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/fail.h"
+#include "io/printable.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
 
-static const char *end_of_path(const char *path, const char **dots) {
-  size_t length = strlen(path);
-  *dots = length > PATH_SHOWN ? ".." : "";
-  return length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
+/* The end of a text: its last PATH_SHOWN bytes, from the start of a character on. */
+static const char *end_of(const char *text) {
+  size_t length = strlen(text);
+  if (length <= PATH_SHOWN) return text;
+  const char *end = text + length - PATH_SHOWN;
+  while ((*end & 0xc0) == 0x80) end++;
+  return end;
+}
+
+/* "path: sentence" without a byte that a terminal would obey. */
+static void compose(cpb_error *made, const char *path, const char *format, va_list arguments) {
+  char sentence[SENTENCE], plain[SENTENCE], name[4 * PATH_SHOWN + 1];
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  cpb_printable(plain, sizeof plain, sentence);
+  cpb_printable(name, sizeof name, end_of(path));
+  bool cut = end_of(path) != path || end_of(name) != name;
+  snprintf(made->text, sizeof made->text, "%s%s: %s", cut ? ".." : "", end_of(name), plain);
 }
 
 cpb_status cpb_file_fail(cpb_error *error, cpb_status status, const char *path, const char *format, ...) {
-  char sentence[SENTENCE];
-  const char *dots, *shown = end_of_path(path, &dots);
+  cpb_error made;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(sentence, sizeof sentence, format, arguments);
+  compose(&made, path, format, arguments);
   va_end(arguments);
-  return cpb_fail(error, status, "%s%s: %s", dots, shown, sentence);
+  return cpb_fail(error, status, "%s", made.text);
 }
 
 cpb_status cpb_file_fail_row(cpb_error *error, cpb_status status, const char *path, uint64_t row,
                              const char *format, ...) {
-  char sentence[SENTENCE];
-  const char *dots, *shown = end_of_path(path, &dots);
+  cpb_error made;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(sentence, sizeof sentence, format, arguments);
+  compose(&made, path, format, arguments);
   va_end(arguments);
-  return cpb_fail_row(error, status, (size_t)row, "%s%s: %s", dots, shown, sentence);
+  return cpb_fail_row(error, status, (size_t)row, "%s", made.text);
 }
 
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb) {

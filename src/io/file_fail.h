@@ -4,7 +4,8 @@
 
 #include "capball/status.h"
 
-/* The file's name and the sentence. A long path keeps its end, so that the sentence always fits. */
+/* The file's name and the sentence. A long path keeps its end, so that the sentence always fits; control
+ * characters of a name or of what stands in a file are shown as \xNN. */
 cpb_status cpb_file_fail(cpb_error *error, cpb_status status, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -14,6 +15,9 @@ cpb_status cpb_file_fail_row(cpb_error *error, cpb_status status, const char *pa
 
 /* EIO: "base.fvecs: cannot <verb>: <what the system says of errno>". */
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb);
+
+/* The plural of "row". */
+static inline const char *cpb_s(uint64_t count) { return count == 1 ? "" : "s"; }
 
 /* ENOMEM with the size. */
 cpb_status cpb_fail_memory(cpb_error *error, size_t bytes);

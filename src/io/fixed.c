@@ -26,32 +26,71 @@ cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, u
   return CPB_OK;
 }
 
+cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
+                                  cpb_error *error) {
+  cpb_dtype dtype = narrow == CPB_NARROW_U32 ? CPB_I64 : CPB_I32;
+  cpb_status status = cpb_fixed_shape(reader, dtype, cols, start, 0, error);
+  reader->layout.narrow = narrow;
+  reader->layout.row_bytes /= 2;
+  return status;
+}
+
 cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   uint64_t size = reader->source.size;
   reader->rows = rows;
   if (rows > (UINT64_MAX - layout->start) / layout->row_bytes)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
-                         "its header promises %llu rows of d = %zu, more bytes than can be counted",
-                         (unsigned long long)rows, reader->cols);
+                         "its header promises %llu row%s of d = %zu, more bytes than can be counted",
+                         (unsigned long long)rows, cpb_s(rows), reader->cols);
   uint64_t promised = layout->start + rows * layout->row_bytes;
   if (reader->source.stream || size == promised) return CPB_OK;
   return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
-                       "its header promises %llu rows of d = %zu, %llu bytes in all, but it has %llu",
-                       (unsigned long long)rows, reader->cols, (unsigned long long)promised,
+                       "its header promises %llu row%s of d = %zu, %llu bytes in all, but it has %llu",
+                       (unsigned long long)rows, cpb_s(rows), reader->cols, (unsigned long long)promised,
                        (unsigned long long)size);
 }
 
+/* Bytes of an element in the file. */
+static size_t stored_size(const cpb_reader *reader) {
+  return cpb_dtype_size(reader->dtype) / (reader->layout.narrow != CPB_NOT_NARROW ? 2 : 1);
+}
+
 size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count) {
-  size_t tile = reader->layout.by_columns ? TILE * cpb_dtype_size(reader->dtype) : 0;
-  return cpb_size_muladd(count, reader->layout.row_bytes + tile, 64);
+  size_t tile = reader->layout.by_columns ? TILE * stored_size(reader) : 0;
+  size_t wide = reader->layout.narrow != CPB_NOT_NARROW ? reader->layout.row_bytes : 0;
+  return cpb_size_muladd(count, reader->layout.row_bytes + wide + tile, 64);
 }
 
 static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t count) {
   const cpb_layout *layout = &reader->layout;
   cpb_view view = {count == 0 ? NULL : (const char *)rows + layout->prefix, reader->dtype, count,
-                   reader->cols, layout->row_bytes / cpb_dtype_size(reader->dtype)};
+                   reader->cols, layout->row_bytes / stored_size(reader)};
   return view;
+}
+
+static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
+  uint16_t u16;
+  int16_t i16;
+  uint32_t u32;
+  switch (narrow) {
+  case CPB_NARROW_U16: memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16); return u16;
+  case CPB_NARROW_I16: memcpy(&i16, (const char *)elements + i * sizeof i16, sizeof i16); return i16;
+  default: memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32); return u32;
+  }
+}
+
+/* In place, from the end: an element lands on bytes that were read before. */
+static void widen(const cpb_reader *reader, void *elements, size_t count) {
+  cpb_narrow narrow = reader->layout.narrow;
+  if (narrow == CPB_NOT_NARROW) return;
+  for (size_t i = count; i-- > 0;) {
+    int64_t value = narrow_at(elements, narrow, i);
+    if (reader->dtype == CPB_I64)
+      ((int64_t *)elements)[i] = value;
+    else
+      ((int32_t *)elements)[i] = (int32_t)value;
+  }
 }
 
 static cpb_status check_prefixes(const cpb_reader *reader, const unsigned char *rows, uint64_t first,
@@ -89,7 +128,7 @@ static void turn_tile(const unsigned char *tile, size_t columns, unsigned char *
 /* Fortran order: the pieces of TILE columns are read behind the rows, then turned into them. */
 static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t count, unsigned char *rows,
                                cpb_error *error) {
-  size_t element = cpb_dtype_size(reader->dtype), cols = reader->cols, piece = count * element;
+  size_t element = stored_size(reader), cols = reader->cols, piece = count * element;
   unsigned char *tile = rows + (count * reader->layout.row_bytes + 63) / 64 * 64;
   for (size_t column = 0; column < cols; column += TILE) {
     size_t columns = cols - column < TILE ? cols - column : TILE;
@@ -108,18 +147,21 @@ cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, 
   const cpb_layout *layout = &reader->layout;
   *block = view_rows(reader, buffer, count);
   if (count == 0) return CPB_OK;
-  if (layout->by_columns) return read_columns(reader, first, count, buffer, error);
-  cpb_status status = cpb_source_read_at(&reader->source, layout->start + first * layout->row_bytes, buffer,
-                                         count * layout->row_bytes, error);
-  return status == CPB_OK ? check_prefixes(reader, buffer, first, count, error) : status;
+  cpb_status status = layout->by_columns
+                          ? read_columns(reader, first, count, buffer, error)
+                          : cpb_source_read_at(&reader->source, layout->start + first * layout->row_bytes,
+                                               buffer, count * layout->row_bytes, error);
+  if (status == CPB_OK) status = check_prefixes(reader, buffer, first, count, error);
+  if (status == CPB_OK) widen(reader, buffer, count * reader->cols);
+  return status;
 }
 
 cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
                           cpb_view *block, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   size_t element = cpb_dtype_size(reader->dtype);
-  if (layout->by_columns || (layout->start + layout->prefix) % element != 0 ||
-      layout->row_bytes % element != 0)
+  if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
+      (layout->start + layout->prefix) % element != 0 || layout->row_bytes % element != 0)
     return cpb_file_fail(error, CPB_EINVAL, reader->source.path, "its rows do not lie as a view wants them");
   *block = view_rows(reader, NULL, 0);
   if (count == 0) return CPB_OK;
@@ -164,9 +206,13 @@ static cpb_status next_of_stream(cpb_reader *reader, size_t count, cpb_view *blo
                              (unsigned long long)end, got % row_bytes, row_bytes);
   if (rows < count && reader->rows != CPB_ROWS_UNKNOWN)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
-                         "its header promises %llu rows, but it ends after %llu",
-                         (unsigned long long)reader->rows, (unsigned long long)end);
+                         "its header promises %llu row%s, but it ends after %llu",
+                         (unsigned long long)reader->rows, cpb_s(reader->rows), (unsigned long long)end);
   if (rows == 0) reader->rows = end;
+  if (reader->layout.narrow != CPB_NOT_NARROW)
+    status = cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, rows), got, error);
+  if (status != CPB_OK) return status;
+  widen(reader, reader->buffer.bytes, rows * reader->cols);
   *block = view_rows(reader, reader->buffer.bytes, rows);
   return CPB_OK;
 }

@@ -24,12 +24,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
  * this, and a block is at most so many bytes, or one row. */
 enum { CPB_COLS_MAX = 1 << 24, CPB_BLOCK_MAX = 1 << 24 };
 
+/* Integers no dtype has; they are read as the next wider one. */
+typedef enum cpb_narrow { CPB_NOT_NARROW, CPB_NARROW_U16, CPB_NARROW_I16, CPB_NARROW_U32 } cpb_narrow;
+
 /* Rows that all have the same number of bytes. */
 typedef struct cpb_layout {
-  uint64_t start;   /* offset of row 0 */
-  size_t prefix;    /* bytes before the elements of each row: an int32 d, or nothing */
-  size_t row_bytes; /* with the prefix */
-  bool by_columns;  /* Fortran order: one column after the other */
+  uint64_t start;    /* offset of row 0 */
+  size_t prefix;     /* bytes before the elements of each row: an int32 d, or nothing */
+  size_t row_bytes;  /* with the prefix */
+  bool by_columns;   /* Fortran order: one column after the other */
+  cpb_narrow narrow; /* elements of half the bytes that reader->dtype has */
 } cpb_layout;
 
 typedef struct cpb_format {
@@ -105,6 +109,9 @@ cpb_status cpb_format_find(const char *path, const char *name, const cpb_format 
  * bytes in a row. */
 cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
                            cpb_error *error);
+/* The same for elements that are widened to the dtype. */
+cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
+                                  cpb_error *error);
 /* Sets rows, and for files checks that they hold them and no more. */
 cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error);
 size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/fail.h"
+#include "io/file_fail.h"
 #include "io/format.h"
 
 static const cpb_format *const formats[] = {
@@ -66,9 +67,9 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
     snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : " ", formats[i]->name);
   }
   if (name != NULL)
-    return cpb_fail(error, CPB_EINVAL, "there is no format \"%.40s\"; there are %s", name, names);
-  return cpb_fail(error, CPB_EINVAL, "\"%.120s\" has no extension that tells its format; name one of %s",
-                  path, names);
+    return cpb_file_fail(error, CPB_EINVAL, path, "there is no format \"%.40s\"; there are %s", name, names);
+  return cpb_file_fail(error, CPB_EINVAL, path, "has no extension that tells its format; name one of %s",
+                       names);
 }
 
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,

@@ -8,6 +8,7 @@
 
 #ifdef CPB_HAVE_HDF5
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DEFAULT_SET "train"
@@ -125,13 +126,44 @@ static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *
   return CPB_OK;
 }
 
+/* A list of names in a sentence. */
+typedef struct listing {
+  char text[160];
+  size_t used;
+} listing;
+
+/* Adds one data set; stops where the room ends. */
+static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, void *arg) {
+  listing *list = arg;
+  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : H5Oopen(group, name, H5P_DEFAULT);
+  bool is_set = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+  if (object >= 0) H5Oclose(object);
+  if (!is_set) return 0;
+  size_t room = sizeof list->text - list->used;
+  int length = snprintf(list->text + list->used, room, "%s%s", list->used == 0 ? "" : ", ", name);
+  if (length >= 0 && (size_t)length < room - sizeof ", ..") {
+    list->used += (size_t)length;
+    return 0;
+  }
+  snprintf(list->text + list->used, room, "%s", list->used == 0 ? ".." : ", ..");
+  return 1;
+}
+
+static cpb_status refuse_set(const cpb_reader *reader, const hdf5_state *state, const char *name,
+                             cpb_error *error) {
+  listing list = {.used = 0};
+  H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
+  return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "has no data set \"%.80s\"; it has %s", name,
+                       list.text[0] != 0 ? list.text : "none");
+}
+
 static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
   const char *name = reader->set == NULL ? DEFAULT_SET : reader->set, *path = reader->source.path;
   if (H5Fis_hdf5(reader->file) <= 0) return cpb_file_fail(error, CPB_EFORMAT, path, "is not an HDF5 file");
   state->file = H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (state->file < 0) return cpb_file_fail(error, CPB_EFORMAT, path, "HDF5 cannot open it");
   state->set = H5Dopen2(state->file, name, H5P_DEFAULT);
-  if (state->set < 0) return cpb_file_fail(error, CPB_EFORMAT, path, "has no data set \"%.80s\"", name);
+  if (state->set < 0) return refuse_set(reader, state, name, error);
   hid_t stored = H5Dget_type(state->set);
   bool known = find_dtype(stored, &reader->dtype);
   H5Tclose(stored);

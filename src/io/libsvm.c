@@ -114,7 +114,8 @@ static cpb_status first_pass(cpb_reader *reader, cpb_error *error) {
   }
   if (largest == 0)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
-                         "has %llu rows and no index:value in them, so no d", (unsigned long long)rows);
+                         "has %llu row%s and no index:value in them, so no d", (unsigned long long)rows,
+                         cpb_s(rows));
   reader->cols = largest;
   reader->rows = rows;
   return CPB_OK;

@@ -295,8 +295,8 @@ cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, 
   *map = NULL;
   json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
   if (root == NULL)
-    return cpb_file_fail(error, CPB_EFORMAT, called, "line %d, column %d: %.100s", where.line, where.column,
-                         where.text);
+    return cpb_file_fail(error, CPB_EFORMAT, called, "line %d, column %d: not JSON: %.100s", where.line,
+                         where.column, where.text);
   cpb_status status = read_map(root, called, map, error);
   json_decref(root);
   return status;

@@ -25,8 +25,19 @@ typedef struct npy_header {
 static const struct {
   const char *code;
   cpb_dtype dtype;
-} codes[] = {{"f4", CPB_F32}, {"f8", CPB_F64}, {"f2", CPB_F16}, {"u1", CPB_U8},
-             {"i1", CPB_I8},  {"i4", CPB_I32}, {"i8", CPB_I64}};
+  cpb_narrow narrow;
+} codes[] = {{"f4", CPB_F32, 0},
+             {"f8", CPB_F64, 0},
+             {"f2", CPB_F16, 0},
+             {"u1", CPB_U8, 0},
+             {"i1", CPB_I8, 0},
+             {"i4", CPB_I32, 0},
+             {"i8", CPB_I64, 0},
+             /* from here on only read */
+             {"b1", CPB_U8, 0},
+             {"u2", CPB_I32, CPB_NARROW_U16},
+             {"i2", CPB_I32, CPB_NARROW_I16},
+             {"u4", CPB_I64, CPB_NARROW_U32}};
 enum { CODES = sizeof codes / sizeof *codes };
 
 /* A cursor in the text of the dict; NULL once something unexpected was met. */
@@ -121,8 +132,8 @@ static bool parse_header(const char *text, npy_header *header) {
   return p != NULL && *p == 0 && header->has_descr && header->has_order && header->has_shape;
 }
 
-static cpb_status find_dtype(const cpb_reader *reader, const char *descr, cpb_dtype *dtype,
-                             cpb_error *error) {
+/* The place of the dtype in `codes`. */
+static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t *code, cpb_error *error) {
   const char *path = reader->source.path;
   if (strcmp(descr, "[..]") == 0)
     return cpb_file_fail(error, CPB_EFORMAT, path, "its dtype is structured (records), not numbers");
@@ -131,25 +142,31 @@ static cpb_status find_dtype(const cpb_reader *reader, const char *descr, cpb_dt
                          "its dtype is object (pickled Python), which is not read: it could run code");
   for (size_t i = 0; i < CODES && descr[0] != 0; i++) {
     if (strcmp(descr + 1, codes[i].code) != 0) continue;
-    *dtype = codes[i].dtype;
-    if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && cpb_dtype_size(*dtype) == 1)) return CPB_OK;
+    *code = i;
+    if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && descr[2] == '1')) return CPB_OK;
     if (descr[0] == '>')
-      return cpb_file_fail(error, CPB_EFORMAT, path, "its dtype %s is big-endian; only little-endian is read",
-                           descr);
+      return cpb_file_fail(error, CPB_EFORMAT, path,
+                           "its dtype %s is big-endian; only little-endian is read: x.astype('<%s')", descr,
+                           descr + 1);
   }
-  return cpb_file_fail(error, CPB_EFORMAT, path, "its dtype \"%s\" is none of f2 f4 f8 u1 i1 i4 i8", descr);
+  return cpb_file_fail(error, CPB_EFORMAT, path,
+                       "its dtype \"%s\" is none of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; x.astype('<f8') in "
+                       "NumPy makes it one",
+                       descr);
 }
 
 static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64_t start, cpb_error *error) {
-  cpb_dtype dtype = CPB_F32;
-  cpb_status status = find_dtype(reader, header->descr, &dtype, error);
+  size_t code = 0;
+  cpb_status status = find_code(reader, header->descr, &code, error);
   if (status != CPB_OK) return status;
   if (header->rank < 1 || header->rank > RANK_MAX)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
                          "its array has %zu dimensions, wanted 2 (rows, columns) or 1 (one column)",
                          header->rank);
   uint64_t cols = header->rank == 2 ? header->shape[1] : 1;
-  status = cpb_fixed_shape(reader, dtype, cols, start, 0, error);
+  status = codes[code].narrow != CPB_NOT_NARROW
+               ? cpb_fixed_shape_narrow(reader, codes[code].narrow, cols, start, error)
+               : cpb_fixed_shape(reader, codes[code].dtype, cols, start, 0, error);
   if (status != CPB_OK) return status;
   reader->layout.by_columns = header->fortran_order && cols > 1;
   if (reader->layout.by_columns && reader->source.stream)
@@ -200,14 +217,13 @@ static cpb_status npy_open(cpb_reader *reader, cpb_error *error) {
 
 /* The whole header, ALIGNMENT bytes or a multiple; the same length for any number of rows. */
 static size_t make_header(const cpb_writer *writer, uint64_t rows, char header[256]) {
-  const char *code = codes[0].code;
-  for (size_t i = 0; i < CODES; i++)
-    if (codes[i].dtype == writer->dtype) code = codes[i].code;
+  size_t i = 0;
+  while (codes[i].dtype != writer->dtype) i++;
   int digits = snprintf(NULL, 0, "%llu", (unsigned long long)rows);
   int length = snprintf(header + MAGIC + 2, 256 - MAGIC - 2,
                         "{'descr': '%c%s', 'fortran_order': False, 'shape': (%llu, %zu), }%*s",
-                        cpb_dtype_size(writer->dtype) == 1 ? '|' : '<', code, (unsigned long long)rows,
-                        writer->cols, COUNT_DIGITS - digits, "");
+                        cpb_dtype_size(writer->dtype) == 1 ? '|' : '<', codes[i].code,
+                        (unsigned long long)rows, writer->cols, COUNT_DIGITS - digits, "");
   size_t used = MAGIC + 2 + (size_t)length + 1;
   size_t size = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   memset(header + used - 1, ' ', size - used);

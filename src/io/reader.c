@@ -73,8 +73,9 @@ static cpb_status check_rows(const cpb_reader *reader, uint64_t first, size_t co
     return cpb_file_fail(error, CPB_EINVAL, reader->path, "%s has no random access here",
                          reader->format->name);
   if (first > reader->rows || count > reader->rows - first)
-    return cpb_file_fail(error, CPB_ESHAPE, reader->path, "rows %llu .. +%zu reach beyond its %llu rows",
-                         (unsigned long long)first, count, (unsigned long long)reader->rows);
+    return cpb_file_fail(error, CPB_ESHAPE, reader->path, "rows %llu .. +%zu reach beyond its %llu row%s",
+                         (unsigned long long)first, count, (unsigned long long)reader->rows,
+                         cpb_s(reader->rows));
   return CPB_OK;
 }
 

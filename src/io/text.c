@@ -1,4 +1,5 @@
-/* .csv .tsv: RFC 4180, with commas or tabs. The first line is a header when a field of it is no number. */
+/* .csv .tsv: RFC 4180, with commas or tabs. The first line is a header when all of its fields are names:
+ * neither numbers nor empty. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -40,30 +41,45 @@ static field take_field(const char **p, const char *end, char separator) {
   return taken;
 }
 
-/* Columns of a line, and whether all of them are numbers. */
-static uint64_t count_fields(cpb_line line, char separator, bool *numbers) {
-  const char *p = line.text, *end = line.text + line.length;
-  uint64_t count = 0;
+static bool unclosed(field f) { return f.quoted && !f.closed; }
+
+static bool is_number(field f) {
   double value;
-  *numbers = true;
-  for (; p != NULL; count++) {
+  return !unclosed(f) && cpb_number_parse(f.text, f.length, &value);
+}
+
+static bool is_name(field f) {
+  size_t blanks = 0;
+  while (blanks < f.length && strchr(" \t\r", f.text[blanks]) != NULL) blanks++;
+  return !unclosed(f) && blanks < f.length && !is_number(f);
+}
+
+typedef struct census {
+  uint64_t fields, numbers, names;
+} census;
+
+static census count_fields(cpb_line line, char separator) {
+  const char *p = line.text, *end = line.text + line.length;
+  census count = {0};
+  for (; p != NULL; count.fields++) {
     field f = take_field(&p, end, separator);
-    if (!cpb_number_parse(f.text, f.length, &value)) *numbers = false;
+    count.numbers += is_number(f);
+    count.names += is_name(f);
   }
   return count;
 }
 
 static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t column, field f,
-                               cpb_error *error) {
+                               const char *rest, cpb_error *error) {
   const text_state *state = reader->state;
   unsigned long long line = state->lines.number;
-  if (f.quoted && !f.closed)
+  if (unclosed(f))
     return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
                              "line %llu, column %zu: a quote is not closed before the separator", line,
                              column);
   return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
-                           "line %llu, column %zu: \"%.*s\" is not a number that a double holds", line,
-                           column, (int)(f.length < 40 ? f.length : 40), f.text);
+                           "line %llu, column %zu: \"%.*s\" is not a number that a double holds%s", line,
+                           column, (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
 
 static cpb_status parse_line(const cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
@@ -74,15 +90,25 @@ static cpb_status parse_line(const cpb_reader *reader, cpb_line line, uint64_t r
   size_t column = 0;
   for (; p != NULL && column < reader->cols; column++) {
     field f = take_field(&p, end, separator);
-    if ((f.quoted && !f.closed) || !cpb_number_parse(f.text, f.length, numbers + column))
-      return refuse_field(reader, row, column, f, error);
+    if (unclosed(f) || !cpb_number_parse(f.text, f.length, numbers + column))
+      return refuse_field(reader, row, column, f, "", error);
   }
   if (p == NULL && column == reader->cols) return CPB_OK;
-  bool numeric;
   return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
                            "line %llu has %llu fields, the first line has %zu",
                            (unsigned long long)state->lines.number,
-                           (unsigned long long)count_fields(line, separator, &numeric), reader->cols);
+                           (unsigned long long)count_fields(line, separator).fields, reader->cols);
+}
+
+/* Blames the first field that is no number, or, where there are only names, the first that is none. */
+static cpb_status refuse_row_0(const cpb_reader *reader, bool numbers, cpb_error *error) {
+  const text_state *state = reader->state;
+  const char *p = state->first.text, *end = p + state->first.length;
+  size_t column = 0;
+  field f = take_field(&p, end, (char)reader->format->variant);
+  for (; numbers ? is_number(f) : is_name(f); column++)
+    f = take_field(&p, end, (char)reader->format->variant);
+  return refuse_field(reader, 0, column, f, ", and a header has only names", error);
 }
 
 static void skip_byte_order_mark(cpb_line *line) {
@@ -91,7 +117,8 @@ static void skip_byte_order_mark(cpb_line *line) {
   line->length -= 3;
 }
 
-/* The first line: a header, which only counts the columns, or row 0. */
+/* The first line is row 0 unless it is a header, which only counts the columns. A row 0 with a slip in it
+ * must not pass for a header: its numbers would be lost without a word. */
 static cpb_status start(cpb_reader *reader, cpb_error *error) {
   text_state *state = reader->state;
   cpb_lines_start(&state->lines, true);
@@ -100,14 +127,16 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
   if (state->first.text == NULL)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "is empty: without a line there is no d");
   skip_byte_order_mark(&state->first);
-  bool numbers;
-  uint64_t cols = count_fields(state->first, (char)reader->format->variant, &numbers);
-  if (cols > CPB_COLS_MAX)
+  census count = count_fields(state->first, (char)reader->format->variant);
+  if (count.fields > CPB_COLS_MAX)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
-                         "line 1 has %llu fields, at most %d are read", (unsigned long long)cols,
+                         "line 1 has %llu fields, at most %d are read", (unsigned long long)count.fields,
                          CPB_COLS_MAX);
-  reader->cols = (size_t)cols;
-  if (!numbers) state->first = (cpb_line){NULL, 0};
+  reader->cols = (size_t)count.fields;
+  if (count.names == count.fields)
+    state->first = (cpb_line){NULL, 0};
+  else if (count.numbers != count.fields)
+    return refuse_row_0(reader, count.numbers > 0, error);
   return CPB_OK;
 }
 

@@ -22,9 +22,9 @@ static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
                                reader->cols);
   }
   return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, rows,
-                           "%llu bytes are %llu rows of d = %zu and %llu bytes of a truncated row",
-                           (unsigned long long)reader->source.size, (unsigned long long)rows, reader->cols,
-                           (unsigned long long)(reader->source.size % row_bytes));
+                           "%llu bytes are %llu row%s of d = %zu and %llu bytes of a truncated row",
+                           (unsigned long long)reader->source.size, (unsigned long long)rows, cpb_s(rows),
+                           reader->cols, (unsigned long long)(reader->source.size % row_bytes));
 }
 
 static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {

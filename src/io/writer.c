@@ -153,8 +153,9 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
   uint64_t written = writer->appended + atomic_load(&writer->placed);
   if (writer->broken) return cpb_file_fail(error, CPB_EIO, writer->whole.path, "a write before failed");
   if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
-    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path, "%llu rows were promised, %llu written",
-                         (unsigned long long)writer->rows, (unsigned long long)written);
+    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path, "%llu row%s promised, %llu written",
+                         (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
+                         (unsigned long long)written);
   cpb_status status = cpb_writer_flush(writer, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
   return status == CPB_OK ? cpb_whole_commit(&writer->whole, error) : status;

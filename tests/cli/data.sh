@@ -49,6 +49,22 @@ assert abs(median[\"scale\"] / norms[(len(norms) - 1) // 2] - 1) <= 2**-30 * 1.0
 assert abs(half[\"scale\"] / norms[-1] - 1) <= 1e-12'"
 done
 
+set=lastfm-65-angular # norms in a range of 1e-7
+if there $set; then
+  capball info "$data/$set/base.npy" --json >info.json
+  capball info - --format npy --json <"$data/$set/base.npy" >pipe.json
+  for source in info pipe; do
+    check "$set: norms as NumPy has them ($source)" $python -c '
+import json, sys, numpy as np
+x = np.load(sys.argv[1]).astype("f8"); n = json.load(open(sys.argv[2]))["norms"]
+norms = np.sort(np.sqrt(np.einsum("ij,ij->i", x, x)))
+counts, _ = np.histogram(norms, n["histogram"]["edges"])
+assert n["histogram"]["exact"] and np.abs(counts - n["histogram"]["counts"]).sum() <= 4
+assert abs(n["median"] / norms[(len(norms) - 1) // 2] - 1) <= 2**-29 and abs(n["mean"] / norms.mean() - 1) <= 1e-14' \
+      "$data/$set/base.npy" $source.json
+  done
+fi
+
 set=glove-100-angular
 if there $set; then
   capball convert "$data/$set/base.npy" x.npy --rows :40000 -q
@@ -66,6 +82,8 @@ import json, numpy as np
 x = np.load("x.npy").astype("f8"); W = np.array(json.load(open("white.json"))["whiten"]).reshape(100, 100)
 C = np.cov(x.T, bias=True)
 assert np.abs(W @ C @ W.T - np.eye(100)).max() <= 1e-10'
+  check "$set: whitened, not centred" capball fit x.npy -o plain.json --whiten --center none -q
+  check "$set: by the same W" cmp <(sed -n '/"whiten"/,/"toward"/p' white.json) <(sed -n '/"whiten"/,/"toward"/p' plain.json)
   check "$set: as directions" capball fit x.npy -o turn.json --spherical -q
   check "$set: flattened" capball unembed -m turn.json x.npy -o flat.npy -q
   check "$set: the mean direction lies at 0" $python -c '

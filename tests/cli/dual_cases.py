@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes dual_cases.jsonl: lines for `capball dual` and their answers to 60 digits (T3, T5, T6).
 
-Each line of the file is {"args": [..], "in": {..}, "out": {..}, "bound": B}. Inputs are doubles, read
+Each line of the file is {"args": [..], "in": {..}, "out": {..}, "bound": B}, with "back" where `dual | dual`
+gives the same set in another form. Inputs are doubles, read
 exactly; answers are rounded to 25 digits. Run without arguments in this directory to write it again.
 """
 import json
@@ -178,6 +179,19 @@ def add_ellipsoids():
         add(s, {"ellipsoid": {"c": c, "G": G}}, {"cap": ball_to_cap(product(U, C), D(1), S), "W": U}, 1e-12)
 
 
+def add_prolate():
+    """r1 > r2 is a cap under no pole: W = I + (r2/r1 - 1) a a^T makes it a ball of radius r2."""
+    for s, c, axis, r1, r2 in [(1.0, [0.5, 0.25], [1.0, 0.0], 2.0, 1.0), (0.7, [2.0, 1.0], [3.0, 4.0], 3.0, 0.2),
+                               (7.0, gauss(6, 3), gauss(6, 1), 4.0, 0.6), (2.0, [1.0], [-1.0], 1.0, 0.75)]:
+        S, C, R1, R2 = exact(s), exact(c), exact(r1), exact(r2)
+        a = scaled(1 / length(exact(axis)), exact(axis))
+        W = [[D(i == j) + (R2 / R1 - 1) * x * y for j, y in enumerate(a)] for i, x in enumerate(a)]
+        for name, sign in (("ellipsoid", 1), ("complement", -1)):
+            add(s, {name: {"c": c, "axis": axis, "r1": r1, "r2": r2}},
+                {"cap": ball_to_cap(product(W, C), R2, S, sign), "W": W}, 1e-12)
+            cases[-1]["back"] = digits({name: {"c": C, "W": W, "r": R2}})
+
+
 def digits(value):
     if isinstance(value, dict):
         return {key: digits(x) for key, x in value.items()}
@@ -187,7 +201,7 @@ def digits(value):
 
 
 if __name__ == "__main__":
-    for build in (add_round, add_halfspaces, add_caps, add_spheroids, add_ellipsoids):
+    for build in (add_round, add_halfspaces, add_caps, add_spheroids, add_ellipsoids, add_prolate):
         build()
     with open("dual_cases.jsonl", "w") as file:
         for case in cases:

@@ -68,7 +68,7 @@ def main(path):
         for i, case in enumerate(chosen):
             judged = [("answer", worst(answers[i], case["out"]) if i < len(answers) else math.inf)]
             if "cap" not in case["in"]:
-                judged.append(("dual | dual", worst(back[i], unit(case["in"])) if i < len(back) else math.inf))
+                judged.append(("dual | dual", worst(back[i], case.get("back", unit(case["in"]))) if i < len(back) else math.inf))
             for what, wrong in judged:
                 number += 1
                 good = wrong <= case["bound"] and answers[i].get("id") == i if i < len(answers) else False

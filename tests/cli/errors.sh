@@ -44,6 +44,24 @@ refuses "a law that is none" 2 'there is no law "T99"' capball theory T99
 refuses "neither map nor scale" 2 'exactly one of' capball dual
 refuses "integers on the sphere" 2 'which u8 cannot hold' capball embed -m map.json points.csv -o y.u8bin
 
+refuses "more threads than there can be" 2 '--threads: a pool takes at most' capball info points.csv --threads 100000
+refuses "a type the format does not have" 2 '--dtype: fvecs files cannot hold f64' capball convert points.csv y.fvecs --dtype f64
+refuses "an empty output" 2 '--output wants a value' capball fit points.csv -o ''
+refuses "an empty operand" 2 'operand 1 is empty' capball info ''
+refuses "a fit over its data" 2 'the output points.csv is the same file as the input points.csv' capball fit points.csv -o points.csv
+refuses "a fit over its pole" 2 'the output ./three.csv is the same file as the input three.csv' capball fit points.csv --pole three.csv -o ./three.csv
+refuses "a fit over its centre" 2 'the same file' capball fit points.csv --center three.csv -o three.csv
+refuses "an embedding over its map" 2 'output map.json is the same file as the input map.json' capball embed -m map.json points.csv -o map.json --to csv
+refuses "an embedding over its data" 2 'the same file' capball embed -m map.json points.csv -o points.csv
+refuses "an unembedding over its data" 2 'the same file' capball unembed -m map.json three.csv -o three.csv
+refuses "a conversion over its input" 2 'the same file' capball convert points.csv points.csv --rows 1:
+refuses "a conversion over its input by a link" 2 'the same file' \
+  bash -c 'ln -s points.csv link.csv; capball convert points.csv link.csv; code=$?; rm link.csv; exit $code'
+refuses "a conversion that feeds itself" 2 'the output \(standard output\) is the same file' \
+  bash -c 'capball convert points.csv - --to csv >>points.csv'
+refuses "a pipe that feeds itself" 2 'the same file as the input standard input' \
+  bash -c 'capball convert - points.csv --format csv <points.csv'
+
 refuses "a missing file" 1 '^capball info: none.csv: .*No such file' capball info none.csv
 refuses "a missing map" 1 '^capball embed: none.json: .*No such file' capball embed -m none.json points.csv -o y.npy
 refuses "a map of another d" 1 'points.csv has 2 columns, but map3.json embeds rows of 3' capball embed -m map3.json points.csv -o y.npy
@@ -59,6 +77,14 @@ refuses "a constant column" 1 'column 0 is constant' capball fit same.csv -o m.j
 refuses "rows that are not there" 1 'has 3 rows, --rows 2:9 asks for more' \
   bash -c 'capball convert points.csv p.fbin && capball convert p.fbin b.csv --rows 2:9; code=$?; rm -f p.fbin; exit $code'
 refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert - y.u8bin --format csv'
+refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, no scale' capball fit same.csv -o m.json --goal hemisphere
+refuses "a pole that is none" 1 'zero.csv: a pole of length 0 has no direction' \
+  bash -c 'echo 0,0,0 >zero.csv; capball fit points.csv -o m.json --pole zero.csv; code=$?; rm zero.csv; exit $code'
+refuses "a header that is a row with a slip" 1 'line 1, column 0: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'
+refuses "control characters in a name" 1 'capball info: ./\\x1b\[2J\.csv: cannot open' capball info $'./\033[2J.csv'
+refuses "control characters in a word" 2 'no command "\\x1b\[2J\\xc2\\x9b"' capball $'\033[2J\302\233'
+refuses "a word that is not UTF-8" 2 'no command "a\\xff"' capball $'a\377'
+refuses "an umlaut stays one" 2 $'no command "\303\244"' capball $'\303\244'
 refuses "a directory that is not there" 1 'nowhere' capball embed -m map.json points.csv -o nowhere/y.npy
 untouched "every refusal"
 
@@ -127,6 +153,18 @@ for i in 1 2 3; do
 done
 verdict $? "two writers of one output leave one whole file, whatever the threads"
 
+# More rows than info keeps in memory, with norms in a range of 1e-8: a file is read twice, a pipe is not.
+awk 'BEGIN { for (i = 0; i < 1100000; i++) printf "%.12f\n", 1 + (i % 10) * 1.1e-9 }' >narrow.csv
+capball info narrow.csv --json >narrow.json
+grep -q '"exact":true.*"counts":\[110000,110000,110000,110000,110000,110000,110000,110000,110000,110000\]' narrow.json
+verdict $? "info counts narrow norms exactly, whatever the number of rows"
+capball info - --format csv --json <narrow.csv | grep -q '"rows":1100000.*"exact":false'
+verdict $? "and says of a long pipe that it cannot"
+printf '1e308,1e308\n1e308,0\n1e308,1e308\n' >huge.csv
+capball info huge.csv | grep -q 'mean 1.27614e+308'
+verdict $? "huge norms have a mean"
+rm narrow.csv
+
 capball info big.csv | head -n 1 >/dev/null
 [ "${PIPESTATUS[0]}" = 0 ] || [ "${PIPESTATUS[0]}" = 1 ]
 verdict $? "a reader that goes away is no crash"
@@ -134,9 +172,13 @@ yes '{"ball":{"c":[1],"r":1}}' | capball dual --scale 1 2>pipe.err | head -n 1 >
 [ "${PIPESTATUS[1]}" = 1 ] && [ ! -s pipe.err ]
 verdict $? "a broken pipe ends quietly with 1"
 code=0
-capball theory >/dev/full 2>full.err || code=$?
-[ "$code" = 1 ] && grep -q 'cannot write standard output: No space left' full.err
-verdict $? "a full standard output is an error"
+for words in theory --version --help 'help fit' 'fit --help'; do
+  code=0
+  # shellcheck disable=SC2086
+  capball $words >/dev/full 2>full.err || code=$?
+  [ "$code" = 1 ] && grep -q 'cannot write standard output: No space left' full.err
+  verdict $? "a full standard output is an error: $words"
+done
 
 capball fit big.csv -o one.json --threads 1 -q && capball fit big.csv -o two.json --threads 2 -q && cmp one.json two.json
 verdict $? "a fit has the same bits for any number of threads"

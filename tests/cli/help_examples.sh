@@ -11,6 +11,11 @@ for verb in $verbs; do
   check "capball $verb --help is capball help $verb" diff <(capball help "$verb") <(capball "$verb" --help)
 done
 
+capball demo -o page.html >/dev/null
+sed -n '/id="try"/,/<\/div>/p' page.html | sed 's/.*id="try">//; s/<\/div>//; s/&gt;/>/g' >try.sh
+(mkdir "$work/try" && cd "$work/try" && bash -e "$work/try.sh") >try.out 2>&1 && grep -q '^{"cap":{"p":\[' try.out
+verdict $? "the last box of the page runs as it stands, and ends with a cap"
+
 check "the manual page is clean roff" bash -c 'capball man > capball.1 && ! command -v groff >/dev/null ||
   [ -z "$(groff -man -Tutf8 -ww -z capball.1 2>&1)" ]'
 for verb in $verbs; do check "the manual page knows $verb" grep -q "capball $verb" <(capball man); done
@@ -22,6 +27,13 @@ check "the bash completion offers values" bash -c 'source <(capball completion b
   COMP_WORDS=(capball fit --goal h) COMP_CWORD=3; _capball; [ "${COMPREPLY[*]}" = hemisphere ]'
 check "the bash completion offers options" bash -c 'source <(capball completion bash)
   COMP_WORDS=(capball fit --wh) COMP_CWORD=2; _capball; [ "${COMPREPLY[*]}" = --whiten ]'
+check "the bash completion offers files, whatever their names, and no options" bash -c 'touch "a b.csv"
+  source <(capball completion bash); COMP_WORDS=(capball info "") COMP_CWORD=2; _capball
+  printf "%s\n" "${COMPREPLY[@]}" | grep -qx "a b.csv" && ! printf "%s\n" "${COMPREPLY[@]}" | grep -q "^--"'
+check "the bash completion offers files to options" bash -c 'touch "a b.csv"; source <(capball completion bash)
+  COMP_WORDS=(capball fit x -o "a ") COMP_CWORD=4; _capball; [ "${COMPREPLY[*]}" = "a b.csv" ]'
+check "the bash completion offers words where there are no files" bash -c 'source <(capball completion bash)
+  COMP_WORDS=(capball completion f) COMP_CWORD=2; _capball; [ "${COMPREPLY[*]}" = fish ]'
 if command -v zsh >/dev/null; then check "the zsh completion is zsh" zsh -n <(capball completion zsh); fi
 if command -v fish >/dev/null; then check "the fish completion is fish" fish -n <(capball completion fish); fi
 

@@ -81,7 +81,7 @@ static void bin_guards(void **state) {
   uint32_t flat[] = {2, 0, 0}, many[] = {UINT32_MAX, UINT32_MAX, 0}, wide[] = {1, INT32_MAX, 0};
   refused("f.u8bin", flat, sizeof flat, -1, "d = 0");
   refused("m.fbin", many, sizeof many, -1, "d = 4294967295");
-  refused("w.ibin", wide, sizeof wide, -1, "promises 1 rows");
+  refused("w.ibin", wide, sizeof wide, -1, "promises 1 row of");
   uint32_t lies[] = {UINT32_MAX, INT32_MAX, 0}; /* n*d*4 overflows 64 bits */
   refused("l.ibin", lies, sizeof lies, -1, "more bytes than can be counted");
 }
@@ -134,7 +134,7 @@ static void npy_guards(void **state) {
   refused_npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000, 4)}", 8, "promises 1000000000");
   refused_npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", 8, "object");
   refused_npy("{'descr': '', 'fortran_order': False, 'shape': (1,)}", 8, "none of");
-  refused_npy("{'descr': '>i1', 'fortran_order': False, 'shape': (1,)}", 0, "promises 1 rows");
+  refused_npy("{'descr': '>i1', 'fortran_order': False, 'shape': (1,)}", 0, "promises 1 row of");
   size_t size = make_npy(file, 1, "{\"shape\":(2L,3L,),\n\"fortran_order\":True,\"descr\":\"=f4\"} ", 24);
   test_status((int)read_bytes("p.npy", file, size, &error), CPB_OK, error.text);
 }
@@ -156,6 +156,17 @@ static void csv_guards(void **state) {
   refused("z.csv", "1,2\n3,4\0005\n", 10, 1, "is not a number");
   accepted("o.csv", "nan,inf\n-inf,NaN\nInfinity,-1e-400\n");
   accepted("h.csv", "a,b\n");
+  refused_text("f.csv", "1O,2\n3,4\n", 0,
+               "line 1, column 0: \"1O\" is not a number that a double holds, and");
+  refused_text("f.csv", "1,2\n3,4O\n", 1, "line 2, column 1: \"4O\" is not a number that a double holds");
+  refused_text("f.csv", "2,1e999\n3,4\n", 0, "line 1, column 1: \"1e999\"");
+  refused_text("f.csv", "\n0x10,1\n", 0, "line 2, column 0: \"0x10\"");
+  refused_text("f.csv", "a,,c\n1,2,3\n", 0, "line 1, column 1: \"\" is not a number");
+  refused_text("f.csv", ",a,b\n1,2,3\n", 0, "line 1, column 0: \"\" is not a number");
+  refused_text("f.csv", "a,\"b\n1,2\n3,4\n", 0, "line 1, column 1: a quote is not closed");
+  refused_text("f.csv", "\"a,b\n1,2\n3,4\n", 0, "line 1, column 0: a quote is not closed");
+  refused_text("c.csv", "1,2\n\033[31mred\303\244\200\302\233,4\n", 1,
+               "\"\\x1b[31mred\303\244\\x80\\xc2\\x9b\"");
   accepted("m.csv", "\"a\nb\",c\n1,2");
   accepted("c.csv", "1,2\r\n\r\n3,4");
 }
@@ -204,7 +215,7 @@ static void files_that_cannot_be_opened(void **state) {
   mkdir(scratch_path("dir.npy"), 0700);
   opened(scratch_path("dir.npy"), NULL, CPB_EIO, "Is a directory");
   opened(scratch_path("x.gz"), NULL, CPB_EINVAL, "no extension that tells its format; name one of fvecs");
-  opened("plain", NULL, CPB_EINVAL, "\"plain\"");
+  opened("plain", NULL, CPB_EINVAL, "plain: has no extension");
   opened("-", NULL, CPB_EINVAL, "name one of");
   opened("a.fvecs", "parquet", CPB_EINVAL, "no format \"parquet\"; there are fvecs");
   opened("-", "libsvm", CPB_EIO, "cannot be read from a pipe");

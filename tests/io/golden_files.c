@@ -130,7 +130,8 @@ static void hdf5_files(void **state) {
   expect_table("table.hdf5:neighbors", CPB_I64, 0);
   expect_table("table.hdf5:vector", CPB_F32, 3);
   expect_refusal("table.hdf5:words", "does not hold");
-  expect_refusal("table.hdf5:nothing", "no data set \"nothing\"");
+  expect_refusal("table.hdf5:nothing",
+                 "no data set \"nothing\"; it has big, group/test, neighbors, train, vector, words");
   expect_refusal("table.hdf5:group", "no data set \"group\"");
 }
 
