@@ -82,7 +82,7 @@ const cli_command cli_verb_demo = {
     .verb = "demo",
     .operands = "",
     .summary = "show what it is for: nearest colours from an index that only knows cosine",
-    .formula = "|x-q| < r   <=>   <p,S(x)> > b,   (p,b) the cap of the ball (q,r)                  T3 T13\n"
+    .formula = "|x-q| < r   <=>   <p,S(x)> > b,   (p,b) the cap of the ball (q,r)                  T3 T8\n"
                "|x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),   x^ = S(x)",
     .text =
         "Generates a few thousand colours, puts them into an index of unit rows, once divided by their "

@@ -68,7 +68,7 @@ bool demo_ask(const demo *d, const float *center, double r, demo_question *quest
   return true;
 }
 
-/* The distance of two rows of the data space from their images alone, T8 (T13). */
+/* The distance of two rows of the data space from their images alone, T8. */
 static double distance_from_images(const demo *d, const float *image, const double *query) {
   double difference[D + 1], rest[2] = {0};
   for (size_t k = 0; k <= D; k++) difference[k] = (double)image[k] - query[k];
