@@ -11,6 +11,7 @@
  *   product.h     products and distances in the other space T8
  *   layer.h       gradients                                 T12
  *   score.h       which points are inside
+ *   statistics.h  what a data set is, in pieces that merge
  *   abid.h        how evenly rows fill the sphere           T9
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
@@ -28,6 +29,7 @@
 #include "capball/quadric.h"
 #include "capball/region.h"
 #include "capball/score.h"
+#include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/view.h"
 

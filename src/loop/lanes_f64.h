@@ -50,6 +50,46 @@ static void axpby(double alpha, const double *x, double beta, const double *y, d
   }
 }
 
+static bool span(const double *x, size_t n, double *low, double *high) {
+  double lane[CPB_LANES] = {0}, sum = 0;
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES)
+    for (size_t j = 0; j < CPB_LANES; j++) {
+      double a = x[i + j];
+      low[i + j] = a < low[i + j] ? a : low[i + j];
+      high[i + j] = a > high[i + j] ? a : high[i + j];
+      lane[j] += a - a; /* 0, or NaN for good */
+    }
+  for (; i < n; i++) {
+    low[i] = x[i] < low[i] ? x[i] : low[i];
+    high[i] = x[i] > high[i] ? x[i] : high[i];
+    sum += x[i] - x[i];
+  }
+  return add_lanes(lane) + sum == 0;
+}
+
+static bool split(const double *x, size_t n, const double *magic, double *sum) {
+  double lane[CPB_LANES] = {0}, rest = 0;
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES)
+    for (size_t j = 0; j < CPB_LANES; j++) {
+      double coarse = (x[i + j] + magic[i + j]) - magic[i + j], left = x[i + j] - coarse;
+      double fine = (left + magic[n + i + j]) - magic[n + i + j];
+      sum[i + j] += coarse;
+      sum[n + i + j] += fine;
+      left -= fine;
+      lane[j] = left > lane[j] ? left : -left > lane[j] ? -left : lane[j];
+    }
+  for (; i < n; i++) {
+    double coarse = (x[i] + magic[i]) - magic[i], left = x[i] - coarse;
+    double fine = (left + magic[n + i]) - magic[n + i];
+    sum[i] += coarse;
+    sum[n + i] += fine;
+    rest += left - fine < 0 ? fine - left : left - fine;
+  }
+  return add_lanes(lane) + rest == 0;
+}
+
 static void widen_f32(const void *from, size_t n, double *to) {
   const float *x = from;
   for (size_t i = 0; i < n; i++) to[i] = (double)x[i];

@@ -62,6 +62,14 @@ typedef struct cpb_loops {
   /* z = alpha x + beta y, two products and a sum per element; z may be x or y. */
   void (*axpby)(double alpha, const double *x, double beta, const double *y, double *z, size_t n);
 
+  /* low = min(low, x), high = max(high, x) element by element; false when an x is NaN or inf. */
+  bool (*span)(const double *x, size_t n, double *low, double *high);
+
+  /* Splits each x into multiples of two quanta, q0 > q1 (magic[i] = 1.5 2^52 q0, magic[n+i] = 1.5 2^52 q1),
+   * and what is left, and adds the multiples to sum[i] and sum[n+i]; false when something was left. Exact
+   * while |x| < 2^40 q0, q0 <= 2^40 q1 and no more than 2^12 rows have been added. */
+  bool (*split)(const double *x, size_t n, const double *magic, double *sum);
+
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */
 
