@@ -47,7 +47,8 @@ CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view ro
                                          cpb_error *error);
 
 /** Adds the rows of `piece` to `whole`; both of pass 1, or both of pass 2 about the same whole. EINVAL names
- *  what does not agree, or a row that both samples hold; `whole` is unchanged then. */
+ *  what does not agree; `whole` is unchanged then. Pieces that overlap are EINVAL when the sample is next
+ *  put in order, at the latest by finish or serialize. */
 CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, cpb_statistics *piece, cpb_error *error);
 
 /** Empties `piece` for more rows of the same whole, in the pass `whole` is in. In pass 1 it will not

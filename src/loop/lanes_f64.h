@@ -1,6 +1,7 @@
 /* The double-precision loops, in ordinary C: included once per instruction set by a stub that
  * compiles it with that set's flags. The fixed inner loops over 16 lanes are what the compiler turns
  * into vectors; they also fix the order of every sum. */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static void axpby(double alpha, const double *x, double beta, const double *y, d
   }
 }
 
-static bool span(const double *x, size_t n, double *low, double *high) {
+static bool span(const double *restrict x, size_t n, double *restrict low, double *restrict high) {
   double lane[CPB_LANES] = {0}, sum = 0;
   size_t i = 0;
   for (; i + CPB_LANES <= n; i += CPB_LANES)
@@ -68,26 +69,32 @@ static bool span(const double *x, size_t n, double *low, double *high) {
   return add_lanes(lane) + sum == 0;
 }
 
-static bool split(const double *x, size_t n, const double *magic, double *sum) {
+/* The parts of the first n numbers at each pointer; gives back the sum of |what is left|. */
+static double split_parts(const double *restrict x, size_t n, const double *restrict coarse,
+                          const double *restrict fine, double *restrict coarse_sum,
+                          double *restrict fine_sum) {
   double lane[CPB_LANES] = {0}, rest = 0;
   size_t i = 0;
   for (; i + CPB_LANES <= n; i += CPB_LANES)
     for (size_t j = 0; j < CPB_LANES; j++) {
-      double coarse = (x[i + j] + magic[i + j]) - magic[i + j], left = x[i + j] - coarse;
-      double fine = (left + magic[n + i + j]) - magic[n + i + j];
-      sum[i + j] += coarse;
-      sum[n + i + j] += fine;
-      left -= fine;
-      lane[j] = left > lane[j] ? left : -left > lane[j] ? -left : lane[j];
+      double part = (x[i + j] + coarse[i + j]) - coarse[i + j], left = x[i + j] - part;
+      double small = (left + fine[i + j]) - fine[i + j];
+      coarse_sum[i + j] += part;
+      fine_sum[i + j] += small;
+      lane[j] += fabs(left - small);
     }
   for (; i < n; i++) {
-    double coarse = (x[i] + magic[i]) - magic[i], left = x[i] - coarse;
-    double fine = (left + magic[n + i]) - magic[n + i];
-    sum[i] += coarse;
-    sum[n + i] += fine;
-    rest += left - fine < 0 ? fine - left : left - fine;
+    double part = (x[i] + coarse[i]) - coarse[i], left = x[i] - part;
+    double small = (left + fine[i]) - fine[i];
+    coarse_sum[i] += part;
+    fine_sum[i] += small;
+    rest += fabs(left - small);
   }
-  return add_lanes(lane) + rest == 0;
+  return add_lanes(lane) + rest;
+}
+
+static bool split(const double *x, size_t n, const double *magic, double *sum) {
+  return split_parts(x, n, magic, magic + n, sum, sum + n) == 0;
 }
 
 static void widen_f32(const void *from, size_t n, double *to) {

@@ -8,17 +8,20 @@
 
 enum { BIN_SHIFT = 40 };
 
+cpb_status cpb_norm_sketch_init(cpb_norm_sketch *sketch, cpb_error *error) {
+  return cpb_column_sums_new(&sketch->moments, 2, error);
+}
+
 void cpb_norm_sketch_clear(cpb_norm_sketch *sketch) {
   sketch->count = sketch->overflows = 0;
-  sketch->max = 0;
-  cpb_exact_clear(&sketch->sum);
-  cpb_exact_clear(&sketch->squares);
+  cpb_column_sums_clear(&sketch->moments);
   for (size_t i = 0; i < CPB_NORM_PAGES; i++)
     if (sketch->page[i] != NULL) memset(sketch->page[i], 0, CPB_NORM_PER_PAGE * sizeof(uint64_t));
 }
 
 void cpb_norm_sketch_free(cpb_norm_sketch *sketch) {
   for (size_t i = 0; i < CPB_NORM_PAGES; i++) free(sketch->page[i]);
+  cpb_column_sums_free(&sketch->moments);
   memset(sketch, 0, sizeof *sketch);
 }
 
@@ -30,18 +33,25 @@ cpb_status cpb_norm_sketch_count(cpb_norm_sketch *sketch, uint32_t bin, uint64_t
   return CPB_OK;
 }
 
-cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, double norm, cpb_error *error) {
-  uint64_t bits;
-  memcpy(&bits, &norm, sizeof bits);
-  cpb_status status = cpb_norm_sketch_count(sketch, (uint32_t)(bits >> BIN_SHIFT), 1, error);
-  if (status != CPB_OK) return status;
-  sketch->count++;
-  if (norm > sketch->max) sketch->max = norm;
-  cpb_exact_add(&sketch->sum, norm);
-  if (isinf(norm * norm))
-    sketch->overflows++;
-  else
-    cpb_exact_add(&sketch->squares, norm * norm);
+cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, const cpb_loops *loops, const double *norms,
+                               size_t count, cpb_error *error) {
+  enum { BATCH = 256 };
+  double rows[BATCH][2];
+  for (size_t first = 0; first < count; first += BATCH) {
+    size_t batch = count - first < BATCH ? count - first : BATCH;
+    for (size_t i = 0; i < batch; i++) {
+      double norm = norms[first + i], square = norm * norm;
+      uint64_t bits;
+      memcpy(&bits, &norm, sizeof bits);
+      cpb_status status = cpb_norm_sketch_count(sketch, (uint32_t)(bits >> BIN_SHIFT), 1, error);
+      if (status != CPB_OK) return status;
+      if (isinf(square)) sketch->overflows++;
+      rows[i][0] = norm;
+      rows[i][1] = isinf(square) ? 0 : square;
+    }
+    cpb_column_sums_add(&sketch->moments, loops, cpb_rows(rows, CPB_F64, batch, 2));
+    sketch->count += batch;
+  }
   return CPB_OK;
 }
 
@@ -56,9 +66,7 @@ cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, cpb_norm_sketch *other
       sketch->page[page][i] += other->page[page][i];
   sketch->count += other->count;
   sketch->overflows += other->overflows;
-  if (other->max > sketch->max) sketch->max = other->max;
-  cpb_exact_merge(&sketch->sum, &other->sum);
-  cpb_exact_merge(&sketch->squares, &other->squares);
+  cpb_column_sums_merge(&sketch->moments, &other->moments);
   return CPB_OK;
 }
 

@@ -43,7 +43,6 @@ static cpb_status fail_memory(const cpb_row_sample *sample, cpb_error *error) {
 }
 
 static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error) {
-  if (room <= sample->room) return CPB_OK;
   if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
   cpb_sample_entry *entries = realloc(sample->entries, room * sizeof *entries);
   if (entries != NULL) sample->entries = entries;
@@ -52,14 +51,28 @@ static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error)
   uint64_t *ids = realloc(sample->ids, room * sizeof *ids);
   if (ids != NULL) sample->ids = ids;
   if (entries == NULL || rows == NULL || ids == NULL) return fail_memory(sample, error);
+  for (size_t i = sample->room; i < room; i++) entries[i].place = i;
   sample->room = room;
   return CPB_OK;
 }
 
+/* Sorts the entries and lets go of those beyond `most`; rows stay where they are. */
+static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
+  qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
+  for (size_t i = 1; i < sample->count; i++)
+    if (by_hash(&sample->entries[i - 1], &sample->entries[i]) == 0)
+      return cpb_fail(error, CPB_EINVAL, "row %llu was given twice: pieces overlap",
+                      (unsigned long long)sample->entries[i].id);
+  if (sample->count < sample->most) return CPB_OK;
+  sample->count = sample->most;
+  sample->bound = sample->entries[sample->most - 1].hash;
+  return CPB_OK;
+}
+
 /* Rows into the order of their entries, along the cycles of the permutation. */
-static void sort_rows(cpb_row_sample *sample, size_t total, unsigned char *spare) {
+static void sort_rows(cpb_row_sample *sample, unsigned char *spare) {
   size_t bytes = sample->row_bytes;
-  for (size_t start = 0; start < total; start++) {
+  for (size_t start = 0; start < sample->room; start++) {
     if (sample->entries[start].place == start) continue;
     memcpy(spare, sample->rows + start * bytes, bytes);
     size_t to = start;
@@ -77,61 +90,43 @@ cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error) {
   if (sample->count == 0) return CPB_OK;
   unsigned char *spare = malloc(sample->row_bytes);
   if (spare == NULL) return fail_memory(sample, error);
-  qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
-  sort_rows(sample, sample->count, spare);
+  cpb_status status = thin_out(sample, error);
+  if (status == CPB_OK) sort_rows(sample, spare);
   free(spare);
-  if (sample->count >= sample->most) {
-    sample->count = sample->most;
-    if (sample->most > 0) sample->bound = sample->entries[sample->most - 1].hash;
-  }
   for (size_t i = 0; i < sample->count; i++) sample->ids[i] = sample->entries[i].id;
-  return CPB_OK;
+  return status;
+}
+
+/* Room for twice as many as wanted, so that thinning out is rare. */
+static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
+  size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
+  if (sample->room >= limit) return thin_out(sample, error);
+  return reserve(sample, room < limit ? room : limit, error);
 }
 
 static cpb_status take(cpb_row_sample *sample, uint64_t hash, uint64_t id, const void *row,
                        cpb_error *error) {
+  if (sample->most == 0 || hash > sample->bound) return CPB_OK;
   if (sample->count == sample->room) {
-    /* twice as many as wanted, so that settling is rare */
-    size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
-    cpb_status status = sample->room >= limit && sample->count > sample->most
-                            ? cpb_row_sample_settle(sample, error)
-                            : reserve(sample, room < limit || limit == 0 ? room : limit, error);
-    if (status != CPB_OK) return status;
-    if (hash > sample->bound) return CPB_OK;
+    cpb_status status = make_room(sample, error);
+    if (status != CPB_OK || hash > sample->bound) return status;
   }
-  sample->entries[sample->count] = (cpb_sample_entry){hash, id, sample->count};
-  memcpy(sample->rows + sample->count * sample->row_bytes, row, sample->row_bytes);
-  sample->count++;
+  cpb_sample_entry *entry = &sample->entries[sample->count++];
+  entry->hash = hash;
+  entry->id = id;
+  memcpy(sample->rows + entry->place * sample->row_bytes, row, sample->row_bytes);
   return CPB_OK;
 }
 
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error) {
-  uint64_t hash = cpb_row_sample_hash(sample->seed, id);
-  if (sample->most == 0 || hash > sample->bound) return CPB_OK;
-  return take(sample, hash, id, row, error);
-}
-
-static cpb_status check_distinct(const cpb_row_sample *a, const cpb_row_sample *b, cpb_error *error) {
-  for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
-    int order = by_hash(&a->entries[i], &b->entries[j]);
-    if (order == 0)
-      return cpb_fail(error, CPB_EINVAL, "row %llu is in both pieces: they overlap",
-                      (unsigned long long)a->entries[i].id);
-    *(order < 0 ? &i : &j) += 1;
-  }
-  return CPB_OK;
+  return take(sample, cpb_row_sample_hash(sample->seed, id), id, row, error);
 }
 
 cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error) {
-  cpb_status status = check_distinct(sample, other, error);
-  if (status == CPB_OK) status = reserve(sample, sample->count + other->count, error);
-  if (status != CPB_OK) return status;
-  for (size_t i = 0; i < other->count; i++) {
-    sample->entries[sample->count] =
-        (cpb_sample_entry){other->entries[i].hash, other->entries[i].id, sample->count};
-    memcpy(sample->rows + sample->count * sample->row_bytes,
-           other->rows + other->entries[i].place * other->row_bytes, other->row_bytes);
-    sample->count++;
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < other->count && status == CPB_OK; i++) {
+    const cpb_sample_entry *entry = &other->entries[i];
+    status = take(sample, entry->hash, entry->id, other->rows + entry->place * other->row_bytes, error);
   }
-  return cpb_row_sample_settle(sample, error);
+  return status;
 }

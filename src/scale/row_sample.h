@@ -17,9 +17,9 @@ typedef struct cpb_row_sample {
   uint64_t seed;
   uint64_t bound; /* rows with a larger hash cannot enter any more */
   size_t count, room;
-  cpb_sample_entry *entries;
-  unsigned char *rows; /* room rows */
-  uint64_t *ids;       /* filled by cpb_row_sample_settle */
+  cpb_sample_entry *entries; /* room; the places of all of them, also beyond count, are 0 .. room-1 */
+  unsigned char *rows;       /* room rows */
+  uint64_t *ids;             /* filled by cpb_row_sample_settle */
 } cpb_row_sample;
 
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed);
@@ -32,11 +32,11 @@ uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id);
 
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error);
 
-/* Down to `most` rows, in the order of (hash, id), rows and ids in that order too. */
+/* Down to `most` rows, in the order of (hash, id), rows and ids in that order too. EINVAL when an id was
+ * offered twice. */
 cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
 
-/* Adds the rows of a settled sample to a settled one, and settles it. EINVAL, and no change, when a row is
- * in both. */
+/* Offers every row of another sample. */
 cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error);
 
 #endif

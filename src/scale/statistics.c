@@ -41,6 +41,7 @@ cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb_statist
   cpb_row_sample_init(&s->sample, options->sample, options->d * cpb_dtype_size(options->dtype),
                       options->seed);
   status = cpb_column_sums_new(&s->columns, options->d, error);
+  if (status == CPB_OK) status = cpb_norm_sketch_init(&s->norms, error);
   s->mean = calloc(options->d, sizeof(double));
   if (status == CPB_OK && s->mean == NULL)
     status = cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", options->d);
@@ -105,11 +106,16 @@ static cpb_status update_columns(cpb_statistics *s, cpb_view rows, uint64_t firs
 }
 
 static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *error) {
+  enum { BATCH = 512 };
+  double norms[BATCH];
+  size_t count = 0;
   cpb_metric metric = {.loops = cpb_loops_here(), .x = rows, .c = s->mean, .sign = 1};
   cpb_status status = CPB_OK;
   for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
-    double norm;
-    if (cpb_metric_length(&metric, row, &norm) == 0) status = cpb_norm_sketch_add(&s->norms, norm, error);
+    if (cpb_metric_length(&metric, row, &norms[count]) == 0) count++;
+    if (count < BATCH && row + 1 < rows.rows) continue;
+    status = cpb_norm_sketch_add(&s->norms, metric.loops, norms, count, error);
+    count = 0;
   }
   return status;
 }
@@ -151,9 +157,7 @@ cpb_status cpb_statistics_merge(cpb_statistics *whole, cpb_statistics *piece, cp
   cpb_status status = check_alike(whole, piece, error);
   if (status != CPB_OK) return status;
   if (whole->has_norms) return cpb_norm_sketch_merge(&whole->norms, &piece->norms, error);
-  status = cpb_row_sample_settle(&whole->sample, error);
-  if (status == CPB_OK) status = cpb_row_sample_settle(&piece->sample, error);
-  if (status == CPB_OK) status = cpb_row_sample_merge(&whole->sample, &piece->sample, error);
+  status = cpb_row_sample_merge(&whole->sample, &piece->sample, error);
   if (status != CPB_OK) return status;
   whole->rows += piece->rows;
   whole->nan_rows += piece->nan_rows;
@@ -222,9 +226,9 @@ cpb_status cpb_statistics_finish(cpb_statistics *s, cpb_statistics_result *resul
       .sample_ids = s->sample.ids,
       .norms = s->has_norms,
       .norm_rows = n,
-      .norm_mean = n > 0 ? cpb_exact_mean(&s->norms.sum, n) : NAN,
-      .norm_square_mean = n > 0 ? cpb_exact_mean(&s->norms.squares, n) : NAN,
-      .norm_max = n > 0 ? s->norms.max : NAN,
+      .norm_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[0], n) : NAN,
+      .norm_square_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[1], n) : NAN,
+      .norm_max = n > 0 ? s->norms.moments.high[0] : NAN,
       .norm_median = n > 0 ? cpb_norm_sketch_rank(&s->norms, (n - 1) / 2) : NAN};
   if (s->norms.overflows > 0) result->norm_square_mean = INFINITY;
   return CPB_OK;

@@ -84,9 +84,9 @@ static void put_norms(sink *to, cpb_statistics *s) {
   put_number(to, s->origin, 8);
   put_number(to, norms->count, 8);
   put_number(to, norms->overflows, 8);
-  put_double(to, norms->max);
-  put_sum(to, &norms->sum);
-  put_sum(to, &norms->squares);
+  put_double(to, norms->count > 0 ? norms->moments.high[0] : 0);
+  put_sum(to, &norms->moments.sum[0]);
+  put_sum(to, &norms->moments.sum[1]);
   size_t at = to->used;
   uint64_t bins = 0;
   put_number(to, 0, 8);
@@ -303,12 +303,12 @@ static void get_norms(source *from, cpb_statistics *s) {
   s->origin = get_number(from, 8);
   norms->count = get_number(from, 8);
   norms->overflows = get_number(from, 8);
-  norms->max = get_double(from);
-  if (from->status == CPB_OK &&
-      (norms->overflows > norms->count || !isfinite(norms->max) || signbit(norms->max)))
-    refuse(from, "the norms are damaged");
-  get_sum(from, &norms->sum);
-  get_sum(from, &norms->squares);
+  double max = get_double(from);
+  bool plain = norms->overflows <= norms->count && isfinite(max) && !signbit(max);
+  if (!plain || (norms->count == 0 && max != 0)) refuse(from, "the norms are damaged");
+  if (norms->count > 0) norms->moments.high[0] = max;
+  get_sum(from, &norms->moments.sum[0]);
+  get_sum(from, &norms->moments.sum[1]);
   get_bins(from, norms);
 }
 
