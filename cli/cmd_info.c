@@ -21,7 +21,8 @@ typedef struct inspection {
   uint64_t count, nan_rows, infinite_rows, first_bad;
 } inspection;
 
-static void look(void *arg, size_t slot, cpb_view rows) {
+static void look(void *arg, size_t slot, cpb_view rows, uint64_t first) {
+  (void)first;
   inspection *in = arg;
   for (size_t i = 0; i < rows.rows; i++)
     in->values[slot][i] = cli_norm(cli_row(rows, i, in->rows[slot]), rows.cols);
@@ -137,7 +138,7 @@ static int run(cli_job *job) {
     in.rows[slot] = cli_alloc(in.file.cols, sizeof(double));
   }
   cli_norms_new(&in.norms);
-  cli_scan scan = {job, reader, &in, look, gather};
+  cli_scan scan = {job, reader, &in, look, gather, 0};
   result = cli_scan_run(&scan);
   if (result == CLI_OK && job->options.json)
     result = print_json(&in);

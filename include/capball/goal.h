@@ -4,7 +4,7 @@
  *   hemisphere     the largest norm: every row on the northern half                              T7
  *   spread         rows fill the sphere as evenly as they can: the largest ABID                  T9
  *   recall         the smallest s at which exact search on the sphere still finds the target
- *                  share of the true k nearest neighbours                                       T13
+ *                  share of the true k nearest neighbours, with a standard error to spare       T13
  * Spread is not recall: the scale of the largest ABID is near the mean norm, where even an exact search
  * in the embedded space misses a quarter of the neighbours and more. */
 #ifndef CAPBALL_GOAL_H
@@ -36,8 +36,7 @@ CPB_API const char *cpb_goal_name(cpb_goal goal);
  *  x        n > k rows of d, any dtype                               borrowed for the call
  *  center   d coordinates or NULL
  *  s        count scales > 0         recall   count numbers, caller's
- *  On a sample neighbours are farther away than in the whole, which distorts more: the ceiling of a sample
- *  is a lower bound in practice. EROW for a row with NaN or inf. Allocates a copy of the rows in double. */
+ *  EROW for a row with NaN or inf. Allocates a copy of the rows in double. */
 CPB_API cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries,
                                       const double *s, size_t count, double *recall, const cpb_exec *exec,
                                       cpb_error *error);
@@ -48,7 +47,7 @@ typedef struct cpb_goal_options {
   cpb_goal goal;
   double target;                           /* recall: 0 < target < 1; default 0.99 */
   size_t k;                                /* recall: neighbours, default 10 */
-  size_t queries;                          /* recall: rows of the sample that ask, default 500 */
+  size_t queries;                          /* recall: rows of the sample that ask, default 1000 */
   double norm_mean, norm_median, norm_max; /* of all rows; NaN where not known (the default) */
 } cpb_goal_options;
 

@@ -46,6 +46,9 @@ CPB_API cpb_statistics_options cpb_statistics_describe(const cpb_statistics *sta
 CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view rows, uint64_t first_id,
                                          cpb_error *error);
 
+/** Rows left out so far, NaN and inf together. */
+CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
+
 /** Adds the rows of `piece` to `whole`; both of pass 1, or both of pass 2 about the same whole. EINVAL names
  *  what does not agree; `whole` is unchanged then. Pieces that overlap are EINVAL when the sample is next
  *  put in order, at the latest by finish or serialize. */

@@ -159,6 +159,10 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
   }
   put(t, ",\n  \"goal\": ");
   put_string(t, origin->goal);
+  if (origin->evidence != NULL) {
+    put(t, ",\n  \"evidence\": ");
+    put(t, origin->evidence);
+  }
   put(t, ",\n  \"made_from\": {\"source\": ");
   put_string(t, origin->source);
   put(t, ", \"rows\": ");

@@ -6,6 +6,7 @@
 #include "capball/goal.h"
 #include "capball/hemisphere.h"
 #include "core/fail.h"
+#include "scale/ceiling.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
   switch (goal) {
@@ -23,7 +24,7 @@ cpb_goal_options cpb_goal_options_default(void) {
                               .goal = CPB_GOAL_MEAN,
                               .target = 0.99,
                               .k = 10,
-                              .queries = 500,
+                              .queries = 1000,
                               .norm_mean = NAN,
                               .norm_median = NAN,
                               .norm_max = NAN};
@@ -88,40 +89,54 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
 
 enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the one that decides in 11 parts */
 
+/* What recall was measured to be, less its standard error, beside each point of the curve. */
+typedef struct surety {
+  double least[GRID + REFINED];
+} surety;
+
 /* Measures `count` scales from `low` on, `factor` apart, into the curve at `at`. */
-static cpb_status measure(cpb_choice *c, size_t at, double low, double factor, size_t count, cpb_view sample,
-                          const double *center, const cpb_goal_options *o, const cpb_exec *exec,
-                          cpb_error *error) {
-  double s[GRID], recall[GRID];
+static cpb_status measure(cpb_choice *c, surety *sure, size_t at, double low, double factor, size_t count,
+                          cpb_view sample, const double *center, const cpb_goal_options *o,
+                          const cpb_exec *exec, cpb_error *error) {
+  double s[GRID], recall[GRID], spread[GRID];
   for (size_t i = 0; i < count; i++) s[i] = low * pow(factor, (double)i);
-  cpb_status status = cpb_search_ceiling(sample, center, o->k, o->queries, s, count, recall, exec, error);
+  cpb_status status =
+      cpb_ceiling_measure(sample, center, o->k, o->queries, s, count, recall, spread, exec, error);
   if (status != CPB_OK) return status;
-  memmove(c->ceiling + at + count, c->ceiling + at, (c->ceiling_count - at) * sizeof *c->ceiling);
-  for (size_t i = 0; i < count; i++) c->ceiling[at + i] = (cpb_curve_point){s[i], recall[i]};
+  size_t after = c->ceiling_count - at;
+  memmove(c->ceiling + at + count, c->ceiling + at, after * sizeof *c->ceiling);
+  memmove(sure->least + at + count, sure->least + at, after * sizeof *sure->least);
+  for (size_t i = 0; i < count; i++) {
+    c->ceiling[at + i] = (cpb_curve_point){s[i], recall[i]};
+    sure->least[at + i] = recall[i] - spread[i];
+  }
   c->ceiling_count += count;
   return CPB_OK;
 }
 
 /* The first point of the curve from which on the target is always reached. */
-static size_t first_reached(const cpb_choice *c, double target) {
+static size_t first_reached(const cpb_choice *c, const surety *sure, double target) {
   size_t at = c->ceiling_count;
-  while (at > 0 && c->ceiling[at - 1].value >= target) at--;
+  while (at > 0 && sure->least[at - 1] >= target) at--;
   return at;
 }
 
 static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *center, const cpb_goal_options *o,
                               cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
+  surety sure;
   double step = sqrt(2), fine = pow(step, 1. / (REFINED + 1));
-  cpb_status status = measure(c, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o, exec, error);
+  cpb_status status =
+      measure(c, &sure, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o, exec, error);
   if (status != CPB_OK) return status;
-  size_t at = first_reached(c, o->target);
+  size_t at = first_reached(c, &sure, o->target);
   if (at == GRID)
     return cpb_fail(error, CPB_EINVAL, "recall %g is not reached: %g at %g times the mean norm", o->target,
                     c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->sample_mean_norm);
   if (at > 0)
-    status = measure(c, at, c->ceiling[at - 1].s * fine, fine, REFINED, sample, center, o, exec, error);
+    status =
+        measure(c, &sure, at, c->ceiling[at - 1].s * fine, fine, REFINED, sample, center, o, exec, error);
   if (status != CPB_OK) return status;
-  *best = c->ceiling[first_reached(c, o->target)];
+  *best = c->ceiling[first_reached(c, &sure, o->target)];
   c->alternatives[CPB_GOAL_RECALL] = best->s;
   return CPB_OK;
 }

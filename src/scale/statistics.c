@@ -130,6 +130,8 @@ cpb_status cpb_statistics_update(cpb_statistics *s, cpb_view rows, uint64_t firs
   return s->has_norms ? update_norms(s, rows, error) : update_columns(s, rows, first_id, error);
 }
 
+uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) { return s->nan_rows + s->inf_rows; }
+
 /* ---- merging ---- */
 
 static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, cpb_error *error) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/goal.h"
+#include "scale/ceiling.h"
 #include "core/fail.h"
 #include "scale/directions.h"
 #include "loop/table.h"
@@ -121,7 +121,8 @@ static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
 }
 
 static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t queries, const double *s,
-                          size_t count, double *recall, const cpb_exec *exec, cpb_error *error) {
+                          size_t count, double *recall, double *spread, const cpb_exec *exec,
+                          cpb_error *error) {
   double *norm2 = malloc((x->n + 2 * count + 1) * sizeof *norm2), *s2 = norm2 + x->n;
   double *found = calloc(queries * count + 1, sizeof *found);
   ceiling_job job = {cpb_loops_here(), x, norm2, k, count, s2, found, 0};
@@ -135,9 +136,11 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
     else
       for (size_t q = 0; q < queries; q++) ask(&job, q);
     for (size_t i = 0; i < count; i++) {
-      double sum = 0;
+      double sum = 0, squares = 0, asked = (double)queries;
       for (size_t q = 0; q < queries; q++) sum += found[q * count + i];
-      recall[i] = sum / ((double)queries * (double)k);
+      recall[i] = sum / (asked * (double)k);
+      for (size_t q = 0; q < queries; q++) squares += pow(found[q * count + i] / (double)k - recall[i], 2);
+      if (spread != NULL) spread[i] = sqrt(squares) / asked;
     }
   }
   free(norm2);
@@ -149,6 +152,12 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
 
 cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
                               size_t count, double *recall, const cpb_exec *exec, cpb_error *error) {
+  return cpb_ceiling_measure(x, center, k, queries, s, count, recall, NULL, exec, error);
+}
+
+cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
+                               size_t count, double *recall, double *spread, const cpb_exec *exec,
+                               cpb_error *error) {
   if (count > 0 && (s == NULL || recall == NULL))
     return cpb_fail(error, CPB_EINVAL, "s and recall must not be NULL for %zu scales", count);
   if (k == 0 || queries == 0)
@@ -162,7 +171,7 @@ cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t
   cpb_directions rows;
   cpb_status status = cpb_directions_new(&rows, x, center, exec, error);
   if (status == CPB_OK)
-    status = measure(&rows, x, k, queries < x.rows ? queries : x.rows, s, count, recall, exec, error);
+    status = measure(&rows, x, k, queries < x.rows ? queries : x.rows, s, count, recall, spread, exec, error);
   cpb_directions_free(&rows);
   return status;
 }
