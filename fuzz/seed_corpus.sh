@@ -19,6 +19,11 @@ fuzz_reader)
     i=$((i + 1))
   done
   ;;
+fuzz_state)
+  for file in "$golden"/*.state; do
+    if [ -f "$file" ]; then cp "$file" "$corpus"; fi
+  done
+  ;;
 fuzz_map_json)
   for file in "$golden"/*.json; do
     if [ -f "$file" ]; then cp "$file" "$corpus"; fi
