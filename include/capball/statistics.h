@@ -61,7 +61,7 @@ CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics 
 /** Turns from pass 1 to pass 2: from now on updates gather |x - mean|. EINVAL without rows. */
 CPB_API cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);
 
-/** The results; pointers are views, valid until the next call with these statistics. */
+/** The results; pointers are views into the statistics. */
 typedef struct cpb_statistics_result {
   uint64_t rows, nan_rows, inf_rows; /* taken; left out */
   const double *mean, *low, *high;   /* d each; NULL without rows. mean within 1 ulp of the exact one,
@@ -76,6 +76,8 @@ typedef struct cpb_statistics_result {
   double norm_median;      /* within 2^-13 of the lower middle |x-mean|, from a histogram of logarithms */
 } cpb_statistics_result;
 
+/** Tells what was gathered so far; more may come after it. The views are valid until the next call with these
+ *  statistics. EINVAL when a row id was given twice. */
 CPB_API cpb_status cpb_statistics_finish(cpb_statistics *statistics, cpb_statistics_result *result,
                                          cpb_error *error);
 

@@ -9,7 +9,7 @@
 #include "core/rows.h"
 #include "geometry/vector.h"
 #include "loop/chunk.h"
-#include "loop/product.h"
+#include "loop/block_product.h"
 
 double *cpb_aligned_zeros(size_t size) {
   if (size > SIZE_MAX / sizeof(double) - 64) return NULL;

@@ -1,4 +1,4 @@
-#include "scale/statistics.h"
+#include "scale/statistics_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 
 #include "core/fail.h"
 #include "core/rows.h"
-#include "scale/statistics.h"
+#include "scale/statistics_parts.h"
 
 enum { VERSION = 1 };
 static const char magic[8] = {'C', 'P', 'B', 'S', 'T', 'A', 'T', 'E'};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/fail.h"
-#include "loop/product.h"
+#include "loop/block_product.h"
 #include "parallel/blocks.h"
 
 enum { BLOCK = CPB_DIRECTIONS_BLOCK, PANEL = CPB_TILE_COLS, DEPTH = CPB_PRODUCT_DEPTH };

@@ -2,7 +2,7 @@
  */
 #include "support/check.h"
 
-#include "loop/product.h"
+#include "loop/block_product.h"
 #include "support/big.h"
 
 enum { ROWS = 12, COLS = 64, DEPTH = 200, STRIDE = 67 };

@@ -1,6 +1,6 @@
 /* The state behind the public statistics, for the two files that share it. */
-#ifndef CPB_SCALE_STATISTICS_H
-#define CPB_SCALE_STATISTICS_H
+#ifndef CPB_SCALE_STATISTICS_PARTS_H
+#define CPB_SCALE_STATISTICS_PARTS_H
 
 #include "capball/statistics.h"
 #include "scale/column_sums.h"

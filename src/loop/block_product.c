@@ -1,4 +1,4 @@
-#include "loop/product.h"
+#include "loop/block_product.h"
 
 static void add_depth(const cpb_loops *loops, const cpb_product *p, size_t first, size_t k) {
   for (size_t column = 0; column < p->cols; column += CPB_TILE_COLS)

@@ -1,6 +1,6 @@
 /* Products of whole blocks, cut into tiles. */
-#ifndef CPB_LOOP_PRODUCT_H
-#define CPB_LOOP_PRODUCT_H
+#ifndef CPB_LOOP_BLOCK_PRODUCT_H
+#define CPB_LOOP_BLOCK_PRODUCT_H
 
 #include "loop/table.h"
 
