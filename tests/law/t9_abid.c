@@ -244,9 +244,8 @@ static void bins_come_close(void **state) {
       cpb_abid_curve_free(binned);
       cpb_abid_curve_free(smooth);
     }
-    char what[64];
-    snprintf(what, sizeof what, "ABID by %zu bins", bins[b]);
-    law_holds("T9", what, "f64", worst / U64, bound[b] / U64);
+    print_message("ABID by %zu bins: within %.1e\n", bins[b], worst);
+    assert_true(worst <= bound[b]);
   }
 }
 
