@@ -142,8 +142,8 @@ cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const 
 /* ---- by second moments: one task is the products u_a u_b of PANEL columns a with PANEL columns b ---- */
 
 typedef struct moment_scratch {
-  double *products; /* DEPTH x PANEL: u_a u_b of one a and all b of the task */
-  double *moments;  /* [a][weights][b] */
+  double *products; /* DEPTH x PANEL: u_a u_b of a few a and all b of the task */
+  double *moments;  /* [group of a][weights][a within its group, b] */
 } moment_scratch;
 
 /* The a-th and b-th panel of columns of a task; a <= b. */
@@ -152,45 +152,62 @@ static void task_panels(size_t task, size_t *a, size_t *b) {
   *a = task;
 }
 
+/* How many columns b one a takes: short rows share a panel of products between several a. */
+static size_t moment_width(size_t d) {
+  return d <= PANEL / 4 ? PANEL / 4 : d <= PANEL / 2 ? PANEL / 2 : PANEL;
+}
+
+/* Columns a of a panel, and their groups. */
 static size_t panel_count(size_t d, size_t panel) {
   return d - panel * PANEL < PANEL ? d - panel * PANEL : PANEL;
+}
+static size_t group_count(size_t d, size_t panel) {
+  size_t per_group = PANEL / moment_width(d);
+  return (panel_count(d, panel) + per_group - 1) / per_group;
+}
+
+/* Beyond d the rows are 0, and so are the products of columns that are not there. */
+static void set_products(const double *x, size_t stride, size_t count, size_t first_a, size_t first_b,
+                         size_t width, double *products) {
+  for (size_t i = 0; i < count; i++, x += stride, products += PANEL)
+    for (size_t a = 0; a < PANEL / width; a++) {
+      double factor = x[first_a + a];
+      for (size_t b = 0; b < width; b++) products[a * width + b] = factor * x[first_b + b];
+    }
 }
 
 static void add_moments(const pair_job *job, size_t row, size_t count, size_t a, size_t b,
                         const moment_scratch *s) {
   const cpb_directions *u = job->u;
   const cpb_weights *w = job->w;
-  const double *x = u->unit + row * u->stride;
-  size_t strips = panel_count(u->d, a);
-  for (size_t strip = 0; strip < strips; strip++) {
-    for (size_t i = 0; i < count; i++) {
-      double factor = x[i * u->stride + a * PANEL + strip];
-      const double *others = x + i * u->stride + b * PANEL;
-      for (size_t k = 0; k < PANEL; k++) s->products[i * PANEL + k] = factor * others[k];
-    }
-    cpb_product p = {job->tall,
-                     PANEL,
-                     count,
-                     w->value + row * w->stride,
-                     1,
-                     w->stride,
-                     s->products,
-                     PANEL,
-                     s->moments + strip * job->tall * PANEL,
-                     PANEL};
+  size_t width = moment_width(u->d), groups = group_count(u->d, a);
+  for (size_t group = 0; group < groups; group++) {
+    set_products(u->unit + row * u->stride, u->stride, count, a * PANEL + group * (PANEL / width), b * PANEL,
+                 width, s->products);
+    cpb_product p = {.rows = job->tall,
+                     .cols = PANEL,
+                     .k = count,
+                     .a = w->value + row * w->stride,
+                     .a_row = 1,
+                     .a_k = w->stride,
+                     .b = s->products,
+                     .b_k = PANEL,
+                     .c = s->moments + group * job->tall * PANEL,
+                     .c_row = PANEL};
     cpb_product_add(job->loops, &p);
   }
 }
 
 /* The symmetric matrices' inner products: an element off the diagonal stands for two. */
-static double moment_product(const pair_job *job, const double *moments, size_t k, size_t l, size_t strips,
+static double moment_product(const pair_job *job, const double *moments, size_t k, size_t l, size_t columns,
                              bool diagonal) {
+  size_t width = moment_width(job->u->d), per_group = PANEL / width;
   double sum = 0;
-  for (size_t a = 0; a < strips; a++) {
-    const double *left = moments + (a * job->tall + k) * PANEL,
-                 *right = moments + (a * job->tall + l) * PANEL;
+  for (size_t a = 0; a < columns; a++) {
+    const double *group = moments + a / per_group * job->tall * PANEL + a % per_group * width;
+    const double *left = group + k * PANEL, *right = group + l * PANEL;
     size_t first = diagonal ? a + 1 : 0;
-    sum += 2 * job->loops->dot(left + first, right + first, PANEL - first);
+    sum += 2 * job->loops->dot(left + first, right + first, width - first);
     if (diagonal) sum += left[a] * right[a];
   }
   return sum;
@@ -200,8 +217,7 @@ static void moment_task(void *argument, size_t task) {
   pair_job *job = argument;
   size_t a, b, columns = job->w->columns, n = job->u->n;
   task_panels(task, &a, &b);
-  size_t strips = panel_count(job->u->d, a);
-  double *memory = cpb_aligned_zeros(DEPTH * PANEL + strips * job->tall * PANEL);
+  double *memory = cpb_aligned_zeros(DEPTH * PANEL + group_count(job->u->d, a) * job->tall * PANEL);
   if (memory == NULL) {
     atomic_store(&job->out_of_memory, true);
     return;
@@ -212,7 +228,8 @@ static void moment_task(void *argument, size_t task) {
   double *sums = job->partials + task * columns * columns;
   for (size_t k = 0; k < columns; k++)
     for (size_t l = 0; l <= k; l++)
-      sums[k * columns + l] = sums[l * columns + k] = moment_product(job, s.moments, k, l, strips, a == b);
+      sums[k * columns + l] = sums[l * columns + k] =
+          moment_product(job, s.moments, k, l, panel_count(job->u->d, a), a == b);
   free(memory);
 }
 
@@ -234,8 +251,8 @@ cpb_status cpb_weighted_squares(const cpb_directions *directions, const cpb_weig
   double blocks = (double)(directions->rows / BLOCK), d = (double)directions->d;
   double tall = (double)cpb_round_up(weights->columns, CPB_TILE_ROWS), wide = (double)weights->stride;
   double gram = blocks * (blocks + 1) / 2 * BLOCK * (BLOCK * (d + wide) + tall * wide);
-  double strips = directions->d < PANEL ? d : PANEL;
-  double moments = (double)moment_tasks(directions) * strips * PANEL * (tall + 4) * (double)directions->n;
+  double groups = (double)group_count(directions->d, 0);
+  double moments = (double)moment_tasks(directions) * groups * PANEL * (tall + 4) * (double)directions->n;
   return (gram < moments ? cpb_weighted_squares_by_gram
                          : cpb_weighted_squares_by_moments)(directions, weights, squares, exec, error);
 }
