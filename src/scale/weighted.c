@@ -33,23 +33,33 @@ typedef struct pair_job {
   const cpb_weights *w;
   size_t tall;      /* columns of weights, rounded up to rows of tiles */
   double *partials; /* tasks x columns x columns */
+  double *shares;   /* by moments: what shares of the rows sum to */
   atomic_bool out_of_memory;
 } pair_job;
 
 typedef void pair_task(void *job, size_t task);
 
+static void start_job(pair_job *job) {
+  job->loops = cpb_loops_here();
+  job->tall = cpb_round_up(job->w->columns, CPB_TILE_ROWS);
+  atomic_init(&job->out_of_memory, false);
+}
+
+static void run_all(pair_job *job, pair_task *task, size_t tasks, const cpb_exec *exec) {
+  if (exec != NULL)
+    exec->run(exec->pool, tasks, task, job);
+  else
+    for (size_t i = 0; i < tasks; i++) task(job, i);
+}
+
 static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double *sums, const cpb_exec *exec,
                             cpb_error *error) {
   size_t size = job->w->columns * job->w->columns;
-  job->loops = cpb_loops_here();
-  job->tall = cpb_round_up(job->w->columns, CPB_TILE_ROWS);
   job->partials = cpb_aligned_zeros(tasks * size);
-  atomic_init(&job->out_of_memory, job->partials == NULL);
-  if (job->partials != NULL) {
-    if (exec != NULL)
-      exec->run(exec->pool, tasks, task, job);
-    else
-      for (size_t i = 0; i < tasks; i++) task(job, i);
+  if (job->partials == NULL) {
+    atomic_store(&job->out_of_memory, true);
+  } else {
+    run_all(job, task, tasks, exec);
     memset(sums, 0, size * sizeof *sums);
     for (size_t t = 0; t < tasks; t++)
       for (size_t i = 0; i < size; i++) sums[i] += job->partials[t * size + i];
@@ -136,6 +146,7 @@ static void gram_task(void *argument, size_t task) {
 cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const cpb_weights *weights,
                                         double *squares, const cpb_exec *exec, cpb_error *error) {
   pair_job job = {.u = directions, .w = weights};
+  start_job(&job);
   return run_tasks(&job, gram_task, directions->rows / BLOCK, squares, exec, error);
 }
 
@@ -213,35 +224,91 @@ static double moment_product(const pair_job *job, const double *moments, size_t 
   return sum;
 }
 
-static void moment_task(void *argument, size_t task) {
-  pair_job *job = argument;
-  size_t a, b, columns = job->w->columns, n = job->u->n;
-  task_panels(task, &a, &b);
-  double *memory = cpb_aligned_zeros(DEPTH * PANEL + group_count(job->u->d, a) * job->tall * PANEL);
-  if (memory == NULL) {
-    atomic_store(&job->out_of_memory, true);
-    return;
-  }
-  moment_scratch s = {memory, memory + DEPTH * PANEL};
-  for (size_t row = 0; row < n; row += DEPTH)
-    add_moments(job, row, n - row < DEPTH ? n - row : DEPTH, a, b, &s);
-  double *sums = job->partials + task * columns * columns;
-  for (size_t k = 0; k < columns; k++)
-    for (size_t l = 0; l <= k; l++)
-      sums[k * columns + l] = sums[l * columns + k] =
-          moment_product(job, s.moments, k, l, panel_count(job->u->d, a), a == b);
-  free(memory);
-}
-
 static size_t moment_tasks(const cpb_directions *directions) {
   size_t panels = directions->stride / PANEL;
   return panels * (panels + 1) / 2;
 }
 
+/* Few columns are few tasks: then the rows are cut too, into shares that depend on n and d alone. */
+static size_t moment_shares(const cpb_directions *directions) {
+  enum { ENOUGH = 10, SHARES = 8, LEAST_ROWS = 256 };
+  size_t shares = directions->n / LEAST_ROWS;
+  if (moment_tasks(directions) > ENOUGH || shares < 2) return 1;
+  return shares < SHARES ? shares : SHARES;
+}
+
+static size_t moments_size(const pair_job *job, size_t a) {
+  return group_count(job->u->d, a) * job->tall * PANEL;
+}
+
+/* The moments of one share of the rows, into memory that is 0. */
+static void sum_share(const pair_job *job, size_t share, size_t a, size_t b, double *products,
+                      double *moments) {
+  size_t n = job->u->n, shares = moment_shares(job->u), end = n * (share + 1) / shares;
+  moment_scratch s = {products, moments};
+  for (size_t row = n * share / shares; row < end; row += DEPTH)
+    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, &s);
+}
+
+static void write_products(const pair_job *job, size_t task, size_t a, size_t b, const double *moments) {
+  size_t columns = job->w->columns;
+  double *sums = job->partials + task * columns * columns;
+  for (size_t k = 0; k < columns; k++)
+    for (size_t l = 0; l <= k; l++)
+      sums[k * columns + l] = sums[l * columns + k] =
+          moment_product(job, moments, k, l, panel_count(job->u->d, a), a == b);
+}
+
+/* A task whose rows are one share. */
+static void moment_task(void *argument, size_t task) {
+  pair_job *job = argument;
+  size_t a, b;
+  task_panels(task, &a, &b);
+  double *memory = cpb_aligned_zeros(DEPTH * PANEL + moments_size(job, a));
+  if (memory == NULL) {
+    atomic_store(&job->out_of_memory, true);
+    return;
+  }
+  sum_share(job, 0, a, b, memory, memory + DEPTH * PANEL);
+  write_products(job, task, a, b, memory + DEPTH * PANEL);
+  free(memory);
+}
+
+/* One share of the rows for one task, and then, when all are there, their sum in order. */
+static void share_task(void *argument, size_t i) {
+  pair_job *job = argument;
+  size_t a, b, shares = moment_shares(job->u);
+  task_panels(i / shares, &a, &b);
+  double *products = cpb_aligned_zeros(DEPTH * PANEL);
+  if (products == NULL)
+    atomic_store(&job->out_of_memory, true);
+  else
+    sum_share(job, i % shares, a, b, products, job->shares + i * moments_size(job, 0));
+  free(products);
+}
+
+static void join_task(void *argument, size_t task) {
+  pair_job *job = argument;
+  size_t a, b, shares = moment_shares(job->u), size = moments_size(job, 0);
+  task_panels(task, &a, &b);
+  double *first = job->shares + task * shares * size;
+  for (size_t share = 1; share < shares; share++)
+    for (size_t i = 0; i < size; i++) first[i] += first[share * size + i];
+  write_products(job, task, a, b, first);
+}
+
 cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, const cpb_weights *weights,
                                            double *squares, const cpb_exec *exec, cpb_error *error) {
   pair_job job = {.u = directions, .w = weights};
-  return run_tasks(&job, moment_task, moment_tasks(directions), squares, exec, error);
+  size_t tasks = moment_tasks(directions), shares = moment_shares(directions);
+  start_job(&job);
+  if (shares == 1) return run_tasks(&job, moment_task, tasks, squares, exec, error);
+  job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
+  if (job.shares == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for sums over pairs");
+  run_all(&job, share_task, tasks * shares, exec);
+  cpb_status status = run_tasks(&job, join_task, tasks, squares, exec, error);
+  free(job.shares);
+  return status;
 }
 
 /* Multiply-adds of the two ways, with what rounding up to tiles adds; building a panel of products costs
@@ -282,5 +349,6 @@ static void sum_task(void *argument, size_t task) {
 cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_weights *weights,
                                  double *products, const cpb_exec *exec, cpb_error *error) {
   pair_job job = {.u = directions, .w = weights};
+  start_job(&job);
   return run_tasks(&job, sum_task, directions->stride / PANEL, products, exec, error);
 }
