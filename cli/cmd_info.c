@@ -28,7 +28,8 @@ typedef struct inspection {
   bool exact; /* counts and median by the norms themselves, not by their bins */
 } inspection;
 
-static void look(void *arg, size_t slot, cpb_view rows) {
+static void look(void *arg, size_t slot, cpb_view rows, uint64_t first) {
+  (void)first;
   inspection *in = arg;
   for (size_t i = 0; i < rows.rows; i++)
     in->values[slot][i] = cli_norm(cli_row(rows, i, in->rows[slot]), rows.cols);
@@ -126,7 +127,8 @@ static int count_bars(inspection *in, cpb_reader *reader) {
   if (kept)
     count_norms(in, in->kept, in->kept_count);
   else
-    result = cli_scan_run(&(cli_scan){in->job, reader, in, look, gather_again});
+    result = cli_scan_run(
+        &(cli_scan){.job = in->job, .reader = reader, .arg = in, .look = look, .gather = gather_again});
   in->median = median(in, &bin, &rank);
   return result;
 }
@@ -210,7 +212,7 @@ static int run(cli_job *job) {
   }
   in.kept = cli_alloc(KEPT, sizeof *in.kept);
   cli_norms_new(&in.norms);
-  cli_scan scan = {job, reader, &in, look, gather};
+  cli_scan scan = {job, reader, &in, look, gather, 0};
   result = cli_scan_run(&scan);
   if (result == CLI_OK) result = count_bars(&in, reader);
   if (result == CLI_OK && job->options.json)

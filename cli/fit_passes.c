@@ -66,7 +66,8 @@ typedef struct mean_pass {
   double *sum;
 } mean_pass;
 
-static void look_mean(void *arg, size_t slot, cpb_view rows) {
+static void look_mean(void *arg, size_t slot, cpb_view rows, uint64_t first) {
+  (void)first;
   const mean_pass *p = arg;
   cli_fit *fit = p->fit;
   cli_fit_slot *s = &fit->slots[slot];
@@ -89,7 +90,7 @@ static int gather_mean(void *arg, size_t slot, uint64_t first, size_t rows) {
 int cli_fit_mean(cli_fit *fit, double *mean) {
   mean_pass p = {fit, mean};
   memset(mean, 0, fit->cols * sizeof *mean);
-  int result = pass(fit, &(cli_scan){fit->job, fit->reader, &p, look_mean, gather_mean});
+  int result = pass(fit, &(cli_scan){fit->job, fit->reader, &p, look_mean, gather_mean, 0});
   for (size_t k = 0; k < fit->cols && result == CLI_OK; k++) mean[k] /= (double)fit->rows;
   return result;
 }
@@ -101,7 +102,8 @@ typedef struct covariance_pass {
   size_t count;
 } covariance_pass;
 
-static void look_covariance(void *arg, size_t slot, cpb_view rows) {
+static void look_covariance(void *arg, size_t slot, cpb_view rows, uint64_t first) {
+  (void)first;
   const covariance_pass *p = arg;
   cli_fit *fit = p->fit;
   cli_fit_slot *s = &fit->slots[slot];
@@ -147,7 +149,7 @@ int cli_fit_covariance(cli_fit *fit, double *covariance) {
   for (size_t slot = 0; slot < CLI_SCAN_SLOTS; slot++)
     fit->slots[slot].rows = cli_alloc(per_block * d, sizeof(double));
   covariance_pass p = {.fit = fit, .covariance = covariance};
-  int result = pass(fit, &(cli_scan){fit->job, fit->reader, &p, look_covariance, gather_covariance});
+  int result = pass(fit, &(cli_scan){fit->job, fit->reader, &p, look_covariance, gather_covariance, 0});
   for (size_t i = 0; i < d && result == CLI_OK; i++)
     for (size_t j = i; j < d; j++)
       covariance[i * d + j] = covariance[j * d + i] = covariance[i * d + j] / (double)fit->rows;
@@ -175,7 +177,8 @@ static void whitened_norms(const double *W, const double *z, size_t n, size_t d,
   }
 }
 
-static void look_norms(void *arg, size_t slot, cpb_view rows) {
+static void look_norms(void *arg, size_t slot, cpb_view rows, uint64_t first) {
+  (void)first;
   const norm_pass *p = arg;
   const cli_fit *fit = p->fit;
   const cli_fit_slot *s = &fit->slots[slot];
@@ -201,7 +204,7 @@ static int gather_norms(void *arg, size_t slot, uint64_t first, size_t rows) {
 
 int cli_fit_norms(cli_fit *fit, cli_norms *norms) {
   norm_pass p = {fit, norms};
-  return pass(fit, &(cli_scan){fit->job, fit->reader, &p, look_norms, gather_norms});
+  return pass(fit, &(cli_scan){fit->job, fit->reader, &p, look_norms, gather_norms, 0});
 }
 
 static int refuse_column(const cli_fit *fit, size_t column, const char *why) {

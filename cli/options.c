@@ -9,10 +9,7 @@
 #include "cli.h"
 #include "format_names.h"
 
-static const char *goal_name(size_t i) {
-  static const char *const names[] = {"mean", "median", "hemisphere"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
+static const char *goal_name(size_t i) { return i < CPB_GOALS ? cpb_goal_name((cpb_goal)i) : NULL; }
 
 static const char *dtype_name(size_t i) { return i <= CPB_I64 ? cpb_dtype_name((cpb_dtype)i) : NULL; }
 
@@ -25,8 +22,9 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_SCALE] = {"scale", 's', CLI_POSITIVE, "S", AT(scale), "the scale s > 0, in the unit of the data",
                    NULL},
     [CLI_GOAL] = {"goal", 'g', CLI_CHOICE, "GOAL", AT(goal),
-                  "how s is chosen from the norms about the centre: mean (default), median, or hemisphere "
-                  "(the largest norm: every row in y0 >= 0)",
+                  "how s is chosen: mean (default) or median of the norms about the centre, hemisphere (the "
+                  "largest norm: every row in y0 >= 0), spread (the largest ABID), or recall (the smallest s "
+                  "that keeps --target of the neighbours)",
                   goal_name},
     [CLI_CENTER] = {"center", 'c', CLI_TEXT, "WHICH", AT(center),
                     "mean (default), none, or a vector file with one row or one column", NULL},
@@ -47,7 +45,23 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                     "format of the input (default: by its extension)", cli_format_name},
     [CLI_TO] = {"to", 0, CLI_CHOICE, "FORMAT", AT(to), "format of the output (default: by its extension)",
                 cli_format_name},
-    [CLI_SEED] = {"seed", 0, CLI_COUNT, "N", AT(seed), "seed of the generated data (default 0)", NULL},
+    [CLI_SEED] = {"seed", 0, CLI_COUNT, "N", AT(seed), "seed of the generated data or the sample (default 0)",
+                  NULL},
+    [CLI_TARGET] = {"target", 0, CLI_POSITIVE, "R", AT(target),
+                    "goal recall: the share of true neighbours to keep, below 1 (default 0.99)", NULL},
+    [CLI_NEIGHBOURS] = {"neighbours", 'k', CLI_COUNT, "K", AT(neighbours),
+                        "goal recall: neighbours (default 10)", NULL},
+    [CLI_SAMPLE] = {"sample", 0, CLI_COUNT, "N", AT(sample),
+                    "rows of the sample that curves are measured on (default 4096)", NULL},
+    [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),
+                   "write the statistics, for `capball merge`; without --output only pass 1 is done", NULL},
+    [CLI_ABOUT] = {"about", 0, CLI_PATH, "ALL.state", AT(about),
+                   "do pass 2, the norms about the mean of these merged statistics, and write --state", NULL},
+    [CLI_FIRST_ROW] = {"first-row", 0, CLI_COUNT, "N", AT(first_row),
+                       "number of the first row, where the file is a piece of a whole (default 0)", NULL},
+    [CLI_SWEEP] = {"sweep", 0, CLI_FLAG, NULL, AT(sweep), "print the curve over s", NULL},
+    [CLI_PLOT] = {"plot", 0, CLI_PATH, "FILE", AT(plot),
+                  "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal", NULL},
     [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
     [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
     [CLI_THREADS] = {"threads", 't', CLI_COUNT, "N", AT(threads),

@@ -21,6 +21,14 @@ typedef enum cli_option_id {
   CLI_FORMAT,
   CLI_TO,
   CLI_SEED,
+  CLI_TARGET,
+  CLI_NEIGHBOURS,
+  CLI_SAMPLE,
+  CLI_STATE,
+  CLI_ABOUT,
+  CLI_FIRST_ROW,
+  CLI_SWEEP,
+  CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
   CLI_THREADS,
@@ -32,10 +40,11 @@ typedef enum cli_option_id {
 
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
-  const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to;
+  const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
   double scale; /* 0: not given */
-  uint64_t seed, threads;
-  bool whiten, spherical, skip_bad, json, quiet, help;
+  double target;
+  uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
+  bool whiten, spherical, skip_bad, sweep, json, quiet, help;
 } cli_options;
 
 typedef enum cli_value_kind {

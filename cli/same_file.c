@@ -28,7 +28,7 @@ static bool adds_data_set(const char *input, const char *output) {
 
 int cli_check_output(const cli_job *job, const char *output, const char *const *inputs, size_t count) {
   struct stat out, in;
-  if (!examine(output, STDOUT_FILENO, &out)) return CLI_OK;
+  if (output == NULL || !examine(output, STDOUT_FILENO, &out)) return CLI_OK;
   for (size_t i = 0; i < count; i++) {
     if (inputs[i] == NULL || !examine(inputs[i], STDIN_FILENO, &in)) continue;
     if (in.st_dev != out.st_dev || in.st_ino != out.st_ino || adds_data_set(inputs[i], output)) continue;

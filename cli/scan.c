@@ -16,11 +16,13 @@ typedef struct wave {
   cpb_error errors[CLI_SCAN_SLOTS];
 } wave;
 
-size_t cli_scan_block_rows(const cpb_reader *reader) {
+static size_t rows_of_bytes(const cpb_reader *reader, size_t bytes) {
   cpb_file_info info = cpb_reader_info(reader);
-  size_t rows = ((size_t)1 << 18) / (info.cols * cpb_dtype_size(info.dtype));
+  size_t rows = bytes / (info.cols * cpb_dtype_size(info.dtype));
   return rows == 0 ? 1 : rows;
 }
+
+size_t cli_scan_block_rows(const cpb_reader *reader) { return rows_of_bytes(reader, (size_t)1 << 18); }
 
 static size_t slot_rows(const wave *w, size_t slot) {
   size_t left = w->rows - slot * w->per_block;
@@ -37,7 +39,7 @@ static void look_at_slot(void *arg, size_t slot) {
   else
     w->status[slot] = cpb_reader_at(w->scan->reader, w->first + first, slot_rows(w, slot),
                                     w->buffers + slot * w->buffer_size, &rows, &w->errors[slot]);
-  if (w->status[slot] == CPB_OK) w->scan->look(w->scan->arg, slot, rows);
+  if (w->status[slot] == CPB_OK) w->scan->look(w->scan->arg, slot, rows, w->first + first);
 }
 
 static int gather(wave *w, size_t slots) {
@@ -84,7 +86,8 @@ int cli_scan_run(const cli_scan *scan) {
   cpb_file_info info = cpb_reader_info(scan->reader);
   wave *w = cli_alloc(1, sizeof *w);
   w->scan = scan;
-  w->per_block = cli_scan_block_rows(scan->reader);
+  w->per_block = scan->block_bytes == 0 ? cli_scan_block_rows(scan->reader)
+                                        : rows_of_bytes(scan->reader, scan->block_bytes);
   if (info.random_access) {
     w->buffer_size = (cpb_reader_buffer_size(scan->reader, w->per_block) + 63) / 64 * 64;
     w->buffers = aligned_alloc(64, w->buffer_size * CLI_SCAN_SLOTS);

@@ -12,11 +12,13 @@ typedef struct cli_scan {
   const cli_job *job;
   cpb_reader *reader;
   void *arg;
-  /* Looks at one block and leaves what it found in slot `slot`; on any thread. */
-  void (*look)(void *arg, size_t slot, cpb_view rows);
+  /* Looks at one block, rows first, first+1, .. of the file, and leaves what it found in slot `slot`; on
+   * any thread. */
+  void (*look)(void *arg, size_t slot, cpb_view rows, uint64_t first);
   /* Takes slot `slot` over, rows [first, first+rows) of the file; in order, on the calling thread.
    * Anything but CLI_OK ends the pass. */
   int (*gather)(void *arg, size_t slot, uint64_t first, size_t rows);
+  size_t block_bytes; /* about the size of a block; 0: 256 KiB */
 } cli_scan;
 
 /* Rows of a block: what `look` sees at most. */

@@ -36,6 +36,11 @@ static const law laws[] = {
      "|x^-y^|^2 = 4 s^2 |x-y|^2 / ((|x|^2+s^2)(|y|^2+s^2))\n"
      "|x-y|^2 = s^2 |x^-y^|^2 / ((1+x0)(1+y0))",
      "include/capball/product.h", "src/geometry/t8_product.c", "tests/law/t8_product.c"},
+    {"T9", "ABID, the angle-based intrinsic dimension, and the choice of s",
+     "ABID = n^2 / |Y^T Y|_F^2 for unit rows Y;  of S(x) = (h u, z), u = x/|x|:\n"
+     "F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum h z u|^2 + (sum z^2)^2,  dh/dlog s = -h z,  dz/dlog s = "
+     "h^2",
+     "include/capball/abid.h", "src/scale/t9_abid.c", "tests/law/t9_abid.c"},
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},

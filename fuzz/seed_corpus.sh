@@ -28,6 +28,11 @@ fuzz_dual)
     done <"$file"
   done
   ;;
+fuzz_state)
+  for file in "$golden"/*.state; do
+    if [ -f "$file" ]; then cp "$file" "$corpus"; fi
+  done
+  ;;
 fuzz_map_json)
   for file in "$golden"/*.json; do
     if [ -f "$file" ]; then cp "$file" "$corpus"; fi

@@ -11,13 +11,18 @@
  *   product.h     products and distances in the other space T8
  *   layer.h       gradients                                 T12
  *   score.h       which points are inside
+ *   statistics.h  what a data set is, in pieces that merge
+ *   abid.h        how evenly rows fill the sphere           T9
+ *   goal.h        the scale for a goal                      T7 T9 T13
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
+#include "capball/abid.h"
 #include "capball/exec.h"
 #include "capball/file.h"
+#include "capball/goal.h"
 #include "capball/hemisphere.h"
 #include "capball/layer.h"
 #include "capball/map.h"
@@ -26,6 +31,7 @@
 #include "capball/quadric.h"
 #include "capball/region.h"
 #include "capball/score.h"
+#include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/view.h"
 

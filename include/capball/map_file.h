@@ -10,14 +10,15 @@ extern "C" {
 
 /** What the file says beside the map itself. Strings are views, NULL where absent. */
 typedef struct cpb_map_origin {
-  size_t size;        /* sizeof(cpb_map_origin) */
-  const char *goal;   /* how s was chosen: "given", "mean", "median", "hemisphere", .. */
-  const char *source; /* the data it was fitted to, as given */
-  uint64_t rows;      /* rows of the data, 0 if unknown */
+  size_t size;          /* sizeof(cpb_map_origin) */
+  const char *goal;     /* how s was chosen: "given", "mean", "median", "hemisphere", .. */
+  const char *source;   /* the data it was fitted to, as given */
+  uint64_t rows;        /* rows of the data, 0 if unknown */
+  const char *evidence; /* JSON: why this scale; written as it is under the key "evidence" */
 } cpb_map_origin;
 
 /** The whole text of the file (keys "capball", "dim", "scale", "center", "pole", "whiten", "toward",
- *  "goal", "made_from", "checksum"); gives *text, 0-terminated, to the caller, who frees it with
+ *  "goal", "evidence", "made_from", "checksum"); gives *text, 0-terminated, to the caller, who frees it with
  *  free(). */
 CPB_API cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **text,
                                    cpb_error *error);

@@ -159,6 +159,10 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
   }
   put(t, ",\n  \"goal\": ");
   put_string(t, origin->goal);
+  if (origin->evidence != NULL) {
+    put(t, ",\n  \"evidence\": ");
+    put(t, origin->evidence);
+  }
   put(t, ",\n  \"made_from\": {\"source\": ");
   put_string(t, origin->source);
   put(t, ", \"rows\": ");
@@ -168,11 +172,19 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
   put(t, "\n}\n");
 }
 
+static bool is_json(const char *string) {
+  json_t *value = json_loads(string, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+  json_decref(value);
+  return value != NULL;
+}
+
 cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **json, cpb_error *error) {
   if (map == NULL || json == NULL) return cpb_fail(error, CPB_EINVAL, "map and text must not be NULL");
   *json = NULL;
   if (origin != NULL && origin->size != sizeof *origin)
     return cpb_fail(error, CPB_EINVAL, "origin.size is %zu, wanted %zu", origin->size, sizeof *origin);
+  if (origin != NULL && origin->evidence != NULL && !is_json(origin->evidence))
+    return cpb_fail(error, CPB_EINVAL, "origin.evidence is not JSON: \"%.40s\"", origin->evidence);
   cpb_map_options described = cpb_map_describe(map);
   cpb_map_origin unknown = {.size = sizeof unknown};
   text t = {.status = CPB_OK, .error = error};

@@ -145,3 +145,13 @@ LANE_INLINE double lanes_sum(lanes_f64 x) {
   __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
+
+/* Vectors of doubles, for tiles of a matrix product. */
+typedef __m256d vec_f64;
+enum { VEC_F64 = 4, TILE_VECTORS = 2 };
+
+LANE_INLINE vec_f64 vec_load(const double *p) { return _mm256_loadu_pd(p); }
+LANE_INLINE void vec_store(double *p, vec_f64 x) { _mm256_storeu_pd(p, x); }
+LANE_INLINE vec_f64 vec_spread(double x) { return _mm256_set1_pd(x); }
+LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, y); }
+LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }

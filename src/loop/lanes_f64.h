@@ -1,6 +1,7 @@
 /* The double-precision loops, in ordinary C: included once per instruction set by a stub that
  * compiles it with that set's flags. The fixed inner loops over 16 lanes are what the compiler turns
  * into vectors; they also fix the order of every sum. */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -48,6 +49,52 @@ static void axpby(double alpha, const double *x, double beta, const double *y, d
     double scaled = alpha * x[i];
     z[i] = scaled + beta * y[i];
   }
+}
+
+static bool span(const double *restrict x, size_t n, double *restrict low, double *restrict high) {
+  double lane[CPB_LANES] = {0}, sum = 0;
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES)
+    for (size_t j = 0; j < CPB_LANES; j++) {
+      double a = x[i + j];
+      low[i + j] = a < low[i + j] ? a : low[i + j];
+      high[i + j] = a > high[i + j] ? a : high[i + j];
+      lane[j] += a - a; /* 0, or NaN for good */
+    }
+  for (; i < n; i++) {
+    low[i] = x[i] < low[i] ? x[i] : low[i];
+    high[i] = x[i] > high[i] ? x[i] : high[i];
+    sum += x[i] - x[i];
+  }
+  return add_lanes(lane) + sum == 0;
+}
+
+/* The parts of the first n numbers at each pointer; gives back the sum of |what is left|. */
+static double split_parts(const double *restrict x, size_t n, const double *restrict coarse,
+                          const double *restrict fine, double *restrict coarse_sum,
+                          double *restrict fine_sum) {
+  double lane[CPB_LANES] = {0}, rest = 0;
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES)
+    for (size_t j = 0; j < CPB_LANES; j++) {
+      double part = (x[i + j] + coarse[i + j]) - coarse[i + j], left = x[i + j] - part;
+      double small = (left + fine[i + j]) - fine[i + j];
+      coarse_sum[i + j] += part;
+      fine_sum[i + j] += small;
+      lane[j] += fabs(left - small);
+    }
+  for (; i < n; i++) {
+    double part = (x[i] + coarse[i]) - coarse[i], left = x[i] - part;
+    double small = (left + fine[i]) - fine[i];
+    coarse_sum[i] += part;
+    fine_sum[i] += small;
+    rest += fabs(left - small);
+  }
+  return add_lanes(lane) + rest;
+}
+
+static bool split(const double *x, size_t n, const double *magic, double *sum) {
+  return split_parts(x, n, magic, magic + n, sum, sum + n) == 0;
 }
 
 static void widen_f32(const void *from, size_t n, double *to) {

@@ -2,6 +2,7 @@
 #include "loop/lanes_avx512.h"
 #include "loop/rows_wide.h"
 #include "loop/rows_narrow_avx512.h"
+#include "loop/tile_wide.h"
 
 static void embed_f32(const cpb_rows_job *job) {
   if (is_narrow(job))
@@ -21,4 +22,5 @@ const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
 #include "loop/table_f64.h"
 #include "loop/table_rows.h"
+    .tile = tile,
 };

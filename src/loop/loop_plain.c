@@ -1,8 +1,10 @@
 #include "loop/lanes_f64.h"
 #include "loop/rows_plain.h"
+#include "loop/tile_plain.h"
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.h"
 #include "loop/table_rows.h"
+    .tile = tile,
 };

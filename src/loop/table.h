@@ -1,8 +1,8 @@
 /* Every hot loop, listed once. One table per instruction set; all tables give the same bits.
  *
- * That is by construction: sums run in 16 virtual lanes that are added as a fixed tree, nothing is
- * contracted to fused multiply-adds except where the product is exact, and every division and root
- * is the IEEE one. loop_plain.c is the reference; the others are judged by it. */
+ * That is by construction: sums run in 16 virtual lanes that are added as a fixed tree, fused
+ * multiply-adds stand only where the product is exact or the definition asks for them (tiles), and every
+ * division and root is the IEEE one. loop_plain.c is the reference; the others are judged by it. */
 #ifndef CPB_LOOP_TABLE_H
 #define CPB_LOOP_TABLE_H
 
@@ -31,6 +31,21 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
+/* One tile of a matrix product, c += a b: element (i,k) of a at a[i*a_row + k*a_k], (k,j) of b at
+ * b[k*b_k + j], (i,j) of c at c[i*c_row + j]. Each element is one chain of fused multiply-adds over k,
+ * from 0, added to c at its end: where a product is cut into tiles is never seen in its bits. */
+enum { CPB_TILE_ROWS = 6, CPB_TILE_COLS = 32 };
+
+typedef struct cpb_tile {
+  size_t k;
+  const double *a;
+  size_t a_row, a_k;
+  const double *b;
+  size_t b_k;
+  double *c;
+  size_t c_row;
+} cpb_tile;
+
 typedef struct cpb_loops {
   const char *name;
 
@@ -47,8 +62,18 @@ typedef struct cpb_loops {
   /* z = alpha x + beta y, two products and a sum per element; z may be x or y. */
   void (*axpby)(double alpha, const double *x, double beta, const double *y, double *z, size_t n);
 
+  /* low = min(low, x), high = max(high, x) element by element; false when an x is NaN or inf. */
+  bool (*span)(const double *x, size_t n, double *low, double *high);
+
+  /* Splits each x into multiples of two quanta, q0 > q1 (magic[i] = 1.5 2^52 q0, magic[n+i] = 1.5 2^52 q1),
+   * and what is left, and adds the multiples to sum[i] and sum[n+i]; false when something was left. Exact
+   * while |x| < 2^40 q0, q0 <= 2^40 q1 and no more than 2^12 rows have been added. */
+  bool (*split)(const double *x, size_t n, const double *magic, double *sum);
+
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */
+
+  void (*tile)(const cpb_tile *tile);
 } cpb_loops;
 
 /* The table this machine runs best, or the one CPB_ISA=plain|avx2|avx512 asks for if the machine

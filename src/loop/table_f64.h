@@ -4,4 +4,4 @@
           [CPB_F16] = widen_f16,
           [CPB_U8] = widen_u8,
           [CPB_I8] = widen_i8},
-    .narrow = narrow, .dot = dot, .dist2 = dist2, .sum2 = sum2, .axpby = axpby,
+    .narrow = narrow, .dot = dot, .dist2 = dist2, .sum2 = sum2, .axpby = axpby, .span = span, .split = split,

@@ -39,7 +39,7 @@ refuses "a scale that is none" 2 '--scale must be a number > 0, got "nan"' capba
 refuses "threads that are none" 2 '--threads must be a whole number' capball info points.csv --threads -1
 refuses "scale and goal" 2 'exclude each other' capball fit points.csv -o m.json --scale 1 --goal mean
 refuses "rows backwards" 2 '--rows must be A:B' capball convert points.csv b.csv --rows 3:1
-refuses "a median from a pipe" 2 'reads the data 3 times' capball fit - --format csv -o m.json --goal median
+refuses "a median from a pipe" 2 'reads the data 2 times' capball fit - --format csv -o m.json --goal median
 refuses "a law that is none" 2 'there is no law "T99"' capball theory T99
 refuses "neither map nor scale" 2 'exactly one of' capball dual
 refuses "integers on the sphere" 2 'which u8 cannot hold' capball embed -m map.json points.csv -o y.u8bin

@@ -49,7 +49,8 @@ static void expect_same_map(const cpb_map *a, const cpb_map *b) {
   expect_same(x.toward, y.toward, x.d + 1);
 }
 
-static const cpb_map_origin origin = {sizeof origin, "hemisphere", "data \"of\\mine\"\n.fvecs", 60000};
+static const cpb_map_origin origin = {sizeof origin, "hemisphere", "data \"of\\mine\"\n.fvecs", 60000,
+                                      "{\"abid\": 10.5}"};
 
 static void bit_for_bit(void **state) {
   (void)state;
@@ -90,6 +91,7 @@ static void what_the_file_says(void **state) {
   static const char *const start = "{\n  \"capball\": {\"kind\": \"map\", \"version\": 1},\n  \"dim\": 5,\n"
                                    "  \"scale\": 2.0,\n  \"center\": null,\n  \"pole\": null,\n"
                                    "  \"whiten\": null,\n  \"toward\": null,\n  \"goal\": \"hemisphere\",\n"
+                                   "  \"evidence\": {\"abid\": 10.5},\n"
                                    "  \"made_from\": {\"source\": \"data \\\"of\\\\mine\\\"\\u000a.fvecs\", "
                                    "\"rows\": 60000},\n  \"checksum\": \"";
   assert_memory_equal(text, start, strlen(start));
@@ -99,8 +101,14 @@ static void what_the_file_says(void **state) {
   assert_non_null(strstr(text, "\"source\": null, \"rows\": 0"));
   assert_non_null(strstr(text, "-0.0,"));
   free(text);
-  cpb_map_origin foreign = {sizeof foreign, NULL, "caf\xe9.fvecs", 0},
-                 french = {sizeof french, NULL, "café", 0};
+  cpb_map_origin broken = {sizeof broken, NULL, NULL, 0, "{\"abid\": "};
+  cpb_map *map = make_map(0, 1, 2);
+  cpb_error error;
+  assert_int_equal(cpb_map_to_json(map, &broken, &text, &error), CPB_EINVAL);
+  assert_string_equal(error.text, "origin.evidence is not JSON: \"{\"abid\": \"");
+  cpb_map_free(map);
+  cpb_map_origin foreign = {sizeof foreign, NULL, "caf\xe9.fvecs", 0, NULL},
+                 french = {sizeof french, NULL, "café", 0, NULL};
   text_of(0, &foreign, &text);
   assert_non_null(strstr(text, "\"caf?.fvecs\""));
   free(text);
@@ -115,10 +123,10 @@ static void golden_maps(void **state) {
   static const struct {
     const char *name;
     cpb_map_origin origin;
-  } files[] = {{"plain", {sizeof origin, NULL, NULL, 0}},
-               {"whitened", {sizeof origin, "mean", "base.fvecs", 1000}},
-               {"pole", {sizeof origin, "given", NULL, 0}},
-               {"toward", {sizeof origin, "given", NULL, 0}}};
+  } files[] = {{"plain", {sizeof origin, NULL, NULL, 0, NULL}},
+               {"whitened", {sizeof origin, "mean", "base.fvecs", 1000, NULL}},
+               {"pole", {sizeof origin, "given", NULL, 0, NULL}},
+               {"toward", {sizeof origin, "given", NULL, 0, NULL}}};
   const char *slash = strrchr(__FILE__, '/');
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     char path[1024], *text, *golden;

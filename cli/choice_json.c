@@ -1,0 +1,75 @@
+#include "choice_json.h"
+
+#include <math.h>
+#include <string.h>
+
+cpb_goal cli_goal(const cli_job *job, cpb_goal otherwise) {
+  for (int goal = 0; job->options.goal != NULL && goal < CPB_GOALS; goal++)
+    if (strcmp(job->options.goal, cpb_goal_name((cpb_goal)goal)) == 0) return (cpb_goal)goal;
+  return otherwise;
+}
+
+int cli_check_target(const cli_job *job) {
+  const cli_options *o = &job->options;
+  bool recall = o->goal != NULL && strcmp(o->goal, "recall") == 0;
+  if (o->target != 0 && !recall) return cli_misuse(job, "--target goes with --goal recall");
+  if (o->neighbours != 0 && !recall) return cli_misuse(job, "--neighbours goes with --goal recall");
+  if (o->target >= 1) return cli_misuse(job, "--target must be below 1, got %g", o->target);
+  return CLI_OK;
+}
+
+int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_statistics_result *facts,
+               cpb_view sample, const double *center, cpb_choice *choice) {
+  cpb_goal_options options = cpb_goal_options_default();
+  cpb_error error;
+  options.goal = goal;
+  if (job->options.target != 0) options.target = job->options.target;
+  if (job->options.neighbours != 0) options.k = (size_t)job->options.neighbours;
+  options.norm_mean = facts->norm_mean;
+  options.norm_median = facts->norm_median;
+  options.norm_max = facts->norm_max;
+  if (cpb_choose_scale(sample, center, &options, choice, cpb_pool_exec(job->pool), &error) == CPB_OK)
+    return CLI_OK;
+  return cli_fail(job, "%s%s%s; give one with --scale, or another goal", name == NULL ? "" : name,
+                  name == NULL ? "" : ": ", error.text);
+}
+
+json_t *cli_json_curve(const cpb_curve_point *points, size_t count) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < count; i++)
+    json_array_append_new(list, json_pack("[f, f]", points[i].s, points[i].value));
+  return list;
+}
+
+json_t *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < count; i++)
+    json_array_append_new(list, json_pack("[f, f]", maxima[i].s, maxima[i].abid));
+  return list;
+}
+
+static const char *measured(cpb_goal goal) {
+  return goal == CPB_GOAL_SPREAD ? "abid" : goal == CPB_GOAL_RECALL ? "recall" : "norm";
+}
+
+char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *choice) {
+  json_t *root = json_pack("{s:f}", measured(goal), choice->value), *others = json_object();
+  if (goal == CPB_GOAL_RECALL) {
+    uint64_t k = job->options.neighbours;
+    json_object_set_new(root, "target", json_real(job->options.target != 0 ? job->options.target : 0.99));
+    json_object_set_new(root, "neighbours", json_integer(k != 0 ? (json_int_t)k : 10));
+  }
+  for (int other = 0; other < CPB_GOALS; other++)
+    if (other != (int)goal && isfinite(choice->alternatives[other]))
+      json_object_set_new(others, cpb_goal_name((cpb_goal)other), json_real(choice->alternatives[other]));
+  json_object_set_new(root, "alternatives", others);
+  if (choice->abid_count > 0) {
+    json_object_set_new(root, "abid_curve", cli_json_curve(choice->abid, choice->abid_count));
+    json_object_set_new(root, "abid_maxima", cli_json_maxima(choice->maxima, choice->maxima_count));
+  }
+  if (choice->ceiling_count > 0)
+    json_object_set_new(root, "recall_curve", cli_json_curve(choice->ceiling, choice->ceiling_count));
+  char *text = json_dumps(root, JSON_REAL_PRECISION(17) | JSON_COMPACT);
+  json_decref(root);
+  return text;
+}

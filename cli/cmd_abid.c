@@ -1,0 +1,139 @@
+/* The intrinsic dimension of a file, and of its embedding as a function of s: the paper's figure. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "choice_json.h"
+#include "doubles.h"
+#include "gather.h"
+#include "plot.h"
+
+enum { CURVE = 20, MAXIMA = 8, FINE = 200 };
+
+typedef struct findings {
+  double original, distinct, mean_norm;
+  size_t rows;
+  uint64_t of;
+  cpb_abid_curve *curve;
+  cpb_curve_point points[CURVE];
+  cpb_abid_maximum maxima[MAXIMA];
+  size_t found;
+} findings;
+
+static double value_at(const findings *f, double s) {
+  double abid = NAN;
+  cpb_abid_curve_at(f->curve, s, CPB_PAIRS_ALL, &abid, NULL, NULL);
+  return abid;
+}
+
+static cpb_status measure(const cpb_statistics_result *facts, const cpb_exec *exec, findings *f,
+                          cpb_error *error) {
+  cpb_status status = cpb_abid_original(facts->sample, facts->mean, CPB_PAIRS_ALL, &f->original, exec, error);
+  if (status == CPB_OK)
+    status = cpb_abid_original(facts->sample, facts->mean, CPB_PAIRS_DISTINCT, &f->distinct, exec, error);
+  if (status != CPB_OK) return status;
+  status = cpb_abid_curve_new(facts->sample, facts->mean, 0, &f->curve, exec, error);
+  if (status == CPB_EINVAL) /* norms too far apart for interpolation */
+    status = cpb_abid_curve_new(facts->sample, facts->mean, 256, &f->curve, exec, error);
+  if (status != CPB_OK) return status;
+  f->rows = facts->sample.rows;
+  f->of = facts->rows;
+  f->mean_norm = cpb_abid_curve_mean_norm(f->curve);
+  for (size_t i = 0; i < CURVE; i++) {
+    double s = f->mean_norm * pow(10, 2 * (double)i / (CURVE - 1) - 1);
+    f->points[i] = (cpb_curve_point){s, value_at(f, s)};
+  }
+  return cpb_abid_curve_maxima(f->curve, f->mean_norm / 10, f->mean_norm * 10, CPB_PAIRS_ALL, f->maxima,
+                               MAXIMA, &f->found, error);
+}
+
+static void write_script(const void *arg, FILE *to) {
+  const findings *f = arg;
+  fprintf(to,
+          "set logscale x\nset xlabel 'scale s'\nset ylabel 'ABID'\nset yrange [0:*]\nset key top left\n"
+          "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 2 lc rgb '#888888'\n"
+          "set label 'mean norm' at %.17g, graph 0.04 offset 0.5,0\n",
+          f->mean_norm, f->mean_norm, f->mean_norm);
+  for (double factor = 0.1; factor < 11; factor *= 100)
+    fprintf(to, "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 3 lc rgb '#bbbbbb'\n",
+            f->mean_norm * factor, f->mean_norm * factor);
+  fprintf(
+      to,
+      "plot '-' with lines lw 2 lc rgb '#1864ab' title 'embedded', "
+      "'-' with points pt 7 lc rgb '#d9480f' title 'maxima', %.17g dt 4 lc rgb '#2b8a3e' title 'original'\n",
+      f->original);
+  for (int i = 0; i <= FINE; i++) {
+    double s = f->mean_norm * pow(10, 2.2 * i / FINE - 1.1);
+    fprintf(to, "%.17g %.17g\n", s, value_at(f, s));
+  }
+  fputs("e\n", to);
+  for (size_t i = 0; i < f->found; i++) fprintf(to, "%.17g %.17g\n", f->maxima[i].s, f->maxima[i].abid);
+  fputs("e\n", to);
+}
+
+static int print(const cli_job *job, const findings *f) {
+  if (job->options.json)
+    return cli_print_json(
+        job, json_pack("{s:f, s:o, s:f, s:I, s:I, s:o, s:o}", "abid", f->original, "abid_distinct",
+                       isfinite(f->distinct) ? json_real(f->distinct) : json_null(), "mean_norm",
+                       f->mean_norm, "rows", (json_int_t)f->of, "sample", (json_int_t)f->rows, "curve",
+                       cli_json_curve(f->points, CURVE), "maxima", cli_json_maxima(f->maxima, f->found)));
+  printf("abid\t%.9g\nmean_norm\t%.9g\nat_mean_norm\t%.9g\n", f->original, f->mean_norm,
+         value_at(f, f->mean_norm));
+  for (size_t i = 0; i < f->found; i++)
+    printf("maximum\t%.9g\t%.9g\t%.4f of the mean norm\n", f->maxima[i].s, f->maxima[i].abid,
+           f->maxima[i].s / f->mean_norm);
+  if (job->options.sweep)
+    for (size_t i = 0; i < CURVE; i++) printf("curve\t%.9g\t%.9g\n", f->points[i].s, f->points[i].value);
+  return CLI_OK;
+}
+
+static int report(const cli_job *job, const findings *f) {
+  int result = CLI_OK;
+  bool drawn = false;
+  if (f->rows < f->of) cli_say(job, "measured on %zu of %llu rows", f->rows, (unsigned long long)f->of);
+  if (job->options.plot != NULL) {
+    result = cli_plot(job, job->options.plot, write_script, f, &drawn);
+    if (result == CLI_OK && !drawn) cli_say(job, "gnuplot is not here, so the curve comes as text");
+  }
+  if (result == CLI_OK && !drawn && (job->options.sweep || job->options.plot != NULL))
+    cli_draw_bars(job, f->points, CURVE, "ABID");
+  return result == CLI_OK ? print(job, f) : result;
+}
+
+static int run(cli_job *job) {
+  cpb_reader *reader;
+  int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
+  if (result != CLI_OK) return result;
+  cpb_statistics *gathered = NULL;
+  cpb_statistics_result facts;
+  findings f = {0};
+  cpb_error error;
+  result = cli_gather(job, reader, &gathered);
+  if (result == CLI_OK) result = cli_finish(job, job->operands[0], gathered, &facts);
+  if (result == CLI_OK && measure(&facts, cpb_pool_exec(job->pool), &f, &error) != CPB_OK)
+    result = cli_fail(job, "%s: %s", job->operands[0], error.text);
+  if (result == CLI_OK) result = report(job, &f);
+  cpb_abid_curve_free(f.curve);
+  cpb_statistics_free(gathered);
+  cpb_reader_free(reader);
+  return result;
+}
+
+const cli_command cli_verb_abid = {
+    .verb = "abid",
+    .operands = "DATA",
+    .summary = "intrinsic dimension of data, and of their embedding over s",
+    .formula = "ABID = 1 / mean cos^2 = n^2 / |Y^T Y|_F^2,  Y the rows x-mean, or S(x-mean), divided by "
+               "their norms   T9",
+    .text = "Says ABID of the rows about their mean, with each row paired with itself, as the authors of the "
+            "estimator have it; the mean norm; and the maxima of ABID of the embedding for s from 0.1 to 10 "
+            "times the mean norm. There are often two, and the mean norm lies in the dip between them.\n"
+            "Measured on a sample of --sample rows, or on all if there are no more.",
+    .example = "seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1) }' > points.csv\n"
+               "capball abid points.csv --sweep",
+    .least = 1,
+    .most = 1,
+    .accepts = CLI_BIT(CLI_SWEEP) | CLI_BIT(CLI_PLOT) | CLI_BIT(CLI_SAMPLE) | CLI_BIT(CLI_SEED) |
+               CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) |
+               CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+    .run = run};

@@ -1,0 +1,98 @@
+/* Statistics of pieces into those of the whole, or into a map. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "choice_json.h"
+#include "gather.h"
+
+static int merge_states(const cli_job *job, cpb_statistics **whole) {
+  int result = cli_read_state(job, job->operands[0], whole);
+  for (size_t i = 1; i < job->count && result == CLI_OK; i++) {
+    cpb_statistics *piece = NULL;
+    cpb_error error;
+    result = cli_read_state(job, job->operands[i], &piece);
+    if (result == CLI_OK && cpb_statistics_merge(*whole, piece, &error) != CPB_OK)
+      result = cli_fail(job, "%s: %s", job->operands[i], error.text);
+    cpb_statistics_free(piece);
+  }
+  return result;
+}
+
+static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_goal goal,
+                    const cpb_choice *choice) {
+  cpb_map_options options = cpb_map_options_default();
+  options.d = facts->sample.cols;
+  options.s = choice->s;
+  options.center = facts->mean;
+  char *evidence = cli_evidence(job, goal, choice);
+  cpb_map_origin origin = {sizeof origin, cpb_goal_name(goal), NULL, facts->rows, evidence};
+  cpb_map *map = NULL;
+  cpb_error error;
+  cpb_status status = cpb_map_new(&options, &map, &error);
+  if (status == CPB_OK) status = cpb_map_save(job->options.output, map, &origin, &error);
+  cpb_map_free(map);
+  free(evidence);
+  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
+  cli_say(job, "d = %zu, s = %.6g (%s), %llu rows", options.d, options.s, origin.goal,
+          (unsigned long long)facts->rows);
+  return CLI_OK;
+}
+
+static int make_map(const cli_job *job, cpb_statistics *whole) {
+  cpb_statistics_result facts;
+  cpb_choice choice;
+  int result = cli_finish(job, job->operands[0], whole, &facts);
+  if (result != CLI_OK) return result;
+  cpb_goal goal = cli_goal(job, CPB_GOAL_MEAN);
+  if (goal < CPB_GOAL_SPREAD && facts.norm_rows != facts.rows)
+    return cli_fail(
+        job,
+        "goal %s wants the norms of all %llu rows, these states hold %llu: merge them into ALL.state, "
+        "run `capball fit PIECE --about ALL.state --state P.state` on each piece, and merge those",
+        cpb_goal_name(goal), (unsigned long long)facts.rows, (unsigned long long)facts.norm_rows);
+  result = cli_choose(job, NULL, goal, &facts, facts.sample, facts.mean, &choice);
+  return result == CLI_OK ? save_map(job, &facts, goal, &choice) : result;
+}
+
+static bool is_map(const char *path) {
+  size_t length = strlen(path);
+  return length >= 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
+static int run(cli_job *job) {
+  cpb_statistics *whole = NULL;
+  int result = cli_check_target(job);
+  if (result == CLI_OK) result = merge_states(job, &whole);
+  if (result == CLI_OK)
+    result =
+        is_map(job->options.output) ? make_map(job, whole) : cli_write_state(job, job->options.output, whole);
+  cpb_statistics_free(whole);
+  return result;
+}
+
+const cli_command cli_verb_merge = {
+    .verb = "merge",
+    .operands = "A.state [B.state ..] -o S.state|MAP.json",
+    .summary = "join the statistics of pieces; fit a map to the whole",
+    .formula =
+        "sums without rounding, a sample by hash of (seed, row number): any cut, any order, the same bytes",
+    .text =
+        "`capball fit PIECE --state P.state --first-row N` writes the statistics of rows N, N+1, .. of the "
+        "whole. Merged into MAP.json they are enough for the goals spread and recall.\n"
+        "The goals mean, median and hemisphere take a second look at each piece: `capball fit PIECE "
+        "--about ALL.state --state Q.state`, where ALL.state is the merge of pass 1.\n"
+        "States merge when columns, element type, seed and sample agree.",
+    .example = "printf '3,4\\n6,8\\n' > a.csv\n"
+               "printf '0,1\\n-2,5\\n' > b.csv\n"
+               "capball fit a.csv --state a.state\n"
+               "capball fit b.csv --state b.state --first-row 2\n"
+               "capball merge a.state b.state -o all.state\n"
+               "capball fit a.csv --about all.state --state a2.state\n"
+               "capball fit b.csv --about all.state --state b2.state --first-row 2\n"
+               "capball merge a2.state b2.state -o map.json --goal median",
+    .least = 1,
+    .most = 1 << 20,
+    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_GOAL) | CLI_BIT(CLI_TARGET) | CLI_BIT(CLI_NEIGHBOURS) |
+               CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+    .requires = CLI_BIT(CLI_OUTPUT),
+    .run = run};

@@ -1,0 +1,16 @@
+/* Pictures by gnuplot, and a small one in the terminal where there is none. */
+#ifndef CLI_PLOT_H
+#define CLI_PLOT_H
+
+#include "cli.h"
+
+/* Runs gnuplot on what `write` prints (all but `set terminal`) and puts its picture at `path`, whole or not
+ * at all; .png gives PNG, anything else SVG. *drawn is false, and nothing is said, without gnuplot.
+ * CLI_OK, or an exit code after a sentence. */
+int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to), const void *arg,
+             bool *drawn);
+
+/* A curve as lines of text on stderr, one per point: label, value, and a bar between low and high. */
+void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label);
+
+#endif

@@ -1,0 +1,26 @@
+/* Products of whole blocks, cut into tiles. */
+#ifndef CPB_LOOP_BLOCK_PRODUCT_H
+#define CPB_LOOP_BLOCK_PRODUCT_H
+
+#include "loop/table.h"
+
+/* c += a b, elements addressed as in cpb_tile; rows a multiple of CPB_TILE_ROWS, cols of CPB_TILE_COLS.
+ * k is cut every CPB_PRODUCT_DEPTH terms, which keeps a panel of b in the first cache and the chains of
+ * sums short. */
+enum { CPB_PRODUCT_DEPTH = 96 };
+
+typedef struct cpb_product {
+  size_t rows, cols, k;
+  const double *a;
+  size_t a_row, a_k;
+  const double *b;
+  size_t b_k;
+  double *c;
+  size_t c_row;
+} cpb_product;
+
+void cpb_product_add(const cpb_loops *loops, const cpb_product *product);
+
+static inline size_t cpb_round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
+
+#endif

@@ -1,0 +1,11 @@
+/* The tile of a matrix product, as it is defined. */
+#include <math.h>
+
+static void tile(const cpb_tile *t) {
+  for (size_t i = 0; i < CPB_TILE_ROWS; i++)
+    for (size_t j = 0; j < CPB_TILE_COLS; j++) {
+      double sum = 0;
+      for (size_t k = 0; k < t->k; k++) sum = fma(t->a[i * t->a_row + k * t->a_k], t->b[k * t->b_k + j], sum);
+      t->c[i * t->c_row + j] += sum;
+    }
+}

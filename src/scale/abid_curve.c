@@ -1,0 +1,293 @@
+/* T9 as a function of s alone. The rows enter F(s) only through functions of log|x| that are smooth (their
+ * poles lie pi/2 beside the real axis). Replacing the functions by their values at a few nodes moves all sums
+ * over rows in front of s: what is left is a quadratic form in the values at the nodes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/abid.h"
+#include "core/fail.h"
+#include "scale/abid_ratio.h"
+#include "scale/brent.h"
+#include "scale/height.h"
+#include "scale/weighted.h"
+
+static const double half_pi = 0x1.921fb54442d18p+0, log_10 = 0x1.26bb1bbb55516p+1;
+
+struct cpb_abid_curve {
+  size_t n, nodes;
+  double mean_norm, at_center; /* rows at the centre: there z = 1 for every s */
+  double *norm;                /* nodes */
+  double *rows;                /* nodes: sum of the weights */
+  double *squares, *products;  /* nodes x nodes */
+};
+
+typedef struct range {
+  double low, high; /* of log|x|, over the rows that are not at the centre */
+} range;
+
+static range range_of(const cpb_directions *u) {
+  range r = {INFINITY, -INFINITY};
+  for (size_t i = 0; i < u->n; i++)
+    if (u->norm[i] > 0) {
+      r.low = fmin(r.low, log(u->norm[i]));
+      r.high = fmax(r.high, log(u->norm[i]));
+    }
+  return r;
+}
+
+/* The error of interpolation at r Chebyshev nodes falls like rho^-r, rho the sum of the half-axes of the
+ * ellipse through the poles; the poles are double, which costs a few nodes more. */
+static size_t chebyshev_count(range r) {
+  double half = fmax((r.high - r.low) / 2, 1e-9), b = half_pi / half;
+  return (size_t)ceil(34 / log(b + sqrt(1 + b * b))) + 6;
+}
+
+/* Chebyshev nodes on [-1,1] and the weights of the barycentric formula. */
+static void set_places(size_t nodes, double *place, double *weight) {
+  for (size_t k = 0; k < nodes; k++) {
+    double angle = (2 * (double)k + 1) * half_pi / (double)nodes;
+    place[k] = cos(angle);
+    weight[k] = k % 2 ? -sin(angle) : sin(angle);
+  }
+}
+
+/* The cardinal functions of the nodes at t. */
+static void set_cardinal(size_t nodes, const double *place, const double *weight, double t, double *values) {
+  double sum = 0;
+  for (size_t k = 0; k < nodes; k++) {
+    double gap = t - place[k];
+    if (gap == 0) {
+      memset(values, 0, nodes * sizeof *values);
+      values[k] = 1;
+      return;
+    }
+    values[k] = weight[k] / gap;
+    sum += values[k];
+  }
+  for (size_t k = 0; k < nodes; k++) values[k] /= sum;
+}
+
+static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, range r, cpb_weights *w,
+                                cpb_error *error) {
+  double middle = (r.low + r.high) / 2, half = (r.high - r.low) / 2;
+  double *place = malloc((2 * c->nodes + 1) * sizeof *place), *weight = place + c->nodes;
+  if (place == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu nodes", c->nodes);
+  set_places(c->nodes, place, weight);
+  for (size_t k = 0; k < c->nodes; k++) c->norm[k] = exp(middle + half * place[k]);
+  for (size_t i = 0; i < u->n; i++)
+    if (u->norm[i] > 0) {
+      double t = half > 0 ? (log(u->norm[i]) - middle) / half : 0;
+      set_cardinal(c->nodes, place, weight, t, w->value + i * w->stride);
+    }
+  free(place);
+  return CPB_OK;
+}
+
+static int by_value(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* The borders between bins: half of them follow the count of rows, half the width of log|x|, so that no
+ * bin is wide where rows are few nor crowded where they are many. `sorted` holds log|x| in order. */
+static void set_borders(const double *sorted, size_t count, size_t borders, double *border) {
+  double low = sorted[0], width = sorted[count - 1] - low;
+  size_t i = 0;
+  for (size_t k = 0; k < borders; k++) {
+    double share = borders > 1 ? (double)k / (double)(borders - 1) : 0.5;
+    while (i + 1 < count &&
+           (double)i / (double)(count - 1) + (width > 0 ? (sorted[i] - low) / width : 0) < 2 * share)
+      i++;
+    border[k] = sorted[i];
+  }
+}
+
+/* A row between two borders counts to both, in proportion: linear interpolation in log|x|. */
+static void set_shares(const cpb_abid_curve *c, const double *border, double log_norm, double *values) {
+  size_t low = 0, high = c->nodes - 1;
+  while (high - low > 1) {
+    size_t middle = (low + high) / 2;
+    *(border[middle] <= log_norm ? &low : &high) = middle;
+  }
+  double gap = border[high] - border[low], share = gap > 0 ? (log_norm - border[low]) / gap : 0;
+  values[low] = 1 - share;
+  if (high != low) values[high] = share;
+}
+
+static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weights *w, cpb_error *error) {
+  double *logs = malloc((u->n + c->nodes + 1) * sizeof *logs);
+  if (logs == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory to sort %zu norms", u->n);
+  size_t count = 0;
+  for (size_t i = 0; i < u->n; i++)
+    if (u->norm[i] > 0) logs[count++] = log(u->norm[i]);
+  double *border = logs + count;
+  qsort(logs, count, sizeof *logs, by_value);
+  if (count > 0) set_borders(logs, count, c->nodes, border);
+  for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? exp(border[k]) : 1;
+  for (size_t i = 0; i < u->n; i++)
+    if (u->norm[i] > 0) set_shares(c, border, log(u->norm[i]), w->value + i * w->stride);
+  free(logs);
+  return CPB_OK;
+}
+
+static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *error) {
+  cpb_abid_curve *c = *curve = calloc(1, sizeof *c);
+  if (c != NULL) {
+    c->nodes = nodes;
+    c->norm = calloc(nodes + 1, sizeof(double));
+    c->rows = calloc(nodes + 1, sizeof(double));
+    c->squares = calloc(nodes * nodes + 1, sizeof(double));
+    c->products = calloc(nodes * nodes + 1, sizeof(double));
+    if (c->norm != NULL && c->rows != NULL && c->squares != NULL && c->products != NULL) return CPB_OK;
+  }
+  return cpb_fail(error, CPB_ENOMEM, "no memory for a curve of %zu nodes", nodes);
+}
+
+static cpb_status find_nodes(range r, size_t bins, size_t *nodes, cpb_error *error) {
+  *nodes = bins;
+  if (bins > 4096) return cpb_fail(error, CPB_EINVAL, "at most 4096 bins, got %zu", bins);
+  if (bins > 0) return CPB_OK;
+  if (r.high - r.low > 18 * log_10)
+    return cpb_fail(error, CPB_EINVAL, "norms from %g to %g are too far apart for interpolation: take bins",
+                    exp(r.low), exp(r.high));
+  *nodes = r.low <= r.high ? chebyshev_count(r) : 0;
+  return CPB_OK;
+}
+
+static void count_rows(cpb_abid_curve *c, const cpb_directions *u, const cpb_weights *w) {
+  double sum = 0;
+  c->n = u->n;
+  for (size_t i = 0; i < u->n; i++) {
+    sum += u->norm[i] / (double)u->n;
+    if (u->norm[i] == 0) c->at_center++;
+    for (size_t k = 0; k < c->nodes; k++) c->rows[k] += w->value[i * w->stride + k];
+  }
+  c->mean_norm = sum;
+}
+
+static cpb_status fill_curve(cpb_abid_curve **curve, const cpb_directions *u, size_t bins,
+                             const cpb_exec *exec, cpb_error *error) {
+  range r = range_of(u);
+  size_t nodes;
+  cpb_weights w = {0};
+  cpb_status status = find_nodes(r, bins, &nodes, error);
+  if (status == CPB_OK) status = curve_alloc(curve, nodes, error);
+  if (status == CPB_OK) status = cpb_weights_new(&w, u, nodes, error);
+  if (status == CPB_OK)
+    status = bins > 0 ? set_bins(*curve, u, &w, error) : set_chebyshev(*curve, u, r, &w, error);
+  if (status == CPB_OK) count_rows(*curve, u, &w);
+  if (status == CPB_OK && nodes > 0) status = cpb_weighted_squares(u, &w, (*curve)->squares, exec, error);
+  if (status == CPB_OK && nodes > 0) status = cpb_weighted_products(u, &w, (*curve)->products, exec, error);
+  cpb_weights_free(&w);
+  return status;
+}
+
+cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
+                              const cpb_exec *exec, cpb_error *error) {
+  if (curve == NULL) return cpb_fail(error, CPB_EINVAL, "curve must not be NULL");
+  *curve = NULL;
+  cpb_directions u;
+  cpb_status status = cpb_directions_new(&u, x, center, exec, error);
+  if (status == CPB_OK) status = fill_curve(curve, &u, bins, exec, error);
+  cpb_directions_free(&u);
+  if (status == CPB_OK) return CPB_OK;
+  cpb_abid_curve_free(*curve);
+  *curve = NULL;
+  return status;
+}
+
+void cpb_abid_curve_free(cpb_abid_curve *curve) {
+  if (curve == NULL) return;
+  free(curve->norm);
+  free(curve->rows);
+  free(curve->squares);
+  free(curve->products);
+  free(curve);
+}
+
+double cpb_abid_curve_mean_norm(const cpb_abid_curve *curve) { return curve->mean_norm; }
+
+/* F and dF/dlog s. */
+static void curve_form(const cpb_abid_curve *c, double s, double *F, double *F_slope) {
+  double zz = c->at_center, zz_slope = 0, sum = 0, slope = 0;
+  for (size_t k = 0; k < c->nodes; k++) {
+    cpb_height y = cpb_height_of(c->norm[k], s);
+    cpb_height_terms left = cpb_height_values(y), left_slope = cpb_height_slopes(y);
+    zz += c->rows[k] * left.zz;
+    zz_slope += c->rows[k] * left_slope.zz;
+    double squares = 0, products = 0;
+    for (size_t l = 0; l < c->nodes; l++) {
+      cpb_height_terms right = cpb_height_values(cpb_height_of(c->norm[l], s));
+      squares += c->squares[k * c->nodes + l] * right.hh;
+      products += c->products[k * c->nodes + l] * right.hz;
+    }
+    sum += left.hh * squares + 2 * left.hz * products;
+    slope += left_slope.hh * squares + 2 * left_slope.hz * products;
+  }
+  *F = sum + zz * zz;
+  *F_slope = 2 * (slope + zz * zz_slope);
+}
+
+cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
+                             double *slope, cpb_error *error) {
+  if (curve == NULL || abid == NULL) return cpb_fail(error, CPB_EINVAL, "curve and abid must not be NULL");
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_pairs(curve->n, pairs, error);
+  if (status != CPB_OK) return status;
+  double F, F_slope;
+  curve_form(curve, s, &F, &F_slope);
+  *abid = cpb_abid_of(F, curve->n, pairs);
+  if (slope != NULL) *slope = cpb_abid_slope(*abid, F, F_slope, curve->n, pairs);
+  return CPB_OK;
+}
+
+/* ---- maxima ---- */
+
+typedef struct ascent {
+  const cpb_abid_curve *curve;
+  cpb_pairs pairs;
+} ascent;
+
+static double height_at(const void *context, double log_s) {
+  const ascent *a = context;
+  double F, F_slope;
+  curve_form(a->curve, exp(log_s), &F, &F_slope);
+  return cpb_abid_of(F, a->curve->n, a->pairs);
+}
+
+/* Keeps the list in order, higher ones first; the lowest falls off a full list. */
+static void keep_maximum(cpb_abid_maximum *maxima, size_t room, size_t *found, cpb_abid_maximum top) {
+  size_t at = *found < room ? (*found)++ : room;
+  for (; at > 0 && maxima[at - 1].abid < top.abid; at--)
+    if (at < room) maxima[at] = maxima[at - 1];
+  if (at < room) maxima[at] = top;
+}
+
+cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high, cpb_pairs pairs,
+                                 cpb_abid_maximum *maxima, size_t room, size_t *found, cpb_error *error) {
+  enum { PER_DECADE = 20 };
+  if (curve == NULL || maxima == NULL || found == NULL)
+    return cpb_fail(error, CPB_EINVAL, "curve, maxima and found must not be NULL");
+  *found = 0;
+  if (!(low > 0 && low < high && high < INFINITY))
+    return cpb_fail(error, CPB_EINVAL, "scales must be 0 < low < high, got %g and %g", low, high);
+  cpb_status status = cpb_check_pairs(curve->n, pairs, error);
+  if (status != CPB_OK) return status;
+  ascent a = {curve, pairs};
+  double from = log(low), span = log(high) - from;
+  size_t steps = (size_t)ceil(span / log_10 * PER_DECADE) + 2;
+  double before = height_at(&a, from), here = height_at(&a, from + span / (double)steps);
+  for (size_t i = 1; i < steps; i++) {
+    double after = height_at(&a, from + span * (double)(i + 1) / (double)steps);
+    if (here > before && here >= after) {
+      double left = from + span * (double)(i - 1) / (double)steps,
+             right = from + span * (double)(i + 1) / (double)steps;
+      double top = cpb_brent_maximum(height_at, &a, left, right, 1e-8);
+      keep_maximum(maxima, room, found, (cpb_abid_maximum){exp(top), height_at(&a, top)});
+    }
+    before = here;
+    here = after;
+  }
+  return CPB_OK;
+}

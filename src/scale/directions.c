@@ -1,0 +1,85 @@
+#include "scale/directions.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/metric.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "geometry/vector.h"
+#include "loop/chunk.h"
+#include "loop/block_product.h"
+
+double *cpb_aligned_zeros(size_t size) {
+  if (size > SIZE_MAX / sizeof(double) - 64) return NULL;
+  size_t bytes = cpb_round_up(size * sizeof(double) + 1, 64);
+  double *zeros = aligned_alloc(64, bytes);
+  if (zeros != NULL) memset(zeros, 0, bytes);
+  return zeros;
+}
+
+typedef struct direction_job {
+  cpb_directions *to;
+  cpb_metric metric;
+  cpb_first_fault fault;
+} direction_job;
+
+/* unit = (x-c)/length. Lengths whose reciprocal is no plain number are first brought near 1. */
+static void set_unit(const direction_job *job, size_t row, double length, double *unit) {
+  const cpb_metric *m = &job->metric;
+  bool plain = length >= 0x1p-1000 && length <= 0x1p1000;
+  int shift = plain ? 0 : -ilogb(length);
+  double size = plain ? length : ldexp(length, shift), buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < m->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(m->x.cols, offset);
+    const double *x = cpb_row_chunk(m->loops, m->x, row, offset, count, buffer);
+    for (size_t i = 0; i < count; i++) {
+      double z = m->c == NULL ? x[i] : x[i] - m->c[offset + i];
+      unit[offset + i] = (plain ? z : ldexp(z, shift)) / size;
+    }
+  }
+}
+
+static void direction_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  direction_job *job = argument;
+  for (size_t row = first; row < first + count; row++) {
+    double length;
+    int fault = cpb_metric_length(&job->metric, row, &length);
+    if (fault != 0) {
+      cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+      continue;
+    }
+    job->to->norm[row] = length;
+    if (length > 0) set_unit(job, row, length, job->to->unit + row * job->to->stride);
+  }
+}
+
+cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const double *center,
+                              const cpb_exec *exec, cpb_error *error) {
+  *directions = (cpb_directions){.n = x.rows, .d = x.cols};
+  cpb_status status = cpb_check_view(x, "x", x.cols, error);
+  if (status != CPB_OK) return status;
+  if (x.cols == 0) return cpb_fail(error, CPB_ESHAPE, "x has 0 columns, wanted at least 1");
+  if (center != NULL && !cpb_all_finite(center, x.cols))
+    return cpb_fail(error, CPB_EINVAL, "center is not finite");
+  directions->rows = cpb_round_up(x.rows, CPB_DIRECTIONS_BLOCK);
+  directions->stride = cpb_round_up(x.cols, CPB_TILE_COLS);
+  if (directions->rows < SIZE_MAX / sizeof(double) / directions->stride)
+    directions->unit = cpb_aligned_zeros(directions->rows * directions->stride);
+  directions->norm = cpb_aligned_zeros(directions->rows);
+  if (directions->unit == NULL || directions->norm == NULL)
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows of %zu numbers", x.rows, x.cols);
+  direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}, {0}};
+  cpb_first_fault_init(&job.fault);
+  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), direction_block, &job};
+  cpb_blocks_run(&blocks, exec);
+  return cpb_first_fault_report(&job.fault, "x", error);
+}
+
+void cpb_directions_free(cpb_directions *directions) {
+  free(directions->unit);
+  free(directions->norm);
+  *directions = (cpb_directions){0};
+}

@@ -1,0 +1,37 @@
+/* Sums of doubles without rounding: a fixed-point number of 69 digits of 32 bits that covers every double.
+ * Digits are carried lazily; once carried, equal sums have equal digits, however they came about. */
+#ifndef CPB_SCALE_EXACT_SUM_H
+#define CPB_SCALE_EXACT_SUM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CPB_EXACT_DIGITS = 69, CPB_EXACT_LOWEST = -1088 }; /* digit j counts 2^(32 j - 1088) */
+
+typedef struct cpb_exact_sum {
+  int64_t digit[CPB_EXACT_DIGITS];
+  int first, end;    /* digits outside [first, end) are 0 */
+  uint32_t deposits; /* since the last carry */
+} cpb_exact_sum;
+
+void cpb_exact_clear(cpb_exact_sum *sum);
+
+/* Adds whole 2^exponent, |whole| < 2^53, -1088 <= exponent <= 1024. */
+void cpb_exact_deposit(cpb_exact_sum *sum, int64_t whole, int exponent);
+
+/* Adds a finite double. */
+void cpb_exact_add(cpb_exact_sum *sum, double x);
+
+void cpb_exact_merge(cpb_exact_sum *sum, cpb_exact_sum *other);
+
+/* Carries: digits [first, end) are then 0 .. 2^32-1 but for the last, which has the sign; the outer ones
+ * are not 0 (no digits for 0). */
+void cpb_exact_carry(cpb_exact_sum *sum);
+
+/* Whether carried digits are as cpb_exact_carry leaves them. */
+bool cpb_exact_is_carried(const cpb_exact_sum *sum);
+
+/* sum/count, count > 0, within 1 ulp. */
+double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count);
+
+#endif

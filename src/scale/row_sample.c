@@ -1,0 +1,132 @@
+#include "scale/row_sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+
+void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed) {
+  *sample = (cpb_row_sample){.most = most, .row_bytes = row_bytes, .seed = seed, .bound = UINT64_MAX};
+}
+
+void cpb_row_sample_free(cpb_row_sample *sample) {
+  free(sample->entries);
+  free(sample->rows);
+  free(sample->ids);
+  *sample = (cpb_row_sample){0};
+}
+
+void cpb_row_sample_clear(cpb_row_sample *sample, uint64_t bound) {
+  sample->count = 0;
+  sample->bound = bound;
+}
+
+/* splitmix64's finaliser, twice. */
+static uint64_t mix(uint64_t z) {
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id) {
+  return mix(id * 0x9e3779b97f4a7c15u + mix(seed + 0x9e3779b97f4a7c15u));
+}
+
+static int by_hash(const void *left, const void *right) {
+  const cpb_sample_entry *a = left, *b = right;
+  if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+static cpb_status fail_memory(const cpb_row_sample *sample, cpb_error *error) {
+  return cpb_fail(error, CPB_ENOMEM, "no memory for a sample of %zu rows", sample->most);
+}
+
+static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error) {
+  if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
+  cpb_sample_entry *entries = realloc(sample->entries, room * sizeof *entries);
+  if (entries != NULL) sample->entries = entries;
+  unsigned char *rows = realloc(sample->rows, room * sample->row_bytes);
+  if (rows != NULL) sample->rows = rows;
+  uint64_t *ids = realloc(sample->ids, room * sizeof *ids);
+  if (ids != NULL) sample->ids = ids;
+  if (entries == NULL || rows == NULL || ids == NULL) return fail_memory(sample, error);
+  for (size_t i = sample->room; i < room; i++) entries[i].place = i;
+  sample->room = room;
+  return CPB_OK;
+}
+
+/* Sorts the entries and lets go of those beyond `most`; rows stay where they are. */
+static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
+  qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
+  for (size_t i = 1; i < sample->count; i++)
+    if (by_hash(&sample->entries[i - 1], &sample->entries[i]) == 0)
+      return cpb_fail(error, CPB_EINVAL, "row %llu was given twice: pieces overlap",
+                      (unsigned long long)sample->entries[i].id);
+  if (sample->count < sample->most) return CPB_OK;
+  sample->count = sample->most;
+  sample->bound = sample->entries[sample->most - 1].hash;
+  return CPB_OK;
+}
+
+/* Rows into the order of their entries, along the cycles of the permutation. */
+static void sort_rows(cpb_row_sample *sample, unsigned char *spare) {
+  size_t bytes = sample->row_bytes;
+  for (size_t start = 0; start < sample->room; start++) {
+    if (sample->entries[start].place == start) continue;
+    memcpy(spare, sample->rows + start * bytes, bytes);
+    size_t to = start;
+    for (size_t from = sample->entries[to].place; from != start; from = sample->entries[to].place) {
+      memcpy(sample->rows + to * bytes, sample->rows + from * bytes, bytes);
+      sample->entries[to].place = to;
+      to = from;
+    }
+    memcpy(sample->rows + to * bytes, spare, bytes);
+    sample->entries[to].place = to;
+  }
+}
+
+cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error) {
+  if (sample->count == 0) return CPB_OK;
+  unsigned char *spare = malloc(sample->row_bytes);
+  if (spare == NULL) return fail_memory(sample, error);
+  cpb_status status = thin_out(sample, error);
+  if (status == CPB_OK) sort_rows(sample, spare);
+  free(spare);
+  for (size_t i = 0; i < sample->count; i++) sample->ids[i] = sample->entries[i].id;
+  return status;
+}
+
+/* Room for twice as many as wanted, so that thinning out is rare. */
+static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
+  size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
+  if (sample->room >= limit) return thin_out(sample, error);
+  return reserve(sample, room < limit ? room : limit, error);
+}
+
+static cpb_status take(cpb_row_sample *sample, uint64_t hash, uint64_t id, const void *row,
+                       cpb_error *error) {
+  if (sample->most == 0 || hash > sample->bound) return CPB_OK;
+  if (sample->count == sample->room) {
+    cpb_status status = make_room(sample, error);
+    if (status != CPB_OK || hash > sample->bound) return status;
+  }
+  cpb_sample_entry *entry = &sample->entries[sample->count++];
+  entry->hash = hash;
+  entry->id = id;
+  memcpy(sample->rows + entry->place * sample->row_bytes, row, sample->row_bytes);
+  return CPB_OK;
+}
+
+cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error) {
+  return take(sample, cpb_row_sample_hash(sample->seed, id), id, row, error);
+}
+
+cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < other->count && status == CPB_OK; i++) {
+    const cpb_sample_entry *entry = &other->entries[i];
+    status = take(sample, entry->hash, entry->id, other->rows + entry->place * other->row_bytes, error);
+  }
+  return status;
+}

@@ -1,0 +1,42 @@
+/* The rows with the smallest hashes of (seed, row id): a uniform sample that does not depend on how the
+ * data were cut into pieces. */
+#ifndef CPB_SCALE_ROW_SAMPLE_H
+#define CPB_SCALE_ROW_SAMPLE_H
+
+#include <stdbool.h>
+
+#include "capball/view.h"
+
+typedef struct cpb_sample_entry {
+  uint64_t hash, id;
+  size_t place; /* of its row */
+} cpb_sample_entry;
+
+typedef struct cpb_row_sample {
+  size_t most, row_bytes;
+  uint64_t seed;
+  uint64_t bound; /* rows with a larger hash cannot enter any more */
+  size_t count, room;
+  cpb_sample_entry *entries; /* room; the places of all of them, also beyond count, are 0 .. room-1 */
+  unsigned char *rows;       /* room rows */
+  uint64_t *ids;             /* filled by cpb_row_sample_settle */
+} cpb_row_sample;
+
+void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed);
+void cpb_row_sample_free(cpb_row_sample *sample);
+
+/* Empties it; rows above `bound` will not be kept. */
+void cpb_row_sample_clear(cpb_row_sample *sample, uint64_t bound);
+
+uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id);
+
+cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error);
+
+/* Down to `most` rows, in the order of (hash, id), rows and ids in that order too. EINVAL when an id was
+ * offered twice. */
+cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
+
+/* Offers every row of another sample. */
+cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error);
+
+#endif

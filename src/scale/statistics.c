@@ -1,0 +1,237 @@
+#include "scale/statistics_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/metric.h"
+#include "batch/row_state.h"
+#include "core/fail.h"
+
+cpb_statistics_options cpb_statistics_options_default(void) {
+  cpb_statistics_options options = {
+      .size = sizeof options, .d = 0, .dtype = CPB_F32, .sample = 4096, .seed = 0};
+  return options;
+}
+
+static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
+  enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
+  if (options->size != sizeof *options)
+    return cpb_fail(error, CPB_EINVAL, "options.size is %zu, wanted %zu", options->size, sizeof *options);
+  if (options->d < 1 || options->d > MOST_COLUMNS)
+    return cpb_fail(error, CPB_EINVAL, "d must be 1 .. %d, got %zu", MOST_COLUMNS, options->d);
+  if ((unsigned)options->dtype > CPB_I8)
+    return cpb_fail(error, CPB_EDTYPE, "dtype is %s, wanted f32, f64, f16, u8 or i8",
+                    cpb_dtype_name(options->dtype));
+  if (options->sample > MOST_SAMPLE)
+    return cpb_fail(error, CPB_EINVAL, "a sample holds at most %d rows, got %zu", MOST_SAMPLE,
+                    options->sample);
+  return CPB_OK;
+}
+
+cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb_statistics **out, cpb_error *error) {
+  if (options == NULL || out == NULL)
+    return cpb_fail(error, CPB_EINVAL, "options and statistics must not be NULL");
+  *out = NULL;
+  cpb_status status = check_options(options, error);
+  if (status != CPB_OK) return status;
+  cpb_statistics *s = calloc(1, sizeof *s);
+  if (s == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for statistics");
+  s->options = *options;
+  cpb_row_sample_init(&s->sample, options->sample, options->d * cpb_dtype_size(options->dtype),
+                      options->seed);
+  status = cpb_column_sums_new(&s->columns, options->d, error);
+  if (status == CPB_OK) status = cpb_norm_sketch_init(&s->norms, error);
+  s->mean = calloc(options->d, sizeof(double));
+  if (status == CPB_OK && s->mean == NULL)
+    status = cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", options->d);
+  if (status != CPB_OK) {
+    cpb_statistics_free(s);
+    return status;
+  }
+  *out = s;
+  return CPB_OK;
+}
+
+void cpb_statistics_free(cpb_statistics *s) {
+  if (s == NULL) return;
+  cpb_column_sums_free(&s->columns);
+  cpb_row_sample_free(&s->sample);
+  cpb_norm_sketch_free(&s->norms);
+  free(s->mean);
+  free(s);
+}
+
+cpb_statistics_options cpb_statistics_describe(const cpb_statistics *s) { return s->options; }
+
+/* ---- taking rows in ---- */
+
+static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+  size_t bytes = rows.stride * cpb_dtype_size(rows.dtype);
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
+    status = cpb_row_sample_offer(&s->sample, first_id + i, (const char *)rows.data + i * bytes, error);
+  return status;
+}
+
+/* Rows up to the first that is not finite; *count of them were taken. */
+static cpb_status take_finite(cpb_statistics *s, cpb_view rows, uint64_t first_id, size_t *count,
+                              cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  *count = cpb_column_sums_add(&s->columns, loops, rows);
+  if (*count < rows.rows) { /* somewhere in the next rows; those before it still count */
+    size_t end = *count;
+    while (end < rows.rows && cpb_row_fault(loops, rows, end) == 0) end++;
+    cpb_column_sums_add(&s->columns, loops, cpb_view_slice(rows, *count, end - *count));
+    *count = end;
+  }
+  s->rows += *count;
+  return offer_rows(s, cpb_view_slice(rows, 0, *count), first_id, error);
+}
+
+static void count_fault(cpb_statistics *s, int fault) {
+  *(fault == CPB_FAULT_NAN ? &s->nan_rows : &s->inf_rows) += 1;
+}
+
+static cpb_status update_columns(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+  for (size_t first = 0; first < rows.rows; first++) {
+    size_t count;
+    cpb_status status =
+        take_finite(s, cpb_view_slice(rows, first, rows.rows - first), first_id + first, &count, error);
+    if (status != CPB_OK) return status;
+    first += count;
+    if (first < rows.rows) count_fault(s, cpb_row_fault(cpb_loops_here(), rows, first));
+  }
+  return CPB_OK;
+}
+
+static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *error) {
+  enum { BATCH = 512 };
+  double norms[BATCH];
+  size_t count = 0;
+  cpb_metric metric = {.loops = cpb_loops_here(), .x = rows, .c = s->mean, .sign = 1};
+  cpb_status status = CPB_OK;
+  for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
+    if (cpb_metric_length(&metric, row, &norms[count]) == 0) count++;
+    if (count < BATCH && row + 1 < rows.rows) continue;
+    status = cpb_norm_sketch_add(&s->norms, metric.loops, norms, count, error);
+    count = 0;
+  }
+  return status;
+}
+
+cpb_status cpb_statistics_update(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+  if (s == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
+  cpb_status status = cpb_check_view(rows, "rows", s->options.d, error);
+  if (status != CPB_OK) return status;
+  if (rows.dtype != s->options.dtype)
+    return cpb_fail(error, CPB_EDTYPE, "rows are %s, wanted %s", cpb_dtype_name(rows.dtype),
+                    cpb_dtype_name(s->options.dtype));
+  return s->has_norms ? update_norms(s, rows, error) : update_columns(s, rows, first_id, error);
+}
+
+uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) { return s->nan_rows + s->inf_rows; }
+
+/* ---- merging ---- */
+
+static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, cpb_error *error) {
+  const cpb_statistics_options *p = &a->options, *q = &b->options;
+  if (p->d != q->d)
+    return cpb_fail(error, CPB_EINVAL, "one piece has %zu columns, the other %zu", p->d, q->d);
+  if (p->dtype != q->dtype)
+    return cpb_fail(error, CPB_EINVAL, "one piece is %s, the other %s", cpb_dtype_name(p->dtype),
+                    cpb_dtype_name(q->dtype));
+  if (p->sample != q->sample)
+    return cpb_fail(error, CPB_EINVAL, "one piece samples %zu rows, the other %zu", p->sample, q->sample);
+  if (p->seed != q->seed)
+    return cpb_fail(error, CPB_EINVAL, "one piece has seed %llu, the other %llu", (unsigned long long)p->seed,
+                    (unsigned long long)q->seed);
+  if (a->has_norms != b->has_norms)
+    return cpb_fail(error, CPB_EINVAL, "one piece is of pass 1, the other of pass 2 (with norms)");
+  if (a->origin != b->origin)
+    return cpb_fail(error, CPB_EINVAL, "the norms of the pieces are about different centres");
+  return CPB_OK;
+}
+
+cpb_status cpb_statistics_merge(cpb_statistics *whole, cpb_statistics *piece, cpb_error *error) {
+  if (whole == NULL || piece == NULL || whole == piece)
+    return cpb_fail(error, CPB_EINVAL, "whole and piece must be two statistics");
+  cpb_status status = check_alike(whole, piece, error);
+  if (status != CPB_OK) return status;
+  if (whole->has_norms) return cpb_norm_sketch_merge(&whole->norms, &piece->norms, error);
+  status = cpb_row_sample_merge(&whole->sample, &piece->sample, error);
+  if (status != CPB_OK) return status;
+  whole->rows += piece->rows;
+  whole->nan_rows += piece->nan_rows;
+  whole->inf_rows += piece->inf_rows;
+  cpb_column_sums_merge(&whole->columns, &piece->columns);
+  return CPB_OK;
+}
+
+cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics *whole, cpb_error *error) {
+  if (whole == NULL || piece == NULL || whole == piece)
+    return cpb_fail(error, CPB_EINVAL, "piece and whole must be two statistics");
+  piece->has_norms = whole->has_norms;
+  piece->origin = whole->origin;
+  cpb_status status = check_alike(whole, piece, error);
+  if (status != CPB_OK) return status;
+  memcpy(piece->mean, whole->mean, whole->options.d * sizeof *piece->mean);
+  cpb_norm_sketch_clear(&piece->norms);
+  piece->rows = piece->nan_rows = piece->inf_rows = 0;
+  cpb_column_sums_clear(&piece->columns);
+  cpb_row_sample_clear(&piece->sample, whole->sample.bound);
+  return CPB_OK;
+}
+
+/* ---- results ---- */
+
+static void set_mean(cpb_statistics *s) {
+  for (size_t i = 0; i < s->options.d; i++) {
+    s->mean[i] = s->rows > 0 ? cpb_exact_mean(&s->columns.sum[i], s->rows) : 0;
+    /* which of 0 and -0 came first is not to be seen */
+    s->columns.low[i] += 0.;
+    s->columns.high[i] += 0.;
+  }
+}
+
+cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
+  if (s == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
+  if (s->has_norms) return cpb_fail(error, CPB_EINVAL, "pass 2 has begun already");
+  if (s->rows == 0) return cpb_fail(error, CPB_EINVAL, "there are no rows, and so no mean to measure from");
+  void *bytes;
+  size_t count;
+  cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);
+  if (status != CPB_OK) return status;
+  s->origin = cpb_checksum(bytes, count);
+  free(bytes);
+  set_mean(s);
+  s->has_norms = true;
+  return CPB_OK;
+}
+
+cpb_status cpb_statistics_finish(cpb_statistics *s, cpb_statistics_result *result, cpb_error *error) {
+  if (s == NULL || result == NULL)
+    return cpb_fail(error, CPB_EINVAL, "statistics and result must not be NULL");
+  cpb_status status = cpb_row_sample_settle(&s->sample, error);
+  if (status != CPB_OK) return status;
+  set_mean(s);
+  bool any = s->rows > 0;
+  uint64_t n = s->norms.count;
+  *result = (cpb_statistics_result){
+      .rows = s->rows,
+      .nan_rows = s->nan_rows,
+      .inf_rows = s->inf_rows,
+      .mean = any ? s->mean : NULL,
+      .low = any ? s->columns.low : NULL,
+      .high = any ? s->columns.high : NULL,
+      .sample = cpb_rows(s->sample.rows, s->options.dtype, s->sample.count, s->options.d),
+      .sample_ids = s->sample.ids,
+      .norms = s->has_norms,
+      .norm_rows = n,
+      .norm_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[0], n) : NAN,
+      .norm_square_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[1], n) : NAN,
+      .norm_max = n > 0 ? s->norms.moments.high[0] : NAN,
+      .norm_median = n > 0 ? cpb_norm_sketch_rank(&s->norms, (n - 1) / 2) : NAN};
+  if (s->norms.overflows > 0) result->norm_square_mean = INFINITY;
+  return CPB_OK;
+}

@@ -1,0 +1,24 @@
+/* The state behind the public statistics, for the two files that share it. */
+#ifndef CPB_SCALE_STATISTICS_PARTS_H
+#define CPB_SCALE_STATISTICS_PARTS_H
+
+#include "capball/statistics.h"
+#include "scale/column_sums.h"
+#include "scale/norm_sketch.h"
+#include "scale/row_sample.h"
+
+struct cpb_statistics {
+  cpb_statistics_options options;
+  uint64_t rows, nan_rows, inf_rows;
+  cpb_column_sums columns;
+  cpb_row_sample sample;
+  double *mean;    /* set by finish and begin_norms */
+  bool has_norms;  /* pass 2 */
+  uint64_t origin; /* pass 2: checksum of the state of pass 1 */
+  cpb_norm_sketch norms;
+};
+
+/* FNV-1a, 64 bits. */
+uint64_t cpb_checksum(const void *bytes, size_t count);
+
+#endif

@@ -1,0 +1,177 @@
+/* T13: how much of exact nearest-neighbour search survives the embedding. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scale/ceiling.h"
+#include "core/fail.h"
+#include "scale/directions.h"
+#include "loop/table.h"
+#include "parallel/blocks.h"
+
+typedef struct ceiling_job {
+  const cpb_loops *loops;
+  const cpb_directions *x; /* the rows, scaled so that the largest number is near 1 */
+  const double *norm2;     /* about the centre */
+  size_t k, scales;
+  const double *s2;
+  double *found; /* queries x scales */
+  _Atomic int out_of_memory;
+} ceiling_job;
+
+/* The k smallest keys so far, the largest of them first (a heap); ties go to the earlier row. */
+typedef struct nearest {
+  size_t k, count;
+  double *key;
+  size_t *row;
+} nearest;
+
+static void sink_root(nearest *n) {
+  size_t at = 0;
+  double key = n->key[0];
+  size_t row = n->row[0];
+  for (size_t child = 1; child < n->count; child = 2 * at + 1) {
+    if (child + 1 < n->count && n->key[child + 1] > n->key[child]) child++;
+    if (n->key[child] <= key) break;
+    n->key[at] = n->key[child];
+    n->row[at] = n->row[child];
+    at = child;
+  }
+  n->key[at] = key;
+  n->row[at] = row;
+}
+
+static void lift_last(nearest *n) {
+  for (size_t at = n->count - 1; at > 0 && n->key[(at - 1) / 2] < n->key[at]; at = (at - 1) / 2) {
+    size_t parent = (at - 1) / 2, row = n->row[at];
+    double key = n->key[at];
+    n->key[at] = n->key[parent];
+    n->row[at] = n->row[parent];
+    n->key[parent] = key;
+    n->row[parent] = row;
+  }
+}
+
+static void offer(nearest *n, double key, size_t row) {
+  if (n->count < n->k) {
+    n->key[n->count] = key;
+    n->row[n->count++] = row;
+    lift_last(n);
+  } else if (key < n->key[0]) {
+    n->key[0] = key;
+    n->row[0] = row;
+    sink_root(n);
+  }
+}
+
+static void find_distances(const ceiling_job *job, size_t query, double *distance2) {
+  const cpb_directions *x = job->x;
+  const double *q = x->unit + query * x->stride;
+  for (size_t i = 0; i < x->n; i++) distance2[i] = job->loops->dist2(x->unit + i * x->stride, q, x->d);
+}
+
+/* How many of the k rows nearest by distance^2/(norm^2+s^2) are as near as the k-th by distance. */
+static double count_found(const ceiling_job *job, size_t query, double s2, const double *distance2,
+                          double limit, nearest *n) {
+  n->count = 0;
+  for (size_t i = 0; i < job->x->n; i++)
+    if (i != query) offer(n, distance2[i] / (job->norm2[i] + s2), i);
+  double found = 0;
+  for (size_t i = 0; i < n->count; i++) found += distance2[n->row[i]] <= limit;
+  return found;
+}
+
+static void ask(void *argument, size_t query) {
+  ceiling_job *job = argument;
+  size_t n = job->x->n;
+  double *memory = malloc((n + job->k) * sizeof *memory);
+  size_t *rows = malloc(job->k * sizeof *rows);
+  if (memory == NULL || rows == NULL) {
+    atomic_store(&job->out_of_memory, 1);
+  } else {
+    nearest true_ones = {job->k, 0, memory + n, rows};
+    find_distances(job, query, memory);
+    for (size_t i = 0; i < n; i++)
+      if (i != query) offer(&true_ones, memory[i], i);
+    double limit = true_ones.key[0];
+    for (size_t k = 0; k < job->scales; k++)
+      job->found[query * job->scales + k] = count_found(job, query, job->s2[k], memory, limit, &true_ones);
+  }
+  free(memory);
+  free(rows);
+}
+
+/* Takes the rows themselves in place of their directions, all divided by the same power of two: whole numbers
+ * then have exact distances, and ties are ties. */
+static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
+  double largest = 0;
+  for (size_t i = 0; i < x->n; i++) {
+    double *row = x->unit + i * x->stride;
+    cpb_loops_here()->widen[rows.dtype](
+        (const char *)rows.data + i * rows.stride * cpb_dtype_size(rows.dtype), x->d, row);
+    for (size_t k = 0; k < x->d; k++) largest = fmax(largest, fabs(row[k]));
+  }
+  int shift = largest > 0 ? -ilogb(largest) : 0;
+  for (size_t i = 0; i < x->n; i++) {
+    double norm = ldexp(x->norm[i], shift), *row = x->unit + i * x->stride;
+    norm2[i] = norm * norm;
+    for (size_t k = 0; k < x->d; k++) row[k] = ldexp(row[k], shift);
+  }
+  return shift;
+}
+
+static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t queries, const double *s,
+                          size_t count, double *recall, double *spread, const cpb_exec *exec,
+                          cpb_error *error) {
+  double *norm2 = malloc((x->n + 2 * count + 1) * sizeof *norm2), *s2 = norm2 + x->n;
+  double *found = calloc(queries * count + 1, sizeof *found);
+  ceiling_job job = {cpb_loops_here(), x, norm2, k, count, s2, found, 0};
+  if (norm2 == NULL || found == NULL) {
+    atomic_store(&job.out_of_memory, 1);
+  } else {
+    int shift = unit_to_rows(x, view, norm2);
+    for (size_t i = 0; i < count; i++) s2[i] = ldexp(s[i], shift) * ldexp(s[i], shift);
+    if (exec != NULL)
+      exec->run(exec->pool, queries, ask, &job);
+    else
+      for (size_t q = 0; q < queries; q++) ask(&job, q);
+    for (size_t i = 0; i < count; i++) {
+      double sum = 0, squares = 0, asked = (double)queries;
+      for (size_t q = 0; q < queries; q++) sum += found[q * count + i];
+      recall[i] = sum / (asked * (double)k);
+      for (size_t q = 0; q < queries; q++) squares += pow(found[q * count + i] / (double)k - recall[i], 2);
+      if (spread != NULL) spread[i] = sqrt(squares) / asked;
+    }
+  }
+  free(norm2);
+  free(found);
+  if (atomic_load(&job.out_of_memory))
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries", queries);
+  return CPB_OK;
+}
+
+cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
+                              size_t count, double *recall, const cpb_exec *exec, cpb_error *error) {
+  return cpb_ceiling_measure(x, center, k, queries, s, count, recall, NULL, exec, error);
+}
+
+cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
+                               size_t count, double *recall, double *spread, const cpb_exec *exec,
+                               cpb_error *error) {
+  if (count > 0 && (s == NULL || recall == NULL))
+    return cpb_fail(error, CPB_EINVAL, "s and recall must not be NULL for %zu scales", count);
+  if (k == 0 || queries == 0)
+    return cpb_fail(error, CPB_EINVAL, "k and queries must be at least 1, got %zu and %zu", k, queries);
+  if (x.rows <= k)
+    return cpb_fail(error, CPB_EINVAL, "%zu neighbours need more than %zu rows, got %zu", k, k, x.rows);
+  for (size_t i = 0; i < count; i++) {
+    cpb_status status = cpb_check_scale(s[i], error);
+    if (status != CPB_OK) return status;
+  }
+  cpb_directions rows;
+  cpb_status status = cpb_directions_new(&rows, x, center, exec, error);
+  if (status == CPB_OK)
+    status = measure(&rows, x, k, queries < x.rows ? queries : x.rows, s, count, recall, spread, exec, error);
+  cpb_directions_free(&rows);
+  return status;
+}

@@ -1,0 +1,32 @@
+/* Sums over all pairs of directions u_i, with weights w_ik of the rows in several columns k. */
+#ifndef CPB_SCALE_WEIGHTED_H
+#define CPB_SCALE_WEIGHTED_H
+
+#include "scale/directions.h"
+
+/* directions->rows x stride; w_ik at value[i*stride + k], 0 beyond the rows and the columns. */
+typedef struct cpb_weights {
+  size_t columns, stride;
+  double *value;
+} cpb_weights;
+
+cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *directions, size_t columns,
+                           cpb_error *error);
+void cpb_weights_free(cpb_weights *weights);
+
+/* squares[k*columns + l] = sum_ij w_ik w_jl <u_i,u_j>^2, by the Gram matrix or by second moments
+ * (sum_i w_ik u_i u_i^T), whichever costs less. */
+cpb_status cpb_weighted_squares(const cpb_directions *directions, const cpb_weights *weights, double *squares,
+                                const cpb_exec *exec, cpb_error *error);
+
+/* The two ways of it, for tests. */
+cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const cpb_weights *weights,
+                                        double *squares, const cpb_exec *exec, cpb_error *error);
+cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, const cpb_weights *weights,
+                                           double *squares, const cpb_exec *exec, cpb_error *error);
+
+/* products[k*columns + l] = <sum_i w_ik u_i, sum_j w_jl u_j>. */
+cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_weights *weights,
+                                 double *products, const cpb_exec *exec, cpb_error *error);
+
+#endif

@@ -1,0 +1,70 @@
+/* The loops behind exact sums: every table gives the bits of the plain one, and nothing is lost. */
+#include "support/check.h"
+
+#include "loop/table.h"
+
+enum { LONGEST = 300 };
+
+static double x[LONGEST], magic[2 * LONGEST], sum[2 * LONGEST], want[2 * LONGEST], low[LONGEST],
+    high[LONGEST], want_low[LONGEST], want_high[LONGEST];
+
+static void extremes(void **state) {
+  (void)state;
+  const cpb_loops *tables[4];
+  size_t count = cpb_loops_all(tables);
+  test_rng rng = {61};
+  for (size_t n = 0; n <= 67; n++)
+    for (int kind = 0; kind < 4; kind++) {
+      static const double special[] = {0, NAN, INFINITY, -INFINITY};
+      for (size_t t = 0; t < count; t++) {
+        test_rng again = rng;
+        for (size_t i = 0; i < n; i++) {
+          x[i] = test_gauss(&again);
+          low[i] = high[i] = test_gauss(&again);
+        }
+        if (n > 0) x[test_below(&again, n)] = special[kind];
+        bool finite = tables[t]->span(x, n, low, high);
+        assert_true(finite == (kind == 0 || n == 0));
+        if (t == 0) {
+          memcpy(want_low, low, sizeof low);
+          memcpy(want_high, high, sizeof high);
+          for (size_t i = 0; i < n; i++) assert_true(isnan(x[i]) || (low[i] <= x[i] && high[i] >= x[i]));
+        }
+        assert_memory_equal(low, want_low, n * sizeof *low);
+        assert_memory_equal(high, want_high, n * sizeof *high);
+      }
+      test_bits(&rng);
+    }
+}
+
+static void parts(void **state) {
+  (void)state;
+  const cpb_loops *tables[4];
+  size_t count = cpb_loops_all(tables);
+  test_rng rng = {62};
+  for (size_t n = 0; n <= 67; n++)
+    for (int rest = 0; rest < 2; rest++) {
+      for (size_t i = 0; i < n; i++) {
+        x[i] = (double)(float)test_gauss(&rng);
+        magic[i] = 1.5 * 0x1p52 * 0x1p-37;
+        magic[n + i] = 1.5 * 0x1p52 * 0x1p-77;
+      }
+      if (rest && n > 0) x[n / 2] = 1e-40;
+      for (size_t t = 0; t < count; t++) {
+        memset(sum, 0, sizeof sum);
+        for (int row = 0; row < 3; row++)
+          assert_true(tables[t]->split(x, n, magic, sum) == (n == 0 || rest == 0));
+        if (t == 0) memcpy(want, sum, sizeof sum);
+        assert_memory_equal(sum, want, sizeof sum);
+        for (size_t i = 0; i < n; i++) {
+          assert_true(fmod(sum[i], 0x1p-37) == 0 && fmod(sum[n + i], 0x1p-77) == 0);
+          if (x[i] != 1e-40) assert_true(sum[i] / 3 + sum[n + i] / 3 == x[i]);
+        }
+      }
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(extremes), cmocka_unit_test(parts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
