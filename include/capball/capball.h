@@ -11,11 +11,13 @@
  *   product.h     products and distances in the other space T8
  *   layer.h       gradients                                 T12
  *   score.h       which points are inside
+ *   ball.h        the smallest ball around points           T10
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
+#include "capball/ball.h"
 #include "capball/exec.h"
 #include "capball/file.h"
 #include "capball/hemisphere.h"

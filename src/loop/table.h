@@ -47,6 +47,10 @@ typedef struct cpb_loops {
   /* z = alpha x + beta y, two products and a sum per element; z may be x or y. */
   void (*axpby)(double alpha, const double *x, double beta, const double *y, double *z, size_t n);
 
+  /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; by dtype, NULL where rows
+   * are widened first. */
+  void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
+
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */
 } cpb_loops;
