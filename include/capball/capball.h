@@ -12,6 +12,7 @@
  *   layer.h       gradients                                 T12
  *   score.h       which points are inside
  *   ball.h        the smallest ball around points           T10
+ *   svdd.h        a ball with a soft margin                  T11
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -29,6 +30,7 @@
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/status.h"
+#include "capball/svdd.h"
 #include "capball/view.h"
 
 #endif
