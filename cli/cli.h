@@ -1,0 +1,70 @@
+/* What every command shares: the job it is given, how it ends, and how it speaks. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "capball/capball.h"
+#include "options.h"
+
+/* Exit codes. An interrupted job ends with 128 + the number of the signal. */
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+typedef struct cli_command cli_command;
+
+/* One call of one command. */
+typedef struct cli_job {
+  const cli_command *command;
+  cli_options options;
+  char **operands;
+  size_t count;
+  cpb_pool *pool; /* NULL for commands without --threads */
+} cli_job;
+
+/* One row of the table that feeds parsing, help, manual page and completion. */
+struct cli_command {
+  const char *verb;
+  const char *operands; /* as in the synopsis: "IN OUT" */
+  const char *summary;  /* half a line */
+  const char *formula;  /* lines of formula, or NULL */
+  const char *text;     /* paragraphs, each one line, apart by a newline */
+  const char *example;  /* lines of shell that run in an empty directory */
+  size_t least, most;   /* operands */
+  uint64_t accepts;     /* options: bits CLI_BIT(id) */
+  uint64_t requires;    /* options that must be given */
+  int (*run)(cli_job *job);
+};
+
+/* The table; ends with NULL. */
+extern const cli_command *const cli_commands[];
+const cli_command *cli_command_find(const char *verb);
+
+extern const cli_command cli_verb_info, cli_verb_convert, cli_verb_fit, cli_verb_embed, cli_verb_unembed,
+    cli_verb_dual, cli_verb_theory, cli_verb_demo, cli_verb_completion, cli_verb_man, cli_verb_help;
+
+/* "capball VERB: sentence" on stderr; give back CLI_FAILED and CLI_USAGE. */
+int cli_fail(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_misuse(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a remark; silent with --quiet. */
+void cli_say(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A sentence of the library about row error->row of a block that starts at row `first` of a file:
+ * names the file and the row of the file. */
+int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error);
+
+/* The signal that asked this process to end, 0 if none did. Looked at between blocks. */
+int cli_interrupted(void);
+
+/* The name nearest to a mistyped word, or NULL when nothing is near. */
+const char *cli_nearest(const char *word, const char *const *names, size_t count);
+
+/* calloc that ends the program with a sentence: the command line has no better answer. */
+void *cli_alloc(size_t count, size_t size);
+
+/* The parts of the manual, each from the same tables. */
+void cli_print_overview(FILE *to);
+void cli_print_help(const cli_command *command, FILE *to);
+
+#endif

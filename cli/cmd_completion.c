@@ -1,0 +1,165 @@
+/* Completion for three shells, from the tables of commands and options. */
+#include <string.h>
+
+#include "cli.h"
+
+static void print_verbs(void) {
+  for (size_t i = 0; cli_commands[i] != NULL; i++) printf("%s%s", i == 0 ? "" : " ", cli_commands[i]->verb);
+}
+
+static void print_choices(const cli_option *option) {
+  const char *name;
+  for (size_t i = 0; (name = option->choice(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
+}
+
+/* Prints the words a command takes in place of a file; false if it takes files. */
+static bool operand_words(const cli_command *command) {
+  if (command == &cli_verb_help)
+    print_verbs();
+  else if (command == &cli_verb_completion)
+    fputs("bash zsh fish", stdout);
+  else
+    return false;
+  return true;
+}
+
+static void print_bash(void) {
+  fputs("_capball() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+        "  if ((COMP_CWORD == 1)); then\n    words='",
+        stdout);
+  print_verbs();
+  fputs(" --help --version'\n  else\n    case $before in\n", stdout);
+  for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
+    const cli_option *option = &cli_option_table[id];
+    if (option->kind == CLI_FLAG) continue;
+    printf("    --%s", option->name);
+    if (option->letter != 0) printf("|-%c", option->letter);
+    fputs(") ", stdout);
+    if (option->kind == CLI_CHOICE) {
+      fputs("COMPREPLY=($(compgen -W '", stdout);
+      print_choices(option);
+      fputs("' -- \"$word\")); return ;;\n", stdout);
+    } else
+      fputs("COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", stdout);
+  }
+  fputs("    esac\n    case ${COMP_WORDS[1]} in\n", stdout);
+  for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    printf("    %s) words='", cli_commands[i]->verb);
+    if (operand_words(cli_commands[i])) putchar(' ');
+    for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
+      if (cli_commands[i]->accepts & CLI_BIT(id)) printf("--%s ", cli_option_table[id].name);
+    fputs("' ;;\n", stdout);
+  }
+  fputs("    esac\n  fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+        "  [[ $word == -* || $COMP_CWORD == 1 ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n}\n"
+        "complete -o filenames -F _capball capball\n",
+        stdout);
+}
+
+/* Text inside '..' of a zsh or fish script, where [ ] : also mean something to zsh. */
+static void print_quoted(const char *text) {
+  for (; *text != 0; text++) {
+    if (*text == '\'')
+      fputs("'\\''", stdout);
+    else {
+      if (strchr("[]:\\", *text) != NULL) putchar('\\');
+      putchar(*text);
+    }
+  }
+}
+
+static void print_zsh_option(const cli_option *option) {
+  printf("      '--%s[", option->name);
+  print_quoted(option->help);
+  putchar(']');
+  if (option->kind == CLI_CHOICE) {
+    printf(":%s:(", option->value);
+    print_choices(option);
+    putchar(')');
+  } else if (option->kind == CLI_PATH || option->kind == CLI_TEXT)
+    printf(":%s:_files", option->value);
+  else if (option->value != NULL)
+    printf(":%s:", option->value);
+  fputs("' \\\n", stdout);
+}
+
+static void print_zsh(void) {
+  fputs("#compdef capball\n_capball() {\n  if ((CURRENT == 2)); then\n    local -a verbs=(\n", stdout);
+  for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    printf("      '%s:", cli_commands[i]->verb);
+    print_quoted(cli_commands[i]->summary);
+    fputs("'\n", stdout);
+  }
+  fputs("    )\n    _describe command verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n"
+        "  ((CURRENT--))\n  case $verb in\n",
+        stdout);
+  for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    printf("  %s) _arguments \\\n", cli_commands[i]->verb);
+    for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
+      if (cli_commands[i]->accepts & CLI_BIT(id)) print_zsh_option(&cli_option_table[id]);
+    fputs("      '*::", stdout);
+    fputs("operand:", stdout);
+    if (cli_commands[i] == &cli_verb_help || cli_commands[i] == &cli_verb_completion) {
+      putchar('(');
+      operand_words(cli_commands[i]);
+      putchar(')');
+    } else
+      fputs("_files", stdout);
+    fputs("' ;;\n", stdout);
+  }
+  fputs("  esac\n}\n_capball \"$@\"\n", stdout);
+}
+
+static void print_fish_text(const char *text) {
+  for (; *text != 0; text++) {
+    if (*text == '\'' || *text == '\\') putchar('\\');
+    putchar(*text);
+  }
+}
+
+static void print_fish(void) {
+  for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    const cli_command *command = cli_commands[i];
+    printf("complete -c capball -n __fish_use_subcommand -f -a %s -d '", command->verb);
+    print_fish_text(command->summary);
+    fputs("'\n", stdout);
+    for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
+      const cli_option *option = &cli_option_table[id];
+      if (!(command->accepts & CLI_BIT(id))) continue;
+      printf("complete -c capball -n '__fish_seen_subcommand_from %s' -l %s", command->verb, option->name);
+      if (option->letter != 0) printf(" -s %c", option->letter);
+      if (option->kind == CLI_CHOICE) {
+        fputs(" -x -a '", stdout);
+        print_choices(option);
+        putchar('\'');
+      } else if (option->kind != CLI_FLAG)
+        fputs(" -r", stdout);
+      fputs(" -d '", stdout);
+      print_fish_text(option->help);
+      fputs("'\n", stdout);
+    }
+  }
+}
+
+static int run(cli_job *job) {
+  const char *shell = job->operands[0];
+  if (strcmp(shell, "bash") == 0)
+    print_bash();
+  else if (strcmp(shell, "zsh") == 0)
+    print_zsh();
+  else if (strcmp(shell, "fish") == 0)
+    print_fish();
+  else
+    return cli_misuse(job, "there is no completion for \"%s\"; it takes bash, zsh or fish", shell);
+  return CLI_OK;
+}
+
+const cli_command cli_verb_completion = {.verb = "completion",
+                                         .operands = "bash|zsh|fish",
+                                         .summary = "print the completion script of a shell",
+                                         .text = "For the running shell: source <(capball completion bash).",
+                                         .example = "capball completion bash > capball.bash",
+                                         .least = 1,
+                                         .most = 1,
+                                         .accepts = CLI_BIT(CLI_HELP),
+                                         .run = run};

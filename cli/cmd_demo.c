@@ -1,0 +1,92 @@
+/* The main job on generated data, in seconds, no file needed. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "demo.h"
+
+typedef struct painter {
+  bool colours;
+} painter;
+
+static void print_swatch(const painter *paint, const float *rgb) {
+  if (paint->colours)
+    printf("\033[48;2;%.0f;%.0f;%.0fm    \033[0m ", (double)rgb[0], (double)rgb[1], (double)rgb[2]);
+}
+
+static void print_answer(const painter *paint, const demo *d, demo_answer answer, int width) {
+  const demo_colour *colour = &d->data.colours[answer.row];
+  print_swatch(paint, colour->rgb);
+  printf("%-18s %6.1f%*s", colour->name, answer.distance, width, "");
+}
+
+static void print_verdict(const painter *paint, bool right) {
+  const char *on = right ? "\033[32m" : "\033[31m";
+  printf("%s%s%s", paint->colours ? on : "", right ? "right" : "wrong", paint->colours ? "\033[0m" : "");
+}
+
+void demo_print_table(const demo *d) {
+  painter paint = {isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
+  int gap = paint.colours ? 5 : 0;
+  printf("%zu colours (RGB, d = 3) in an engine that only knows cosine; s = %.2f about the mean\n\n",
+         d->data.count, d->s);
+  printf("%*s%-12s  %*s%-25s  %*s%-31s  %*s%s\n", gap, "", "query", gap, "", "true nearest (L2)", gap, "",
+         "normalised rows", gap, "", "capball");
+  for (size_t i = 0; i < DEMO_QUERIES; i++) {
+    const demo_result *result = &d->results[i];
+    print_swatch(&paint, demo_queries()[i].rgb);
+    printf("%-12s  ", demo_queries()[i].name);
+    print_answer(&paint, d, result->truth, 2);
+    print_answer(&paint, d, result->plain, 1);
+    print_verdict(&paint, result->plain.distance == result->truth.distance);
+    fputs("  ", stdout);
+    print_answer(&paint, d, result->ours, 1);
+    print_verdict(&paint, result->ours.distance == result->truth.distance);
+    putchar('\n');
+  }
+  printf("\nright: plain %u/%d, capball %u/%d\n\n", demo_right(d, false), DEMO_QUERIES, demo_right(d, true),
+         DEMO_QUERIES);
+  const demo_question *q = &d->range;
+  printf("Range query: every colour within %.1f of %s, one threshold\n", q->r, demo_queries()[0].name);
+  printf("  <p,y> > b   p = (%.4f, %.4f, %.4f, %.4f)   b = %.6f\n", q->p[0], q->p[1], q->p[2], q->p[3], q->b);
+  printf("  by threshold %zu rows, by measuring every distance %zu rows: %s\n", q->by_threshold,
+         q->by_distance, q->same_rows ? "the same rows" : "different rows");
+}
+
+static int show(cli_job *job, const demo *d) {
+  demo_print_table(d);
+  fflush(stdout);
+  const char *path = job->options.output != NULL ? job->options.output : "demo.html";
+  size_t length = 0;
+  char *page = demo_page(d, &length);
+  if (page == NULL) return cli_fail(job, "the page could not be drawn");
+  cpb_error error;
+  cpb_status status = cpb_write_whole(path, page, length, &error);
+  free(page);
+  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
+  printf("\nThe same with pictures: %s\n", path);
+  return CLI_OK;
+}
+
+static int run(cli_job *job) {
+  demo d = {.job = job};
+  cpb_error error;
+  int result = demo_run(&d, job->options.seed, &error) ? show(job, &d) : cli_fail(job, "%s", error.text);
+  demo_free(&d);
+  return result;
+}
+
+const cli_command cli_verb_demo = {
+    .verb = "demo",
+    .operands = "",
+    .summary = "show what it is for: nearest colours from an index that only knows cosine",
+    .formula = "|x-q| < r   <=>   <p,S(x)> > b,   (p,b) the cap of the ball (q,r)                  T3 T13\n"
+               "|x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),   x^ = S(x)",
+    .text =
+        "Generates a few thousand colours, puts them into an index of unit rows, once divided by their "
+        "length as people do and once embedded, and asks both for the nearest colour of ten; then a range "
+        "query by one threshold. Writes a page with pictures to -o (default demo.html).",
+    .example = "capball demo -o demo.html",
+    .least = 0,
+    .most = 0,
+    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_SEED) | CLI_BIT(CLI_HELP),
+    .run = run};

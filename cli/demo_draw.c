@@ -1,0 +1,207 @@
+/* Pictures of the demonstration, drawn straight into SVG. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "demo.h"
+#include "doubles.h"
+
+enum { POINTS = 420, STEPS = 120, SIDE = 420, WIDE = 480, HIGH = 340 };
+
+typedef struct scene {
+  cpb_map *map;
+  double c[2], r, s;
+  double p[3];
+  cpb_cap cap;
+  double x[2 * POINTS], y[3 * POINTS], score[POINTS];
+} scene;
+
+/* Points of a sunflower: even and without a pattern, the same every time. */
+static void sow(scene *at) {
+  for (size_t i = 0; i < POINTS; i++) {
+    double radius = 3.1 * sqrt(((double)i + 0.5) / POINTS), angle = 2.399963229728653 * (double)i;
+    at->x[2 * i] = radius * cos(angle);
+    at->x[2 * i + 1] = radius * sin(angle);
+  }
+}
+
+static bool set_scene(scene *at, cpb_error *error) {
+  at->c[0] = 1.05;
+  at->c[1] = 0.55;
+  at->r = 0.8;
+  at->s = 1.4;
+  at->cap = (cpb_cap){.d = 2, .p = at->p};
+  sow(at);
+  cpb_map_options options = cpb_map_options_default();
+  options.d = 2;
+  options.s = at->s;
+  cpb_region ball = {.kind = CPB_BALL, .d = 2, .c = at->c, .r = at->r, .along = at->r};
+  return cpb_map_new(&options, &at->map, error) == CPB_OK &&
+         cpb_map_cap(at->map, &ball, &at->cap, error) == CPB_OK &&
+         cpb_map_embed(at->map, cpb_rows(at->x, CPB_F64, POINTS, 2), cpb_rows_out(at->y, CPB_F64, POINTS, 3),
+                       NULL, error) == CPB_OK &&
+         cpb_cap_scores(&at->cap, cpb_rows(at->y, CPB_F64, POINTS, 3),
+                        cpb_rows_out(at->score, CPB_F64, POINTS, 1), NULL, error) == CPB_OK;
+}
+
+static void draw_plane(const scene *at, FILE *to) {
+  double unit = SIDE / 6.8, middle = SIDE / 2.0;
+  fprintf(to, "<g class=\"axes\"><path d=\"M0 %.1fH%dM%.1f 0V%d\"/></g>\n", middle, SIDE, middle, SIDE);
+  fprintf(to, "<circle class=\"equator\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n", middle, middle,
+          at->s * unit);
+  double x = middle + at->c[0] * unit, y = middle - at->c[1] * unit;
+  fprintf(to, "<circle class=\"inside\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n", x, y, at->r * unit);
+  for (size_t i = 0; i < POINTS; i++)
+    fprintf(to, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
+            at->score[i] >= 0 ? "in" : "out", middle + at->x[2 * i] * unit, middle - at->x[2 * i + 1] * unit);
+  fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">c</text><text x=\"12\" y=\"24\">|x&#8722;c| &lt; r</text>\n",
+          x - 4, y + 5);
+  fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">|x| = s</text>\n", middle - at->s * unit,
+          middle + 0.92 * at->s * unit);
+}
+
+/* Seen from far away, a little from above: two coordinates on the paper and one towards the eye. */
+static void look(const double *y, double *paper) {
+  static const double turn = 0.62, lift = 0.52;
+  double right = -y[0] * sin(turn) + y[1] * cos(turn), front = y[0] * cos(turn) + y[1] * sin(turn);
+  paper[0] = SIDE / 2.0 + 0.46 * SIDE * right;
+  paper[1] = SIDE / 2.0 - 0.46 * SIDE * (y[2] * cos(lift) - front * sin(lift));
+  paper[2] = y[2] * sin(lift) + front * cos(lift);
+}
+
+/* The circle {<axis,y> = height} of the sphere; hidden parts in their own class. */
+static void draw_circle(const double *axis, double height, double radius, const char *class, FILE *to) {
+  double a[3] = {-axis[1], axis[0], 0}, b[3];
+  double length = hypot(a[0], a[1]);
+  if (length < 1e-9) a[0] = length = 1;
+  for (size_t k = 0; k < 3; k++) a[k] /= length;
+  for (size_t k = 0; k < 3; k++)
+    b[k] = axis[(k + 1) % 3] * a[(k + 2) % 3] - axis[(k + 2) % 3] * a[(k + 1) % 3];
+  for (int hidden = 1; hidden >= 0; hidden--) {
+    fprintf(to, "<path class=\"%s%s\" d=\"", class, hidden ? " far" : "");
+    bool drawing = false;
+    for (size_t i = 0; i <= STEPS; i++) {
+      double angle = 2 * acos(-1) * (double)i / STEPS, y[3], paper[3];
+      for (size_t k = 0; k < 3; k++)
+        y[k] = height * axis[k] + radius * (cos(angle) * a[k] + sin(angle) * b[k]);
+      look(y, paper);
+      bool wanted = (paper[2] < 0) == (hidden == 1);
+      if (wanted) fprintf(to, "%c%.1f %.1f", drawing ? 'L' : 'M', paper[0], paper[1]);
+      drawing = wanted;
+    }
+    fputs("\"/>\n", to);
+  }
+}
+
+static void draw_graticule(FILE *to) {
+  static const double north[3] = {0, 0, 1};
+  double quarter = acos(-1) / 6;
+  for (int i = -2; i <= 2; i++)
+    draw_circle(north, sin(i * quarter), cos(i * quarter), i == 0 ? "equator" : "grid", to);
+  for (int i = 0; i < 6; i++) {
+    double axis[3] = {cos(i * quarter), sin(i * quarter), 0};
+    draw_circle(axis, 0, 1, "grid", to);
+  }
+}
+
+static void draw_sphere(const scene *at, FILE *to) {
+  fprintf(to, "<circle class=\"ball\" cx=\"%d\" cy=\"%d\" r=\"%.1f\"/>\n", SIDE / 2, SIDE / 2, 0.46 * SIDE);
+  double paper[3];
+  draw_graticule(to);
+  draw_circle(at->p, at->cap.b, at->cap.sigma, "inside", to);
+  for (size_t i = 0; i < POINTS; i++) {
+    look(at->y + 3 * i, paper);
+    fprintf(to, "<circle class=\"%s%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
+            at->score[i] >= 0 ? "in" : "out", paper[2] < 0 ? " far" : "", paper[0], paper[1]);
+  }
+  look(at->p, paper);
+  fprintf(to,
+          "<text x=\"%.1f\" y=\"%.1f\">p</text><text x=\"12\" y=\"24\">&#10216;p,y&#10217; &gt; b</text>\n",
+          paper[0] - 4, paper[1] + 5);
+  look((const double[3]){0, 0, 1}, paper);
+  fprintf(to,
+          "<circle class=\"pole\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/><text class=\"note\" x=\"%.1f\" "
+          "y=\"%.1f\">e = S(0)</text>\n",
+          paper[0], paper[1], paper[0] + 7, paper[1] - 6);
+}
+
+bool demo_draw_ball_and_cap(FILE *to, cpb_error *error) {
+  scene *at = cli_alloc(1, sizeof *at);
+  bool set = set_scene(at, error);
+  if (set) {
+    fprintf(to,
+            "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"a ball in the plane and its "
+            "cap on the "
+            "sphere\">\n<g>\n",
+            2 * SIDE + 40, SIDE);
+    draw_plane(at, to);
+    fprintf(to, "</g>\n<g transform=\"translate(%d 0)\">\n", SIDE + 40);
+    draw_sphere(at, to);
+    fputs("</g></svg>\n", to);
+    fprintf(
+        to,
+        "<p class=\"note\">c = (%.2f, %.2f), r = %.2f, s = %.1f &#8596; p = (%.3f, %.3f, %.3f), b = %.3f. "
+        "The dashed circle |x| = s is the equator.</p>\n",
+        at->c[0], at->c[1], at->r, at->s, at->p[0], at->p[1], at->p[2], at->cap.b);
+  }
+  cpb_map_free(at->map);
+  free(at);
+  return set;
+}
+
+typedef struct panel {
+  const char *title;
+  const demo_engine *engine;
+  const double *query;
+  double low, high; /* scores at the lower and upper edge */
+  double threshold; /* NAN: none */
+} panel;
+
+static void draw_panel(const demo *d, const panel *p, FILE *to) {
+  const double reach = 150;
+  double up = (HIGH - 60) / (p->high - p->low), along = (WIDE - 60) / reach;
+  fprintf(
+      to,
+      "<g class=\"axes\"><path d=\"M40 20V%dH%d\"/></g><text class=\"title\" x=\"44\" y=\"14\">%s</text>\n",
+      HIGH - 40, WIDE - 20, p->title);
+  for (size_t i = 0; i < d->data.count; i++) {
+    const demo_colour *colour = &d->data.colours[i];
+    double distance = demo_distance(colour->rgb, demo_queries()[0].rgb);
+    double score = demo_engine_score(p->engine, p->query, i);
+    if (distance > reach || score < p->low) continue;
+    fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"rgb(%.0f,%.0f,%.0f)\"/>\n",
+            40 + distance * along, HIGH - 40 - (score - p->low) * up, (double)colour->rgb[0],
+            (double)colour->rgb[1], (double)colour->rgb[2]);
+  }
+  double edge = 40 + d->range.r * along;
+  fprintf(
+      to,
+      "<path class=\"rule\" d=\"M%.1f 20V%d\"/><text class=\"note\" x=\"%.1f\" y=\"%d\">r = %.1f</text>\n",
+      edge, HIGH - 40, edge + 4, HIGH - 46, d->range.r);
+  if (!isnan(p->threshold)) {
+    double level = HIGH - 40 - (p->threshold - p->low) * up;
+    fprintf(
+        to,
+        "<path class=\"rule\" d=\"M40 %.1fH%d\"/><text class=\"note\" x=\"%d\" y=\"%.1f\">b = %.4f</text>\n",
+        level, WIDE - 20, WIDE - 100, level - 5, p->threshold);
+  }
+  fprintf(to,
+          "<text class=\"note\" x=\"%d\" y=\"%d\">distance to %s</text>"
+          "<text class=\"note\" transform=\"translate(30 %d) rotate(-90)\">score</text>\n",
+          WIDE - 150, HIGH - 22, demo_queries()[0].name, HIGH / 2);
+}
+
+void demo_draw_scores(const demo *d, FILE *to) {
+  double direction[3];
+  for (size_t k = 0; k < 3; k++) direction[k] = (double)demo_queries()[0].rgb[k];
+  double length = cli_norm(direction, 3);
+  for (size_t k = 0; k < 3; k++) direction[k] /= length;
+  panel left = {"normalised rows: cosine says little about distance", &d->plain, direction, 0.6, 1.02, NAN};
+  panel right = {"embedded rows: above b is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};
+  fprintf(to,
+          "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"score against distance\">\n<g>",
+          2 * WIDE, HIGH);
+  draw_panel(d, &left, to);
+  fprintf(to, "</g>\n<g transform=\"translate(%d 0)\">", WIDE);
+  draw_panel(d, &right, to);
+  fputs("</g></svg>\n", to);
+}

@@ -1,0 +1,87 @@
+#include "dual_line.h"
+
+/* JSON has no NaN and no inf: jansson makes NULL of them, and then the object is incomplete. */
+static bool put(json_t *object, const char *key, json_t *value) {
+  return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *matrix_json(const double *W, size_t d) {
+  json_t *rows = json_array();
+  for (size_t i = 0; i < d; i++)
+    if (json_array_append_new(rows, cli_json_vector(W + i * d, d)) != 0) {
+      json_decref(rows);
+      return NULL;
+    }
+  return rows;
+}
+
+/* The object, or NULL if something is missing in it. */
+static json_t *if_complete(json_t *object, bool complete) {
+  if (complete) return object;
+  json_decref(object);
+  return NULL;
+}
+
+static json_t *cap_json(const cpb_cap *cap) {
+  json_t *object = json_object();
+  bool complete = put(object, "p", cli_json_vector(cap->p, cap->d + 1)) &&
+                  put(object, "b", json_real(cap->b)) && put(object, "sigma", json_real(cap->sigma)) &&
+                  put(object, "a", json_real(cap->a));
+  return if_complete(object, complete);
+}
+
+static bool put_bounded(json_t *object, const cpb_region *region) {
+  size_t d = region->d;
+  if (!put(object, "c", cli_json_vector(region->c, d))) return false;
+  if (region->axis != NULL)
+    return put(object, "axis", cli_json_vector(region->axis, d)) &&
+           put(object, "r1", json_real(region->along)) && put(object, "r2", json_real(region->r));
+  if (region->W != NULL && !put(object, "W", matrix_json(region->W, d))) return false;
+  return put(object, "r", json_real(region->r));
+}
+
+static json_t *region_json(const cpb_region *region) {
+  json_t *object = json_object();
+  size_t d = region->d;
+  bool complete = false;
+  switch (region->kind) {
+  case CPB_EMPTY:
+  case CPB_EVERYTHING: complete = put(object, "d", json_integer((json_int_t)d)); break;
+  case CPB_PUNCTURED: complete = put(object, "c", cli_json_vector(region->c, d)); break;
+  case CPB_HALFSPACE:
+    complete = put(object, "n", cli_json_vector(region->c, d)) && put(object, "h", json_real(region->r));
+    break;
+  case CPB_BALL:
+  case CPB_COMPLEMENT: complete = put_bounded(object, region); break;
+  }
+  return if_complete(object, complete);
+}
+
+static bool bounded(const cpb_region *region) {
+  return region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT;
+}
+
+static const char *region_name(const cpb_region *region) {
+  bool stretched = region->axis != NULL || region->W != NULL;
+  if (region->kind == CPB_BALL && stretched) return "ellipsoid";
+  return cpb_region_kind_name(region->kind);
+}
+
+/* The map the line came with; an ellipsoid already names its W. */
+static bool put_map(json_t *object, const dual_line *line) {
+  bool named = !line->is_cap && line->region.W != NULL && bounded(&line->region);
+  if (line->pole != NULL && !put(object, "pole", cli_json_vector(line->pole, line->d + 1))) return false;
+  if (line->W != NULL && !named && !put(object, "W", matrix_json(line->W, line->d))) return false;
+  return line->m == NULL || put(object, "m", cli_json_vector(line->m, line->d));
+}
+
+json_t *dual_line_json(const dual_line *line) {
+  json_t *object = json_object();
+  const cpb_region *region = &line->region;
+  bool complete = line->id == NULL || json_object_set(object, "id", line->id) == 0;
+  if (line->is_cap)
+    complete = complete && put(object, "cap", cap_json(&line->cap));
+  else
+    complete = complete && put(object, region_name(region), region_json(region));
+  return if_complete(object, complete && (!line->carries || put_map(object, line)));
+}

@@ -1,0 +1,238 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doubles.h"
+#include "dual_line.h"
+
+static bool refuse(dual_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(dual_line *line, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line->fault, sizeof line->fault, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+static bool read_number(dual_line *line, json_t *object, const char *key, double *number) {
+  json_t *value = json_object_get(object, key);
+  if (value == NULL) return refuse(line, "\"%s\" is missing", key);
+  if (!json_is_number(value)) return refuse(line, "\"%s\" must be a number", key);
+  *number = json_number_value(value);
+  return true;
+}
+
+/* n numbers; n = 0: any count >= least, told in *count. */
+static bool read_vector(dual_line *line, json_t *object, const char *key, size_t n, double **numbers,
+                        size_t *count) {
+  json_t *value = json_object_get(object, key);
+  if (value == NULL) return refuse(line, "\"%s\" is missing", key);
+  size_t found = json_array_size(value);
+  if (!json_is_array(value) || found == 0) return refuse(line, "\"%s\" must be an array of numbers", key);
+  if (n != 0 && found != n) return refuse(line, "\"%s\" has %zu numbers, wanted %zu", key, found, n);
+  *numbers = cli_alloc(found, sizeof **numbers);
+  if (count != NULL) *count = found;
+  for (size_t i = 0; i < found; i++) {
+    if (!json_is_number(json_array_get(value, i)))
+      return refuse(line, "number %zu of \"%s\" is not a number", i, key);
+    (*numbers)[i] = json_number_value(json_array_get(value, i));
+  }
+  return true;
+}
+
+static bool read_matrix(dual_line *line, json_t *object, const char *key, double **matrix) {
+  json_t *rows = json_object_get(object, key);
+  size_t d = line->d;
+  if (!json_is_array(rows) || json_array_size(rows) != d)
+    return refuse(line, "\"%s\" must be %zu rows of %zu numbers", key, d, d);
+  *matrix = cli_alloc(d * d, sizeof **matrix);
+  for (size_t i = 0; i < d * d; i++) {
+    json_t *row = json_array_get(rows, i / d), *value = json_array_get(row, i % d);
+    if (json_array_size(row) != d || !json_is_number(value))
+      return refuse(line, "row %zu of \"%s\" must be %zu numbers", i / d, key, d);
+    (*matrix)[i] = json_number_value(value);
+  }
+  return true;
+}
+
+static bool known_keys(dual_line *line, json_t *object, const char *where, const char *const *keys) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(object, key, value) {
+    size_t i = 0;
+    while (keys[i] != NULL && strcmp(keys[i], key) != 0) i++;
+    if (keys[i] == NULL) return refuse(line, "%s has no \"%s\"", where, key);
+  }
+  return true;
+}
+
+/* Divides a vector by its length, which it must have; tells the length. */
+static bool normalise(dual_line *line, const char *key, double *vector, size_t n, double *length) {
+  *length = cli_norm(vector, n);
+  if (!(*length > 0) || isinf(*length))
+    return refuse(line, "\"%s\" has length %g, no direction", key, *length);
+  for (size_t i = 0; i < n; i++) vector[i] /= *length;
+  return true;
+}
+
+static bool read_center(dual_line *line, json_t *object, const char *key) {
+  if (!read_vector(line, object, key, line->d, &line->c, &line->d)) return false;
+  line->region.c = line->c;
+  return true;
+}
+
+static bool positive(dual_line *line, const char *key, double value) {
+  return value > 0 && isfinite(value) ? true
+                                      : refuse(line, "\"%s\" must be > 0 and finite, got %g", key, value);
+}
+
+/* A ball, an ellipsoid of revolution (axis, r1, r2), or any ellipsoid (W or G, r = 1 unless given). */
+static bool read_bounded(dual_line *line, json_t *object, const char *name) {
+  static const char *const keys[] = {"c", "r", "axis", "r1", "r2", "W", "G", NULL};
+  cpb_region *region = &line->region;
+  if (!known_keys(line, object, name, keys) || !read_center(line, object, "c")) return false;
+  bool axis = json_object_get(object, "axis") != NULL, metric = json_object_get(object, "G") != NULL;
+  bool shaped = metric || json_object_get(object, "W") != NULL;
+  if (axis && shaped) return refuse(line, "%s has both an axis and a matrix", name);
+  if (axis) {
+    double length;
+    if (!read_vector(line, object, "axis", line->d, &line->axis, NULL) ||
+        !normalise(line, "axis", line->axis, line->d, &length) ||
+        !read_number(line, object, "r1", &region->along) || !read_number(line, object, "r2", &region->r))
+      return false;
+    region->axis = line->axis;
+    return positive(line, "r1", region->along) && positive(line, "r2", region->r);
+  }
+  region->r = 1;
+  bool optional = shaped && json_object_get(object, "r") == NULL;
+  if (!optional && !read_number(line, object, "r", &region->r)) return false;
+  region->along = region->r;
+  if (shaped && !read_matrix(line, object, metric ? "G" : "W", &line->W)) return false;
+  cpb_error error;
+  if (metric && cpb_whitening_from_metric(line->W, line->d, line->W, &error) != CPB_OK)
+    return refuse(line, "%s", error.text);
+  region->W = line->W;
+  return positive(line, "r", region->r);
+}
+
+static bool read_halfspace(dual_line *line, json_t *object) {
+  static const char *const keys[] = {"n", "h", NULL};
+  double length;
+  if (!known_keys(line, object, "halfspace", keys) || !read_center(line, object, "n") ||
+      !read_number(line, object, "h", &line->region.r) || !normalise(line, "n", line->c, line->d, &length))
+    return false;
+  line->region.r /= length;
+  return true;
+}
+
+/* Kinds without a vector: the dimension is the map's or the pole's, or given as "d". */
+static bool read_whole(dual_line *line, json_t *object, const char *name) {
+  static const char *const keys[] = {"d", NULL};
+  json_t *d = json_object_get(object, "d");
+  if (!known_keys(line, object, name, keys)) return false;
+  if (d != NULL && (!json_is_integer(d) || json_integer_value(d) < 1 || json_integer_value(d) > 1 << 24))
+    return refuse(line, "\"d\" must be a dimension >= 1");
+  if (d != NULL && line->d != 0 && (json_int_t)line->d != json_integer_value(d))
+    return refuse(line, "\"d\" is %lld, but the map has %zu", (long long)json_integer_value(d), line->d);
+  if (d != NULL) line->d = (size_t)json_integer_value(d);
+  if (line->d == 0) return refuse(line, "the dimension is not known: write {\"%s\":{\"d\":2}}", name);
+  line->c = cli_alloc(line->d, sizeof *line->c);
+  line->region.c = line->c;
+  return true;
+}
+
+static bool read_cap(dual_line *line, json_t *object) {
+  static const char *const keys[] = {"p", "b", "sigma", "a", NULL};
+  cpb_cap *cap = &line->cap;
+  size_t count = 0, wanted = line->d == 0 ? 0 : line->d + 1;
+  if (!known_keys(line, object, "cap", keys) || !read_vector(line, object, "p", wanted, &line->p, &count) ||
+      !read_number(line, object, "b", &cap->b))
+    return false;
+  if (count < 2) return refuse(line, "\"p\" has 1 number, wanted at least 2");
+  line->d = cap->d = count - 1;
+  cap->p = line->p;
+  cap->sigma = cap->a = NAN;
+  bool complete = json_object_get(object, "sigma") != NULL && json_object_get(object, "a") != NULL;
+  if (!complete) return true;
+  if (!(fabs(cli_norm(cap->p, count) - 1) < 1e-9))
+    return refuse(line, "a cap with sigma and a needs |p| = 1, got %.17g", cli_norm(cap->p, count));
+  return read_number(line, object, "sigma", &cap->sigma) && read_number(line, object, "a", &cap->a);
+}
+
+static bool read_shape(dual_line *line, const char *name, json_t *object) {
+  cpb_region *region = &line->region;
+  if (!json_is_object(object)) return refuse(line, "\"%s\" must be an object", name);
+  line->is_cap = strcmp(name, "cap") == 0;
+  if (line->is_cap) return read_cap(line, object);
+  if (strcmp(name, "ellipsoid") == 0)
+    region->kind = CPB_BALL;
+  else
+    for (int kind = CPB_EMPTY; kind <= CPB_EVERYTHING; kind++)
+      if (strcmp(name, cpb_region_kind_name((cpb_region_kind)kind)) == 0)
+        region->kind = (cpb_region_kind)kind;
+  static const char *const point[] = {"c", NULL};
+  bool read = false;
+  switch (region->kind) {
+  case CPB_BALL:
+  case CPB_COMPLEMENT: read = read_bounded(line, object, name); break;
+  case CPB_HALFSPACE: read = read_halfspace(line, object); break;
+  case CPB_PUNCTURED: read = known_keys(line, object, name, point) && read_center(line, object, "c"); break;
+  case CPB_EMPTY:
+  case CPB_EVERYTHING: read = read_whole(line, object, name); break;
+  }
+  region->d = line->d;
+  return read;
+}
+
+/* The map a line carries: a pole, or W and m. Needs the dimension. */
+static bool read_carried(dual_line *line, json_t *json) {
+  bool pole = json_object_get(json, "pole") != NULL, W = json_object_get(json, "W") != NULL;
+  if (pole && (W || line->W != NULL)) return refuse(line, "a line carries a pole or W, not both");
+  double length;
+  if (pole && (!read_vector(line, json, "pole", line->d + 1, &line->pole, NULL) ||
+               !normalise(line, "pole", line->pole, line->d + 1, &length)))
+    return false;
+  if (W && line->W != NULL)
+    return refuse(line, "an ellipsoid has a matrix of its own beside the line's \"W\"");
+  if (W && !read_matrix(line, json, "W", &line->W)) return false;
+  bool round = line->region.kind == CPB_BALL || line->region.kind == CPB_COMPLEMENT;
+  if (W && !line->is_cap && round) return refuse(line, "under \"W\" only an ellipsoid with this W is a cap");
+  if (json_object_get(json, "m") == NULL) return true;
+  if (line->W == NULL) return refuse(line, "\"m\" comes only with \"W\"");
+  return read_vector(line, json, "m", line->d, &line->m, NULL);
+}
+
+bool dual_line_read(dual_line *line, json_t *json, size_t d) {
+  static const char *const shapes[] = {"ball",  "halfspace",  "complement", "ellipsoid", "cap",
+                                       "empty", "everything", "punctured",  NULL};
+  static const char *const others[] = {"id", "pole", "W", "m", NULL};
+  *line = (dual_line){.d = d};
+  if (!json_is_object(json)) return refuse(line, "a line must be a JSON object");
+  line->id = json_object_get(json, "id");
+  const char *name = NULL, *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    size_t i = 0, k = 0;
+    while (shapes[i] != NULL && strcmp(shapes[i], key) != 0) i++;
+    while (others[k] != NULL && strcmp(others[k], key) != 0) k++;
+    if (shapes[i] == NULL && others[k] == NULL) {
+      const char *near = cli_nearest(key, shapes, sizeof shapes / sizeof *shapes - 1);
+      return near != NULL ? refuse(line, "unknown \"%s\"; did you mean \"%s\"?", key, near)
+                          : refuse(line, "unknown \"%s\"", key);
+    }
+    if (shapes[i] != NULL && name != NULL) return refuse(line, "both \"%s\" and \"%s\"", name, key);
+    if (shapes[i] != NULL) name = shapes[i];
+  }
+  if (name == NULL) return refuse(line, "neither a cap nor a region");
+  return read_shape(line, name, json_object_get(json, name)) && read_carried(line, json);
+}
+
+void dual_line_clear(dual_line *line) {
+  free(line->c);
+  free(line->axis);
+  free(line->p);
+  free(line->pole);
+  free(line->W);
+  free(line->m);
+}

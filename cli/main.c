@@ -1,0 +1,158 @@
+/* capball: the table of commands, and what is the same for all of them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+const cli_command *const cli_commands[] = {&cli_verb_demo, &cli_verb_info,       &cli_verb_convert,
+                                           &cli_verb_fit,  &cli_verb_embed,      &cli_verb_unembed,
+                                           &cli_verb_dual, &cli_verb_theory,     &cli_verb_help,
+                                           &cli_verb_man,  &cli_verb_completion, NULL};
+
+const cli_command *cli_command_find(const char *verb) {
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+    if (strcmp((*command)->verb, verb) == 0) return *command;
+  return NULL;
+}
+
+static void speak(const cli_job *job, const char *format, va_list arguments, const char *tail) {
+  fprintf(stderr, "capball%s%s: ", job->command != NULL ? " " : "",
+          job->command != NULL ? job->command->verb : "");
+  vfprintf(stderr, format, arguments);
+  fputs(tail, stderr);
+}
+
+int cli_fail(const cli_job *job, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (cli_interrupted() == 0) speak(job, format, arguments, "\n");
+  va_end(arguments);
+  return CLI_FAILED;
+}
+
+int cli_misuse(const cli_job *job, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  speak(job, format, arguments, "\n");
+  va_end(arguments);
+  fprintf(stderr, "try: capball help%s%s\n", job->command != NULL ? " " : "",
+          job->command != NULL ? job->command->verb : "");
+  return CLI_USAGE;
+}
+
+void cli_say(const cli_job *job, const char *format, ...) {
+  if (job->options.quiet) return;
+  va_list arguments;
+  va_start(arguments, format);
+  speak(job, format, arguments, "\n");
+  va_end(arguments);
+}
+
+int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
+  if (error->row < 0) return cli_fail(job, "%s: %s", path, error->text);
+  /* The library counts from the block; only the rest of its sentence holds for the file. */
+  char prefix[32];
+  snprintf(prefix, sizeof prefix, "row %lld ", (long long)error->row);
+  const char *at = strstr(error->text, prefix);
+  const char *what = at != NULL ? at + strlen(prefix) : error->text;
+  return cli_fail(job, "%s: row %llu %s", path, (unsigned long long)(first + (uint64_t)error->row), what);
+}
+
+/* The one thing a signal handler may touch. */
+static volatile sig_atomic_t caught;
+
+/* A read that waits for standard input finds its end there instead, so that the job sees the flag. */
+static void on_signal(int number) {
+  int kept = errno, nothing = open("/dev/null", O_RDONLY);
+  caught = number;
+  if (nothing >= 0) {
+    dup2(nothing, STDIN_FILENO);
+    close(nothing);
+  }
+  errno = kept;
+}
+
+/* A reader that went away is no reason to complain: `capball info x | head -1`. */
+static void on_broken_pipe(int number) {
+  (void)number;
+  _exit(CLI_FAILED);
+}
+
+int cli_interrupted(void) { return caught; }
+
+static void install_handlers(void) {
+  /* Only the first signal waits for the end of a block: the second one kills. */
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
+  action.sa_flags = 0;
+  action.sa_handler = on_broken_pipe;
+  sigaction(SIGPIPE, &action, NULL);
+  /* A file-size limit shall be an error of write(), with a sentence, instead of death. */
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, NULL);
+}
+
+void *cli_alloc(size_t count, size_t size) {
+  void *memory = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
+  if (memory == NULL) {
+    fprintf(stderr, "capball: no memory for %zu x %zu bytes\n", count, size);
+    exit(CLI_FAILED);
+  }
+  return memory;
+}
+
+static int unknown_verb(const char *verb) {
+  cli_job none = {0};
+  const char *names[32];
+  size_t count = 0;
+  for (; cli_commands[count] != NULL; count++) names[count] = cli_commands[count]->verb;
+  const char *near = cli_nearest(verb, names, count);
+  if (near != NULL) return cli_misuse(&none, "there is no command \"%s\"; did you mean \"%s\"?", verb, near);
+  return cli_misuse(&none, "there is no command \"%s\"", verb);
+}
+
+static int print_version(void) {
+  printf("capball %s\nloops: %s\nHDF5: %s\n", cpb_version(), cpb_isa_name(), CLI_HDF5 ? "yes" : "no");
+  return CLI_OK;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv) {
+  cli_job job = {.command = command};
+  int result = cli_parse(&job, argc, argv);
+  if (result != CLI_OK) return result;
+  if (job.options.help) {
+    cli_print_help(command, stdout);
+    return CLI_OK;
+  }
+  cpb_error error;
+  if (command->accepts & CLI_BIT(CLI_THREADS) &&
+      cpb_pool_new((size_t)job.options.threads, &job.pool, &error) != CPB_OK)
+    return cli_fail(&job, "%s", error.text);
+  result = command->run(&job);
+  cpb_pool_free(job.pool);
+  if (cli_interrupted() != 0) return 128 + cli_interrupted();
+  if ((fflush(stdout) != 0 || ferror(stdout)) && result == CLI_OK)
+    return cli_fail(&job, "cannot write standard output: %s", strerror(errno));
+  return result;
+}
+
+int main(int argc, char **argv) {
+  install_handlers();
+  if (argc < 2) {
+    cli_print_overview(stderr);
+    return CLI_USAGE;
+  }
+  const char *verb = argv[1];
+  if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) return print_version();
+  if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) verb = "help";
+  const cli_command *command = cli_command_find(verb);
+  if (command == NULL) return unknown_verb(verb);
+  return run_command(command, argc - 1, argv + 1);
+}

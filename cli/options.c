@@ -1,0 +1,188 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "format_names.h"
+
+static const char *goal_name(size_t i) {
+  static const char *const names[] = {"mean", "median", "hemisphere"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static const char *dtype_name(size_t i) { return i <= CPB_I64 ? cpb_dtype_name((cpb_dtype)i) : NULL; }
+
+#define AT(member) offsetof(cli_options, member)
+
+const cli_option cli_option_table[CLI_OPTION_COUNT] = {
+    [CLI_OUTPUT] = {"output", 'o', CLI_PATH, "FILE", AT(output),
+                    "where the result goes; it appears whole or not at all", NULL},
+    [CLI_MAP] = {"map", 'm', CLI_PATH, "MAP.json", AT(map), "the map that `capball fit` wrote", NULL},
+    [CLI_SCALE] = {"scale", 's', CLI_POSITIVE, "S", AT(scale), "the scale s > 0, in the unit of the data",
+                   NULL},
+    [CLI_GOAL] = {"goal", 'g', CLI_CHOICE, "GOAL", AT(goal),
+                  "how s is chosen from the norms about the centre: mean (default), median, or hemisphere "
+                  "(the largest norm: every row in y0 >= 0)",
+                  goal_name},
+    [CLI_CENTER] = {"center", 'c', CLI_TEXT, "WHICH", AT(center),
+                    "mean (default), none, or a vector file with one row", NULL},
+    [CLI_POLE] = {"pole", 'p', CLI_PATH, "FILE", AT(pole),
+                  "a vector file with one row of d+1 numbers, the pole v; its length is divided out", NULL},
+    [CLI_WHITEN] = {"whiten", 'w', CLI_FLAG, NULL, AT(whiten), "whiten by the covariance of the data", NULL},
+    [CLI_SPHERICAL] = {"spherical", 0, CLI_FLAG, NULL, AT(spherical),
+                       "rows are directions: turn their mean direction to e, s = 1, d = columns-1", NULL},
+    [CLI_SKIP_BAD] = {"skip-bad", 0, CLI_FLAG, NULL, AT(skip_bad),
+                      "leave rows with NaN or inf out, and say how many", NULL},
+    [CLI_DTYPE] = {"dtype", 'd', CLI_CHOICE, "TYPE", AT(dtype), "element type of the output", dtype_name},
+    [CLI_ROWS] = {"rows", 'r', CLI_TEXT, "A:B", AT(rows),
+                  "rows A <= i < B only, counted from 0; either may be left out", NULL},
+    [CLI_FORMAT] = {"format", 'f', CLI_CHOICE, "FORMAT", AT(format),
+                    "format of the input (default: by its extension)", cli_format_name},
+    [CLI_TO] = {"to", 0, CLI_CHOICE, "FORMAT", AT(to), "format of the output (default: by its extension)",
+                cli_format_name},
+    [CLI_SEED] = {"seed", 0, CLI_COUNT, "N", AT(seed), "seed of the generated data (default 0)", NULL},
+    [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
+    [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
+    [CLI_THREADS] = {"threads", 't', CLI_COUNT, "N", AT(threads),
+                     "threads (default: all processors); the result does not depend on it", NULL},
+    [CLI_HELP] = {"help", 'h', CLI_FLAG, NULL, AT(help), "explain this command", NULL},
+};
+
+static int misuse_choice(const cli_job *job, const cli_option *option, const char *value) {
+  const char *names[32];
+  size_t count = 0;
+  char all[256] = "";
+  for (const char *name; count < 32 && (name = option->choice(count)) != NULL; count++) {
+    names[count] = name;
+    size_t used = strlen(all);
+    snprintf(all + used, sizeof all - used, "%s%s", count == 0 ? "" : ", ", name);
+  }
+  const char *near = cli_nearest(value, names, count);
+  if (near != NULL)
+    return cli_misuse(job, "--%s knows no %s \"%s\"; did you mean \"%s\"?", option->name, option->value,
+                      value, near);
+  return cli_misuse(job, "--%s knows no %s \"%s\"; it takes %s", option->name, option->value, value, all);
+}
+
+static bool is_choice(const cli_option *option, const char *value) {
+  const char *name;
+  for (size_t i = 0; (name = option->choice(i)) != NULL; i++)
+    if (strcmp(name, value) == 0) return true;
+  return false;
+}
+
+static int store(cli_job *job, const cli_option *option, const char *value) {
+  char *at = (char *)&job->options + option->offset, *end;
+  errno = 0;
+  switch (option->kind) {
+  case CLI_FLAG: *(bool *)(void *)at = true; return CLI_OK;
+  case CLI_CHOICE:
+    if (!is_choice(option, value)) return misuse_choice(job, option, value);
+    *(const char **)(void *)at = value;
+    return CLI_OK;
+  case CLI_TEXT:
+  case CLI_PATH: *(const char **)(void *)at = value; return CLI_OK;
+  case CLI_POSITIVE: {
+    double number = strtod(value, &end);
+    if (end == value || *end != 0 || !(number > 0) || isinf(number))
+      return cli_misuse(job, "--%s must be a number > 0, got \"%s\"", option->name, value);
+    *(double *)(void *)at = number;
+    return CLI_OK;
+  }
+  case CLI_COUNT: {
+    unsigned long long number = strtoull(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end != 0 || errno != 0)
+      return cli_misuse(job, "--%s must be a whole number >= 0, got \"%s\"", option->name, value);
+    *(uint64_t *)(void *)at = number;
+    return CLI_OK;
+  }
+  }
+  return CLI_OK;
+}
+
+static size_t accepted(const cli_command *command, const char **names) {
+  size_t count = 0;
+  for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
+    if (command->accepts & CLI_BIT(id)) names[count++] = cli_option_table[id].name;
+  return count;
+}
+
+static int misuse_unknown(const cli_job *job, const char *word) {
+  if (strncmp(word, "--", 2) != 0) return cli_misuse(job, "there is no option %s", word);
+  char stem[64];
+  snprintf(stem, sizeof stem, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+  const char *names[CLI_OPTION_COUNT];
+  const char *near = cli_nearest(stem, names, accepted(job->command, names));
+  if (near != NULL) return cli_misuse(job, "there is no option --%s; did you mean --%s?", stem, near);
+  return cli_misuse(job, "there is no option --%s", stem);
+}
+
+/* getopt's two forms of the options a command accepts. val is the id + 256, clear of all letters. */
+static void getopt_tables(const cli_command *command, struct option *longs, char *letters) {
+  *letters++ = ':';
+  for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
+    const cli_option *option = &cli_option_table[id];
+    if (!(command->accepts & CLI_BIT(id))) continue;
+    int wants = option->kind == CLI_FLAG ? no_argument : required_argument;
+    *longs++ = (struct option){option->name, wants, NULL, (int)id + 256};
+    if (option->letter == 0) continue;
+    *letters++ = option->letter;
+    if (wants == required_argument) *letters++ = ':';
+  }
+  *longs = (struct option){NULL, 0, NULL, 0};
+  *letters = 0;
+}
+
+static size_t option_of(int code) {
+  if (code >= 256) return (size_t)code - 256;
+  size_t id = 0;
+  while (cli_option_table[id].letter != code) id++;
+  return id;
+}
+
+static int check_operands(cli_job *job, uint64_t given) {
+  const cli_command *command = job->command;
+  for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
+    if (command->requires & CLI_BIT(id) & ~given)
+      return cli_misuse(job, "--%s %s is missing", cli_option_table[id].name, cli_option_table[id].value);
+  if (job->count < command->least)
+    return cli_misuse(job, "%s expected, got %zu operand%s", command->operands, job->count,
+                      job->count == 1 ? "" : "s");
+  if (job->count > command->most)
+    return cli_misuse(job, "unexpected operand \"%s\"", job->operands[command->most]);
+  return CLI_OK;
+}
+
+int cli_parse(cli_job *job, int argc, char **argv) {
+  struct option longs[CLI_OPTION_COUNT + 1];
+  char letters[2 * CLI_OPTION_COUNT + 2];
+  getopt_tables(job->command, longs, letters);
+  uint64_t given = 0;
+  opterr = 0;
+  optind = 1;
+  for (;;) {
+    int code = getopt_long(argc, argv, letters, longs, NULL);
+    if (code == -1) break;
+    if (code == '?' && optopt >= 256)
+      return cli_misuse(job, "--%s takes no value", cli_option_table[option_of(optopt)].name);
+    if (code == '?') {
+      char letter[3] = {'-', (char)optopt, 0};
+      return misuse_unknown(job, optopt != 0 ? letter : argv[optind - 1]);
+    }
+    if (code == ':') {
+      const cli_option *option = &cli_option_table[option_of(optopt)];
+      return cli_misuse(job, "--%s wants a value: %s", option->name, option->value);
+    }
+    size_t id = option_of(code);
+    int result = store(job, &cli_option_table[id], optarg);
+    if (result != CLI_OK) return result;
+    given |= CLI_BIT(id);
+  }
+  job->operands = argv + optind;
+  job->count = (size_t)(argc - optind);
+  return job->options.help ? CLI_OK : check_operands(job, given);
+}

@@ -1,0 +1,67 @@
+/* The one table of options, and parsing by it. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum cli_option_id {
+  CLI_OUTPUT,
+  CLI_MAP,
+  CLI_SCALE,
+  CLI_GOAL,
+  CLI_CENTER,
+  CLI_POLE,
+  CLI_WHITEN,
+  CLI_SPHERICAL,
+  CLI_SKIP_BAD,
+  CLI_DTYPE,
+  CLI_ROWS,
+  CLI_FORMAT,
+  CLI_TO,
+  CLI_SEED,
+  CLI_JSON,
+  CLI_QUIET,
+  CLI_THREADS,
+  CLI_HELP,
+  CLI_OPTION_COUNT
+} cli_option_id;
+
+#define CLI_BIT(id) ((uint64_t)1 << (id))
+
+/* Values of the options; strings are views into argv, NULL where not given. */
+typedef struct cli_options {
+  const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to;
+  double scale; /* 0: not given */
+  uint64_t seed, threads;
+  bool whiten, spherical, skip_bad, json, quiet, help;
+} cli_options;
+
+typedef enum cli_value_kind {
+  CLI_FLAG,
+  CLI_TEXT,
+  CLI_PATH,
+  CLI_CHOICE,
+  CLI_POSITIVE,
+  CLI_COUNT
+} cli_value_kind;
+
+typedef struct cli_option {
+  const char *name; /* long name, without the dashes */
+  char letter;      /* 0: none */
+  cli_value_kind kind;
+  const char *value; /* what help calls the value; NULL for a flag */
+  size_t offset;     /* in cli_options */
+  const char *help;
+  const char *(*choice)(size_t i); /* the i-th legal value, NULL past the end; for CLI_CHOICE */
+} cli_option;
+
+extern const cli_option cli_option_table[CLI_OPTION_COUNT];
+
+struct cli_job;
+
+/* Fills job->options, operands and count from argv (argv[0] is the verb). CLI_OK or CLI_USAGE. */
+int cli_parse(struct cli_job *job, int argc, char **argv);
+
+#endif

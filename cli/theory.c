@@ -1,0 +1,91 @@
+/* The laws that are in the code, each with the places its number leads to. */
+#include <jansson.h>
+#include <string.h>
+
+#include "json_print.h"
+
+typedef struct law {
+  const char *number, *title, *formula, *header, *source, *test;
+} law;
+
+static const law laws[] = {
+    {"T1", "the embedding and its inverse, pole e",
+     "S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)\n"
+     "S^-1(y) = s y'/(1+y0) in the north, s y'(1-y0)/|y'|^2 in the south",
+     "include/capball/map.h", "src/geometry/t1_embed.c", "tests/law/t1_embed.c"},
+    {"T2", "any pole v = (u,w), w != 0",
+     "S(x) = 2s H/|H|^2 - v,  H = [x, (s-<x,u>)/w]\n"
+     "S^-1(y) = 2s (y+v)'/|y+v|^2",
+     "include/capball/map.h", "src/geometry/t2_pole.c", "tests/law/t2_pole.c"},
+    {"T3", "cap <-> ball, half-space, complement of a ball",
+     "c = s p'/a,  r = s sigma/|a|,  a = b+p0,  sigma = sqrt(1-b^2)\n"
+     "p' = 2(s/h1)(c/h2),  h1 = hypot(|c|+r,s),  h2 = hypot(|c|-r,s)",
+     "include/capball/region.h", "src/geometry/t3_cap_ball.c", "tests/law/t3_cap_ball.c"},
+    {"T4", "one quadratic form for all of them",
+     "k2|x|^2 - 2<m,x> + k0 < 0,  (k2,m,k0) = (a, s p', s^2(b-p0))", "include/capball/quadric.h",
+     "src/geometry/t4_quadric.c", "tests/law/t4_quadric.c"},
+    {"T5", "cap <-> ellipsoid of revolution, under the pole v = (u,w)",
+     "c = s(p'+b u)/a,  r2 = s sigma/|a| across u,  r1 = |w| r2 along u,  a = b+<p,v>",
+     "include/capball/region.h", "src/geometry/t5_spheroid.c", "tests/law/t5_spheroid.c"},
+    {"T6", "cap <-> any ellipsoid, by a whitening",
+     "{|W(x-c)| < r} under y = S(W(x-m)) is the cap of the ball (W(c-m), r)", "include/capball/region.h",
+     "src/geometry/t6_ellipsoid.c", "tests/law/t6_ellipsoid.c"},
+    {"T7", "hemisphere", "y0 >= 0 <=> |x| <= s;  colatitude <= phi <=> s >= |x|/tan(phi/2)",
+     "include/capball/hemisphere.h", "src/geometry/t7_hemisphere.c", "tests/law/t7_hemisphere.c"},
+    {"T8", "products and distances in the other space",
+     "|x^-y^|^2 = 4 s^2 |x-y|^2 / ((|x|^2+s^2)(|y|^2+s^2))\n"
+     "|x-y|^2 = s^2 |x^-y^|^2 / ((1+x0)(1+y0))",
+     "include/capball/product.h", "src/geometry/t8_product.c", "tests/law/t8_product.c"},
+    {"T12", "the embedding as a layer: gradients",
+     "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
+     "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
+};
+enum { LAWS = sizeof laws / sizeof *laws };
+
+static void print_law(const law *l) {
+  printf("%-4s %s\n", l->number, l->title);
+  for (const char *line = l->formula; *line != 0;) {
+    size_t length = strcspn(line, "\n");
+    printf("       %.*s\n", (int)length, line);
+    line += length + (line[length] == '\n');
+  }
+  printf("     header  %s\n     source  %s\n     test    %s\n", l->header, l->source, l->test);
+}
+
+static int print_json(const cli_job *job, const law *first, size_t count) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < count; i++) {
+    const law *l = first + i;
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "law", l->number, "title",
+                                          l->title, "formula", l->formula, "header", l->header, "source",
+                                          l->source, "test", l->test));
+  }
+  return cli_print_json(job, list);
+}
+
+static int run(cli_job *job) {
+  const law *first = laws;
+  size_t count = LAWS;
+  if (job->count == 1) {
+    count = 1;
+    while (first < laws + LAWS && strcasecmp(first->number, job->operands[0]) != 0) first++;
+    if (first == laws + LAWS) return cli_misuse(job, "there is no law \"%s\"", job->operands[0]);
+  }
+  if (job->options.json) return print_json(job, first, count);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) putchar('\n');
+    print_law(first + i);
+  }
+  return CLI_OK;
+}
+
+const cli_command cli_verb_theory = {
+    .verb = "theory",
+    .operands = "[T3]",
+    .summary = "print a law, and where its header, source and test are",
+    .text = "Without a number, all laws that are in the code. The numbers are those of docs/theory.md.",
+    .example = "capball theory T3",
+    .least = 0,
+    .most = 1,
+    .accepts = CLI_BIT(CLI_JSON) | CLI_BIT(CLI_HELP),
+    .run = run};

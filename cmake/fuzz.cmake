@@ -1,0 +1,30 @@
+# Fuzzers of everything that reads foreign bytes: one libFuzzer program per file of fuzz/, with its own
+# build of the library under address and undefined sanitizers. Needs clang:
+#   CC=clang cmake -G Ninja -B build-fuzz -DCPB_FUZZ=ON && ninja -C build-fuzz fuzzers
+#   build-fuzz/fuzz/fuzz_reader -max_total_time=60 build-fuzz/fuzz/corpus/reader
+option(CPB_FUZZ "build the fuzzers (clang only)" OFF)
+add_custom_target(fuzzers)
+if(CPB_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "CPB_FUZZ needs clang: CC=clang cmake ..")
+  endif()
+  set(CPB_FUZZ_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_library(cpb_fuzz_objects OBJECT EXCLUDE_FROM_ALL ${CPB_SOURCES})
+  target_include_directories(cpb_fuzz_objects PUBLIC include PRIVATE src)
+  target_include_directories(cpb_fuzz_objects SYSTEM PRIVATE ${JANSSON_INCLUDE_DIRS} ${HDF5_INCLUDE_DIRS})
+  target_compile_definitions(cpb_fuzz_objects PRIVATE $<TARGET_PROPERTY:cpb_objects,COMPILE_DEFINITIONS>)
+  target_compile_options(cpb_fuzz_objects PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer-no-link)
+  file(GLOB CPB_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*.c)
+  foreach(source ${CPB_FUZZERS})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source} $<TARGET_OBJECTS:cpb_fuzz_objects>)
+    target_include_directories(${name} PRIVATE include)
+    target_compile_options(${name} PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE $<TARGET_PROPERTY:capball_static,LINK_LIBRARIES>)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    add_custom_command(TARGET ${name} POST_BUILD COMMAND ${CMAKE_SOURCE_DIR}/fuzz/seed_corpus.sh ${name}
+      ${CMAKE_SOURCE_DIR}/tests/golden ${CMAKE_BINARY_DIR}/fuzz/corpus)
+    add_dependencies(fuzzers ${name})
+  endforeach()
+endif()

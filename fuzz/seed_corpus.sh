@@ -1,0 +1,27 @@
+#!/bin/sh
+# seed_corpus.sh FUZZER GOLDEN CORPUS: the golden files as seeds of fuzz_NAME, in CORPUS/NAME.
+set -e
+fuzzer=$1 golden=$2 corpus=$3/${1#fuzz_}
+mkdir -p "$corpus"
+# seed NUMBER FILE: the byte that chooses the format, as a file and (bit 7) as a pipe, and the bytes
+seed() {
+  for byte in "$1" $(($1 + 128)); do
+    { printf "\\$(printf %o "$byte")"; cat "$2"; } >"$corpus/$byte-$(basename "$2")"
+  done
+}
+case $fuzzer in
+fuzz_reader)
+  i=0
+  for extension in fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy csv tsv libsvm; do
+    for file in "$golden"/*."$extension"; do
+      if [ -f "$file" ]; then seed $i "$file"; fi
+    done
+    i=$((i + 1))
+  done
+  ;;
+fuzz_map_json)
+  for file in "$golden"/*.json; do
+    if [ -f "$file" ]; then cp "$file" "$corpus"; fi
+  done
+  ;;
+esac

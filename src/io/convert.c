@@ -1,0 +1,125 @@
+#include "io/convert.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/rows.h"
+
+/* Elements pass through doubles in pieces that stay in the L1 cache. Only i64 -> f32 would be rounded
+ * twice that way; it has its own loop. */
+enum { PIECE = 256 };
+
+static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
+  const float *f32 = from;
+  const uint16_t *f16 = from;
+  const uint8_t *u8 = from;
+  const int8_t *i8 = from;
+  const int32_t *i32 = from;
+  const int64_t *i64 = from;
+  switch (dtype) {
+  case CPB_F32:
+    for (size_t i = 0; i < count; i++) to[i] = (double)f32[i];
+    break;
+  case CPB_F64: memcpy(to, from, count * sizeof *to); break;
+  case CPB_F16:
+    for (size_t i = 0; i < count; i++) to[i] = cpb_half_to_double(f16[i]);
+    break;
+  case CPB_U8:
+    for (size_t i = 0; i < count; i++) to[i] = u8[i];
+    break;
+  case CPB_I8:
+    for (size_t i = 0; i < count; i++) to[i] = i8[i];
+    break;
+  case CPB_I32:
+    for (size_t i = 0; i < count; i++) to[i] = i32[i];
+    break;
+  case CPB_I64:
+    for (size_t i = 0; i < count; i++) to[i] = (double)i64[i];
+    break;
+  }
+}
+
+/* Round to nearest even; a finite x of 65520 or more is refused by the caller. */
+static uint16_t half_from_double(double x) {
+  uint16_t sign = signbit(x) ? 0x8000 : 0;
+  double size = fabs(x);
+  if (isnan(x)) return sign | 0x7e00;
+  if (isinf(x)) return sign | 0x7c00;
+  if (size < 0x1p-14) return sign | (uint16_t)rint(size * 0x1p24);
+  int exponent;
+  double mantissa = rint(ldexp(frexp(size, &exponent), 11)); /* 1024 .. 2048, whose carry is right */
+  return sign | (uint16_t)(((exponent + 14) << 10) + (int)mantissa - 1024);
+}
+
+/* Halfway from the largest float of the type to the next one: from here on rounding overflows. */
+static double overflow_from(cpb_dtype dtype) {
+  switch (dtype) {
+  case CPB_F16: return 65520;
+  case CPB_F32: return (double)FLT_MAX + 0x1p103;
+  default: return INFINITY;
+  }
+}
+
+static size_t narrow_float(const double *from, size_t count, void *to, cpb_dtype dtype) {
+  double limit = overflow_from(dtype);
+  size_t fit = 0;
+  while (fit < count && !(fabs(from[fit]) >= limit && !isinf(from[fit]))) fit++;
+  if (dtype == CPB_F16)
+    for (size_t i = 0; i < fit; i++) ((uint16_t *)to)[i] = half_from_double(from[i]);
+  else if (dtype == CPB_F32)
+    for (size_t i = 0; i < fit; i++) ((float *)to)[i] = (float)from[i];
+  else
+    memcpy(to, from, fit * sizeof *from);
+  return fit;
+}
+
+static size_t narrow_integer(const double *from, size_t count, void *to, cpb_dtype dtype) {
+  double low = dtype == CPB_U8 ? 0 : dtype == CPB_I8 ? -0x1p7 : dtype == CPB_I32 ? -0x1p31 : -0x1p63;
+  double end = dtype == CPB_U8 ? 0x1p8 : -low;
+  size_t fit = 0;
+  while (fit < count && from[fit] >= low && from[fit] < end && from[fit] == trunc(from[fit])) fit++;
+  switch (dtype) {
+  case CPB_U8:
+    for (size_t i = 0; i < fit; i++) ((uint8_t *)to)[i] = (uint8_t)from[i];
+    break;
+  case CPB_I8:
+    for (size_t i = 0; i < fit; i++) ((int8_t *)to)[i] = (int8_t)from[i];
+    break;
+  case CPB_I32:
+    for (size_t i = 0; i < fit; i++) ((int32_t *)to)[i] = (int32_t)from[i];
+    break;
+  default:
+    for (size_t i = 0; i < fit; i++) ((int64_t *)to)[i] = (int64_t)from[i];
+    break;
+  }
+  return fit;
+}
+
+static size_t convert_piece(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype,
+                            size_t count) {
+  double wide[PIECE];
+  widen(from, from_dtype, count, wide);
+  bool real = to_dtype == CPB_F32 || to_dtype == CPB_F64 || to_dtype == CPB_F16;
+  return real ? narrow_float(wide, count, to, to_dtype) : narrow_integer(wide, count, to, to_dtype);
+}
+
+size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype, size_t count) {
+  size_t from_size = cpb_dtype_size(from_dtype), to_size = cpb_dtype_size(to_dtype);
+  if (from_dtype == to_dtype) {
+    memcpy(to, from, count * to_size);
+    return count;
+  }
+  if (from_dtype == CPB_I64 && to_dtype == CPB_F32) {
+    for (size_t i = 0; i < count; i++) ((float *)to)[i] = (float)((const int64_t *)from)[i];
+    return count;
+  }
+  for (size_t done = 0; done < count;) {
+    size_t piece = count - done < PIECE ? count - done : PIECE;
+    size_t fit = convert_piece((const char *)from + done * from_size, from_dtype, (char *)to + done * to_size,
+                               to_dtype, piece);
+    done += fit;
+    if (fit < piece) return done;
+  }
+  return count;
+}

@@ -1,0 +1,21 @@
+/* Sentences about a file: "base.fvecs: row 7 has d = 3, the file's rows have 128". */
+#ifndef CPB_IO_FILE_FAIL_H
+#define CPB_IO_FILE_FAIL_H
+
+#include "capball/status.h"
+
+/* The file's name and the sentence. A long path keeps its end, so that the sentence always fits. */
+cpb_status cpb_file_fail(cpb_error *error, cpb_status status, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The same about one row, counted from the file's start. */
+cpb_status cpb_file_fail_row(cpb_error *error, cpb_status status, const char *path, uint64_t row,
+                             const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* EIO: "base.fvecs: cannot <verb>: <what the system says of errno>". */
+cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb);
+
+/* ENOMEM with the size. */
+cpb_status cpb_fail_memory(cpb_error *error, size_t bytes);
+
+#endif

@@ -1,0 +1,127 @@
+/* What a vector format is: a row of functions behind the one reader and the one writer.
+ *
+ *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
+ *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
+ *   bin.c       .fbin .u8bin .i8bin .f16bin .ibin              source.c  bytes in
+ *   npy.c       .npy                                           whole_file.c  bytes out
+ *   hdf5.c      .hdf5 .h5, hdf5_sink.c under it                convert.c dtype to dtype
+ *   text.c      .csv .tsv
+ *   libsvm.c    .libsvm .svm */
+#ifndef CPB_IO_FORMAT_H
+#define CPB_IO_FORMAT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "capball/file.h"
+#include "io/buffer.h"
+#include "io/source.h"
+#include "io/whole_file.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");
+
+/* Where a file does not hold its zeros (libsvm, HDF5) its size justifies no memory: there d is at most
+ * this, and a block is at most so many bytes, or one row. */
+enum { CPB_COLS_MAX = 1 << 24, CPB_BLOCK_MAX = 1 << 24 };
+
+/* Rows that all have the same number of bytes. */
+typedef struct cpb_layout {
+  uint64_t start;   /* offset of row 0 */
+  size_t prefix;    /* bytes before the elements of each row: an int32 d, or nothing */
+  size_t row_bytes; /* with the prefix */
+  bool by_columns;  /* Fortran order: one column after the other */
+} cpb_layout;
+
+typedef struct cpb_format {
+  const char *name;
+  const char *extensions; /* ".hdf5 .h5" */
+  int variant;            /* the format's own: a dtype, a separator */
+  unsigned dtypes;        /* what can be written: bit 1 << dtype */
+  bool streams_in, streams_out;
+  bool header_counts_rows;
+  bool sets; /* a file holds several data sets: "file:set" */
+
+  /* Reads what stands before the rows: sets dtype, cols, rows, layout or state. */
+  cpb_status (*open)(cpb_reader *reader, cpb_error *error);
+  /* Rows from next_row on, which it does not advance. max_rows >= 1. */
+  cpb_status (*next)(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
+  /* NULL: rows are not of fixed size. */
+  cpb_status (*at)(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
+                   cpb_error *error);
+  cpb_status (*rewind)(cpb_reader *reader, cpb_error *error); /* NULL: nothing to do */
+  void (*close)(cpb_reader *reader);                          /* NULL: nothing to do */
+
+  cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
+  cpb_status (*append)(cpb_writer *writer, cpb_view block, cpb_error *error);
+  cpb_status (*finish)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
+  void (*abandon)(cpb_writer *writer);                        /* frees state; NULL: none */
+} cpb_format;
+
+struct cpb_reader {
+  const cpb_format *format;
+  char *path, *file; /* as given; without the data set */
+  const char *set;   /* NULL: not named */
+  cpb_source source;
+  cpb_dtype dtype;
+  size_t cols;
+  uint64_t rows, next_row;
+  cpb_layout layout;
+  void *state;
+  cpb_buffer buffer; /* of the block lent out */
+};
+
+struct cpb_writer {
+  const cpb_format *format;
+  char *file;
+  const char *set;
+  cpb_whole whole;
+  cpb_dtype dtype;
+  size_t cols;
+  uint64_t rows; /* promised */
+  uint64_t appended;
+  _Atomic uint64_t placed; /* rows written at their place */
+  cpb_layout layout;
+  void *state;
+  cpb_buffer buffer; /* bytes on their way out */
+  size_t used;
+  cpb_buffer row; /* one row, converted, for text */
+  bool broken, committed;
+};
+
+extern const cpb_format cpb_format_fvecs, cpb_format_bvecs, cpb_format_ivecs;
+extern const cpb_format cpb_format_fbin, cpb_format_u8bin, cpb_format_i8bin, cpb_format_f16bin,
+    cpb_format_ibin;
+extern const cpb_format cpb_format_npy, cpb_format_hdf5, cpb_format_csv, cpb_format_tsv, cpb_format_libsvm;
+
+/* The format of that name, or of the path's extension when name is NULL; EINVAL lists what there is.
+ * Gives *file to the caller; *set points into it, or is NULL. */
+cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
+                           const char **set, cpb_error *error);
+
+/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
+ * bytes in a row. */
+cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
+                           cpb_error *error);
+/* Sets rows, and for files checks that they hold them and no more. */
+cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error);
+size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
+cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
+cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
+                        cpb_error *error);
+
+/* Rows of fixed size after a header of `start` bytes, which is written first. */
+cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
+                           cpb_error *error);
+cpb_status cpb_fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error);
+cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
+
+/* Room for count bytes at writer->buffer.bytes + writer->used; the caller adds to used. */
+cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error);
+cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error);
+/* Row `row` of the block, which is row appended+row of the file, as the file's dtype. */
+cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
+                              cpb_error *error);
+/* The same into writer->row. */
+cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_error *error);
+
+#endif

@@ -1,0 +1,90 @@
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/fail.h"
+#include "io/format.h"
+
+static const cpb_format *const formats[] = {
+    &cpb_format_fvecs, &cpb_format_bvecs,  &cpb_format_ivecs,  &cpb_format_fbin, &cpb_format_u8bin,
+    &cpb_format_i8bin, &cpb_format_f16bin, &cpb_format_ibin,   &cpb_format_npy,  &cpb_format_hdf5,
+    &cpb_format_csv,   &cpb_format_tsv,    &cpb_format_libsvm,
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* True when one of the words of `extensions` is exactly the text. */
+static bool has_extension(const char *extensions, const char *text, size_t length) {
+  for (const char *word = extensions; *word != 0;) {
+    size_t size = strcspn(word, " ");
+    if (size == length && strncasecmp(word, text, length) == 0) return true;
+    word += size + strspn(word + size, " ");
+  }
+  return false;
+}
+
+static const cpb_format *by_name(const char *name) {
+  for (size_t i = 0; i < FORMATS; i++)
+    if (strcmp(formats[i]->name, name) == 0) return formats[i];
+  return NULL;
+}
+
+/* The colon of "file.hdf5:set", or NULL: the first one right after such an extension. */
+static const char *colon_after_extension(const char *path, const cpb_format *format) {
+  for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
+    const char *dot = colon;
+    while (dot > path && *dot != '.' && *dot != '/') dot--;
+    if (has_extension(format->extensions, dot, (size_t)(colon - dot))) return colon;
+  }
+  return NULL;
+}
+
+static const cpb_format *by_extension(const char *path) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash == NULL ? path : slash, '.');
+  for (size_t i = 0; i < FORMATS; i++) {
+    if (dot != NULL && has_extension(formats[i]->extensions, dot, strlen(dot))) return formats[i];
+    if (formats[i]->sets && colon_after_extension(path, formats[i]) != NULL) return formats[i];
+  }
+  return NULL;
+}
+
+/* A file named with --format may have any extension: then the last colon is the one, unless a file of
+ * that whole name is there. */
+static const char *find_colon(const char *path, const cpb_format *format) {
+  if (!format->sets) return NULL;
+  const char *colon = colon_after_extension(path, format);
+  if (colon != NULL) return colon;
+  return access(path, F_OK) == 0 ? NULL : strrchr(path, ':');
+}
+
+static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
+  char names[256] = "";
+  for (size_t i = 0; i < FORMATS; i++) {
+    size_t used = strlen(names);
+    snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : " ", formats[i]->name);
+  }
+  if (name != NULL)
+    return cpb_fail(error, CPB_EINVAL, "there is no format \"%.40s\"; there are %s", name, names);
+  return cpb_fail(error, CPB_EINVAL, "\"%.120s\" has no extension that tells its format; name one of %s",
+                  path, names);
+}
+
+cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
+                           const char **set, cpb_error *error) {
+  if (path == NULL) return cpb_fail(error, CPB_EINVAL, "path must not be NULL");
+  *format = name == NULL ? by_extension(path) : by_name(name);
+  if (*format == NULL) return refuse(path, name, error);
+  const char *colon = find_colon(path, *format);
+  *file = strdup(path);
+  if (*file == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for the path");
+  if (colon == NULL || colon[1] == 0) {
+    *set = NULL;
+    if (colon != NULL) (*file)[colon - path] = 0;
+  } else {
+    (*file)[colon - path] = 0;
+    *set = *file + (colon - path) + 1;
+  }
+  return CPB_OK;
+}

@@ -1,0 +1,355 @@
+/* .hdf5 .h5 in the layout of ann-benchmarks: data sets of one or two dimensions, "file.hdf5:train".
+ * The library is not thread-safe and prints when something fails; it is kept quiet here. */
+#include "io/format.h"
+
+#include "core/fail.h"
+#include "io/file_fail.h"
+#include "io/hdf5_sink.h"
+
+#ifdef CPB_HAVE_HDF5
+
+#include <stdlib.h>
+
+#define DEFAULT_SET "train"
+
+enum { RANK_MAX = 2, CHUNK_BYTES = 1 << 18, COPY_BYTES = 1 << 16 };
+
+typedef struct hdf5_state {
+  hid_t file, set, type; /* type: of the elements in memory; each < 0 when not open */
+  hsize_t rows;
+  int rank;
+  cpb_hdf5_sink sink; /* of a writer */
+} hdf5_state;
+
+/* The automatic printing of errors, turned off and put back. */
+typedef struct hush {
+  H5E_auto2_t function;
+  void *data;
+} hush;
+
+static hush hush_begin(void) {
+  hush saved = {NULL, NULL};
+  H5Eget_auto2(H5E_DEFAULT, &saved.function, &saved.data);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  return saved;
+}
+
+static void hush_end(hush saved) {
+  H5Eclear2(H5E_DEFAULT);
+  H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
+}
+
+static hdf5_state *state_new(cpb_error *error) {
+  hdf5_state *state = malloc(sizeof *state);
+  if (state == NULL)
+    cpb_fail_memory(error, sizeof *state);
+  else
+    *state = (hdf5_state){.file = -1, .set = -1, .type = -1};
+  return state;
+}
+
+/* True when all that was open could be closed, and so everything is in the file. */
+static bool state_close(hdf5_state *state) {
+  bool closed = true;
+  if (state->type >= 0) closed = H5Tclose(state->type) >= 0 && closed;
+  if (state->set >= 0) closed = H5Dclose(state->set) >= 0 && closed;
+  if (state->file >= 0) closed = H5Fclose(state->file) >= 0 && closed;
+  state->type = state->set = state->file = -1;
+  return closed;
+}
+
+static void state_free(hdf5_state *state) {
+  if (state == NULL) return;
+  hush quiet = hush_begin();
+  state_close(state);
+  hush_end(quiet);
+  free(state);
+}
+
+/* IEEE binary16, which HDF5 1.10 has no name for: 1 sign bit, 5 of exponent, 10 of mantissa. */
+static hid_t make_half(void) {
+  hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+  if (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 || H5Tset_ebias(type, 15) < 0) {
+    H5Tclose(type);
+    return -1;
+  }
+  return type;
+}
+
+/* A copy of the element type, to be closed. */
+static hid_t make_type(cpb_dtype dtype) {
+  switch (dtype) {
+  case CPB_F32: return H5Tcopy(H5T_IEEE_F32LE);
+  case CPB_F64: return H5Tcopy(H5T_IEEE_F64LE);
+  case CPB_F16: return make_half();
+  case CPB_U8: return H5Tcopy(H5T_STD_U8LE);
+  case CPB_I8: return H5Tcopy(H5T_STD_I8LE);
+  case CPB_I32: return H5Tcopy(H5T_STD_I32LE);
+  case CPB_I64: return H5Tcopy(H5T_STD_I64LE);
+  }
+  return -1;
+}
+
+/* The smallest dtype that holds what the file has; HDF5 converts, byte order included. */
+static bool find_dtype(hid_t type, cpb_dtype *dtype) {
+  H5T_class_t class = H5Tget_class(type);
+  size_t size = H5Tget_size(type);
+  if (class == H5T_FLOAT) {
+    *dtype = size == 2 ? CPB_F16 : size == 4 ? CPB_F32 : CPB_F64;
+    return size == 2 || size == 4 || size == 8;
+  }
+  if (class != H5T_INTEGER) return false;
+  bool is_signed = H5Tget_sign(type) != H5T_SGN_NONE;
+  *dtype = size == 1                               ? (is_signed ? CPB_I8 : CPB_U8)
+           : size == 2 || (size == 4 && is_signed) ? CPB_I32
+                                                   : CPB_I64;
+  return size == 1 || size == 2 || size == 4 || (size == 8 && is_signed);
+}
+
+static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
+  hsize_t lengths[RANK_MAX] = {0, 1};
+  hid_t space = H5Dget_space(state->set);
+  state->rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
+  if (state->rank == 1 || state->rank == 2) H5Sget_simple_extent_dims(space, lengths, NULL);
+  if (space >= 0) H5Sclose(space);
+  if (state->rank < 1 || state->rank > RANK_MAX)
+    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
+                         "data set \"%s\" has %d dimensions, wanted 2 (rows, columns) or 1 (one column)",
+                         name, state->rank);
+  if (lengths[1] < 1 || lengths[1] > CPB_COLS_MAX)
+    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
+                         "data set \"%s\" has d = %llu, wanted 1 .. %d", name, (unsigned long long)lengths[1],
+                         CPB_COLS_MAX);
+  reader->rows = lengths[0];
+  reader->cols = (size_t)lengths[1];
+  return CPB_OK;
+}
+
+static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
+  const char *name = reader->set == NULL ? DEFAULT_SET : reader->set, *path = reader->source.path;
+  if (H5Fis_hdf5(reader->file) <= 0) return cpb_file_fail(error, CPB_EFORMAT, path, "is not an HDF5 file");
+  state->file = H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (state->file < 0) return cpb_file_fail(error, CPB_EFORMAT, path, "HDF5 cannot open it");
+  state->set = H5Dopen2(state->file, name, H5P_DEFAULT);
+  if (state->set < 0) return cpb_file_fail(error, CPB_EFORMAT, path, "has no data set \"%.80s\"", name);
+  hid_t stored = H5Dget_type(state->set);
+  bool known = find_dtype(stored, &reader->dtype);
+  H5Tclose(stored);
+  if (!known)
+    return cpb_file_fail(error, CPB_EFORMAT, path,
+                         "data set \"%.80s\" does not hold integers up to i64 or floats up to f64", name);
+  state->type = make_type(reader->dtype);
+  return read_shape(reader, state, name, error);
+}
+
+static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
+  hdf5_state *state = reader->state = state_new(error);
+  if (state == NULL) return CPB_ENOMEM;
+  hush quiet = hush_begin();
+  cpb_status status = open_set(reader, state, error);
+  hush_end(quiet);
+  return status;
+}
+
+static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
+
+/* The rows [first, first+count) of the data set, as spaces of the file and of memory. */
+static bool select_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, hid_t *in_file,
+                        hid_t *in_memory) {
+  hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};
+  *in_memory = H5Screate_simple(state->rank, length, NULL);
+  *in_file = H5Dget_space(state->set);
+  return *in_memory >= 0 && *in_file >= 0 &&
+         H5Sselect_hyperslab(*in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
+}
+
+static void close_spaces(hid_t in_file, hid_t in_memory) {
+  if (in_file >= 0) H5Sclose(in_file);
+  if (in_memory >= 0) H5Sclose(in_memory);
+}
+
+static bool read_rows(const cpb_reader *reader, size_t count) {
+  const hdf5_state *state = reader->state;
+  hid_t in_file, in_memory;
+  bool done = select_rows(state, reader->next_row, count, reader->cols, &in_file, &in_memory) &&
+              H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, reader->buffer.bytes) >= 0;
+  close_spaces(in_file, in_memory);
+  return done;
+}
+
+static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+  size_t row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
+  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
+  size_t count = max_rows < most ? max_rows : most;
+  if (reader->rows - reader->next_row < count) count = (size_t)(reader->rows - reader->next_row);
+  cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
+  if (status != CPB_OK) return status;
+  *block = cpb_rows(reader->buffer.bytes, reader->dtype, count, reader->cols);
+  if (count == 0) return CPB_OK;
+  hush quiet = hush_begin();
+  if (!read_rows(reader, count))
+    status = cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, reader->next_row,
+                               "HDF5 cannot read %zu rows from row %llu on", count,
+                               (unsigned long long)reader->next_row);
+  hush_end(quiet);
+  return status;
+}
+
+/* The file that is there keeps its other data sets: its bytes are the beginning of the new one. */
+static cpb_status copy_existing(cpb_writer *writer, const cpb_source *from, cpb_error *error) {
+  unsigned char bytes[COPY_BYTES];
+  for (uint64_t offset = 0; offset < from->size; offset += sizeof bytes) {
+    size_t count = from->size - offset < sizeof bytes ? (size_t)(from->size - offset) : sizeof bytes;
+    cpb_status status = cpb_source_read_at(from, offset, bytes, count, error);
+    if (status == CPB_OK) status = cpb_whole_write(&writer->whole, bytes, count, error);
+    if (status != CPB_OK) return status;
+  }
+  return CPB_OK;
+}
+
+static cpb_status keep_existing(cpb_writer *writer, const cpb_source *existing, cpb_error *error) {
+  if (H5Fis_hdf5(writer->whole.target) <= 0)
+    return cpb_file_fail(error, CPB_EFORMAT, writer->whole.path,
+                         "is there and not an HDF5 file: a data set cannot be added");
+  return copy_existing(writer, existing, error);
+}
+
+static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
+  cpb_source existing;
+  bool keep = writer->set != NULL && cpb_source_open(writer->whole.target, &existing, NULL) == CPB_OK;
+  state->sink.whole = &writer->whole;
+  if (keep) {
+    cpb_status status = keep_existing(writer, &existing, error);
+    state->sink.size = existing.size;
+    cpb_source_close(&existing);
+    if (status != CPB_OK) return status;
+  }
+  state->file = cpb_hdf5_sink_open(&state->sink, keep);
+  if (keep && state->file >= 0 && H5Lexists(state->file, writer->set, H5P_DEFAULT) > 0)
+    H5Ldelete(state->file, writer->set, H5P_DEFAULT);
+  return CPB_OK;
+}
+
+/* One piece on the disk when the rows are known, chunks that can grow when not. */
+static hid_t make_set(const cpb_writer *writer, hdf5_state *state) {
+  bool known = writer->rows != CPB_ROWS_UNKNOWN;
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  hsize_t length[RANK_MAX] = {known ? writer->rows : 0, writer->cols};
+  hsize_t most[RANK_MAX] = {known ? writer->rows : H5S_UNLIMITED, writer->cols};
+  hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
+  hid_t space = H5Screate_simple(RANK_MAX, length, most);
+  hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_create_intermediate_group(links, 1);
+  if (!known) H5Pset_chunk(creation, RANK_MAX, chunk);
+  const char *name = writer->set == NULL ? DEFAULT_SET : writer->set;
+  hid_t set = H5Dcreate2(state->file, name, state->type, space, links, creation, H5P_DEFAULT);
+  H5Pclose(links);
+  H5Pclose(creation);
+  H5Sclose(space);
+  return set;
+}
+
+/* The first failure of the file under HDF5, which does not know of it. */
+static cpb_status check_sink(const hdf5_state *state, cpb_error *error) {
+  return state->sink.failed ? cpb_fail(error, CPB_EIO, "%s", state->sink.error.text) : CPB_OK;
+}
+
+static cpb_status begin_quietly(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
+  cpb_status status = open_for_writing(writer, state, error);
+  if (status != CPB_OK) return status;
+  state->type = make_type(writer->dtype);
+  state->rank = RANK_MAX;
+  state->set = state->file < 0 || state->type < 0 ? -1 : make_set(writer, state);
+  if (state->set >= 0) return check_sink(state, error);
+  return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot create data set \"%.80s\"",
+                       writer->set == NULL ? DEFAULT_SET : writer->set);
+}
+
+static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
+  if (writer->cols > CPB_COLS_MAX)
+    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path, "data sets have at most %d columns, got %zu",
+                         CPB_COLS_MAX, writer->cols);
+  hdf5_state *state = writer->state = state_new(error);
+  if (state == NULL) return CPB_ENOMEM;
+  hush quiet = hush_begin();
+  cpb_status status = begin_quietly(writer, state, error);
+  hush_end(quiet);
+  return status;
+}
+
+/* Rows [state->rows, +count) of the data set from the buffer. */
+static bool write_rows(const cpb_writer *writer, hdf5_state *state, size_t count) {
+  hid_t in_file = -1, in_memory = -1;
+  hsize_t length[RANK_MAX] = {state->rows + count, writer->cols};
+  bool done = (writer->rows != CPB_ROWS_UNKNOWN || H5Dset_extent(state->set, length) >= 0) &&
+              select_rows(state, state->rows, count, writer->cols, &in_file, &in_memory) &&
+              H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, writer->buffer.bytes) >= 0;
+  close_spaces(in_file, in_memory);
+  state->rows += count;
+  return done;
+}
+
+static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  size_t most = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
+  cpb_status status = cpb_buffer_reserve(&writer->buffer, most * row_bytes, 0, error);
+  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
+    size_t count = block.rows - first < most ? block.rows - first : most;
+    for (size_t i = 0; i < count && status == CPB_OK; i++)
+      status = cpb_writer_convert(writer, block, first + i, writer->buffer.bytes + i * row_bytes, error);
+    if (status != CPB_OK) return status;
+    hush quiet = hush_begin();
+    if (!write_rows(writer, writer->state, count))
+      status = cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot write rows from %llu on",
+                             (unsigned long long)(writer->appended + first));
+    hush_end(quiet);
+    if (status == CPB_OK) status = check_sink(writer->state, error);
+  }
+  return status;
+}
+
+static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
+  hush quiet = hush_begin();
+  bool closed = state_close(writer->state);
+  hush_end(quiet);
+  if (!closed) return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot complete it");
+  return check_sink(writer->state, error);
+}
+
+static void hdf5_abandon(cpb_writer *writer) { state_free(writer->state); }
+
+#else
+
+static cpb_status refuse(const char *path, cpb_error *error) {
+  return cpb_file_fail(error, CPB_EFORMAT, path, "this capball was built without HDF5");
+}
+
+static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
+  return refuse(reader->source.path, error);
+}
+
+static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
+  return refuse(writer->whole.path, error);
+}
+
+#define hdf5_next NULL
+#define hdf5_close NULL
+#define hdf5_append NULL
+#define hdf5_finish NULL
+#define hdf5_abandon NULL
+
+#endif
+
+const cpb_format cpb_format_hdf5 = {
+    .name = "hdf5",
+    .extensions = ".hdf5 .h5",
+    .dtypes = ~0u,
+    .sets = true,
+    .open = hdf5_open,
+    .next = hdf5_next,
+    .close = hdf5_close,
+    .begin = hdf5_begin,
+    .append = hdf5_append,
+    .finish = hdf5_finish,
+    .abandon = hdf5_abandon,
+};

@@ -1,0 +1,27 @@
+/* A source cut into lines. */
+#ifndef CPB_IO_LINES_H
+#define CPB_IO_LINES_H
+
+#include "io/buffer.h"
+#include "io/source.h"
+
+typedef struct cpb_lines {
+  cpb_buffer buffer;
+  size_t begin, scanned, end; /* of what is in the buffer and not yet given out */
+  bool finished;              /* the source is at its end */
+  bool quotes;                /* a line end between double quotes ends no line (RFC 4180) */
+  uint64_t number, next;      /* number of the line last given, counted from 1, and of the next */
+} cpb_lines;
+
+typedef struct cpb_line {
+  const char *text; /* until the next call; NULL after the last line */
+  size_t length;    /* without the line end, LF or CRLF */
+} cpb_line;
+
+void cpb_lines_start(cpb_lines *lines, bool quotes);
+
+/* The next line that is not blank. */
+cpb_status cpb_lines_next(cpb_lines *lines, cpb_source *source, cpb_line *line, cpb_error *error);
+void cpb_lines_free(cpb_lines *lines);
+
+#endif

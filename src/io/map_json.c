@@ -1,0 +1,332 @@
+/* A map as JSON. Numbers have 17 digits and a mark that makes them reals (2.0, -0.0), so that reading
+ * gives the same bits; the checksum is over those very digits. */
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/file.h"
+#include "capball/map_file.h"
+#include "core/fail.h"
+#include "io/buffer.h"
+#include "io/file_fail.h"
+#include "io/number.h"
+#include "io/source.h"
+
+enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8, FIRST_READ = 1 << 16 };
+
+/* ---- text that grows ---- */
+
+typedef struct text {
+  cpb_buffer buffer;
+  size_t used;
+  cpb_status status; /* the first failure stays; everything after it does nothing */
+  cpb_error *error;
+} text;
+
+static void put_bytes(text *t, const char *bytes, size_t count) {
+  size_t size = t->used + count + 1;
+  if (t->status == CPB_OK && size > t->buffer.size)
+    t->status = cpb_buffer_reserve(&t->buffer, 2 * size, t->used, t->error);
+  if (t->status != CPB_OK) return;
+  memcpy(t->buffer.bytes + t->used, bytes, count);
+  t->used += count;
+  t->buffer.bytes[t->used] = 0;
+}
+
+static void put(text *t, const char *bytes) { put_bytes(t, bytes, strlen(bytes)); }
+
+/* JSON is UTF-8; a name that is not has its foreign bytes shown as '?'. */
+static void put_string(text *t, const char *string) {
+  if (string == NULL) {
+    put(t, "null");
+    return;
+  }
+  json_t *checked = json_string(string);
+  bool utf8 = checked != NULL;
+  json_decref(checked);
+  put(t, "\"");
+  for (const char *c = string; *c != 0; c++) {
+    unsigned char byte = (unsigned char)*c;
+    char escaped[8];
+    if (byte < 0x20 || byte == 0x7f)
+      snprintf(escaped, sizeof escaped, "\\u%04x", byte);
+    else
+      snprintf(escaped, sizeof escaped, "%s%c", byte == '"' || byte == '\\' ? "\\" : "", byte);
+    put(t, byte >= 0x80 && !utf8 ? "?" : escaped);
+  }
+  put(t, "\"");
+}
+
+static void put_number(text *t, double value) {
+  char digits[CPB_NUMBER_ROOM];
+  size_t length = cpb_number_print(digits, &value, CPB_F64, 0);
+  put_bytes(t, digits, length);
+  if (strcspn(digits, ".einEIN") == length) put(t, ".0");
+}
+
+static void put_count(text *t, uint64_t count) {
+  char digits[CPB_NUMBER_ROOM];
+  snprintf(digits, sizeof digits, "%" PRIu64, count);
+  put(t, digits);
+}
+
+static void put_vector(text *t, const double *numbers, size_t count, size_t per_line) {
+  if (numbers == NULL) {
+    put(t, "null");
+    return;
+  }
+  put(t, "[");
+  for (size_t i = 0; i < count; i++) {
+    put(t, i == 0 && count <= per_line ? "" : i % per_line == 0 ? "\n    " : " ");
+    put_number(t, numbers[i]);
+    put(t, i + 1 < count ? "," : "");
+  }
+  put(t, "]");
+}
+
+/* ---- what the numbers are, for the file and for the checksum ---- */
+
+typedef struct part {
+  const char *key;
+  const double *numbers;
+  size_t count, per_line;
+} part;
+
+enum { PARTS = 4 };
+
+static void list_parts(const cpb_map_options *map, part parts[PARTS]) {
+  size_t row = map->d <= ROW_PER_LINE ? map->d : PER_LINE; /* a small matrix looks like one */
+  parts[0] = (part){"center", map->center, map->d, PER_LINE};
+  parts[1] = (part){"pole", map->pole, map->d + 1, PER_LINE};
+  parts[2] = (part){"whiten", map->whiten, map->d * map->d, row};
+  parts[3] = (part){"toward", map->toward, map->d + 1, PER_LINE};
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_text(uint64_t hash, const char *bytes) {
+  for (; *bytes != 0; bytes++) hash = (hash ^ (unsigned char)*bytes) * 0x100000001b3u;
+  return hash;
+}
+
+static uint64_t hash_number(uint64_t hash, double value) {
+  char digits[CPB_NUMBER_ROOM];
+  cpb_number_print(digits, &value, CPB_F64, 0);
+  return hash_text(hash_text(hash, " "), digits);
+}
+
+/* Over the text "dim <d> scale <s> center .. pole .. whiten .. toward ..", numbers with 17 digits,
+ * "null" for an absent part. */
+static uint64_t checksum(const cpb_map_options *map) {
+  part parts[PARTS];
+  list_parts(map, parts);
+  uint64_t hash = hash_number(hash_text(0xcbf29ce484222325u, "dim"), (double)map->d);
+  hash = hash_number(hash_text(hash, " scale"), map->s);
+  for (size_t k = 0; k < PARTS; k++) {
+    hash = hash_text(hash_text(hash, " "), parts[k].key);
+    if (parts[k].numbers == NULL) hash = hash_text(hash, " null");
+    for (size_t i = 0; parts[k].numbers != NULL && i < parts[k].count; i++)
+      hash = hash_number(hash, parts[k].numbers[i]);
+  }
+  return hash;
+}
+
+static void print_checksum(char hex[17], const cpb_map_options *map) {
+  snprintf(hex, 17, "%016" PRIx64, checksum(map));
+}
+
+/* ---- writing ---- */
+
+static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *origin) {
+  part parts[PARTS];
+  char hex[17];
+  list_parts(map, parts);
+  print_checksum(hex, map);
+  put(t, "{\n  \"capball\": {\"kind\": \"map\", \"version\": ");
+  put_count(t, VERSION);
+  put(t, "},\n  \"dim\": ");
+  put_count(t, map->d);
+  put(t, ",\n  \"scale\": ");
+  put_number(t, map->s);
+  for (size_t k = 0; k < PARTS; k++) {
+    put(t, ",\n  \"");
+    put(t, parts[k].key);
+    put(t, "\": ");
+    put_vector(t, parts[k].numbers, parts[k].count, parts[k].per_line);
+  }
+  put(t, ",\n  \"goal\": ");
+  put_string(t, origin->goal);
+  put(t, ",\n  \"made_from\": {\"source\": ");
+  put_string(t, origin->source);
+  put(t, ", \"rows\": ");
+  put_count(t, origin->rows);
+  put(t, "},\n  \"checksum\": ");
+  put_string(t, hex);
+  put(t, "\n}\n");
+}
+
+cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **json, cpb_error *error) {
+  if (map == NULL || json == NULL) return cpb_fail(error, CPB_EINVAL, "map and text must not be NULL");
+  *json = NULL;
+  if (origin != NULL && origin->size != sizeof *origin)
+    return cpb_fail(error, CPB_EINVAL, "origin.size is %zu, wanted %zu", origin->size, sizeof *origin);
+  cpb_map_options described = cpb_map_describe(map);
+  cpb_map_origin unknown = {.size = sizeof unknown};
+  text t = {.status = CPB_OK, .error = error};
+  cpb_numeric numeric;
+  cpb_status status = cpb_numeric_enter(&numeric, error);
+  if (status != CPB_OK) return status;
+  put_map(&t, &described, origin == NULL ? &unknown : origin);
+  cpb_numeric_leave(&numeric);
+  if (t.status == CPB_OK)
+    *json = (char *)t.buffer.bytes;
+  else
+    cpb_buffer_free(&t.buffer);
+  return t.status;
+}
+
+cpb_status cpb_map_save(const char *path, const cpb_map *map, const cpb_map_origin *origin,
+                        cpb_error *error) {
+  char *json = NULL;
+  cpb_status status = cpb_map_to_json(map, origin, &json, error);
+  if (status == CPB_OK) status = cpb_write_whole(path, json, strlen(json), error);
+  free(json);
+  return status;
+}
+
+/* ---- reading ---- */
+
+static cpb_status check_kind(const json_t *root, const char *name, cpb_error *error) {
+  const json_t *mark = json_object_get(root, "capball");
+  const char *kind = json_string_value(json_object_get(mark, "kind"));
+  json_int_t version = json_integer_value(json_object_get(mark, "version"));
+  if (kind == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"capball\": {\"kind\": ..}");
+  if (strcmp(kind, "map") != 0)
+    return cpb_file_fail(error, CPB_EFORMAT, name, "holds a \"%.40s\", wanted a \"map\"", kind);
+  if (version != VERSION)
+    return cpb_file_fail(error, CPB_EFORMAT, name, "is of version %" JSON_INTEGER_FORMAT ", wanted %d",
+                         version, VERSION);
+  return CPB_OK;
+}
+
+static cpb_status read_shape(const json_t *root, const char *name, cpb_map_options *map, cpb_error *error) {
+  json_int_t d = json_integer_value(json_object_get(root, "dim"));
+  const json_t *scale = json_object_get(root, "scale");
+  if (d < 1 || d > DIM_MAX)
+    return cpb_file_fail(error, CPB_EFORMAT, name, "\"dim\" must be a whole number 1 .. %d", DIM_MAX);
+  if (!json_is_number(scale)) return cpb_file_fail(error, CPB_EFORMAT, name, "\"scale\" must be a number");
+  map->d = (size_t)d;
+  map->s = json_number_value(scale);
+  return CPB_OK;
+}
+
+/* The numbers of one part, NULL where the file says null; the caller frees them. */
+static cpb_status read_part(const json_t *root, const char *name, part *p, double **numbers,
+                            cpb_error *error) {
+  const json_t *array = json_object_get(root, p->key);
+  *numbers = NULL;
+  if (array == NULL || json_is_null(array)) return CPB_OK;
+  if (!json_is_array(array) || json_array_size(array) != p->count)
+    return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\" must be null or %zu numbers, got %zu", p->key,
+                         p->count, json_array_size(array));
+  *numbers = malloc(p->count * sizeof **numbers);
+  if (*numbers == NULL) return cpb_fail_memory(error, p->count * sizeof **numbers);
+  for (size_t i = 0; i < p->count; i++) {
+    const json_t *number = json_array_get(array, i);
+    if (!json_is_number(number))
+      return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\"[%zu] is not a number", p->key, i);
+    (*numbers)[i] = json_number_value(number);
+  }
+  return CPB_OK;
+}
+
+static cpb_status check_sum(const json_t *root, const char *name, const cpb_map_options *map,
+                            cpb_error *error) {
+  const char *stored = json_string_value(json_object_get(root, "checksum"));
+  char hex[17];
+  cpb_numeric numeric;
+  cpb_status status = cpb_numeric_enter(&numeric, error);
+  if (status != CPB_OK) return status;
+  print_checksum(hex, map);
+  cpb_numeric_leave(&numeric);
+  if (stored == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"checksum\"");
+  if (strcmp(stored, hex) == 0) return CPB_OK;
+  return cpb_file_fail(error, CPB_EFORMAT, name, "its numbers have checksum %s, but it says \"%.40s\"", hex,
+                       stored);
+}
+
+static cpb_status make_map(const cpb_map_options *options, const char *name, cpb_map **map,
+                           cpb_error *error) {
+  cpb_error why;
+  cpb_status status = cpb_map_new(options, map, &why);
+  if (status == CPB_OK) return CPB_OK;
+  if (status == CPB_ENOMEM) return cpb_fail(error, status, "%s", why.text);
+  return cpb_file_fail(error, CPB_EFORMAT, name, "%s", why.text);
+}
+
+static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, cpb_error *error) {
+  cpb_map_options options = cpb_map_options_default();
+  part parts[PARTS];
+  double *numbers[PARTS] = {NULL};
+  cpb_status status = check_kind(root, name, error);
+  if (status == CPB_OK) status = read_shape(root, name, &options, error);
+  if (status != CPB_OK) return status;
+  list_parts(&options, parts);
+  for (size_t k = 0; k < PARTS && status == CPB_OK; k++)
+    status = read_part(root, name, &parts[k], &numbers[k], error);
+  options.center = numbers[0];
+  options.pole = numbers[1];
+  options.whiten = numbers[2];
+  options.toward = numbers[3];
+  if (status == CPB_OK) status = check_sum(root, name, &options, error);
+  if (status == CPB_OK) status = make_map(&options, name, map, error);
+  for (size_t k = 0; k < PARTS; k++) free(numbers[k]);
+  return status;
+}
+
+cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, cpb_map **map,
+                             cpb_error *error) {
+  if (json == NULL || map == NULL) return cpb_fail(error, CPB_EINVAL, "text and map must not be NULL");
+  json_error_t where;
+  const char *called = name == NULL ? "map" : name;
+  *map = NULL;
+  json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
+  if (root == NULL)
+    return cpb_file_fail(error, CPB_EFORMAT, called, "line %d, column %d: %.100s", where.line, where.column,
+                         where.text);
+  cpb_status status = read_map(root, called, map, error);
+  json_decref(root);
+  return status;
+}
+
+/* All bytes of a file, in memory that grows with what arrives. */
+static cpb_status read_all(cpb_source *source, cpb_buffer *buffer, size_t *length, cpb_error *error) {
+  size_t got = 1;
+  for (*length = 0; got != 0; *length += got) {
+    size_t room = *length + FIRST_READ;
+    cpb_status status = cpb_buffer_reserve(buffer, room <= buffer->size ? room : 2 * room, *length, error);
+    if (status == CPB_OK)
+      status = cpb_source_read_some(source, buffer->bytes + *length, buffer->size - *length, &got, error);
+    if (status != CPB_OK) return status;
+  }
+  return CPB_OK;
+}
+
+cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
+  if (path == NULL || map == NULL) return cpb_fail(error, CPB_EINVAL, "path and map must not be NULL");
+  cpb_source source;
+  cpb_buffer buffer = {NULL, 0};
+  size_t length;
+  *map = NULL;
+  cpb_status status = cpb_source_open(path, &source, error);
+  if (status != CPB_OK) return status;
+  status = read_all(&source, &buffer, &length, error);
+  if (status == CPB_OK)
+    status = cpb_map_from_json((const char *)buffer.bytes, length, source.path, map, error);
+  cpb_source_close(&source);
+  cpb_buffer_free(&buffer);
+  return status;
+}

@@ -1,0 +1,84 @@
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "io/file_fail.h"
+#include "io/format.h"
+
+static cpb_status open_file(cpb_reader *reader, const char *path, const char *format, cpb_error *error) {
+  reader->path = strdup(path);
+  if (reader->path == NULL) return cpb_fail_memory(error, strlen(path));
+  cpb_status status = cpb_format_find(path, format, &reader->format, &reader->file, &reader->set, error);
+  if (status != CPB_OK) return status;
+  status = cpb_source_open(reader->file, &reader->source, error);
+  if (status != CPB_OK) return status;
+  if (reader->source.stream && !reader->format->streams_in)
+    return cpb_file_fail(error, CPB_EIO, reader->source.path, "%s cannot be read from a pipe",
+                         reader->format->name);
+  return reader->format->open(reader, error);
+}
+
+cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader, cpb_error *error) {
+  if (path == NULL || reader == NULL) return cpb_fail(error, CPB_EINVAL, "path and reader must not be NULL");
+  *reader = NULL;
+  cpb_reader *opened = calloc(1, sizeof *opened);
+  if (opened == NULL) return cpb_fail_memory(error, sizeof *opened);
+  opened->rows = CPB_ROWS_UNKNOWN;
+  cpb_status status = open_file(opened, path, format, error);
+  if (status != CPB_OK) {
+    cpb_reader_free(opened);
+    return status;
+  }
+  *reader = opened;
+  return CPB_OK;
+}
+
+void cpb_reader_free(cpb_reader *reader) {
+  if (reader == NULL) return;
+  if (reader->format != NULL && reader->format->close != NULL) reader->format->close(reader);
+  cpb_source_close(&reader->source);
+  cpb_buffer_free(&reader->buffer);
+  free(reader->file);
+  free(reader->path);
+  free(reader);
+}
+
+static bool random_access(const cpb_reader *reader) {
+  return reader->format->at != NULL && !reader->source.stream;
+}
+
+cpb_file_info cpb_reader_info(const cpb_reader *reader) {
+  cpb_file_info info = {reader->path, reader->format->name, reader->dtype,
+                        reader->cols, reader->rows,         random_access(reader)};
+  return info;
+}
+
+cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+  if (max_rows == 0) return cpb_fail(error, CPB_EINVAL, "max_rows must be >= 1, got 0");
+  cpb_status status = reader->format->next(reader, max_rows, block, error);
+  if (status == CPB_OK) reader->next_row += block->rows;
+  return status;
+}
+
+cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
+  cpb_status status = cpb_source_rewind(&reader->source, error);
+  if (status == CPB_OK && reader->format->rewind != NULL) status = reader->format->rewind(reader, error);
+  if (status == CPB_OK) reader->next_row = 0;
+  return status;
+}
+
+cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
+                         cpb_view *block, cpb_error *error) {
+  if (!random_access(reader))
+    return cpb_file_fail(error, CPB_EINVAL, reader->path, "%s has no random access here",
+                         reader->format->name);
+  if (first > reader->rows || count > reader->rows - first)
+    return cpb_file_fail(error, CPB_ESHAPE, reader->path, "rows %llu .. +%zu reach beyond its %llu rows",
+                         (unsigned long long)first, count, (unsigned long long)reader->rows);
+  return reader->format->at(reader, first, count, buffer, block, error);
+}
+
+size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {
+  return random_access(reader) ? cpb_fixed_buffer_size(reader, count) : 0;
+}

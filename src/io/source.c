@@ -1,0 +1,115 @@
+#define _POSIX_C_SOURCE 200809L
+#include "io/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/file_fail.h"
+
+/* The largest piece asked of the system at once; Linux caps a read near 2 GiB anyway. */
+enum { PIECE = 1 << 30 };
+
+static cpb_status examine(cpb_source *source, cpb_error *error) {
+  struct stat status;
+  if (fstat(source->fd, &status) != 0) return cpb_file_fail_errno(error, source->path, "look at");
+  if (S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+    return cpb_file_fail_errno(error, source->path, "read");
+  }
+  source->stream = !S_ISREG(status.st_mode);
+  source->size = source->stream ? UINT64_MAX : (uint64_t)status.st_size;
+  return CPB_OK;
+}
+
+cpb_status cpb_source_open(const char *path, cpb_source *source, cpb_error *error) {
+  bool standard_input = strcmp(path, "-") == 0;
+  *source = (cpb_source){.path = standard_input ? "standard input" : path,
+                         .fd = STDIN_FILENO,
+                         .stream = true,
+                         .size = UINT64_MAX};
+  if (standard_input) return CPB_OK;
+  source->fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (source->fd < 0) return cpb_file_fail_errno(error, path, "open");
+  source->owned = true;
+  cpb_status status = examine(source, error);
+  if (status != CPB_OK) cpb_source_close(source);
+  return status;
+}
+
+void cpb_source_close(cpb_source *source) {
+  if (source->owned) close(source->fd);
+  source->owned = false;
+}
+
+static size_t take_unread(cpb_source *source, void *bytes, size_t count) {
+  size_t taken = count < source->unread_count ? count : source->unread_count;
+  memcpy(bytes, source->unread, taken);
+  source->unread_count -= taken;
+  memmove(source->unread, source->unread + taken, source->unread_count);
+  return taken;
+}
+
+cpb_status cpb_source_read_some(cpb_source *source, void *bytes, size_t count, size_t *got,
+                                cpb_error *error) {
+  *got = take_unread(source, bytes, count);
+  if (*got != 0 || count == 0) return CPB_OK;
+  ssize_t n;
+  do n = read(source->fd, bytes, count < PIECE ? count : PIECE);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
+  *got = (size_t)n;
+  return CPB_OK;
+}
+
+cpb_status cpb_source_read(cpb_source *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
+  *got = 0;
+  while (*got < count) {
+    size_t some;
+    cpb_status status =
+        cpb_source_read_some(source, (unsigned char *)bytes + *got, count - *got, &some, error);
+    if (status != CPB_OK) return status;
+    if (some == 0) break;
+    *got += some;
+  }
+  return CPB_OK;
+}
+
+void cpb_source_unread(cpb_source *source, const void *bytes, size_t count) {
+  memcpy(source->unread, bytes, count);
+  source->unread_count = count;
+}
+
+cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *bytes, size_t count,
+                              cpb_error *error) {
+  for (size_t done = 0; done < count;) {
+    size_t left = count - done;
+    ssize_t n =
+        pread(source->fd, (unsigned char *)bytes + done, left < PIECE ? left : PIECE, (off_t)(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
+    if (n == 0)
+      return cpb_file_fail(error, CPB_EFORMAT, source->path,
+                           "ends before byte %llu, where %zu more bytes should be",
+                           (unsigned long long)(offset + done), left);
+    done += (size_t)n;
+  }
+  return CPB_OK;
+}
+
+cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error) {
+  if (source->stream) return cpb_file_fail(error, CPB_EIO, source->path, "a pipe can be read only once");
+  if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
+  source->unread_count = 0;
+  return CPB_OK;
+}
+
+cpb_status cpb_source_expect_end(cpb_source *source, const char *what, cpb_error *error) {
+  unsigned char byte;
+  size_t got;
+  cpb_status status = cpb_source_read(source, &byte, 1, &got, error);
+  if (status != CPB_OK || got == 0) return status;
+  return cpb_file_fail(error, CPB_EFORMAT, source->path, "goes on after %s", what);
+}

@@ -1,0 +1,42 @@
+/* Bytes to read: a regular file with a size and offsets, or a stream that passes once. */
+#ifndef CPB_IO_SOURCE_H
+#define CPB_IO_SOURCE_H
+
+#include <stdbool.h>
+
+#include "capball/status.h"
+
+typedef struct cpb_source {
+  const char *path; /* what sentences call it; borrowed */
+  int fd;
+  bool owned;               /* to be closed; standard input is not */
+  bool stream;              /* a pipe, a terminal, a device: no size, one pass */
+  uint64_t size;            /* bytes; UINT64_MAX for a stream */
+  unsigned char unread[16]; /* looked at and given back */
+  size_t unread_count;
+} cpb_source;
+
+/* "-" is standard input, always a stream. */
+cpb_status cpb_source_open(const char *path, cpb_source *source, cpb_error *error);
+void cpb_source_close(cpb_source *source);
+
+/* What has arrived, at most count bytes; *got = 0 only at the end. */
+cpb_status cpb_source_read_some(cpb_source *source, void *bytes, size_t count, size_t *got, cpb_error *error);
+
+/* count bytes; *got < count only at the end. */
+cpb_status cpb_source_read(cpb_source *source, void *bytes, size_t count, size_t *got, cpb_error *error);
+
+/* Gives back the last count <= 16 bytes read; they are read again. */
+void cpb_source_unread(cpb_source *source, const void *bytes, size_t count);
+
+/* count bytes at an offset; EFORMAT when the file ends before. Thread-safe; not for streams. */
+cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *bytes, size_t count,
+                              cpb_error *error);
+
+/* Sequential reading starts at the first byte again; EIO for a stream. */
+cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error);
+
+/* EFORMAT unless the end has come: `what` is what a well-formed file ends after. */
+cpb_status cpb_source_expect_end(cpb_source *source, const char *what, cpb_error *error);
+
+#endif

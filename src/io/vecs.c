@@ -1,0 +1,62 @@
+/* .fvecs .bvecs .ivecs: every row is an int32 d and d elements. */
+#include <string.h>
+
+#include "io/file_fail.h"
+#include "io/format.h"
+
+/* Rows looked at to name the one that broke a file; a million would take seconds. */
+enum { SEARCHED = 1 << 16 };
+
+/* The size is no multiple of the row: says which row is to blame where that can be seen. */
+static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
+  size_t row_bytes = reader->layout.row_bytes;
+  uint64_t rows = reader->source.size / row_bytes;
+  for (uint64_t row = 1; row <= rows && row < SEARCHED; row++) {
+    int32_t d;
+    if (reader->source.size - row * row_bytes < sizeof d) break;
+    cpb_status status = cpb_source_read_at(&reader->source, row * row_bytes, &d, sizeof d, error);
+    if (status != CPB_OK) return status;
+    if (d != (int32_t)reader->cols)
+      return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
+                               "row %llu has d = %d, row 0 has %zu", (unsigned long long)row, d,
+                               reader->cols);
+  }
+  return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, rows,
+                           "%llu bytes are %llu rows of d = %zu and %llu bytes of a truncated row",
+                           (unsigned long long)reader->source.size, (unsigned long long)rows, reader->cols,
+                           (unsigned long long)(reader->source.size % row_bytes));
+}
+
+static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
+  int32_t d;
+  size_t got;
+  cpb_status status = cpb_source_read(&reader->source, &d, sizeof d, &got, error);
+  if (status != CPB_OK) return status;
+  if (got == 0)
+    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "is empty: without a row there is no d");
+  if (got < sizeof d)
+    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "ends after %zu bytes, in the d of row 0",
+                         got);
+  if (d < 1)
+    return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, 0, "row 0 has d = %d, wanted d >= 1",
+                             d);
+  cpb_source_unread(&reader->source, &d, sizeof d);
+  status = cpb_fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);
+  if (status != CPB_OK || reader->source.stream) return status;
+  reader->rows = reader->source.size / reader->layout.row_bytes;
+  return reader->source.size % reader->layout.row_bytes == 0 ? CPB_OK : blame(reader, error);
+}
+
+static cpb_status vecs_begin(cpb_writer *writer, cpb_error *error) {
+  return cpb_fixed_begin(writer, "", 0, sizeof(int32_t), error);
+}
+
+#define VECS(letter, dtype)                                                                                  \
+  {                                                                                                          \
+    .name = letter "vecs", .extensions = "." letter "vecs", .variant = dtype, .dtypes = 1u << dtype,         \
+    .streams_in = true, .streams_out = true, .open = vecs_open, .next = cpb_fixed_next, .at = cpb_fixed_at,  \
+    .begin = vecs_begin, .append = cpb_fixed_append                                                          \
+  }
+const cpb_format cpb_format_fvecs = VECS("f", CPB_F32);
+const cpb_format cpb_format_bvecs = VECS("b", CPB_U8);
+const cpb_format cpb_format_ivecs = VECS("i", CPB_I32);

@@ -1,0 +1,36 @@
+/* A file that appears whole or not at all: bytes go to a temporary file beside the target, which
+ * takes the target's place by rename. Targets that are no regular files (standard output, a pipe,
+ * a device) are written as they come. */
+#ifndef CPB_IO_WHOLE_FILE_H
+#define CPB_IO_WHOLE_FILE_H
+
+#include <stdbool.h>
+
+#include "capball/status.h"
+
+typedef struct cpb_whole {
+  const char *path; /* what sentences call it; borrowed */
+  int fd;
+  bool stream;     /* no temporary file, no offsets */
+  char *target;    /* where the file goes, symbolic links followed */
+  char *temporary; /* NULL for a stream and after commit */
+} cpb_whole;
+
+/* A symbolic link stays a link: the file it names is replaced. An existing file keeps its
+ * permissions; one that may not be written is not replaced. */
+cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error);
+
+cpb_status cpb_whole_write(cpb_whole *whole, const void *bytes, size_t count, cpb_error *error);
+
+/* At an offset of the temporary file; thread-safe; not for streams. */
+cpb_status cpb_whole_write_at(const cpb_whole *whole, uint64_t offset, const void *bytes, size_t count,
+                              cpb_error *error);
+cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error);
+
+/* fsync, rename, fsync of the directory. */
+cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);
+
+/* Closes; what was not committed is removed. Fine after a failed open. */
+void cpb_whole_close(cpb_whole *whole);
+
+#endif

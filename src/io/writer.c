@@ -1,0 +1,179 @@
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "core/rows.h"
+#include "io/convert.h"
+#include "io/file_fail.h"
+#include "io/format.h"
+
+enum { OUT_BUFFER = 1 << 18 };
+
+cpb_writer_options cpb_writer_options_default(void) {
+  cpb_writer_options options = {
+      .size = sizeof options, .dtype = CPB_F32, .cols = 0, .rows = CPB_ROWS_UNKNOWN};
+  return options;
+}
+
+static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
+  size_t element = cpb_dtype_size(writer->dtype);
+  if (element == 0) return cpb_fail(error, CPB_EDTYPE, "unknown dtype %d", (int)writer->dtype);
+  if ((writer->format->dtypes & 1u << writer->dtype) == 0)
+    return cpb_fail(error, CPB_EDTYPE, "%s files cannot hold %s", writer->format->name,
+                    cpb_dtype_name(writer->dtype));
+  return CPB_OK;
+}
+
+static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
+  if (!writer->format->streams_out)
+    return cpb_file_fail(error, CPB_EIO, writer->whole.path, "%s cannot be written to a pipe",
+                         writer->format->name);
+  if (writer->format->header_counts_rows && writer->rows == CPB_ROWS_UNKNOWN)
+    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path,
+                         "the header of %s counts the rows: in a pipe their number must be known first",
+                         writer->format->name);
+  return CPB_OK;
+}
+
+static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
+  cpb_status status = cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error);
+  if (status == CPB_OK) status = check_dtype(writer, error);
+  if (status == CPB_OK) status = cpb_whole_open(writer->file, &writer->whole, error);
+  if (status == CPB_OK && writer->whole.stream) status = check_stream(writer, error);
+  if (status == CPB_OK && writer->format->begin != NULL) status = writer->format->begin(writer, error);
+  return status;
+}
+
+cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
+                           cpb_error *error) {
+  if (path == NULL || options == NULL || writer == NULL)
+    return cpb_fail(error, CPB_EINVAL, "path, options and writer must not be NULL");
+  *writer = NULL;
+  if (options->size != sizeof *options)
+    return cpb_fail(error, CPB_EINVAL, "options.size is %zu, wanted %zu", options->size, sizeof *options);
+  if (options->cols < 1 || options->cols > INT32_MAX)
+    return cpb_fail(error, CPB_EINVAL, "cols must be 1 .. %d, got %zu", INT32_MAX, options->cols);
+  cpb_writer *opened = calloc(1, sizeof *opened);
+  if (opened == NULL) return cpb_fail_memory(error, sizeof *opened);
+  opened->dtype = options->dtype;
+  opened->cols = options->cols;
+  opened->rows = options->rows;
+  opened->whole.fd = -1;
+  cpb_status status = open_file(opened, path, options->format, error);
+  if (status != CPB_OK) {
+    cpb_writer_free(opened);
+    return status;
+  }
+  *writer = opened;
+  return CPB_OK;
+}
+
+cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error) {
+  cpb_status status = cpb_whole_write(&writer->whole, writer->buffer.bytes, writer->used, error);
+  writer->used = 0;
+  return status;
+}
+
+cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error) {
+  if (count <= writer->buffer.size - writer->used) return CPB_OK;
+  cpb_status status = cpb_writer_flush(writer, error);
+  if (status != CPB_OK) return status;
+  return cpb_buffer_reserve(&writer->buffer, count > OUT_BUFFER ? count : OUT_BUFFER, 0, error);
+}
+
+cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
+                              cpb_error *error) {
+  cpb_view one = cpb_view_slice(block, row, 1);
+  size_t fit = cpb_convert(one.data, one.dtype, to, writer->dtype, one.cols);
+  if (fit == one.cols) return CPB_OK;
+  unsigned long long number = writer->appended + row;
+  return cpb_file_fail_row(error, CPB_EROW, writer->whole.path, number,
+                           "row %llu, column %zu: %.17g does not fit in %s", number, fit,
+                           cpb_view_at(one, 0, fit), cpb_dtype_name(writer->dtype));
+}
+
+cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_error *error) {
+  size_t size = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), 0);
+  cpb_status status = cpb_buffer_reserve(&writer->row, size, 0, error);
+  return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
+}
+
+static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
+  size_t element = cpb_dtype_size(block.dtype);
+  if (element == 0) return cpb_fail(error, CPB_EDTYPE, "block has unknown dtype %d", (int)block.dtype);
+  if (block.cols != writer->cols || block.stride < block.cols)
+    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path,
+                         "block has %zu columns and stride %zu, wanted %zu columns", block.cols, block.stride,
+                         writer->cols);
+  if (block.rows != 0 && block.stride > SIZE_MAX / element / block.rows)
+    return cpb_fail(error, CPB_ESHAPE, "block has %zu rows of stride %zu, more than memory can hold",
+                    block.rows, block.stride);
+  if (block.rows != 0 && (block.data == NULL || (uintptr_t)block.data % element != 0))
+    return cpb_fail(error, CPB_EINVAL, "block has no data, or data not aligned to its %zu-byte elements",
+                    element);
+  if (first > writer->rows || block.rows > writer->rows - first)
+    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path,
+                         "rows %llu .. +%zu reach beyond the %llu rows promised", (unsigned long long)first,
+                         block.rows, (unsigned long long)writer->rows);
+  return CPB_OK;
+}
+
+cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
+  if (writer->committed || writer->broken)
+    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path,
+                         writer->broken ? "a write before this one failed" : "is committed already");
+  cpb_status status = check_block(writer, writer->appended, block, error);
+  if (status == CPB_OK && block.rows != 0) {
+    status = writer->format->append(writer, block, error);
+    writer->broken = status != CPB_OK;
+  }
+  if (status == CPB_OK) writer->appended += block.rows;
+  return status;
+}
+
+bool cpb_writer_random_access(const cpb_writer *writer) {
+  return writer->format->at != NULL && !writer->whole.stream && writer->rows != CPB_ROWS_UNKNOWN;
+}
+
+cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
+  if (!cpb_writer_random_access(writer))
+    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path, "%s has no random access here",
+                         writer->format->name);
+  if (block.dtype != writer->dtype)
+    return cpb_file_fail(error, CPB_EDTYPE, writer->whole.path, "block is %s, the file is %s",
+                         cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
+  cpb_status status = check_block(writer, first, block, error);
+  if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
+  if (status == CPB_OK) atomic_fetch_add(&writer->placed, block.rows);
+  return status;
+}
+
+static cpb_status complete(cpb_writer *writer, cpb_error *error) {
+  uint64_t written = writer->appended + atomic_load(&writer->placed);
+  if (writer->broken) return cpb_file_fail(error, CPB_EIO, writer->whole.path, "a write before failed");
+  if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
+    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path, "%llu rows were promised, %llu written",
+                         (unsigned long long)writer->rows, (unsigned long long)written);
+  cpb_status status = cpb_writer_flush(writer, error);
+  if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
+  return status == CPB_OK ? cpb_whole_commit(&writer->whole, error) : status;
+}
+
+cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
+  if (writer->committed) return cpb_file_fail(error, CPB_EINVAL, writer->whole.path, "is committed already");
+  cpb_status status = complete(writer, error);
+  writer->broken = status != CPB_OK;
+  writer->committed = status == CPB_OK;
+  return status;
+}
+
+void cpb_writer_free(cpb_writer *writer) {
+  if (writer == NULL) return;
+  if (writer->format != NULL && writer->format->abandon != NULL) writer->format->abandon(writer);
+  cpb_whole_close(&writer->whole);
+  cpb_buffer_free(&writer->buffer);
+  cpb_buffer_free(&writer->row);
+  free(writer->file);
+  free(writer);
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# What goes wrong gets a sentence and an exit code, and leaves no output and no litter behind.
+. "$(dirname "$0")/../support/tap.sh"
+
+printf '3,4\n6,8\n0,1\n' >points.csv
+printf '3,4\nnan,8\n0,1\n' >nan.csv
+printf '3,4\n6,inf\n0,1\n' >inf.csv
+printf '1,2,3\n4,5,6\n' >three.csv
+printf '7,7\n7,7\n' >same.csv
+printf '1,2,3\n2,4,7\n3,6,1\n5,10,2\n9,18,4\n' >line.csv
+capball fit points.csv -o map.json -q
+capball fit three.csv -o map3.json -q
+sed 's/"scale": 3/"scale": 4/' map.json >forged.json
+head -c 100 map.json >cut.json
+nothing_new() { [ -z "$(find . -newer stamp ! -name 'check.*' -type f)" ]; }
+untouched() { # untouched TEXT: no file appeared since the stamp
+  nothing_new
+  verdict $? "$1 leaves nothing behind"
+}
+touch -d '2 seconds ago' points.csv nan.csv inf.csv three.csv same.csv line.csv map.json map3.json forged.json cut.json
+touch -d '1 second ago' stamp
+
+refuses "no command" 2 '^capball: hyperplanes' capball
+refuses "an unknown command" 2 'there is no command "embd"; did you mean "embed"' capball embd
+refuses "a command far from all" 2 'there is no command "xyzzy"$' capball xyzzy
+refuses "an unknown option" 2 '^capball fit: there is no option --golas?; did you mean --goal' capball fit points.csv -o m.json --gola mean
+refuses "an unknown letter" 2 '^capball fit: there is no option -z' capball fit points.csv -z
+refuses "a goal that is none" 2 'no GOAL "hemispher"; did you mean "hemisphere"' capball fit points.csv -o m.json --goal hemispher
+refuses "a format that is none" 2 'no FORMAT "fvec"; did you mean "fvecs"' capball info points.csv --format fvec
+refuses "an extension that is none" 2 'no format is called .fvec; did you mean .fvecs' capball info points.fvec
+refuses "a pipe without a format" 2 'name its format with --format' capball info -
+refuses "a flag with a value" 2 '--whiten takes no value' capball fit points.csv -o m.json --whiten=3
+refuses "an option without its value" 2 '--goal wants a value' capball fit points.csv -o m.json --goal
+refuses "a missing option" 2 '--output FILE is missing' capball fit points.csv
+refuses "a missing operand" 2 'expected, got 1 operand' capball convert points.csv
+refuses "an operand too many" 2 'unexpected operand "c.csv"' capball convert points.csv b.csv c.csv
+refuses "a scale of 0" 2 '--scale must be a number > 0, got "0"' capball fit points.csv -o m.json --scale 0
+refuses "a scale that is none" 2 '--scale must be a number > 0, got "nan"' capball fit points.csv -o m.json --scale nan
+refuses "threads that are none" 2 '--threads must be a whole number' capball info points.csv --threads -1
+refuses "scale and goal" 2 'exclude each other' capball fit points.csv -o m.json --scale 1 --goal mean
+refuses "rows backwards" 2 '--rows must be A:B' capball convert points.csv b.csv --rows 3:1
+refuses "a median from a pipe" 2 'reads the data 3 times' capball fit - --format csv -o m.json --goal median
+refuses "a law that is none" 2 'there is no law "T99"' capball theory T99
+refuses "neither map nor scale" 2 'exactly one of' capball dual
+refuses "integers on the sphere" 2 'which u8 cannot hold' capball embed -m map.json points.csv -o y.u8bin
+
+refuses "a missing file" 1 '^capball info: none.csv: .*No such file' capball info none.csv
+refuses "a missing map" 1 '^capball embed: none.json: .*No such file' capball embed -m none.json points.csv -o y.npy
+refuses "a map of another d" 1 'points.csv has 2 columns, but map3.json embeds rows of 3' capball embed -m map3.json points.csv -o y.npy
+refuses "a point of another d" 1 'three.csv has 3 columns, but map3.json unembeds rows of 4' capball unembed -m map3.json three.csv -o y.npy
+refuses "a forged map" 1 '^capball embed: forged.json.*checksum' capball embed -m forged.json points.csv -o y.npy
+refuses "half a map" 1 '^capball embed: cut.json' capball embed -m cut.json points.csv -o y.npy
+refuses "NaN in a fit" 1 '^capball fit: nan.csv: row 1 holds NaN' capball fit nan.csv -o m.json
+refuses "inf in a fit" 1 '^capball fit: inf.csv: row 1 holds inf' capball fit inf.csv -o m.json
+refuses "NaN in an embedding" 1 '^capball embed: nan.csv: row 1 holds NaN' capball embed -m map.json nan.csv -o y.npy
+refuses "rows without a scale" 1 'no scale; give one with --scale' capball fit same.csv -o m.json
+refuses "a column that depends" 1 'line.csv: the covariance is singular, column 1 depends' capball fit line.csv -o m.json --whiten
+refuses "a constant column" 1 'column 0 is constant' capball fit same.csv -o m.json --whiten
+refuses "rows that are not there" 1 'has 3 rows, --rows 2:9 asks for more' \
+  bash -c 'capball convert points.csv p.fbin && capball convert p.fbin b.csv --rows 2:9; code=$?; rm -f p.fbin; exit $code'
+refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert - y.u8bin --format csv'
+refuses "a directory that is not there" 1 'nowhere' capball embed -m map.json points.csv -o nowhere/y.npy
+untouched "every refusal"
+
+capball fit nan.csv --skip-bad -o skip.json 2>skip.err
+grep -q 'bad rows left out: 1$' skip.err
+verdict $? "--skip-bad says how many"
+
+for line in '{' '[1]' '{"bal":{"c":[1],"r":1}}' '{"ball":{"c":[1],"r":-1}}' '{"ball":{"c":[1]}}' '{"ball":{"c":["x"],"r":1}}' \
+  '{"ball":{"c":[1],"r":1},"cap":{"p":[0,1],"b":0}}' '{"empty":{}}' '{"ellipsoid":{"c":[1,2],"axis":[1],"r1":1,"r2":2}}' \
+  '{"ellipsoid":{"c":[0,0],"G":[[1,2],[2,1]]}}' '{"cap":{"p":[0,0],"b":0}}' '{"ball":{"c":[1e999],"r":1}}' \
+  '{"halfspace":{"n":[0,0],"h":1}}' '{"ball":{"c":[1],"r":1,"radius":2}}' '{"id":1}'; do
+  printf '{"ball":{"c":[1],"r":1}}\n%s\n{"ball":{"c":[1],"r":1}}\n' "$line" >bad.jsonl
+  code=0
+  capball dual --scale 1 bad.jsonl >dual.out 2>dual.err || code=$?
+  [ "$code" = 1 ] && [ "$(wc -l <dual.out)" = 1 ] && grep -q '^capball dual: bad.jsonl, line 2: ' dual.err
+  verdict $? "dual refuses $line"
+done
+
+# A full disk, an interruption and a sudden death leave the old output as it was.
+awk -v OFS=, 'BEGIN { srand(1); for (i = 0; i < 60000; i++) print rand(), rand(), rand(), rand() }' >big.csv
+capball convert big.csv big.fbin
+capball fit big.fbin -o big.json -q
+echo old >big.npy
+cp big.npy old.npy
+code=0
+(ulimit -f 200; capball embed -m big.json big.fbin -o big.npy) 2>full.err || code=$?
+[ "$code" = 1 ] && grep -q '^capball embed: big.npy: ' full.err && cmp -s big.npy old.npy
+verdict $? "a full disk is an error, and the old output stays"
+[ -z "$(find . -name '*big.npy*' ! -name big.npy)" ]
+verdict $? "a full disk leaves no temporary file"
+
+mkfifo slow
+{ cat big.csv; exec sleep 4; } >slow &
+feeder=$!
+capball embed -m big.json - --format csv -o big.npy -q <slow 2>int.err &
+reader=$!
+sleep 0.4
+start=$EPOCHSECONDS
+kill -INT "$reader" 2>/dev/null
+code=0
+wait "$reader" || code=$?
+[ "$code" = 130 ] && [ $((EPOCHSECONDS - start)) -le 1 ] && [ ! -s int.err ] && cmp -s big.npy old.npy &&
+  [ -z "$(find . -name '*big.npy*' ! -name big.npy)" ]
+verdict $? "an interruption ends with 130 at once, leaves the old output and no litter"
+kill "$feeder" 2>/dev/null
+{ wait "$feeder"; } 2>/dev/null
+
+{ cat big.csv; exec sleep 4; } >slow &
+feeder=$!
+capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &
+reader=$!
+sleep 0.3
+kill -KILL "$reader" 2>/dev/null
+{ wait "$reader"; } 2>/dev/null
+kill "$feeder" 2>/dev/null
+wait "$feeder" 2>/dev/null
+cmp -s big.npy old.npy
+verdict $? "a sudden death leaves the old output"
+
+capball embed -m big.json big.fbin -o once.npy -q
+for i in 1 2 3; do
+  capball embed -m big.json big.fbin -o twice.npy -q --threads 1 &
+  capball embed -m big.json big.fbin -o twice.npy -q --threads 2
+  wait
+  cmp once.npy twice.npy || break
+done
+verdict $? "two writers of one output leave one whole file, whatever the threads"
+
+capball info big.csv | head -n 1 >/dev/null
+[ "${PIPESTATUS[0]}" = 0 ] || [ "${PIPESTATUS[0]}" = 1 ]
+verdict $? "a reader that goes away is no crash"
+yes '{"ball":{"c":[1],"r":1}}' | capball dual --scale 1 2>pipe.err | head -n 1 >/dev/null
+[ "${PIPESTATUS[1]}" = 1 ] && [ ! -s pipe.err ]
+verdict $? "a broken pipe ends quietly with 1"
+code=0
+capball theory >/dev/full 2>full.err || code=$?
+[ "$code" = 1 ] && grep -q 'cannot write standard output: No space left' full.err
+verdict $? "a full standard output is an error"
+
+capball fit big.csv -o one.json --threads 1 -q && capball fit big.csv -o two.json --threads 2 -q && cmp one.json two.json
+verdict $? "a fit has the same bits for any number of threads"
+capball fit big.fbin -o one.json --whiten --goal median --threads 1 -q &&
+  capball fit big.fbin -o two.json --whiten --goal median --threads 2 -q && cmp one.json two.json
+verdict $? "so has a whitened one"
+finish

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Every file of expected/ is a session: lines "$ command", then what it prints; lines of stderr begin with
+# "! ", and "? N" is an exit code other than 0. Each command is one case.
+# `tests/cli/transcripts.sh --write` writes them anew from what the command does now: read the diff.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../support/tap.sh"
+
+replay() {
+  local line
+  while IFS= read -r line; do
+    case $line in '$ '*) ;; *) continue ;; esac
+    echo "$line"
+    local code=0
+    (eval "${line#"$ "}") >"$work/out" 2>"$work/err" </dev/null || code=$?
+    sed "s|$BUILD|BUILD|g" "$work/out"
+    sed "s|$BUILD|BUILD|g; s/^/! /" "$work/err"
+    if [ "$code" != 0 ]; then echo "? $code"; fi
+  done <"$1"
+}
+
+# Splits a transcript into one file per command.
+cut_up() { awk -v to="$2" '/^\$ / { n++ } { print > sprintf("%s.%03d", to, n) }' "$1"; }
+
+for session in "$here"/expected/*.txt; do
+  name=$(basename "$session" .txt)
+  mkdir "$work/$name"
+  (cd "$work/$name" && replay "$session") >"$work/$name.got"
+  if [ "${1:-}" = --write ]; then
+    cp "$work/$name.got" "$session"
+    continue
+  fi
+  cut_up "$session" "$work/want.$name"
+  cut_up "$work/$name.got" "$work/got.$name"
+  for want in "$work/want.$name".*; do
+    got=${want/want.$name/got.$name}
+    check "$name: $(head -n 1 "$want" | cut -c 3-)" diff "$want" "$got"
+  done
+done
+finish

@@ -1,0 +1,200 @@
+/* Numbers as text and as other dtypes: the same bits back, in every locale, and every half. */
+#define _POSIX_C_SOURCE 200809L
+#include <locale.h>
+
+#include "capball/file.h"
+#include "core/rows.h"
+#include "io/convert.h"
+#include "io/number.h"
+#include "support/check.h"
+#include "support/scratch.h"
+
+static cpb_numeric numeric;
+
+static int enter(void **state) {
+  (void)state;
+  return cpb_numeric_enter(&numeric, NULL) == CPB_OK ? 0 : -1;
+}
+
+static int leave(void **state) {
+  (void)state;
+  cpb_numeric_leave(&numeric);
+  return 0;
+}
+
+static double random_double(test_rng *rng) {
+  uint64_t bits = test_bits(rng);
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return isnan(value) ? 0 : value;
+}
+
+static void doubles_come_back(void **state) {
+  (void)state;
+  test_rng rng = {1};
+  char text[CPB_NUMBER_ROOM];
+  for (size_t i = 0; i < 200000; i++) {
+    double value = i % 2 ? random_double(&rng) : ldexp(floor(test_gauss(&rng) * 1e6), -(int)(i % 20)), back;
+    size_t length = cpb_number_print(text, &value, CPB_F64, 0);
+    assert_true(cpb_number_parse(text, length, &back));
+    assert_memory_equal(&value, &back, sizeof value);
+  }
+}
+
+static void floats_come_back(void **state) {
+  (void)state;
+  test_rng rng = {2};
+  char text[CPB_NUMBER_ROOM];
+  for (size_t i = 0; i < 200000; i++) {
+    uint32_t bits = (uint32_t)test_bits(&rng);
+    float value, rounded;
+    double back;
+    memcpy(&value, &bits, sizeof value);
+    if (isnan(value)) continue;
+    size_t length = cpb_number_print(text, &value, CPB_F32, 0);
+    assert_true(cpb_number_parse(text, length, &back));
+    rounded = (float)back;
+    assert_memory_equal(&value, &rounded, sizeof value);
+  }
+}
+
+/* The short way of the parser is judged by strtod. */
+static void short_decimals_are_exact(void **state) {
+  (void)state;
+  test_rng rng = {3};
+  char text[64];
+  for (size_t i = 0; i < 200000; i++) {
+    unsigned long long digits = test_bits(&rng) >> test_below(&rng, 64);
+    int length = snprintf(text, sizeof text, "%s%llu", i % 3 == 0 ? "-" : "", digits);
+    size_t point = test_below(&rng, (size_t)length + 1);
+    if (point > (size_t)(i % 3 == 0)) {
+      memmove(text + point + 1, text + point, (size_t)length - point + 1);
+      text[point] = '.';
+      length++;
+    }
+    double value, wanted = strtod(text, NULL);
+    assert_true(cpb_number_parse(text, (size_t)length, &value));
+    assert_memory_equal(&value, &wanted, sizeof value);
+  }
+}
+
+static void what_is_a_number(void **state) {
+  (void)state;
+  static const char *const good[] = {"0",    "-0",  "+1",  " 1 ", ".5",        "5.",     "1e5",
+                                     "1E-5", "nan", "NaN", "inf", "-Infinity", "1e-999", "00012"};
+  static const char *const bad[] = {"",       " ",   ".",   "-",     "e5",  "1e", "1e999",    "0x1p3",
+                                    "nan(1)", "1,5", "1 2", "1.2.3", "--1", "1f", "infinite", "١"};
+  double value;
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    if (!cpb_number_parse(good[i], strlen(good[i]), &value)) fail_msg("\"%s\" is a number", good[i]);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (cpb_number_parse(bad[i], strlen(bad[i]), &value)) fail_msg("\"%s\" is no number", bad[i]);
+  assert_false(cpb_number_parse("1\0002", 3, &value));
+  char tiny[1200]; /* the exact decimal of 2^-1074 has 1076 characters */
+  int length = snprintf(tiny, sizeof tiny, "%.1074f", 5e-324);
+  assert_true(cpb_number_parse(tiny, (size_t)length, &value));
+  assert_true(value == 5e-324);
+}
+
+/* Rounding to half is judged by the definition: no other half is nearer, and a tie goes to the even one. */
+static void halves(void **state) {
+  (void)state;
+  for (uint32_t bits = 0; bits < 0x10000; bits++) {
+    uint16_t half = (uint16_t)bits, back;
+    double value = cpb_half_to_double(half);
+    if (isnan(value)) continue;
+    assert_int_equal(cpb_convert(&value, CPB_F64, &back, CPB_F16, 1), 1);
+    assert_int_equal(back, half);
+    uint16_t next = (uint16_t)(half + 1);
+    double above = cpb_half_to_double(next), tie = (value + above) / 2, sides[2];
+    if ((half & 0x7fff) >= 0x7bff) continue;
+    sides[0] = nextafter(tie, value);
+    sides[1] = nextafter(tie, above);
+    assert_int_equal(cpb_convert(&tie, CPB_F64, &back, CPB_F16, 1), 1);
+    assert_int_equal(back, half % 2 == 0 ? half : next);
+    assert_int_equal(cpb_convert(&sides[0], CPB_F64, &back, CPB_F16, 1), 1);
+    assert_int_equal(back, half);
+    assert_int_equal(cpb_convert(&sides[1], CPB_F64, &back, CPB_F16, 1), 1);
+    assert_int_equal(back, next);
+  }
+  double nan = NAN, inf = -INFINITY;
+  uint16_t back;
+  assert_int_equal(cpb_convert(&nan, CPB_F64, &back, CPB_F16, 1), 1);
+  assert_true(isnan(cpb_half_to_double(back)));
+  assert_int_equal(cpb_convert(&inf, CPB_F64, &back, CPB_F16, 1), 1);
+  assert_int_equal(back, 0xfc00);
+}
+
+static void conversions(void **state) {
+  (void)state;
+  int64_t odd = (1ll << 60) + (1ll << 36) + 1; /* rounds to another float by way of double */
+  float single;
+  assert_int_equal(cpb_convert(&odd, CPB_I64, &single, CPB_F32, 1), 1);
+  assert_true((double)single == 0x1p60 + 0x1p37);
+  double edge[] = {(double)3.4028234663852886e38, 3.4028235677973362e38, 3.4028235677973366e38};
+  float floats[3];
+  assert_int_equal(cpb_convert(edge, CPB_F64, floats, CPB_F32, 3), 2);
+  assert_true(floats[1] == 3.40282347e38f);
+  double many[1000];
+  uint8_t bytes[1000];
+  for (size_t i = 0; i < 1000; i++) many[i] = (double)(i % 256);
+  assert_int_equal(cpb_convert(many, CPB_F64, bytes, CPB_U8, 1000), 1000);
+  many[777] = 256;
+  assert_int_equal(cpb_convert(many, CPB_F64, bytes, CPB_U8, 1000), 777);
+  int64_t integers[] = {INT64_MIN, INT64_MAX, 1ll << 31};
+  int32_t small[3];
+  assert_int_equal(cpb_convert(integers + 2, CPB_I64, small, CPB_I32, 1), 0);
+  double back[2];
+  assert_int_equal(cpb_convert(integers, CPB_I64, back, CPB_F64, 2), 2);
+  assert_true(back[0] == -0x1p63 && back[1] == 0x1p63);
+  int64_t again;
+  assert_int_equal(cpb_convert(&back[0], CPB_F64, &again, CPB_I64, 1), 1);
+  assert_true(again == INT64_MIN);
+  assert_int_equal(cpb_convert(&back[1], CPB_F64, &again, CPB_I64, 1), 0);
+}
+
+/* A program whose locale has a decimal comma reads and writes the same files. */
+static void decimal_comma(void **state) {
+  (void)state;
+  static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
+  const char *found = NULL;
+  for (size_t i = 0; i < 5 && found == NULL; i++) found = setlocale(LC_NUMERIC, names[i]);
+  if (found == NULL) skip();
+  double numbers[] = {0.5, 0.1}, *back;
+  cpb_error error;
+  cpb_writer *writer;
+  cpb_reader *reader;
+  cpb_view block;
+  cpb_writer_options options = cpb_writer_options_default();
+  options.cols = 2;
+  options.dtype = CPB_F64;
+  const char *path = scratch_path("a.csv");
+  test_status((int)cpb_writer_open(path, &options, &writer, &error), CPB_OK, error.text);
+  test_status((int)cpb_writer_append(writer, cpb_rows(numbers, CPB_F64, 1, 2), &error), CPB_OK, error.text);
+  test_status((int)cpb_writer_commit(writer, &error), CPB_OK, error.text);
+  cpb_writer_free(writer);
+  size_t count;
+  char *text = scratch_read(path, &count);
+  assert_string_equal(text, "0.5,0.10000000000000001\n");
+  free(text);
+  test_status((int)cpb_reader_open(path, NULL, &reader, &error), CPB_OK, error.text);
+  test_status((int)cpb_reader_next(reader, 9, &block, &error), CPB_OK, error.text);
+  assert_int_equal(block.rows, 1);
+  back = (double *)(uintptr_t)block.data;
+  assert_true(back[0] == 0.5 && back[1] == 0.1);
+  cpb_reader_free(reader);
+  setlocale(LC_NUMERIC, "C");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(doubles_come_back, enter, leave),
+      cmocka_unit_test_setup_teardown(floats_come_back, enter, leave),
+      cmocka_unit_test_setup_teardown(short_decimals_are_exact, enter, leave),
+      cmocka_unit_test_setup_teardown(what_is_a_number, enter, leave),
+      cmocka_unit_test(halves),
+      cmocka_unit_test(conversions),
+      cmocka_unit_test(decimal_comma),
+  };
+  return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}

@@ -1,0 +1,43 @@
+# For shell tests: the command on PATH, an empty directory that goes away, and lines of TAP.
+# shellcheck shell=bash
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BUILD=$(cd "${BUILD:-$root/build}" && pwd)
+export LC_ALL=C PATH="$BUILD:$PATH"
+unset NO_COLOR CPB_ISA
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+count=0
+
+# verdict STATUS TEXT: one case, good when STATUS is 0.
+verdict() {
+  count=$((count + 1))
+  if [ "$1" = 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+
+# check TEXT COMMAND..: good when the command succeeds.
+check() {
+  local text=$1 status=0
+  shift
+  "$@" >check.out 2>check.err || status=$?
+  verdict "$status" "$text"
+  if [ "$status" != 0 ]; then sed 's/^/# /' check.out check.err; fi
+}
+
+# refuses TEXT CODE PATTERN COMMAND..: good when it exits with CODE, prints nothing, and complains like PATTERN.
+refuses() {
+  local text=$1 code=$2 pattern=$3 status=0
+  shift 3
+  "$@" >check.out 2>check.err || status=$?
+  [ "$status" = "$code" ] && [ ! -s check.out ] && grep -Eq -- "$pattern" check.err
+  verdict $? "$text"
+  if [ "$status" != "$code" ]; then echo "# exit code $status, wanted $code"; fi
+  grep -Eq -- "$pattern" check.err || sed 's/^/# /' check.err
+}
+
+skip() {
+  count=$((count + 1))
+  echo "ok $count - $1 # SKIP $2"
+}
+
+finish() { echo "1..$count"; }
