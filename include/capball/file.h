@@ -16,7 +16,14 @@
  *   libsvm    .libsvm .svm  label index:value .., indices from 1              f64    no
  *
  * Everything is little-endian. A file that lies (a header that promises more than the file holds, a
- * row of another d, a truncated tail) gives CPB_EFORMAT and a sentence with file, row or offset. */
+ * row of another d, a truncated tail) gives CPB_EFORMAT and a sentence with file, row or offset.
+ *
+ *   npy     an array of one dimension is one column; object, structured and big-endian arrays are refused
+ *   hdf5    data set "train" unless named; 16- and 32-bit integers are read as the next wider type. libhdf5
+ *           is not thread-safe: use readers and writers of HDF5 files from one thread at a time
+ *   csv     the first line is a header when one of its fields is no number; nan and inf are numbers;
+ *           blank lines do not count; written with the digits that give the same bits back (f32 9, f64 17)
+ *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24 */
 #ifndef CAPBALL_FILE_H
 #define CAPBALL_FILE_H
 
@@ -50,7 +57,8 @@ CPB_API cpb_status cpb_reader_open(const char *path, const char *format, cpb_rea
 CPB_API void cpb_reader_free(cpb_reader *reader);
 CPB_API cpb_file_info cpb_reader_info(const cpb_reader *reader);
 
-/** The next block of at most max_rows rows, in order; rows = 0 at the end.
+/** The next block of at most max_rows >= 1 rows, in order; rows = 0 at the end, and only there. Blocks of
+ *  sparse files (libsvm, hdf5) are 16 MiB or one row at most, so they may be shorter than asked for.
  *  The view is valid until the next call on this reader. error->row counts from the file's start. */
 CPB_API cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
 
@@ -58,8 +66,10 @@ CPB_API cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view
 CPB_API cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
 
 /** Rows [first, first+count) into the caller's buffer; *block views it (rows may have a stride).
- *  Only with random_access; thread-safe: any number of threads may call it on one reader.
- *  buffer  cpb_reader_buffer_size(reader, count) bytes, aligned to 64 */
+ *  Only with random_access (regular files of fvecs to npy); thread-safe: any number of threads may call it
+ *  on one reader, beside one that calls cpb_reader_next. ESHAPE beyond the last row.
+ *  buffer  cpb_reader_buffer_size(reader, count) bytes, aligned to 64 (SIZE_MAX when they overflow, 0
+ *          without random access) */
 CPB_API cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
                                  cpb_view *block, cpb_error *error);
 CPB_API size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count);
@@ -77,19 +87,22 @@ CPB_API cpb_writer_options cpb_writer_options_default(void);
 
 /** Starts a file; gives *writer to the caller. Nothing appears under `path` before commit: rows go to
  *  a temporary file beside it. "-" is standard output (then rows must be known for formats whose
- *  header counts them). */
+ *  header counts them), and other pipes and devices are written as they come, too.
+ *  A symbolic link stays one: its target is replaced. A replaced file keeps its permissions.
+ *  "file.hdf5:set" keeps the other data sets of a file that is there; "file.hdf5" replaces the file. */
 CPB_API cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
                                    cpb_error *error);
 
 /** Appends rows of any dtype, converted: exactly where the file's dtype holds the value, rounded to
- *  nearest for floats, EROW with row and value where an integer type does not hold it. */
+ *  nearest for floats. EROW with row and value where an integer type does not hold it, or where a finite
+ *  number is beyond the largest float. After a failure the file cannot be committed any more. */
 CPB_API cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error);
 
 /** True when rows of fixed size and a known count allow cpb_writer_at. */
 CPB_API bool cpb_writer_random_access(const cpb_writer *writer);
 
 /** Writes rows [first, first+block.rows), of the file's own dtype; thread-safe. Every row of the file
- *  must be written exactly once before commit. */
+ *  must be written exactly once before commit (which counts them); not to be mixed with append. */
 CPB_API cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
 /** Completes the file: header, fsync, rename over `path`. The file is there whole, or not at all. */

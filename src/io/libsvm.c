@@ -194,9 +194,9 @@ static cpb_status put_text(cpb_writer *writer, const char *text, size_t length, 
 
 static cpb_status print_entry(cpb_writer *writer, size_t column, cpb_error *error) {
   char text[2 * CPB_NUMBER_ROOM + 2];
-  int64_t index = (int64_t)column + 1;
+  double index = (double)column + 1;
   text[0] = ' ';
-  size_t length = 1 + cpb_number_print(text + 1, &index, CPB_I64, 0);
+  size_t length = 1 + cpb_number_print(text + 1, &index, CPB_F64, 0);
   text[length++] = ':';
   length += cpb_number_print(text + length, writer->row.bytes, writer->dtype, column);
   return put_text(writer, text, length, error);

@@ -23,13 +23,15 @@ void cpb_numeric_leave(cpb_numeric *numeric) {
   freelocale(numeric->own);
 }
 
+/* The powers of ten that are exact doubles. */
+static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* digits * 10^scale, right to the last bit because both factors are exact doubles. False when that
  * is not so (or when the text is no plain decimal): then strtod has the word. */
 static bool parse_short(const char *p, const char *end, double *value) {
-  static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
   uint64_t digits = 0;
@@ -67,17 +69,52 @@ bool cpb_number_parse(const char *text, size_t length, double *value) {
   return parse_short(text, end, value) || parse_any(text, (size_t)(end - text), value);
 }
 
+/* Decimal digits of n, at least `least` of them; returns their number. */
+static size_t print_digits(char *to, uint64_t n, size_t least) {
+  char reversed[CPB_NUMBER_ROOM];
+  size_t count = 0;
+  for (; n != 0 || count < least; n /= 10) reversed[count++] = (char)('0' + n % 10);
+  for (size_t i = 0; i < count; i++) to[i] = reversed[count - 1 - i];
+  return count;
+}
+
+/* A whole number below 2^53, all digits; what "%.17g" prints, sooner. */
+static size_t print_whole(char *to, double value) {
+  size_t sign = value < 0;
+  to[0] = '-';
+  size_t length = sign + print_digits(to + sign, (uint64_t)fabs(value), 1);
+  to[length] = 0;
+  return length;
+}
+
+/* Nine digits of 1e-4 <= |value| < 1e9. The product is rounded once, in the sixteenth digit, which moves
+ * the ninth at a tie at most: any of the two is near enough to bring the same float back. */
+static size_t print_nine(char *to, double value) {
+  size_t decimals = 12, length = value < 0;
+  double size = fabs(value);
+  for (double limit = 1e-3; size >= limit && decimals > 0; limit *= 10) decimals--;
+  uint64_t unit = (uint64_t)power[decimals], scaled = (uint64_t)rint(size * power[decimals]);
+  to[0] = '-';
+  length += print_digits(to + length, scaled / unit, 1);
+  to[length] = '.';
+  size_t fraction = print_digits(to + length + 1, scaled % unit, decimals);
+  while (fraction > 0 && to[length + fraction] == '0') fraction--;
+  length += fraction == 0 ? 0 : fraction + 1;
+  to[length] = 0;
+  return length;
+}
+
+static size_t print_real(char *to, double value, int digits) {
+  double size = fabs(value);
+  if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) && (size > 0 || !signbit(value)))
+    return print_whole(to, value);
+  if (digits == 9 && size >= 1e-4 && size < 1e9) return print_nine(to, value);
+  return (size_t)snprintf(to, CPB_NUMBER_ROOM, "%.*g", digits, value);
+}
+
 size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {
-  int length = 0;
-  double real = cpb_view_at(cpb_rows(elements, dtype, 1, i + 1), 0, i);
-  switch (dtype) {
-  case CPB_F32: length = snprintf(to, CPB_NUMBER_ROOM, "%.9g", real); break;
-  case CPB_F64: length = snprintf(to, CPB_NUMBER_ROOM, "%.17g", real); break;
-  case CPB_F16: length = snprintf(to, CPB_NUMBER_ROOM, "%.5g", real); break;
-  case CPB_U8:
-  case CPB_I8:
-  case CPB_I32: length = snprintf(to, CPB_NUMBER_ROOM, "%.0f", real); break;
-  case CPB_I64: length = snprintf(to, CPB_NUMBER_ROOM, "%" PRId64, ((const int64_t *)elements)[i]); break;
-  }
-  return (size_t)length;
+  if (dtype == CPB_I64)
+    return (size_t)snprintf(to, CPB_NUMBER_ROOM, "%" PRId64, ((const int64_t *)elements)[i]);
+  double value = cpb_view_at(cpb_rows(elements, dtype, 1, i + 1), 0, i);
+  return print_real(to, value, dtype == CPB_F32 ? 9 : dtype == CPB_F16 ? 5 : 17);
 }

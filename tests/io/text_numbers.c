@@ -41,20 +41,49 @@ static void doubles_come_back(void **state) {
   }
 }
 
+/* Any bits, and the sizes that are printed the short way, its borders first. */
+static float some_float(test_rng *rng, size_t i) {
+  static const float borders[] = {1e-4f,       9.9999997e-5f, 1e-3f,    0.999999999f, 1,
+                                  9.99999999f, 99999999.9f,   1e8f,     999999999.f,  1e9f,
+                                  0,           -0.0f,         16777216, 0.1f};
+  uint32_t bits = (uint32_t)test_bits(rng);
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  if (i < 2 * sizeof borders / sizeof *borders) return i % 2 ? -borders[i / 2] : borders[i / 2];
+  return i % 2 || isnan(value) ? (float)test_log_uniform(rng, 1e-5, 1e10) : value;
+}
+
 static void floats_come_back(void **state) {
   (void)state;
   test_rng rng = {2};
   char text[CPB_NUMBER_ROOM];
-  for (size_t i = 0; i < 200000; i++) {
-    uint32_t bits = (uint32_t)test_bits(&rng);
-    float value, rounded;
+  for (size_t i = 0; i < 400000; i++) {
+    float value = some_float(&rng, i), rounded;
     double back;
-    memcpy(&value, &bits, sizeof value);
-    if (isnan(value)) continue;
     size_t length = cpb_number_print(text, &value, CPB_F32, 0);
     assert_true(cpb_number_parse(text, length, &back));
     rounded = (float)back;
     assert_memory_equal(&value, &rounded, sizeof value);
+  }
+}
+
+/* The ways that do not go by snprintf print what it prints (but for ties, which are not among these). */
+static void printed_like_printf(void **state) {
+  (void)state;
+  test_rng rng = {4};
+  char text[CPB_NUMBER_ROOM], wanted[64];
+  for (size_t i = 0; i < 200000; i++) {
+    float value = some_float(&rng, i);
+    double whole = ldexp(floor(test_gauss(&rng) * 1e6), (int)test_below(&rng, 40)), parts = whole / 64;
+    snprintf(wanted, sizeof wanted, "%.9g", (double)value);
+    cpb_number_print(text, &value, CPB_F32, 0);
+    assert_string_equal(text, wanted);
+    snprintf(wanted, sizeof wanted, "%.17g", whole);
+    cpb_number_print(text, &whole, CPB_F64, 0);
+    assert_string_equal(text, wanted);
+    snprintf(wanted, sizeof wanted, "%.17g", parts);
+    cpb_number_print(text, &parts, CPB_F64, 0);
+    assert_string_equal(text, wanted);
   }
 }
 
@@ -190,6 +219,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(doubles_come_back, enter, leave),
       cmocka_unit_test_setup_teardown(floats_come_back, enter, leave),
+      cmocka_unit_test_setup_teardown(printed_like_printf, enter, leave),
       cmocka_unit_test_setup_teardown(short_decimals_are_exact, enter, leave),
       cmocka_unit_test_setup_teardown(what_is_a_number, enter, leave),
       cmocka_unit_test(halves),
