@@ -13,6 +13,7 @@
  *   score.h       which points are inside
  *   ball.h        the smallest ball around points           T10
  *   svdd.h        a ball with a soft margin                  T11
+ *   model.h       a learned ball as an object and a file
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -25,6 +26,7 @@
 #include "capball/layer.h"
 #include "capball/map.h"
 #include "capball/map_file.h"
+#include "capball/model.h"
 #include "capball/product.h"
 #include "capball/quadric.h"
 #include "capball/region.h"

@@ -61,6 +61,36 @@ typedef struct cpb_svdd_report {
 CPB_API cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
                             cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
 
+/** A Mercer kernel k(x,y); SVDD with one is SVDD of the rows' images in its feature space. */
+typedef enum cpb_kernel_kind {
+  CPB_KERNEL_LINEAR = 0,     /* <x,y> */
+  CPB_KERNEL_RBF = 1,        /* exp(-gamma |x-y|^2) */
+  CPB_KERNEL_POLYNOMIAL = 2, /* (gamma <x,y> + offset)^degree */
+} cpb_kernel_kind;
+
+typedef struct cpb_kernel {
+  cpb_kernel_kind kind;
+  double gamma;    /* > 0; not used by the linear kernel */
+  double offset;   /* >= 0; polynomial */
+  unsigned degree; /* >= 1; polynomial */
+} cpb_kernel;
+
+/** z_j = k(x_i, y_j) for one row i of x and all rows of y, by <x,x>, <x,y> and <y,y> alone (T8).
+ *  z   y.rows numbers, the caller's. EINVAL names a parameter outside its domain. Thread-safe. */
+CPB_API cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_view y, double *z,
+                                  cpb_error *error);
+
+/** SVDD in the feature space of a kernel, for n up to some ten thousand.                           T11
+ *  The dual by steps along the pair of multipliers that gains most; rows of the kernel matrix are kept
+ *  as far as 256 MB go. weights, start and the method are as in the options (exact only, start unused).
+ *  multipliers  n numbers a_i, the caller's
+ *  norm2        |c|^2 = sum a_i a_j k(x_i,x_j), 1 number: with it the score of a point is
+ *               R^2 - (k(x,x) - 2 sum a_i k(x_i,x) + norm2)
+ *  report       as above, in squared units of the feature space */
+CPB_API cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
+                                   double *multipliers, double *norm2, cpb_svdd_report *report,
+                                   const cpb_exec *exec, cpb_error *error);
+
 #ifdef __cplusplus
 }
 #endif

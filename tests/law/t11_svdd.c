@@ -221,6 +221,44 @@ static void a_hard_negative_makes_the_scheme_svdd(void **state) {
   }
 }
 
+/* The linear kernel is SVDD; a degree-1 polynomial with an offset is too; rbf has k(x,x) = 1, so that its
+ * objective is at most 1 and its gap is judged by kernel rows computed again. */
+static void kernels_agree_with_what_they_are(void **state) {
+  (void)state;
+  enum { N = 400, D = 5 };
+  static double a[N], row[N];
+  double *x = rows_of(6, N, D, 3), norm2, center[D] = {0};
+  cpb_view rows = cpb_rows(x, CPB_F64, N, D);
+  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_report report;
+  answer exact = solve(x, N, D, &options, NULL);
+  static const cpb_kernel flat[] = {{CPB_KERNEL_LINEAR, 0, 0, 0}, {CPB_KERNEL_POLYNOMIAL, 1, 2, 1}};
+  for (size_t k = 0; k < 2; k++) {
+    test_status(cpb_kernel_svdd(rows, &flat[k], &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
+    assert_true(report.converged && fabs(report.objective / exact.report.objective - 1) <= 1e-8);
+    assert_true(fabs(report.radius / exact.report.radius - 1) <= 1e-4);
+    memset(center, 0, sizeof center);
+    for (size_t i = 0; i < N; i++)
+      for (size_t j = 0; j < D; j++) center[j] += a[i] * x[i * D + j];
+    assert_true(dist2(center, exact.center, D) <= 1e-6);
+  }
+  cpb_kernel rbf = {CPB_KERNEL_RBF, 0.2, 0, 0};
+  test_status(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
+  double sum = 0, dual_value = 0;
+  for (size_t i = 0; i < N; i++) {
+    test_status(cpb_kernel_row(&rbf, rows, i, rows, row, NULL), CPB_OK, "");
+    assert_true(row[i] == 1 && a[i] >= 0 && a[i] <= 1 / (0.1 * N) * (1 + 1e-12));
+    sum += a[i];
+    dual_value += a[i];
+    for (size_t j = 0; j < N; j++) dual_value -= a[i] * a[j] * row[j];
+  }
+  assert_true(report.converged && report.objective <= 1 && fabs(sum - 1) <= 1e-9);
+  assert_true(fabs(dual_value - report.lower_bound) <= 1e-9);
+  rbf.gamma = -1;
+  assert_int_equal(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_EINVAL);
+  free(x);
+}
+
 static void bad_input_gets_a_sentence(void **state) {
   (void)state;
   double x[] = {0, 1, 2, 3, 4, 5, 6, NAN}, center[2] = {7, 7}, weights[] = {1, -1, 1, 1};
@@ -259,6 +297,7 @@ int main(void) {
       cmocka_unit_test(a_warm_start_saves_reads),
       cmocka_unit_test(threads_and_dtypes_do_not_matter),
       cmocka_unit_test(a_hard_negative_makes_the_scheme_svdd),
+      cmocka_unit_test(kernels_agree_with_what_they_are),
       cmocka_unit_test(bad_input_gets_a_sentence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
