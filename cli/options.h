@@ -21,6 +21,17 @@ typedef enum cli_option_id {
   CLI_FORMAT,
   CLI_TO,
   CLI_SEED,
+  CLI_MODEL,
+  CLI_NU,
+  CLI_METHOD,
+  CLI_KERNEL,
+  CLI_GAMMA,
+  CLI_GAP,
+  CLI_WEIGHTS,
+  CLI_LABELS,
+  CLI_RANKS,
+  CLI_SQL,
+  CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
   CLI_THREADS,
@@ -30,12 +41,20 @@ typedef enum cli_option_id {
 
 #define CLI_BIT(id) ((uint64_t)1 << (id))
 
+/* A number that may be absent. */
+typedef struct cli_number {
+  bool given;
+  double value;
+} cli_number;
+
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to;
-  double scale; /* 0: not given */
+  const char *model, *method, *kernel, *weights, *labels, *sql, *plot;
+  double scale, gamma; /* 0: not given */
+  cli_number nu, gap;
   uint64_t seed, threads;
-  bool whiten, spherical, skip_bad, json, quiet, help;
+  bool whiten, spherical, skip_bad, ranks, json, quiet, help;
 } cli_options;
 
 typedef enum cli_value_kind {
@@ -44,6 +63,7 @@ typedef enum cli_value_kind {
   CLI_PATH,
   CLI_CHOICE,
   CLI_POSITIVE,
+  CLI_NUMBER, /* any number; whether it makes sense is the job's affair */
   CLI_COUNT
 } cli_value_kind;
 
