@@ -43,7 +43,8 @@ CPB_API cpb_svdd_options cpb_svdd_options_default(void);
 typedef struct cpb_svdd_report {
   bool converged;   /* gap <= the wanted gap; for the cap methods: the centre came to rest */
   double gap;       /* (objective - lower_bound)/objective; for the cap methods that of their ball as SVDD */
-  double radius;    /* R: the distance of the row at which the share nu is used up */
+  double radius;    /* R: the distance of the row at which the share nu is used up; where that is the end of a
+                         row, every R down to the next row is as good, and this is the largest */
   double objective; /* R^2 + C sum w max(0,..) at the centre returned */
   double lower_bound; /* of the objective, by the dual */
   size_t support;     /* rows with a multiplier > 0 (0 when multipliers were not asked for) */
