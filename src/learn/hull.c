@@ -151,10 +151,10 @@ static void settle(cpb_hull *hull) {
   hull->value = height - hull->loops->dot(hull->point, hull->point, hull->dim);
 }
 
-double cpb_hull_gain(const cpb_hull *hull, const double *p, double q) {
-  double along = hull->loops->dot(p, hull->point, hull->dim);
-  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim);
-  return (q - 2 * along + norm2) - hull->value;
+/* By how much the form would grow, to first order, if weight moved to column k; 0 for all at the optimum. */
+static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
+  double along = hull->loops->dot(column_at(hull, k), hull->point, hull->dim);
+  return (hull->q[k] - 2 * along + norm2) - hull->value;
 }
 
 /* The step of the weights to the optimum over the affine hull: half of (A^T A)^-1 times the gains of the
@@ -162,8 +162,9 @@ double cpb_hull_gain(const cpb_hull *hull, const double *p, double q) {
  * own iterative refinement. Returns the largest gain. */
 static double step_to_optimum(const cpb_hull *hull, double *step) {
   double largest = 0, top = 0, bottom = 0;
+  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim);
   for (size_t k = 0; k < hull->count; k++) {
-    step[k] = cpb_hull_gain(hull, column_at(hull, k), hull->q[k]);
+    step[k] = gain_of(hull, k, norm2);
     largest = fmax(largest, fabs(step[k]));
   }
   solve_lower(hull, step);
@@ -217,7 +218,7 @@ static void descend_to_optimum(cpb_hull *hull) {
     double size = step_to_optimum(hull, step), t = farthest_step(hull, step, 1, &stopper);
     if (!isfinite(size) || !isfinite(t)) break;
     double scale = fabs(hull->value) + hull->loops->dot(hull->point, hull->point, hull->dim);
-    if (stopper == hull->count && (size <= 4 * DBL_EPSILON * scale || refinements++ == REFINEMENTS)) break;
+    if (stopper == hull->count && (size <= 8 * DBL_EPSILON * scale || refinements++ == REFINEMENTS)) break;
     advance(hull, step, t);
     if (stopper < hull->count) drop(hull, stopper);
     settle(hull);

@@ -33,10 +33,6 @@ typedef struct cpb_hull {
 cpb_status cpb_hull_init(cpb_hull *hull, const cpb_loops *loops, size_t dim, double unit);
 void cpb_hull_free(cpb_hull *hull);
 
-/* By how much the form would grow, to first order, if weight moved to the column (p, q):
- * q - 2<p,point> + |point|^2 - value; <= 0 for all columns is the optimum. */
-double cpb_hull_gain(const cpb_hull *hull, const double *p, double q);
-
 /* Lets a column in and moves to the optimum over what is there, dropping columns that lost their
  * weight (perhaps the new one). *better: the value grew. p is copied. */
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better);

@@ -115,6 +115,9 @@ typedef struct read_job {
   cpb_first_fault fault;
 } read_job;
 
+/* Rows that may join in one round: enough for a support of d+1 and its neighbours. */
+static size_t far_rows(const cpb_core *core) { return core->d < 4 ? 64 : core->d < 32 ? 16 * core->d : 512; }
+
 static bool nearer(far_row a, far_row b) {
   return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.row > b.row);
 }
@@ -178,7 +181,8 @@ static size_t join_blocks(read_job *job, size_t blocks) {
     for (size_t i = 0; i < job->far_count[block]; i++)
       job->far[total++] = job->far[block * job->per_block + i];
   qsort(job->far, total, sizeof *job->far, by_distance_down);
-  return total < CPB_FAR_ROWS ? total : CPB_FAR_ROWS;
+  size_t most = far_rows(job->core);
+  return total < most ? total : most;
 }
 
 static void relative_row(const cpb_core *core, cpb_view x, size_t i, double *row) {
@@ -190,14 +194,12 @@ static void relative_row(const cpb_core *core, cpb_view x, size_t i, double *row
 static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
   double *row = malloc(core->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
-  bool is_new;
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
     relative_row(core, job->x, job->far[i].row, row);
-    status = cpb_working_set_add(&core->staged, row, core->rows_seen + job->far[i].row, &is_new);
-    if (status == CPB_OK && is_new) core->staged.dist2[core->staged.count - 1] = job->far[i].dist2;
+    status = cpb_working_set_add(&core->staged, row, core->rows_seen + job->far[i].row, job->far[i].dist2);
   }
   free(row);
-  if (status == CPB_OK) cpb_working_set_keep(&core->staged, CPB_FAR_ROWS);
+  if (status == CPB_OK) cpb_working_set_keep(&core->staged, far_rows(core));
   return status;
 }
 
@@ -249,7 +251,7 @@ static void start(cpb_core *core, cpb_view x) {
 
 static cpb_status run_read(cpb_core *core, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
-  size_t count = cpb_blocks_count(&blocks), share = 2 * CPB_FAR_ROWS / count + 1;
+  size_t count = cpb_blocks_count(&blocks), share = 2 * far_rows(core) / count + 1;
   job->per_block = share > FAR_PER_BLOCK ? share : FAR_PER_BLOCK;
   job->cut = core->lower2 > 0 ? core->lower2 * (1 + fmax(core->options.gap / 8, 0x1p-51)) : -1;
   job->far = malloc(count * job->per_block * sizeof *job->far);
@@ -306,14 +308,8 @@ static cpb_status read_rows(cpb_core *core, cpb_view x, const cpb_exec *exec, cp
 /* ---- the solution on the working set ---- */
 
 static cpb_status take_staged(cpb_core *core) {
-  bool is_new;
-  cpb_status status = CPB_OK;
-  core->newcomers = 0;
   if (core->set.count > CPB_WORKING_ROWS) cpb_working_set_keep(&core->set, CPB_WORKING_ROWS / 2);
-  for (size_t i = 0; status == CPB_OK && i < core->staged.count; i++) {
-    status = cpb_working_set_add(&core->set, core->staged.rows + i * core->d, core->staged.tag[i], &is_new);
-    core->newcomers += is_new;
-  }
+  cpb_status status = cpb_working_set_join(&core->set, &core->staged, &core->newcomers);
   core->staged.count = 0;
   return status;
 }
@@ -417,13 +413,12 @@ static void begin_pass(cpb_core *core) {
 /* Row numbers of an earlier call mean other rows: the working set starts from the support alone, under
  * names that no row has. */
 static cpb_status return_to_support(cpb_core *core) {
-  bool is_new;
   double *row = malloc(core->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   core->set.count = 0;
   for (size_t k = 0; status == CPB_OK && k < core->support_count; k++) {
     relative_row(core, cpb_core_rows(core), k, row);
-    status = cpb_working_set_add(&core->set, row, UINT64_MAX - k, &is_new);
+    status = cpb_working_set_add(&core->set, row, UINT64_MAX - k, 0);
   }
   free(row);
   return status;

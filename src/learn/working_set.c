@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ENTRIES = 4 };
+
 void cpb_working_set_free(cpb_working_set *set) {
   free(set->rows);
   free(set->tag);
@@ -28,18 +30,37 @@ static cpb_status make_room(cpb_working_set *set) {
   return CPB_OK;
 }
 
-cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, bool *is_new) {
-  *is_new = false;
-  for (size_t i = 0; i < set->count; i++)
-    if (set->tag[i] == tag) return CPB_OK;
+cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2) {
   cpb_status status = make_room(set);
   if (status != CPB_OK) return status;
   memcpy(set->rows + set->count * set->d, row, set->d * sizeof *row);
   set->tag[set->count] = tag;
-  set->dist2[set->count] = 0;
+  set->dist2[set->count] = dist2;
   set->set_aside[set->count++] = false;
-  *is_new = true;
   return CPB_OK;
+}
+
+static int by_tag(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count) {
+  size_t known = set->count;
+  uint64_t *tags = malloc((known + 1) * sizeof *tags);
+  cpb_status status = tags == NULL ? CPB_ENOMEM : CPB_OK;
+  *count = 0;
+  if (status == CPB_OK && known > 0) {
+    memcpy(tags, set->tag, known * sizeof *tags);
+    qsort(tags, known, sizeof *tags, by_tag);
+  }
+  for (size_t i = 0; status == CPB_OK && i < more->count; i++) {
+    if (known > 0 && bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL) continue;
+    status = cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i]);
+    ++*count;
+  }
+  free(tags);
+  return status;
 }
 
 static int by_size_down(const void *a, const void *b) {
@@ -72,12 +93,17 @@ static void distances(cpb_working_set *set, const cpb_loops *loops, const double
   loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, center, set->dist2);
 }
 
-/* The farthest row not set aside; count when there is none. */
-static size_t farthest(const cpb_working_set *set) {
-  size_t best = set->count;
-  for (size_t i = 0; i < set->count; i++)
-    if (!set->set_aside[i] && (best == set->count || set->dist2[i] > set->dist2[best])) best = i;
-  return best;
+/* The farthest rows beyond `cut` that are not set aside, the farthest first; returns how many. */
+static size_t farthest(const cpb_working_set *set, double cut, size_t rows[ENTRIES]) {
+  size_t count = 0;
+  for (size_t i = 0; i < set->count; i++) {
+    if (set->set_aside[i] || !(set->dist2[i] > cut)) continue;
+    if (count == ENTRIES && !(set->dist2[i] > set->dist2[rows[ENTRIES - 1]])) continue;
+    size_t at = count < ENTRIES ? count++ : ENTRIES - 1;
+    for (; at > 0 && set->dist2[i] > set->dist2[rows[at - 1]]; at--) rows[at] = rows[at - 1];
+    rows[at] = i;
+  }
+  return count;
 }
 
 static void take_all_back(cpb_working_set *set) {
@@ -98,19 +124,25 @@ static cpb_status enter(cpb_working_set *set, cpb_hull *hull, size_t i, double h
 /* Exact arithmetic needs no limit; rounded arithmetic gets one far above what is ever used. */
 static size_t entry_limit(const cpb_working_set *set) { return 64 * (set->count + set->d) + 1024; }
 
+/* Rows beyond this are worth entering; before the first column all are. */
+static double cut_of(const cpb_hull *hull, double tolerance) {
+  return hull->count == 0 ? -1 : (1 + tolerance) * hull->value;
+}
+
 cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered) {
-  size_t limit = *entered + entry_limit(set);
+  size_t limit = *entered + entry_limit(set), rows[ENTRIES], count = 1;
   cpb_status status = CPB_OK;
   take_all_back(set);
-  while (status == CPB_OK) {
+  while (status == CPB_OK && *entered < limit && count > 0) {
     distances(set, hull->loops, hull->point);
-    size_t best = farthest(set);
-    bool first = hull->count == 0;
-    if (best == set->count || *entered == limit) break;
-    if (!first && set->dist2[best] <= (1 + tolerance) * hull->value) break;
-    const double *row = set->rows + best * set->d;
-    status = enter(set, hull, best, hull->loops->dot(row, row, set->d));
-    ++*entered;
+    count = farthest(set, cut_of(hull, tolerance), rows);
+    /* One look at the set serves several entries: whether a row is still outside costs little to ask. */
+    for (size_t k = 0; status == CPB_OK && k < count; k++) {
+      const double *row = set->rows + rows[k] * set->d;
+      if (k > 0 && !(hull->loops->dist2(row, hull->point, set->d) > cut_of(hull, tolerance))) continue;
+      status = enter(set, hull, rows[k], hull->loops->dot(row, row, set->d));
+      ++*entered;
+    }
   }
   return status;
 }

@@ -6,7 +6,7 @@
 
 #include "learn/hull.h"
 
-enum { CPB_FAR_ROWS = 512, CPB_WORKING_ROWS = 4096 };
+enum { CPB_WORKING_ROWS = 4096 };
 
 typedef struct cpb_working_set {
   size_t d, count, room;
@@ -18,8 +18,11 @@ typedef struct cpb_working_set {
 
 void cpb_working_set_free(cpb_working_set *set);
 
-/* Adds a row, unless one with this tag is there. ENOMEM, or CPB_OK with *is_new. */
-cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, bool *is_new);
+/* Adds a row. */
+cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2);
+
+/* Adds the rows of another set whose tags are new; *count says how many. */
+cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count);
 
 /* Keeps the `most` rows with the largest dist2, of equals the first. */
 void cpb_working_set_keep(cpb_working_set *set, size_t most);
