@@ -26,8 +26,10 @@ static double ONE_ROW(const ELEMENT *x, const double *c, size_t d) {
   return sum;
 }
 
-/* Rows of at most 16 elements: sixteen rows side by side, each through the tree of add_lanes. */
-static void SIXTEEN_ROWS(const ELEMENT *x, size_t stride, size_t d, const double *c, double *dist2) {
+/* Rows of at most 16 elements: sixteen rows side by side, each through the tree of add_lanes. Inlined with
+ * a constant d and stride for the narrowest rows, where loading is all the work. */
+static inline __attribute__((always_inline)) void SIXTEEN_ROWS(const ELEMENT *x, size_t stride, size_t d,
+                                                               const double *c, double *dist2) {
   double square[CPB_LANES][CPB_LANES];
   for (size_t j = 0; j < d; j++)
     for (size_t row = 0; row < CPB_LANES; row++) {
@@ -45,7 +47,11 @@ static void SIXTEEN_ROWS(const ELEMENT *x, size_t stride, size_t d, const double
 static void ROWS_DIST2(const void *rows, size_t stride, size_t n, size_t d, const double *c, double *dist2) {
   const ELEMENT *x = rows;
   size_t i = 0;
-  if (d > 0 && d <= CPB_LANES)
+  if (d == 2 && stride == 2)
+    for (; i + CPB_LANES <= n; i += CPB_LANES) SIXTEEN_ROWS(x + i * 2, 2, 2, c, dist2 + i);
+  else if (d == 3 && stride == 3)
+    for (; i + CPB_LANES <= n; i += CPB_LANES) SIXTEEN_ROWS(x + i * 3, 3, 3, c, dist2 + i);
+  else if (d > 0 && d <= CPB_LANES)
     for (; i + CPB_LANES <= n; i += CPB_LANES) SIXTEEN_ROWS(x + i * stride, stride, d, c, dist2 + i);
   for (; i < n; i++) dist2[i] = ONE_ROW(x + i * stride, c, d);
 }
