@@ -254,7 +254,11 @@ static int write_sql(const ball_fit *fit, const cpb_model *model) {
   char *text = NULL;
   cpb_error error;
   cpb_status status = cpb_model_to_sql(model, NULL, &text, &error);
-  if (status == CPB_OK) status = cpb_write_whole(fit->job->options.sql, text, strlen(text), &error);
+  if (status == CPB_OK) {
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the end */
+    status = cpb_write_whole(fit->job->options.sql, text, length + 1, &error);
+  }
   free(text);
   return status == CPB_OK ? CLI_OK : cli_fail(fit->job, "%s", error.text);
 }

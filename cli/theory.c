@@ -36,6 +36,13 @@ static const law laws[] = {
      "|x^-y^|^2 = 4 s^2 |x-y|^2 / ((|x|^2+s^2)(|y|^2+s^2))\n"
      "|x-y|^2 = s^2 |x^-y^|^2 / ((1+x0)(1+y0))",
      "include/capball/product.h", "src/geometry/t8_product.c", "tests/law/t8_product.c"},
+    {"T10", "the smallest enclosing ball",
+     "R^2 = min_c max |x-c|^2 = max { sum a|x|^2 - |sum a x|^2 : a >= 0, sum a = 1 }",
+     "include/capball/ball.h", "src/learn/t10_enclosing_ball.c", "tests/law/t10_enclosing_ball.c"},
+    {"T11", "SVDD: a ball with a soft margin",
+     "min R^2 + C sum max(0, |x-c|^2 - R^2),  C = 1/(nu n)\n"
+     "= max { sum a|x|^2 - |sum a x|^2 : 0 <= a <= C, sum a = 1 }",
+     "include/capball/svdd.h", "src/learn/t11_svdd.c", "tests/law/t11_svdd.c"},
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
