@@ -115,11 +115,8 @@ static scored fill_up(const cpb_share *share, scored *rows, size_t n, double *ne
   }
 }
 
-/* Rows that may be the edge: scores within what the last step of the point can have changed. The edge
- * of a squared distance moves, as a distance, no more than the point. */
-static bool bracket(solver *s, size_t *count, double *need) {
-  double edge = sqrt(fmax(s->last_edge, 0)), slack = s->moved + 1e-12 * edge;
-  double low = edge > slack ? (edge - slack) * (edge - slack) : -1, high = (edge + slack) * (edge + slack);
+/* Rows with scores in [low, high] as candidates for the edge; false when it is not among them. */
+static bool bracket(solver *s, double low, double high, size_t *count, double *need) {
   double above = 0, within = 0;
   size_t found = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -135,10 +132,39 @@ static bool bracket(solver *s, size_t *count, double *need) {
   return *need > 0 && within > *need;
 }
 
+/* What the last step of the point can have changed: the edge of a squared distance moves, as a distance,
+ * no more than the point. */
+static bool bracket_by_step(solver *s, size_t *count, double *need) {
+  double edge = sqrt(fmax(s->last_edge, 0)), slack = s->moved + 1e-12 * edge;
+  double low = edge > slack ? (edge - slack) * (edge - slack) : -1;
+  return bracket(s, low, (edge + slack) * (edge + slack), count, need);
+}
+
+static int by_score_down(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+/* A guess from every so many rows, wide enough to be right almost always. */
+static bool bracket_by_sample(solver *s, size_t *count, double *need) {
+  enum { SAMPLE = 2048, MARGIN = 128 };
+  double sample[SAMPLE];
+  size_t step = s->n / SAMPLE;
+  if (step < 4 || s->share->caps != NULL) return false;
+  for (size_t k = 0; k < SAMPLE; k++) sample[k] = s->score[k * step];
+  qsort(sample, SAMPLE, sizeof *sample, by_score_down);
+  size_t edge = (size_t)(SAMPLE / (s->share->cap * (double)s->n));
+  double high = edge > MARGIN ? sample[edge - MARGIN] : INFINITY;
+  double low = edge + MARGIN < SAMPLE ? sample[edge + MARGIN] : -INFINITY;
+  return bracket(s, low, high, count, need);
+}
+
 static void choose_edge(solver *s) {
   double need;
   size_t count;
-  if (!s->share->squares || isnan(s->last_edge) || !bracket(s, &count, &need)) {
+  bool narrow = !s->share->squares || isnan(s->last_edge) ? bracket_by_sample(s, &count, &need)
+                                                          : bracket_by_step(s, &count, &need);
+  if (!narrow) {
     for (size_t i = 0; i < s->n; i++) s->candidates[i] = (scored){s->score[i], i};
     count = s->n;
     need = 1;
