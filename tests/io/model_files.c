@@ -41,10 +41,10 @@ static void round_trip(const cpb_model_options *o) {
   cpb_model *model, *back;
   cpb_error error = {0};
   char *text, *again;
-  test_status(cpb_model_new(o, &model, &error), CPB_OK, error.text);
-  test_status(cpb_model_to_json(model, &text, &error), CPB_OK, error.text);
-  test_status(cpb_model_from_json(text, strlen(text), "text", &back, &error), CPB_OK, error.text);
-  test_status(cpb_model_to_json(back, &again, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_new(o, &model, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_to_json(model, &text, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_from_json(text, strlen(text), "text", &back, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_to_json(back, &again, &error), CPB_OK, error.text);
   assert_string_equal(text, again);
   cpb_model_options b = cpb_model_describe(back);
   assert_true(b.d == o->d && b.radius == o->radius && b.rows == o->rows && b.nu == o->nu && b.gap == o->gap);
@@ -74,15 +74,15 @@ static void no_change_goes_unnoticed(void **state) {
   cpb_model *model, *back;
   cpb_error error;
   char *text, *again;
-  test_status(cpb_model_new(&o, &model, NULL), CPB_OK, "");
-  test_status(cpb_model_to_json(model, &text, NULL), CPB_OK, "");
+  test_status((int)cpb_model_new(&o, &model, NULL), CPB_OK, "");
+  test_status((int)cpb_model_to_json(model, &text, NULL), CPB_OK, "");
   size_t length = strlen(text);
   for (size_t i = 0; i < length; i++) {
     char kept = text[i];
     for (int change = 0; change < 3; change++) {
       text[i] = (char)(change == 0 ? '7' : change == 1 ? ' ' : kept ^ 1);
       if (cpb_model_from_json(text, length, "text", &back, &error) != CPB_OK) continue;
-      test_status(cpb_model_to_json(back, &again, NULL), CPB_OK, "");
+      test_status((int)cpb_model_to_json(back, &again, NULL), CPB_OK, "");
       text[i] = kept;
       assert_string_equal(text, again);
       free(again);
@@ -135,17 +135,17 @@ static void scores_ranks_cap_and_sql(void **state) {
   cpb_model *model;
   cpb_cap cap = {.d = 2, .p = p};
   char *sql;
-  test_status(cpb_model_new(&o, &model, NULL), CPB_OK, "");
-  test_status(
-      cpb_model_scores(model, cpb_rows(x, CPB_F64, 2, 2), cpb_rows_out(scores, CPB_F64, 2, 1), NULL, NULL),
-      CPB_OK, "");
+  test_status((int)cpb_model_new(&o, &model, NULL), CPB_OK, "");
+  test_status((int)cpb_model_scores(model, cpb_rows(x, CPB_F64, 2, 2), cpb_rows_out(scores, CPB_F64, 2, 1),
+                                    NULL, NULL),
+              CPB_OK, "");
   assert_true(scores[0] == 4 && scores[1] == -5);
   assert_true(cpb_model_rank(model, -2) == 0 && cpb_model_rank(model, 2) == 1 &&
               isnan(cpb_model_rank(model, NAN)));
   assert_true(fabs(cpb_model_rank(model, 0.25) - 0.5) < 1e-15);
-  test_status(cpb_model_to_sql(model, NULL, &sql, NULL), CPB_OK, "");
+  test_status((int)cpb_model_to_sql(model, NULL, &sql, NULL), CPB_OK, "");
   assert_string_equal(sql, "(x0 - 1)*(x0 - 1) + (x1 + 2)*(x1 + 2) <= 4");
-  test_status(cpb_model_cap(model, &s, &cap, NULL), CPB_OK, "");
+  test_status((int)cpb_model_cap(model, &s, &cap, NULL), CPB_OK, "");
   assert_true(fabs(s - 3) < 1e-15 && fabs(s * cap.sigma / cap.a - 2) < 1e-14 &&
               fabs(s * p[0] / cap.a - 1) < 1e-14);
   free(sql);

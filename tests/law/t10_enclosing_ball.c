@@ -17,7 +17,7 @@ static answer solve(cpb_view x, const cpb_ball_options *options, const cpb_exec 
   answer a = {0};
   cpb_error error = {0};
   cpb_ball_out out = {a.center, a.rows, a.multipliers};
-  test_status(cpb_enclosing_ball(x, options, &out, &a.report, exec, &error), CPB_OK, error.text);
+  test_status((int)cpb_enclosing_ball(x, options, &out, &a.report, exec, &error), CPB_OK, error.text);
   return a;
 }
 
@@ -130,7 +130,7 @@ static void cap_steps_are_cubic(void **state) {
       for (size_t j = 0; j < D; j++) error = hypot(error, (center[j] - exact.center[j]) / radius);
       if (before < 0.25 && error > 1e-14) test_worst(&worst, error / (before * before * before));
       before = error;
-      test_status(cpb_ball_cap_step(rows, largest_distance(x, N, D, center), center, NULL), CPB_OK, "");
+      test_status((int)cpb_ball_cap_step(rows, largest_distance(x, N, D, center), center, NULL), CPB_OK, "");
     }
     assert_true(before <= 1e-14);
     free(x);
@@ -165,7 +165,7 @@ static void streams_end_at_the_same_ball(void **state) {
     pieces source = {rows, 0, step, 0};
     cpb_error error = {0};
     cpb_ball_out out = {a.center, a.rows, a.multipliers};
-    test_status(cpb_enclosing_ball_stream(D, next_piece, &source, NULL, &out, &a.report, NULL, &error),
+    test_status((int)cpb_enclosing_ball_stream(D, next_piece, &source, NULL, &out, &a.report, NULL, &error),
                 CPB_OK, error.text);
     assert_true(a.report.converged && source.reads == a.report.passes);
     assert_true(fabs(a.report.radius - whole.report.radius) <= 1e-9 * whole.report.radius);
@@ -181,7 +181,7 @@ static void core_sets_merge_to_the_ball_of_everything(void **state) {
   double *x = gauss_rows(11, PARTS * N, D), center[D], radius;
   answer whole = solve(cpb_rows(x, CPB_F64, PARTS * N, D), NULL, NULL);
   cpb_core *all, *part;
-  test_status(cpb_core_new(D, NULL, &all, NULL), CPB_OK, "");
+  test_status((int)cpb_core_new(D, NULL, &all, NULL), CPB_OK, "");
   assert_int_equal(cpb_core_ball(all, center, &radius, NULL), CPB_EINVAL);
   double outside = INFINITY;
   size_t rounds = 0;
@@ -190,15 +190,15 @@ static void core_sets_merge_to_the_ball_of_everything(void **state) {
     for (size_t i = 0; i < PARTS; i++) {
       double beyond;
       cpb_view rows = cpb_rows(x + i * N * D, CPB_F64, N, D);
-      test_status(cpb_core_new(D, NULL, &part, NULL), CPB_OK, "");
-      if (rounds > 0) test_status(cpb_core_merge(part, all, NULL, NULL), CPB_OK, "");
-      test_status(cpb_core_add(part, rows, &beyond, NULL, NULL), CPB_OK, "");
-      test_status(cpb_core_merge(all, part, NULL, NULL), CPB_OK, "");
+      test_status((int)cpb_core_new(D, NULL, &part, NULL), CPB_OK, "");
+      if (rounds > 0) test_status((int)cpb_core_merge(part, all, NULL, NULL), CPB_OK, "");
+      test_status((int)cpb_core_add(part, rows, &beyond, NULL, NULL), CPB_OK, "");
+      test_status((int)cpb_core_merge(all, part, NULL, NULL), CPB_OK, "");
       outside = fmax(outside, beyond);
       cpb_core_free(part);
     }
   }
-  test_status(cpb_core_ball(all, center, &radius, NULL), CPB_OK, "");
+  test_status((int)cpb_core_ball(all, center, &radius, NULL), CPB_OK, "");
   assert_true(fabs(radius - whole.report.radius) <= 1e-9 * radius);
   assert_true(largest_distance(x, PARTS * N, D, center) <= radius * (1 + 1e-9));
   assert_true(cpb_core_rows(all).rows <= D + 1 && cpb_core_rows(all).cols == D);
@@ -225,7 +225,7 @@ static void threads_and_dtypes_do_not_matter(void **state) {
   assert_true(u8.report.converged && u8.report.radius > 300);
   for (size_t threads = 2; threads <= 5; threads++) {
     cpb_pool *pool;
-    test_status(cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
+    test_status((int)cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
     answer many = solve(cpb_rows(x, CPB_F32, N, D), NULL, cpb_pool_exec(pool));
     assert_memory_equal(one.center, many.center, sizeof one.center);
     assert_memory_equal(one.multipliers, many.multipliers, sizeof one.multipliers);
@@ -243,7 +243,8 @@ static void many_more_dimensions_than_rows(void **state) {
   double *x = gauss_rows(5, N, D), *center = malloc(D * sizeof *center);
   cpb_ball_report report;
   cpb_ball_out out = {.center = center};
-  test_status(cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &report, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &report, NULL, NULL), CPB_OK,
+              "");
   assert_true(report.converged && report.support == N);
   free(x);
   free(center);

@@ -15,8 +15,8 @@ static answer solve(const double *x, size_t n, size_t d, const cpb_svdd_options 
                     const cpb_exec *exec) {
   static answer a;
   cpb_error error = {0};
-  test_status(cpb_svdd(cpb_rows(x, CPB_F64, n, d), options, a.center, a.a, &a.report, exec, &error), CPB_OK,
-              error.text);
+  test_status((int)cpb_svdd(cpb_rows(x, CPB_F64, n, d), options, a.center, a.a, &a.report, exec, &error),
+              CPB_OK, error.text);
   return a;
 }
 
@@ -95,7 +95,7 @@ static void one_row_outside_of_n_is_the_enclosing_ball(void **state) {
   double *x = rows_of(1, N, D, 1), center[D];
   cpb_ball_report ball;
   cpb_ball_out out = {.center = center};
-  test_status(cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &ball, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &ball, NULL, NULL), CPB_OK, "");
   cpb_svdd_options options = cpb_svdd_options_default();
   options.nu = 1.0 / N;
   options.gap = 1e-13;
@@ -155,14 +155,16 @@ static void threads_and_dtypes_do_not_matter(void **state) {
   double one[D], many[D];
   cpb_svdd_report first, second;
   for (size_t i = 0; i < N * D; i++) wide[i] = (double)(x[i] = (float)test_gauss(&rng));
-  test_status(cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, one, one_a, &first, NULL, NULL), CPB_OK, "");
-  test_status(cpb_svdd(cpb_rows(wide, CPB_F64, N, D), NULL, many, many_a, &second, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, one, one_a, &first, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_svdd(cpb_rows(wide, CPB_F64, N, D), NULL, many, many_a, &second, NULL, NULL), CPB_OK,
+              "");
   assert_memory_equal(one, many, sizeof one);
   for (size_t threads = 2; threads <= 4; threads++) {
     cpb_pool *pool;
-    test_status(cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
-    test_status(cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, many, many_a, &second, cpb_pool_exec(pool), NULL),
-                CPB_OK, "");
+    test_status((int)cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
+    test_status(
+        (int)cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, many, many_a, &second, cpb_pool_exec(pool), NULL),
+        CPB_OK, "");
     assert_memory_equal(one, many, sizeof one);
     assert_memory_equal(one_a, many_a, sizeof one_a);
     assert_true(first.gap == second.gap && first.radius == second.radius);
@@ -234,7 +236,7 @@ static void kernels_agree_with_what_they_are(void **state) {
   answer exact = solve(x, N, D, &options, NULL);
   static const cpb_kernel flat[] = {{CPB_KERNEL_LINEAR, 0, 0, 0}, {CPB_KERNEL_POLYNOMIAL, 1, 2, 1}};
   for (size_t k = 0; k < 2; k++) {
-    test_status(cpb_kernel_svdd(rows, &flat[k], &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_kernel_svdd(rows, &flat[k], &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
     assert_true(report.converged && fabs(report.objective / exact.report.objective - 1) <= 1e-8);
     assert_true(fabs(report.radius / exact.report.radius - 1) <= 1e-4);
     memset(center, 0, sizeof center);
@@ -243,10 +245,10 @@ static void kernels_agree_with_what_they_are(void **state) {
     assert_true(dist2(center, exact.center, D) <= 1e-6);
   }
   cpb_kernel rbf = {CPB_KERNEL_RBF, 0.2, 0, 0};
-  test_status(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
   double sum = 0, dual_value = 0;
   for (size_t i = 0; i < N; i++) {
-    test_status(cpb_kernel_row(&rbf, rows, i, rows, row, NULL), CPB_OK, "");
+    test_status((int)cpb_kernel_row(&rbf, rows, i, rows, row, NULL), CPB_OK, "");
     assert_true(row[i] == 1 && a[i] >= 0 && a[i] <= 1 / (0.1 * N) * (1 + 1e-12));
     sum += a[i];
     dual_value += a[i];
