@@ -24,9 +24,21 @@ typedef struct filling {
   double edge_score;
 } filling;
 
+/* Rows whose multipliers are known to be full: their caps, and the sums of caps times p and |p|^2. */
+typedef struct full_rows {
+  double cap, squares;
+  double *column;
+  uint64_t *bits; /* over all rows */
+} full_rows;
+
 typedef struct solver {
   cpb_share *share;
-  size_t n, d, blocks;
+  size_t n, d, blocks; /* n rows are still in question */
+  cpb_view x;          /* those rows: the caller's, or copies */
+  double *copies;
+  size_t *name; /* their numbers in the data; NULL: they are all rows */
+  double *caps; /* theirs, once copies were made */
+  full_rows full;
   double *score;
   scored *candidates;
   double *center;  /* origin + point, of the scores */
@@ -41,8 +53,9 @@ typedef struct solver {
   double last_edge;
 } solver;
 
-static double cap_of(const cpb_share *share, size_t i) {
-  return share->caps == NULL ? share->cap : share->caps[i];
+static double cap_of(const solver *s, size_t i) {
+  const double *caps = s->caps != NULL ? s->caps : s->share->caps;
+  return caps == NULL ? s->share->cap : caps[i];
 }
 
 /* ---- scores ---- */
@@ -52,7 +65,7 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
   solver *s = argument;
   const cpb_share *share = s->share;
   if (share->squares) {
-    cpb_dist2_of_rows(share->loops, share->x, 0, first, count, s->center, s->score + first);
+    cpb_dist2_of_rows(share->loops, s->x, 0, first, count, s->center, s->score + first);
     return;
   }
   const double *rows = share->x.data, *point = s->center;
@@ -96,12 +109,12 @@ static size_t partition(scored *rows, size_t n) {
 }
 
 /* The row, in the order of scores, at which the caps add up to *need, which becomes its part. */
-static scored fill_up(const cpb_share *share, scored *rows, size_t n, double *need) {
+static scored fill_up(const solver *s, scored *rows, size_t n, double *need) {
   for (;;) {
     middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
-    double weight = 0, own = cap_of(share, rows[front].row);
-    for (size_t i = 0; i < front; i++) weight += cap_of(share, rows[i].row);
+    double weight = 0, own = cap_of(s, rows[front].row);
+    for (size_t i = 0; i < front; i++) weight += cap_of(s, rows[i].row);
     if (weight >= *need && front > 0) {
       n = front;
     } else if (weight + own >= *need || front + 1 == n) { /* or rounding left a crumb */
@@ -121,14 +134,14 @@ static bool bracket(solver *s, double low, double high, size_t *count, double *n
   size_t found = 0;
   for (size_t i = 0; i < s->n; i++) {
     if (s->score[i] > high)
-      above += cap_of(s->share, i);
+      above += cap_of(s, i);
     else if (s->score[i] >= low) {
       s->candidates[found++] = (scored){s->score[i], i};
-      within += cap_of(s->share, i);
+      within += cap_of(s, i);
     }
   }
   *count = found;
-  *need = 1 - above;
+  *need = 1 - s->full.cap - above;
   return *need > 0 && within > *need;
 }
 
@@ -150,7 +163,7 @@ static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   enum { SAMPLE = 2048, MARGIN = 128 };
   double sample[SAMPLE];
   size_t step = s->n / SAMPLE;
-  if (step < 4 || s->share->caps != NULL) return false;
+  if (step < 4 || s->share->caps != NULL || s->name != NULL) return false;
   for (size_t k = 0; k < SAMPLE; k++) sample[k] = s->score[k * step];
   qsort(sample, SAMPLE, sizeof *sample, by_score_down);
   size_t edge = (size_t)(SAMPLE / (s->share->cap * (double)s->n));
@@ -167,9 +180,9 @@ static void choose_edge(solver *s) {
   if (!narrow) {
     for (size_t i = 0; i < s->n; i++) s->candidates[i] = (scored){s->score[i], i};
     count = s->n;
-    need = 1;
+    need = 1 - s->full.cap;
   }
-  scored edge = fill_up(s->share, s->candidates, count, &need);
+  scored edge = fill_up(s, s->candidates, count, &need);
   s->current.edge = edge.row;
   s->current.edge_weight = need;
   s->current.edge_score = s->last_edge = edge.score;
@@ -180,12 +193,16 @@ static void add_row(const solver *s, size_t row, double weight, double *sum) {
   double buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < s->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(s->d, offset);
-    const double *chunk = cpb_row_chunk(share->loops, share->x, row, offset, count, buffer);
+    const double *chunk = cpb_row_chunk(share->loops, s->x, row, offset, count, buffer);
     if (share->origin == NULL)
       for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
     else
       for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - share->origin[offset + j]);
   }
+}
+
+static bool is_full(const solver *s, size_t i) {
+  return before((scored){s->score[i], i}, (scored){s->current.edge_score, s->current.edge});
 }
 
 static void sum_block(void *argument, size_t block, size_t first, size_t count) {
@@ -194,15 +211,29 @@ static void sum_block(void *argument, size_t block, size_t first, size_t count) 
   double *sum = s->partial + block * s->d, total = 0;
   memset(sum, 0, s->d * sizeof *sum);
   for (size_t i = first; i < first + count; i++) {
-    bool full = before((scored){s->score[i], i}, (scored){now->edge_score, now->edge});
-    if (i % 64 == 0) now->bits[i / 64] = 0;
-    now->bits[i / 64] |= (uint64_t)full << i % 64;
-    double weight = full ? cap_of(s->share, i) : i == now->edge ? now->edge_weight : 0;
+    bool full = is_full(s, i);
+    if (s->name == NULL) { /* blocks are whole words; copies are marked afterwards */
+      if (i % 64 == 0) now->bits[i / 64] = 0;
+      now->bits[i / 64] |= (uint64_t)full << i % 64;
+    }
+    double weight = full ? cap_of(s, i) : i == now->edge ? now->edge_weight : 0;
     if (weight <= 0) continue;
     total += weight * s->score[i];
     add_row(s, i, weight, sum);
   }
   s->sums[block] = total;
+}
+
+/* What the rows that are full for good add to the filling; marks all its rows. */
+static double add_full_rows(solver *s, const double *point) {
+  const cpb_loops *loops = s->share->loops;
+  const full_rows *full = &s->full;
+  memcpy(s->current.bits, full->bits, (s->share->x.rows + 63) / 64 * sizeof *full->bits);
+  for (size_t i = 0; i < s->n; i++)
+    if (is_full(s, i)) s->current.bits[s->name[i] / 64] |= (uint64_t)1 << s->name[i] % 64;
+  for (size_t j = 0; j < s->d; j++) s->column[j] += full->column[j];
+  return full->squares - 2 * loops->dot(point, full->column, s->d) +
+         full->cap * loops->dot(point, point, s->d);
 }
 
 /* The filling that is best at the scores' point: its value, and its column and height. */
@@ -217,6 +248,7 @@ static double best_filling(solver *s, const double *point, double *height) {
     for (size_t j = 0; j < s->d; j++) s->column[j] += s->partial[block * s->d + j];
   }
   const cpb_loops *loops = s->share->loops;
+  if (s->name != NULL) value += add_full_rows(s, point);
   *height =
       s->share->squares ? value + 2 * loops->dot(point, s->column, s->d) - loops->dot(point, point, s->d) : 0;
   return value;
@@ -238,7 +270,7 @@ static cpb_status new_bits(solver *s) {
     s->fillings = more;
     s->filling_room = room;
   }
-  s->current.bits = malloc((s->n + 63) / 64 * sizeof *s->current.bits);
+  s->current.bits = malloc((s->share->x.rows + 63) / 64 * sizeof *s->current.bits);
   return s->current.bits == NULL ? CPB_ENOMEM : CPB_OK;
 }
 
@@ -253,23 +285,94 @@ static void forget_unused(solver *s) {
 }
 
 static void write_multipliers(const solver *s) {
-  double *a = s->share->multipliers;
-  memset(a, 0, s->n * sizeof *a);
+  const cpb_share *share = s->share;
+  double *a = share->multipliers;
+  memset(a, 0, share->x.rows * sizeof *a);
   for (size_t k = 0; k < s->hull.count; k++)
     for (size_t f = 0; f < s->filling_count; f++) {
       const filling *one = &s->fillings[f];
       if (one->tag != s->hull.tag[k]) continue;
-      for (size_t i = 0; i < s->n; i++)
-        if (one->bits[i / 64] >> i % 64 & 1) a[i] += s->hull.weight[k] * cap_of(s->share, i);
+      for (size_t i = 0; i < share->x.rows; i++)
+        if (one->bits[i / 64] >> i % 64 & 1)
+          a[i] += s->hull.weight[k] * (share->caps == NULL ? share->cap : share->caps[i]);
       a[one->edge] += s->hull.weight[k] * one->edge_weight;
     }
+}
+
+/* ---- rows that are out of the question ---- */
+
+/* Scores below `inside` and above `outside` are decided. The best centre is within sqrt(gap) of the present
+ * one, because the upper bound grows at least like the square of the distance from it; so every distance,
+ * and with them the edge, is within that of what it is here. */
+typedef struct decided {
+  double inside, outside;
+} decided;
+
+static decided decide(const solver *s) {
+  const cpb_share *share = s->share;
+  double edge = sqrt(fmax(s->current.edge_score, 0));
+  double slack = 2.001 * sqrt(fmax(share->upper - share->lower, 0)) + 1e-7 * edge;
+  double low = edge > slack ? edge - slack : 0;
+  return (decided){low * low, (edge + slack) * (edge + slack)};
+}
+
+static bool in_question(const solver *s, decided known, size_t i) {
+  return s->score[i] >= known.inside && s->score[i] <= known.outside;
+}
+
+static void keep_full_row(solver *s, size_t i) {
+  size_t name = s->name == NULL ? i : s->name[i];
+  double cap = cap_of(s, i), *row = s->center; /* free until the next scores */
+  memset(row, 0, s->d * sizeof *row);
+  add_row(s, i, 1, row);
+  s->full.bits[name / 64] |= (uint64_t)1 << name % 64;
+  s->full.cap += cap;
+  s->full.squares += cap * s->share->loops->dot(row, row, s->d);
+  s->share->loops->axpby(cap, row, 1, s->full.column, s->full.column, s->d);
+}
+
+/* Copies of the rows in question take the place of all rows once they are less than half of them. Without
+ * memory for them nothing changes. */
+static void leave_decided_rows(solver *s) {
+  size_t count = 0, at = 0, all = s->share->x.rows;
+  decided known = decide(s);
+  for (size_t i = 0; i < s->n; i++) count += in_question(s, known, i);
+  if (count == 0 || count > s->n / 2) return;
+  double *copies = malloc(count * s->d * sizeof *copies), *caps = malloc(count * sizeof *caps);
+  size_t *name = malloc(count * sizeof *name);
+  if (s->full.bits == NULL) s->full.bits = calloc((all + 63) / 64, sizeof *s->full.bits);
+  if (s->full.column == NULL) s->full.column = calloc(s->d, sizeof *s->full.column);
+  if (copies == NULL || caps == NULL || name == NULL || s->full.bits == NULL || s->full.column == NULL) {
+    free(copies);
+    free(caps);
+    free(name);
+    return;
+  }
+  for (size_t i = 0; i < s->n; i++) {
+    if (!in_question(s, known, i)) {
+      if (s->score[i] > known.outside) keep_full_row(s, i);
+      continue;
+    }
+    cpb_scaled_row(s->share->loops, s->x, 0, i, copies + at * s->d);
+    caps[at] = cap_of(s, i);
+    name[at++] = s->name == NULL ? i : s->name[i];
+  }
+  free(s->copies);
+  free(s->caps);
+  free(s->name);
+  s->copies = copies;
+  s->caps = caps;
+  s->name = name;
+  s->x = cpb_rows(copies, CPB_F64, count, s->d);
+  s->n = count;
+  s->blocks = count / BLOCK_ROWS + (count % BLOCK_ROWS != 0);
 }
 
 /* ---- the iteration ---- */
 
 static cpb_status solver_init(solver *s, cpb_share *share) {
   size_t n = share->x.rows, d = share->x.cols, blocks = n / BLOCK_ROWS + 1;
-  *s = (solver){.share = share, .n = n, .d = d, .blocks = 0, .last_edge = NAN};
+  *s = (solver){.share = share, .n = n, .d = d, .x = share->x, .last_edge = NAN};
   s->score = malloc(n * sizeof *s->score);
   s->candidates = malloc(n * sizeof *s->candidates);
   s->center = malloc(3 * d * sizeof *s->center);
@@ -287,6 +390,11 @@ static cpb_status solver_init(solver *s, cpb_share *share) {
 static void solver_free(solver *s) {
   for (size_t k = 0; k < s->filling_count; k++) free(s->fillings[k].bits);
   free(s->fillings);
+  free(s->copies);
+  free(s->caps);
+  free(s->name);
+  free(s->full.column);
+  free(s->full.bits);
   free(s->score);
   free(s->candidates);
   free(s->center);
@@ -313,8 +421,11 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   *done = s->hull.count > 0 && share->upper - share->lower <= share->gap * size;
   if (s->hull.count == 0 && share->squares && value > 0) s->hull.unit = sqrt(value);
   s->current.tag = share->iterations;
-  s->fillings[s->filling_count++] = s->current;
+  s->fillings[s->filling_count] = s->current;
+  if (s->name != NULL) s->fillings[s->filling_count].edge = s->name[s->current.edge];
+  s->filling_count++;
   if (*done) return CPB_OK;
+  if (share->squares && s->hull.count > 0 && value <= share->upper) leave_decided_rows(s);
   status = cpb_hull_enter(&s->hull, s->column, height, s->current.tag, better);
   share->lower = fmax(share->lower, s->hull.value);
   s->moved = sqrt(share->loops->dist2(point, s->hull.point, s->d)) * (1 + 1e-9);
