@@ -268,8 +268,8 @@ int main(int argc, char **argv) {
   build_cgal();
   ball_against_cgal(many);
   ball_growth(many);
-  paper_setting(quick);
   svdd_growth(many);
+  paper_setting(quick);
   unlink(data_file);
   unlink(cgal);
   rmdir(directory);
