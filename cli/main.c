@@ -9,10 +9,23 @@
 
 #include "cli.h"
 
-const cli_command *const cli_commands[] = {
-    &cli_verb_demo,   &cli_verb_info,    &cli_verb_convert, &cli_verb_fit,        &cli_verb_merge,
-    &cli_verb_abid,   &cli_verb_cosines, &cli_verb_embed,   &cli_verb_unembed,    &cli_verb_dual,
-    &cli_verb_theory, &cli_verb_help,    &cli_verb_man,     &cli_verb_completion, NULL};
+const cli_command *const cli_commands[] = {&cli_verb_demo,
+                                           &cli_verb_info,
+                                           &cli_verb_convert,
+                                           &cli_verb_fit,
+                                           &cli_verb_merge,
+                                           &cli_verb_abid,
+                                           &cli_verb_cosines,
+                                           &cli_verb_embed,
+                                           &cli_verb_unembed,
+                                           &cli_verb_dual,
+                                           &cli_verb_ball,
+                                           &cli_verb_score,
+                                           &cli_verb_theory,
+                                           &cli_verb_help,
+                                           &cli_verb_man,
+                                           &cli_verb_completion,
+                                           NULL};
 
 const cli_command *cli_command_find(const char *verb) {
   for (const cli_command *const *command = cli_commands; *command != NULL; command++)
@@ -62,9 +75,10 @@ int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb
   snprintf(prefix, sizeof prefix, "row %lld ", (long long)error->row);
   const char *at = strstr(error->text, prefix);
   const char *what = at != NULL ? at + strlen(prefix) : error->text;
+  bool could_skip = !job->options.skip_bad && (job->command->accepts & CLI_BIT(CLI_SKIP_BAD)) != 0;
   return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
                   (unsigned long long)(first + (uint64_t)error->row), what,
-                  job->options.skip_bad ? "" : " (--skip-bad leaves such rows out)");
+                  could_skip ? " (--skip-bad leaves such rows out)" : "");
 }
 
 /* The one thing a signal handler may touch. */

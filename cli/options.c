@@ -13,6 +13,16 @@ static const char *goal_name(size_t i) { return i < CPB_GOALS ? cpb_goal_name((c
 
 static const char *dtype_name(size_t i) { return i <= CPB_I64 ? cpb_dtype_name((cpb_dtype)i) : NULL; }
 
+static const char *method_name(size_t i) {
+  static const char *const names[] = {"exact", "cap-svm", "cap-svm-paper"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static const char *kernel_name(size_t i) {
+  static const char *const names[] = {"linear", "rbf"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
 #define AT(member) offsetof(cli_options, member)
 
 const cli_option cli_option_table[CLI_OPTION_COUNT] = {
@@ -62,6 +72,28 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_SWEEP] = {"sweep", 0, CLI_FLAG, NULL, AT(sweep), "print the curve over s", NULL},
     [CLI_PLOT] = {"plot", 0, CLI_PATH, "FILE", AT(plot),
                   "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal", NULL},
+    [CLI_MODEL] = {"model", 'm', CLI_PATH, "MODEL.json", AT(model), "the model that `capball ball` wrote",
+                   NULL},
+    [CLI_NU] = {"nu", 'n', CLI_NUMBER, "NU", AT(nu),
+                "the share of the rows that may lie outside, in (0,1]; without it none may", NULL},
+    [CLI_METHOD] =
+        {"method", 0, CLI_CHOICE, "METHOD", AT(method),
+         "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C "
+         "for all)",
+         method_name},
+    [CLI_KERNEL] = {"kernel", 'k', CLI_CHOICE, "KERNEL", AT(kernel), "linear (default) or rbf", kernel_name},
+    [CLI_GAMMA] = {"gamma", 0, CLI_POSITIVE, "GAMMA", AT(gamma),
+                   "of the rbf kernel exp(-gamma |x-y|^2) (default: 1/columns)", NULL},
+    [CLI_GAP] = {"gap", 0, CLI_NUMBER, "GAP", AT(gap), "wanted relative gap (default 1e-9)", NULL},
+    [CLI_WEIGHTS] = {"weights", 0, CLI_PATH, "FILE", AT(weights),
+                     "a vector file with one weight >= 0 per row of DATA; with --nu", NULL},
+    [CLI_LABELS] = {"labels", 'l', CLI_PATH, "FILE", AT(labels),
+                    "a vector file with one number per row, not 0 for an outlier: prints AUC and average "
+                    "precision",
+                    NULL},
+    [CLI_RANKS] = {"ranks", 0, CLI_FLAG, NULL, AT(ranks),
+                   "a second column: the share of the training rows that score no more", NULL},
+    [CLI_SQL] = {"sql", 0, CLI_PATH, "FILE", AT(sql), "the ball as a condition on columns x0, x1, ..", NULL},
     [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
     [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
     [CLI_THREADS] = {"threads", 't', CLI_COUNT, "N", AT(threads),
@@ -113,6 +145,13 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
     *(double *)(void *)at = number;
     return CLI_OK;
   }
+  case CLI_NUMBER: {
+    double number = strtod(value, &end);
+    if (end == value || *end != 0)
+      return cli_misuse(job, "--%s must be a number, got \"%s\"", option->name, value);
+    *(cli_number *)(void *)at = (cli_number){true, number};
+    return CLI_OK;
+  }
   case CLI_COUNT: {
     unsigned long long number = strtoull(value, &end, 10);
     if (*value < '0' || *value > '9' || *end != 0 || errno != 0)
@@ -157,10 +196,11 @@ static void getopt_tables(const cli_command *command, struct option *longs, char
   *letters = 0;
 }
 
-static size_t option_of(int code) {
+/* Two options may share a letter as long as no command accepts both. */
+static size_t option_of(const cli_command *command, int code) {
   if (code >= 256) return (size_t)code - 256;
   size_t id = 0;
-  while (cli_option_table[id].letter != code) id++;
+  while (cli_option_table[id].letter != code || !(command->accepts & CLI_BIT(id))) id++;
   return id;
 }
 
@@ -190,16 +230,16 @@ int cli_parse(cli_job *job, int argc, char **argv) {
     int code = getopt_long(argc, argv, letters, longs, NULL);
     if (code == -1) break;
     if (code == '?' && optopt >= 256)
-      return cli_misuse(job, "--%s takes no value", cli_option_table[option_of(optopt)].name);
+      return cli_misuse(job, "--%s takes no value", cli_option_table[option_of(job->command, optopt)].name);
     if (code == '?') {
       char letter[3] = {'-', (char)optopt, 0};
       return misuse_unknown(job, optopt != 0 ? letter : argv[optind - 1]);
     }
     if (code == ':') {
-      const cli_option *option = &cli_option_table[option_of(optopt)];
+      const cli_option *option = &cli_option_table[option_of(job->command, optopt)];
       return cli_misuse(job, "--%s wants a value: %s", option->name, option->value);
     }
-    size_t id = option_of(code);
+    size_t id = option_of(job->command, code);
     int result = store(job, &cli_option_table[id], optarg);
     if (result != CLI_OK) return result;
     given |= CLI_BIT(id);

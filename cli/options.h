@@ -28,6 +28,16 @@ typedef enum cli_option_id {
   CLI_ABOUT,
   CLI_FIRST_ROW,
   CLI_SWEEP,
+  CLI_MODEL,
+  CLI_NU,
+  CLI_METHOD,
+  CLI_KERNEL,
+  CLI_GAMMA,
+  CLI_GAP,
+  CLI_WEIGHTS,
+  CLI_LABELS,
+  CLI_RANKS,
+  CLI_SQL,
   CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
@@ -38,13 +48,20 @@ typedef enum cli_option_id {
 
 #define CLI_BIT(id) ((uint64_t)1 << (id))
 
+/* A number that may be absent. */
+typedef struct cli_number {
+  bool given;
+  double value;
+} cli_number;
+
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
-  double scale; /* 0: not given */
-  double target;
+  const char *model, *method, *kernel, *weights, *labels, *sql;
+  double scale, target, gamma; /* 0: not given */
+  cli_number nu, gap;
   uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
-  bool whiten, spherical, skip_bad, sweep, json, quiet, help;
+  bool whiten, spherical, skip_bad, sweep, ranks, json, quiet, help;
 } cli_options;
 
 typedef enum cli_value_kind {
@@ -53,6 +70,7 @@ typedef enum cli_value_kind {
   CLI_PATH,
   CLI_CHOICE,
   CLI_POSITIVE,
+  CLI_NUMBER, /* any number; whether it makes sense is the job's affair */
   CLI_COUNT
 } cli_value_kind;
 

@@ -80,6 +80,13 @@ int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg
   return result;
 }
 
+int cli_plot_wanted(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to),
+                    const void *arg) {
+  bool drawn;
+  int result = cli_plot(job, path, write, arg, &drawn);
+  return result != CLI_OK || drawn ? result : cli_fail(job, "gnuplot is not here to draw %s", path);
+}
+
 void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label) {
   enum { WIDTH = 50 };
   double low = INFINITY, high = -INFINITY;

@@ -10,6 +10,10 @@
 int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to), const void *arg,
              bool *drawn);
 
+/* The same where nothing else can show it: CLI_FAILED after a sentence without gnuplot. */
+int cli_plot_wanted(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to),
+                    const void *arg);
+
 /* A curve as lines of text on stderr, one per point: label, value, and a bar between low and high. */
 void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label);
 

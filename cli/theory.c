@@ -41,6 +41,13 @@ static const law laws[] = {
      "F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum h z u|^2 + (sum z^2)^2,  dh/dlog s = -h z,  dz/dlog s = "
      "h^2",
      "include/capball/abid.h", "src/scale/t9_abid.c", "tests/law/t9_abid.c"},
+    {"T10", "the smallest enclosing ball",
+     "R^2 = min_c max |x-c|^2 = max { sum a|x|^2 - |sum a x|^2 : a >= 0, sum a = 1 }",
+     "include/capball/ball.h", "src/learn/t10_enclosing_ball.c", "tests/law/t10_enclosing_ball.c"},
+    {"T11", "SVDD: a ball with a soft margin",
+     "min R^2 + C sum max(0, |x-c|^2 - R^2),  C = 1/(nu n)\n"
+     "= max { sum a|x|^2 - |sum a x|^2 : 0 <= a <= C, sum a = 1 }",
+     "include/capball/svdd.h", "src/learn/t11_svdd.c", "tests/law/t11_svdd.c"},
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},

@@ -14,12 +14,16 @@
  *   statistics.h  what a data set is, in pieces that merge
  *   abid.h        how evenly rows fill the sphere           T9
  *   goal.h        the scale for a goal                      T7 T9 T13
+ *   ball.h        the smallest ball around points           T10
+ *   svdd.h        a ball with a soft margin                  T11
+ *   model.h       a learned ball as an object and a file
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
 #include "capball/abid.h"
+#include "capball/ball.h"
 #include "capball/exec.h"
 #include "capball/file.h"
 #include "capball/goal.h"
@@ -27,12 +31,14 @@
 #include "capball/layer.h"
 #include "capball/map.h"
 #include "capball/map_file.h"
+#include "capball/model.h"
 #include "capball/product.h"
 #include "capball/quadric.h"
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/statistics.h"
 #include "capball/status.h"
+#include "capball/svdd.h"
 #include "capball/view.h"
 
 #endif

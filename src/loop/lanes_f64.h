@@ -127,3 +127,14 @@ static void widen_f16(const void *from, size_t n, double *to) {
 static void narrow(const double *from, size_t n, float *to) {
   for (size_t i = 0; i < n; i++) to[i] = (float)from[i];
 }
+
+#define ELEMENT float
+#define ROWS_DIST2 rows_dist2_f32
+#include "loop/rows_dist2.h"
+#undef ELEMENT
+#undef ROWS_DIST2
+#define ELEMENT double
+#define ROWS_DIST2 rows_dist2_f64
+#include "loop/rows_dist2.h"
+#undef ELEMENT
+#undef ROWS_DIST2

@@ -69,6 +69,9 @@ typedef struct cpb_loops {
    * and what is left, and adds the multiples to sum[i] and sum[n+i]; false when something was left. Exact
    * while |x| < 2^40 q0, q0 <= 2^40 q1 and no more than 2^12 rows have been added. */
   bool (*split)(const double *x, size_t n, const double *magic, double *sum);
+  /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; by dtype, NULL where rows
+   * are widened first. */
+  void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
 
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */

@@ -228,6 +228,31 @@ static void chunks_add_up_to_the_whole(void **state) {
     }
 }
 
+/* Distances of many rows are those of one row after the other, for every table. */
+static void distances_of_rows_have_the_same_bits(void **state) {
+  (void)state;
+  static float single[ROOM];
+  test_rng rng = {7};
+  for (filling kind = PLAIN; kind < FILLINGS; kind++) {
+    fill(&rng, kind, x);
+    fill(&rng, kind, y);
+    for (size_t i = 0; i < ROOM; i++) single[i] = (float)x[i];
+    for (size_t k = 1; k < LENGTHS; k++)
+      for (size_t t = 0; t < table_count; t++) {
+        size_t d = length_at(k), stride = d + k % 3, n = ROOM / stride < 37 ? ROOM / stride : 37;
+        double got[37], wide[LONGEST];
+        tables[t]->rows_dist2[CPB_F64](x, stride, n, d, y, got);
+        for (size_t i = 0; i < n; i++)
+          same("rows_dist2 f64", tables[t]->name, d, i, got[i], tables[0]->dist2(x + i * stride, y, d));
+        tables[t]->rows_dist2[CPB_F32](single, stride, n, d, y, got);
+        for (size_t i = 0; i < n; i++) {
+          tables[0]->widen[CPB_F32](single + i * stride, d, wide);
+          same("rows_dist2 f32", tables[t]->name, d, i, got[i], tables[0]->dist2(wide, y, d));
+        }
+      }
+  }
+}
+
 static void the_environment_chooses_a_table(void **state) {
   (void)state;
   const char *before = getenv("CPB_ISA");
@@ -257,6 +282,7 @@ int main(void) {
       cmocka_unit_test(every_byte_is_widened_exactly),
       cmocka_unit_test(sums_are_near_the_exact_ones),
       cmocka_unit_test(chunks_add_up_to_the_whole),
+      cmocka_unit_test(distances_of_rows_have_the_same_bits),
       cmocka_unit_test(the_environment_chooses_a_table),
   };
   return cmocka_run_group_tests(tests, find_tables, free_arena);

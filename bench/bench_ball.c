@@ -1,0 +1,278 @@
+/* Enclosing ball and SVDD: against CGAL, cvxopt and libsvm where they are installed, against themselves
+ * for growth in n and d, and on the labelled outlier sets. From the project's root:
+ *   build/bench/bench_ball [quick]     quick: no million rows, no cvxopt, no outlier table */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capball/capball.h"
+#include "support/timing.h"
+
+typedef enum shape { GAUSS, CUBE, NEAR_SPHERE, COSPHERICAL, BLOBS } shape;
+static const char *const shape_names[] = {"Gauss", "cube", "near-sphere", "cospherical", "three blobs"};
+
+typedef struct table {
+  size_t n, d;
+  double *x;
+} table;
+
+static uint64_t state = 1;
+
+static double uniform(void) {
+  state += 0x9e3779b97f4a7c15u;
+  uint64_t z = state;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static double gauss(void) { return sqrt(-2 * log(1 - uniform())) * cos(2 * acos(-1.0) * uniform()); }
+
+static table make(shape kind, size_t n, size_t d) {
+  table t = {n, d, malloc(n * d * sizeof(double))};
+  if (t.x == NULL) exit(1);
+  for (size_t i = 0; i < n; i++) {
+    double *row = t.x + i * d, norm2 = 0;
+    for (size_t j = 0; j < d; j++) {
+      row[j] = kind == CUBE ? uniform() : gauss() + (kind == BLOBS && j % 3 == i % 3 ? 4 : 0);
+      norm2 += row[j] * row[j];
+    }
+    double length = kind == NEAR_SPHERE ? 1 + 1e-3 * gauss() : 1;
+    for (size_t j = 0; (kind == NEAR_SPHERE || kind == COSPHERICAL) && j < d; j++)
+      row[j] *= length / sqrt(norm2);
+  }
+  return t;
+}
+
+static cpb_view view_of(const table *t) { return cpb_rows(t->x, CPB_F64, t->n, t->d); }
+
+/* ---- rivals, each a program of its own ---- */
+
+static char directory[] = "/tmp/capball-bench-XXXXXX";
+static char data_file[64], cgal[64];
+
+static void write_data(const table *t) {
+  FILE *to = fopen(data_file, "wb");
+  uint64_t dims[2] = {t->n, t->d};
+  if (to == NULL || fwrite(dims, sizeof dims, 1, to) != 1 ||
+      fwrite(t->x, t->d * sizeof(double), t->n, to) != t->n)
+    exit(1);
+  fclose(to);
+}
+
+/* The first number a command prints; 0 when it fails. */
+static double seconds_of(const char *command) {
+  double seconds = 0;
+  fflush(stdout);
+  FILE *from = popen(command, "r");
+  if (from == NULL || fscanf(from, "%lf", &seconds) != 1) seconds = 0;
+  if (from != NULL) pclose(from);
+  return seconds;
+}
+
+static double by_cgal(void) {
+  char command[256];
+  snprintf(command, sizeof command, "%s %s 2>/dev/null", cgal, data_file);
+  return seconds_of(command);
+}
+
+static double by_python(const char *which, double nu) {
+  char command[256];
+  snprintf(command, sizeof command,
+           "OPENBLAS_CORETYPE=SKYLAKEX /usr/bin/python3 bench/rivals/svdd_rival.py %s %s %g 2>/dev/null",
+           which, data_file, nu);
+  return seconds_of(command);
+}
+
+static void build_cgal(void) {
+  char command[256];
+  snprintf(cgal, sizeof cgal, "%s/cgal", directory);
+  snprintf(command, sizeof command,
+           "c++ -O3 -DNDEBUG -march=native bench/rivals/ball_rival.cpp -o %s -lgmp -lmpfr 2>/dev/null", cgal);
+  if (system(command) != 0) puts("CGAL (libcgal-dev) and c++ are not there: no ratios to it");
+}
+
+static void print_ratio(const char *rival, double theirs, double ours) {
+  if (theirs > 0)
+    printf("  %s %.3g ms = %.3g x", rival, 1e3 * theirs, theirs / ours);
+  else
+    printf("  %s not there", rival);
+}
+
+/* ---- enclosing ball ---- */
+
+static cpb_ball_report best_ball(const table *t, double gap) {
+  cpb_ball_options options = cpb_ball_options_default();
+  cpb_ball_report report, best = {.seconds = INFINITY};
+  cpb_ball_out out = {.center = malloc(t->d * sizeof(double))};
+  options.gap = gap;
+  for (int round = 0; round < 5; round++) {
+    if (cpb_enclosing_ball(view_of(t), &options, &out, &report, NULL, NULL) != CPB_OK) exit(1);
+    if (report.seconds < best.seconds) best = report;
+  }
+  free(out.center);
+  return best;
+}
+
+static void ball_against_cgal(size_t many) {
+  puts("\nenclosing ball, gap 1e-12, one thread, f64, best of 5; CGAL: Min_sphere_of_spheres_d, solve alone, "
+       "best of 3");
+  for (shape kind = GAUSS; kind <= COSPHERICAL; kind++)
+    for (size_t d = 3; d <= 10; d += 7) {
+      table t = make(kind, kind == COSPHERICAL ? many / 10 : many, d);
+      cpb_ball_report report = best_ball(&t, 1e-12);
+      write_data(&t);
+      printf("%-12s n %-8zu d %-4zu %8.2f ms  gap %.1e  %zu reads", shape_names[kind], t.n, d,
+             1e3 * report.seconds, report.gap, report.passes);
+      print_ratio("CGAL", by_cgal(), report.seconds);
+      putchar('\n');
+      free(t.x);
+    }
+}
+
+static void ball_growth(size_t many) {
+  puts("\nenclosing ball, growth: time per number read, Gauss, gap 1e-12");
+  double first = 0;
+  for (size_t n = many / 100; n <= many; n *= 10) {
+    table t = make(GAUSS, n, 10);
+    cpb_ball_report report = best_ball(&t, 1e-12);
+    double each = 1e9 * report.seconds / (double)(n * t.d);
+    if (first == 0) first = each;
+    printf("n %-8zu d 10    %8.2f ms  %.3f ns per number = %.2f x the first\n", n, 1e3 * report.seconds, each,
+           each / first);
+    free(t.x);
+  }
+  first = 0;
+  for (size_t d = 10; d <= 1000; d *= 10) {
+    table t = make(GAUSS, many / 10, d);
+    cpb_ball_report report = best_ball(&t, 1e-12);
+    double each = 1e9 * report.seconds / (double)(t.n * d);
+    if (first == 0) first = each;
+    printf("n %-8zu d %-5zu %8.2f ms  %.3f ns per number = %.2f x the first, %zu support vectors\n", t.n, d,
+           1e3 * report.seconds, each, each / first, report.support);
+    free(t.x);
+  }
+  table t = make(GAUSS, many, 100);
+  cpb_ball_report report = best_ball(&t, 1e-12);
+  printf("n %-8zu d 100   %8.2f ms  gap %.1e  %zu reads\n", t.n, 1e3 * report.seconds, report.gap,
+         report.passes);
+  free(t.x);
+}
+
+/* ---- SVDD ---- */
+
+static cpb_svdd_report best_svdd(const table *t, cpb_svdd_method method, double gap, double *center,
+                                 int rounds) {
+  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_report report, best = {.seconds = INFINITY};
+  options.gap = gap;
+  options.method = method;
+  for (int round = 0; round < rounds; round++) {
+    if (cpb_svdd(view_of(t), &options, center, NULL, &report, NULL, NULL) != CPB_OK) exit(1);
+    if (report.seconds < best.seconds) best = report;
+  }
+  return best;
+}
+
+typedef struct ranked {
+  double dist2;
+  size_t row;
+} ranked;
+
+static int by_distance(const void *a, const void *b) {
+  double x = ((const ranked *)a)->dist2, y = ((const ranked *)b)->dist2;
+  return (x > y) - (x < y);
+}
+
+static void ranks(const table *t, const double *center, double *rank) {
+  ranked *all = malloc(t->n * sizeof *all);
+  for (size_t i = 0; i < t->n; i++) {
+    double sum = 0;
+    for (size_t j = 0; j < t->d; j++)
+      sum += (t->x[i * t->d + j] - center[j]) * (t->x[i * t->d + j] - center[j]);
+    all[i] = (ranked){sum, i};
+  }
+  qsort(all, t->n, sizeof *all, by_distance);
+  for (size_t i = 0; i < t->n; i++) rank[all[i].row] = (double)i;
+  free(all);
+}
+
+static double spearman(const table *t, const double *c1, const double *c2) {
+  double *r1 = malloc(t->n * sizeof *r1), *r2 = malloc(t->n * sizeof *r2), sum = 0, n = (double)t->n;
+  ranks(t, c1, r1);
+  ranks(t, c2, r2);
+  for (size_t i = 0; i < t->n; i++) sum += (r1[i] - r2[i]) * (r1[i] - r2[i]);
+  free(r1);
+  free(r2);
+  return 1 - 6 * sum / (n * (n * n - 1));
+}
+
+static void paper_setting(bool quick) {
+  puts("\nthe paper's setting, 5000 x 10, nu 0.1, one thread; Spearman of the scores with exact SVDD");
+  for (shape kind = GAUSS; kind <= BLOBS; kind += BLOBS - GAUSS) {
+    table t = make(kind, 5000, 10);
+    double exact[10], hard[10], paper[10];
+    cpb_svdd_report coarse = best_svdd(&t, CPB_SVDD_EXACT, 1e-6, exact, 9);
+    cpb_svdd_report fine = best_svdd(&t, CPB_SVDD_EXACT, 1e-9, exact, 9);
+    cpb_svdd_report svm = best_svdd(&t, CPB_SVDD_CAP_SVM, 1e-9, hard, 3);
+    cpb_svdd_report old = best_svdd(&t, CPB_SVDD_CAP_SVM_PAPER, 1e-9, paper, 3);
+    printf("%-12s exact %.2f ms (gap %.0e), %.2f ms (gap %.0e); cap-svm %.1f ms, Spearman %.5f; "
+           "cap-svm-paper %.1f ms, "
+           "Spearman %.5f\n",
+           shape_names[kind], 1e3 * coarse.seconds, coarse.gap, 1e3 * fine.seconds, fine.gap,
+           1e3 * svm.seconds, spearman(&t, exact, hard), 1e3 * old.seconds, spearman(&t, exact, paper));
+    write_data(&t);
+    printf("%-12s against exact at gap 1e-6 (OPENBLAS_CORETYPE=SKYLAKEX for the rivals):", "");
+    print_ratio("libsvm's OneClassSVM, rbf", by_python("libsvm", 0.1), coarse.seconds);
+    if (!quick && kind == GAUSS) print_ratio("cvxopt's QP", by_python("cvxopt", 0.1), coarse.seconds);
+    putchar('\n');
+    free(t.x);
+  }
+}
+
+static void svdd_growth(size_t many) {
+  puts("\nSVDD, nu 0.1, gap 1e-6, one thread, f64");
+  static const size_t dims[] = {10, 10, 10, 128};
+  const size_t counts[] = {many / 100, many / 10, many, many};
+  for (size_t k = 0; k < 4; k++) {
+    table t = make(GAUSS, counts[k], dims[k]);
+    double center[128];
+    cpb_svdd_report report = best_svdd(&t, CPB_SVDD_EXACT, 1e-6, center, 3);
+    printf("n %-8zu d %-4zu %8.2f ms  gap %.1e  %zu reads  %.3f ns per number\n", t.n, t.d,
+           1e3 * report.seconds, report.gap, report.iterations, 1e9 * report.seconds / (double)(t.n * t.d));
+    free(t.x);
+  }
+}
+
+static void outlier_table(void) {
+  puts("\noutlier sets: AUC of the ball, of libsvm; into docs/outliers.md");
+  fflush(stdout);
+  if (access("../shared/data", R_OK) != 0)
+    puts("../shared/data is not there");
+  else if (system("PATH=\"build:$PATH\" OPENBLAS_CORETYPE=SKYLAKEX /usr/bin/python3 "
+                  "bench/rivals/outlier_table.py "
+                  "../shared/data docs/outliers.md") != 0)
+    puts("no table");
+}
+
+int main(int argc, char **argv) {
+  bool quick = argc > 1 && strcmp(argv[1], "quick") == 0;
+  size_t many = quick ? 100000 : 1000000;
+  bench_print_machine();
+  printf("command: build/bench/bench_ball%s\n", quick ? " quick" : "");
+  if (mkdtemp(directory) == NULL) return 1;
+  snprintf(data_file, sizeof data_file, "%s/data", directory);
+  build_cgal();
+  ball_against_cgal(many);
+  ball_growth(many);
+  svdd_growth(many);
+  paper_setting(quick);
+  unlink(data_file);
+  unlink(cgal);
+  rmdir(directory);
+  if (!quick) outlier_table();
+  return 0;
+}

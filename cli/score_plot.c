@@ -1,0 +1,35 @@
+#include "score_plot.h"
+
+#include <math.h>
+
+enum { BINS = 60 };
+
+static void print_bins(FILE *script, const size_t *bins, double low, double width) {
+  for (size_t k = 0; k < BINS; k++) fprintf(script, "%.9g %zu\n", low + ((double)k + 0.5) * width, bins[k]);
+  fputs("e\n", script);
+}
+
+void cli_write_histogram(const void *arg, FILE *script) {
+  const cli_score_histogram *histogram = arg;
+  const double *scores = histogram->scores, *labels = histogram->labels;
+  size_t n = histogram->count;
+  size_t bins[2][BINS] = {{0}};
+  double low = INFINITY, high = -INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    low = fmin(low, scores[i]);
+    high = fmax(high, scores[i]);
+  }
+  double width = high > low ? (high - low) / BINS : 1;
+  for (size_t i = 0; i < n; i++) {
+    size_t k = (size_t)((scores[i] - low) / width);
+    bins[labels != NULL && labels[i] != 0][k < BINS ? k : BINS - 1]++;
+  }
+  fprintf(script,
+          "set xlabel 'score r^2 - |x-c|^2 (inside from 0 on)'\nset ylabel 'rows'\nset style fill solid 0.5\n"
+          "set arrow from 0, graph 0 to 0, graph 1 nohead dt 2 lc rgb '#d9480f'\n"
+          "plot '-' with boxes lc rgb '#2f6fb5' title '%s'%s\n",
+          labels == NULL ? "rows" : "ordinary rows",
+          labels == NULL ? "" : ", '-' with boxes lc rgb '#d9480f' title 'outliers'");
+  print_bins(script, bins[0], low, width);
+  if (labels != NULL) print_bins(script, bins[1], low, width);
+}

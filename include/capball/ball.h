@@ -1,0 +1,118 @@
+/* T10: the smallest ball around points, with a proof of how small it is.
+ *
+ *   R^2 = min_c max_i |x_i-c|^2 = max { sum a_i|x_i|^2 - |sum a_i x_i|^2 : a >= 0, sum a = 1 }
+ *
+ * Any centre gives an upper bound of R and any multipliers a lower one; what is returned is both, and
+ * the gap between them. A round reads the data once: the rows farthest from the present centre join a
+ * working set, on which the ball is solved exactly. Two to four rounds are usual, for any number of
+ * rows. Cospherical, collinear, repeated points, d >> n and a single row are nothing special; rows may
+ * have any size that |x-c| itself can have. */
+#ifndef CAPBALL_BALL_H
+#define CAPBALL_BALL_H
+
+#include <stdbool.h>
+
+#include "capball/exec.h"
+#include "capball/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How the ball of the working set is found. Both end at the same ball. */
+typedef enum cpb_ball_method {
+  CPB_BALL_ACTIVE_SET = 0, /* Wolfe's method on the dual */
+  CPB_BALL_CAPS = 1,       /* the cap iteration: embed about the present centre with s = R, take the point
+                              of the hull nearest to the pole, go to the centre of its cap's ball; cubic */
+} cpb_ball_method;
+
+/** Start from cpb_ball_options_default(). */
+typedef struct cpb_ball_options {
+  size_t size;       /* sizeof(cpb_ball_options) */
+  double gap;        /* wanted (R^2 - lower^2)/R^2, >= 0; default 1e-9. The relative error of the radius is
+                        at most half of it */
+  size_t max_passes; /* rounds over the data before giving up, >= 1; default 200 */
+  cpb_ball_method method;
+} cpb_ball_options;
+
+CPB_API cpb_ball_options cpb_ball_options_default(void);
+
+/** How good the ball is. The call has done its work even where the gap is not what was wanted, as for
+ *  data so far from 0 that no double is near enough to the centre. */
+typedef struct cpb_ball_report {
+  bool converged;     /* gap <= the wanted gap */
+  double gap;         /* (radius^2 - lower_bound^2)/radius^2, 0 for radius 0 */
+  double radius;      /* the largest |x_i - center|, center as returned */
+  double lower_bound; /* no ball around these rows has a smaller radius */
+  size_t support;     /* rows with a multiplier > 0; at most d+1 */
+  size_t iterations;  /* columns entered, or cap steps */
+  size_t passes;      /* reads of the data */
+  double seconds;
+} cpb_ball_report;
+
+/** Where an answer goes: the caller's arrays. */
+typedef struct cpb_ball_out {
+  double *center;      /* d coordinates */
+  uint64_t *rows;      /* d+1 row numbers of the support, the largest multiplier first; or NULL */
+  double *multipliers; /* d+1: theirs; or NULL */
+} cpb_ball_out;
+
+/** The smallest enclosing ball of n >= 1 rows.                                                 T10
+ *  x        n rows of d, any dtype                                          borrowed for the call
+ *  options  NULL for the defaults
+ *  out      out->center is written, the rest where it is not NULL
+ *  EROW for the first row with NaN or inf; EINVAL for no rows. Nothing is written then.
+ *  Thread-safe; the same bits for any number of threads. Allocates about 4096 rows of doubles. */
+CPB_API cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *options, const cpb_ball_out *out,
+                                      cpb_ball_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** One step of the cap iteration: the rows about `center` at scale s, the cap whose plane goes through the
+ *  support vectors of the widest margin to -e, and the centre of its ball (T3) as the new `center`.
+ *  With s = the present radius the distance to the true centre falls cubically.                  T10
+ *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
+CPB_API cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
+
+/** The next rows of a pass, in order, rows = 0 at its end; rewind = true asks for the first rows again.
+ *  The view must live until the next call. */
+typedef cpb_status cpb_row_source(void *context, bool rewind, cpb_view *block, cpb_error *error);
+
+/** The same for rows that do not fit in memory: the source is read once per pass.              T10
+ *  d   columns of every block. Blocks of some thousand rows are best. */
+CPB_API cpb_status cpb_enclosing_ball_stream(size_t d, cpb_row_source *source, void *context,
+                                             const cpb_ball_options *options, const cpb_ball_out *out,
+                                             cpb_ball_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** A core-set: few rows that stand for many. Its ball is a lower bound for all rows it has seen.
+ *
+ *  Parts of the data, wherever they are, each keep one: `add` reads rows once and takes those in that
+ *  lie farthest outside, `merge` joins two, `rows` shows it (any vector file carries it elsewhere,
+ *  `add` of these rows makes it again). Going over the parts until no part is outside the common ball
+ *  makes that ball the smallest enclosing one of everything. */
+typedef struct cpb_core cpb_core;
+
+/** Gives *core to the caller. d >= 1; options NULL for the defaults. */
+CPB_API cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core, cpb_error *error);
+CPB_API void cpb_core_free(cpb_core *core);
+
+/** Reads rows and takes in those outside.                                                       T10
+ *  outside   the largest |x_i-c|/r over these rows, c and r of the ball *before* the call (inf for the
+ *            first): <= 1 + gap/2 when they needed no change. May be NULL. EROW as above. */
+CPB_API cpb_status cpb_core_add(cpb_core *core, cpb_view x, double *outside, const cpb_exec *exec,
+                                cpb_error *error);
+
+/** Takes the rows of another core-set of the same d in. */
+CPB_API cpb_status cpb_core_merge(cpb_core *into, const cpb_core *from, const cpb_exec *exec,
+                                  cpb_error *error);
+
+/** The rows of the core-set's ball that have multipliers, at most d+1, f64; a view into it, valid until
+ *  the next change. */
+CPB_API cpb_view cpb_core_rows(const cpb_core *core);
+
+/** Its ball. radius is the lower bound for all rows seen. EINVAL when it has seen none.
+ *  center   d coordinates, the caller's */
+CPB_API cpb_status cpb_core_ball(const cpb_core *core, double *center, double *radius, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

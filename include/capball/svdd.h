@@ -1,0 +1,98 @@
+/* T11: support vector data description, a ball with a soft margin.
+ *
+ *   min_{c,R}  R^2 + C sum_i w_i max(0, |x_i-c|^2 - R^2),    C = 1/(nu sum w)
+ *   = min_c    the mean of the worst share nu of |x_i-c|^2
+ *   = max      sum a_i|x_i|^2 - |sum a_i x_i|^2,             0 <= a_i <= C w_i, sum a = 1
+ *
+ * The share nu of the weight may lie outside. nu = 1/n is the enclosing ball (T10). Every answer comes
+ * with its gap between the second and the third line. */
+#ifndef CAPBALL_SVDD_H
+#define CAPBALL_SVDD_H
+
+#include <stdbool.h>
+
+#include "capball/exec.h"
+#include "capball/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cpb_svdd_method {
+  CPB_SVDD_EXACT = 0,
+  CPB_SVDD_CAP_SVM = 1,       /* embed, a linear nu-SVM against the one hard negative -e, go to the ball of
+                                 its margin plane, again: SVDD but for the weights of the slacks */
+  CPB_SVDD_CAP_SVM_PAPER = 2, /* the paper's: one C for all. The positives never get slack, so nu has no
+                                 effect and the enclosing ball comes out; kept to repeat its figure */
+} cpb_svdd_method;
+
+/** Start from cpb_svdd_options_default(). */
+typedef struct cpb_svdd_options {
+  size_t size;           /* sizeof(cpb_svdd_options) */
+  double nu;             /* the share that may lie outside, 0 < nu <= 1, nu n >= 1; default 0.1 */
+  double gap;            /* wanted (upper-lower)/upper of the objective, >= 0; default 1e-9 */
+  size_t max_iterations; /* reads of the data before giving up, >= 1; default 1000 */
+  cpb_svdd_method method;
+  const double *weights; /* n sample weights >= 0, some > 0; NULL: all 1 */
+  const double *start;   /* d coordinates of a centre to start from; NULL: the mean */
+} cpb_svdd_options;
+
+CPB_API cpb_svdd_options cpb_svdd_options_default(void);
+
+/** How good the answer is; the objective is the mean of the worst share, in squared units. */
+typedef struct cpb_svdd_report {
+  bool converged;   /* gap <= the wanted gap; for the cap methods: the centre came to rest */
+  double gap;       /* (objective - lower_bound)/objective; for the cap methods that of their ball as SVDD */
+  double radius;    /* R: the distance of the row at which the share nu is used up; where that is the end of a
+                         row, every R down to the next row is as good, and this is the largest */
+  double objective; /* R^2 + C sum w max(0,..) at the centre returned */
+  double lower_bound; /* of the objective, by the dual */
+  size_t support;     /* rows with a multiplier > 0 (0 when multipliers were not asked for) */
+  size_t iterations;  /* reads of the data; rounds of the SVM for the cap methods */
+  double seconds;
+} cpb_svdd_report;
+
+/** SVDD of n >= 1 rows.                                                                          T11
+ *  x            n rows of d, any dtype                                      borrowed for the call
+ *  center       d coordinates, the caller's
+ *  multipliers  n numbers a_i, the caller's, or NULL; of the cap methods those of their last SVM
+ *  EROW for the first row with NaN or inf; EINVAL names nu, a weight or an option. Nothing is written
+ *  then. Thread-safe; the same bits for any number of threads. Time n d per iteration; allocates n
+ *  doubles, n(d+1) more for the cap methods. Rows must be such that |x-c|^2 is a normal double. */
+CPB_API cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
+                            cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** A Mercer kernel k(x,y); SVDD with one is SVDD of the rows' images in its feature space. */
+typedef enum cpb_kernel_kind {
+  CPB_KERNEL_LINEAR = 0,     /* <x,y> */
+  CPB_KERNEL_RBF = 1,        /* exp(-gamma |x-y|^2) */
+  CPB_KERNEL_POLYNOMIAL = 2, /* (gamma <x,y> + offset)^degree */
+} cpb_kernel_kind;
+
+typedef struct cpb_kernel {
+  cpb_kernel_kind kind;
+  double gamma;    /* > 0; not used by the linear kernel */
+  double offset;   /* >= 0; polynomial */
+  unsigned degree; /* >= 1; polynomial */
+} cpb_kernel;
+
+/** z_j = k(x_i, y_j) for one row i of x and all rows of y, by <x,x>, <x,y> and <y,y> alone (T8).
+ *  z   y.rows numbers, the caller's. EINVAL names a parameter outside its domain. Thread-safe. */
+CPB_API cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_view y, double *z,
+                                  cpb_error *error);
+
+/** SVDD in the feature space of a kernel, for n up to some ten thousand.                           T11
+ *  The dual by steps along the pair of multipliers that gains most; rows of the kernel matrix are kept
+ *  as far as 256 MB go. weights, start and the method are as in the options (exact only, start unused).
+ *  multipliers  n numbers a_i, the caller's
+ *  norm2        |c|^2 = sum a_i a_j k(x_i,x_j), 1 number: with it the score of a point is
+ *               R^2 - (k(x,x) - 2 sum a_i k(x_i,x) + norm2)
+ *  report       as above, in squared units of the feature space */
+CPB_API cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
+                                   double *multipliers, double *norm2, cpb_svdd_report *report,
+                                   const cpb_exec *exec, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

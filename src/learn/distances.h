@@ -1,0 +1,18 @@
+/* Squared distances of rows to a centre, for rows of any dtype and any size. */
+#ifndef CPB_LEARN_DISTANCES_H
+#define CPB_LEARN_DISTANCES_H
+
+#include "loop/table.h"
+
+/* dist2[i] = |2^-exponent x_(first+i) - c|^2. Exponents other than 0 are for data whose squares leave
+ * the range of double. */
+void cpb_dist2_of_rows(const cpb_loops *loops, cpb_view x, int exponent, size_t first, size_t count,
+                       const double *c, double *dist2);
+
+/* row = 2^-exponent x_i */
+void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, double *row);
+
+/* x 2^-exponent where 2^-exponent itself may not be a double. */
+double cpb_scaled(double x, int exponent);
+
+#endif

@@ -1,0 +1,243 @@
+#include "learn/hull.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A column whose distance from the span of the others is below this share of its length is taken as
+ * dependent: it is exchanged for one of them instead of joining them. */
+static const double DEPENDENT = 1e-9;
+
+enum { REFINEMENTS = 3 };
+
+cpb_status cpb_hull_init(cpb_hull *hull, const cpb_loops *loops, size_t dim, double unit) {
+  *hull = (cpb_hull){.loops = loops, .dim = dim, .unit = unit};
+  hull->point = calloc(dim, sizeof *hull->point);
+  return hull->point == NULL ? CPB_ENOMEM : CPB_OK;
+}
+
+void cpb_hull_free(cpb_hull *hull) {
+  free(hull->p);
+  free(hull->q);
+  free(hull->weight);
+  free(hull->tag);
+  free(hull->point);
+  free(hull->basis);
+  free(hull->triangle);
+  free(hull->scratch);
+  *hull = (cpb_hull){0};
+}
+
+static bool grow(double **numbers, size_t count) {
+  double *larger = count > SIZE_MAX / sizeof **numbers ? NULL : realloc(*numbers, count * sizeof **numbers);
+  if (larger != NULL) *numbers = larger;
+  return larger != NULL;
+}
+
+static cpb_status make_room(cpb_hull *hull) {
+  if (hull->count + 1 < hull->room) return CPB_OK;
+  size_t room = 2 * hull->room + 8;
+  uint64_t *tag = realloc(hull->tag, room * sizeof *tag);
+  if (tag != NULL) hull->tag = tag;
+  double *triangle = calloc(room, room * sizeof *triangle);
+  if (tag == NULL || triangle == NULL || !grow(&hull->p, room * hull->dim) || !grow(&hull->q, room) ||
+      !grow(&hull->weight, room) || !grow(&hull->basis, room * (hull->dim + 1)) ||
+      !grow(&hull->scratch, hull->dim + 1 + 2 * room)) {
+    free(triangle);
+    return CPB_ENOMEM;
+  }
+  for (size_t k = 0; k < hull->count; k++)
+    memcpy(triangle + k * room, hull->triangle + k * hull->room, (k + 1) * sizeof *triangle);
+  free(hull->triangle);
+  hull->triangle = triangle;
+  hull->room = room;
+  return CPB_OK;
+}
+
+static double *column_at(const cpb_hull *hull, size_t k) { return hull->p + k * hull->dim; }
+static double *basis_at(const cpb_hull *hull, size_t k) { return hull->basis + k * (hull->dim + 1); }
+static double *triangle_at(const cpb_hull *hull, size_t k) { return hull->triangle + k * hull->room; }
+static double *residual_of(const cpb_hull *hull) { return hull->scratch; }
+static double *vector_at(const cpb_hull *hull, size_t i) {
+  return hull->scratch + hull->dim + 1 + i * hull->room;
+}
+
+/* x <- R^-1 x */
+static void solve_upper(const cpb_hull *hull, double *x) {
+  for (size_t k = hull->count; k-- > 0;) {
+    const double *column = triangle_at(hull, k);
+    x[k] /= column[k];
+    hull->loops->axpby(-x[k], column, 1, x, x, k);
+  }
+}
+
+/* x <- R^-T x */
+static void solve_lower(const cpb_hull *hull, double *x) {
+  for (size_t k = 0; k < hull->count; k++) {
+    const double *column = triangle_at(hull, k);
+    x[k] = (x[k] - hull->loops->dot(column, x, k)) / column[k];
+  }
+}
+
+/* (unit,p) = sum_k coefficient_k basis_k + residual, by Gram-Schmidt done twice. True when the rest is
+ * large enough to be a new direction; its length is *rest. */
+static bool project(const cpb_hull *hull, const double *p, double *coefficient, double *rest) {
+  size_t length = hull->dim + 1;
+  double *residual = residual_of(hull);
+  residual[0] = hull->unit;
+  memcpy(residual + 1, p, hull->dim * sizeof *p);
+  double whole = sqrt(hull->loops->dot(residual, residual, length));
+  memset(coefficient, 0, hull->count * sizeof *coefficient);
+  for (int round = 0; round < 2; round++)
+    for (size_t k = 0; k < hull->count; k++) {
+      double part = hull->loops->dot(basis_at(hull, k), residual, length);
+      coefficient[k] += part;
+      hull->loops->axpby(-part, basis_at(hull, k), 1, residual, residual, length);
+    }
+  *rest = sqrt(hull->loops->dot(residual, residual, length));
+  return hull->count<length && * rest> DEPENDENT * whole;
+}
+
+static void append(cpb_hull *hull, const double *p, double q, uint64_t tag, double weight,
+                   const double *coefficient, double rest) {
+  size_t k = hull->count++;
+  memcpy(column_at(hull, k), p, hull->dim * sizeof *p);
+  hull->q[k] = q;
+  hull->tag[k] = tag;
+  hull->weight[k] = weight;
+  memcpy(triangle_at(hull, k), coefficient, k * sizeof *coefficient);
+  triangle_at(hull, k)[k] = rest;
+  const double *residual = residual_of(hull);
+  for (size_t j = 0; j <= hull->dim; j++) basis_at(hull, k)[j] = residual[j] / rest;
+}
+
+/* Rows x, y of the basis turned by the rotation (c, s). */
+static void rotate(double *x, double *y, double c, double s, size_t n) {
+  for (size_t j = 0; j < n; j++) {
+    double first = c * x[j] + s * y[j];
+    y[j] = c * y[j] - s * x[j];
+    x[j] = first;
+  }
+}
+
+/* Takes column k out; the triangle, now with one diagonal too many, is rotated back. */
+static void drop(cpb_hull *hull, size_t k) {
+  size_t last = --hull->count;
+  for (size_t j = k; j < last; j++) {
+    memcpy(column_at(hull, j), column_at(hull, j + 1), hull->dim * sizeof *hull->p);
+    hull->q[j] = hull->q[j + 1];
+    hull->tag[j] = hull->tag[j + 1];
+    hull->weight[j] = hull->weight[j + 1];
+    memcpy(triangle_at(hull, j), triangle_at(hull, j + 1), (j + 2) * sizeof *hull->triangle);
+  }
+  for (size_t i = k; i < last; i++) {
+    double *column = triangle_at(hull, i), length = hypot(column[i], column[i + 1]);
+    double c = column[i] / length, s = column[i + 1] / length;
+    for (size_t j = i; j < last; j++) rotate(triangle_at(hull, j) + i, triangle_at(hull, j) + i + 1, c, s, 1);
+    rotate(basis_at(hull, i), basis_at(hull, i + 1), c, s, hull->dim + 1);
+  }
+}
+
+static void settle(cpb_hull *hull) {
+  double sum = 0, height = 0;
+  for (size_t k = 0; k < hull->count; k++) sum += hull->weight[k];
+  memset(hull->point, 0, hull->dim * sizeof *hull->point);
+  for (size_t k = 0; k < hull->count; k++) {
+    hull->weight[k] /= sum;
+    height += hull->weight[k] * hull->q[k];
+    hull->loops->axpby(hull->weight[k], column_at(hull, k), 1, hull->point, hull->point, hull->dim);
+  }
+  hull->value = height - hull->loops->dot(hull->point, hull->point, hull->dim);
+}
+
+/* By how much the form would grow, to first order, if weight moved to column k; 0 for all at the optimum. */
+static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
+  double along = hull->loops->dot(column_at(hull, k), hull->point, hull->dim);
+  return (hull->q[k] - 2 * along + norm2) - hull->value;
+}
+
+/* The step of the weights to the optimum over the affine hull: half of (A^T A)^-1 times the gains of the
+ * columns, less what keeps the sum of weights. Written with the gains at the present weights, it is its
+ * own iterative refinement. Returns the largest gain. */
+static double step_to_optimum(const cpb_hull *hull, double *step) {
+  double largest = 0, top = 0, bottom = 0;
+  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim);
+  for (size_t k = 0; k < hull->count; k++) {
+    step[k] = gain_of(hull, k, norm2);
+    largest = fmax(largest, fabs(step[k]));
+  }
+  solve_lower(hull, step);
+  for (size_t k = 0; k < hull->count; k++) {
+    double unit = basis_at(hull, k)[0];
+    top += unit * step[k];
+    bottom += unit * unit;
+  }
+  for (size_t k = 0; k < hull->count; k++) step[k] = 0.5 * (step[k] - top / bottom * basis_at(hull, k)[0]);
+  solve_upper(hull, step);
+  return largest;
+}
+
+/* The largest t <= limit with weight + t step >= 0, and the column that stops it (count: none). */
+static double farthest_step(const cpb_hull *hull, const double *step, double limit, size_t *stopper) {
+  *stopper = hull->count;
+  for (size_t k = 0; k < hull->count; k++)
+    if (step[k] < 0 && hull->weight[k] < -step[k] * limit) {
+      limit = hull->weight[k] / -step[k];
+      *stopper = k;
+    }
+  return limit;
+}
+
+static void advance(cpb_hull *hull, const double *step, double t) {
+  for (size_t k = 0; k < hull->count; k++) hull->weight[k] = fmax(0, hull->weight[k] + t * step[k]);
+}
+
+/* A column in the span of the others: weight flows to it along the direction that leaves the point
+ * where it is, until one of the others is empty. True when it did. */
+static bool exchange(cpb_hull *hull, double q, double *coefficient, double *weight) {
+  size_t stopper;
+  double gain = q;
+  solve_upper(hull, coefficient);
+  for (size_t k = 0; k < hull->count; k++) gain -= coefficient[k] * hull->q[k];
+  for (size_t k = 0; k < hull->count; k++) coefficient[k] = -coefficient[k];
+  double t = farthest_step(hull, coefficient, INFINITY, &stopper);
+  if (!(gain > 0) || stopper == hull->count) return false;
+  advance(hull, coefficient, t);
+  *weight += t;
+  drop(hull, stopper);
+  return true;
+}
+
+static void descend_to_optimum(cpb_hull *hull) {
+  double *step = vector_at(hull, 1);
+  int refinements = 0;
+  settle(hull);
+  while (hull->count > 1) {
+    size_t stopper;
+    double size = step_to_optimum(hull, step), t = farthest_step(hull, step, 1, &stopper);
+    if (!isfinite(size) || !isfinite(t)) break;
+    double scale = fabs(hull->value) + hull->loops->dot(hull->point, hull->point, hull->dim);
+    if (stopper == hull->count && (size <= 8 * DBL_EPSILON * scale || refinements++ == REFINEMENTS)) break;
+    advance(hull, step, t);
+    if (stopper < hull->count) drop(hull, stopper);
+    settle(hull);
+  }
+}
+
+cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better) {
+  double before = hull->count == 0 ? -INFINITY : hull->value, rest, weight = hull->count == 0;
+  cpb_status status = make_room(hull);
+  *better = false;
+  if (status != CPB_OK) return status;
+  double *coefficient = vector_at(hull, 0);
+  while (!project(hull, p, coefficient, &rest))
+    if (!exchange(hull, q, coefficient, &weight)) {
+      settle(hull);
+      return CPB_OK;
+    }
+  append(hull, p, q, tag, weight, coefficient, rest);
+  descend_to_optimum(hull);
+  *better = hull->value > before;
+  return CPB_OK;
+}

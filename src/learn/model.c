@@ -1,0 +1,307 @@
+#include "capball/model.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+#include "capball/score.h"
+#include "core/fail.h"
+#include "geometry/vector.h"
+
+struct cpb_model {
+  cpb_model_options options; /* its pointers are ours */
+};
+
+cpb_model_options cpb_model_options_default(void) {
+  return (cpb_model_options){.size = sizeof(cpb_model_options), .method = "ball", .converged = true};
+}
+
+static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
+
+static bool is_method(const char *name) {
+  static const char *const names[] = {"ball", "exact", "cap-svm", "cap-svm-paper"};
+  for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0) return true;
+  return false;
+}
+
+static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
+  if (!(o->radius > 0 && o->radius < INFINITY))
+    return cpb_fail(error, CPB_EINVAL, "radius must be > 0 and finite, got %.17g", o->radius);
+  if (!(o->nu >= 0 && o->nu <= 1))
+    return cpb_fail(error, CPB_EINVAL, "nu must lie in [0,1], got %.17g", o->nu);
+  if (!(o->gap >= 0 && o->gap <= 1))
+    return cpb_fail(error, CPB_EINVAL, "gap must lie in [0,1], got %.17g", o->gap);
+  if (!(o->lower_bound >= 0 && o->lower_bound < INFINITY))
+    return cpb_fail(error, CPB_EINVAL, "lower_bound must be >= 0 and finite, got %.17g", o->lower_bound);
+  if (o->quantile_count == 1 || (o->quantile_count > 1 && o->quantiles == NULL))
+    return cpb_fail(error, CPB_EINVAL, "quantiles must be none or at least 2");
+  for (size_t i = 0; i < o->quantile_count; i++)
+    if (!isfinite(o->quantiles[i]) || (i > 0 && o->quantiles[i] < o->quantiles[i - 1]))
+      return cpb_fail(error, CPB_EINVAL, "quantile %zu is %.17g: not finite, or below the one before", i,
+                      o->quantiles[i]);
+  return CPB_OK;
+}
+
+static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error) {
+  if (o->kernel.kind > CPB_KERNEL_POLYNOMIAL)
+    return cpb_fail(error, CPB_EINVAL, "kernel must be linear, rbf or polynomial");
+  if (!has_kernel(o)) {
+    if (o->center == NULL || !cpb_all_finite(o->center, o->d))
+      return cpb_fail(error, CPB_EINVAL, "center must be %zu finite numbers", o->d);
+    return CPB_OK;
+  }
+  if (o->center != NULL || o->whiten != NULL)
+    return cpb_fail(error, CPB_EINVAL, "a model with a kernel has neither center nor whitening");
+  if (o->listed == 0 || o->vectors == NULL)
+    return cpb_fail(error, CPB_EINVAL, "a model with a kernel needs its support vectors");
+  if (!(o->norm2 >= 0 && o->norm2 < INFINITY) || !cpb_all_finite(o->vectors, o->listed * o->d))
+    return cpb_fail(error, CPB_EINVAL, "norm2 and vectors must be finite, norm2 >= 0");
+  double probe;
+  cpb_view one = cpb_rows(o->vectors, CPB_F64, 1, o->d);
+  return cpb_kernel_row(&o->kernel, one, 0, one, &probe, error);
+}
+
+static cpb_status check(const cpb_model_options *o, cpb_error *error) {
+  if (o->size != sizeof *o)
+    return cpb_fail(error, CPB_EINVAL, "model options have size %zu, wanted %zu: start from the default",
+                    o->size, sizeof *o);
+  if (o->d == 0) return cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
+  if (!is_method(o->method))
+    return cpb_fail(error, CPB_EINVAL, "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
+                    o->method == NULL ? "" : o->method);
+  if (o->listed > o->support || (o->listed > 0 && o->multipliers == NULL))
+    return cpb_fail(error, CPB_EINVAL, "%zu of %zu support vectors are listed, with%s multipliers", o->listed,
+                    o->support, o->multipliers == NULL ? "out" : "");
+  if (o->listed > 0 && !cpb_all_finite(o->multipliers, o->listed))
+    return cpb_fail(error, CPB_EINVAL, "multipliers must be finite");
+  cpb_status status = check_numbers(o, error);
+  if (status == CPB_OK) status = check_kernel_part(o, error);
+  if (status == CPB_OK && o->whiten != NULL && !cpb_all_finite(o->whiten, o->d * o->d))
+    status = cpb_fail(error, CPB_EINVAL, "whitening W is not finite");
+  return status;
+}
+
+/* A copy of count elements; NULL for NULL or without memory, which *whole then tells. */
+static void *copy_of(const void *from, size_t count, size_t size, bool *whole) {
+  if (from == NULL || count == 0) return NULL;
+  void *copy = count > SIZE_MAX / size ? NULL : malloc(count * size);
+  if (copy == NULL)
+    *whole = false;
+  else
+    memcpy(copy, from, count * size);
+  return copy;
+}
+
+cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error) {
+  if (options == NULL || model == NULL)
+    return cpb_fail(error, CPB_EINVAL, "options and model must not be NULL");
+  *model = NULL;
+  cpb_status status = check(options, error);
+  if (status != CPB_OK) return status;
+  cpb_model *made = calloc(1, sizeof *made);
+  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a model");
+  bool whole = true;
+  size_t d = options->d, k = options->listed;
+  cpb_model_options *o = &made->options;
+  *o = *options;
+  o->method = copy_of(options->method, strlen(options->method) + 1, 1, &whole);
+  o->center = copy_of(options->center, d, sizeof(double), &whole);
+  o->whiten = copy_of(options->whiten, d * d, sizeof(double), &whole);
+  o->quantiles = copy_of(options->quantiles, options->quantile_count, sizeof(double), &whole);
+  o->support_rows = copy_of(options->support_rows, k, sizeof(uint64_t), &whole);
+  o->multipliers = copy_of(options->multipliers, k, sizeof(double), &whole);
+  o->vectors = copy_of(options->vectors, k * d, sizeof(double), &whole);
+  if (!whole) {
+    cpb_model_free(made);
+    return cpb_fail(error, CPB_ENOMEM, "no memory for a model of dimension %zu", d);
+  }
+  *model = made;
+  return CPB_OK;
+}
+
+void cpb_model_free(cpb_model *model) {
+  if (model == NULL) return;
+  free((void *)(uintptr_t)model->options.method);
+  free((void *)(uintptr_t)model->options.center);
+  free((void *)(uintptr_t)model->options.whiten);
+  free((void *)(uintptr_t)model->options.quantiles);
+  free((void *)(uintptr_t)model->options.support_rows);
+  free((void *)(uintptr_t)model->options.multipliers);
+  free((void *)(uintptr_t)model->options.vectors);
+  free(model);
+}
+
+cpb_model_options cpb_model_describe(const cpb_model *model) { return model->options; }
+
+/* ---- scores ---- */
+
+typedef struct kernel_job {
+  const cpb_model_options *o;
+  const cpb_loops *loops;
+  cpb_view x;
+  cpb_out scores;
+  cpb_first_fault fault;
+} kernel_job;
+
+static void kernel_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  kernel_job *job = argument;
+  const cpb_model_options *o = job->o;
+  cpb_view vectors = cpb_rows(o->vectors, CPB_F64, o->listed, o->d);
+  enum { PIECE = 256 };
+  for (size_t row = first; row < first + count; row++) {
+    int fault = cpb_row_fault(job->loops, job->x, row);
+    double own = NAN, sum = 0, values[PIECE];
+    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+    for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
+      size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
+      cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
+      sum += job->loops->dot(values, o->multipliers + at, piece);
+    }
+    if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
+    cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
+  }
+}
+
+static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out scores, const cpb_exec *exec,
+                                cpb_error *error) {
+  cpb_status status = cpb_check_view(x, "x", o->d, error);
+  if (status == CPB_OK) status = cpb_check_out(scores, "scores", x.rows, 1, error);
+  if (status == CPB_OK) status = cpb_check_apart(x, "x", scores, "scores", error);
+  if (status != CPB_OK) return status;
+  kernel_job job = {.o = o, .loops = cpb_loops_here(), .x = x, .scores = scores};
+  cpb_first_fault_init(&job.fault);
+  cpb_blocks blocks = {x.rows, cpb_blocks_rows(o->listed * o->d), kernel_block, &job};
+  cpb_blocks_run(&blocks, exec);
+  return cpb_first_fault_report(&job.fault, "x", error);
+}
+
+cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
+                            cpb_error *error) {
+  const cpb_model_options *o = &model->options;
+  if (has_kernel(o)) return kernel_scores(o, x, scores, exec, error);
+  cpb_region ball = {.kind = CPB_BALL,
+                     .d = o->d,
+                     .c = (double *)(uintptr_t)o->center,
+                     .r = o->radius,
+                     .along = o->radius,
+                     .W = o->whiten};
+  return cpb_region_scores(&ball, x, scores, exec, error);
+}
+
+double cpb_model_rank(const cpb_model *model, double score) {
+  const double *q = model->options.quantiles;
+  size_t count = model->options.quantile_count, low = 0, high = count;
+  if (count < 2 || isnan(score)) return NAN;
+  if (score < q[0]) return 0;
+  if (score >= q[count - 1]) return 1;
+  while (high - low > 1) { /* q[low] <= score < q[high] */
+    size_t middle = low + (high - low) / 2;
+    if (q[middle] <= score)
+      low = middle;
+    else
+      high = middle;
+  }
+  return ((double)low + (score - q[low]) / (q[high] - q[low])) / (double)(count - 1);
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles) {
+  qsort(scores, n, sizeof *scores, by_size);
+  for (size_t k = 0; k < count; k++) {
+    double at = (double)k / (double)(count - 1) * (double)(n - 1);
+    quantiles[k] = scores[(size_t)(at + 0.5)];
+  }
+}
+
+/* ---- cap and SQL ---- */
+
+cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
+  const cpb_model_options *o = &model->options;
+  if (has_kernel(o)) return cpb_fail(error, CPB_EINVAL, "a model with a kernel has no cap");
+  double *c = malloc(o->d * sizeof *c);
+  if (c == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu coordinates", o->d);
+  for (size_t i = 0; i < o->d; i++)
+    c[i] = o->whiten == NULL ? o->center[i] : cpb_dot_from(0, o->whiten + i * o->d, o->center, o->d);
+  *scale = hypot(cpb_norm(c, o->d), o->radius);
+  cpb_region ball = {.kind = CPB_BALL, .d = o->d, .c = c, .r = o->radius, .along = o->radius};
+  cpb_status status = cpb_cap_from_region(&ball, *scale, cap, error);
+  free(c);
+  return status;
+}
+
+typedef struct sql {
+  char *text;
+  size_t used, room;
+  bool failed;
+} sql;
+
+static void __attribute__((format(printf, 2, 3))) put(sql *s, const char *format, ...) {
+  va_list list;
+  if (s->used + 512 > s->room && !s->failed) {
+    char *larger = realloc(s->text, 2 * s->room + 4096);
+    s->failed = larger == NULL;
+    if (larger != NULL) {
+      s->text = larger;
+      s->room = 2 * s->room + 4096;
+    }
+  }
+  if (s->failed) return;
+  va_start(list, format);
+  s->used += (size_t)vsnprintf(s->text + s->used, s->room - s->used, format, list);
+  va_end(list);
+}
+
+/* (name - c) as SQL, the sign of c taken into the operator. */
+static void put_shifted(sql *s, const char *const *columns, size_t j, double c) {
+  if (columns != NULL)
+    put(s, "(\"%.200s\" %c %.17g)", columns[j], c < 0 ? '+' : '-', fabs(c));
+  else
+    put(s, "(x%zu %c %.17g)", j, c < 0 ? '+' : '-', fabs(c));
+}
+
+static void put_square(sql *s, const cpb_model_options *o, const char *const *columns, size_t i) {
+  for (int factor = 0; factor < 2; factor++) {
+    if (factor > 0) put(s, "*");
+    if (o->whiten == NULL) {
+      put_shifted(s, columns, i, o->center[i]);
+      continue;
+    }
+    put(s, "(");
+    bool first = true;
+    for (size_t j = 0; j < o->d; j++) {
+      if (o->whiten[i * o->d + j] == 0) continue;
+      put(s, "%s%.17g*", first ? "" : " + ", o->whiten[i * o->d + j]);
+      put_shifted(s, columns, j, o->center[j]);
+      first = false;
+    }
+    put(s, "%s)", first ? "0" : "");
+  }
+}
+
+cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
+                            cpb_error *error) {
+  const cpb_model_options *o = &model->options;
+  *text = NULL;
+  if (has_kernel(o)) return cpb_fail(error, CPB_EINVAL, "a model with a kernel has no short SQL");
+  sql s = {0};
+  for (size_t i = 0; i < o->d; i++) {
+    put(&s, "%s", i == 0 ? "" : " + ");
+    put_square(&s, o, columns, i);
+  }
+  put(&s, " <= %.17g", o->radius * o->radius);
+  if (s.failed) {
+    free(s.text);
+    return cpb_fail(error, CPB_ENOMEM, "no memory for the condition of %zu columns", o->d);
+  }
+  *text = s.text;
+  return CPB_OK;
+}

@@ -1,0 +1,110 @@
+/* T11, the paper's scheme. Positives S(x_i), one negative -e; z = S(x)+e. A nu-SVM with a hard negative
+ * looks for the point z* nearest to 0 of the reduced hull {sum a z : a <= C}; its margin plane
+ * <z*,z> = rho goes through the row taken in part. With P = z* over rho the plane is <P,S(x)> = B, B = 1-P0,
+ * its cap has a = 1 and by T3 the ball c = sP', r^2 = s^2(|P'|^2+1-2B).
+ *
+ * With one C for all, as in the paper, the multipliers of the positives add up to that of the negative,
+ * at most C, so that none of them can reach C: no slack, the hard margin and with it the enclosing ball
+ * for every C. The plane through the support vectors is taken there too: with the decision f = 0, half way
+ * to -e, every step goes twice too far and the centre never comes to rest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/cap_svm.h"
+#include "learn/distances.h"
+#include "parallel/blocks.h"
+
+enum { ROUNDS = 50, BLOCK_ROWS = 4096 };
+
+typedef struct lift_job {
+  const cpb_share *share;
+  double *center; /* origin + point */
+  double s;
+  double *z;        /* n rows of d+1 */
+  double *distance; /* per block: sum of |x-center| */
+} lift_job;
+
+static void lift_block(void *argument, size_t block, size_t first, size_t count) {
+  lift_job *job = argument;
+  const cpb_loops *loops = job->share->loops;
+  size_t d = job->share->x.cols;
+  double sum = 0;
+  for (size_t i = first; i < first + count; i++) {
+    double *z = job->z + i * (d + 1);
+    cpb_scaled_row(loops, job->share->x, 0, i, z);
+    loops->axpby(1, z, -1, job->center, z, d);
+    double norm2 = loops->dot(z, z, d), factor = 2 * job->s / (norm2 + job->s * job->s);
+    for (size_t j = 0; j < d; j++) z[j] *= factor;
+    z[d] = factor * job->s;
+    sum += sqrt(norm2);
+  }
+  job->distance[block] = sum;
+}
+
+/* Lifts all rows; returns the mean distance from the centre. */
+static double lift(lift_job *job) {
+  const cpb_share *share = job->share;
+  double sum = 0;
+  for (size_t j = 0; j < share->x.cols; j++) job->center[j] = share->origin[j] + share->point[j];
+  cpb_blocks blocks = {share->x.rows, BLOCK_ROWS, lift_block, job};
+  cpb_blocks_run(&blocks, share->exec);
+  for (size_t i = 0; i < cpb_blocks_count(&blocks); i++) sum += job->distance[i];
+  return sum / (double)share->x.rows;
+}
+
+/* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose
+ * region is no ball. */
+static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, double *radius, double *moved) {
+  size_t d = share->x.cols;
+  double s = job->s, *normal = calloc(d + 1, sizeof *normal);
+  if (normal == NULL) return CPB_ENOMEM;
+  lift(job);
+  cpb_share svm = {.loops = share->loops,
+                   .exec = share->exec,
+                   .caps = paper ? NULL : share->caps,
+                   .cap = paper ? 1 : share->cap,
+                   .gap = 1e-12,
+                   .max_iterations = share->max_iterations,
+                   .multipliers = share->multipliers,
+                   .point = normal};
+  svm.x = cpb_rows(job->z, CPB_F64, share->x.rows, d + 1);
+  normal[d] = 1;
+  cpb_status status = cpb_share_solve(&svm);
+  double norm2 = share->loops->dot(normal, normal, d + 1);
+  double rho = (norm2 - svm.edge) / 2;
+  double factor = s / rho, rest2 = share->loops->dot(normal, normal, d) / (rho * rho);
+  double radius2 = rest2 - 1 + 2 * normal[d] / rho;
+  *moved = NAN;
+  if (status == CPB_OK && rho > 0 && radius2 > 0) {
+    share->loops->axpby(factor, normal, 1, share->point, share->point, d);
+    *radius = s * sqrt(radius2);
+    *moved = s * sqrt(rest2);
+  }
+  free(normal);
+  return status;
+}
+
+cpb_status cpb_cap_svm(cpb_share *share, bool paper, size_t *rounds, bool *settled, double *radius) {
+  size_t n = share->x.rows, d = share->x.cols;
+  lift_job job = {.share = share, .s = 1};
+  job.center = malloc(d * sizeof *job.center);
+  job.z = n > SIZE_MAX / sizeof(double) / (d + 1) ? NULL : malloc(n * (d + 1) * sizeof *job.z);
+  job.distance = malloc((n / BLOCK_ROWS + 1) * sizeof *job.distance);
+  cpb_status status = job.center == NULL || job.z == NULL || job.distance == NULL ? CPB_ENOMEM : CPB_OK;
+  *settled = false;
+  *radius = 0;
+  if (status == CPB_OK) job.s = lift(&job);
+  for (*rounds = 0; status == CPB_OK && job.s > 0 && *rounds < ROUNDS && !*settled; ++*rounds) {
+    double moved = NAN;
+    status = one_round(&job, share, paper, radius, &moved);
+    if (isnan(moved)) break;
+    *settled = moved <= 1e-9 * *radius;
+    job.s = *radius;
+  }
+  if (job.s == 0) *settled = true; /* all rows are one point */
+  free(job.center);
+  free(job.z);
+  free(job.distance);
+  return status;
+}

@@ -1,0 +1,159 @@
+#include "learn/working_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES = 4 };
+
+void cpb_working_set_free(cpb_working_set *set) {
+  free(set->rows);
+  free(set->tag);
+  free(set->dist2);
+  free(set->set_aside);
+  *set = (cpb_working_set){.d = set->d};
+}
+
+static cpb_status make_room(cpb_working_set *set) {
+  if (set->count < set->room) return CPB_OK;
+  size_t room = 2 * set->room + 64;
+  if (room > SIZE_MAX / sizeof(double) / set->d) return CPB_ENOMEM;
+  double *rows = realloc(set->rows, room * set->d * sizeof *rows);
+  if (rows != NULL) set->rows = rows;
+  double *dist2 = realloc(set->dist2, room * sizeof *dist2);
+  if (dist2 != NULL) set->dist2 = dist2;
+  uint64_t *tag = realloc(set->tag, room * sizeof *tag);
+  if (tag != NULL) set->tag = tag;
+  bool *set_aside = realloc(set->set_aside, room * sizeof *set_aside);
+  if (set_aside != NULL) set->set_aside = set_aside;
+  if (rows == NULL || dist2 == NULL || tag == NULL || set_aside == NULL) return CPB_ENOMEM;
+  set->room = room;
+  return CPB_OK;
+}
+
+cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2) {
+  cpb_status status = make_room(set);
+  if (status != CPB_OK) return status;
+  memcpy(set->rows + set->count * set->d, row, set->d * sizeof *row);
+  set->tag[set->count] = tag;
+  set->dist2[set->count] = dist2;
+  set->set_aside[set->count++] = false;
+  return CPB_OK;
+}
+
+static int by_tag(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count) {
+  size_t known = set->count;
+  uint64_t *tags = malloc((known + 1) * sizeof *tags);
+  cpb_status status = tags == NULL ? CPB_ENOMEM : CPB_OK;
+  *count = 0;
+  if (status == CPB_OK && known > 0) {
+    memcpy(tags, set->tag, known * sizeof *tags);
+    qsort(tags, known, sizeof *tags, by_tag);
+  }
+  for (size_t i = 0; status == CPB_OK && i < more->count; i++) {
+    if (known > 0 && bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL) continue;
+    status = cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i]);
+    ++*count;
+  }
+  free(tags);
+  return status;
+}
+
+static int by_size_down(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+void cpb_working_set_keep(cpb_working_set *set, size_t most) {
+  if (set->count <= most) return;
+  double *sorted = malloc(set->count * sizeof *sorted);
+  if (sorted == NULL) return; /* a larger set is slower, not wrong */
+  memcpy(sorted, set->dist2, set->count * sizeof *sorted);
+  qsort(sorted, set->count, sizeof *sorted, by_size_down);
+  double least = sorted[most - 1];
+  size_t kept = 0, above = 0;
+  while (sorted[above] > least) above++;
+  free(sorted);
+  for (size_t i = 0, equal = most - above; i < set->count; i++) {
+    if (!(set->dist2[i] > least || (set->dist2[i] == least && equal > 0))) continue;
+    equal -= set->dist2[i] == least;
+    memmove(set->rows + kept * set->d, set->rows + i * set->d, set->d * sizeof *set->rows);
+    set->dist2[kept] = set->dist2[i];
+    set->tag[kept] = set->tag[i];
+    set->set_aside[kept++] = set->set_aside[i];
+  }
+  set->count = kept;
+}
+
+static void distances(cpb_working_set *set, const cpb_loops *loops, const double *center) {
+  loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, center, set->dist2);
+}
+
+/* The farthest rows beyond `cut` that are not set aside, the farthest first; returns how many. */
+static size_t farthest(const cpb_working_set *set, double cut, size_t rows[ENTRIES]) {
+  size_t count = 0;
+  for (size_t i = 0; i < set->count; i++) {
+    if (set->set_aside[i] || !(set->dist2[i] > cut)) continue;
+    if (count == ENTRIES && !(set->dist2[i] > set->dist2[rows[ENTRIES - 1]])) continue;
+    size_t at = count < ENTRIES ? count++ : ENTRIES - 1;
+    for (; at > 0 && set->dist2[i] > set->dist2[rows[at - 1]]; at--) rows[at] = rows[at - 1];
+    rows[at] = i;
+  }
+  return count;
+}
+
+static void take_all_back(cpb_working_set *set) {
+  memset(set->set_aside, 0, set->count * sizeof *set->set_aside);
+}
+
+/* Enters a row of the set and notes whether that helped. */
+static cpb_status enter(cpb_working_set *set, cpb_hull *hull, size_t i, double height) {
+  bool better;
+  cpb_status status = cpb_hull_enter(hull, set->rows + i * set->d, height, set->tag[i], &better);
+  if (better)
+    take_all_back(set);
+  else
+    set->set_aside[i] = true;
+  return status;
+}
+
+/* Exact arithmetic needs no limit; rounded arithmetic gets one far above what is ever used. */
+static size_t entry_limit(const cpb_working_set *set) { return 64 * (set->count + set->d) + 1024; }
+
+/* Rows beyond this are worth entering; before the first column all are. */
+static double cut_of(const cpb_hull *hull, double tolerance) {
+  return hull->count == 0 ? -1 : (1 + tolerance) * hull->value;
+}
+
+cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered) {
+  size_t limit = *entered + entry_limit(set), rows[ENTRIES], count = 1;
+  cpb_status status = CPB_OK;
+  take_all_back(set);
+  while (status == CPB_OK && *entered < limit && count > 0) {
+    distances(set, hull->loops, hull->point);
+    count = farthest(set, cut_of(hull, tolerance), rows);
+    /* One look at the set serves several entries: whether a row is still outside costs little to ask. */
+    for (size_t k = 0; status == CPB_OK && k < count; k++) {
+      const double *row = set->rows + rows[k] * set->d;
+      if (k > 0 && !(hull->loops->dist2(row, hull->point, set->d) > cut_of(hull, tolerance))) continue;
+      status = enter(set, hull, rows[k], hull->loops->dot(row, row, set->d));
+      ++*entered;
+    }
+  }
+  return status;
+}
+
+double cpb_working_set_dual(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
+                            double *mean) {
+  double value = 0;
+  memset(mean, 0, set->d * sizeof *mean);
+  for (size_t i = 0; i < set->count; i++)
+    if (multiplier[i] > 0) loops->axpby(multiplier[i], set->rows + i * set->d, 1, mean, mean, set->d);
+  for (size_t i = 0; i < set->count; i++)
+    if (multiplier[i] > 0) value += multiplier[i] * loops->dist2(set->rows + i * set->d, mean, set->d);
+  return value;
+}

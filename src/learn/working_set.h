@@ -1,0 +1,44 @@
+/* Rows that matter: copies of the farthest rows of a pass, on which a ball is solved exactly. */
+#ifndef CPB_LEARN_WORKING_SET_H
+#define CPB_LEARN_WORKING_SET_H
+
+#include <stdbool.h>
+
+#include "learn/hull.h"
+
+enum { CPB_WORKING_ROWS = 4096 };
+
+typedef struct cpb_working_set {
+  size_t d, count, room;
+  double *rows;    /* count rows of d */
+  uint64_t *tag;   /* the row's number in the data */
+  double *dist2;   /* to the last centre asked for */
+  bool *set_aside; /* entering it did not help; cleared when something else does */
+} cpb_working_set;
+
+void cpb_working_set_free(cpb_working_set *set);
+
+/* Adds a row. */
+cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2);
+
+/* Adds the rows of another set whose tags are new; *count says how many. */
+cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count);
+
+/* Keeps the `most` rows with the largest dist2, of equals the first. */
+void cpb_working_set_keep(cpb_working_set *set, size_t most);
+
+/* Solves the ball of the set on the hull (columns (p, |p|^2)), which keeps what it has: T10. Stops when
+ * no row is farther than (1+tolerance) value. *entered counts columns. */
+cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered);
+
+/* The same ball by the cap iteration, T10. center: a start, then the answer; multiplier: one number per
+ * row, sum 1; lower2: their dual value. *steps counts cap steps. */
+cpb_status cpb_working_set_solve_by_caps(const cpb_working_set *set, const cpb_loops *loops, double *center,
+                                         double *multiplier, double *lower2, size_t *steps);
+
+/* sum a|x|^2 - |sum a x|^2 about the mean, which is written to `mean`: a lower bound of R^2 for any
+ * multipliers a >= 0 of sum 1. */
+double cpb_working_set_dual(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
+                            double *mean);
+
+#endif

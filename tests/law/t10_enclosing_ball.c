@@ -1,0 +1,307 @@
+/* T10: the smallest enclosing ball, judged by its own certificate computed again in MPFR. */
+#include "capball/ball.h"
+#include "capball/exec.h"
+#include "support/big.h"
+#include "support/check.h"
+#include "support/point_sets.h"
+
+enum { MOST_D = 40 };
+
+typedef struct answer {
+  double center[MOST_D], multipliers[MOST_D + 1];
+  uint64_t rows[MOST_D + 1];
+  cpb_ball_report report;
+} answer;
+
+static answer solve(cpb_view x, const cpb_ball_options *options, const cpb_exec *exec) {
+  answer a = {0};
+  cpb_error error = {0};
+  cpb_ball_out out = {a.center, a.rows, a.multipliers};
+  test_status((int)cpb_enclosing_ball(x, options, &out, &a.report, exec, &error), CPB_OK, error.text);
+  return a;
+}
+
+static big distance(const double *x, const double *c, size_t d) {
+  big sum = big_of(0);
+  for (size_t j = 0; j < d; j++) sum = big_add(sum, big_square(big_sub(big_of(x[j]), big_of(c[j]))));
+  return big_sqrt(sum);
+}
+
+/* The dual value of the returned multipliers, made feasible: sum a|x-m|^2 for m = sum a x. */
+static big dual_radius(const point_set *set, const answer *a) {
+  big sum = big_of(0), value = big_of(0), mean[MOST_D];
+  for (size_t k = 0; k < a->report.support; k++) sum = big_add(sum, big_of(a->multipliers[k]));
+  for (size_t j = 0; j < set->d; j++) {
+    mean[j] = big_of(0);
+    for (size_t k = 0; k < a->report.support; k++)
+      mean[j] = big_add(
+          mean[j], big_mul(big_div(big_of(a->multipliers[k]), sum), big_of(set->x[a->rows[k] * set->d + j])));
+  }
+  for (size_t k = 0; k < a->report.support; k++)
+    for (size_t j = 0; j < set->d; j++) {
+      big difference = big_sub(big_of(set->x[a->rows[k] * set->d + j]), mean[j]);
+      value = big_add(value, big_mul(big_div(big_of(a->multipliers[k]), sum), big_square(difference)));
+    }
+  return big_sqrt(value);
+}
+
+/* How far the farthest point is outside, in units of the last place of the radius. */
+static double outside_in_ulp(const point_set *set, const answer *a) {
+  double worst = 0, radius = a->report.radius, ulp = nextafter(radius, INFINITY) - radius;
+  for (size_t i = 0; i < set->n; i++) {
+    size_t mark = big_mark();
+    big beyond = big_sub(distance(set->x + i * set->d, a->center, set->d), big_of(radius));
+    worst = fmax(worst, big_to_double(big_div(beyond, big_of(ulp))));
+    big_release(mark);
+  }
+  return worst;
+}
+
+static void walk_sets(cpb_ball_method method, uint64_t sets, const char *law) {
+  double worst_gap = 0, worst_outside = 0, most_passes = 0;
+  cpb_ball_options options = cpb_ball_options_default();
+  options.method = method;
+  for (uint64_t i = 0; i < sets; i++) {
+    point_set set = point_set_make(i, i % 5 == 0 ? MOST_D : 10);
+    answer a = solve(cpb_rows(set.x, CPB_F64, set.n, set.d), &options, NULL);
+    size_t mark = big_mark();
+    big lower = dual_radius(&set, &a), radius = big_of(a.report.radius);
+    double gap = a.report.radius == 0 ? 0 : big_to_double(big_div(big_sub(radius, lower), radius));
+    if (!(gap <= 1e-9) || !a.report.converged)
+      fail_msg("set %llu (%s, n = %zu, d = %zu): radius %.17g, gap %g, reported %g, %zu passes",
+               (unsigned long long)i, set.name, set.n, set.d, a.report.radius, gap, a.report.gap,
+               a.report.passes);
+    assert_true(a.report.support <= set.d + 1 && a.report.passes <= options.max_passes);
+    test_worst(&worst_gap, fabs(gap));
+    test_worst(&worst_outside, outside_in_ulp(&set, &a));
+    test_worst(&most_passes, (double)a.report.passes);
+    big_release(mark);
+    free(set.x);
+  }
+  char what[128];
+  snprintf(what, sizeof what, "%s: relative gap of the radius, %llu sets", law, (unsigned long long)sets);
+  law_holds("T10", what, "f64", worst_gap / U64, 1e-9 / U64);
+  snprintf(what, sizeof what, "%s: a point outside, in ulp of the radius", law);
+  law_holds("T10", what, "f64", worst_outside, 4);
+}
+
+static void a_thousand_sets_by_active_sets(void **state) {
+  (void)state;
+  walk_sets(CPB_BALL_ACTIVE_SET, 1000, "active set");
+}
+
+static void sets_by_caps(void **state) {
+  (void)state;
+  walk_sets(CPB_BALL_CAPS, 320, "caps");
+}
+
+static double *gauss_rows(uint64_t seed, size_t n, size_t d) {
+  test_rng rng = {seed};
+  double *x = malloc(n * d * sizeof *x);
+  for (size_t i = 0; i < n * d; i++) x[i] = test_gauss(&rng);
+  return x;
+}
+
+static double largest_distance(const double *x, size_t n, size_t d, const double *c) {
+  double largest = 0;
+  for (size_t i = 0; i < n; i++) {
+    double sum = 0;
+    for (size_t j = 0; j < d; j++) sum += (x[i * d + j] - c[j]) * (x[i * d + j] - c[j]);
+    largest = fmax(largest, sqrt(sum));
+  }
+  return largest;
+}
+
+/* With s = R the error after a step is at most a constant times the cube of the one before. */
+static void cap_steps_are_cubic(void **state) {
+  (void)state;
+  enum { N = 200, D = 3, SETS = 20 };
+  double worst = 0;
+  for (uint64_t seed = 0; seed < SETS; seed++) {
+    double *x = gauss_rows(100 + seed, N, D), center[D] = {0};
+    cpb_view rows = cpb_rows(x, CPB_F64, N, D);
+    cpb_ball_options options = cpb_ball_options_default();
+    options.gap = 1e-15;
+    answer exact = solve(rows, &options, NULL);
+    double before = INFINITY, radius = exact.report.radius;
+    for (size_t j = 0; j < D; j++) center[j] = exact.center[j] + 0.2 * radius * (j == 0);
+    for (int step = 0; step < 6; step++) {
+      double error = 0;
+      for (size_t j = 0; j < D; j++) error = hypot(error, (center[j] - exact.center[j]) / radius);
+      if (before < 0.25 && error > 1e-14) test_worst(&worst, error / (before * before * before));
+      before = error;
+      test_status((int)cpb_ball_cap_step(rows, largest_distance(x, N, D, center), center, NULL), CPB_OK, "");
+    }
+    assert_true(before <= 1e-14);
+    free(x);
+  }
+  if (!(worst <= 30)) fail_msg("error after a cap step is %g times the cube of the one before", worst);
+}
+
+typedef struct pieces {
+  cpb_view x;
+  size_t next, step, reads;
+} pieces;
+
+static cpb_status next_piece(void *context, bool rewind, cpb_view *block, cpb_error *error) {
+  (void)error;
+  pieces *p = context;
+  if (rewind) p->next = 0;
+  p->reads += p->next == 0;
+  size_t count = p->x.rows - p->next < p->step ? p->x.rows - p->next : p->step;
+  *block = cpb_rows((const double *)p->x.data + p->next * p->x.cols, CPB_F64, count, p->x.cols);
+  p->next += count;
+  return CPB_OK;
+}
+
+static void streams_end_at_the_same_ball(void **state) {
+  (void)state;
+  enum { N = 20000, D = 7 };
+  double *x = gauss_rows(7, N, D);
+  cpb_view rows = cpb_rows(x, CPB_F64, N, D);
+  answer whole = solve(rows, NULL, NULL);
+  for (size_t step = 17; step < 2 * N; step = step * 7 + 1) {
+    answer a = {0};
+    pieces source = {rows, 0, step, 0};
+    cpb_error error = {0};
+    cpb_ball_out out = {a.center, a.rows, a.multipliers};
+    test_status((int)cpb_enclosing_ball_stream(D, next_piece, &source, NULL, &out, &a.report, NULL, &error),
+                CPB_OK, error.text);
+    assert_true(a.report.converged && source.reads == a.report.passes);
+    assert_true(fabs(a.report.radius - whole.report.radius) <= 1e-9 * whole.report.radius);
+    for (size_t k = 0; k < a.report.support; k++) assert_true(a.rows[k] < N);
+  }
+  free(x);
+}
+
+/* Parts keep core-sets, which go round until no part lies outside. */
+static void core_sets_merge_to_the_ball_of_everything(void **state) {
+  (void)state;
+  enum { PARTS = 4, N = 3000, D = 5 };
+  double *x = gauss_rows(11, PARTS * N, D), center[D], radius;
+  answer whole = solve(cpb_rows(x, CPB_F64, PARTS * N, D), NULL, NULL);
+  cpb_core *all, *part;
+  test_status((int)cpb_core_new(D, NULL, &all, NULL), CPB_OK, "");
+  assert_int_equal(cpb_core_ball(all, center, &radius, NULL), CPB_EINVAL);
+  double outside = INFINITY;
+  size_t rounds = 0;
+  for (; outside > 1 + 1e-9 && rounds < 50; rounds++) {
+    outside = 0;
+    for (size_t i = 0; i < PARTS; i++) {
+      double beyond;
+      cpb_view rows = cpb_rows(x + i * N * D, CPB_F64, N, D);
+      test_status((int)cpb_core_new(D, NULL, &part, NULL), CPB_OK, "");
+      if (rounds > 0) test_status((int)cpb_core_merge(part, all, NULL, NULL), CPB_OK, "");
+      test_status((int)cpb_core_add(part, rows, &beyond, NULL, NULL), CPB_OK, "");
+      test_status((int)cpb_core_merge(all, part, NULL, NULL), CPB_OK, "");
+      outside = fmax(outside, beyond);
+      cpb_core_free(part);
+    }
+  }
+  test_status((int)cpb_core_ball(all, center, &radius, NULL), CPB_OK, "");
+  assert_true(fabs(radius - whole.report.radius) <= 1e-9 * radius);
+  assert_true(largest_distance(x, PARTS * N, D, center) <= radius * (1 + 1e-9));
+  assert_true(cpb_core_rows(all).rows <= D + 1 && cpb_core_rows(all).cols == D);
+  cpb_core_free(all);
+  free(x);
+}
+
+static void threads_and_dtypes_do_not_matter(void **state) {
+  (void)state;
+  enum { N = 30000, D = 12 };
+  test_rng rng = {3};
+  float *x = malloc(N * D * sizeof *x);
+  double *wide = malloc(N * D * sizeof *wide);
+  uint8_t *bytes = malloc(N * D);
+  for (size_t i = 0; i < N * D; i++) {
+    x[i] = (float)test_gauss(&rng);
+    wide[i] = (double)x[i];
+    bytes[i] = (uint8_t)test_below(&rng, 256);
+  }
+  answer one = solve(cpb_rows(x, CPB_F32, N, D), NULL, NULL);
+  answer f64 = solve(cpb_rows(wide, CPB_F64, N, D), NULL, NULL);
+  assert_memory_equal(one.center, f64.center, D * sizeof(double));
+  answer u8 = solve(cpb_rows(bytes, CPB_U8, N, D), NULL, NULL);
+  assert_true(u8.report.converged && u8.report.radius > 300);
+  for (size_t threads = 2; threads <= 5; threads++) {
+    cpb_pool *pool;
+    test_status((int)cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
+    answer many = solve(cpb_rows(x, CPB_F32, N, D), NULL, cpb_pool_exec(pool));
+    assert_memory_equal(one.center, many.center, sizeof one.center);
+    assert_memory_equal(one.multipliers, many.multipliers, sizeof one.multipliers);
+    assert_true(one.report.radius == many.report.radius && one.report.gap == many.report.gap);
+    cpb_pool_free(pool);
+  }
+  free(x);
+  free(wide);
+  free(bytes);
+}
+
+static void many_more_dimensions_than_rows(void **state) {
+  (void)state;
+  enum { N = 9, D = 20000 };
+  double *x = gauss_rows(5, N, D), *center = malloc(D * sizeof *center);
+  cpb_ball_report report;
+  cpb_ball_out out = {.center = center};
+  test_status((int)cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &report, NULL, NULL), CPB_OK,
+              "");
+  assert_true(report.converged && report.support == N);
+  free(x);
+  free(center);
+}
+
+static void the_quality_is_not_the_status(void **state) {
+  (void)state;
+  /* No double is within 1e-9 of the true centre: a third of an ulp. */
+  const double far = 0x1p40, step = 0x1p-12;
+  const double x[] = {far, far, far + step, far, far, far + step, far + step, far + 2 * step};
+  cpb_ball_options options = cpb_ball_options_default();
+  options.gap = 1e-15;
+  answer a = solve(cpb_rows(x, CPB_F64, 4, 2), &options, NULL);
+  assert_false(a.report.converged);
+  assert_true(a.report.gap > 1e-15 && a.report.gap < 0.5 && a.report.passes < options.max_passes);
+}
+
+static void bad_input_gets_a_sentence(void **state) {
+  (void)state;
+  double x[] = {0, 1, NAN, 2, INFINITY, 3}, center[2] = {7, 7};
+  cpb_ball_out out = {.center = center};
+  cpb_ball_options options = cpb_ball_options_default();
+  cpb_error error;
+  assert_int_equal(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 3, 2), NULL, &out, NULL, NULL, &error), CPB_EROW);
+  assert_int_equal(error.row, 1);
+  assert_string_equal(error.text, "x row 1 holds NaN");
+  assert_int_equal(cpb_enclosing_ball(cpb_rows(x + 2, CPB_F64, 1, 2), NULL, &out, NULL, NULL, &error),
+                   CPB_EROW);
+  assert_int_equal(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 0, 2), NULL, &out, NULL, NULL, &error),
+                   CPB_EINVAL);
+  assert_int_equal(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 1, 0), NULL, &out, NULL, NULL, &error),
+                   CPB_EINVAL);
+  options.gap = -1;
+  assert_int_equal(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 1, 2), &options, &out, NULL, NULL, &error),
+                   CPB_EINVAL);
+  assert_string_equal(error.text, "gap must be >= 0 and finite, got -1");
+  assert_true(center[0] == 7 && center[1] == 7);
+  cpb_core_free(NULL);
+}
+
+static int reset_arena(void **state) {
+  (void)state;
+  big_reset();
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_thousand_sets_by_active_sets),
+      cmocka_unit_test(sets_by_caps),
+      cmocka_unit_test(cap_steps_are_cubic),
+      cmocka_unit_test(streams_end_at_the_same_ball),
+      cmocka_unit_test(core_sets_merge_to_the_ball_of_everything),
+      cmocka_unit_test(threads_and_dtypes_do_not_matter),
+      cmocka_unit_test(many_more_dimensions_than_rows),
+      cmocka_unit_test(the_quality_is_not_the_status),
+      cmocka_unit_test(bad_input_gets_a_sentence),
+  };
+  return cmocka_run_group_tests(tests, NULL, reset_arena);
+}

@@ -1,0 +1,306 @@
+/* T11: SVDD, judged by its primal and dual values computed again, and by the cases that are known. */
+#include "capball/svdd.h"
+#include "capball/ball.h"
+#include "support/check.h"
+#include "support/point_sets.h"
+
+enum { MOST_D = 40, MOST_N = 5000 };
+
+typedef struct answer {
+  double center[MOST_D], a[MOST_N];
+  cpb_svdd_report report;
+} answer;
+
+static answer solve(const double *x, size_t n, size_t d, const cpb_svdd_options *options,
+                    const cpb_exec *exec) {
+  static answer a;
+  cpb_error error = {0};
+  test_status((int)cpb_svdd(cpb_rows(x, CPB_F64, n, d), options, a.center, a.a, &a.report, exec, &error),
+              CPB_OK, error.text);
+  return a;
+}
+
+static double *rows_of(uint64_t seed, size_t n, size_t d, int blobs) {
+  test_rng rng = {seed};
+  double *x = malloc(n * d * sizeof *x), middle[3][MOST_D];
+  for (int b = 0; b < 3; b++)
+    for (size_t j = 0; j < d; j++) middle[b][j] = blobs > 1 ? 10 * test_uniform(&rng) - 5 : 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++) x[i * d + j] = middle[i % 3][j] + test_gauss(&rng);
+  return x;
+}
+
+static double dist2(const double *x, const double *c, size_t d) {
+  double sum = 0;
+  for (size_t j = 0; j < d; j++) sum += (x[j] - c[j]) * (x[j] - c[j]);
+  return sum;
+}
+
+/* R^2 + C sum w max(0, |x-c|^2 - R^2) */
+static double primal(const double *x, size_t n, size_t d, const double *w, double nu, const answer *a) {
+  double total = 0, slack = 0, R2 = a->report.radius * a->report.radius;
+  for (size_t i = 0; i < n; i++) {
+    double weight = w == NULL ? 1 : w[i];
+    total += weight;
+    slack += weight * fmax(0, dist2(x + i * d, a->center, d) - R2);
+  }
+  return R2 + slack / (nu * total);
+}
+
+/* sum a|x|^2 - |sum a x|^2 about the centre, after a look at the constraints. */
+static double dual(const double *x, size_t n, size_t d, const double *w, double nu, const answer *a) {
+  double sum = 0, total = 0, height = 0, norm2 = 0, mean[MOST_D] = {0};
+  for (size_t i = 0; i < n; i++) total += w == NULL ? 1 : w[i];
+  for (size_t i = 0; i < n; i++) {
+    double cap = (w == NULL ? 1 : w[i]) / (nu * total);
+    assert_true(a->a[i] >= 0 && a->a[i] <= cap * (1 + 1e-9) + 1e-15);
+    sum += a->a[i];
+    height += a->a[i] * dist2(x + i * d, a->center, d);
+    for (size_t j = 0; j < d; j++) mean[j] += a->a[i] * (x[i * d + j] - a->center[j]);
+  }
+  assert_true(fabs(sum - 1) <= 1e-12);
+  for (size_t j = 0; j < d; j++) norm2 += mean[j] * mean[j];
+  return height - norm2;
+}
+
+static void the_gap_is_what_it_says(void **state) {
+  (void)state;
+  static const double nus[] = {0.01, 0.05, 0.1, 0.31, 0.5, 0.9, 1};
+  double worst = 0;
+  for (uint64_t i = 0; i < 700; i++) {
+    point_set set = point_set_make(i, 12);
+    double size = 0, nu = nus[i % 7];
+    for (size_t k = 0; k < set.n * set.d; k++) size = fmax(size, fabs(set.x[k]));
+    if (nu * (double)set.n < 1) nu = 1 / (double)set.n;
+    if (size < 1e100 && size > 1e-100) {
+      cpb_svdd_options options = cpb_svdd_options_default();
+      options.nu = nu;
+      answer a = solve(set.x, set.n, set.d, &options, NULL);
+      double upper = primal(set.x, set.n, set.d, NULL, nu, &a),
+             lower = dual(set.x, set.n, set.d, NULL, nu, &a);
+      double gap = upper > 0 ? (upper - lower) / upper : 0;
+      if (!a.report.converged || gap > 1.1e-9)
+        fail_msg("set %llu (%s, n = %zu, d = %zu, nu = %g): gap %g, reported %g after %zu",
+                 (unsigned long long)i, set.name, set.n, set.d, nu, gap, a.report.gap, a.report.iterations);
+      test_worst(&worst, fabs(gap));
+    }
+    free(set.x);
+  }
+  law_holds("T11", "relative gap of SVDD, 700 sets", "f64", worst / U64, 1.1e-9 / U64);
+}
+
+static void one_row_outside_of_n_is_the_enclosing_ball(void **state) {
+  (void)state;
+  enum { N = 400, D = 6 };
+  double *x = rows_of(1, N, D, 1), center[D];
+  cpb_ball_report ball;
+  cpb_ball_out out = {.center = center};
+  test_status((int)cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &ball, NULL, NULL), CPB_OK, "");
+  cpb_svdd_options options = cpb_svdd_options_default();
+  options.nu = 1.0 / N;
+  options.gap = 1e-13;
+  answer a = solve(x, N, D, &options, NULL);
+  assert_true(fabs(a.report.radius - ball.radius) <= 1e-9 * ball.radius);
+  options.nu = 1;
+  a = solve(x, N, D, &options, NULL);
+  for (size_t j = 0; j < D; j++) {
+    double mean = 0;
+    for (size_t i = 0; i < N; i++) mean += x[i * D + j] / N;
+    assert_true(fabs(mean - a.center[j]) <= 1e-12);
+  }
+  free(x);
+}
+
+static void a_weight_is_a_number_of_copies(void **state) {
+  (void)state;
+  enum { N = 300, D = 4 };
+  double *x = rows_of(2, N, D, 1), *copies = malloc(3 * N * D * sizeof *copies), weights[N];
+  size_t count = 0;
+  test_rng rng = {9};
+  for (size_t i = 0; i < N; i++) {
+    size_t times = test_below(&rng, 4);
+    weights[i] = (double)times;
+    for (size_t k = 0; k < times; k++) memcpy(copies + D * count++, x + i * D, D * sizeof *x);
+  }
+  cpb_svdd_options options = cpb_svdd_options_default();
+  options.gap = 1e-13;
+  answer many = solve(copies, count, D, &options, NULL);
+  options.weights = weights;
+  answer weighted = solve(x, N, D, &options, NULL);
+  assert_true(fabs(dual(x, N, D, weights, 0.1, &weighted) / many.report.objective - 1) <= 1e-10);
+  for (size_t j = 0; j < D; j++) assert_true(fabs(many.center[j] - weighted.center[j]) <= 1e-6);
+  free(x);
+  free(copies);
+}
+
+static void a_warm_start_saves_reads(void **state) {
+  (void)state;
+  enum { N = 5000, D = 10 };
+  double *x = rows_of(3, N, D, 3);
+  cpb_svdd_options options = cpb_svdd_options_default();
+  answer cold = solve(x, N, D, &options, NULL);
+  options.start = cold.center;
+  answer warm = solve(x, N, D, &options, NULL);
+  assert_true(warm.report.converged && warm.report.iterations <= cold.report.iterations);
+  assert_true(fabs(warm.report.objective / cold.report.objective - 1) <= 1e-9);
+  free(x);
+}
+
+static void threads_and_dtypes_do_not_matter(void **state) {
+  (void)state;
+  enum { N = 20000, D = 20 };
+  test_rng rng = {4};
+  static float x[N * D];
+  static double wide[N * D], one_a[N], many_a[N];
+  double one[D], many[D];
+  cpb_svdd_report first, second;
+  for (size_t i = 0; i < N * D; i++) wide[i] = (double)(x[i] = (float)test_gauss(&rng));
+  test_status((int)cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, one, one_a, &first, NULL, NULL), CPB_OK, "");
+  test_status((int)cpb_svdd(cpb_rows(wide, CPB_F64, N, D), NULL, many, many_a, &second, NULL, NULL), CPB_OK,
+              "");
+  assert_memory_equal(one, many, sizeof one);
+  for (size_t threads = 2; threads <= 4; threads++) {
+    cpb_pool *pool;
+    test_status((int)cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
+    test_status(
+        (int)cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, many, many_a, &second, cpb_pool_exec(pool), NULL),
+        CPB_OK, "");
+    assert_memory_equal(one, many, sizeof one);
+    assert_memory_equal(one_a, many_a, sizeof one_a);
+    assert_true(first.gap == second.gap && first.radius == second.radius);
+    cpb_pool_free(pool);
+  }
+}
+
+typedef struct ranked {
+  double score;
+  size_t row;
+} ranked;
+
+static int by_score(const void *a, const void *b) {
+  double x = ((const ranked *)a)->score, y = ((const ranked *)b)->score;
+  return (x > y) - (x < y);
+}
+
+static void ranks_of(const double *x, size_t n, size_t d, const double *center, double *rank) {
+  ranked *all = malloc(n * sizeof *all);
+  for (size_t i = 0; i < n; i++) all[i] = (ranked){dist2(x + i * d, center, d), i};
+  qsort(all, n, sizeof *all, by_score);
+  for (size_t i = 0; i < n; i++) rank[all[i].row] = (double)i;
+  free(all);
+}
+
+static double spearman(const double *x, size_t n, size_t d, const double *c1, const double *c2) {
+  static double r1[MOST_N], r2[MOST_N];
+  double sum = 0, count = (double)n;
+  ranks_of(x, n, d, c1, r1);
+  ranks_of(x, n, d, c2, r2);
+  for (size_t i = 0; i < n; i++) sum += (r1[i] - r2[i]) * (r1[i] - r2[i]);
+  return 1 - 6 * sum / (count * (count * count - 1));
+}
+
+/* The paper's setting: with a hard negative the scheme is SVDD to the order of scores, with one C for
+ * all it is not. */
+static void a_hard_negative_makes_the_scheme_svdd(void **state) {
+  (void)state;
+  enum { N = 5000, D = 10 };
+  for (int blobs = 1; blobs <= 3; blobs += 2) {
+    double *x = rows_of(5, N, D, blobs);
+    cpb_svdd_options options = cpb_svdd_options_default();
+    answer exact = solve(x, N, D, &options, NULL);
+    options.method = CPB_SVDD_CAP_SVM;
+    answer hard = solve(x, N, D, &options, NULL);
+    options.method = CPB_SVDD_CAP_SVM_PAPER;
+    answer paper = solve(x, N, D, &options, NULL);
+    double with_hard = spearman(x, N, D, exact.center, hard.center);
+    double with_paper = spearman(x, N, D, exact.center, paper.center);
+    print_message("# %d blobs: Spearman with SVDD: cap-svm %.5f, cap-svm-paper %.5f; %.2f, %.2f, %.2f ms\n",
+                  blobs, with_hard, with_paper, 1e3 * exact.report.seconds, 1e3 * hard.report.seconds,
+                  1e3 * paper.report.seconds);
+    assert_true(with_hard >= 0.999 && with_paper < with_hard);
+    assert_true(hard.report.converged);
+    free(x);
+  }
+}
+
+/* The linear kernel is SVDD; a degree-1 polynomial with an offset is too; rbf has k(x,x) = 1, so that its
+ * objective is at most 1 and its gap is judged by kernel rows computed again. */
+static void kernels_agree_with_what_they_are(void **state) {
+  (void)state;
+  enum { N = 400, D = 5 };
+  static double a[N], row[N];
+  double *x = rows_of(6, N, D, 3), norm2, center[D] = {0};
+  cpb_view rows = cpb_rows(x, CPB_F64, N, D);
+  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_report report;
+  answer exact = solve(x, N, D, &options, NULL);
+  static const cpb_kernel flat[] = {{CPB_KERNEL_LINEAR, 0, 0, 0}, {CPB_KERNEL_POLYNOMIAL, 1, 2, 1}};
+  for (size_t k = 0; k < 2; k++) {
+    test_status((int)cpb_kernel_svdd(rows, &flat[k], &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
+    assert_true(report.converged && fabs(report.objective / exact.report.objective - 1) <= 1e-8);
+    assert_true(fabs(report.radius / exact.report.radius - 1) <= 1e-4);
+    memset(center, 0, sizeof center);
+    for (size_t i = 0; i < N; i++)
+      for (size_t j = 0; j < D; j++) center[j] += a[i] * x[i * D + j];
+    assert_true(dist2(center, exact.center, D) <= 1e-6);
+  }
+  cpb_kernel rbf = {CPB_KERNEL_RBF, 0.2, 0, 0};
+  test_status((int)cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
+  double sum = 0, dual_value = 0;
+  for (size_t i = 0; i < N; i++) {
+    test_status((int)cpb_kernel_row(&rbf, rows, i, rows, row, NULL), CPB_OK, "");
+    assert_true(row[i] == 1 && a[i] >= 0 && a[i] <= 1 / (0.1 * N) * (1 + 1e-12));
+    sum += a[i];
+    dual_value += a[i];
+    for (size_t j = 0; j < N; j++) dual_value -= a[i] * a[j] * row[j];
+  }
+  assert_true(report.converged && report.objective <= 1 && fabs(sum - 1) <= 1e-9);
+  assert_true(fabs(dual_value - report.lower_bound) <= 1e-9);
+  rbf.gamma = -1;
+  assert_int_equal(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_EINVAL);
+  free(x);
+}
+
+static void bad_input_gets_a_sentence(void **state) {
+  (void)state;
+  double x[] = {0, 1, 2, 3, 4, 5, 6, NAN}, center[2] = {7, 7}, weights[] = {1, -1, 1, 1};
+  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_error error;
+  cpb_view rows = cpb_rows(x, CPB_F64, 3, 2);
+  static const double bad[] = {0, -0.1, 1.5, NAN, INFINITY};
+  for (size_t i = 0; i < 5; i++) {
+    options.nu = bad[i];
+    assert_int_equal(cpb_svdd(rows, &options, center, NULL, NULL, NULL, &error), CPB_EINVAL);
+  }
+  assert_string_equal(error.text, "nu must lie in (0,1], got inf");
+  options.nu = 0.1;
+  assert_int_equal(cpb_svdd(rows, &options, center, NULL, NULL, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "nu n must be >= 1"));
+  options.nu = 0.5;
+  options.weights = weights;
+  assert_int_equal(cpb_svdd(rows, &options, center, NULL, NULL, NULL, &error), CPB_EINVAL);
+  assert_string_equal(error.text, "weight of row 1 must be >= 0 and finite, got -1");
+  weights[0] = weights[1] = weights[2] = 0;
+  assert_int_equal(cpb_svdd(rows, &options, center, NULL, NULL, NULL, &error), CPB_EINVAL);
+  options.weights = NULL;
+  assert_int_equal(cpb_svdd(cpb_rows(x, CPB_F64, 4, 2), &options, center, NULL, NULL, NULL, &error),
+                   CPB_EROW);
+  assert_string_equal(error.text, "x row 3 holds NaN");
+  assert_int_equal(cpb_svdd(cpb_rows(x, CPB_F64, 0, 2), &options, center, NULL, NULL, NULL, &error),
+                   CPB_EINVAL);
+  assert_true(center[0] == 7 && center[1] == 7);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_gap_is_what_it_says),
+      cmocka_unit_test(one_row_outside_of_n_is_the_enclosing_ball),
+      cmocka_unit_test(a_weight_is_a_number_of_copies),
+      cmocka_unit_test(a_warm_start_saves_reads),
+      cmocka_unit_test(threads_and_dtypes_do_not_matter),
+      cmocka_unit_test(a_hard_negative_makes_the_scheme_svdd),
+      cmocka_unit_test(kernels_agree_with_what_they_are),
+      cmocka_unit_test(bad_input_gets_a_sentence),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
