@@ -208,15 +208,20 @@ LANE_INLINE block_factors factors_of_block(const cpb_rows_job *job, const narrow
   return shape.embedding ? embed_factors(norms, job->s) : unembed_factors(norms, y0, job->s);
 }
 
+LANE_INLINE void prefetch_line(const float *in, size_t line) {
+  _mm_prefetch((const char *)(in + line * ROWS) + PREFETCH_BYTES, _MM_HINT_T0);
+}
+
 /* Sixteen rows; false when one of them needs care (then nothing is written). */
 LANE_INLINE bool narrow_block(const cpb_rows_job *job, const narrow_plan *plan, narrow_shape shape,
                               const float *in, float *out) {
   block_factors f = factors_of_block(job, plan, shape, in);
   if (!f.fine) return false;
+  for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
   for (size_t k = 0; k < shape.out_stride; k++) {
     const narrow_line *l = &plan->line[k];
     const float *p = in + l->start;
-    _mm_prefetch((const char *)(in + k * ROWS) + PREFETCH_BYTES, _MM_HINT_T0);
+    prefetch_line(in, k);
     __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
     __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), l->source, next);
     x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, l->factor, f.last));
