@@ -1,3 +1,4 @@
+#include "block.h"
 #include "scan.h"
 
 #include <stdlib.h>
@@ -31,15 +32,16 @@ static size_t slot_rows(const wave *w, size_t slot) {
 
 static void look_at_slot(void *arg, size_t slot) {
   wave *w = arg;
-  cpb_view rows;
+  cli_block block = {.loan = {NULL, 0}};
   size_t first = slot * w->per_block;
   w->status[slot] = CPB_OK;
   if (w->buffers == NULL)
-    rows = cli_rows_slice(w->block, first, slot_rows(w, slot));
+    block.rows = cli_rows_slice(w->block, first, slot_rows(w, slot));
   else
-    w->status[slot] = cpb_reader_at(w->scan->reader, w->first + first, slot_rows(w, slot),
-                                    w->buffers + slot * w->buffer_size, &rows, &w->errors[slot]);
-  if (w->status[slot] == CPB_OK) w->scan->look(w->scan->arg, slot, rows, w->first + first);
+    w->status[slot] = cli_block_read(w->scan->reader, w->first + first, slot_rows(w, slot),
+                                     w->buffers + slot * w->buffer_size, &block, &w->errors[slot]);
+  if (w->status[slot] == CPB_OK) w->scan->look(w->scan->arg, slot, block.rows, w->first + first);
+  cli_block_release(&block);
 }
 
 static int gather(wave *w, size_t slots) {

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "block.h"
 #include "format_names.h"
 #include "progress.h"
 #include "doubles.h"
@@ -19,7 +20,6 @@ typedef struct flow {
   cpb_dtype made; /* element type the transform makes */
   size_t per_block;
   uint64_t rows, bad; /* bad: left out */
-  bool lends;         /* the file's own pages are read: no copy */
   cli_progress progress;
   /* parallel part */
   char *buffers;
@@ -58,15 +58,13 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
   const cli_stream *stream = f->stream;
   uint64_t at = block * f->per_block, first = stream->first + at, left = f->rows - at;
   size_t count = left < f->per_block ? (size_t)left : f->per_block;
-  cpb_view in;
-  cpb_loan loan = {NULL, 0};
-  cpb_status status = f->lends ? cpb_reader_lend(stream->reader, first, count, &loan, &in, error)
-                               : cpb_reader_at(stream->reader, first, count, in_buffer, &in, error);
+  cli_block in;
+  cpb_status status = cli_block_read(stream->reader, first, count, in_buffer, &in, error);
   if (status == CPB_OK)
-    status = transform_and_write(f, at, in, out_buffer, error);
+    status = transform_and_write(f, at, in.rows, out_buffer, error);
   else
     error->row = -1; /* the sentence already speaks of the file */
-  cpb_reader_give_back(&loan);
+  cli_block_release(&in);
   return status;
 }
 
@@ -100,9 +98,6 @@ static size_t round_up(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 static int run_parallel(flow *f) {
   const cpb_exec *exec = cpb_pool_exec(f->stream->job->pool);
   size_t threads = exec->threads;
-  cpb_loan nothing;
-  cpb_view no_rows;
-  f->lends = cpb_reader_lend(f->stream->reader, f->stream->first, 0, &nothing, &no_rows, NULL) == CPB_OK;
   f->in_size = round_up(cpb_reader_buffer_size(f->stream->reader, f->per_block));
   f->out_size = round_up(f->per_block * f->stream->cols * cpb_dtype_size(f->made));
   f->buffers = aligned_alloc(4096, threads * (f->in_size + f->out_size));
