@@ -6,7 +6,7 @@ export JOBS FUZZ_SECONDS
 
 ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
-checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O2 -g'
+checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
 

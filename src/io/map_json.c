@@ -16,7 +16,7 @@
 #include "io/number.h"
 #include "io/source.h"
 
-enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8, FIRST_READ = 1 << 16 };
+enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
 /* ---- text that grows ---- */
 
@@ -314,31 +314,14 @@ cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, 
   return status;
 }
 
-/* All bytes of a file, in memory that grows with what arrives. */
-static cpb_status read_all(cpb_source *source, cpb_buffer *buffer, size_t *length, cpb_error *error) {
-  size_t got = 1;
-  for (*length = 0; got != 0; *length += got) {
-    size_t room = *length + FIRST_READ;
-    cpb_status status = cpb_buffer_reserve(buffer, room <= buffer->size ? room : 2 * room, *length, error);
-    if (status == CPB_OK)
-      status = cpb_source_read_some(source, buffer->bytes + *length, buffer->size - *length, &got, error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
-}
-
 cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
   if (path == NULL || map == NULL) return cpb_fail(error, CPB_EINVAL, "path and map must not be NULL");
-  cpb_source source;
   cpb_buffer buffer = {NULL, 0};
   size_t length;
+  const char *name;
   *map = NULL;
-  cpb_status status = cpb_source_open(path, &source, error);
-  if (status != CPB_OK) return status;
-  status = read_all(&source, &buffer, &length, error);
-  if (status == CPB_OK)
-    status = cpb_map_from_json((const char *)buffer.bytes, length, source.path, map, error);
-  cpb_source_close(&source);
+  cpb_status status = cpb_read_whole(path, &buffer, &length, &name, error);
+  if (status == CPB_OK) status = cpb_map_from_json((const char *)buffer.bytes, length, name, map, error);
   cpb_buffer_free(&buffer);
   return status;
 }

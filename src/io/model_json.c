@@ -15,7 +15,7 @@
 #include "io/file_fail.h"
 #include "io/source.h"
 
-enum { VERSION = 1, DIM_MAX = 1 << 24, FIRST_READ = 1 << 16 };
+enum { VERSION = 1, DIM_MAX = 1 << 24 };
 
 static const char *const kernel_names[] = {"linear", "rbf", "polynomial"};
 
@@ -348,31 +348,14 @@ cpb_status cpb_model_from_json(const char *text, size_t length, const char *name
   return status;
 }
 
-/* All bytes of a file, in memory that grows with what arrives. */
-static cpb_status read_all(cpb_source *source, cpb_buffer *buffer, size_t *length, cpb_error *error) {
-  size_t got = 1;
-  for (*length = 0; got != 0; *length += got) {
-    size_t room = *length + FIRST_READ;
-    cpb_status status = cpb_buffer_reserve(buffer, room <= buffer->size ? room : 2 * room, *length, error);
-    if (status == CPB_OK)
-      status = cpb_source_read_some(source, buffer->bytes + *length, buffer->size - *length, &got, error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
-}
-
 cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error) {
   if (path == NULL || model == NULL) return cpb_fail(error, CPB_EINVAL, "path and model must not be NULL");
-  cpb_source source;
   cpb_buffer buffer = {NULL, 0};
   size_t length;
+  const char *name;
   *model = NULL;
-  cpb_status status = cpb_source_open(path, &source, error);
-  if (status != CPB_OK) return status;
-  status = read_all(&source, &buffer, &length, error);
-  if (status == CPB_OK)
-    status = cpb_model_from_json((const char *)buffer.bytes, length, source.path, model, error);
-  cpb_source_close(&source);
+  cpb_status status = cpb_read_whole(path, &buffer, &length, &name, error);
+  if (status == CPB_OK) status = cpb_model_from_json((const char *)buffer.bytes, length, name, model, error);
   cpb_buffer_free(&buffer);
   return status;
 }

@@ -83,6 +83,24 @@ cpb_status cpb_source_read(cpb_source *source, void *bytes, size_t count, size_t
   return CPB_OK;
 }
 
+cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, const char **name,
+                          cpb_error *error) {
+  enum { FIRST_READ = 1 << 16 };
+  cpb_source source;
+  cpb_status status = cpb_source_open(path, &source, error);
+  if (status != CPB_OK) return status;
+  size_t got = 1;
+  for (*length = 0; status == CPB_OK && got != 0; *length += got) {
+    size_t room = *length + FIRST_READ;
+    status = cpb_buffer_reserve(buffer, room <= buffer->size ? room : 2 * room, *length, error);
+    if (status == CPB_OK)
+      status = cpb_source_read_some(&source, buffer->bytes + *length, buffer->size - *length, &got, error);
+  }
+  *name = source.path;
+  cpb_source_close(&source);
+  return status;
+}
+
 void cpb_source_unread(cpb_source *source, const void *bytes, size_t count) {
   memcpy(source->unread, bytes, count);
   source->unread_count = count;

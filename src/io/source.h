@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "capball/status.h"
+#include "io/buffer.h"
 
 typedef struct cpb_source {
   const char *path; /* what sentences call it; borrowed */
@@ -38,6 +39,11 @@ cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *b
 cpb_status cpb_source_map(const cpb_source *source, uint64_t offset, size_t count, void **memory,
                           size_t *size, const unsigned char **bytes, cpb_error *error);
 void cpb_source_unmap(void *memory, size_t size);
+
+/* All bytes of a file, in memory that grows with what arrives; *name is what sentences call it. The caller
+ * frees the buffer, also after a failure. */
+cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, const char **name,
+                          cpb_error *error);
 
 /* Sequential reading starts at the first byte again; EIO for a stream. */
 cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error);
