@@ -4,7 +4,7 @@
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
  * summed by a transposing tree (d > 4) or from columns (d <= 4), in the order of lanes_sum(). */
 
-enum { NARROW_MOST = 31, ROWS = 16, TINY_MOST = 4 };
+enum { NARROW_MOST = 31, ROWS = 16, TINY_MOST = 4, NARROW_STREAMS = 3 };
 
 /* What is known when a loop is compiled, or at least before it starts. */
 typedef struct narrow_shape {
@@ -257,9 +257,10 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
   /* the last block is left to the walk: others may read a little past their rows */
   size_t blocks = (job->n - first) / ROWS;
   if (blocks > 0) blocks--;
-  size_t per_range = blocks / STREAMS, block = STREAMS * per_range;
+  size_t per_range = blocks / NARROW_STREAMS, block = NARROW_STREAMS * per_range;
   for (size_t i = 0; i < per_range; i++)
-    for (size_t r = 0; r < STREAMS; r++) narrow_rows(job, &plan, shape, first + (r * per_range + i) * ROWS);
+    for (size_t r = 0; r < NARROW_STREAMS; r++)
+      narrow_rows(job, &plan, shape, first + (r * per_range + i) * ROWS);
   for (; block < blocks; block++) narrow_rows(job, &plan, shape, first + block * ROWS);
   walk_singly(job, shape.embedding, first + blocks * ROWS, job->n - first - blocks * ROWS);
 }
