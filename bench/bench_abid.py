@@ -81,6 +81,7 @@ def moments(x, scales):
 
 
 def once(way):
+    time.sleep(0.1)  # OpenBLAS' threads spin for a while after a product; the next way shall have the processors
     start = time.perf_counter()
     result = way()
     return time.perf_counter() - start, np.asarray(result)
