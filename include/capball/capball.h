@@ -17,6 +17,7 @@
  *   ball.h        the smallest ball around points           T10
  *   svdd.h        a ball with a soft margin                  T11
  *   model.h       a learned ball as an object and a file
+ *   search.h      exact k nearest rows, and rows within a limit   T13
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -36,6 +37,7 @@
 #include "capball/quadric.h"
 #include "capball/region.h"
 #include "capball/score.h"
+#include "capball/search.h"
 #include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/svdd.h"

@@ -155,3 +155,16 @@ LANE_INLINE void vec_store(double *p, vec_f64 x) { _mm256_storeu_pd(p, x); }
 LANE_INLINE vec_f64 vec_spread(double x) { return _mm256_set1_pd(x); }
 LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, y); }
 LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
+
+/* Vectors of floats, for products with panels. */
+typedef __m256 vec_f32;
+enum { VEC_F32 = 8, PANEL_VECTORS = 2 };
+
+LANE_INLINE vec_f32 vec_load_f32(const float *p) { return _mm256_loadu_ps(p); }
+LANE_INLINE void vec_store_f32(float *p, vec_f32 x) { _mm256_storeu_ps(p, x); }
+LANE_INLINE vec_f32 vec_spread_f32(float x) { return _mm256_set1_ps(x); }
+LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) { return _mm256_fmadd_ps(x, y, sum); }
+/* bit j: x_j > y_j */
+LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
+  return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ));
+}

@@ -2,6 +2,7 @@
 #include "loop/lanes_avx2.h"
 #include "loop/rows_wide.h"
 #include "loop/tile_wide.h"
+#include "loop/panel_wide.h"
 
 static void embed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, true); }
 static void unembed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, false); }
@@ -11,4 +12,5 @@ const cpb_loops cpb_loops_avx2 = {
 #include "loop/table_f64.h"
 #include "loop/table_rows.h"
     .tile = tile,
+    .panel = panel,
 };

@@ -3,6 +3,7 @@
 #include "loop/rows_wide.h"
 #include "loop/rows_narrow_avx512.h"
 #include "loop/tile_wide.h"
+#include "loop/panel_wide.h"
 
 static void embed_f32(const cpb_rows_job *job) {
   if (is_narrow(job))
@@ -23,4 +24,5 @@ const cpb_loops cpb_loops_avx512 = {
 #include "loop/table_f64.h"
 #include "loop/table_rows.h"
     .tile = tile,
+    .panel = panel,
 };

@@ -1,10 +1,12 @@
 #include "loop/lanes_f64.h"
 #include "loop/rows_plain.h"
 #include "loop/tile_plain.h"
+#include "loop/panel_plain.h"
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.h"
 #include "loop/table_rows.h"
     .tile = tile,
+    .panel = panel,
 };

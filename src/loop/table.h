@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "capball/view.h"
 
@@ -46,6 +47,27 @@ typedef struct cpb_tile {
   size_t c_row;
 } cpb_tile;
 
+/* Products of rows with a panel of columns in single precision, looked at while they are in registers:
+ *   value(i,j) = one chain of fused multiply-adds a(i,k) b(k,j) over k, from start[i]
+ * found() is told of every row i that has a column with value(i,j) > threshold[j]: the set of these columns,
+ * bit j, and all values of the row. Rows come in order; found() may raise thresholds, which is seen from
+ * the next CPB_PANEL_ROWS rows on at the latest. With all thresholds -inf every row is told.
+ * a      row i at a + i*a_row, k numbers each; readable up to the next multiple of CPB_PANEL_ROWS rows
+ * start  as many numbers as rows are readable
+ * b      row k of the panel at b + k*CPB_PANEL_COLS, aligned to 64 bytes; columns beyond `columns` are 0 */
+enum { CPB_PANEL_ROWS = 6, CPB_PANEL_COLS = 64 };
+
+typedef struct cpb_panel {
+  size_t rows, k, columns; /* columns <= CPB_PANEL_COLS */
+  const float *a;
+  size_t a_row;
+  const float *start;
+  const float *b;
+  const float *threshold; /* CPB_PANEL_COLS; those beyond `columns` are not looked at */
+  void (*found)(void *context, size_t row, uint64_t columns, const float *values);
+  void *context;
+} cpb_panel;
+
 typedef struct cpb_loops {
   const char *name;
 
@@ -77,6 +99,7 @@ typedef struct cpb_loops {
   cpb_rows_loop *unembed;  /* f32 */
 
   void (*tile)(const cpb_tile *tile);
+  void (*panel)(const cpb_panel *panel);
 } cpb_loops;
 
 /* The table this machine runs best, or the one CPB_ISA=plain|avx2|avx512 asks for if the machine

@@ -1,0 +1,84 @@
+/* Exact search: the k nearest rows of a base, or all rows within a limit, for many queries at once.  T13
+ *
+ *   L2       value = |x-q|, not squared        nearest = smallest     within: value <= limit
+ *   IP       value = <x,q>                     nearest = largest      within: value >= limit
+ *   COSINE   value = <x,q>/(|x||q|)            nearest = largest      within: value >= limit
+ * Values are those of double arithmetic; rows of equal value are ordered by their id, the lower first.
+ * Single-precision products only decide which rows cannot be answers, with a proven margin, so that
+ * the answer is the one of a plain double loop over all rows, for any number of threads.
+ *
+ * Three doors: cpb_knn (one call), a cpb_search that is fed block by block (a base larger than memory), and
+ * cpb_search_hits for lists of any length. */
+#ifndef CAPBALL_SEARCH_H
+#define CAPBALL_SEARCH_H
+
+#include "capball/exec.h"
+#include "capball/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What "near" means. Pinned, append only. */
+typedef enum cpb_likeness {
+  CPB_L2 = 0,
+  CPB_IP = 1,
+  CPB_COSINE = 2,
+} cpb_likeness;
+enum { CPB_LIKENESSES = 3 };
+
+/** "l2", "ip", "cosine"; a view, never NULL. */
+CPB_API const char *cpb_likeness_name(cpb_likeness likeness);
+
+/** One row found. */
+typedef struct cpb_hit {
+  uint64_t id;
+  double value;
+} cpb_hit;
+
+/** What is asked. Start from cpb_search_options_default(). */
+typedef struct cpb_search_options {
+  size_t size; /* sizeof(cpb_search_options) */
+  cpb_likeness likeness;
+  size_t k;             /* so many nearest rows per query, ..                                    */
+  const double *limits; /* .. or all rows within limits[query]; exactly one of the two is given.
+                           Borrowed for the call of cpb_search_new. */
+} cpb_search_options;
+
+CPB_API cpb_search_options cpb_search_options_default(void);
+
+typedef struct cpb_search cpb_search;
+
+/** Copies the queries; gives *search to the caller.
+ *  queries   n >= 1 rows of d >= 1, any dtype                          borrowed for the call
+ *  EROW for a query with NaN or inf, or of length 0 under COSINE; EINVAL for k = 0 without limits, a limit
+ *  that is NaN or, under L2, negative. */
+CPB_API cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, cpb_search **search,
+                                  cpb_error *error);
+CPB_API void cpb_search_free(cpb_search *search);
+
+/** Offers rows first_id, first_id+1, .. of the base to every query. Blocks may come in any order and
+ *  any size; some thousand rows at a time keep all threads busy.
+ *  rows   n >= 0 rows of d, any dtype                                  borrowed for the call
+ *  EROW names the first row with NaN or inf, or of length 0 under COSINE; the search is void then. */
+CPB_API cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
+                                   cpb_error *error);
+
+/** How many rows have been offered. */
+CPB_API uint64_t cpb_search_rows(const cpb_search *search);
+
+/** The answer to one query so far, nearest first; *hits is a view, valid until the next feed. k hits, fewer
+ *  only where fewer rows were offered; or all within the limit. */
+CPB_API cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
+                                   cpb_error *error);
+
+/** The k nearest of all base rows for every query, in one call.
+ *  hits   queries.rows x k, caller's; query i's are hits[i*k ..], nearest first
+ *  EINVAL when k > base.rows or the base is empty. */
+CPB_API cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_likeness likeness, cpb_hit *hits,
+                           const cpb_exec *exec, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
