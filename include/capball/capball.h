@@ -18,6 +18,7 @@
  *   svdd.h        a ball with a soft margin                  T11
  *   model.h       a learned ball as an object and a file
  *   search.h      exact k nearest rows, and rows within a limit   T13
+ *   sketch.h      binary codes, and search among them          T14
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -38,6 +39,7 @@
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/search.h"
+#include "capball/sketch.h"
 #include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/svdd.h"
