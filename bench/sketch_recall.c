@@ -162,9 +162,10 @@ int main(int argc, char **argv) {
   cpb_pool *pool;
   if (cpb_pool_new(0, &pool, NULL) != CPB_OK) return 1;
   for (size_t i = 0; i < SETS; i++) {
+    if (getenv("SET") && (size_t)atoi(getenv("SET")) != i) continue;
     set s = {0};
     if (!load(i, quick, &s)) continue;
-    for (size_t b = 0; b < LENGTHS; b++)
+    for (size_t b = getenv("B0") ? (size_t)atoi(getenv("B0")) : 0; b < LENGTHS; b++)
       for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++) {
         if (getenv("KIND") && atoi(getenv("KIND")) != kind) continue;
         cpb_sketch_training t = training_of(&s, lengths[b], (cpb_sketch_kind)kind);

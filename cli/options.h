@@ -41,6 +41,15 @@ typedef enum cli_option_id {
   CLI_LABELS,
   CLI_RANKS,
   CLI_SQL,
+  CLI_SKETCH,
+  CLI_BITS,
+  CLI_VARIANT,
+  CLI_STEP,
+  CLI_TOLERANCE,
+  CLI_BATCH,
+  CLI_CANDIDATES,
+  CLI_BASE,
+  CLI_EMBEDDED,
   CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
@@ -61,10 +70,12 @@ typedef struct cli_number {
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
   const char *metric, *distances;
+  const char *sketch, *variant, *step, *base, *embedded;
   const char *model, *method, *kernel, *weights, *labels, *sql;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, radius;
+  cli_number nu, gap, radius, tolerance;
   uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
+  uint64_t bits, batch, candidates;
   bool whiten, spherical, skip_bad, sweep, ranks, json, quiet, help;
 } cli_options;
 

@@ -85,9 +85,9 @@ typedef struct cpb_sketch_training {
   double strength;  /* of a step: angles are scale*theta with scale = strength/bits for ALL, strength for
                        WORST; > 0, default 1 */
   size_t max_steps; /* default 1000; 0 for the first normals as they are */
-  double tolerance; /* ends when a step lowers the mean by a share below this and the worst by no more
-                       than it; 0: when neither has fallen for 10 steps. Default 0.03, where recall is best:
-                       bits that are more independent than that tell less of what is near */
+  double tolerance; /* ends when a step lowers the mean (WORST: or the worst) by a smaller share than this; 0:
+                       when neither has fallen for 10 steps. NaN (the default): 0.03 max(1, sqrt(bits)/16),
+                       where recall is best: bits more independent than that tell less of what is near */
   size_t batch;     /* rows a step looks at, the next ones of the sample each time; 0 (the default): all */
 } cpb_sketch_training;
 

@@ -91,7 +91,7 @@ static void prepare_row(block *b, size_t i) {
     int fault = cpb_row_fault(e->loops, e->x, b->first + i);
     cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
   }
-  if (b->faulty[i] || !(b->place.size2 < 1e30)) {
+  if (b->faulty[i] || b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) {
     memset(factors, 0, e->stride * sizeof *factors);
     return;
   }

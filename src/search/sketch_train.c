@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/rows.h"
@@ -33,7 +34,7 @@ cpb_sketch_training cpb_sketch_training_default(void) {
                                .jitter = NAN,
                                .strength = 1,
                                .max_steps = 1000,
-                               .tolerance = 0.03};
+                               .tolerance = NAN};
 }
 
 typedef struct training {
@@ -58,11 +59,15 @@ typedef struct training {
   uint64_t *column; /* of every task: words */
   double *worst;    /* bits: the largest |lean| of each row, .. */
   size_t *partner;  /* .. and whose it is */
-  double strength;
+  double strength, jitter, tolerance;
   cpb_sketch_point now;
   size_t curve_room;
   cpb_sketch_report report;
 } training;
+
+/* Measured on many sets: the more bits, the more directions there are to look in, and the sooner more
+ * independence is no help. */
+static double share_of_bits(size_t bits) { return sqrt((double)bits) / 16; }
 
 static double seconds_now(void) {
   struct timespec now;
@@ -112,15 +117,14 @@ static cpb_status random_image(training *t, double *y) {
  * hardly vary pairs hardly look, but distances still count there. */
 static cpb_status pair_normal(training *t, double *c) {
   double *other = t->self; /* free before the first step, and long enough */
-  double jitter = isnan(t->o->jitter) ? sqrt((double)t->bits) / 16 : t->o->jitter;
   cpb_status status = random_image(t, c);
   if (status == CPB_OK) status = random_image(t, other);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < t->width; k++) c[k] -= other[k];
   bool apart = normalise(t, c);
-  if (apart && jitter == 0) return CPB_OK;
+  if (apart && t->jitter == 0) return CPB_OK;
   random_direction(t, other);
-  for (size_t k = 0; k < t->width; k++) c[k] = apart ? c[k] + jitter * other[k] : other[k];
+  for (size_t k = 0; k < t->width; k++) c[k] = apart ? c[k] + t->jitter * other[k] : other[k];
   if (!normalise(t, c)) memcpy(c, other, t->width * sizeof *c);
   return CPB_OK;
 }
@@ -350,12 +354,12 @@ static cpb_status remember(training *t) {
 static bool has_settled(const training *t, size_t back) {
   const cpb_sketch_point *curve = t->sketch->curve;
   size_t count = t->sketch->options.curve_count;
-  size_t over = t->o->tolerance > 0 ? back : PATIENCE * back;
+  size_t over = t->tolerance > 0 ? back : PATIENCE * back;
   if (count <= over) return false;
   cpb_sketch_point before = curve[count - 1 - over], now = curve[count - 1];
-  double least = pow(1 - t->o->tolerance, (double)over);
-  bool worst_falls = t->o->tolerance > 0 ? t->o->step == CPB_SKETCH_WORST && now.worst < least * before.worst
-                                         : now.worst < before.worst;
+  double least = pow(1 - t->tolerance, (double)over);
+  bool worst_falls = t->tolerance > 0 ? t->o->step == CPB_SKETCH_WORST && now.worst < least * before.worst
+                                      : now.worst < before.worst;
   return !(now.mean < least * before.mean) && !worst_falls;
 }
 
@@ -434,7 +438,7 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
     return cpb_fail(error, CPB_EINVAL, "jitter must be >= 0, got %g", o->jitter);
   if (!(o->strength > 0) || isinf(o->strength))
     return cpb_fail(error, CPB_EINVAL, "strength must be > 0, got %g", o->strength);
-  if (!(o->tolerance >= 0 && o->tolerance < 1))
+  if (o->tolerance < 0 || o->tolerance >= 1)
     return cpb_fail(error, CPB_EINVAL, "tolerance must be in [0,1), got %g", o->tolerance);
   cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
@@ -481,12 +485,23 @@ static void release(training *t) {
   cpb_map_free(t->map);
 }
 
+static cpb_status check_rows(const training *t) {
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  for (size_t i = 0; i < t->x.rows; i++) {
+    int fault = cpb_row_fault(t->loops, t->x, i);
+    if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
+  }
+  return cpb_first_fault_report(&first, "sample", t->error);
+}
+
 static cpb_status train(training *t) {
   cpb_map_options map = cpb_map_options_default();
   map.d = t->x.cols;
   map.s = t->o->s;
   map.center = t->o->center;
-  cpb_status status = cpb_map_new(&map, &t->map, t->error);
+  cpb_status status = check_rows(t);
+  if (status == CPB_OK) status = cpb_map_new(&map, &t->map, t->error);
   bool takes_steps = !is_random(t->o->kind) && t->o->max_steps > 0;
   if (status == CPB_OK) status = is_random(t->o->kind) ? draw_normals(t) : choose_start(t);
   t->now = (cpb_sketch_point){0};
@@ -523,7 +538,11 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *options,
                 .random = {options->seed},
                 .bits = options->bits,
                 .width = sample.cols + 1,
-                .strength = options->strength};
+                .strength = options->strength,
+                .jitter = isnan(options->jitter) ? share_of_bits(options->bits) : options->jitter,
+                .tolerance = isnan(options->tolerance)
+                                 ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
+                                 : options->tolerance};
   if (allocate(&t))
     status = train(&t);
   else
