@@ -113,7 +113,7 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_RANKS] = {"ranks", 0, CLI_FLAG, NULL, AT(ranks),
                    "a second column: the share of the training rows that score no more", NULL},
     [CLI_SQL] = {"sql", 0, CLI_PATH, "FILE", AT(sql), "the ball as a condition on columns x0, x1, ..", NULL},
-    [CLI_SKETCH] = {"sketch", 'm', CLI_PATH, "SKETCH.json", AT(sketch),
+    [CLI_SKETCH] = {"sketch", 'm', CLI_PATH, "FILE", AT(sketch),
                     "the sketch that `capball sketch train` wrote", NULL},
     [CLI_BITS] = {"bits", 'b', CLI_COUNT, "N", AT(bits),
                   "bits of a code, a multiple of 8, better of 64 (default 256)", NULL},

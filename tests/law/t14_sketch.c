@@ -37,7 +37,7 @@ static cpb_sketch *any_sketch(test_rng *rng, size_t d, size_t bits, double s, co
   options.s = s;
   options.center = center;
   options.normals = normals;
-  test_status(cpb_sketch_new(&options, &sketch, &error), CPB_OK, error.text);
+  test_status((int)cpb_sketch_new(&options, &sketch, &error), CPB_OK, error.text);
   free(normals);
   return sketch;
 }
@@ -72,7 +72,8 @@ static double worst_wrong_side(const cpb_sketch *sketch, const double *x, const 
   return worst;
 }
 
-/* Every other row is moved onto a boundary, by Newton's method along its normal, so that bits are close calls. */
+/* Every other row is moved onto a boundary, by Newton's method along its normal, so that bits are close
+ * calls. */
 static void push_to_boundaries(const cpb_sketch_options *o, double *x, size_t rows) {
   size_t d = o->d;
   for (size_t row = 0; row < rows; row += 2) {
@@ -108,7 +109,7 @@ static void balls_are_caps(void **state) {
     push_to_boundaries(&o, x, rows);
     uint8_t codes[ROWS * BITS / 8];
     cpb_error error;
-    test_status(cpb_sketch_encode(sketch, cpb_rows(x, CPB_F64, rows, d), codes, NULL, &error), CPB_OK,
+    test_status((int)cpb_sketch_encode(sketch, cpb_rows(x, CPB_F64, rows, d), codes, NULL, &error), CPB_OK,
                 error.text);
     test_worst(&worst, worst_wrong_side(sketch, x, codes, rows));
     cpb_sketch_free(sketch);
@@ -127,7 +128,8 @@ static void limits_are_right(void **state) {
   double x[4][3] = {{0, 0, 0}, {1e-320, 0, -1e-320}, {1e160, -1e160, 3}, {1e308, 1e308, -1e308}};
   uint8_t codes[4 * BITS / 8];
   cpb_error error;
-  test_status(cpb_sketch_encode(sketch, cpb_rows(x, CPB_F64, 4, 3), codes, NULL, &error), CPB_OK, error.text);
+  test_status((int)cpb_sketch_encode(sketch, cpb_rows(x, CPB_F64, 4, 3), codes, NULL, &error), CPB_OK,
+              error.text);
   for (size_t i = 0; i < BITS; i++)
     for (size_t row = 0; row < 4; row++)
       assert_int_equal(bit_at(codes, BITS, row, i), (o.normals[i * 4 + 3] > 0) == (row < 2));
@@ -153,12 +155,12 @@ static void dtypes_agree(void **state) {
   for (size_t k = 0; k < D; k++) center[k] = 120 + test_gauss(&rng);
   cpb_sketch *sketch = any_sketch(&rng, D, BITS, 300, center);
   cpb_error error;
-  test_status(cpb_sketch_encode(sketch, cpb_rows(wide, CPB_F64, N, D), codes, NULL, &error), CPB_OK,
+  test_status((int)cpb_sketch_encode(sketch, cpb_rows(wide, CPB_F64, N, D), codes, NULL, &error), CPB_OK,
               error.text);
-  test_status(cpb_sketch_encode(sketch, cpb_rows(narrow, CPB_F32, N, D), other, NULL, &error), CPB_OK,
+  test_status((int)cpb_sketch_encode(sketch, cpb_rows(narrow, CPB_F32, N, D), other, NULL, &error), CPB_OK,
               error.text);
   assert_memory_equal(codes, other, sizeof codes);
-  test_status(cpb_sketch_encode(sketch, cpb_rows(bytes, CPB_U8, N, D), other, NULL, &error), CPB_OK,
+  test_status((int)cpb_sketch_encode(sketch, cpb_rows(bytes, CPB_U8, N, D), other, NULL, &error), CPB_OK,
               error.text);
   assert_memory_equal(codes, other, sizeof codes);
   cpb_sketch_free(sketch);
@@ -168,7 +170,7 @@ static cpb_sketch *train(cpb_view x, const cpb_sketch_training *training, cpb_sk
                          const cpb_exec *exec) {
   cpb_sketch *sketch;
   cpb_error error;
-  test_status(cpb_sketch_train(x, training, &sketch, report, exec, &error), CPB_OK, error.text);
+  test_status((int)cpb_sketch_train(x, training, &sketch, report, exec, &error), CPB_OK, error.text);
   return sketch;
 }
 
@@ -351,17 +353,17 @@ static void ranks_are_those_of_exact_search(void **state) {
   options.d = D;
   options.s = 6;
   options.center = center;
-  test_status(cpb_map_new(&options, &map, &error), CPB_OK, error.text);
-  test_status(cpb_map_embed(map, base, cpb_rows_out(images, CPB_F64, N, D + 1), NULL, &error), CPB_OK,
+  test_status((int)cpb_map_new(&options, &map, &error), CPB_OK, error.text);
+  test_status((int)cpb_map_embed(map, base, cpb_rows_out(images, CPB_F64, N, D + 1), NULL, &error), CPB_OK,
               error.text);
-  test_status(cpb_knn(base, queries, K, CPB_L2, exact, NULL, &error), CPB_OK, error.text);
-  test_status(cpb_rerank(base, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error), CPB_OK,
+  test_status((int)cpb_knn(base, queries, K, CPB_L2, exact, NULL, &error), CPB_OK, error.text);
+  test_status((int)cpb_rerank(base, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error), CPB_OK,
               error.text);
   for (size_t i = 0; i < QUERIES * K; i++)
     assert_true(hits[i].id == exact[i].id && hits[i].value == exact[i].value);
   cpb_view embedded = cpb_rows(images, CPB_F64, N, D + 1);
   test_status(
-      cpb_rerank_embedded(map, embedded, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error),
+      (int)cpb_rerank_embedded(map, embedded, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error),
       CPB_OK, error.text);
   for (size_t i = 0; i < QUERIES * K; i++) {
     assert_int_equal(hits[i].id, exact[i].id);
