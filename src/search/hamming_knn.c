@@ -17,6 +17,7 @@ enum {
   CODES_PER_SHARE = 1 << 12, /* at least */
   SHARES_MAX = 64,
   QUERIES_AT_ONCE = 256,
+  ENTRIES_AT_ONCE = 1 << 22, /* of all shares and queries; fewer queries where k is large */
 };
 
 typedef struct scan {
@@ -134,6 +135,13 @@ static void choose_shares(scan *s, const cpb_exec *exec) {
   s->per_block = (BLOCK_BYTES / (s->words * 8) / CPB_CODE_GROUP + 1) * CPB_CODE_GROUP;
 }
 
+static size_t batch_size(const scan *s, size_t queries) {
+  size_t most = ENTRIES_AT_ONCE / s->shares / s->k;
+  if (most > QUERIES_AT_ONCE) most = QUERIES_AT_ONCE;
+  if (most == 0) most = 1;
+  return queries < most ? queries : most;
+}
+
 static bool allocate(scan *s, size_t queries) {
   size_t all = s->shares * queries;
   if (s->k > SIZE_MAX / sizeof *s->entries / all) return false;
@@ -170,8 +178,8 @@ cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *
             .bytes = codes.cols,
             .words = cpb_code_words(codes.cols),
             .k = k};
-  size_t batch = queries.rows < QUERIES_AT_ONCE ? queries.rows : QUERIES_AT_ONCE;
   choose_shares(&s, exec);
+  size_t batch = batch_size(&s, queries.rows);
   if (allocate(&s, batch))
     for (size_t first = 0; first < queries.rows; first += batch) {
       size_t left = queries.rows - first;
