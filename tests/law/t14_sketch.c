@@ -187,7 +187,7 @@ static cpb_sketch_training training_for(const double *center, double s) {
 /* The curve falls, the kinds keep their promises, and full training is 3 times below random normals. */
 static void training_makes_bits_independent(void **state) {
   (void)state;
-  enum { N = 3000, D = 40 };
+  enum { N = 2000, D = 40 };
   test_rng rng = {144};
   float *x = wide_rows(&rng, N, D);
   cpb_view rows = cpb_rows(x, CPB_F32, N, D);
@@ -195,7 +195,7 @@ static void training_makes_bits_independent(void **state) {
   for (size_t k = 0; k < D; k++) center[k] = 3;
   cpb_sketch_training training = training_for(center, 1.2);
   training.tolerance = 0;
-  training.max_steps = 150;
+  training.max_steps = 100;
   for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++) {
     training.kind = (cpb_sketch_kind)kind;
     cpb_sketch_report report;
@@ -246,13 +246,14 @@ static void worst_pairs_and_batches(void **state) {
 /* The same sketch, codes and hits for one thread and four, on every table. */
 static void same_bits_everywhere(void **state) {
   (void)state;
-  enum { N = 900, D = 33, K = 7 };
+  enum { N = 500, D = 33, K = 7 };
   test_rng rng = {146};
   float *x = wide_rows(&rng, N, D);
   cpb_view rows = cpb_rows(x, CPB_F32, N, D);
   double center[D];
   for (size_t k = 0; k < D; k++) center[k] = 3;
   cpb_sketch_training training = training_for(center, 1.2);
+  training.max_steps = 4;
   const cpb_loops *tables[4];
   size_t count = cpb_loops_all(tables);
   char *first = NULL;
