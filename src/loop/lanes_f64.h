@@ -138,3 +138,24 @@ static void narrow(const double *from, size_t n, float *to) {
 #include "loop/rows_dist2.h"
 #undef ELEMENT
 #undef ROWS_DIST2
+
+#define ELEMENT float
+#define SPREAD spread_f32
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
+#define ELEMENT double
+#define SPREAD spread_f64
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
+#define ELEMENT uint8_t
+#define SPREAD spread_u8
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
+#define ELEMENT int8_t
+#define SPREAD spread_i8
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
