@@ -140,7 +140,7 @@ static int tell(const asking *a) {
   const cli_options *o = &a->job->options;
   unsigned long long rows = a->rows;
   if (o->knn != 0)
-    cli_say(a->job, "radius %.9g, the median distance to neighbour %llu", a->radius,
+    cli_say(a->job, "radius %.17g, the median distance to neighbour %llu", a->radius,
             (unsigned long long)o->knn);
   if (cpb_map_describe(a->map).whiten != NULL) cli_say(a->job, "the map whitens: distances are |W(x-q)|");
   if (o->radius.given && a->unresolved > 0)

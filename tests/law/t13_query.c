@@ -91,6 +91,7 @@ static void the_reach(void **state) {
       continue;
     }
     if (modest) test_worst(&small, big_relative_error(got, want));
+    assert_true(fabs(got - big_to_double(want)) <= 16 * U64 * (1 + (norm + r + D) / s));
     /* of h = asin sqrt(reach), in 1 + (norm+r+D)/s */
     big root = big_abs(big_sub(big_sqrt(big_of(got)), big_sqrt(want)));
     big cosine = big_sqrt(big_sub(big_of(1), want));
@@ -394,7 +395,11 @@ static void the_floor(void **state) {
   assert_true(fabs(none - (1 - 2 * cpb_query_reach(1, 0, 1, 0.5))) < 1e-13);
   assert_true(none < 1 - 2 * cpb_query_reach(1, 0, 1, 0.5));
   assert_true(fabs(none - with - 0.01) < 1e-15);
-  assert_true(cpb_query_floor(map, 1, 0, 0.5, 1e-4, 0) < none - 2e-4);
+  /* a row moved by 1e-4 may lie farther than it says by 1e-4 (|x|^2+s^2)/(2s) */
+  for (double D = 0.001; D < 4; D *= 2) {
+    double farther = D + 1e-4 * ((1 + D) * (1 + D) + 1) / 2;
+    assert_true(cpb_query_floor(map, 1, 0, D, 1e-4, 0) <= 1 - 2 * cpb_query_reach(1, 0, 1, farther) - 1e-4);
+  }
   assert_true(cpb_query_floor(map, 1, 0, 1e9, 0x1p-22, 0) == -INFINITY); /* such rows have no distance */
   assert_true(cpb_query_floor(map, 1, 0, INFINITY, 0, 0) == -INFINITY);
   assert_true(isnan(cpb_query_floor(map, -1, 0, 1, 0, 0)) && isnan(cpb_query_floor(map, 1, 0, NAN, 0, 0)));
