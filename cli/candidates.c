@@ -49,6 +49,39 @@ cpb_status cli_embedded_fetch(const cli_embedded *e, const uint64_t *ids, size_t
   return CPB_OK;
 }
 
+/* The largest ||y|-1| of the first rows; NaN after a sentence. */
+static double off_unit(const cli_job *job, const cli_embedded *e, const uint64_t *ids, size_t count) {
+  enum { LOOK = 2048 };
+  double worst = 0, *row = cli_alloc(e->cols, sizeof *row);
+  void *stored = cli_alloc(1, e->row_bytes), *buffer = aligned_alloc(64, cli_embedded_buffer(e));
+  cpb_error error;
+  for (size_t i = 0; i < count && i < LOOK && !isnan(worst); i++) {
+    if (buffer == NULL || cli_embedded_fetch(e, ids + i, 1, stored, buffer, &error) != CPB_OK) {
+      cli_fail(job, "%s", buffer == NULL ? "no memory for a row" : error.text);
+      worst = NAN;
+      continue;
+    }
+    double length = cli_norm(cli_row(cpb_rows(stored, e->dtype, 1, e->cols), 0, row), e->cols);
+    worst = fabs(length - 1) <= 4 * 0x1p-11 ? fmax(worst, fabs(length - 1)) : NAN;
+    if (isnan(worst))
+      cli_fail(job, "%s: row %llu has length %g: no point of the sphere", job->options.embedded,
+               (unsigned long long)ids[i], length);
+  }
+  free(row);
+  free(stored);
+  free(buffer);
+  return worst;
+}
+
+int cli_embedded_error(const cli_job *job, const cli_embedded *e, const cpb_map *map, const uint64_t *ids,
+                       size_t count, double *row_error) {
+  double off = off_unit(job, e, ids, count), sums = ((double)e->cols + 64) * 0x1p-53;
+  if (isnan(off)) return CLI_FAILED;
+  cpb_dtype rounded = off <= sums ? CPB_F64 : off <= 4 * 0x1p-24 ? CPB_F32 : CPB_F16;
+  *row_error = fmax(cpb_query_row_error(map, e->dtype), cpb_query_row_error(map, rounded));
+  return CLI_OK;
+}
+
 static int ascending(const void *left, const void *right) {
   uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
   return (a > b) - (a < b);

@@ -23,6 +23,12 @@ cpb_status cli_embedded_fetch(const cli_embedded *embedded, const uint64_t *ids,
                               void *buffer, cpb_error *error);
 size_t cli_embedded_buffer(const cli_embedded *embedded);
 
+/* How far the rows may lie from S(x). A wide type may hold rows that were rounded to a narrow one before,
+ * so the lengths of some of these `count` rows are looked at; one that is no unit vector is an error. CLI_OK,
+ * or an exit code after a sentence. */
+int cli_embedded_error(const cli_job *job, const cli_embedded *embedded, const cpb_map *map,
+                       const uint64_t *ids, size_t count, double *row_error);
+
 /* Candidates per query, n x C, each a row number below `rows` and none twice in a query; the caller frees
  * them. NULL after a sentence. */
 uint64_t *cli_read_candidates(const cli_job *job, const char *path, size_t n, uint64_t rows, size_t *C);

@@ -64,6 +64,9 @@ static inline const char *cli_s(uint64_t count) { return count == 1 ? "" : "s"; 
 /* A misuse where the output (NULL: none) is also one of the inputs (NULL: none), which it would replace. */
 int cli_check_output(const cli_job *job, const char *output, const char *const *inputs, size_t count);
 
+/* A misuse where two of the outputs (NULL: none) have one name. */
+int cli_check_apart(const cli_job *job, const char *const *outputs, size_t count);
+
 /* A sentence of the library about row error->row of a block that starts at row `first` of a file:
  * names the file and the row of the file. */
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error);

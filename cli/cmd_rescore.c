@@ -302,13 +302,13 @@ static int rescore(rescoring *r) {
   int result = read_queries(r);
   if (result == CLI_OK) result = cli_embedded_open(r->job, o->embedded, r->d + 1, &r->embedded);
   if (result != CLI_OK) return result;
-  r->row_error = cpb_query_row_error(r->map, r->embedded.dtype);
   r->ids = cli_read_candidates(r->job, r->job->operands[1], r->n, r->embedded.rows, &r->C);
   if (r->ids == NULL) return CLI_FAILED;
   if (r->k > r->C)
     return cli_fail(r->job, "%zu neighbours wanted, but %s has %zu candidate%s per query", r->k,
                     r->job->operands[1], r->C, cli_s(r->C));
-  result = read_scores(r);
+  result = cli_embedded_error(r->job, &r->embedded, r->map, r->ids, r->n * r->C, &r->row_error);
+  if (result == CLI_OK) result = read_scores(r);
   if (result == CLI_OK) result = prepare(r);
   if (result == CLI_OK) result = rescore_all(r);
   if (result == CLI_OK && o->certificates != NULL) result = count_needed(r);
@@ -327,7 +327,7 @@ static int check(const cli_job *job) {
              *options[] = {"output", "distances", "certificates"};
   const char *inputs[] = {job->operands[0], job->operands[1], o->map,       o->embedded,
                           o->scores,        o->output,        o->distances, NULL};
-  int result = CLI_OK;
+  int result = cli_check_apart(job, outputs, 3);
   for (size_t i = 0; i < 3 && result == CLI_OK; i++) {
     if (outputs[i] == NULL) continue;
     result = cli_check_format(job, outputs[i], NULL, options[i]);
