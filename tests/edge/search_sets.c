@@ -86,8 +86,8 @@ static cpb_map *map_at(const table *t, double s) {
 
 static bool table_load(table *t, const char *name, const cpb_exec *exec) {
   t->exec = exec;
-  t->base = load(name, "base", full ? SIZE_MAX : 1500);
-  t->queries = load(name, "queries", full ? 1000 : 6);
+  t->base = load(name, "base", full ? SIZE_MAX : 900);
+  t->queries = load(name, "queries", full ? 1000 : 4);
   if (t->base.data == NULL || t->queries.data == NULL) return false;
   t->n = t->queries.rows;
   t->d = t->base.cols;
@@ -309,7 +309,7 @@ static size_t judge_certificates(const table *t, const char *name) {
   for (size_t i = 0; i < (full ? 7 : 3); i++) {
     proofs all[2] = {{0, 0, 0}, {0, 0, 0}};
     judge_scale(t, factors[i] * t->mean_norm, CPB_F32, all);
-    if (!full) judge_scale(t, factors[i] * t->mean_norm, CPB_F64, all);
+    if (!full && i < 2) judge_scale(t, factors[i] * t->mean_norm, CPB_F64, all);
     print_message("# %-30s s = %4g mean norms: proven %zu of %zu by points, %zu of %zu by balls\n", name,
                   factors[i], all[0].proven, all[0].asked, all[1].proven, all[1].asked);
     assert_int_equal(all[0].lies + all[1].lies, 0);
