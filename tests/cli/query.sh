@@ -48,6 +48,10 @@ for set in movies-mf-16-angular bigann10k-sift-128-euclidean mnist-784-euclidean
     --distances d.npy --certificates cert.npy --radius "$radius"
   check "$set: proven answers are true" $python -c "$proven" 300 5
   sed 's/^/# /' check.out
+  needed=$($python -c 'import numpy as np; print(max(300, np.load("cert.npy").max()))')
+  check "$set: as many candidates as the certificates ask for" bash -c "$python -c '$engine' balls.npy $needed &&
+    capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy --radius $radius --json -q | grep '\"proven\":50}'"
+  check "$set: the engine with 300" $python -c "$engine" balls.npy 300
   check "$set: rescoring by scores" capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o nearest2.npy \
     --distances d2.npy --certificates cert.npy --radius "$radius" --scores scores.npy -t 1
   check "$set: scores give the distances, too" $python -c '

@@ -457,7 +457,7 @@ static void a_usual_radius(void **state) {
   for (int way = 0; way < 2; way++) { /* pieces give the same */
     cpb_radius_sample *sample;
     size_t piece = way == 0 ? Q : 7, rows = way == 0 ? N : 123;
-    test_status((int)cpb_radius_sample_new(map, K, way == 2 ? 0 : Q, &sample, NULL), CPB_OK, "");
+    test_status((int)cpb_radius_sample_new(map, K, Q, &sample, NULL), CPB_OK, "");
     for (size_t i = 0; i < Q; i += piece)
       test_status((int)cpb_radius_sample_queries(
                       sample, cpb_rows(q + i * D, CPB_F32, Q - i < piece ? Q - i : piece, D), i, NULL),
@@ -595,8 +595,6 @@ static void refusals_of_an_index(void **state) {
   test_status((int)cpb_index_knn(t.map, &index, query, 1, NULL, hits, &report, &error), CPB_OK, "");
   assert_false(report.proven);
   index.rows = 3;
-  t.n = 30;
-  options = cpb_index_options_default();
   assert_int_equal(cpb_index_knn(t.map, &index, query, 2, NULL, hits, &report, &error), CPB_EINVAL);
   assert_string_equal(error.text, "the index found 1 rows of 3, wanted at least 2");
   t.x[1] = INFINITY;
