@@ -90,8 +90,8 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_AS] = {"as", 0, CLI_CHOICE, "WHAT", AT(as),
                 "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine", score_name},
     [CLI_SCORE_ERROR] = {"score-error", 0, CLI_NUMBER, "E", AT(score_error),
-                         "the largest error of the engine's products (default (d+4) 2^-24, that of any "
-                         "sum in f32; engines that quantise err by more)",
+                         "the largest error of the engine's products (default 2(d+4) 2^-24, that of any "
+                         "product or cosine in f32; engines that quantise err by more)",
                          NULL},
     [CLI_CERTIFICATES] = {"certificates", 0, CLI_PATH, "FILE", AT(certificates),
                           "also write one number per query: 0 where the answer is proven, else how many "

@@ -57,7 +57,8 @@ CPB_API double cpb_query_reach(double norm, double r, double s, double D);
 CPB_API double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
 
 /** How far a score may lie from <p,y> for the stored y, where the engine rounds p to f32 and sums in f32
- *  in any order: (d+4) 2^-24. Engines that quantise err by more. */
+ *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24. Engines that quantise err by
+ *  more. */
 CPB_API double cpb_query_score_error(size_t d);
 
 /** The certificate: every row whose x lies within D of q is scored above this floor. So if an engine
