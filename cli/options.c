@@ -27,6 +27,11 @@ static const char *metric_name(size_t i) {
   return i < CPB_LIKENESSES ? cpb_likeness_name((cpb_likeness)i) : NULL;
 }
 
+static const char *score_name(size_t i) {
+  static const char *const names[] = {"ip", "cosine", "cosine-distance"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
 #define AT(member) offsetof(cli_options, member)
 
 const cli_option cli_option_table[CLI_OPTION_COUNT] = {
@@ -71,6 +76,27 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                     "the radius, in the unit of the data, not squared", NULL},
     [CLI_DISTANCES] = {"distances", 0, CLI_PATH, "FILE", AT(distances),
                        "also write the distances: |x-q|, or <x,q>, or 1 - cosine", NULL},
+    [CLI_KNN] = {"knn", 0, CLI_COUNT, "K", AT(knn),
+                 "ball queries for K neighbours: the radius is the median K-th distance to --base", NULL},
+    [CLI_BASE] = {"base", 0, CLI_PATH, "BASE", AT(base), "the rows of the index, not embedded", NULL},
+    [CLI_POINT] = {"point", 0, CLI_FLAG, NULL, AT(point), "point queries, the embedded queries themselves",
+                   NULL},
+    [CLI_THRESHOLDS] = {"thresholds", 0, CLI_PATH, "FILE", AT(thresholds),
+                        "also write b, one number per query: the ball is <p,y> > b", NULL},
+    [CLI_EMBEDDED] = {"embedded", 0, CLI_PATH, "EMB", AT(embedded),
+                      "the embedded rows of the index, from `capball embed`", NULL},
+    [CLI_SCORES] = {"scores", 0, CLI_PATH, "FILE", AT(scores),
+                    "take distances from these numbers of the engine, one per candidate", NULL},
+    [CLI_AS] = {"as", 0, CLI_CHOICE, "WHAT", AT(as),
+                "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine", score_name},
+    [CLI_SCORE_ERROR] = {"score-error", 0, CLI_NUMBER, "E", AT(score_error),
+                         "the largest error of the engine's products (default 2(d+4) 2^-24, that of any "
+                         "product or cosine in f32; engines that quantise err by more)",
+                         NULL},
+    [CLI_CERTIFICATES] = {"certificates", 0, CLI_PATH, "FILE", AT(certificates),
+                          "also write one number per query: 0 where the answer is proven, else how many "
+                          "candidates would prove it",
+                          NULL},
     [CLI_SAMPLE] = {"sample", 0, CLI_COUNT, "N", AT(sample),
                     "rows of the sample that curves are measured on (default 4096)", NULL},
     [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),

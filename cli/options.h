@@ -26,6 +26,15 @@ typedef enum cli_option_id {
   CLI_METRIC,
   CLI_RADIUS,
   CLI_DISTANCES,
+  CLI_KNN,
+  CLI_BASE,
+  CLI_POINT,
+  CLI_THRESHOLDS,
+  CLI_EMBEDDED,
+  CLI_SCORES,
+  CLI_AS,
+  CLI_SCORE_ERROR,
+  CLI_CERTIFICATES,
   CLI_SAMPLE,
   CLI_STATE,
   CLI_ABOUT,
@@ -60,12 +69,12 @@ typedef struct cli_number {
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
-  const char *metric, *distances;
+  const char *metric, *distances, *base, *thresholds, *embedded, *scores, *as, *certificates;
   const char *model, *method, *kernel, *weights, *labels, *sql;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, radius;
-  uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
-  bool whiten, spherical, skip_bad, sweep, ranks, json, quiet, help;
+  cli_number nu, gap, radius, score_error;
+  uint64_t seed, threads, neighbours, sample, first_row, knn; /* 0: not given */
+  bool whiten, spherical, skip_bad, sweep, ranks, point, json, quiet, help;
 } cli_options;
 
 typedef enum cli_value_kind {

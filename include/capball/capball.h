@@ -18,6 +18,8 @@
  *   svdd.h        a ball with a soft margin                  T11
  *   model.h       a learned ball as an object and a file
  *   search.h      exact k nearest rows, and rows within a limit   T13
+ *   query.h       questions for an engine of inner products, certificates   T13
+ *   index.h       exact neighbours from any such index      T13
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -29,12 +31,14 @@
 #include "capball/file.h"
 #include "capball/goal.h"
 #include "capball/hemisphere.h"
+#include "capball/index.h"
 #include "capball/layer.h"
 #include "capball/map.h"
 #include "capball/map_file.h"
 #include "capball/model.h"
 #include "capball/product.h"
 #include "capball/quadric.h"
+#include "capball/query.h"
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/search.h"
