@@ -18,6 +18,8 @@
  *   svdd.h        a ball with a soft margin                  T11
  *   model.h       a learned ball as an object and a file
  *   search.h      exact k nearest rows, and rows within a limit   T13
+ *   transform.h   rivals of the map, and exact lifts        T13
+ *   recommend.h   what to do to rows before an index        T13
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -41,6 +43,7 @@
 #include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/svdd.h"
+#include "capball/transform.h"
 #include "capball/view.h"
 
 #endif
