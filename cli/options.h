@@ -38,6 +38,12 @@ typedef enum cli_option_id {
   CLI_LABELS,
   CLI_RANKS,
   CLI_SQL,
+  CLI_TRANSFORM,
+  CLI_AS,
+  CLI_BASE,
+  CLI_QUERIES,
+  CLI_ENGINE,
+  CLI_HTML,
   CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
@@ -58,6 +64,7 @@ typedef struct cli_number {
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
   const char *model, *method, *kernel, *weights, *labels, *sql;
+  const char *transform, *as, *base, *queries, *engine, *html;
   double scale, target, gamma; /* 0: not given */
   cli_number nu, gap;
   uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
