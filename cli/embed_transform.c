@@ -74,9 +74,9 @@ static int fit(const cli_job *job, const char *base, cpb_transform_options *opti
   bool fitted = facts.centred || facts.bounded;
   if (fitted) result = cli_open_reader(job, base, job->options.format, &reader);
   if (result == CLI_OK && fitted && cpb_reader_info(reader).cols != options->d)
-    result = cli_fail(job, "%s has %zu column%s, but %s has %zu", cli_name(base),
-                      cpb_reader_info(reader).cols, cli_s(cpb_reader_info(reader).cols),
-                      cli_name(job->operands[0]), options->d);
+    result =
+        cli_fail(job, "%s has %zu column%s, but %s has %zu", cli_name(base), cpb_reader_info(reader).cols,
+                 cli_s(cpb_reader_info(reader).cols), cli_name(job->operands[0]), options->d);
   if (result == CLI_OK && facts.centred) result = find_center(job, reader, options, &gathered);
   if (result == CLI_OK && facts.bounded) result = find_largest(job, reader, options);
   if (result == CLI_OK && cpb_transform_new(options, made, &error) != CPB_OK)
@@ -123,8 +123,9 @@ static int check(const cli_job *job, const char *output, cpb_transform_facts fac
   if (query && fitted && o->base == NULL)
     return cli_misuse(job, "--as query: transform %s is fitted to the base; name it with --base", facts.name);
   if (fitted && strcmp(base, "-") == 0)
-    return cli_misuse(job, "transform %s reads its base more than once, but a pipe can be read once: give a "
-                           "file",
+    return cli_misuse(job,
+                      "transform %s reads its base more than once, but a pipe can be read once: give a "
+                      "file",
                       facts.name);
   return cli_check_output(job, output, inputs, 2);
 }

@@ -30,8 +30,10 @@ static const char *role_name(size_t i) {
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
-static const char *engine_name(size_t i) {
-  return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL;
+static const char *engine_name(size_t i) { return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL; }
+
+static const char *metric_name(size_t i) {
+  return i < CPB_LIKENESSES ? cpb_likeness_name((cpb_likeness)i) : NULL;
 }
 
 #define AT(member) offsetof(cli_options, member)
@@ -71,7 +73,13 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_TARGET] = {"target", 0, CLI_POSITIVE, "R", AT(target),
                     "goal recall: the share of true neighbours to keep, below 1 (default 0.99)", NULL},
     [CLI_NEIGHBOURS] = {"neighbours", 'k', CLI_COUNT, "K", AT(neighbours),
-                        "neighbours that are wanted (default 10)", NULL},
+                        "how many neighbours (default 10); for a scale those of goal recall", NULL},
+    [CLI_METRIC] = {"metric", 0, CLI_CHOICE, "METRIC", AT(metric),
+                    "what near means: l2 (default), ip or cosine", metric_name},
+    [CLI_RADIUS] = {"radius", 0, CLI_NUMBER, "R", AT(radius),
+                    "the radius, in the unit of the data, not squared", NULL},
+    [CLI_DISTANCES] = {"distances", 0, CLI_PATH, "FILE", AT(distances),
+                       "also write the distances: |x-q|, or <x,q>, or 1 - cosine", NULL},
     [CLI_SAMPLE] = {"sample", 0, CLI_COUNT, "N", AT(sample),
                     "rows of the sample that is measured (default 4096, recommend: 100000)", NULL},
     [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),

@@ -23,6 +23,9 @@ typedef enum cli_option_id {
   CLI_SEED,
   CLI_TARGET,
   CLI_NEIGHBOURS,
+  CLI_METRIC,
+  CLI_RADIUS,
+  CLI_DISTANCES,
   CLI_SAMPLE,
   CLI_STATE,
   CLI_ABOUT,
@@ -63,10 +66,11 @@ typedef struct cli_number {
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
+  const char *metric, *distances;
   const char *model, *method, *kernel, *weights, *labels, *sql;
   const char *transform, *as, *base, *queries, *engine, *html;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap;
+  cli_number nu, gap, radius;
   uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
   bool whiten, spherical, skip_bad, sweep, ranks, json, quiet, help;
 } cli_options;

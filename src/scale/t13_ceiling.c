@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scale/ceiling.h"
+#include "core/best.h"
 #include "core/fail.h"
 #include "scale/directions.h"
 #include "loop/table.h"
@@ -19,51 +20,6 @@ typedef struct ceiling_job {
   _Atomic int out_of_memory;
 } ceiling_job;
 
-/* The k smallest keys so far, the largest of them first (a heap); ties go to the earlier row. */
-typedef struct nearest {
-  size_t k, count;
-  double *key;
-  size_t *row;
-} nearest;
-
-static void sink_root(nearest *n) {
-  size_t at = 0;
-  double key = n->key[0];
-  size_t row = n->row[0];
-  for (size_t child = 1; child < n->count; child = 2 * at + 1) {
-    if (child + 1 < n->count && n->key[child + 1] > n->key[child]) child++;
-    if (n->key[child] <= key) break;
-    n->key[at] = n->key[child];
-    n->row[at] = n->row[child];
-    at = child;
-  }
-  n->key[at] = key;
-  n->row[at] = row;
-}
-
-static void lift_last(nearest *n) {
-  for (size_t at = n->count - 1; at > 0 && n->key[(at - 1) / 2] < n->key[at]; at = (at - 1) / 2) {
-    size_t parent = (at - 1) / 2, row = n->row[at];
-    double key = n->key[at];
-    n->key[at] = n->key[parent];
-    n->row[at] = n->row[parent];
-    n->key[parent] = key;
-    n->row[parent] = row;
-  }
-}
-
-static void offer(nearest *n, double key, size_t row) {
-  if (n->count < n->k) {
-    n->key[n->count] = key;
-    n->row[n->count++] = row;
-    lift_last(n);
-  } else if (key < n->key[0]) {
-    n->key[0] = key;
-    n->row[0] = row;
-    sink_root(n);
-  }
-}
-
 static void find_distances(const ceiling_job *job, size_t query, double *distance2) {
   const cpb_directions *x = job->x;
   const double *q = x->unit + query * x->stride;
@@ -72,33 +28,32 @@ static void find_distances(const ceiling_job *job, size_t query, double *distanc
 
 /* How many of the k rows nearest by distance^2/(norm^2+s^2) are as near as the k-th by distance. */
 static double count_found(const ceiling_job *job, size_t query, double s2, const double *distance2,
-                          double limit, nearest *n) {
-  n->count = 0;
+                          double limit, cpb_best *near) {
+  near->count = 0;
   for (size_t i = 0; i < job->x->n; i++)
-    if (i != query) offer(n, distance2[i] / (job->norm2[i] + s2), i);
+    if (i != query) cpb_best_offer(near, distance2[i] / (job->norm2[i] + s2), i);
   double found = 0;
-  for (size_t i = 0; i < n->count; i++) found += distance2[n->row[i]] <= limit;
+  for (size_t i = 0; i < near->count; i++) found += distance2[near->entry[i].id] <= limit;
   return found;
 }
 
 static void ask(void *argument, size_t query) {
   ceiling_job *job = argument;
   size_t n = job->x->n;
-  double *memory = malloc((n + job->k) * sizeof *memory);
-  size_t *rows = malloc(job->k * sizeof *rows);
-  if (memory == NULL || rows == NULL) {
+  double *distance2 = malloc(n * sizeof *distance2);
+  cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
+  if (distance2 == NULL || near.entry == NULL) {
     atomic_store(&job->out_of_memory, 1);
   } else {
-    nearest true_ones = {job->k, 0, memory + n, rows};
-    find_distances(job, query, memory);
+    find_distances(job, query, distance2);
     for (size_t i = 0; i < n; i++)
-      if (i != query) offer(&true_ones, memory[i], i);
-    double limit = true_ones.key[0];
+      if (i != query) cpb_best_offer(&near, distance2[i], i);
+    double limit = near.entry[0].key;
     for (size_t k = 0; k < job->scales; k++)
-      job->found[query * job->scales + k] = count_found(job, query, job->s2[k], memory, limit, &true_ones);
+      job->found[query * job->scales + k] = count_found(job, query, job->s2[k], distance2, limit, &near);
   }
-  free(memory);
-  free(rows);
+  free(distance2);
+  free(near.entry);
 }
 
 /* Takes the rows themselves in place of their directions, all divided by the same power of two: whole numbers

@@ -1,0 +1,83 @@
+/* Exact k nearest neighbours as a fraction of the machine's fused multiply-add peak.
+ *
+ *   build/bench/bench_search [rows, default 100000] [d, default 128] [rounds, default 7]
+ *
+ * 1000 queries, k = 10, L2; counted are 2 n d operations per query, whatever is done besides. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "capball/capball.h"
+#include "support/peak.h"
+#include "support/timing.h"
+
+enum { QUERIES = 1000, K = 10 };
+
+typedef struct work {
+  cpb_view base, queries;
+  cpb_hit *hits;
+  const cpb_exec *exec;
+} work;
+
+static void search(void *arg) {
+  work *w = arg;
+  cpb_error error;
+  if (cpb_knn(w->base, w->queries, K, CPB_L2, w->hits, w->exec, &error) == CPB_OK) return;
+  fprintf(stderr, "%s\n", error.text);
+  exit(1);
+}
+
+/* About a Gaussian: the sum of four uniform numbers. */
+static float noise(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  uint64_t bits = *state >> 16;
+  return (float)((bits & 4095) + (bits >> 12 & 4095) + (bits >> 24 & 4095) + (bits >> 36 & 4095)) * 0x1p-12f -
+         2;
+}
+
+static double peak_memory(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return (double)usage.ru_maxrss / 1024;
+}
+
+int main(int argc, char **argv) {
+  size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000, d = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
+  int rounds = argc > 3 ? atoi(argv[3]) : 7;
+  float *base = bench_memory(n * d * 4), *queries = bench_memory(QUERIES * d * 4), sink = 0;
+  uint8_t *bytes = bench_memory(n * d), *byte_queries = bench_memory(QUERIES * d);
+  uint64_t state = 1;
+  for (size_t i = 0; i < n * d; i++) bytes[i] = (uint8_t)(64 * (base[i] = noise(&state)) + 128);
+  for (size_t i = 0; i < QUERIES * d; i++)
+    byte_queries[i] = (uint8_t)(64 * (queries[i] = noise(&state)) + 128);
+  cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
+  cpb_pool *pool;
+  if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
+  const cpb_exec *two = cpb_pool_exec(pool);
+  cpb_view base_f32 = cpb_rows(base, CPB_F32, n, d), queries_f32 = cpb_rows(queries, CPB_F32, QUERIES, d);
+  cpb_view base_u8 = cpb_rows(bytes, CPB_U8, n, d), queries_u8 = cpb_rows(byte_queries, CPB_U8, QUERIES, d);
+  work f32_1 = {base_f32, queries_f32, hits, NULL}, f32_2 = {base_f32, queries_f32, hits, two};
+  work u8_1 = {base_u8, queries_u8, hits, NULL}, u8_2 = {base_u8, queries_u8, hits, two};
+  double before = peak_memory();
+  search(&f32_2);
+  double extra = peak_memory() - before;
+  bench_rival rivals[] = {{"peak", peak_run, &sink, 0},
+                          {"f32, 1 thread", search, &f32_1, 0},
+                          {"f32, 2 threads", search, &f32_2, 0},
+                          {"u8, 1 thread", search, &u8_1, 0},
+                          {"u8, 2 threads", search, &u8_2, 0}};
+  bench_print_machine();
+  printf("exact %d-NN, %zu x %zu, %d queries, best of %d rounds\n", K, n, d, QUERIES, rounds);
+  bench_rounds(rivals, 5, rounds);
+  double peak = peak_operations() / rivals[0].best, work_done = 2. * (double)n * (double)d * QUERIES;
+  printf("%-16s %10s %10s %22s\n", "", "seconds", "Gflop/s", "of the peak per thread");
+  printf("%-16s %10s %10.1f\n", "fused peak", "", peak * 1e-9);
+  for (size_t i = 1; i < 5; i++) {
+    double rate = work_done / rivals[i].best;
+    printf("%-16s %10.4f %10.1f %22.2f\n", rivals[i].name, rivals[i].best, rate * 1e-9,
+           rate / peak / (i % 2 == 1 ? 1 : 2));
+  }
+  printf("memory besides the base: %.1f MiB\n", extra);
+  cpb_pool_free(pool);
+  return 0;
+}

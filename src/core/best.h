@@ -1,0 +1,24 @@
+/* The k smallest of many keys, each with its id; of equal keys the lower ids. */
+#ifndef CPB_CORE_BEST_H
+#define CPB_CORE_BEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cpb_ranked {
+  double key;
+  uint64_t id;
+} cpb_ranked;
+
+/* A heap, its worst entry first. */
+typedef struct cpb_best {
+  size_t k, count;
+  cpb_ranked *entry; /* k, the owner's */
+} cpb_best;
+
+void cpb_best_offer(cpb_best *best, double key, uint64_t id);
+
+/* For qsort: smaller keys first, then lower ids. */
+int cpb_ranked_compare(const void *a, const void *b);
+
+#endif

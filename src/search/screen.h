@@ -1,0 +1,41 @@
+/* Single precision decides which rows cannot be answers: every row and every query become factors, and
+ *   start_i + <x'_i, q'_j>  >=  key_ij - margin_j,     key = how near, larger is nearer
+ * holds for the chain of fused multiply-adds of the panel loop, whatever rounding does.
+ *
+ *   L2       x' = u(x-m), q' = u(q-m)       key = <x',q'> - |x'|^2/2 = (|q'|^2 - |x'-q'|^2)/2
+ *   IP       x' = u x,    q' = q/|q|        key = <x',q'>
+ *   COSINE   x' = x/|x|,  q' = q/|q|        key = <x',q'>
+ * with u a power of two that brings the queries near 1, and m the mean query: rows far from 0 but near each
+ * other keep their digits. A sum of d fused terms errs by at most d u32 (|start|+|x'||q'|), and
+ * |x'||q'| <= (|x'|^2+|q'|^2)/2 tells apart what the row has to bring (in start) from the query's
+ * margin. Rows too far out for single precision get start = inf: nobody overlooks them. */
+#ifndef CPB_SEARCH_SCREEN_H
+#define CPB_SEARCH_SCREEN_H
+
+#include "capball/search.h"
+#include "loop/table.h"
+
+typedef struct cpb_screen {
+  const cpb_loops *loops;
+  cpb_likeness likeness;
+  size_t d;
+  double unit;
+  double *center; /* d; 0 where the likeness has none */
+  double error;   /* of a sum of products, relative to the sum of their sizes */
+} cpb_screen;
+
+/* Chooses unit and centre for these queries, n rows of d doubles; center is d numbers of the caller's. */
+void cpb_screen_init(cpb_screen *screen, cpb_likeness likeness, const double *queries, size_t n, size_t d,
+                     double *center);
+
+/* The factors of one base row, d floats, and where its sums start; 0 or the fault of the row. */
+int cpb_screen_row(const cpb_screen *screen, cpb_view rows, size_t row, float *factors, float *start);
+
+/* The factors of a query of length |q| go to every stride-th float; gives |q'|^2. */
+double cpb_screen_query(const cpb_screen *screen, const double *query, double length, float *factors,
+                        size_t stride);
+
+/* Sums of rows at least as near to the query as `value` are above this. */
+float cpb_screen_threshold(const cpb_screen *screen, double value, double length, double size2);
+
+#endif

@@ -1,0 +1,469 @@
+/* T13: exact search. Blocks of base rows become factors of single precision (screen.h), the panel loop names
+ * the rows that might be answers, and only those are measured in double. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/metric.h"
+#include "batch/row_state.h"
+#include "capball/search.h"
+#include "core/best.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "parallel/blocks.h"
+#include "search/screen.h"
+
+enum {
+  PANEL = CPB_PANEL_COLS,
+  LINE = 16,                /* floats of a cache line */
+  FLOATS_AT_ONCE = 1 << 19, /* factors of base rows, 2 MiB: they stay in the second cache */
+  ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
+  GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
+};
+
+/* What is known of a query in advance. */
+typedef struct asked {
+  double length; /* |q| */
+  double size2;  /* |q'|^2 of its factors */
+} asked;
+
+/* Up to PANEL queries, and the share of the rows that one task looks at for them. */
+typedef struct group {
+  cpb_search *search;
+  size_t first, count; /* queries */
+  size_t from;         /* first row of the share in the block under way */
+  float threshold[PANEL];
+  cpb_best best[PANEL];  /* with limits k grows as rows are found */
+  size_t waiting[PANEL]; /* rows that might be answers, .. */
+  float *sum;            /* .. PANEL x room: their sums, */
+  uint32_t *row;         /* .. and rows of the block under way */
+} group;
+
+struct cpb_search {
+  cpb_screen screen;
+  size_t n, k;
+  double *queries; /* n x d; of unit length under COSINE */
+  double *limits;  /* n or NULL */
+  double *center;
+  asked *asked;
+
+  size_t panel_count, group_count; /* a group for each panel and part of the rows */
+  float *panels;                   /* of d x PANEL factors */
+  group *groups;                   /* parts x panels */
+  size_t room;                     /* for waiting rows of a query, .. */
+  float *sums;                     /* .. and their place, groups x PANEL x room */
+  uint32_t *rows;
+  cpb_ranked *entries; /* groups x PANEL x k, without limits */
+  cpb_hit *answer;
+  uint64_t offered;
+
+  /* the block under way */
+  float *factors, *start;
+  size_t stride, block_rows;
+  cpb_view block;
+  size_t block_first; /* its first row in the rows fed */
+  uint64_t first_id;  /* of the rows fed */
+  cpb_first_fault fault;
+  atomic_bool out_of_memory;
+  bool spoilt;
+};
+
+const char *cpb_likeness_name(cpb_likeness likeness) {
+  static const char *const names[CPB_LIKENESSES] = {"l2", "ip", "cosine"};
+  return (unsigned)likeness < CPB_LIKENESSES ? names[likeness] : "?";
+}
+
+cpb_search_options cpb_search_options_default(void) {
+  return (cpb_search_options){sizeof(cpb_search_options), CPB_L2, 0, NULL};
+}
+
+/* ---- measuring candidates ---- */
+
+static int measure(const cpb_search *search, size_t row, size_t query, double *value) {
+  const double *q = search->queries + query * search->screen.d;
+  cpb_metric metric = {.loops = search->screen.loops, .x = search->block, .sign = 1};
+  bool below;
+  if (search->screen.likeness == CPB_L2) {
+    metric.c = q;
+    return cpb_metric_length(&metric, row, value);
+  }
+  int fault = cpb_metric_product(&metric, q, row, value, &below);
+  if (fault != 0 || search->screen.likeness == CPB_IP) return fault;
+  double length;
+  fault = cpb_metric_length(&metric, row, &length);
+  *value = fmax(-1, fmin(1, *value / length));
+  return fault;
+}
+
+static bool larger_is_nearer(const cpb_search *search) { return search->screen.likeness != CPB_L2; }
+
+/* Keys of a cpb_best: smaller is nearer. The same both ways. */
+static double key_of(const cpb_search *search, double value) {
+  return larger_is_nearer(search) ? -value : value;
+}
+
+static float threshold_for(const cpb_search *search, size_t query, double value) {
+  return cpb_screen_threshold(&search->screen, value, search->asked[query].length,
+                              search->asked[query].size2);
+}
+
+static bool make_room(cpb_best *best) {
+  if (best->count < best->k) return true;
+  size_t larger = 2 * best->k + 16;
+  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
+  if (entry == NULL) return false;
+  best->entry = entry;
+  best->k = larger;
+  return true;
+}
+
+static void consider(group *g, size_t column, size_t row) {
+  cpb_search *search = g->search;
+  cpb_best *best = &g->best[column];
+  size_t query = g->first + column;
+  double value;
+  int fault = measure(search, row, query, &value);
+  if (fault != 0) {
+    cpb_first_fault_meet(&search->fault, search->block_first + row, (cpb_fault)fault);
+    return;
+  }
+  double key = key_of(search, value);
+  uint64_t id = search->first_id + search->block_first + row;
+  if (search->limits == NULL) {
+    cpb_best_offer(best, key, id);
+    if (best->count == best->k)
+      g->threshold[column] = threshold_for(search, query, key_of(search, best->entry[0].key));
+  } else if (key <= key_of(search, search->limits[query])) {
+    if (make_room(best))
+      cpb_best_offer(best, key, id);
+    else
+      atomic_store(&search->out_of_memory, true);
+  }
+}
+
+static void swap_candidates(float *sum, uint32_t *row, ptrdiff_t i, ptrdiff_t j) {
+  float s = sum[i];
+  uint32_t r = row[i];
+  sum[i] = sum[j], row[i] = row[j];
+  sum[j] = s, row[j] = r;
+}
+
+/* Puts the k largest sums first, in no order. */
+static void largest_first(float *sum, uint32_t *row, size_t count, size_t k) {
+  ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)k - 1;
+  while (low < high) {
+    float pivot = sum[low + (high - low) / 2];
+    ptrdiff_t i = low, j = high;
+    while (i <= j) {
+      while (sum[i] > pivot) i++;
+      while (sum[j] < pivot) j--;
+      if (i <= j) swap_candidates(sum, row, i++, j--);
+    }
+    if (wanted > j && wanted < i) return;
+    if (wanted <= j)
+      high = j;
+    else
+      low = i;
+  }
+}
+
+/* Measures the rows that wait for a query: the likeliest first, so that the threshold spares the rest. */
+static void settle(group *g, size_t column) {
+  float *sum = g->sum + column * g->search->room;
+  uint32_t *row = g->row + column * g->search->room;
+  size_t count = g->waiting[column];
+  g->waiting[column] = 0;
+  if (g->search->limits == NULL && count > g->search->k) largest_first(sum, row, count, g->search->k);
+  for (size_t i = 0; i < count; i++)
+    if (sum[i] > g->threshold[column]) consider(g, column, row[i]);
+}
+
+static void found(void *context, size_t row, uint64_t columns, const float *values) {
+  group *g = context;
+  size_t room = g->search->room;
+  for (; columns != 0; columns &= columns - 1) {
+    size_t column = (size_t)__builtin_ctzll(columns);
+    size_t at = column * room + g->waiting[column]++;
+    g->sum[at] = values[column];
+    g->row[at] = (uint32_t)(g->from + row);
+    if (g->waiting[column] == room) settle(g, column);
+  }
+}
+
+/* ---- a block of rows ---- */
+
+static void screen_rows(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  cpb_search *search = arg;
+  for (size_t row = first; row < first + count; row++) {
+    int fault = cpb_screen_row(&search->screen, search->block, row, search->factors + row * search->stride,
+                               search->start + row);
+    if (fault != 0) cpb_first_fault_meet(&search->fault, search->block_first + row, (cpb_fault)fault);
+  }
+}
+
+static void look(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
+  size_t panel_at = task % search->panel_count, part = task / search->panel_count;
+  size_t parts = search->group_count / search->panel_count, rows = search->block.rows;
+  size_t share = (rows / parts / CPB_PANEL_ROWS + 1) * CPB_PANEL_ROWS;
+  g->from = part * share;
+  if (g->from >= rows) return;
+  cpb_panel panel = {.rows = rows - g->from < share ? rows - g->from : share,
+                     .k = search->screen.d,
+                     .columns = g->count,
+                     .a = search->factors + g->from * search->stride,
+                     .a_row = search->stride,
+                     .start = search->start + g->from,
+                     .b = search->panels + panel_at * search->screen.d * PANEL,
+                     .threshold = g->threshold,
+                     .found = found,
+                     .context = g};
+  search->screen.loops->panel(&panel);
+  for (size_t column = 0; column < g->count; column++) settle(g, column);
+}
+
+static void run_tasks(cpb_search *search, size_t tasks, void (*task)(void *, size_t), const cpb_exec *exec) {
+  if (exec != NULL)
+    exec->run(exec->pool, tasks, task, search);
+  else
+    for (size_t i = 0; i < tasks; i++) task(search, i);
+}
+
+static cpb_status feed_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+  cpb_blocks_run(&(cpb_blocks){search->block.rows, ROWS_PER_TASK, screen_rows, search}, exec);
+  if (atomic_load(&search->fault.key) == UINT64_MAX) run_tasks(search, search->group_count, look, exec);
+  if (atomic_load(&search->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for the rows found");
+  return cpb_first_fault_report(&search->fault, "base", error);
+}
+
+cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
+  if (status == CPB_OK && search->spoilt)
+    status = cpb_fail(error, CPB_EINVAL, "a search whose feed has failed takes no more rows");
+  for (size_t first = 0; status == CPB_OK && first < rows.rows; first += search->block_rows) {
+    size_t left = rows.rows - first;
+    search->block = cpb_view_slice(rows, first, left < search->block_rows ? left : search->block_rows);
+    search->block_first = first;
+    search->first_id = first_id;
+    status = feed_block(search, exec, error);
+    search->spoilt = status != CPB_OK;
+  }
+  search->offered += rows.rows;
+  return status;
+}
+
+uint64_t cpb_search_rows(const cpb_search *search) { return search->offered; }
+
+/* ---- the object ---- */
+
+static void *zeros(size_t count, size_t size) {
+  if (count > SIZE_MAX / 2 / size) return NULL;
+  size_t bytes = (count * size + 63) / 64 * 64 + 64;
+  void *memory = aligned_alloc(64, bytes);
+  if (memory != NULL) memset(memory, 0, bytes);
+  return memory;
+}
+
+static bool allocate(cpb_search *search, bool limited) {
+  size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
+  search->stride = (d + LINE - 1) / LINE * LINE;
+  size_t rows = FLOATS_AT_ONCE / search->stride / CPB_PANEL_ROWS * CPB_PANEL_ROWS;
+  search->block_rows = rows == 0 ? CPB_PANEL_ROWS : rows;
+  search->room = limited || search->k <= PANEL / 2 ? PANEL : 2 * search->k;
+  if (search->stride < d || n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
+  search->queries = zeros(n * d, sizeof *search->queries);
+  search->center = zeros(d, sizeof *search->center);
+  search->asked = zeros(n, sizeof *search->asked);
+  search->panels = zeros(search->panel_count * d, PANEL * sizeof *search->panels);
+  search->groups = zeros(search->group_count, sizeof *search->groups);
+  search->sums = zeros(cells * search->room, sizeof *search->sums);
+  search->rows = zeros(cells * search->room, sizeof *search->rows);
+  search->factors = zeros(search->block_rows * search->stride, sizeof *search->factors);
+  search->start = zeros(search->block_rows, sizeof *search->start);
+  if (limited)
+    search->limits = zeros(n, sizeof *search->limits);
+  else
+    search->entries = zeros(cells * search->k, sizeof *search->entries);
+  return search->queries != NULL && search->center != NULL && search->asked != NULL &&
+         search->panels != NULL && search->groups != NULL && search->sums != NULL && search->rows != NULL &&
+         search->factors != NULL && search->start != NULL &&
+         (limited ? search->limits != NULL : search->entries != NULL);
+}
+
+void cpb_search_free(cpb_search *search) {
+  if (search == NULL) return;
+  if (search->limits != NULL && search->groups != NULL)
+    for (size_t g = 0; g < search->group_count; g++)
+      for (size_t column = 0; column < PANEL; column++) free(search->groups[g].best[column].entry);
+  void *memory[] = {search->queries, search->center, search->asked,   search->panels,
+                    search->groups,  search->sums,   search->rows,    search->start,
+                    search->factors, search->limits, search->entries, search->answer};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
+  free(search);
+}
+
+static void place_group(cpb_search *search, size_t index) {
+  group *g = &search->groups[index];
+  size_t panel = index % search->panel_count, cell = index * PANEL;
+  g->search = search;
+  g->first = panel * PANEL;
+  g->count = search->n - g->first < PANEL ? search->n - g->first : PANEL;
+  g->sum = search->sums + cell * search->room;
+  g->row = search->rows + cell * search->room;
+  for (size_t column = 0; column < PANEL; column++) {
+    g->threshold[column] = -INFINITY;
+    if (column >= g->count) continue;
+    if (search->limits == NULL)
+      g->best[column] = (cpb_best){search->k, 0, search->entries + (cell + column) * search->k};
+    else
+      g->threshold[column] = threshold_for(search, g->first + column, search->limits[g->first + column]);
+  }
+}
+
+static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *error) {
+  size_t d = queries.cols;
+  cpb_metric metric = {.loops = cpb_loops_here(), .x = queries, .sign = 1};
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  for (size_t i = 0; i < queries.rows; i++) {
+    double *q = search->queries + i * d, *length = &search->asked[i].length;
+    for (size_t k = 0; k < d; k++) q[k] = cpb_view_at(queries, i, k);
+    int fault = cpb_metric_length(&metric, i, length);
+    if (fault == 0 && *length == 0 && search->screen.likeness == CPB_COSINE) fault = CPB_FAULT_ZERO;
+    if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
+    if (search->screen.likeness == CPB_COSINE)
+      for (size_t k = 0; k < d; k++) q[k] /= *length;
+  }
+  return cpb_first_fault_report(&first, "query", error);
+}
+
+static void pack_queries(cpb_search *search) {
+  size_t d = search->screen.d;
+  cpb_screen_init(&search->screen, search->screen.likeness, search->queries, search->n, d, search->center);
+  for (size_t i = 0; i < search->n; i++) {
+    bool unit = search->screen.likeness == CPB_COSINE;
+    float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
+    search->asked[i].size2 = cpb_screen_query(&search->screen, search->queries + i * d,
+                                              unit ? 1 : search->asked[i].length, column, PANEL);
+  }
+}
+
+static cpb_status check_options(cpb_view queries, const cpb_search_options *options, cpb_error *error) {
+  if (options->size != sizeof *options)
+    return cpb_fail(error, CPB_EINVAL, "options of %zu bytes, wanted %zu: start from the defaults",
+                    options->size, sizeof *options);
+  if ((unsigned)options->likeness >= CPB_LIKENESSES)
+    return cpb_fail(error, CPB_EINVAL, "there is no likeness %d", (int)options->likeness);
+  if ((options->k == 0) == (options->limits == NULL))
+    return cpb_fail(error, CPB_EINVAL, "either k >= 1 or limits must be given, got k = %zu and %s limits",
+                    options->k, options->limits == NULL ? "no" : "also");
+  if (queries.rows == 0 || queries.cols == 0)
+    return cpb_fail(error, CPB_ESHAPE, "a search needs queries, got %zu of %zu columns", queries.rows,
+                    queries.cols);
+  for (size_t i = 0; options->limits != NULL && i < queries.rows; i++)
+    if (isnan(options->limits[i]) || (options->likeness == CPB_L2 && options->limits[i] < 0))
+      return cpb_fail(error, CPB_EINVAL, "limits[%zu] must be a number%s, got %.17g", i,
+                      options->likeness == CPB_L2 ? " >= 0" : "", options->limits[i]);
+  return cpb_check_view(queries, "queries", queries.cols, error);
+}
+
+static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_options *options,
+                       cpb_error *error) {
+  if (!allocate(search, options->limits != NULL))
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries of %zu columns", queries.rows,
+                    queries.cols);
+  cpb_status status = take_queries(search, queries, error);
+  if (status != CPB_OK) return status;
+  if (options->limits != NULL) memcpy(search->limits, options->limits, search->n * sizeof *search->limits);
+  pack_queries(search);
+  for (size_t g = 0; g < search->group_count; g++) place_group(search, g);
+  return CPB_OK;
+}
+
+cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, cpb_search **search,
+                          cpb_error *error) {
+  *search = NULL;
+  cpb_status status = check_options(queries, options, error);
+  if (status != CPB_OK) return status;
+  cpb_search *made = calloc(1, sizeof *made);
+  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a search");
+  made->screen.likeness = options->likeness;
+  made->screen.d = queries.cols;
+  made->n = queries.rows;
+  made->k = options->k;
+  made->panel_count = (made->n + PANEL - 1) / PANEL;
+  made->group_count = (GROUPS_WANTED + made->panel_count - 1) / made->panel_count * made->panel_count;
+  cpb_first_fault_init(&made->fault);
+  status = fill(made, queries, options, error);
+  if (status == CPB_OK)
+    *search = made;
+  else
+    cpb_search_free(made);
+  return status;
+}
+
+/* ---- answers ---- */
+
+static cpb_ranked *gather(const cpb_search *search, size_t query, size_t *count) {
+  size_t column = query % PANEL;
+  *count = 0;
+  for (size_t g = query / PANEL; g < search->group_count; g += search->panel_count)
+    *count += search->groups[g].best[column].count;
+  cpb_ranked *all = malloc((*count + 1) * sizeof *all), *at = all;
+  for (size_t g = query / PANEL; all != NULL && g < search->group_count; g += search->panel_count) {
+    const cpb_best *best = &search->groups[g].best[column];
+    if (best->count > 0) memcpy(at, best->entry, best->count * sizeof *at);
+    at += best->count;
+  }
+  return all;
+}
+
+cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
+                           cpb_error *error) {
+  if (query >= search->n)
+    return cpb_fail(error, CPB_EINVAL, "there is no query %zu among %zu", query, search->n);
+  cpb_ranked *all = gather(search, query, count);
+  cpb_hit *answer = all == NULL ? NULL : realloc(search->answer, (*count + 1) * sizeof *answer);
+  if (answer == NULL) {
+    free(all);
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows found", *count);
+  }
+  qsort(all, *count, sizeof *all, cpb_ranked_compare);
+  if (search->limits == NULL && *count > search->k) *count = search->k;
+  for (size_t i = 0; i < *count; i++) answer[i] = (cpb_hit){all[i].id, key_of(search, all[i].key)};
+  free(all);
+  *hits = search->answer = answer;
+  return CPB_OK;
+}
+
+static cpb_status collect(cpb_search *search, cpb_hit *hits, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; status == CPB_OK && i < search->n; i++) {
+    const cpb_hit *found_rows;
+    size_t count;
+    status = cpb_search_hits(search, i, &found_rows, &count, error);
+    if (status == CPB_OK) memcpy(hits + i * search->k, found_rows, count * sizeof *hits);
+  }
+  return status;
+}
+
+cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_likeness likeness, cpb_hit *hits,
+                   const cpb_exec *exec, cpb_error *error) {
+  cpb_search_options options = cpb_search_options_default();
+  options.k = k;
+  options.likeness = likeness;
+  if (k > base.rows)
+    return cpb_fail(error, CPB_EINVAL, "%zu neighbours asked of a base of %zu rows", k, base.rows);
+  cpb_search *search;
+  cpb_status status = cpb_search_new(queries, &options, &search, error);
+  if (status != CPB_OK) return status;
+  status = cpb_search_feed(search, base, 0, exec, error);
+  if (status == CPB_OK) status = collect(search, hits, error);
+  cpb_search_free(search);
+  return status;
+}
