@@ -37,6 +37,7 @@
 #include "capball/model.h"
 #include "capball/product.h"
 #include "capball/quadric.h"
+#include "capball/recommend.h"
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/search.h"
