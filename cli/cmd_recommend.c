@@ -118,7 +118,7 @@ static int measure(const cli_job *job, const sampled *base, const sampled *queri
   const cli_options *o = &job->options;
   cpb_view rows = base->facts.sample;
   cpb_recommend_options options = cpb_recommend_options_default();
-  watching w = {.total = 1e6};
+  watching w = {.total = (double)rows.rows};
   if (o->neighbours != 0) options.k = (size_t)o->neighbours;
   options.engine = engine_of(o->engine);
   options.sample = rows.rows;
@@ -127,7 +127,7 @@ static int measure(const cli_job *job, const sampled *base, const sampled *queri
   options.progress = watch;
   options.context = &w;
   cpb_error error = {.row = -1};
-  cli_progress_start(&w.progress, job, (uint64_t)w.total, 0);
+  cli_progress_start(&w.progress, job, rows.rows, rows.cols * cpb_dtype_size(rows.dtype));
   cpb_status status =
       cpb_recommend(rows, queries->facts.sample, &options, r, cpb_pool_exec(job->pool), &error);
   cli_progress_end(&w.progress);

@@ -28,10 +28,22 @@ typedef struct norm_scan {
   cpb_error error[CLI_SCAN_SLOTS];
 } norm_scan;
 
+/* Of the rows that have a norm. */
+static double largest_good(cpb_view rows, const double *center) {
+  double largest = 0, norm;
+  for (size_t i = 0; i < rows.rows; i++)
+    if (cpb_max_norm(cli_rows_slice(rows, i, 1), center, &norm, NULL, NULL) == CPB_OK)
+      largest = fmax(largest, norm);
+  return largest;
+}
+
 static void look(void *arg, size_t slot, cpb_view rows, uint64_t first) {
   (void)first;
   norm_scan *s = arg;
   s->status[slot] = cpb_max_norm(rows, s->center, &s->of_slot[slot], NULL, &s->error[slot]);
+  if (s->status[slot] != CPB_EROW || !s->job->options.skip_bad) return;
+  s->of_slot[slot] = largest_good(rows, s->center);
+  s->status[slot] = CPB_OK;
 }
 
 static int gather(void *arg, size_t slot, uint64_t first, size_t rows) {
@@ -46,6 +58,8 @@ static int gather(void *arg, size_t slot, uint64_t first, size_t rows) {
 static int find_largest(const cli_job *job, cpb_reader *reader, cpb_transform_options *options) {
   norm_scan norms = {.job = job, .reader = reader, .center = options->center};
   cli_scan scan = {.job = job, .reader = reader, .arg = &norms, .look = look, .gather = gather};
+  cpb_error error;
+  if (cpb_reader_rewind(reader, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   int result = cli_scan_run(&scan);
   options->max_norm = norms.largest;
   if (result == CLI_OK && !(norms.largest > 0))

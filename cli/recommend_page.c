@@ -50,29 +50,42 @@ enum { WIDTH = 900, HEIGHT = 380, LEFT = 56, RIGHT = 16, TOP = 16, BOTTOM = 44 }
 
 typedef struct axes {
   double low, high; /* log2 of candidates */
+  double floor;     /* share at the bottom */
 } axes;
+
+/* As far as the curves have something to tell. */
+static axes axes_of(const cpb_recommendation *r, size_t first, size_t end) {
+  double most = 4 * (double)r->k, least = 1;
+  for (size_t i = first; i < end; i++) {
+    most = fmax(most, 1.3 * (double)r->rows[i].candidates_for_99);
+    least = fmin(least, r->rows[i].recall);
+  }
+  return (axes){log2((double)r->k), log2(fmin(most, (double)r->base_rows)), fmin(floor(least * 5) / 5, 0.8)};
+}
 
 static double across(axes a, double candidates) {
   return LEFT + (log2(candidates) - a.low) / (a.high - a.low) * (WIDTH - LEFT - RIGHT);
 }
 
-static double down(double share) { return TOP + (1 - share) * (HEIGHT - TOP - BOTTOM); }
+static double down(axes a, double share) {
+  return TOP + (1 - share) / (1 - a.floor) * (HEIGHT - TOP - BOTTOM);
+}
 
 static void draw_axes(axes a, const cpb_recommendation *r, FILE *to) {
-  for (int tenth = 0; tenth <= 10; tenth += 2)
+  for (int tenth = (int)lrint(10 * a.floor); tenth <= 10; tenth += 2)
     fprintf(to,
             "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"note\" "
             "x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%d %%</text>\n",
-            LEFT, WIDTH - RIGHT, down(tenth / 10.), down(tenth / 10.), LEFT - 8, down(tenth / 10.) + 4,
-            10 * tenth);
-  for (double c = (double)r->k; log2(c) <= a.high; c *= 4)
+            LEFT, WIDTH - RIGHT, down(a, tenth / 10.), down(a, tenth / 10.), LEFT - 8,
+            down(a, tenth / 10.) + 4, 10 * tenth);
+  for (double c = (double)r->k; log2(c) <= a.high; c *= a.high - a.low > 5 ? 4 : 2)
     fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n", across(a, c),
             HEIGHT - BOTTOM + 20, c);
   fprintf(to,
           "<text class=\"note\" x=\"%d\" y=\"%d\" text-anchor=\"end\">candidates that are re-ranked</text>\n",
           WIDTH - RIGHT, HEIGHT - 6);
   fprintf(to, "<line class=\"rule\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, WIDTH - RIGHT,
-          down(0.99), down(0.99));
+          down(a, 0.99), down(a, 0.99));
 }
 
 static void draw_curve(axes a, const cpb_recommendation *r, size_t i, FILE *to) {
@@ -81,16 +94,13 @@ static void draw_curve(axes a, const cpb_recommendation *r, size_t i, FILE *to) 
   cli_recommend_name(row, name, sizeof name);
   fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s points=\"", colour_of(r, i),
           i == r->pick ? "3.5" : "1.8", row->ball ? " stroke-dasharray=\"7 4\"" : "");
-  double c = (double)r->k;
-  for (size_t at = 0; at < CPB_RECOMMEND_CURVE; at++, c *= 2) {
-    fprintf(to, "%.1f,%.1f ", across(a, fmin(c, (double)r->base_rows)), down(row->curve[at]));
-    if (c >= (double)r->base_rows) break;
-  }
+  for (size_t at = 0; at < CPB_RECOMMEND_CURVE && (double)r->candidates[at] <= exp2(a.high); at++)
+    fprintf(to, "%.1f,%.1f ", across(a, (double)r->candidates[at]), down(a, row->curve[at]));
   fprintf(to, "\"><title>%s</title></polyline>\n", name);
 }
 
 static void draw_index(const cpb_recommendation *r, size_t first, size_t end, FILE *to) {
-  axes a = {log2((double)r->k), log2((double)r->base_rows)};
+  axes a = axes_of(r, first, end);
   fprintf(to, "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH, HEIGHT);
   draw_axes(a, r, to);
   for (size_t i = first; i < end; i++) draw_curve(a, r, i, to);

@@ -49,7 +49,7 @@ typedef struct cpb_recommend_options {
 
 CPB_API cpb_recommend_options cpb_recommend_options_default(void);
 
-enum { CPB_RECOMMEND_ROWS = 42, CPB_RECOMMEND_CURVE = 24 };
+enum { CPB_RECOMMEND_ROWS = 42, CPB_RECOMMEND_CURVE = 64 };
 
 /** One combination. */
 typedef struct cpb_recommend_row {
@@ -60,19 +60,20 @@ typedef struct cpb_recommend_row {
   double recall;              /* share of the true k nearest among its first k; as near as the k-th is true */
   uint64_t candidates_for_99; /* the smallest C whose first C hold 99 % of the true ones, over all queries */
   size_t bytes;               /* per vector */
-  double curve[CPB_RECOMMEND_CURVE]; /* share of the true ones among its first k 2^i */
+  double curve[CPB_RECOMMEND_CURVE]; /* share of the true ones among its first `candidates` */
 } cpb_recommend_row;
 
 /** The measurement and what follows from it. */
 typedef struct cpb_recommendation {
-  size_t k, base_rows, queries; /* that were measured */
-  double norm_mean;             /* of the base about its mean */
-  double radius;                /* r of the ball queries */
+  size_t k, base_rows, queries;             /* that were measured */
+  double norm_mean;                         /* of the base about its mean */
+  double radius;                            /* r of the ball queries */
+  uint64_t candidates[CPB_RECOMMEND_CURVE]; /* k times powers of the third root of 2, at most base_rows */
   size_t count;
   cpb_recommend_row rows[CPB_RECOMMEND_ROWS]; /* by index, then in the order of the list above */
-  size_t pick;    /* the best row for the engine of the options: fewest candidates,
-                     then recall, then bytes, then the simpler (the earlier) */
-  char text[640]; /* two sentences with the numbers: which, and why */
+  size_t pick;     /* the best row for the engine of the options: fewest candidates,
+                      then recall, then bytes, then the simpler (the earlier) */
+  char text[1024]; /* two sentences with the numbers: which, and why */
 } cpb_recommendation;
 
 /** Measures every combination and picks one.                                                            T13

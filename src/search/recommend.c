@@ -216,7 +216,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
     *row = (cpb_recommend_row){
         .transform = of->name, .scale = of->s, .index = (cpb_engine)engine, .ball = form == 1};
-    cpb_verdict_measure(row, of_form, numbers, s->truth.k, s->base.rows, cpb_recipe_cols(of));
+    cpb_verdict_measure(out, row, of_form, numbers, cpb_recipe_cols(of));
   }
   free(memory);
   return status;
@@ -246,6 +246,7 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
                               .norm_mean = s->facts.norm_mean,
                               .radius = median_radius(&s->truth),
                               .count = CPB_RECOMMEND_ROWS};
+  cpb_verdict_begin(out);
   status = measure(s, out, exec, error);
   if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
   return status;

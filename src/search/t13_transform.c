@@ -169,14 +169,17 @@ static void apply_block(void *argument, size_t block, size_t first, size_t count
 
 static cpb_status report(const application *a, cpb_error *error) {
   uint64_t key = atomic_load(&a->fault.key);
-  if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
   size_t row = (size_t)(key / 8);
   double length = NAN;
+  if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
+    return cpb_fail_row(error, CPB_EROW, row, "x row %zu is the centre: it has no direction", row);
+  if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
   cpb_metric_length(&a->metric, row, &length);
   return cpb_fail_row(error, CPB_EROW, row,
-                      "x row %zu has length %.17g about the centre, longer than %.17g, the longest row that "
-                      "transform %s was made for",
-                      row, length, a->transform->options.max_norm, a->transform->facts.name);
+                      "x row %zu has length %.9g%s, longer than %.9g, the longest row that transform %s was "
+                      "made for",
+                      row, length, a->metric.c != NULL ? " about the centre" : "",
+                      a->transform->options.max_norm, a->transform->facts.name);
 }
 
 cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,

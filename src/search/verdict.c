@@ -1,5 +1,6 @@
 #include "search/verdict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +38,22 @@ static size_t bytes_of(cpb_engine index, size_t cols) {
   return index == CPB_ENGINE_INT8 ? cols : 4 * cols;
 }
 
-void cpb_verdict_measure(cpb_recommend_row *row, uint64_t *ranks, size_t count, size_t k, size_t rows,
+void cpb_verdict_begin(cpb_recommendation *of) {
+  static const double steps[] = {1, 0x1.428a2f98d728bp+0, 0x1.965fea53d6e3dp+0}; /* powers of 2^(1/3) */
+  for (size_t i = 0; i < CPB_RECOMMEND_CURVE; i++) {
+    double candidates = ceil(ldexp((double)of->k * steps[i % 3], (int)(i / 3)));
+    of->candidates[i] = candidates < (double)of->base_rows ? (uint64_t)candidates : of->base_rows;
+  }
+}
+
+void cpb_verdict_measure(const cpb_recommendation *of, cpb_recommend_row *row, uint64_t *ranks, size_t count,
                          size_t cols) {
   qsort(ranks, count, sizeof *ranks, rising);
-  row->recall = (double)below(ranks, count, k) / (double)count;
+  row->recall = (double)below(ranks, count, of->k) / (double)count;
   row->candidates_for_99 = ranks[count - count / 100 - 1] + 1;
   row->bytes = bytes_of(row->index, cols);
-  uint64_t candidates = k;
-  for (size_t i = 0; i < CPB_RECOMMEND_CURVE; i++) {
-    row->curve[i] = (double)below(ranks, count, candidates) / (double)count;
-    candidates = candidates < rows ? 2 * candidates : candidates;
-  }
+  for (size_t i = 0; i < CPB_RECOMMEND_CURVE; i++)
+    row->curve[i] = (double)below(ranks, count, of->candidates[i]) / (double)count;
 }
 
 /* ---- the choice ---- */
@@ -84,40 +90,50 @@ static void figures(const cpb_recommend_row *row, char *to, size_t room) {
            100 * row->recall);
 }
 
-/* What is said of the others when this family has the pick. */
-static void compare_lift(const cpb_recommend_row *pick, const char *sphere, const char *its, char *to,
-                         size_t room) {
-  bool cosine = strcmp(pick->transform, "lift-cosine") == 0;
-  snprintf(to, room, "The exact lift is better than the embedding here: take it %s, else take %s (%s).",
-           cosine ? "unless new rows may be longer than the longest now"
-                  : "if the engine has inner products of rows of any length",
-           sphere, its);
+/* Lifts keep the order but for rounding; which of them an engine takes is another matter. */
+static void advise_lift(const cpb_recommend_row *sphere, const cpb_recommend_row *cosine, char *to,
+                        size_t room) {
+  char name[96], its[64], other[64];
+  name_row(sphere, name, sizeof name);
+  figures(sphere, its, sizeof its);
+  figures(cosine, other, sizeof other);
+  snprintf(
+      to, room,
+      "The exact lift is better than the embedding, whose best is %s (%s): take lift-ip if the engine has "
+      "inner products, lift-cosine (%s) if it has only cosine and new rows will not be longer than the "
+      "longest now.",
+      name, its, other);
+}
+
+static void compare(const cpb_recommend_row *pick, const cpb_recommend_row *rival,
+                    const cpb_recommend_row *sphere, const cpb_recommend_row *cosine, char *to, size_t room) {
+  char name[96], its[64];
+  name_row(pick == rival ? sphere : rival, name, sizeof name);
+  figures(pick == rival ? sphere : rival, its, sizeof its);
+  if (pick == rival)
+    snprintf(to, room, "The embedding does not help here: its best is %s (%s).", name, its);
+  else if (pick == sphere)
+    snprintf(to, room, "Without the embedding the best is %s (%s).", name, its);
+  else
+    advise_lift(sphere, cosine, to, room);
+}
+
+static const char *index_name(cpb_engine engine) {
+  if (engine == CPB_ENGINE_BITS) return "an index of sign bits";
+  return engine == CPB_ENGINE_INT8 ? "an int8 index" : "a float index";
 }
 
 void cpb_verdict_pick(cpb_recommendation *of, cpb_engine engine) {
+  enum { LIFTS = RIVALS + 2 * SCALES };
   const cpb_recommend_row *pick = best_of(of, engine, 0, PER_INDEX);
-  const cpb_recommend_row *rival = best_of(of, engine, 0, RIVALS);
-  const cpb_recommend_row *sphere = best_of(of, engine, RIVALS, RIVALS + 2 * SCALES);
-  char picked[96], its[64], spherical[96], sphere_figures[64], rival_figures[64], second[320];
+  char name[96], why[512];
   of->pick = (size_t)(pick - of->rows);
-  name_row(pick, picked, sizeof picked);
-  figures(pick, its, sizeof its);
-  name_row(sphere, spherical, sizeof spherical);
-  figures(sphere, sphere_figures, sizeof sphere_figures);
-  figures(rival, rival_figures, sizeof rival_figures);
-  if (pick == rival)
-    snprintf(second, sizeof second, "The embedding does not help here: the best it does is %s (%s).",
-             spherical, sphere_figures);
-  else if (pick == sphere)
-    snprintf(second, sizeof second, "Without it %s is the best (%s).", common_name(rival), rival_figures);
-  else
-    compare_lift(pick, spherical, sphere_figures, second, sizeof second);
+  name_row(pick, name, sizeof name);
+  compare(pick, best_of(of, engine, 0, RIVALS), best_of(of, engine, RIVALS, LIFTS),
+          best_of(of, engine, LIFTS + 1, PER_INDEX), why, sizeof why);
   snprintf(of->text, sizeof of->text,
            "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidates, recall@%zu is "
            "%.1f %%, %zu bytes per vector. %s",
-           engine == CPB_ENGINE_FLOAT  ? "a float index"
-           : engine == CPB_ENGINE_INT8 ? "an int8 index"
-                                       : "an index of sign bits",
-           picked, of->k, (unsigned long long)pick->candidates_for_99, of->k, 100 * pick->recall, pick->bytes,
-           second);
+           index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99, of->k,
+           100 * pick->recall, pick->bytes, why);
 }

@@ -99,8 +99,8 @@ static void find_places(const plain_set *s, cpb_engine engine, const float *y, c
   qsort(places, s->q * s->k, sizeof *places, rising_places);
 }
 
-static void check_row(const plain_set *s, const cpb_recommend_row *row, const float *y, const float *p,
-                      size_t cols) {
+static void check_row(const plain_set *s, const cpb_recommend_row *row, const uint64_t *steps, const float *y,
+                      const float *p, size_t cols) {
   static uint64_t places[MOST_Q * MOST_K];
   size_t count = s->q * s->k, at = 0;
   find_places(s, row->index, y, p, cols, places);
@@ -111,9 +111,8 @@ static void check_row(const plain_set *s, const cpb_recommend_row *row, const fl
     for (found = 0; found < count && places[found] < candidates; found++) {
     }
   assert_int_equal(row->candidates_for_99, candidates - 1);
-  uint64_t first = s->k;
-  for (size_t i = 0; i < 6; i++, first *= 2) {
-    for (at = 0; at < count && places[at] < first; at++) {
+  for (size_t i = 0; i < CPB_RECOMMEND_CURVE; i += 5) {
+    for (at = 0; at < count && places[at] < steps[i]; at++) {
     }
     assert_true(row->curve[i] == (double)at / (double)count);
   }
@@ -236,6 +235,8 @@ static void check_set(plain_set *s) {
   ask(s, 0, &got);
   assert_int_equal(got.count, CPB_RECOMMEND_ROWS);
   assert_int_equal(got.queries, s->q);
+  assert_int_equal(got.candidates[0], s->k);
+  assert_int_equal(got.candidates[CPB_RECOMMEND_CURVE - 1], s->n);
   cpb_statistics *statistics;
   cpb_statistics_options options = cpb_statistics_options_default();
   cpb_statistics_result facts;
@@ -260,7 +261,7 @@ static void check_set(plain_set *s) {
     bool sphere = strcmp(row->transform, "sphere") == 0;
     size_t cols = sphere ? embed(s, row->scale, row->ball ? got.radius : 0, mean, y, p)
                          : transform(s, row->transform, mean, norm_max, y, p);
-    check_row(s, row, y, p, cols);
+    check_row(s, row, got.candidates, y, p, cols);
   }
   check_pick(&got, CPB_ENGINE_FLOAT);
 }
