@@ -51,6 +51,9 @@ static const law laws[] = {
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
+    {"T13", "search: exact lifts of distances to inner products and cosines",
+     "(z, -|z|^2/2) and (z_q, 1),  z = (x-m)/L:  product = (|z_q|^2 - |z-z_q|^2)/2",
+     "include/capball/transform.h", "src/search/t13_transform.c", "tests/law/t13_transform.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };
 

@@ -133,7 +133,7 @@ void cpb_verdict_pick(cpb_recommendation *of, cpb_engine engine) {
           best_of(of, engine, LIFTS + 1, PER_INDEX), why, sizeof why);
   snprintf(of->text, sizeof of->text,
            "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidates, recall@%zu is "
-           "%.1f %%, %zu bytes per vector. %s",
+           "%.1f %%, %zu byte%s per vector. %s",
            index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99, of->k,
-           100 * pick->recall, pick->bytes, why);
+           100 * pick->recall, pick->bytes, pick->bytes == 1 ? "" : "s", why);
 }
