@@ -127,7 +127,7 @@ static int measure(const cli_job *job, const sampled *base, const sampled *queri
   options.progress = watch;
   options.context = &w;
   cpb_error error = {.row = -1};
-  cli_progress_start(&w.progress, job, rows.rows, rows.cols * cpb_dtype_size(rows.dtype));
+  cli_progress_start(&w.progress, job, rows.rows, 0);
   cpb_status status =
       cpb_recommend(rows, queries->facts.sample, &options, r, cpb_pool_exec(job->pool), &error);
   cli_progress_end(&w.progress);
