@@ -337,6 +337,13 @@ static void add_up(const measurement *m, const contest *c, uint64_t *ranks) {
   }
 }
 
+/* Panels are read anew for every block, so it is long; small sets shall have several all the same. */
+static size_t rows_per_block(size_t cols) {
+  enum { MOST = 512, LONG = 4 };
+  size_t rows = LONG * cpb_blocks_rows(cols);
+  return rows < MOST ? rows : MOST;
+}
+
 static cpb_status prepare(measurement *m, cpb_error *error) {
   size_t forms = m->job->radius > 0 ? 2 : 1;
   for (size_t form = 0; form < forms; form++) {
@@ -351,10 +358,8 @@ static cpb_status prepare(measurement *m, cpb_error *error) {
 
 cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINES][2], const cpb_exec *exec,
                              cpb_error *error) {
-  enum { LONG_BLOCK = 4 }; /* panels are read anew for every block */
   size_t cols = cpb_recipe_cols(job->recipe);
-  measurement m = {
-      .job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = LONG_BLOCK * cpb_blocks_rows(cols)};
+  measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
   cpb_status status = prepare(&m, error);
   if (status == CPB_OK && !has_stopped(&m)) {
     find_factor(&m, exec);

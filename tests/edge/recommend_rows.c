@@ -5,7 +5,7 @@
 #include "capball/capball.h"
 #include "support/check.h"
 
-enum { MOST_N = 700, MOST_D = 500, MOST_Q = 90, MOST_K = 12, WIDE = MOST_D + 2 };
+enum { MOST_N = 700, MOST_D = 20, MOST_Q = 90, MOST_K = 12, WIDE = MOST_D + 2 };
 
 typedef struct plain_set {
   size_t n, d, q, k;
@@ -278,7 +278,7 @@ static void against_a_plain_loop(void **state) {
   check_set(&set);
   make_set(&set, 4, 13, 1, 5, 12, false, false); /* d = 1, k = n-1 */
   check_set(&set);
-  make_set(&set, 10, 600, MOST_D, 2, 3, false, false); /* two blocks of rows */
+  make_set(&set, 10, 600, 5, 6, 3, false, false); /* two blocks of rows */
   check_set(&set);
 }
 
@@ -293,7 +293,7 @@ static void rows_do_not_find_themselves(void **state) {
 static void any_threads_same_bytes(void **state) {
   (void)state;
   static cpb_recommendation one, other;
-  make_set(&set, 7, 600, MOST_D, 66, 10, false, false);
+  make_set(&set, 7, MOST_N, 16, 66, 10, false, false);
   ask(&set, 0, &one);
   for (size_t threads = 2; threads <= 3; threads++) {
     ask(&set, threads, &other);
