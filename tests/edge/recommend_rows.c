@@ -326,6 +326,32 @@ static void samples_and_equal_rows(void **state) {
   assert_non_null(strstr(got.text, "does not help"));
 }
 
+/* The numbers count, not how they are kept: bytes and doubles with gaps between the rows. */
+static void any_type_same_answer(void **state) {
+  (void)state;
+  enum { N = 300, D = 9, STRIDE = 13 };
+  static cpb_recommendation floats, bytes, doubles;
+  static uint8_t narrow[N * STRIDE];
+  static double wide[N * STRIDE];
+  cpb_recommend_options options = cpb_recommend_options_default();
+  test_rng rng = {11};
+  make_set(&set, 11, N, D, 0, 10, true, true);
+  for (size_t i = 0; i < N * STRIDE; i++) narrow[i] = (uint8_t)test_below(&rng, 256), wide[i] = NAN;
+  for (size_t i = 0; i < N * D; i++) {
+    set.x[i] = (float)narrow[i / D * STRIDE + i % D];
+    wide[i / D * STRIDE + i % D] = (double)set.x[i];
+  }
+  options.sample = 250; /* both ways of reading rows: chosen ones, and by their ids */
+  cpb_view none = {0}, rows = cpb_rows(set.x, CPB_F32, N, D);
+  test_status((int)cpb_recommend(rows, none, &options, &floats, NULL, NULL), CPB_OK, "f32");
+  rows = (cpb_view){narrow, CPB_U8, N, D, STRIDE};
+  test_status((int)cpb_recommend(rows, none, &options, &bytes, NULL, NULL), CPB_OK, "u8");
+  rows = (cpb_view){wide, CPB_F64, N, D, STRIDE};
+  test_status((int)cpb_recommend(rows, none, &options, &doubles, NULL, NULL), CPB_OK, "f64");
+  assert_memory_equal(&floats, &bytes, sizeof floats);
+  assert_memory_equal(&floats, &doubles, sizeof floats);
+}
+
 static bool stop(void *context, double share) {
   *(double *)context = share;
   return false;
@@ -378,11 +404,9 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(against_a_plain_loop),
-      cmocka_unit_test(rows_do_not_find_themselves),
-      cmocka_unit_test(any_threads_same_bytes),
-      cmocka_unit_test(samples_and_equal_rows),
-      cmocka_unit_test(refused),
+      cmocka_unit_test(against_a_plain_loop),   cmocka_unit_test(rows_do_not_find_themselves),
+      cmocka_unit_test(any_threads_same_bytes), cmocka_unit_test(samples_and_equal_rows),
+      cmocka_unit_test(any_type_same_answer),   cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests_name("recommend", tests, NULL, NULL);
 }
