@@ -23,6 +23,15 @@ static const char *kernel_name(size_t i) {
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
+static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
+
+static const char *role_name(size_t i) {
+  static const char *const names[] = {"base", "query"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static const char *engine_name(size_t i) { return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL; }
+
 static const char *metric_name(size_t i) {
   return i < CPB_LIKENESSES ? cpb_likeness_name((cpb_likeness)i) : NULL;
 }
@@ -78,7 +87,8 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                        "also write the distances: |x-q|, or <x,q>, or 1 - cosine", NULL},
     [CLI_KNN] = {"knn", 0, CLI_COUNT, "K", AT(knn),
                  "ball queries for K neighbours: the radius is the median K-th distance to --base", NULL},
-    [CLI_BASE] = {"base", 0, CLI_PATH, "BASE", AT(base), "the rows of the index, not embedded", NULL},
+    [CLI_BASE] = {"base", 0, CLI_PATH, "BASE", AT(base),
+                  "the rows of the index as they are, neither embedded nor lifted", NULL},
     [CLI_POINT] = {"point", 0, CLI_FLAG, NULL, AT(point), "point queries, the embedded queries themselves",
                    NULL},
     [CLI_THRESHOLDS] = {"thresholds", 0, CLI_PATH, "FILE", AT(thresholds),
@@ -98,7 +108,7 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                           "candidates would prove it",
                           NULL},
     [CLI_SAMPLE] = {"sample", 0, CLI_COUNT, "N", AT(sample),
-                    "rows of the sample that curves are measured on (default 4096)", NULL},
+                    "rows of the sample that is measured (default 4096, recommend: 100000)", NULL},
     [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),
                    "write the statistics, for `capball merge`; without --output only pass 1 is done", NULL},
     [CLI_ABOUT] = {"about", 0, CLI_PATH, "ALL.state", AT(about),
@@ -106,6 +116,17 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_FIRST_ROW] = {"first-row", 0, CLI_COUNT, "N", AT(first_row),
                        "number of the first row, where the file is a piece of a whole (default 0)", NULL},
     [CLI_SWEEP] = {"sweep", 0, CLI_FLAG, NULL, AT(sweep), "print the curve over s", NULL},
+    [CLI_TRANSFORM] = {"transform", 0, CLI_CHOICE, "NAME", AT(transform),
+                       "in place of a map: none, center, normalize (centre + normalise), lift-ip or "
+                       "lift-cosine (exact lifts of L2), ip-cosine or ip-l2 (exact lifts of inner products)",
+                       transform_name},
+    [CLI_SIDE] = {"as", 0, CLI_CHOICE, "ROLE", AT(side),
+                  "with --transform: the rows are base (default) or query rows", role_name},
+    [CLI_QUERIES] = {"queries", 0, CLI_PATH, "FILE", AT(queries),
+                     "rows that will be asked for (default: rows of BASE that do not find themselves)", NULL},
+    [CLI_ENGINE] = {"engine", 'e', CLI_CHOICE, "ENGINE", AT(engine),
+                    "what the index stores: float (default), int8 or bits", engine_name},
+    [CLI_HTML] = {"html", 0, CLI_PATH, "FILE", AT(html), "write a page with the table and the curves", NULL},
     [CLI_PLOT] = {"plot", 0, CLI_PATH, "FILE", AT(plot),
                   "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal", NULL},
     [CLI_MODEL] = {"model", 'm', CLI_PATH, "MODEL.json", AT(model), "the model that `capball ball` wrote",

@@ -50,6 +50,11 @@ typedef enum cli_option_id {
   CLI_LABELS,
   CLI_RANKS,
   CLI_SQL,
+  CLI_TRANSFORM,
+  CLI_SIDE,
+  CLI_QUERIES,
+  CLI_ENGINE,
+  CLI_HTML,
   CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
@@ -71,6 +76,7 @@ typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
   const char *metric, *distances, *base, *thresholds, *embedded, *scores, *as, *certificates;
   const char *model, *method, *kernel, *weights, *labels, *sql;
+  const char *transform, *side, *queries, *engine, *html;
   double scale, target, gamma; /* 0: not given */
   cli_number nu, gap, radius, score_error;
   uint64_t seed, threads, neighbours, sample, first_row, knn; /* 0: not given */

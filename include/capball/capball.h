@@ -20,6 +20,8 @@
  *   search.h      exact k nearest rows, and rows within a limit   T13
  *   query.h       questions for an engine of inner products, certificates   T13
  *   index.h       exact neighbours from any such index      T13
+ *   transform.h   rivals of the map, and exact lifts        T13
+ *   recommend.h   what to do to rows before an index        T13
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -39,12 +41,14 @@
 #include "capball/product.h"
 #include "capball/quadric.h"
 #include "capball/query.h"
+#include "capball/recommend.h"
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/search.h"
 #include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/svdd.h"
+#include "capball/transform.h"
 #include "capball/view.h"
 
 #endif

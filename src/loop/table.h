@@ -53,7 +53,7 @@ typedef struct cpb_tile {
  * bit j, and their values at values[j]. Rows come in order; found() may raise thresholds, which is seen from
  * the next CPB_PANEL_ROWS rows on at the latest. With all thresholds -inf every row is told. No value may be
  * NaN. a      rows in groups of CPB_PANEL_ROWS, interleaved by cache lines: number k of row i is
- *        a[cpb_panel_at(panel.k, i, k)]; the last group is whole, whatever stands in its rest
+ *        a[cpb_panel_at(panel.k, i, k)]; the last group is whole, with any finite numbers in its rest
  * start  one number per row of these groups
  * b      row k of the panel at b + k*CPB_PANEL_COLS, aligned to 64 bytes; columns beyond `columns` are 0 */
 enum { CPB_PANEL_ROWS = 6, CPB_PANEL_COLS = 64, CPB_PANEL_LINE = 16 };
