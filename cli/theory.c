@@ -52,8 +52,8 @@ static const law laws[] = {
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
     {"T13", "search: Euclidean questions for an engine of inner products",
-     "|x-q| < r  <=>  <p,y> > b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)",
-     "include/capball/query.h", "src/search/t13_query.c", "tests/law/t13_query.c"},
+     "|x-q| < r  <=>  <p,y> > b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)", "include/capball/query.h",
+     "src/search/t13_query.c", "tests/law/t13_query.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };
 

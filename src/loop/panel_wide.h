@@ -7,22 +7,6 @@ enum { PANEL_WHOLE = 160, PANEL_DEPTH = 96, PANEL_TILES = 4, PANEL_BLOCK = PANEL
 
 typedef float panel_values[CPB_PANEL_COLS];
 
-/* `terms` more terms of every chain: numbers of one line of each row. */
-LANE_INLINE void panel_terms(const float *a, const float *b, size_t terms, size_t vectors,
-                             vec_f32 sum[CPB_PANEL_ROWS][PANEL_VECTORS]) {
-  for (size_t term = 0; term < terms; term++) {
-    vec_f32 line[PANEL_VECTORS];
-#pragma GCC unroll 4
-    for (size_t v = 0; v < vectors; v++) line[v] = vec_load_f32(b + term * CPB_PANEL_COLS + v * VEC_F32);
-#pragma GCC unroll 6
-    for (size_t i = 0; i < CPB_PANEL_ROWS; i++) {
-      vec_f32 factor = vec_spread_f32(a[i * CPB_PANEL_LINE + term]);
-#pragma GCC unroll 4
-      for (size_t v = 0; v < vectors; v++) sum[i][v] = vec_fma_f32(factor, line[v], sum[i][v]);
-    }
-  }
-}
-
 /* Whether anything is above its threshold: seldom, so that the largest value of each column is asked first.
  */
 LANE_INLINE bool panel_any(const cpb_panel *p, size_t column, size_t vectors,
@@ -55,11 +39,11 @@ LANE_INLINE void panel_part(const cpb_panel *p, size_t row, size_t from, size_t 
   const float *a = p->a + cpb_panel_at(p->k, row, from), *b = p->b + from * CPB_PANEL_COLS + column;
   size_t k = from;
   for (; k + CPB_PANEL_LINE <= to; k += CPB_PANEL_LINE) {
-    panel_terms(a, b, CPB_PANEL_LINE, vectors, sum);
+    terms_f32(a, CPB_PANEL_LINE, 1, b, CPB_PANEL_COLS, CPB_PANEL_LINE, vectors, sum);
     a += CPB_PANEL_LINE * CPB_PANEL_ROWS;
     b += CPB_PANEL_LINE * CPB_PANEL_COLS;
   }
-  panel_terms(a, b, to - k, vectors, sum);
+  terms_f32(a, CPB_PANEL_LINE, 1, b, CPB_PANEL_COLS, to - k, vectors, sum);
   if (to == p->k && !panel_any(p, column, vectors, sum)) return;
   *told |= panel_columns(column, vectors);
 #pragma GCC unroll 6

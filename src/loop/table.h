@@ -56,7 +56,7 @@ typedef struct cpb_tile {
  *        a[cpb_panel_at(panel.k, i, k)]; the last group is whole, with any finite numbers in its rest
  * start  one number per row of these groups
  * b      row k of the panel at b + k*CPB_PANEL_COLS, aligned to 64 bytes; columns beyond `columns` are 0 */
-enum { CPB_PANEL_ROWS = 6, CPB_PANEL_COLS = 64, CPB_PANEL_LINE = 16 };
+enum { CPB_PANEL_ROWS = CPB_TILE_ROWS, CPB_PANEL_COLS = 64, CPB_PANEL_LINE = 16 };
 
 typedef struct cpb_panel {
   size_t rows, k, columns; /* columns <= CPB_PANEL_COLS */
