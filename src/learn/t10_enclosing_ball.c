@@ -15,7 +15,7 @@
 #include "learn/distances.h"
 #include "learn/working_set.h"
 
-enum { BLOCK_ROWS = 4096, PIECE = 256, SAMPLE = 1024, FAR_PER_BLOCK = 32, SAFE_EXPONENT = 250 };
+enum { BLOCK_ROWS = 4096, GROUP = 16, SAMPLE = 1024, FAR_PER_BLOCK = 32, SAFE_EXPONENT = 250 };
 
 typedef struct far_row {
   double dist2;
@@ -151,20 +151,29 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
+/* Whether any of some distances is above `least`, or no number. */
+static bool any_above(const double *dist2, size_t count, double least) {
+  bool above = false;
+  for (size_t i = 0; i < count; i++) above |= !(dist2[i] <= least);
+  return above;
+}
+
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
   const cpb_core *core = job->core;
   far_row *heap = job->far + block * job->per_block;
-  double dist2[PIECE], largest = 0;
-  for (size_t start = first; start < first + count; start += PIECE) {
-    size_t piece = first + count - start < PIECE ? first + count - start : PIECE;
-    cpb_dist2_of_rows(core->loops, job->x, core->exponent, start, piece, core->center, dist2);
-    for (size_t i = 0; i < piece; i++) {
-      if (!(dist2[i] < INFINITY)) meet_unusable(job, start + i);
+  double dist2[BLOCK_ROWS], largest = 0, cut = job->cut;
+  cpb_dist2_of_rows(core->loops, job->x, core->exponent, first, count, core->center, dist2);
+  for (size_t group = 0, end; group < count; group = end) {
+    end = count - group < GROUP ? count : group + GROUP;
+    if (!any_above(dist2 + group, end - group, fmin(largest, cut))) continue;
+    for (size_t i = group; i < end; i++) {
+      if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
       if (dist2[i] > largest) largest = dist2[i];
-      if (dist2[i] > job->cut && dist2[i] < INFINITY)
-        offer(heap, &job->far_count[block], job->per_block, (far_row){dist2[i], start + i});
+      if (dist2[i] > cut && dist2[i] < INFINITY)
+        offer(heap, &job->far_count[block], job->per_block, (far_row){dist2[i], first + i});
     }
+    if (job->far_count[block] == job->per_block) cut = fmax(cut, heap[0].dist2);
   }
   job->largest2[block] = largest;
 }
