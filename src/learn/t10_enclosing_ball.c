@@ -15,7 +15,7 @@
 #include "learn/distances.h"
 #include "learn/working_set.h"
 
-enum { BLOCK_ROWS = 4096, GROUP = 16, SAMPLE = 1024, FAR_PER_BLOCK = 32, SAFE_EXPONENT = 250 };
+enum { BLOCK_ROWS = 4096, SAMPLE = 1024, FAR_PER_BLOCK = 32, SAFE_EXPONENT = 250 };
 
 typedef struct far_row {
   double dist2;
@@ -151,29 +151,19 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
-/* Whether any of some distances is above `least`, or no number. */
-static bool any_above(const double *dist2, size_t count, double least) {
-  bool above = false;
-  for (size_t i = 0; i < count; i++) above |= !(dist2[i] <= least);
-  return above;
-}
-
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
-  const cpb_core *core = job->core;
+  const cpb_loops *loops = job->core->loops;
   far_row *heap = job->far + block * job->per_block;
+  size_t *held = &job->far_count[block];
   double dist2[BLOCK_ROWS], largest = 0, cut = job->cut;
-  cpb_dist2_of_rows(core->loops, job->x, core->exponent, first, count, core->center, dist2);
-  for (size_t group = 0, end; group < count; group = end) {
-    end = count - group < GROUP ? count : group + GROUP;
-    if (!any_above(dist2 + group, end - group, fmin(largest, cut))) continue;
-    for (size_t i = group; i < end; i++) {
-      if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
-      if (dist2[i] > largest) largest = dist2[i];
-      if (dist2[i] > cut && dist2[i] < INFINITY)
-        offer(heap, &job->far_count[block], job->per_block, (far_row){dist2[i], first + i});
-    }
-    if (job->far_count[block] == job->per_block) cut = fmax(cut, heap[0].dist2);
+  cpb_dist2_of_rows(loops, job->x, job->core->exponent, first, count, job->core->center, dist2);
+  for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
+    if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
+    if (dist2[i] > largest) largest = dist2[i];
+    if (dist2[i] > cut && dist2[i] < INFINITY)
+      offer(heap, held, job->per_block, (far_row){dist2[i], first + i});
+    if (*held == job->per_block) cut = heap[0].dist2;
   }
   job->largest2[block] = largest;
 }

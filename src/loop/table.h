@@ -95,6 +95,9 @@ typedef struct cpb_loops {
    * are widened first. */
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
 
+  /* The first i < n with x[i] > least or x[i] NaN; n when there is none. */
+  size_t (*first_above)(const double *x, size_t n, double least);
+
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */
 
