@@ -15,7 +15,16 @@
 #include "learn/distances.h"
 #include "learn/working_set.h"
 
-enum { BLOCK_ROWS = 4096, SAMPLE = 1024, SOLVED_SAMPLE = 4096, FAR_PER_BLOCK = 32, SAFE_EXPONENT = 250 };
+/* FAR_ROWS may join in one round: enough for the support and its neighbours on all sides, though the
+ * centre they are farthest from is not the last. */
+enum {
+  BLOCK_ROWS = 4096,
+  SAMPLE = 1024,
+  SOLVED_SAMPLE = 4096, /* rows per dimension from which the ball of a sample is worth finding */
+  FAR_ROWS = 512,
+  FAR_PER_BLOCK = 32,
+  SAFE_EXPONENT = 250
+};
 
 typedef struct far_row {
   double dist2;
@@ -115,9 +124,6 @@ typedef struct read_job {
   cpb_first_fault fault;
 } read_job;
 
-/* Rows that may join in one round: enough for a support of d+1 and its neighbours. */
-static size_t far_rows(const cpb_core *core) { return core->d < 4 ? 64 : core->d < 32 ? 16 * core->d : 512; }
-
 static bool nearer(far_row a, far_row b) {
   return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.row > b.row);
 }
@@ -180,7 +186,7 @@ static size_t join_blocks(read_job *job, size_t blocks) {
     for (size_t i = 0; i < job->far_count[block]; i++)
       job->far[total++] = job->far[block * job->per_block + i];
   qsort(job->far, total, sizeof *job->far, by_distance_down);
-  size_t most = far_rows(job->core);
+  size_t most = FAR_ROWS;
   return total < most ? total : most;
 }
 
@@ -198,7 +204,7 @@ static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
     status = cpb_working_set_add(&core->staged, row, core->rows_seen + job->far[i].row, job->far[i].dist2);
   }
   free(row);
-  if (status == CPB_OK) cpb_working_set_keep(&core->staged, far_rows(core));
+  if (status == CPB_OK) cpb_working_set_keep(&core->staged, FAR_ROWS);
   return status;
 }
 
@@ -233,7 +239,7 @@ static void change_exponent(cpb_core *core, int exponent) {
 
 static cpb_status run_read(cpb_core *core, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
-  size_t count = cpb_blocks_count(&blocks), share = 2 * far_rows(core) / count + 1;
+  size_t count = cpb_blocks_count(&blocks), share = 2 * FAR_ROWS / count + 1;
   job->per_block = share > FAR_PER_BLOCK ? share : FAR_PER_BLOCK;
   job->cut = core->lower2 > 0 ? core->lower2 * (1 + fmax(core->options.gap / 8, 0x1p-51)) : -1;
   job->far = malloc(count * job->per_block * sizeof *job->far);
@@ -410,7 +416,7 @@ static cpb_status start(cpb_core *core, cpb_view x, cpb_error *error) {
   core->largest2 = largest2;
   status = solve(core, error);
   core->largest2 = 0;
-  cpb_working_set_keep(&core->set, far_rows(core));
+  cpb_working_set_keep(&core->set, FAR_ROWS);
   return status;
 }
 
