@@ -15,13 +15,12 @@
 #include "learn/distances.h"
 #include "learn/working_set.h"
 
-/* FAR_ROWS may join in one round: enough for the support and its neighbours on all sides, though the
- * centre they are farthest from is not the last. */
 enum {
   BLOCK_ROWS = 4096,
   SAMPLE = 1024,
   SOLVED_SAMPLE = 4096, /* rows per dimension from which the ball of a sample is worth finding */
   FAR_ROWS = 512,
+  ROWS_PER_FAR_ROW = 256,
   FAR_PER_BLOCK = 32,
   SAFE_EXPONENT = 250
 };
@@ -124,6 +123,13 @@ typedef struct read_job {
   cpb_first_fault fault;
 } read_job;
 
+/* Rows that may join in one round: enough for a support of d+1 and its neighbours; of many rows more, lest
+ * those on one side of a centre that is not the last take all places. */
+static size_t far_rows(size_t d, size_t rows) {
+  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS, share = rows / ROWS_PER_FAR_ROW;
+  return share < least ? least : share < FAR_ROWS ? share : FAR_ROWS;
+}
+
 static bool nearer(far_row a, far_row b) {
   return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.row > b.row);
 }
@@ -186,7 +192,7 @@ static size_t join_blocks(read_job *job, size_t blocks) {
     for (size_t i = 0; i < job->far_count[block]; i++)
       job->far[total++] = job->far[block * job->per_block + i];
   qsort(job->far, total, sizeof *job->far, by_distance_down);
-  size_t most = FAR_ROWS;
+  size_t most = far_rows(job->x.cols, job->x.rows);
   return total < most ? total : most;
 }
 
@@ -204,7 +210,7 @@ static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
     status = cpb_working_set_add(&core->staged, row, core->rows_seen + job->far[i].row, job->far[i].dist2);
   }
   free(row);
-  if (status == CPB_OK) cpb_working_set_keep(&core->staged, FAR_ROWS);
+  if (status == CPB_OK) cpb_working_set_keep(&core->staged, far_rows(core->d, core->rows_seen + job->x.rows));
   return status;
 }
 
@@ -239,7 +245,7 @@ static void change_exponent(cpb_core *core, int exponent) {
 
 static cpb_status run_read(cpb_core *core, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
-  size_t count = cpb_blocks_count(&blocks), share = 2 * FAR_ROWS / count + 1;
+  size_t count = cpb_blocks_count(&blocks), share = 2 * far_rows(core->d, job->x.rows) / count + 1;
   job->per_block = share > FAR_PER_BLOCK ? share : FAR_PER_BLOCK;
   job->cut = core->lower2 > 0 ? core->lower2 * (1 + fmax(core->options.gap / 8, 0x1p-51)) : -1;
   job->far = malloc(count * job->per_block * sizeof *job->far);
@@ -416,7 +422,6 @@ static cpb_status start(cpb_core *core, cpb_view x, cpb_error *error) {
   core->largest2 = largest2;
   status = solve(core, error);
   core->largest2 = 0;
-  cpb_working_set_keep(&core->set, FAR_ROWS);
   return status;
 }
 
