@@ -33,6 +33,8 @@ typedef enum cli_option_id {
   CLI_METHOD,
   CLI_KERNEL,
   CLI_GAMMA,
+  CLI_OFFSET,
+  CLI_DEGREE,
   CLI_GAP,
   CLI_WEIGHTS,
   CLI_LABELS,
@@ -59,8 +61,8 @@ typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
   const char *model, *method, *kernel, *weights, *labels, *sql;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap;
-  uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
+  cli_number nu, gap, offset;
+  uint64_t seed, threads, neighbours, sample, first_row, degree; /* 0: not given */
   bool whiten, spherical, skip_bad, sweep, ranks, json, quiet, help;
 } cli_options;
 

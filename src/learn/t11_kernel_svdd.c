@@ -102,6 +102,8 @@ static cpb_status look_at_rows(cpb_kernel_rows *m, cpb_error *error) {
     }
     m->norm2[i] = row_product(m->loops, m->x, i, m->x, i);
     m->diagonal[i] = of_products(m->kernel, m->norm2[i], m->norm2[i], m->norm2[i]);
+    if (!isfinite(m->diagonal[i])) /* where the diagonal is finite, all of the matrix is */
+      return cpb_fail_row(error, CPB_EROW, i, "k(x,x) of x row %zu is too large for a double", i);
   }
   return CPB_OK;
 }
@@ -142,11 +144,11 @@ static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double
 }
 
 /* What a centre is worth as SVDD: the best filling at its slopes gives the upper bound, feasible multipliers
- * the lower one. a: such, or NULL for the filling; slope, scratch and part: n numbers each to write to. */
+ * the lower one. a: such, or NULL for the filling; numbers: 3n to write to. */
 static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const double *center,
-                               const double *a, double *slope, double *scratch, double *part, double *norm2,
-                               cpb_svdd_report *report) {
+                               const double *a, double *numbers, double *norm2, cpb_svdd_report *report) {
   size_t n = rows->x.rows;
+  double *slope = numbers, *scratch = numbers + n, *part = numbers + 2 * n;
   const cpb_loops *loops = rows->loops;
   double edge;
   cpb_kernel_rows_combine(rows, center, slope, scratch);
@@ -169,8 +171,7 @@ static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const 
       .cap = cap, .gap = fmax(options->gap, 0x1p-40), .paper = paper, .a = numbers, .center = multipliers};
   cpb_status status = numbers == NULL ? CPB_ENOMEM : cpb_kernel_cap_svm(rows, &fit);
   if (status == CPB_OK)
-    status = judge_center(rows, cap, multipliers, paper ? NULL : fit.a, numbers + n, numbers + 2 * n,
-                          numbers + 3 * n, norm2, report);
+    status = judge_center(rows, cap, multipliers, paper ? NULL : fit.a, numbers + n, norm2, report);
   free(numbers);
   report->radius = fit.radius;
   report->iterations = fit.rounds;

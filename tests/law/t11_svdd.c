@@ -256,6 +256,10 @@ static void kernels_agree_with_what_they_are(void **state) {
   }
   assert_true(report.converged && report.objective <= 1 && fabs(sum - 1) <= 1e-9);
   assert_true(fabs(dual_value - report.lower_bound) <= 1e-9);
+  cpb_kernel steep = {CPB_KERNEL_POLYNOMIAL, 1e300, 0, 2};
+  cpb_error error;
+  assert_int_equal(cpb_kernel_svdd(rows, &steep, &options, a, &norm2, &report, NULL, &error), CPB_EROW);
+  assert_string_equal(error.text, "k(x,x) of x row 0 is too large for a double");
   rbf.gamma = -1;
   assert_int_equal(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_EINVAL);
   free(x);
