@@ -134,15 +134,17 @@ static void ball_against_cgal(size_t many) {
 }
 
 static void ball_growth(size_t many) {
-  puts("\nenclosing ball, growth: time per number read, Gauss, gap 1e-12");
+  puts("\nenclosing ball, growth: the whole time, all reads and the solution, per number of the data, Gauss, "
+       "gap "
+       "1e-12");
   double first = 0;
   for (size_t n = many / 100; n <= many; n *= 10) {
     table t = make(GAUSS, n, 10);
     cpb_ball_report report = best_ball(&t, 1e-12);
     double each = 1e9 * report.seconds / (double)(n * t.d);
     if (first == 0) first = each;
-    printf("n %-8zu d 10    %8.2f ms  %.3f ns per number = %.2f x the first\n", n, 1e3 * report.seconds, each,
-           each / first);
+    printf("n %-8zu d 10    %8.2f ms  %.3f ns per number = %.2f x the first, %zu reads\n", n,
+           1e3 * report.seconds, each, each / first, report.passes);
     free(t.x);
   }
   first = 0;
@@ -151,8 +153,11 @@ static void ball_growth(size_t many) {
     cpb_ball_report report = best_ball(&t, 1e-12);
     double each = 1e9 * report.seconds / (double)(t.n * d);
     if (first == 0) first = each;
-    printf("n %-8zu d %-5zu %8.2f ms  %.3f ns per number = %.2f x the first, %zu support vectors\n", t.n, d,
-           1e3 * report.seconds, each, each / first, report.support);
+    printf(
+        "n %-8zu d %-5zu %8.2f ms  %.3f ns per number = %.2f x the first, %zu reads of %.0f MB, %zu support "
+        "vectors\n",
+        t.n, d, 1e3 * report.seconds, each, each / first, report.passes,
+        1e-6 * (double)(t.n * d * sizeof(double)), report.support);
     free(t.x);
   }
   table t = make(GAUSS, many, 100);
