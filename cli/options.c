@@ -19,7 +19,7 @@ static const char *method_name(size_t i) {
 }
 
 static const char *kernel_name(size_t i) {
-  static const char *const names[] = {"linear", "rbf"};
+  static const char *const names[] = {"linear", "rbf", "polynomial"};
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -138,9 +138,15 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
          "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C "
          "for all)",
          method_name},
-    [CLI_KERNEL] = {"kernel", 'k', CLI_CHOICE, "KERNEL", AT(kernel), "linear (default) or rbf", kernel_name},
-    [CLI_GAMMA] = {"gamma", 0, CLI_POSITIVE, "GAMMA", AT(gamma),
-                   "of the rbf kernel exp(-gamma |x-y|^2) (default: 1/columns)", NULL},
+    [CLI_KERNEL] = {"kernel", 'k', CLI_CHOICE, "KERNEL", AT(kernel), "linear (default), rbf or polynomial",
+                    kernel_name},
+    [CLI_GAMMA] =
+        {"gamma", 0, CLI_POSITIVE, "GAMMA", AT(gamma),
+         "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)", NULL},
+    [CLI_OFFSET] = {"offset", 0, CLI_NUMBER, "OFFSET", AT(offset), "of the polynomial kernel (default 1)",
+                    NULL},
+    [CLI_DEGREE] = {"degree", 0, CLI_COUNT, "DEGREE", AT(degree), "of the polynomial kernel (default 3)",
+                    NULL},
     [CLI_GAP] = {"gap", 0, CLI_NUMBER, "GAP", AT(gap), "wanted relative gap (default 1e-9)", NULL},
     [CLI_WEIGHTS] = {"weights", 0, CLI_PATH, "FILE", AT(weights),
                      "a vector file with one weight >= 0 per row of DATA; with --nu", NULL},

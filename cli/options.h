@@ -45,6 +45,8 @@ typedef enum cli_option_id {
   CLI_METHOD,
   CLI_KERNEL,
   CLI_GAMMA,
+  CLI_OFFSET,
+  CLI_DEGREE,
   CLI_GAP,
   CLI_WEIGHTS,
   CLI_LABELS,
@@ -78,8 +80,8 @@ typedef struct cli_options {
   const char *model, *method, *kernel, *weights, *labels, *sql;
   const char *transform, *side, *queries, *engine, *html;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, radius, score_error;
-  uint64_t seed, threads, neighbours, sample, first_row, knn; /* 0: not given */
+  cli_number nu, gap, offset, radius, score_error;
+  uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
   bool whiten, spherical, skip_bad, sweep, ranks, point, json, quiet, help;
 } cli_options;
 

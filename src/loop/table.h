@@ -109,6 +109,9 @@ typedef struct cpb_loops {
    * sum of squares before rounding. By dtype, NULL where rows are widened first. */
   double (*spread[5])(const void *x, size_t n, double unit, const double *center, float *z, size_t step);
 
+  /* The first i < n with x[i] > least or x[i] NaN; n when there is none. */
+  size_t (*first_above)(const double *x, size_t n, double least);
+
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */
 
