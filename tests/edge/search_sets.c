@@ -166,6 +166,27 @@ static void compare(const table *t, size_t query, const cpb_hit *hits, size_t co
   }
 }
 
+/* With rows of double the complete cap (T3) decides right where a product and a threshold no longer can. */
+static void chords_decide(const table *t, const cpb_map *map, cpb_view f64, size_t query, double radius,
+                          size_t inside) {
+  double *q = room(t->d, sizeof *q), *p = room(t->d + 1, sizeof *p);
+  cpb_region ball = {.kind = CPB_BALL, .d = t->d, .c = q, .r = radius};
+  cpb_cap cap = {.d = t->d, .p = p};
+  for (size_t k = 0; k < t->d; k++) q[k] = number_at(t->queries, query, k);
+  test_status((int)cpb_map_cap(map, &ball, &cap, NULL), CPB_OK, "");
+  for (size_t i = 0; i <= MOST_K; i++) {
+    size_t row = (size_t)t->nearest[query * (MOST_K + 1) + i].id;
+    const double *y = (const double *)f64.data + row * (t->d + 1);
+    double score;
+    test_status((int)cpb_cap_scores(&cap, cpb_rows(y, CPB_F64, 1, t->d + 1),
+                                    cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL),
+                CPB_OK, "");
+    assert_true((score >= 0) == (i < inside));
+  }
+  free(q);
+  free(p);
+}
+
 static difference ranges_at(const table *t, const cpb_map *map, cpb_view rows, cpb_view exact, size_t rank) {
   double *radii = room(t->n, sizeof *radii), *b = room(t->n, sizeof *b);
   double *p = room(t->n * (t->d + 1), sizeof *p);
@@ -187,7 +208,9 @@ static difference ranges_at(const table *t, const cpb_map *map, cpb_view rows, c
     const cpb_hit *hits;
     size_t count;
     test_status((int)cpb_search_hits(search, i, &hits, &count, NULL), CPB_OK, "");
-    if (radii[i] > 0) compare(t, i, hits, count, inside[i], p + i * (t->d + 1), b[i], exact, seen, &found);
+    if (radii[i] == 0) continue;
+    compare(t, i, hits, count, inside[i], p + i * (t->d + 1), b[i], exact, seen, &found);
+    if (rows.dtype == CPB_F64) chords_decide(t, map, exact, i, radii[i], inside[i]);
   }
   cpb_search_free(search);
   free(radii);
