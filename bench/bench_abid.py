@@ -14,27 +14,18 @@ import os
 import sys
 import time
 
-# Debian's OpenBLAS 0.3.21 takes new processors for old ones; both sides shall have their best.
-FLAGS = open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else ""
-os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX" if "avx512f" in FLAGS else "HASWELL")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+import library  # noqa: E402
 import numpy as np  # noqa: E402
 
-BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 LARGEST = int(sys.argv[2]) if len(sys.argv) > 2 else 20000
 SCALES, BLOCK = 20, 4096
 
 
-class Rows(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("rows", ctypes.c_size_t),
-                ("cols", ctypes.c_size_t), ("stride", ctypes.c_size_t)]
-
-
 def load():
-    lib = ctypes.CDLL(os.path.join(BUILD, "libcapball.so"))
-    lib.cpb_isa_name.restype = ctypes.c_char_p
-    lib.cpb_pool_exec.restype = ctypes.c_void_p
-    lib.cpb_abid_embedded.argtypes = [Rows, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+    lib = library.load()
+    lib.cpb_abid_embedded.argtypes = [library.Rows, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
                                       ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     return lib
 
@@ -93,9 +84,7 @@ def once(way):
 
 def main():
     lib = load()
-    pool = ctypes.c_void_p()
-    lib.cpb_pool_new(ctypes.c_size_t(0), ctypes.byref(pool), None)
-    exec_ = lib.cpb_pool_exec(pool)
+    exec_ = library.threads(lib, 0)
     print("# %s, NumPy %s, OPENBLAS_CORETYPE=%s, loops %s, %d processors, best of %d" % (
         os.uname().machine, np.__version__, os.environ["OPENBLAS_CORETYPE"], lib.cpb_isa_name().decode(),
         len(os.sched_getaffinity(0)), ROUNDS))
@@ -109,14 +98,14 @@ def main():
             s = np.linalg.norm(wide, axis=1).mean() * np.logspace(-1, 1, SCALES)
             abid = np.empty(SCALES)
 
-            def library():
-                rows = Rows(x.ctypes.data, 0, n, d, d)
+            def ours():
+                rows = library.rows(x)
                 if lib.cpb_abid_embedded(rows, None, s.ctypes.data, SCALES, 0, abid.ctypes.data, None, exec_, None):
                     raise RuntimeError("cpb_abid_embedded failed")
                 return abid
 
             s32 = s.astype("f4")
-            ways = [library, lambda: naive(wide, s[:2]), lambda: gram(wide, s), lambda: moments(wide, s),
+            ways = [ours, lambda: naive(wide, s[:2]), lambda: gram(wide, s), lambda: moments(wide, s),
                     lambda: gram(x, s32), lambda: moments(x, s32)]
             best = [float("inf")] * len(ways)
             difference = 0

@@ -9,9 +9,10 @@ import os
 import sys
 import time
 
-import numpy as np
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+import library  # noqa: E402
+import numpy as np  # noqa: E402
 
-BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
 MIB = int(sys.argv[1]) if len(sys.argv) > 1 else 128
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
 S = np.float32(1)
@@ -22,22 +23,11 @@ class Options(ctypes.Structure):
         (name, ctypes.c_void_p) for name in ("center", "pole", "whiten", "toward")]
 
 
-class Rows(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("rows", ctypes.c_size_t),
-                ("cols", ctypes.c_size_t), ("stride", ctypes.c_size_t)]
-
-
 def load():
-    lib = ctypes.CDLL(os.path.join(BUILD, "libcapball.so"))
+    lib = library.load()
     lib.cpb_map_options_default.restype = Options
-    lib.cpb_isa_name.restype = ctypes.c_char_p
-    lib.cpb_pool_exec.restype = ctypes.c_void_p
-    lib.cpb_map_embed.argtypes = [ctypes.c_void_p, Rows, Rows, ctypes.c_void_p, ctypes.c_void_p]
+    lib.cpb_map_embed.argtypes = [ctypes.c_void_p, library.Rows, library.Rows, ctypes.c_void_p, ctypes.c_void_p]
     return lib
-
-
-def rows(array):
-    return Rows(array.ctypes.data, 0, array.shape[0], array.shape[1], array.shape[1])
 
 
 def zeros(n, d):
@@ -106,9 +96,7 @@ def best(ways):
 
 def main():
     lib = load()
-    pool = ctypes.c_void_p()
-    lib.cpb_pool_new(2, ctypes.byref(pool), None)
-    two = lib.cpb_pool_exec(pool)
+    two = library.threads(lib, 2)
     print(f"# {lib.cpb_isa_name().decode()} loops, NumPy {np.__version__}, f32, {MIB} MiB of input, best of {ROUNDS}")
     print("# times as fast as the best NumPy (and torch, 2 threads, where it is installed)")
     print(f"#{'d':>5} {'rows':>9} {'NumPy ms':>9} {'1 thread':>9} {'2 threads':>9} {'torch':>9}")
@@ -120,8 +108,8 @@ def main():
         options.d = d
         handle = ctypes.c_void_p()
         lib.cpb_map_new(ctypes.byref(options), ctypes.byref(handle), None)
-        ours = [lambda: lib.cpb_map_embed(handle, rows(x), rows(z), None, None),
-                lambda: lib.cpb_map_embed(handle, rows(x), rows(z), two, None)]
+        ours = [lambda: lib.cpb_map_embed(handle, library.rows(x), library.rows(z), None, None),
+                lambda: lib.cpb_map_embed(handle, library.rows(x), library.rows(z), two, None)]
         rivals, torches = numpy_ways(x, y), torch_ways(x, y)
         times = best(ours + rivals + torches)
         if not np.allclose(y, z, atol=1e-5):
@@ -131,7 +119,6 @@ def main():
         print(f"{d:6} {n:9} {numpy_time * 1e3:9.1f} {numpy_time / times[0]:9.1f} {numpy_time / times[1]:9.1f} {torch_ratio}",
               flush=True)
         lib.cpb_map_free(handle)
-    lib.cpb_pool_free(pool)
 
 
 main()

@@ -34,16 +34,26 @@ static double wanted_gap(const cli_job *job) {
   return job->options.gap.given ? job->options.gap.value : 1e-9;
 }
 
+static bool is_kernel(const cli_options *o, const char *name) {
+  return o->kernel != NULL && strcmp(o->kernel, name) == 0;
+}
+
+static bool has_kernel(const cli_options *o) { return o->kernel != NULL && !is_kernel(o, "linear"); }
+
 static int check_options(const cli_job *job) {
   const cli_options *o = &job->options;
-  bool cap = o->method != NULL && strcmp(o->method, "exact") != 0,
-       rbf = o->kernel != NULL && strcmp(o->kernel, "rbf") == 0;
-  if (!o->nu.given && (o->method != NULL || rbf || o->weights != NULL))
-    return cli_misuse(job, "--method, --kernel rbf and --weights go with --nu");
-  if (rbf && (cap || o->whiten))
-    return cli_misuse(job, "--kernel rbf goes neither with --method nor with --whiten");
-  if (rbf && o->sql != NULL) return cli_misuse(job, "--kernel rbf has no SQL");
-  if (o->gamma != 0 && !rbf) return cli_misuse(job, "--gamma goes with --kernel rbf");
+  bool polynomial = is_kernel(o, "polynomial");
+  if (!o->nu.given && (o->method != NULL || has_kernel(o) || o->weights != NULL))
+    return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
+  if (has_kernel(o) && o->whiten) return cli_misuse(job, "--kernel %s does not go with --whiten", o->kernel);
+  if (has_kernel(o) && o->sql != NULL) return cli_misuse(job, "--kernel %s has no SQL", o->kernel);
+  if (o->gamma != 0 && !has_kernel(o)) return cli_misuse(job, "--gamma goes with --kernel rbf or polynomial");
+  if ((o->offset.given || o->degree != 0) && !polynomial)
+    return cli_misuse(job, "--offset and --degree go with --kernel polynomial");
+  if (o->offset.given && !(o->offset.value >= 0))
+    return cli_misuse(job, "--offset must be >= 0, got %g", o->offset.value);
+  if (o->degree > 1000)
+    return cli_misuse(job, "--degree must be 1 .. 1000, got %llu", (unsigned long long)o->degree);
   if (strcmp(job->operands[0], "-") == 0 && o->whiten)
     return cli_misuse(job,
                       "--whiten reads the data more than once, but a pipe can be read once: give a file");
@@ -149,9 +159,15 @@ static void list_support(ball_fit *fit, const double *a, bool kernel) {
   free(buffer);
 }
 
+static cpb_kernel kernel_of(const cli_options *o, size_t d) {
+  double gamma = o->gamma != 0 ? o->gamma : 1 / (double)d;
+  if (is_kernel(o, "rbf")) return (cpb_kernel){.kind = CPB_KERNEL_RBF, .gamma = gamma};
+  return (cpb_kernel){CPB_KERNEL_POLYNOMIAL, gamma, o->offset.given ? o->offset.value : 1,
+                      o->degree != 0 ? (unsigned)o->degree : 3};
+}
+
 static int fit_svdd(ball_fit *fit) {
   const cli_options *o = &fit->job->options;
-  bool rbf = o->kernel != NULL && strcmp(o->kernel, "rbf") == 0;
   cpb_svdd_options options = cpb_svdd_options_default();
   cpb_svdd_report report;
   cpb_error error = {.row = -1};
@@ -163,9 +179,8 @@ static int fit_svdd(ball_fit *fit) {
   double *a = cli_alloc(fit->y.rows, sizeof *a);
   const cpb_exec *exec = cpb_pool_exec(fit->job->pool);
   cpb_status status;
-  if (rbf) {
-    fit->model.kernel =
-        (cpb_kernel){CPB_KERNEL_RBF, o->gamma != 0 ? o->gamma : 1 / (double)fit->y.cols, 0, 0};
+  if (has_kernel(o)) {
+    fit->model.kernel = kernel_of(o, fit->y.cols);
     status =
         cpb_kernel_svdd(fit->y, &fit->model.kernel, &options, a, &fit->model.norm2, &report, exec, &error);
   } else {
@@ -181,7 +196,7 @@ static int fit_svdd(ball_fit *fit) {
     fit->model.support = report.support;
     fit->iterations = report.iterations;
     fit->seconds = report.seconds;
-    list_support(fit, a, rbf);
+    list_support(fit, a, has_kernel(o));
   }
   free(a);
   return status == CPB_OK ? CLI_OK : fail_rows(fit, status, &error);
@@ -262,8 +277,11 @@ static int write_sql(const ball_fit *fit, const cpb_model *model) {
 
 static int tell(const ball_fit *fit) {
   const cpb_model_options *m = &fit->model;
-  const char *how = m->nu == 0 ? "enclosing ball" : m->kernel.kind == CPB_KERNEL_RBF ? "rbf SVDD" : m->method;
-  cli_say(fit->job, "%s: radius %.6g, gap %.2g%s, %zu support vectors, %llu rows", how, m->radius, m->gap,
+  const cli_options *o = &fit->job->options;
+  const char *how = m->nu == 0 ? "enclosing ball" : m->method;
+  if (has_kernel(o) && strcmp(how, "exact") == 0) how = "SVDD";
+  cli_say(fit->job, "%s%s%s: radius %.6g, gap %.2g%s, %zu support vectors, %llu rows",
+          has_kernel(o) ? o->kernel : "", has_kernel(o) ? " " : "", how, m->radius, m->gap,
           m->converged ? "" : " (more than was asked for)", m->support, (unsigned long long)fit->count);
   if (!fit->job->options.json) return CLI_OK;
   json_t *center = m->center != NULL ? cli_json_vector(m->center, m->d) : json_null();
@@ -374,15 +392,19 @@ const cli_command cli_verb_ball = {
         "multipliers, quantiles of the scores, and the ball as a cap (T3) at \"scale\".\n"
         "--whiten takes |W(x-c)| with W^T W = cov(x)^-1 for |x-c|: an ellipsoid.\n"
         "--method cap-svm embeds, separates from -e by a linear SVM and goes to its ball, until it rests; "
-        "cap-svm-paper does so with one C for all, which leaves no slack to the rows.",
+        "cap-svm-paper does so with one C for all, which leaves no slack to the rows.\n"
+        "--kernel rbf or polynomial takes the ball in the kernel's feature space, by any method; radius and "
+        "scores are in its unit. Time and memory are for some ten thousand rows.",
     .example = "printf '0,0\\n2,0\\n1,1\\n1,0.5\\n' > points.csv\n"
                "capball ball points.csv -o ball.json --sql -\n"
-               "capball ball points.csv -o soft.json --nu 0.5",
+               "capball ball points.csv -o soft.json --nu 0.5\n"
+               "capball ball points.csv -o curved.json --nu 0.5 --kernel rbf --method cap-svm",
     .least = 1,
     .most = 1,
     .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_NU) | CLI_BIT(CLI_METHOD) | CLI_BIT(CLI_KERNEL) |
-               CLI_BIT(CLI_GAMMA) | CLI_BIT(CLI_GAP) | CLI_BIT(CLI_WHITEN) | CLI_BIT(CLI_WEIGHTS) |
-               CLI_BIT(CLI_SQL) | CLI_BIT(CLI_PLOT) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) |
-               CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+               CLI_BIT(CLI_GAMMA) | CLI_BIT(CLI_OFFSET) | CLI_BIT(CLI_DEGREE) | CLI_BIT(CLI_GAP) |
+               CLI_BIT(CLI_WHITEN) | CLI_BIT(CLI_WEIGHTS) | CLI_BIT(CLI_SQL) | CLI_BIT(CLI_PLOT) |
+               CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) |
+               CLI_BIT(CLI_HELP),
     .requires = CLI_BIT(CLI_OUTPUT),
     .run = run};

@@ -1,6 +1,7 @@
 /* Rows to the sphere and back, by a map that was fitted before. */
 #include "format_names.h"
 #include "doubles.h"
+#include "embed_transform.h"
 #include "stream.h"
 
 static cpb_status embed(const void *map, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error) {
@@ -54,7 +55,18 @@ static int run(cli_job *job, bool inverse) {
   return result;
 }
 
-static int run_embed(cli_job *job) { return run(job, false); }
+/* OUT may be the second operand. */
+static int run_embed(cli_job *job) {
+  cli_options *o = &job->options;
+  if ((o->map != NULL) == (o->transform != NULL))
+    return cli_misuse(job, "exactly one of --map MAP.json and --transform NAME is wanted");
+  if (o->transform == NULL && (o->side != NULL || o->base != NULL))
+    return cli_misuse(job, "--as and --base go with --transform");
+  if ((o->output != NULL) == (job->count == 2))
+    return cli_misuse(job, "the output is wanted once: --output FILE, or as the second operand");
+  if (job->count == 2) o->output = job->operands[1];
+  return o->transform != NULL ? cli_embed_by_transform(job, o->output) : run(job, false);
+}
 static int run_unembed(cli_job *job) { return run(job, true); }
 
 #define ACCEPTS                                                                                              \
@@ -63,20 +75,26 @@ static int run_unembed(cli_job *job) { return run(job, true); }
 
 const cli_command cli_verb_embed = {
     .verb = "embed",
-    .operands = "-m MAP.json DATA -o OUT",
-    .summary = "put rows on the sphere",
-    .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)          R^d -> S^d   T1 T2 T6",
+    .operands = "(-m MAP.json | --transform NAME) DATA -o OUT",
+    .summary = "put rows on the sphere, or through another transform",
+    .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)          R^d -> S^d   T1 T2 T6\n"
+               "lift-ip       y = (z, -|z|^2/2),  query (z, 1),  z = (x-m)/max|x-m|                 T13\n"
+               "lift-cosine   y = (z, -h|z|^2/2, sqrt(M^2-|z|^2-h^2|z|^4/4))/M,  query ~ (z, 1/h, 0)",
     .text = "OUT has one column more than DATA, f32 unless DATA is f64 or --dtype says otherwise. A row with "
             "inf goes to -v, the limit; a row with NaN is an error that names it, and nothing is written. "
             "--skip-bad leaves rows with "
-            "NaN or inf out instead.",
+            "NaN or inf out instead.\n"
+            "--transform puts rows through a rival of the map instead: `capball recommend` tells which one "
+            "is best. Base and query rows differ (--as); centre and largest norm are those of --base. "
+            "lift-cosine, ip-cosine and ip-l2 know no rows longer than the longest of the base.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
-               "capball embed -m map.json points.csv -o sphere.csv",
+               "capball embed -m map.json points.csv -o sphere.csv\n"
+               "capball embed --transform lift-cosine points.csv -o base.csv\n"
+               "capball embed --transform lift-cosine points.csv -o queries.csv --as query --base points.csv",
     .least = 1,
-    .most = 1,
-    .accepts = ACCEPTS,
-    .requires = CLI_BIT(CLI_MAP) | CLI_BIT(CLI_OUTPUT),
+    .most = 2,
+    .accepts = ACCEPTS | CLI_BIT(CLI_TRANSFORM) | CLI_BIT(CLI_SIDE) | CLI_BIT(CLI_BASE),
     .run = run_embed};
 
 const cli_command cli_verb_unembed = {

@@ -60,11 +60,13 @@ static int commit(const outputs *o) {
 
 static int check(const cli_job *job) {
   const cli_options *options = &job->options;
-  const char *inputs[] = {job->operands[0], job->operands[1], options->distances};
+  const char *inputs[] = {job->operands[0], job->operands[1]};
+  const char *written[] = {options->output, options->distances};
   int result = cli_check_format(job, options->output, NULL, "output");
   if (result == CLI_OK && options->distances != NULL)
     result = cli_check_format(job, options->distances, NULL, "distances");
-  if (result == CLI_OK) result = cli_check_output(job, options->output, inputs, 3);
+  if (result == CLI_OK) result = cli_check_apart(job, written, 2);
+  if (result == CLI_OK) result = cli_check_output(job, options->output, inputs, 2);
   if (result == CLI_OK) result = cli_check_output(job, options->distances, inputs, 2);
   return result;
 }

@@ -19,9 +19,18 @@ static const char *method_name(size_t i) {
 }
 
 static const char *kernel_name(size_t i) {
-  static const char *const names[] = {"linear", "rbf"};
+  static const char *const names[] = {"linear", "rbf", "polynomial"};
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
+
+static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
+
+static const char *role_name(size_t i) {
+  static const char *const names[] = {"base", "query"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static const char *engine_name(size_t i) { return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL; }
 
 static const char *metric_name(size_t i) {
   return i < CPB_LIKENESSES ? cpb_likeness_name((cpb_likeness)i) : NULL;
@@ -33,6 +42,11 @@ static const char *variant_name(size_t i) {
 
 static const char *step_name(size_t i) {
   static const char *const names[] = {"all", "worst"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static const char *score_name(size_t i) {
+  static const char *const names[] = {"ip", "cosine", "cosine-distance"};
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -80,8 +94,30 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                     "the radius, in the unit of the data, not squared", NULL},
     [CLI_DISTANCES] = {"distances", 0, CLI_PATH, "FILE", AT(distances),
                        "also write the distances: |x-q|, or <x,q>, or 1 - cosine", NULL},
+    [CLI_KNN] = {"knn", 0, CLI_COUNT, "K", AT(knn),
+                 "ball queries for K neighbours: the radius is the median K-th distance to --base", NULL},
+    [CLI_BASE] = {"base", 0, CLI_PATH, "BASE", AT(base),
+                  "the rows of the index as they are, neither embedded nor lifted", NULL},
+    [CLI_POINT] = {"point", 0, CLI_FLAG, NULL, AT(point), "point queries, the embedded queries themselves",
+                   NULL},
+    [CLI_THRESHOLDS] = {"thresholds", 0, CLI_PATH, "FILE", AT(thresholds),
+                        "also write b, one number per query: the ball is <p,y> > b", NULL},
+    [CLI_EMBEDDED] = {"embedded", 0, CLI_PATH, "EMB", AT(embedded),
+                      "the embedded rows of the index, from `capball embed`", NULL},
+    [CLI_SCORES] = {"scores", 0, CLI_PATH, "FILE", AT(scores),
+                    "take distances from these numbers of the engine, one per candidate", NULL},
+    [CLI_AS] = {"as", 0, CLI_CHOICE, "WHAT", AT(as),
+                "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine", score_name},
+    [CLI_SCORE_ERROR] = {"score-error", 0, CLI_NUMBER, "E", AT(score_error),
+                         "the largest error of the engine's products (default 2(d+4) 2^-24, that of any "
+                         "product or cosine in f32; engines that quantise err by more)",
+                         NULL},
+    [CLI_CERTIFICATES] = {"certificates", 0, CLI_PATH, "FILE", AT(certificates),
+                          "also write one number per query: 0 where the answer is proven, else how many "
+                          "candidates would prove it",
+                          NULL},
     [CLI_SAMPLE] = {"sample", 0, CLI_COUNT, "N", AT(sample),
-                    "rows of the sample that curves are measured on (default 4096)", NULL},
+                    "rows of the sample that is measured (default 4096, recommend: 100000)", NULL},
     [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),
                    "write the statistics, for `capball merge`; without --output only pass 1 is done", NULL},
     [CLI_ABOUT] = {"about", 0, CLI_PATH, "ALL.state", AT(about),
@@ -89,6 +125,17 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_FIRST_ROW] = {"first-row", 0, CLI_COUNT, "N", AT(first_row),
                        "number of the first row, where the file is a piece of a whole (default 0)", NULL},
     [CLI_SWEEP] = {"sweep", 0, CLI_FLAG, NULL, AT(sweep), "print the curve over s", NULL},
+    [CLI_TRANSFORM] = {"transform", 0, CLI_CHOICE, "NAME", AT(transform),
+                       "in place of a map: none, center, normalize (centre + normalise), lift-ip or "
+                       "lift-cosine (exact lifts of L2), ip-cosine or ip-l2 (exact lifts of inner products)",
+                       transform_name},
+    [CLI_SIDE] = {"as", 0, CLI_CHOICE, "ROLE", AT(side),
+                  "with --transform: the rows are base (default) or query rows", role_name},
+    [CLI_QUERIES] = {"queries", 0, CLI_PATH, "FILE", AT(queries),
+                     "rows that will be asked for (default: rows of BASE that do not find themselves)", NULL},
+    [CLI_ENGINE] = {"engine", 'e', CLI_CHOICE, "ENGINE", AT(engine),
+                    "what the index stores: float (default), int8 or bits", engine_name},
+    [CLI_HTML] = {"html", 0, CLI_PATH, "FILE", AT(html), "write a page with the table and the curves", NULL},
     [CLI_PLOT] = {"plot", 0, CLI_PATH, "FILE", AT(plot),
                   "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal", NULL},
     [CLI_MODEL] = {"model", 'm', CLI_PATH, "MODEL.json", AT(model), "the model that `capball ball` wrote",
@@ -100,9 +147,15 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
          "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C "
          "for all)",
          method_name},
-    [CLI_KERNEL] = {"kernel", 'k', CLI_CHOICE, "KERNEL", AT(kernel), "linear (default) or rbf", kernel_name},
-    [CLI_GAMMA] = {"gamma", 0, CLI_POSITIVE, "GAMMA", AT(gamma),
-                   "of the rbf kernel exp(-gamma |x-y|^2) (default: 1/columns)", NULL},
+    [CLI_KERNEL] = {"kernel", 'k', CLI_CHOICE, "KERNEL", AT(kernel), "linear (default), rbf or polynomial",
+                    kernel_name},
+    [CLI_GAMMA] =
+        {"gamma", 0, CLI_POSITIVE, "GAMMA", AT(gamma),
+         "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)", NULL},
+    [CLI_OFFSET] = {"offset", 0, CLI_NUMBER, "OFFSET", AT(offset), "of the polynomial kernel (default 1)",
+                    NULL},
+    [CLI_DEGREE] = {"degree", 0, CLI_COUNT, "DEGREE", AT(degree), "of the polynomial kernel (default 3)",
+                    NULL},
     [CLI_GAP] = {"gap", 0, CLI_NUMBER, "GAP", AT(gap), "wanted relative gap (default 1e-9)", NULL},
     [CLI_WEIGHTS] = {"weights", 0, CLI_PATH, "FILE", AT(weights),
                      "a vector file with one weight >= 0 per row of DATA; with --nu", NULL},
@@ -133,12 +186,6 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                    "rows of the sample that a step looks at, other ones each time (default: all)", NULL},
     [CLI_CANDIDATES] = {"candidates", 0, CLI_COUNT, "N", AT(candidates),
                         "codes that are re-ranked by exact distances (default 100)", NULL},
-    [CLI_BASE] = {"base", 0, CLI_PATH, "BASE", AT(base), "the data the codes were made from, for re-ranking",
-                  NULL},
-    [CLI_EMBEDDED] = {"embedded", 0, CLI_PATH, "EMB", AT(embedded),
-                      "their images, embedded with the sketch's centre and scale, for re-ranking without the "
-                      "data",
-                      NULL},
     [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
     [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
     [CLI_THREADS] = {"threads", 't', CLI_COUNT, "N", AT(threads),

@@ -26,6 +26,15 @@ typedef enum cli_option_id {
   CLI_METRIC,
   CLI_RADIUS,
   CLI_DISTANCES,
+  CLI_KNN,
+  CLI_BASE,
+  CLI_POINT,
+  CLI_THRESHOLDS,
+  CLI_EMBEDDED,
+  CLI_SCORES,
+  CLI_AS,
+  CLI_SCORE_ERROR,
+  CLI_CERTIFICATES,
   CLI_SAMPLE,
   CLI_STATE,
   CLI_ABOUT,
@@ -36,6 +45,8 @@ typedef enum cli_option_id {
   CLI_METHOD,
   CLI_KERNEL,
   CLI_GAMMA,
+  CLI_OFFSET,
+  CLI_DEGREE,
   CLI_GAP,
   CLI_WEIGHTS,
   CLI_LABELS,
@@ -48,8 +59,11 @@ typedef enum cli_option_id {
   CLI_TOLERANCE,
   CLI_BATCH,
   CLI_CANDIDATES,
-  CLI_BASE,
-  CLI_EMBEDDED,
+  CLI_TRANSFORM,
+  CLI_SIDE,
+  CLI_QUERIES,
+  CLI_ENGINE,
+  CLI_HTML,
   CLI_PLOT,
   CLI_JSON,
   CLI_QUIET,
@@ -69,14 +83,15 @@ typedef struct cli_number {
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
-  const char *metric, *distances;
-  const char *sketch, *variant, *step, *base, *embedded;
+  const char *metric, *distances, *base, *thresholds, *embedded, *scores, *as, *certificates;
+  const char *sketch, *variant, *step;
   const char *model, *method, *kernel, *weights, *labels, *sql;
+  const char *transform, *side, *queries, *engine, *html;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, radius, tolerance;
-  uint64_t seed, threads, neighbours, sample, first_row; /* 0: not given */
+  cli_number nu, gap, offset, radius, score_error, tolerance;
+  uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
   uint64_t bits, batch, candidates;
-  bool whiten, spherical, skip_bad, sweep, ranks, json, quiet, help;
+  bool whiten, spherical, skip_bad, sweep, ranks, point, json, quiet, help;
 } cli_options;
 
 typedef enum cli_value_kind {

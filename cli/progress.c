@@ -29,8 +29,9 @@ static void draw(cli_progress *progress, double now) {
     char bar[BAR + 1] = "";
     memset(bar, '.', BAR);
     memset(bar, '#', (size_t)(share * BAR));
-    fprintf(stderr, "[%s] %3.0f %%  %.0f MiB/s  %.0f s left", bar, 100 * share, mib,
-            rate > 0 ? (double)(progress->total - done) / rate : 0);
+    fprintf(stderr, "[%s] %3.0f %%  ", bar, 100 * share);
+    if (progress->row_bytes > 0) fprintf(stderr, "%.0f MiB/s  ", mib);
+    fprintf(stderr, "%.0f s left", rate > 0 ? (double)(progress->total - done) / rate : 0);
   } else
     fprintf(stderr, "%llu rows  %.0f MiB/s", (unsigned long long)done, mib);
   fflush(stderr);

@@ -8,8 +8,8 @@
 
 typedef struct cli_progress {
   const char *verb;
-  uint64_t total; /* rows, CPB_ROWS_UNKNOWN if nobody knows */
-  size_t row_bytes;
+  uint64_t total;   /* rows, CPB_ROWS_UNKNOWN if nobody knows */
+  size_t row_bytes; /* 0: rows are no measure of bytes */
   _Atomic uint64_t done;
   atomic_flag drawing;
   double start, drawn; /* seconds; drawn is guarded by drawing */

@@ -37,3 +37,11 @@ int cli_check_output(const cli_job *job, const char *output, const char *const *
   }
   return CLI_OK;
 }
+
+int cli_check_apart(const cli_job *job, const char *const *outputs, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    for (size_t j = 0; j < i; j++)
+      if (outputs[i] != NULL && outputs[j] != NULL && strcmp(outputs[i], outputs[j]) == 0)
+        return cli_misuse(job, "two outputs are called %s: give one another name", outputs[i]);
+  return CLI_OK;
+}

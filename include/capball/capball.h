@@ -18,6 +18,10 @@
  *   svdd.h        a ball with a soft margin                  T11
  *   model.h       a learned ball as an object and a file
  *   search.h      exact k nearest rows, and rows within a limit   T13
+ *   query.h       questions for an engine of inner products, certificates   T13
+ *   index.h       exact neighbours from any such index      T13
+ *   transform.h   rivals of the map, and exact lifts        T13
+ *   recommend.h   what to do to rows before an index        T13
  *   sketch.h      binary codes, and search among them          T14
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
@@ -30,12 +34,15 @@
 #include "capball/file.h"
 #include "capball/goal.h"
 #include "capball/hemisphere.h"
+#include "capball/index.h"
 #include "capball/layer.h"
 #include "capball/map.h"
 #include "capball/map_file.h"
 #include "capball/model.h"
 #include "capball/product.h"
 #include "capball/quadric.h"
+#include "capball/query.h"
+#include "capball/recommend.h"
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/search.h"
@@ -43,6 +50,7 @@
 #include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/svdd.h"
+#include "capball/transform.h"
 #include "capball/view.h"
 
 #endif

@@ -143,7 +143,7 @@ CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *ca
 
 /** The same from embedded rows alone, the data being elsewhere or gone.                            T13
  *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  map        of the embedding: a centre and a scale, nothing else
+ *  map        of the embedding; pole e, nothing reflected. Distances are in its metric
  *  embedded   rows of d+1, made by this map. Their rounding is the limit: |x-q| is off by about 2u s of
  *             their type for rows of |x| <= s. */
 CPB_API cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,

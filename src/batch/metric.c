@@ -39,9 +39,23 @@ static void offset_chunk(const cpb_metric *metric, size_t row, size_t offset, si
   metric->loops->axpby(unit, x, metric->c == NULL ? 0 : -metric->sign * unit, c, z, count);
 }
 
+static bool has_direct_loop(const cpb_metric *metric) {
+  return metric->c != NULL && metric->sign > 0 && metric->loops->rows_dist2[metric->x.dtype] != NULL;
+}
+
+/* |x-c| where a loop reads rows of this type as they lie; the same bits as by chunks. */
+static double direct_length(const cpb_metric *metric, size_t row) {
+  cpb_view x = metric->x;
+  double square;
+  const char *first = (const char *)x.data + row * x.stride * cpb_dtype_size(x.dtype);
+  metric->loops->rows_dist2[x.dtype](first, x.stride, 1, x.cols, metric->c, &square);
+  return sqrt(square);
+}
+
 static double round_length(const cpb_metric *metric, size_t row, total length) {
   double buffer[CPB_CHUNK];
   const cpb_loops *loops = metric->loops;
+  if (!length.careful && has_direct_loop(metric)) return direct_length(metric, row);
   for (size_t offset = 0; offset < metric->x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(metric->x.cols, offset);
     if (!length.careful && metric->c != NULL) {

@@ -80,8 +80,8 @@ static void solve_lower(const cpb_hull *hull, double *x) {
   }
 }
 
-/* (unit,p) = sum_k coefficient_k basis_k + residual, by Gram-Schmidt done twice. True when the rest is
- * large enough to be a new direction; its length is *rest. */
+/* (unit,p) = sum_k coefficient_k basis_k + residual, by Gram-Schmidt, done twice unless most was left the
+ * first time. True when the rest is large enough to be a new direction; its length is *rest. */
 static bool project(const cpb_hull *hull, const double *p, double *coefficient, double *rest) {
   size_t length = hull->dim + 1;
   double *residual = residual_of(hull);
@@ -89,13 +89,15 @@ static bool project(const cpb_hull *hull, const double *p, double *coefficient, 
   memcpy(residual + 1, p, hull->dim * sizeof *p);
   double whole = sqrt(hull->loops->dot(residual, residual, length));
   memset(coefficient, 0, hull->count * sizeof *coefficient);
-  for (int round = 0; round < 2; round++)
+  *rest = 0;
+  for (int round = 0; round < 2 && !(*rest > whole / 2); round++) {
     for (size_t k = 0; k < hull->count; k++) {
       double part = hull->loops->dot(basis_at(hull, k), residual, length);
       coefficient[k] += part;
       hull->loops->axpby(-part, basis_at(hull, k), 1, residual, residual, length);
     }
-  *rest = sqrt(hull->loops->dot(residual, residual, length));
+    *rest = sqrt(hull->loops->dot(residual, residual, length));
+  }
   return hull->count<length && * rest> DEPENDENT * whole;
 }
 
@@ -212,7 +214,6 @@ static bool exchange(cpb_hull *hull, double q, double *coefficient, double *weig
 static void descend_to_optimum(cpb_hull *hull) {
   double *step = vector_at(hull, 1);
   int refinements = 0;
-  settle(hull);
   while (hull->count > 1) {
     size_t stopper;
     double size = step_to_optimum(hull, step), t = farthest_step(hull, step, 1, &stopper);
@@ -237,6 +238,7 @@ cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t ta
       return CPB_OK;
     }
   append(hull, p, q, tag, weight, coefficient, rest);
+  if (weight > 0) settle(hull); /* a column without weight yet has moved nothing */
   descend_to_optimum(hull);
   *better = hull->value > before;
   return CPB_OK;

@@ -15,7 +15,15 @@
 #include "learn/distances.h"
 #include "learn/working_set.h"
 
-enum { BLOCK_ROWS = 4096, PIECE = 256, SAMPLE = 1024, FAR_PER_BLOCK = 32, SAFE_EXPONENT = 250 };
+enum {
+  BLOCK_ROWS = 4096,
+  SAMPLE = 1024,
+  SOLVED_SAMPLE = 4096, /* rows per dimension from which the ball of a sample is worth finding */
+  FAR_ROWS = 512,
+  ROWS_PER_FAR_ROW = 256,
+  FAR_PER_BLOCK = 32,
+  SAFE_EXPONENT = 250
+};
 
 typedef struct far_row {
   double dist2;
@@ -115,8 +123,12 @@ typedef struct read_job {
   cpb_first_fault fault;
 } read_job;
 
-/* Rows that may join in one round: enough for a support of d+1 and its neighbours. */
-static size_t far_rows(const cpb_core *core) { return core->d < 4 ? 64 : core->d < 32 ? 16 * core->d : 512; }
+/* Rows that may join in one round: enough for a support of d+1 and its neighbours; of many rows more, lest
+ * those on one side of a centre that is not the last take all places. */
+static size_t far_rows(size_t d, size_t rows) {
+  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS, share = rows / ROWS_PER_FAR_ROW;
+  return share < least ? least : share < FAR_ROWS ? share : FAR_ROWS;
+}
 
 static bool nearer(far_row a, far_row b) {
   return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.row > b.row);
@@ -153,18 +165,17 @@ static void meet_unusable(read_job *job, size_t row) {
 
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
-  const cpb_core *core = job->core;
+  const cpb_loops *loops = job->core->loops;
   far_row *heap = job->far + block * job->per_block;
-  double dist2[PIECE], largest = 0;
-  for (size_t start = first; start < first + count; start += PIECE) {
-    size_t piece = first + count - start < PIECE ? first + count - start : PIECE;
-    cpb_dist2_of_rows(core->loops, job->x, core->exponent, start, piece, core->center, dist2);
-    for (size_t i = 0; i < piece; i++) {
-      if (!(dist2[i] < INFINITY)) meet_unusable(job, start + i);
-      if (dist2[i] > largest) largest = dist2[i];
-      if (dist2[i] > job->cut && dist2[i] < INFINITY)
-        offer(heap, &job->far_count[block], job->per_block, (far_row){dist2[i], start + i});
-    }
+  size_t *held = &job->far_count[block];
+  double dist2[BLOCK_ROWS], largest = 0, cut = job->cut;
+  cpb_dist2_of_rows(loops, job->x, job->core->exponent, first, count, job->core->center, dist2);
+  for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
+    if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
+    if (dist2[i] > largest) largest = dist2[i];
+    if (dist2[i] > cut && dist2[i] < INFINITY)
+      offer(heap, held, job->per_block, (far_row){dist2[i], first + i});
+    if (*held == job->per_block) cut = heap[0].dist2;
   }
   job->largest2[block] = largest;
 }
@@ -181,7 +192,7 @@ static size_t join_blocks(read_job *job, size_t blocks) {
     for (size_t i = 0; i < job->far_count[block]; i++)
       job->far[total++] = job->far[block * job->per_block + i];
   qsort(job->far, total, sizeof *job->far, by_distance_down);
-  size_t most = far_rows(job->core);
+  size_t most = far_rows(job->x.cols, job->x.rows);
   return total < most ? total : most;
 }
 
@@ -199,7 +210,7 @@ static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
     status = cpb_working_set_add(&core->staged, row, core->rows_seen + job->far[i].row, job->far[i].dist2);
   }
   free(row);
-  if (status == CPB_OK) cpb_working_set_keep(&core->staged, far_rows(core));
+  if (status == CPB_OK) cpb_working_set_keep(&core->staged, far_rows(core->d, core->rows_seen + job->x.rows));
   return status;
 }
 
@@ -232,26 +243,9 @@ static void change_exponent(cpb_core *core, int exponent) {
   memset(core->hull.point, 0, core->d * sizeof *core->hull.point);
 }
 
-/* The first row is the origin, the mean of a sample the first centre. */
-static void start(cpb_core *core, cpb_view x) {
-  size_t step = x.rows / SAMPLE + 1, count = 0;
-  for (size_t j = 0; j < core->d; j++) core->origin[j] = cpb_view_at(x, 0, j);
-  memset(core->point, 0, core->d * sizeof *core->point);
-  for (size_t i = 0; i < x.rows; i += step) {
-    bool usable = true;
-    for (size_t j = 0; j < core->d; j++) usable &= isfinite(cpb_view_at(x, i, j) - core->origin[j]);
-    if (!usable) continue;
-    count++;
-    for (size_t j = 0; j < core->d; j++)
-      core->point[j] += (cpb_view_at(x, i, j) - core->origin[j] - core->point[j]) / (double)count;
-  }
-  for (size_t j = 0; j < core->d; j++) core->center[j] = core->origin[j] + core->point[j];
-  core->started = true;
-}
-
 static cpb_status run_read(cpb_core *core, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
-  size_t count = cpb_blocks_count(&blocks), share = 2 * far_rows(core) / count + 1;
+  size_t count = cpb_blocks_count(&blocks), share = 2 * far_rows(core->d, job->x.rows) / count + 1;
   job->per_block = share > FAR_PER_BLOCK ? share : FAR_PER_BLOCK;
   job->cut = core->lower2 > 0 ? core->lower2 * (1 + fmax(core->options.gap / 8, 0x1p-51)) : -1;
   job->far = malloc(count * job->per_block * sizeof *job->far);
@@ -279,19 +273,8 @@ static bool unit_was_wrong(cpb_core *core, const read_job *job) {
   return true;
 }
 
-static cpb_status read_rows(cpb_core *core, cpb_view x, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_check_view(x, "x", core->d, error);
-  if (status != CPB_OK || x.rows == 0) return status;
-  if (!core->started) {
-    int fault = cpb_row_fault(core->loops, x, 0);
-    if (fault != 0) {
-      cpb_first_fault first;
-      cpb_first_fault_init(&first);
-      cpb_first_fault_meet(&first, 0, (cpb_fault)fault);
-      return cpb_first_fault_report(&first, "x", error);
-    }
-    start(core, x);
-  }
+static cpb_status read_started(cpb_core *core, cpb_view x, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = CPB_OK;
   for (bool again = true; again && status == CPB_OK;) {
     read_job job = {.core = core, .x = x};
     status = run_read(core, &job, exec, error);
@@ -402,6 +385,60 @@ static cpb_status solve(cpb_core *core, cpb_error *error) {
   return CPB_OK;
 }
 
+/* ---- the start ---- */
+
+/* A row of the sample relative to origin; false when that is not finite. */
+static bool sample_row(const cpb_core *core, cpb_view x, size_t i, double *row) {
+  relative_row(core, x, i, row);
+  for (size_t j = 0; j < core->d; j++)
+    if (!isfinite(row[j])) return false;
+  return true;
+}
+
+/* The first row is the origin, the mean of a sample the first centre. Where the ball of the sample costs
+ * little beside a read, its centre is a better one: on points near a sphere it saves reads. */
+static cpb_status start(cpb_core *core, cpb_view x, cpb_error *error) {
+  size_t step = x.rows / SAMPLE + 1, count = 0;
+  double *row = malloc(core->d * sizeof *row), largest2 = 0, safe2 = ldexp(1, 2 * SAFE_EXPONENT);
+  cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
+  bool solvable = x.rows / SOLVED_SAMPLE >= core->d;
+  for (size_t j = 0; j < core->d; j++) core->origin[j] = cpb_view_at(x, 0, j);
+  for (size_t i = 0; status == CPB_OK && i < x.rows; i += step) {
+    if (!sample_row(core, x, i, row)) continue;
+    double part = 1 / (double)++count;
+    core->loops->axpby(1 - part, core->point, part, row, core->point, core->d);
+    if (!solvable) continue;
+    largest2 = fmax(largest2, core->loops->dot(row, row, core->d));
+    status = cpb_working_set_add(&core->set, row, i, 0);
+  }
+  free(row);
+  if (status != CPB_OK) return cpb_fail(error, status, "no memory for a sample of %zu rows", x.rows);
+  core->loops->axpby(1, core->origin, 1, core->point, core->center, core->d);
+  core->started = true;
+  if (!(largest2 > 1 / safe2 && largest2 < safe2)) {
+    core->set.count = 0;
+    return CPB_OK;
+  }
+  core->largest2 = largest2;
+  status = solve(core, error);
+  core->largest2 = 0;
+  return status;
+}
+
+static cpb_status read_rows(cpb_core *core, cpb_view x, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = cpb_check_view(x, "x", core->d, error);
+  if (status != CPB_OK || x.rows == 0) return status;
+  int fault = core->started ? 0 : cpb_row_fault(core->loops, x, 0);
+  if (fault != 0) {
+    cpb_first_fault first;
+    cpb_first_fault_init(&first);
+    cpb_first_fault_meet(&first, 0, (cpb_fault)fault);
+    return cpb_first_fault_report(&first, "x", error);
+  }
+  if (!core->started) status = start(core, x, error);
+  return status == CPB_OK ? read_started(core, x, exec, error) : status;
+}
+
 /* ---- core-sets ---- */
 
 static void begin_pass(cpb_core *core) {
@@ -499,12 +536,12 @@ static cpb_status iterate(cpb_core *core, cpb_row_source *source, void *context,
     if (core->rows_seen == 0)
       return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no ball around them");
     report->passes++;
-    bool first = report->passes == 1;
-    if (!first) keep_best(core, best);
-    if (!first && (best->gap <= core->options.gap || report->passes >= core->options.max_passes))
+    bool solved = core->support_count > 0;
+    if (solved) keep_best(core, best);
+    if (solved && (best->gap <= core->options.gap || report->passes >= core->options.max_passes))
       return CPB_OK;
     status = solve(core, error);
-    if (status != CPB_OK || (!first && core->newcomers == 0)) return status;
+    if (status != CPB_OK || (solved && core->newcomers == 0)) return status;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES = 4 };
+enum { ENTRIES = 8 };
 
 void cpb_working_set_free(cpb_working_set *set) {
   free(set->rows);

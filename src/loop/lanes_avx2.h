@@ -164,6 +164,7 @@ LANE_INLINE vec_f32 vec_load_f32(const float *p) { return _mm256_loadu_ps(p); }
 LANE_INLINE void vec_store_f32(float *p, vec_f32 x) { _mm256_storeu_ps(p, x); }
 LANE_INLINE vec_f32 vec_spread_f32(float x) { return _mm256_set1_ps(x); }
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) { return _mm256_fmadd_ps(x, y, sum); }
+LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm256_max_ps(x, y); }
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
   return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ));

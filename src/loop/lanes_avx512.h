@@ -99,5 +99,6 @@ LANE_INLINE vec_f32 vec_load_f32(const float *p) { return _mm512_loadu_ps(p); }
 LANE_INLINE void vec_store_f32(float *p, vec_f32 x) { _mm512_storeu_ps(p, x); }
 LANE_INLINE vec_f32 vec_spread_f32(float x) { return _mm512_set1_ps(x); }
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) { return _mm512_fmadd_ps(x, y, sum); }
+LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm512_max_ps(x, y); }
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) { return _mm512_cmp_ps_mask(x, y, _CMP_GT_OQ); }

@@ -97,6 +97,16 @@ static bool split(const double *x, size_t n, const double *magic, double *sum) {
   return split_parts(x, n, magic, magic + n, sum, sum + n) == 0;
 }
 
+static size_t first_above(const double *x, size_t n, double least) {
+  size_t i = 0;
+  for (int64_t above = 0; i + CPB_LANES <= n; i += CPB_LANES) {
+    for (size_t j = 0; j < CPB_LANES; j++) above |= islessequal(x[i + j], least) ? 0 : 1;
+    if (above != 0) break;
+  }
+  while (i < n && islessequal(x[i], least)) i++;
+  return i;
+}
+
 static void widen_f32(const void *from, size_t n, double *to) {
   const float *x = from;
   for (size_t i = 0; i < n; i++) to[i] = (double)x[i];
@@ -138,3 +148,24 @@ static void narrow(const double *from, size_t n, float *to) {
 #include "loop/rows_dist2.h"
 #undef ELEMENT
 #undef ROWS_DIST2
+
+#define ELEMENT float
+#define SPREAD spread_f32
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
+#define ELEMENT double
+#define SPREAD spread_f64
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
+#define ELEMENT uint8_t
+#define SPREAD spread_u8
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD
+#define ELEMENT int8_t
+#define SPREAD spread_i8
+#include "loop/spread.h"
+#undef ELEMENT
+#undef SPREAD

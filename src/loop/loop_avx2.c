@@ -1,6 +1,7 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx2.h"
 #include "loop/rows_wide.h"
+#include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
 #include "loop/signs_wide.h"

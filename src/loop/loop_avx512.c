@@ -2,6 +2,7 @@
 #include "loop/lanes_avx512.h"
 #include "loop/rows_wide.h"
 #include "loop/rows_narrow_avx512.h"
+#include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
 #include "loop/signs_wide.h"

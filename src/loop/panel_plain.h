@@ -8,7 +8,7 @@ static void panel(const cpb_panel *p) {
     for (size_t j = 0; j < p->columns; j++) {
       float value = p->start[i];
       for (size_t k = 0; k < p->k; k++)
-        value = fmaf(p->a[i * p->a_row + k], p->b[k * CPB_PANEL_COLS + j], value);
+        value = fmaf(p->a[cpb_panel_at(p->k, i, k)], p->b[k * CPB_PANEL_COLS + j], value);
       values[j] = value;
       if (value > p->threshold[j]) above |= (uint64_t)1 << j;
     }

@@ -50,23 +50,33 @@ typedef struct cpb_tile {
 /* Products of rows with a panel of columns in single precision, looked at while they are in registers:
  *   value(i,j) = one chain of fused multiply-adds a(i,k) b(k,j) over k, from start[i]
  * found() is told of every row i that has a column with value(i,j) > threshold[j]: the set of these columns,
- * bit j, and all values of the row. Rows come in order; found() may raise thresholds, which is seen from
- * the next CPB_PANEL_ROWS rows on at the latest. With all thresholds -inf every row is told.
- * a      row i at a + i*a_row, k numbers each; readable up to the next multiple of CPB_PANEL_ROWS rows
- * start  as many numbers as rows are readable
+ * bit j, and their values at values[j]. Rows come in order; found() may raise thresholds, which is seen from
+ * the next CPB_PANEL_ROWS rows on at the latest. With all thresholds -inf every row is told. No value may be
+ * NaN. a      rows in groups of CPB_PANEL_ROWS, interleaved by cache lines: number k of row i is
+ *        a[cpb_panel_at(panel.k, i, k)]; the last group is whole, with any finite numbers in its rest
+ * start  one number per row of these groups
  * b      row k of the panel at b + k*CPB_PANEL_COLS, aligned to 64 bytes; columns beyond `columns` are 0 */
-enum { CPB_PANEL_ROWS = 6, CPB_PANEL_COLS = 64 };
+enum { CPB_PANEL_ROWS = CPB_TILE_ROWS, CPB_PANEL_COLS = 64, CPB_PANEL_LINE = 16 };
 
 typedef struct cpb_panel {
   size_t rows, k, columns; /* columns <= CPB_PANEL_COLS */
   const float *a;
-  size_t a_row;
   const float *start;
   const float *b;
   const float *threshold; /* CPB_PANEL_COLS; those beyond `columns` are not looked at */
   void (*found)(void *context, size_t row, uint64_t columns, const float *values);
   void *context;
 } cpb_panel;
+
+/* Floats of a group of rows of this depth: whole lines. */
+static inline size_t cpb_panel_group(size_t depth) {
+  return (depth + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE * CPB_PANEL_ROWS;
+}
+
+static inline size_t cpb_panel_at(size_t depth, size_t i, size_t k) {
+  return i / CPB_PANEL_ROWS * cpb_panel_group(depth) + k / CPB_PANEL_LINE * CPB_PANEL_LINE * CPB_PANEL_ROWS +
+         i % CPB_PANEL_ROWS * CPB_PANEL_LINE + k % CPB_PANEL_LINE;
+}
 
 /* Hamming distances of codes to one query, looked at while they are in registers. Codes lie in groups of
  * CPB_CODE_GROUP: word j of code i of group g at codes[(g*words + j)*CPB_CODE_GROUP + i]. found() is told of
@@ -109,6 +119,13 @@ typedef struct cpb_loops {
   /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; by dtype, NULL where rows
    * are widened first. */
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
+
+  /* z = unit (x-center) of n numbers, rounded to f32: sixteen to a line, lines `step` floats apart; gives the
+   * sum of squares before rounding. By dtype, NULL where rows are widened first. */
+  double (*spread[5])(const void *x, size_t n, double unit, const double *center, float *z, size_t step);
+
+  /* The first i < n with x[i] > least or x[i] NaN; n when there is none. */
+  size_t (*first_above)(const double *x, size_t n, double least);
 
   cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
   cpb_rows_loop *unembed;  /* f32 */

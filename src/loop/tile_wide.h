@@ -5,18 +5,7 @@ LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread(0);
-  const double *a = t->a, *b = t->b + column;
-  for (size_t k = 0; k < t->k; k++, a += t->a_k, b += t->b_k) {
-    vec_f64 row[TILE_VECTORS];
-#pragma GCC unroll 4
-    for (size_t v = 0; v < TILE_VECTORS; v++) row[v] = vec_load(b + v * VEC_F64);
-#pragma GCC unroll 6
-    for (size_t i = 0; i < CPB_TILE_ROWS; i++) {
-      vec_f64 factor = vec_spread(a[i * t->a_row]);
-#pragma GCC unroll 4
-      for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_fma(factor, row[v], sum[i][v]);
-    }
-  }
+  terms_f64(t->a, t->a_row, t->a_k, t->b + column, t->b_k, t->k, TILE_VECTORS, sum);
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) {
       double *c = t->c + i * t->c_row + column + v * VEC_F64;

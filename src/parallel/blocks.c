@@ -19,7 +19,8 @@ cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name
                                      [CPB_FAULT_POLE] =
                                          "is the pole -v, the image of infinity: it has no inverse",
                                      [CPB_FAULT_ZERO] = "is 0: it has no direction",
-                                     [CPB_FAULT_RANGE] = "has an answer too large for the output's type"};
+                                     [CPB_FAULT_RANGE] = "has an answer too large for the output's type",
+                                     [CPB_FAULT_LONG] = "is longer than the longest row allowed"};
   size_t row = (size_t)(key / 8);
   return cpb_fail_row(error, CPB_EROW, row, "%s row %zu %s", name, row, what[key % 8]);
 }

@@ -15,6 +15,7 @@ typedef enum cpb_fault {
   CPB_FAULT_POLE = 3,     /* it is the pole -v, the image of infinity */
   CPB_FAULT_ZERO = 4,     /* it is 0 and has no direction */
   CPB_FAULT_RANGE = 5,    /* its answer overflows the output's type */
+  CPB_FAULT_LONG = 6,     /* it is longer than the rows the call was prepared for */
 } cpb_fault;
 
 /* The first faulty row of a call and its fault, whatever thread meets it first. */

@@ -34,42 +34,58 @@ void cpb_screen_init(cpb_screen *screen, cpb_likeness likeness, const double *qu
     memset(center, 0, d * sizeof *center);
 }
 
-/* z = unit (x - center), and the sum of its squares. */
-static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *factors) {
-  double size2 = 0, buffer[CPB_CHUNK], z[CPB_CHUNK];
-  for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(screen->d, offset);
-    const double *x = cpb_row_chunk(screen->loops, rows, row, offset, count, buffer);
-    screen->loops->axpby(unit, x, -unit, screen->center + offset, z, count);
-    screen->loops->narrow(z, count, factors + offset);
-    size2 += screen->loops->dot(z, z, count);
-  }
-  return size2;
-}
-
 static float rounded_up(double x) { return nextafterf((float)x, INFINITY); }
 
 static float rounded_down(double x) { return x < -FLT_MAX ? -INFINITY : nextafterf((float)x, -INFINITY); }
 
-int cpb_screen_row(const cpb_screen *screen, cpb_view rows, size_t row, float *factors, float *start) {
-  double unit = screen->unit;
-  if (screen->likeness == CPB_COSINE) {
-    double length;
-    cpb_metric metric = {.loops = screen->loops, .x = rows, .sign = 1};
-    int fault = cpb_metric_length(&metric, row, &length);
-    if (fault != 0) return fault;
-    if (length == 0) return CPB_FAULT_ZERO;
-    unit = 1 / length;
+/* What x is multiplied with; 0 or the fault of a row that has no direction where one is needed. */
+static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, double *unit) {
+  *unit = screen->unit;
+  if (screen->likeness != CPB_COSINE) return 0;
+  double length;
+  cpb_metric metric = {.loops = screen->loops, .x = rows, .sign = 1};
+  int fault = cpb_metric_length(&metric, row, &length);
+  *unit = 1 / length;
+  return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
+}
+
+/* unit (x - center) as row i of its group; gives the sum of squares before rounding. */
+static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to) {
+  enum { STEP = CPB_PANEL_ROWS * CPB_PANEL_LINE };
+  const char *x = (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype);
+  const cpb_loops *loops = screen->loops;
+  if (loops->spread[rows.dtype] != NULL)
+    return loops->spread[rows.dtype](x, screen->d, unit, screen->center, to, STEP);
+  double sum = 0, buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(screen->d, offset);
+    const double *chunk = cpb_row_chunk(loops, rows, row, offset, count, buffer);
+    sum += loops->spread[CPB_F64](chunk, count, unit, screen->center + offset, to + offset * CPB_PANEL_ROWS,
+                                  STEP);
   }
-  double size2 = spread_row(screen, rows, row, unit, factors);
-  if (!(size2 < 1e30)) { /* sums of single precision might overflow */
-    memset(factors, 0, screen->d * sizeof *factors);
-    *start = INFINITY;
-    return cpb_row_fault(screen->loops, rows, row);
-  }
+  return sum;
+}
+
+static double start_of(const cpb_screen *screen, double size2) {
   double from = screen->likeness == CPB_L2 ? screen->error * size2 - size2 / 2 : screen->error * sqrt(size2);
-  *start = rounded_up(from + lost_below(screen->d));
-  return 0;
+  return from + lost_below(screen->d);
+}
+
+static int screen_row(const cpb_screen *screen, cpb_view rows, size_t row, size_t i, float *group,
+                      float *start) {
+  double unit;
+  int fault = row_unit(screen, rows, row, &unit);
+  double size2 = spread_row(screen, rows, row, unit, group + cpb_panel_at(screen->d, i, 0));
+  *start = rounded_up(start_of(screen, size2));
+  if (size2 < 1e30) return fault; /* beyond, sums of single precision might overflow */
+  for (size_t k = 0; k < screen->d; k++) group[cpb_panel_at(screen->d, i, k)] = 0;
+  *start = INFINITY;
+  return fault != 0 ? fault : cpb_row_fault(screen->loops, rows, row);
+}
+
+void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, size_t first, size_t count, float *group,
+                     float *start, int *fault) {
+  for (size_t i = 0; i < count; i++) fault[i] = screen_row(screen, rows, first + i, i, group, start + i);
 }
 
 double cpb_screen_query(const cpb_screen *screen, const double *query, double length, float *factors,
@@ -83,15 +99,32 @@ double cpb_screen_query(const cpb_screen *screen, const double *query, double le
   return size2;
 }
 
+/* What rounding of the query alone may cost a sum. */
+static double margin_of(const cpb_screen *screen, double size2) {
+  return screen->likeness == CPB_L2 ? screen->error * size2 / 2 : 0;
+}
+
 float cpb_screen_threshold(const cpb_screen *screen, double value, double length, double size2) {
   double key = value, size = 1;
   if (screen->likeness == CPB_L2) {
     double distance2 = screen->unit * value * (screen->unit * value);
-    key = (size2 - distance2) / 2 - screen->error * size2 / 2;
+    key = (size2 - distance2) / 2 - margin_of(screen, size2);
     size = size2 + distance2;
   } else if (screen->likeness == CPB_IP) {
     key = length > 0 ? screen->unit * (value / length) : 0;
     size = fabs(key);
   }
   return rounded_down(key - ((double)screen->d + 32) * DBL_EPSILON * size);
+}
+
+double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count) {
+  float largest = 0;
+  for (size_t i = 0; i < count; i++)
+    if (fabsf(start[i]) > largest && start[i] < INFINITY) largest = fabsf(start[i]);
+  double share = screen->likeness == CPB_L2 ? screen->error / (0.5 - screen->error) : 1;
+  return 1.001 * share * (double)largest + lost_below(screen->d);
+}
+
+float cpb_screen_among(const cpb_screen *screen, float sum, double raise, double size2) {
+  return rounded_down((double)sum - 2 * (raise + margin_of(screen, size2)));
 }

@@ -28,8 +28,10 @@ typedef struct cpb_screen {
 void cpb_screen_init(cpb_screen *screen, cpb_likeness likeness, const double *queries, size_t n, size_t d,
                      double *center);
 
-/* The factors of one base row, d floats, and where its sums start; 0 or the fault of the row. */
-int cpb_screen_row(const cpb_screen *screen, cpb_view rows, size_t row, float *factors, float *start);
+/* The factors of up to CPB_PANEL_ROWS base rows from `first` on, interleaved as the panel loop wants them,
+ * and where their sums start. fault[i] is 0 or the fault of a row. */
+void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, size_t first, size_t count, float *group,
+                     float *start, int *fault);
 
 /* The factors of a query of length |q| go to every stride-th float; gives |q'|^2. */
 double cpb_screen_query(const cpb_screen *screen, const double *query, double length, float *factors,
@@ -37,5 +39,11 @@ double cpb_screen_query(const cpb_screen *screen, const double *query, double le
 
 /* Sums of rows at least as near to the query as `value` are above this. */
 float cpb_screen_threshold(const cpb_screen *screen, double value, double length, double size2);
+
+/* How much higher than need be the sums of these rows start at most, rows too far out aside. */
+double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count);
+
+/* Where k rows of such a raise have sums of at least `sum`, the k nearest rows are above this. */
+float cpb_screen_among(const cpb_screen *screen, float sum, double raise, double size2);
 
 #endif

@@ -22,7 +22,6 @@ typedef struct encoding {
   const cpb_sketch *sketch;
   const cpb_loops *loops;
   cpb_view x;
-  size_t stride; /* floats of a row's factors */
   size_t per_block;
   cpb_sketch_words to;
   uint8_t *codes; /* instead of words */
@@ -40,7 +39,8 @@ typedef struct place {
 typedef struct block {
   encoding *e;
   size_t first, panel;
-  float *factors, *start, *margin;
+  float *factors, *start, *margin; /* zeroed; factors in the groups of the panel loop */
+  float *row;                      /* d+1 */
   bool *faulty;
   place place;
   size_t placed; /* the row in `place`, counted from the block; SIZE_MAX: none */
@@ -79,24 +79,30 @@ static bool bit_of(const encoding *e, const place *p, size_t i) {
   return 2 * p->sigma * e->loops->dot(normal, p->z, d) + normal[d] * p->height >= 0;
 }
 
-/* Rows that single precision cannot hold become 0: nothing about them is sure. */
+/* The row's factors, z and its height, go to their lines of the group. */
+static void spread_factors(block *b, size_t i) {
+  const encoding *e = b->e;
+  size_t d = e->sketch->options.d;
+  e->loops->narrow(b->place.z, d, b->row);
+  b->row[d] = (float)b->place.height;
+  for (size_t k = 0; k <= d; k += CPB_PANEL_LINE) {
+    size_t count = d + 1 - k < CPB_PANEL_LINE ? d + 1 - k : CPB_PANEL_LINE;
+    memcpy(b->factors + cpb_panel_at(d + 1, i, k), b->row + k, count * sizeof *b->row);
+  }
+}
+
+/* Rows that single precision cannot hold stay 0: nothing about them is sure. */
 static void prepare_row(block *b, size_t i) {
   encoding *e = b->e;
   size_t d = e->sketch->options.d;
-  float *factors = b->factors + i * e->stride;
-  b->start[i] = 0;
-  b->margin[i] = 0;
   b->faulty[i] = !place_row(e, b->first + i, &b->place);
   if (b->faulty[i]) {
     int fault = cpb_row_fault(e->loops, e->x, b->first + i);
     cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
-  }
-  if (b->faulty[i] || b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) {
-    memset(factors, 0, e->stride * sizeof *factors);
     return;
   }
-  e->loops->narrow(b->place.z, d, factors);
-  factors[d] = (float)b->place.height;
+  if (b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) return;
+  spread_factors(b, i);
   double length = hypot(sqrt(b->place.size2), b->place.height);
   double error = 1.1 * ((double)d + 5) * 0x1p-24 * length * 2 * e->sketch->sigma;
   b->margin[i] = nextafterf((float)(error + (double)(d + 1) * 0x1p-140), INFINITY);
@@ -150,7 +156,6 @@ static void encode_panels(block *b, size_t count) {
                                  .k = d + 1,
                                  .columns = used_columns(b),
                                  .a = b->factors,
-                                 .a_row = e->stride,
                                  .start = b->start,
                                  .b = e->sketch->panels + b->panel * (d + 1) * CPB_PANEL_COLS,
                                  .threshold = threshold,
@@ -163,12 +168,14 @@ static void encode_block(void *arg, size_t index, size_t first, size_t count) {
   (void)index;
   size_t room = cpb_round_up(count, CPB_PANEL_ROWS);
   block b = {.e = e, .first = first, .placed = SIZE_MAX};
-  b.factors = calloc(room * (e->stride + 2), sizeof(float));
-  b.place.z = malloc(e->sketch->options.d * sizeof(double));
+  size_t d = e->sketch->options.d, floats = room / CPB_PANEL_ROWS * cpb_panel_group(d + 1);
+  b.factors = calloc(floats + 2 * room + d + 1, sizeof(float));
+  b.place.z = malloc(d * sizeof(double));
   b.faulty = calloc(room, sizeof(bool));
   if (b.factors != NULL && b.place.z != NULL && b.faulty != NULL) {
-    b.start = b.factors + room * e->stride;
+    b.start = b.factors + floats;
     b.margin = b.start + room;
+    b.row = b.margin + room;
     for (size_t i = 0; i < count; i++) prepare_row(&b, i);
     encode_panels(&b, count);
   } else
@@ -183,8 +190,7 @@ static cpb_status encode(encoding *e, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_check_view(e->x, "x", d, error);
   if (status != CPB_OK) return status;
   e->loops = cpb_loops_here();
-  e->stride = d + 1;
-  e->per_block = cpb_round_up(FLOATS_PER_BLOCK / e->stride + 1, CPB_PANEL_ROWS);
+  e->per_block = cpb_round_up(FLOATS_PER_BLOCK / (d + 1) + 1, CPB_PANEL_ROWS);
   cpb_first_fault_init(&e->fault);
   cpb_blocks blocks = {e->x.rows, e->per_block, encode_block, e};
   cpb_blocks_run(&blocks, exec);

@@ -17,7 +17,6 @@
 
 enum {
   PANEL = CPB_PANEL_COLS,
-  LINE = 16,                /* floats of a cache line */
   FLOATS_AT_ONCE = 1 << 19, /* factors of base rows, 2 MiB: they stay in the second cache */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
@@ -61,7 +60,8 @@ struct cpb_search {
 
   /* the block under way */
   float *factors, *start;
-  size_t stride, block_rows;
+  double raise; /* of the starts */
+  size_t block_rows;
   cpb_view block;
   size_t block_first; /* its first row in the rows fed */
   uint64_t first_id;  /* of the rows fed */
@@ -169,15 +169,43 @@ static void largest_first(float *sum, uint32_t *row, size_t count, size_t k) {
   }
 }
 
+static void fetch_row(cpb_view rows, size_t row) {
+  size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
+  const char *first = (const char *)rows.data + row * rows.stride * bytes;
+  for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
+}
+
 /* Measures the rows that wait for a query: the likeliest first, so that the threshold spares the rest. */
 static void settle(group *g, size_t column) {
+  enum { AHEAD = 2 };
   float *sum = g->sum + column * g->search->room;
   uint32_t *row = g->row + column * g->search->room;
   size_t count = g->waiting[column];
   g->waiting[column] = 0;
   if (g->search->limits == NULL && count > g->search->k) largest_first(sum, row, count, g->search->k);
-  for (size_t i = 0; i < count; i++)
-    if (sum[i] > g->threshold[column]) consider(g, column, row[i]);
+  for (size_t i = 0; i < count + AHEAD; i++) {
+    if (i < count && sum[i] > g->threshold[column]) fetch_row(g->search->block, row[i]);
+    if (i >= AHEAD && sum[i - AHEAD] > g->threshold[column]) consider(g, column, row[i - AHEAD]);
+  }
+}
+
+/* Enough rows wait to say, without measuring, which of them have no chance. */
+static void prune(group *g, size_t column) {
+  const cpb_search *search = g->search;
+  float *sum = g->sum + column * search->room;
+  uint32_t *row = g->row + column * search->room;
+  size_t count = g->waiting[column], kept = 0;
+  largest_first(sum, row, count, search->k);
+  float kth = sum[search->k - 1];
+  if (kth < INFINITY) {
+    float threshold =
+        cpb_screen_among(&search->screen, kth, search->raise, search->asked[g->first + column].size2);
+    if (threshold > g->threshold[column]) g->threshold[column] = threshold;
+    for (size_t i = 0; i < count; i++)
+      if (sum[i] > g->threshold[column]) sum[kept] = sum[i], row[kept++] = row[i];
+    g->waiting[column] = kept;
+  }
+  if (g->waiting[column] > search->room - search->room / 4) settle(g, column);
 }
 
 static void found(void *context, size_t row, uint64_t columns, const float *values) {
@@ -188,19 +216,27 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
     size_t at = column * room + g->waiting[column]++;
     g->sum[at] = values[column];
     g->row[at] = (uint32_t)(g->from + row);
-    if (g->waiting[column] == room) settle(g, column);
+    if (g->waiting[column] < room) continue;
+    if (g->search->limits == NULL)
+      prune(g, column);
+    else
+      settle(g, column);
   }
 }
 
 /* ---- a block of rows ---- */
 
-static void screen_rows(void *arg, size_t block, size_t first, size_t count) {
+static void screen_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_screen_row(&search->screen, search->block, row, search->factors + row * search->stride,
-                               search->start + row);
-    if (fault != 0) cpb_first_fault_meet(&search->fault, search->block_first + row, (cpb_fault)fault);
+  for (size_t row = first; row < first + count; row += CPB_PANEL_ROWS) {
+    size_t here = first + count - row < CPB_PANEL_ROWS ? first + count - row : CPB_PANEL_ROWS;
+    int fault[CPB_PANEL_ROWS];
+    cpb_screen_rows(&search->screen, search->block, row, here,
+                    search->factors + cpb_panel_at(search->screen.d, row, 0), search->start + row, fault);
+    for (size_t i = 0; i < here; i++)
+      if (fault[i] != 0)
+        cpb_first_fault_meet(&search->fault, search->block_first + row + i, (cpb_fault)fault[i]);
   }
 }
 
@@ -215,8 +251,7 @@ static void look(void *arg, size_t task) {
   cpb_panel panel = {.rows = rows - g->from < share ? rows - g->from : share,
                      .k = search->screen.d,
                      .columns = g->count,
-                     .a = search->factors + g->from * search->stride,
-                     .a_row = search->stride,
+                     .a = search->factors + cpb_panel_at(search->screen.d, g->from, 0),
                      .start = search->start + g->from,
                      .b = search->panels + panel_at * search->screen.d * PANEL,
                      .threshold = g->threshold,
@@ -234,7 +269,8 @@ static void run_tasks(cpb_search *search, size_t tasks, void (*task)(void *, siz
 }
 
 static cpb_status feed_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
-  cpb_blocks_run(&(cpb_blocks){search->block.rows, ROWS_PER_TASK, screen_rows, search}, exec);
+  cpb_blocks_run(&(cpb_blocks){search->block.rows, ROWS_PER_TASK, screen_block, search}, exec);
+  search->raise = cpb_screen_raise(&search->screen, search->start, search->block.rows);
   if (atomic_load(&search->fault.key) == UINT64_MAX) run_tasks(search, search->group_count, look, exec);
   if (atomic_load(&search->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for the rows found");
   return cpb_first_fault_report(&search->fault, "base", error);
@@ -271,11 +307,10 @@ static void *zeros(size_t count, size_t size) {
 
 static bool allocate(cpb_search *search, bool limited) {
   size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
-  search->stride = (d + LINE - 1) / LINE * LINE;
-  size_t rows = FLOATS_AT_ONCE / search->stride / CPB_PANEL_ROWS * CPB_PANEL_ROWS;
-  search->block_rows = rows == 0 ? CPB_PANEL_ROWS : rows;
-  search->room = limited || search->k <= PANEL / 2 ? PANEL : 2 * search->k;
-  if (search->stride < d || n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
+  size_t groups = 1 + FLOATS_AT_ONCE / cpb_panel_group(d);
+  search->block_rows = groups * CPB_PANEL_ROWS;
+  search->room = limited ? PANEL : 2 * search->k + PANEL / 4;
+  if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   search->queries = zeros(n * d, sizeof *search->queries);
   search->center = zeros(d, sizeof *search->center);
   search->asked = zeros(n, sizeof *search->asked);
@@ -283,7 +318,7 @@ static bool allocate(cpb_search *search, bool limited) {
   search->groups = zeros(search->group_count, sizeof *search->groups);
   search->sums = zeros(cells * search->room, sizeof *search->sums);
   search->rows = zeros(cells * search->room, sizeof *search->rows);
-  search->factors = zeros(search->block_rows * search->stride, sizeof *search->factors);
+  search->factors = zeros(groups * cpb_panel_group(d), sizeof *search->factors);
   search->start = zeros(search->block_rows, sizeof *search->start);
   if (limited)
     search->limits = zeros(n, sizeof *search->limits);

@@ -250,6 +250,39 @@ static void many_more_dimensions_than_rows(void **state) {
   free(center);
 }
 
+/* Rows so many that a sample of them is solved first: the far row may be in it or not, and so may NaN. */
+static void many_rows_begin_with_a_sample(void **state) {
+  (void)state;
+  static const double units[] = {1, 1e-200, 1e200};
+  double worst = 0;
+  for (size_t d = 1; d <= 3; d++)
+    for (size_t k = 0; k < 6; k++) {
+      size_t n = 4096 * d + 77, step = n / 1024 + 1, far = 5 * step + k % 2;
+      double *x = gauss_rows(40 + k, n, d), *scaled = malloc(n * d * sizeof *x), unit = units[k / 2];
+      for (size_t i = 0; i < n && k % 2 == 0; i++) { /* near a sphere */
+        double norm = largest_distance(x + i * d, 1, d, (const double[3]){0});
+        for (size_t j = 0; j < d; j++) x[i * d + j] *= (1 + 1e-4 * (double)(i % 7)) / norm;
+      }
+      if (d > 1) x[far * d] = 1.5;
+      for (size_t i = 0; i < n * d; i++) scaled[i] = unit * x[i];
+      answer a = solve(cpb_rows(scaled, CPB_F64, n, d), NULL, NULL);
+      for (size_t j = 0; j < d; j++) a.center[j] /= unit;
+      assert_true(a.report.converged && a.report.lower_bound <= a.report.radius);
+      point_set set = {.n = n, .d = d, .x = x};
+      double lower = big_to_double(dual_radius(&set, &a)), radius = a.report.radius / unit;
+      test_worst(&worst, fmax(largest_distance(x, n, d, a.center) / radius - 1, 1 - lower / radius));
+      scaled[far * d + d - 1] = NAN;
+      cpb_error error;
+      cpb_ball_out out = {.center = a.center};
+      assert_int_equal(cpb_enclosing_ball(cpb_rows(scaled, CPB_F64, n, d), NULL, &out, NULL, NULL, &error),
+                       CPB_EROW);
+      assert_int_equal(error.row, far);
+      free(x);
+      free(scaled);
+    }
+  law_holds("T10", "many rows: a point outside, and the gap of the radius", "f64", worst / U64, 1e-9 / U64);
+}
+
 static void the_quality_is_not_the_status(void **state) {
   (void)state;
   /* No double is within 1e-9 of the true centre: a third of an ulp. */
@@ -300,6 +333,7 @@ int main(void) {
       cmocka_unit_test(core_sets_merge_to_the_ball_of_everything),
       cmocka_unit_test(threads_and_dtypes_do_not_matter),
       cmocka_unit_test(many_more_dimensions_than_rows),
+      cmocka_unit_test(many_rows_begin_with_a_sample),
       cmocka_unit_test(the_quality_is_not_the_status),
       cmocka_unit_test(bad_input_gets_a_sentence),
   };

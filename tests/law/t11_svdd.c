@@ -256,8 +256,56 @@ static void kernels_agree_with_what_they_are(void **state) {
   }
   assert_true(report.converged && report.objective <= 1 && fabs(sum - 1) <= 1e-9);
   assert_true(fabs(dual_value - report.lower_bound) <= 1e-9);
+  cpb_kernel steep = {CPB_KERNEL_POLYNOMIAL, 1e300, 0, 2};
+  cpb_error error;
+  assert_int_equal(cpb_kernel_svdd(rows, &steep, &options, a, &norm2, &report, NULL, &error), CPB_EROW);
+  assert_string_equal(error.text, "k(x,x) of x row 0 is too large for a double");
   rbf.gamma = -1;
   assert_int_equal(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_EINVAL);
+  free(x);
+}
+
+/* The paper's scheme on embedded Gram rows (T8) is that on embedded rows where the kernel is linear; the
+ * offset of a polynomial only moves the images; with one C it ends at the enclosing ball of the images. */
+static void the_scheme_needs_only_products(void **state) {
+  (void)state;
+  enum { N = 300, D = 4 };
+  static double a[N], exact_a[N];
+  double *x = rows_of(8, N, D, 3), norm2, center[D];
+  cpb_view rows = cpb_rows(x, CPB_F64, N, D);
+  cpb_svdd_report report, exact;
+  static const cpb_kernel kernels[] = {{CPB_KERNEL_LINEAR, 0, 0, 0},
+                                       {CPB_KERNEL_POLYNOMIAL, 1, 2, 1},
+                                       {CPB_KERNEL_RBF, 0.1, 0, 0},
+                                       {CPB_KERNEL_POLYNOMIAL, 0.1, 1, 2}};
+  double worst_center = 0, worst_radius = 0, worst_ball = 0, worst_gap = 0;
+  for (size_t k = 0; k < 4; k++)
+    for (int paper = 0; paper < 2; paper++) {
+      cpb_svdd_options options = cpb_svdd_options_default();
+      options.method = paper ? CPB_SVDD_CAP_SVM_PAPER : CPB_SVDD_CAP_SVM;
+      test_status((int)cpb_kernel_svdd(rows, &kernels[k], &options, a, &norm2, &report, NULL, NULL), CPB_OK,
+                  "");
+      assert_true(report.converged && report.lower_bound <= report.objective);
+      if (k < 2) {
+        answer flat = solve(x, N, D, &options, NULL);
+        memset(center, 0, sizeof center);
+        for (size_t i = 0; i < N; i++)
+          for (size_t j = 0; j < D; j++) center[j] += a[i] * x[i * D + j];
+        test_worst(&worst_center, sqrt(dist2(center, flat.center, D)) / flat.report.radius);
+        test_worst(&worst_radius, fabs(report.radius / flat.report.radius - 1));
+      }
+      options.method = CPB_SVDD_EXACT;
+      if (paper) options.nu = 1.0 / N;
+      test_status((int)cpb_kernel_svdd(rows, &kernels[k], &options, exact_a, NULL, &exact, NULL, NULL),
+                  CPB_OK, "");
+      if (paper) test_worst(&worst_ball, fabs(report.radius / exact.radius - 1));
+      if (!paper) test_worst(&worst_gap, report.gap);
+    }
+  law_holds("T11", "cap-svm on Gram rows: centre and radius of that on rows", "f64",
+            fmax(worst_center, worst_radius) / U64, 3e-5 / U64);
+  law_holds("T11", "cap-svm-paper on Gram rows: radius of the enclosing ball", "f64", worst_ball / U64,
+            1e-8 / U64);
+  assert_true(worst_gap > 1e-9 && worst_gap <= 5e-3); /* near SVDD, not SVDD */
   free(x);
 }
 
@@ -300,6 +348,7 @@ int main(void) {
       cmocka_unit_test(threads_and_dtypes_do_not_matter),
       cmocka_unit_test(a_hard_negative_makes_the_scheme_svdd),
       cmocka_unit_test(kernels_agree_with_what_they_are),
+      cmocka_unit_test(the_scheme_needs_only_products),
       cmocka_unit_test(bad_input_gets_a_sentence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,6 +253,22 @@ static void distances_of_rows_have_the_same_bits(void **state) {
   }
 }
 
+/* The one number above, at every place of every length, and NaN for it; equal is not above. */
+static void the_first_above_is_found(void **state) {
+  (void)state;
+  static const double above[] = {1.0000000000000002, INFINITY, NAN, -NAN};
+  double row[68];
+  for (size_t n = 0; n < 68; n++)
+    for (size_t t = 0; t < table_count; t++)
+      for (size_t at = 0; at <= n; at++)
+        for (size_t k = 0; k < sizeof above / sizeof *above; k++) {
+          for (size_t i = 0; i < n; i++) row[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? -INFINITY : -0.0;
+          if (at < n) row[at] = above[k];
+          if (at + 5 < n) row[at + 5] = INFINITY;
+          assert_int_equal(tables[t]->first_above(row, n, 1), at);
+        }
+}
+
 static void the_environment_chooses_a_table(void **state) {
   (void)state;
   const char *before = getenv("CPB_ISA");
@@ -283,6 +299,7 @@ int main(void) {
       cmocka_unit_test(sums_are_near_the_exact_ones),
       cmocka_unit_test(chunks_add_up_to_the_whole),
       cmocka_unit_test(distances_of_rows_have_the_same_bits),
+      cmocka_unit_test(the_first_above_is_found),
       cmocka_unit_test(the_environment_chooses_a_table),
   };
   return cmocka_run_group_tests(tests, find_tables, free_arena);

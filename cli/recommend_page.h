@@ -1,0 +1,13 @@
+/* A recommendation as a page: the table, and the curves of recall over candidates. */
+#ifndef CLI_RECOMMEND_PAGE_H
+#define CLI_RECOMMEND_PAGE_H
+
+#include "cli.h"
+
+/* "sphere s = 3.2 ball": what a row of the table is called; in a buffer of the caller's. */
+void cli_recommend_name(const cpb_recommend_row *row, char *to, size_t room);
+
+/* The page in memory of the caller's, or NULL. name: what the base is called. */
+char *cli_recommend_page(const cpb_recommendation *r, const char *name, size_t *length);
+
+#endif

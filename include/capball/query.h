@@ -1,0 +1,107 @@
+/* Euclidean questions for an engine that knows only inner products or cosines.                      T13
+ *
+ * The engine holds rows y = S(x) that cpb_map_embed made and answers a vector p with the rows of the largest
+ * score <p,y>. With q a query and |.| the length |Wx| in the metric of the map (W = I unless it whitens):
+ *   range   {|x-q| < r} is {<p,y> > b}, (p,b) the cap of the ball (q,r): exact
+ *   k-NN    ask for more than k by p(q,r), r a usual k-th distance, or by the point query p(q,0) = S(q);
+ *           take the distances from the rows or from the scores; a certificate says whether any row
+ *           left out could be nearer
+ *
+ * The pole of the map must be e and nothing reflected: under other maps Euclidean balls are no caps. */
+#ifndef CAPBALL_QUERY_H
+#define CAPBALL_QUERY_H
+
+#include "capball/map.h"
+#include "capball/search.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** p(q,r) and b for every query: T3's cap of the ball, S(q) and b = 1 where r = 0.             T3 T13
+ *  queries  n rows of d, any dtype                                     borrowed for the call
+ *  radii    n numbers >= 0
+ *  p        n rows of d+1, f32 or f64; may not overlap the queries
+ *  b, sigma n numbers each or NULL. Rounded to a type of unit roundoff u, (p,b) knows the radius only
+ *           to the relative error u/sigma^2.
+ *  EROW: a query with NaN or inf, or a ball whose cap no double holds; its row is NaN. */
+CPB_API cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p,
+                                  double *b, double *sigma, const cpb_exec *exec, cpb_error *error);
+
+/** norms[i] = |W(q_i-m)|, which the laws below call `norm`. EROW as above. */
+CPB_API cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
+                                   cpb_error *error);
+
+/** |x_i-q| from embedded rows alone: |x-q|^2 = s^2 |y-S(q)|^2/((1+y0)(1+q0)), in double.        T8 T13
+ *  query      1 row of d, any dtype
+ *  rows       n rows of d+1, any dtype, of unit length                 borrowed for the call
+ *  distances  n numbers; inf for -e, the image of infinity
+ *  EROW: a row with NaN, or a query with NaN or inf. Thread-safe. */
+CPB_API cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
+                                       cpb_error *error);
+
+/** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
+ *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
+ *  rise   1+y0 of the row, by cpb_rise
+ *  An error e of the score is one of 2 s^2 e/(rise a) in the square. NaN outside the domain. */
+CPB_API double cpb_query_distance(double norm, double r, double s, double score, double rise);
+
+/** sin^2 h, a quarter of the largest |p(q,r)-y|^2 over the rows y of the ball |x-q| <= D: the smallest score
+ *  there is 1 - 2 sin^2 h. For r = 0 it is s^2 D^2/((norm^2+s^2)((norm-D)^2+s^2)); 1 once the ball holds
+ *  the antipode of p, for r = 0 from D = norm+s^2/norm on.                                      T13
+ *  norm, r, D >= 0, D may be inf; s > 0. NaN outside the domain.
+ *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
+CPB_API double cpb_query_reach(double norm, double r, double s, double D);
+
+/** How far a row of this type may lie from S(x) where cpb_map_embed made it. NaN for u8 and i8. */
+CPB_API double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
+
+/** How far a score may lie from <p,y> for the stored y, where the engine rounds p to f32 and sums in f32
+ *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24. Engines that quantise err by
+ *  more. */
+CPB_API double cpb_query_score_error(size_t d);
+
+/** The certificate: every row whose x lies within D of q is scored above this floor. So if an engine
+ *  has given its C best rows, D is the k-th distance among them and the C-th score is below the floor, no row
+ *  left out is as near as the k-th: the k nearest are among the C.                               T13
+ *  D            a distance as cpb_query_distances gives it; the floor holds for what D may truly be
+ *  row_error    of the stored rows, score_error of the scores, as above
+ *  -inf where nothing can be said, NaN outside the domain. */
+CPB_API double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,
+                               double score_error);
+
+/** counts[i] += the number of rows with <p_i,y> >= limits[i], products in double: with the floor as limit,
+ *  how many rows are in the way of a certificate.
+ *  p       n rows of d+1, any dtype; rows any number of rows of d+1
+ *  EROW: a row with NaN or inf; no count has changed then. */
+CPB_API cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
+                                   const cpb_exec *exec, cpb_error *error);
+
+/** Sorts by value, the smallest first, and by id where values are equal. */
+CPB_API void cpb_hits_by_distance(cpb_hit *hits, size_t count);
+
+/** A usual k-th distance: the median over a few queries, chosen by a hash of their ids, of the exact k-th
+ *  distance to the whole base. First all queries, then all of the base, each in any pieces. */
+typedef struct cpb_radius_sample cpb_radius_sample;
+
+/** Gives *sample to the caller. The map is borrowed while the sample lives.
+ *  k >= 1; most: queries to take, 0: 64 */
+CPB_API cpb_status cpb_radius_sample_new(const cpb_map *map, size_t k, size_t most,
+                                         cpb_radius_sample **sample, cpb_error *error);
+CPB_API void cpb_radius_sample_free(cpb_radius_sample *sample);
+
+/** Offers queries first_id, first_id+1, .. EROW as above. */
+CPB_API cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries, uint64_t first_id,
+                                             cpb_error *error);
+
+/** Offers rows of the base (not embedded); no queries after this. EROW: a row with NaN or inf. */
+CPB_API cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, const cpb_exec *exec,
+                                          cpb_error *error);
+
+/** The median; 0 where rows repeat so much that it is. EINVAL when the base has fewer than k rows. */
+CPB_API cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

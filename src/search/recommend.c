@@ -1,0 +1,272 @@
+/* Every transform x index x query form on one sample, and the best of them. */
+#include "capball/recommend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+#include "capball/goal.h"
+#include "capball/search.h"
+#include "capball/statistics.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "scale/row_sample.h"
+#include "search/ranks.h"
+#include "search/verdict.h"
+
+const char *cpb_engine_name(cpb_engine engine) {
+  switch (engine) {
+  case CPB_ENGINE_FLOAT: return "float";
+  case CPB_ENGINE_INT8: return "int8";
+  case CPB_ENGINE_BITS: return "bits";
+  }
+  return "unknown";
+}
+
+cpb_recommend_options cpb_recommend_options_default(void) {
+  return (cpb_recommend_options){
+      .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000};
+}
+
+static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
+  if (o == NULL || o->size != sizeof *o)
+    return cpb_fail(error, CPB_EINVAL, "recommend options must start from cpb_recommend_options_default()");
+  if ((unsigned)o->engine >= CPB_ENGINES)
+    return cpb_fail(error, CPB_EINVAL, "there is no engine %d", (int)o->engine);
+  if (o->queries == 0) return cpb_fail(error, CPB_EINVAL, "at least 1 query is wanted, got 0");
+  size_t rows = base.rows < o->sample ? base.rows : o->sample;
+  if (o->k == 0 || o->k >= rows)
+    return cpb_fail(error, CPB_EINVAL, "k must be at least 1 and below the %zu rows of the %s, got %zu", rows,
+                    rows < base.rows ? "sample" : "base", o->k);
+  return CPB_OK;
+}
+
+/* ---- rows ---- */
+
+typedef struct row_check {
+  const cpb_loops *loops;
+  cpb_view rows;
+  cpb_first_fault fault;
+} row_check;
+
+static void check_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  row_check *check = arg;
+  for (size_t row = first; row < first + count; row++) {
+    int fault = cpb_row_fault(check->loops, check->rows, row);
+    if (fault != 0) cpb_first_fault_meet(&check->fault, row, (cpb_fault)fault);
+  }
+}
+
+static cpb_status check_rows(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
+                             cpb_error *error) {
+  cpb_status status = cpb_check_view(rows, name, cols, error);
+  if (status != CPB_OK) return status;
+  row_check check = {.loops = cpb_loops_here(), .rows = rows};
+  cpb_first_fault_init(&check.fault);
+  cpb_blocks blocks = {rows.rows, cpb_blocks_rows(cols), check_block, &check};
+  cpb_blocks_run(&blocks, exec);
+  return cpb_first_fault_report(&check.fault, name, error);
+}
+
+/* At most `most` rows by the hash of their number; all of them stay where they are. */
+static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample,
+                              cpb_view *chosen, cpb_error *error) {
+  size_t bytes = rows.cols * cpb_dtype_size(rows.dtype), stride = rows.stride * cpb_dtype_size(rows.dtype);
+  cpb_row_sample_init(sample, most, bytes, seed);
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
+    status = cpb_row_sample_offer(sample, i, (const char *)rows.data + i * stride, error);
+  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
+  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
+  return status;
+}
+
+/* What is measured. */
+typedef struct survey {
+  const cpb_recommend_options *options;
+  cpb_view base, queries;
+  cpb_row_sample base_sample, query_sample;
+  cpb_truth truth;
+  cpb_statistics *statistics;
+  cpb_statistics_result facts;
+  double spread;
+  cpb_recipe recipes[CPB_RECIPES];
+  cpb_work work;
+} survey;
+
+static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *error) {
+  const cpb_recommend_options *o = s->options;
+  cpb_status status = CPB_OK;
+  bool asked = queries.rows > 0;
+  s->base = base;
+  s->queries = asked ? queries : base;
+  if (base.rows > o->sample) status = choose_rows(base, o->sample, o->seed, &s->base_sample, &s->base, error);
+  if (status == CPB_OK && (!asked || queries.rows > o->queries))
+    status =
+        choose_rows(asked ? queries : s->base, o->queries, o->seed, &s->query_sample, &s->queries, error);
+  return status;
+}
+
+/* ---- the truth ---- */
+
+static cpb_status new_truth(cpb_truth *t, size_t queries, size_t k, size_t most, cpb_error *error) {
+  *t = (cpb_truth){.queries = queries, .k = k, .most = most};
+  t->count = calloc(queries, sizeof *t->count);
+  t->ids = calloc(queries * most, sizeof *t->ids);
+  t->self = calloc(queries, sizeof *t->self);
+  t->kth = calloc(queries, sizeof *t->kth);
+  if (t->count == NULL || t->ids == NULL || t->self == NULL || t->kth == NULL)
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu neighbours of %zu queries", most, queries);
+  return CPB_OK;
+}
+
+static void free_truth(cpb_truth *t) {
+  free(t->count);
+  free(t->ids);
+  free(t->self);
+  free(t->kth);
+}
+
+/* The hits of one query without itself, as far as they are no farther than the k-th. */
+static void take_hits(cpb_truth *t, size_t query, const cpb_hit *hits, size_t count) {
+  bool alone = t->self[query] == UINT64_MAX; /* a row that asks is its own nearest, or as near as that */
+  t->kth[query] = hits[alone ? t->k - 1 : t->k].value;
+  for (size_t i = 0; i < count && t->count[query] < t->most; i++)
+    if (hits[i].id != t->self[query] && hits[i].value <= t->kth[query])
+      t->ids[query * t->most + t->count[query]++] = hits[i].id;
+}
+
+static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_error *error) {
+  cpb_truth *t = &s->truth;
+  size_t queries = s->queries.rows, k = s->options->k, own = asked ? 0 : 1;
+  size_t others = s->base.rows - own, most = 2 * k < others ? 2 * k : others, wanted = most + own;
+  cpb_status status = new_truth(t, queries, k, most, error);
+  if (status != CPB_OK) return status;
+  cpb_hit *hits = malloc(queries * wanted * sizeof *hits);
+  if (hits == NULL)
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu neighbours of %zu queries", wanted, queries);
+  for (size_t q = 0; q < queries; q++) t->self[q] = asked ? UINT64_MAX : s->query_sample.ids[q];
+  status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
+  for (size_t q = 0; q < queries && status == CPB_OK; q++) take_hits(t, q, hits + q * wanted, wanted);
+  free(hits);
+  return status;
+}
+
+static int rising(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* The lower middle of the k-th distances; t->kth is in order after it. */
+static double median_radius(cpb_truth *t) {
+  qsort(t->kth, t->queries, sizeof *t->kth, rising);
+  return t->kth[(t->queries - 1) / 2];
+}
+
+/* ---- centre and scales ---- */
+
+static cpb_status find_facts(survey *s, cpb_error *error) {
+  cpb_statistics_options options = cpb_statistics_options_default();
+  options.d = s->base.cols;
+  options.dtype = s->base.dtype;
+  options.seed = s->options->seed;
+  cpb_status status = cpb_statistics_new(&options, &s->statistics, error);
+  if (status == CPB_OK) status = cpb_statistics_update(s->statistics, s->base, 0, error);
+  if (status == CPB_OK) status = cpb_statistics_begin_norms(s->statistics, error);
+  if (status == CPB_OK) status = cpb_statistics_update(s->statistics, s->base, 0, error);
+  if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
+  if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
+    status = cpb_fail(error, CPB_EINVAL, "the mean norm of the base about its mean is %g, no scale",
+                      s->facts.norm_mean);
+  return status;
+}
+
+static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error) {
+  cpb_goal_options options = cpb_goal_options_default();
+  cpb_choice choice;
+  options.goal = CPB_GOAL_SPREAD;
+  options.k = s->facts.sample.rows; /* the curve of recall is not asked for */
+  cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
+  s->spread = choice.s;
+  return status;
+}
+
+/* ---- measuring ---- */
+
+static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *out, const cpb_exec *exec,
+                                 cpb_error *error) {
+  const cpb_recipe *of = &s->recipes[recipe];
+  size_t numbers = s->truth.queries * s->truth.k, forms = of->map != NULL ? 2 : 1;
+  cpb_rank_job job = {.base = s->base,
+                      .queries = s->queries,
+                      .truth = &s->truth,
+                      .recipe = of,
+                      .radius = forms == 2 ? out->radius : 0,
+                      .work = &s->work};
+  uint64_t *memory = malloc(CPB_ENGINES * 2 * numbers * sizeof *memory), *ranks[CPB_ENGINES][2];
+  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu ranks", numbers);
+  for (size_t i = 0; i < (size_t)CPB_ENGINES * 2; i++) ranks[i / 2][i % 2] = memory + i * numbers;
+  cpb_status status = cpb_ranks_measure(&job, ranks, exec, error);
+  for (size_t i = 0; i < CPB_ENGINES * forms && status == CPB_OK; i++) {
+    size_t engine = i / forms, form = i % forms;
+    /* A radius of 0 asks for the point itself. */
+    uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
+    cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
+    *row = (cpb_recommend_row){
+        .transform = of->name, .scale = of->s, .index = (cpb_engine)engine, .ball = form == 1};
+    cpb_verdict_measure(out, row, of_form, numbers, cpb_recipe_cols(of));
+  }
+  free(memory);
+  return status;
+}
+
+static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = cpb_recipes_new(s->recipes, s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean,
+                                      s->facts.norm_max, error);
+  s->work.progress = s->options->progress;
+  s->work.context = s->options->context;
+  s->work.total = (double)s->base.rows * CPB_RECIPES;
+  for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++)
+    status = measure_recipe(s, i, out, exec, error);
+  cpb_recipes_free(s->recipes);
+  return status;
+}
+
+static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_exec *exec,
+                      cpb_error *error) {
+  cpb_status status = find_truth(s, asked, exec, error);
+  if (status == CPB_OK) status = find_facts(s, error);
+  if (status == CPB_OK) status = find_spread(s, exec, error);
+  if (status != CPB_OK) return status;
+  *out = (cpb_recommendation){.k = s->options->k,
+                              .base_rows = s->base.rows,
+                              .queries = s->queries.rows,
+                              .norm_mean = s->facts.norm_mean,
+                              .radius = median_radius(&s->truth),
+                              .count = CPB_RECOMMEND_ROWS};
+  cpb_verdict_begin(out);
+  status = measure(s, out, exec, error);
+  if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
+  return status;
+}
+
+cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
+                         cpb_recommendation *recommendation, const cpb_exec *exec, cpb_error *error) {
+  if (recommendation == NULL) return cpb_fail(error, CPB_EINVAL, "recommendation must not be NULL");
+  memset(recommendation, 0, sizeof *recommendation);
+  if (base.cols == 0) return cpb_fail(error, CPB_ESHAPE, "base has 0 columns, wanted at least 1");
+  cpb_status status = check_options(options, base, error);
+  if (status == CPB_OK) status = check_rows(base, "base", base.cols, exec, error);
+  if (status == CPB_OK && queries.rows > 0) status = check_rows(queries, "queries", base.cols, exec, error);
+  if (status != CPB_OK) return status;
+  survey s = {.options = options};
+  status = choose(&s, base, queries, error);
+  if (status == CPB_OK) status = run(&s, queries.rows > 0, recommendation, exec, error);
+  cpb_row_sample_free(&s.base_sample);
+  cpb_row_sample_free(&s.query_sample);
+  cpb_statistics_free(s.statistics);
+  free_truth(&s.truth);
+  return status;
+}

@@ -1,0 +1,83 @@
+/* T13: original distances from embedded rows, or from the numbers an engine returns. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "batch/map_object.h"
+#include "capball/product.h"
+#include "capball/query.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "geometry/lift.h"
+#include "search/question.h"
+
+cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
+                              cpb_error *error) {
+  size_t d = map->options.d;
+  point->d = d;
+  point->s = map->options.s;
+  cpb_status status = cpb_map_embed(map, query, cpb_rows_out(point->image, CPB_F64, 1, d + 1), NULL, error);
+  point->rise = cpb_rise(point->image[d], cpb_loops_here()->dot(point->image, point->image, d));
+  return status;
+}
+
+double cpb_question_distance(const cpb_question_point *point, const double *y) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = point->d;
+  double rise = cpb_rise(y[d], loops->dot(y, y, d));
+  if (rise == 0) return INFINITY;
+  return sqrt(cpb_original_dist2(loops->dist2(y, point->image, d + 1), rise, point->rise, point->s));
+}
+
+static cpb_status measure(const cpb_question_point *point, cpb_view rows, double *row, double *distances,
+                          cpb_error *error) {
+  for (size_t i = 0; i < rows.rows; i++) {
+    cpb_view at = cpb_view_slice(rows, i, 1);
+    cpb_loops_here()->widen[at.dtype](at.data, at.cols, row);
+    distances[i] = cpb_question_distance(point, row);
+    if (isnan(distances[i]))
+      return cpb_fail_row(error, CPB_EROW, i, "rows row %zu is no point of the sphere", i);
+  }
+  return CPB_OK;
+}
+
+cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
+                               cpb_error *error) {
+  cpb_status status = cpb_check_round(map, error);
+  if (status != CPB_OK) return status;
+  size_t d = map->options.d;
+  status = cpb_check_view(query, "query", d, error);
+  if (status == CPB_OK) status = cpb_check_view(rows, "rows", d + 1, error);
+  if (status != CPB_OK) return status;
+  if (query.rows != 1) return cpb_fail(error, CPB_ESHAPE, "query has %zu rows, wanted 1", query.rows);
+  if (rows.rows > 0 && distances == NULL) return cpb_fail(error, CPB_EINVAL, "distances must not be NULL");
+  status = cpb_check_finite_row(query, 0, "query", error);
+  if (status != CPB_OK) return status;
+  double *memory = malloc(2 * (d + 1) * sizeof *memory);
+  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a row of %zu columns", d + 1);
+  cpb_question_point point = {.image = memory};
+  status = cpb_question_embed(map, query, &point, error);
+  if (status == CPB_OK) status = measure(&point, rows, memory + d + 1, distances, error);
+  free(memory);
+  return status;
+}
+
+double cpb_query_distance(double norm, double r, double s, double score, double rise) {
+  cpb_lift lift;
+  bool domain = norm >= 0 && r >= 0 && s > 0 && isfinite(norm) && isfinite(r) && isfinite(s) && rise >= 0;
+  if (!domain || isnan(score) || cpb_lift_ball(cpb_squares_of(&norm, 1), r, s, &lift, NULL) != CPB_OK)
+    return NAN;
+  if (rise == 0) return INFINITY;
+  double b = r == 0 ? 1 : lift.b; /* without the rounding of its terms */
+  double beyond = 2 * s * ((b - score) / (rise * lift.a)) * s;
+  return sqrt(fmax(0, r * r + beyond));
+}
+
+static int by_distance(const void *left, const void *right) {
+  const cpb_hit *a = left, *b = right;
+  if (a->value != b->value) return a->value < b->value ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+void cpb_hits_by_distance(cpb_hit *hits, size_t count) {
+  if (count > 1) qsort(hits, count, sizeof *hits, by_distance);
+}

@@ -1,0 +1,202 @@
+/* T13: rival transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates), and the
+ * formula of each kind stands once, in image_of. */
+#include "capball/transform.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/metric.h"
+#include "batch/row_state.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "geometry/vector.h"
+
+struct cpb_transform {
+  cpb_transform_options options;
+  cpb_transform_facts facts;
+  double center[]; /* d, where there is one */
+};
+
+cpb_transform_facts cpb_transform_about(cpb_transform_kind kind) {
+  static const cpb_transform_facts facts[CPB_TRANSFORMS] = {
+      [CPB_TRANSFORM_NONE] = {"none", 0, CPB_L2, CPB_L2, false, false},
+      [CPB_TRANSFORM_CENTER] = {"center", 0, CPB_L2, CPB_L2, true, false},
+      [CPB_TRANSFORM_NORMALIZE] = {"normalize", 0, CPB_COSINE, CPB_COSINE, true, false},
+      [CPB_TRANSFORM_LIFT_IP] = {"lift-ip", 1, CPB_IP, CPB_L2, true, true},
+      [CPB_TRANSFORM_LIFT_COSINE] = {"lift-cosine", 2, CPB_COSINE, CPB_L2, true, true},
+      [CPB_TRANSFORM_IP_COSINE] = {"ip-cosine", 1, CPB_COSINE, CPB_IP, false, true},
+      [CPB_TRANSFORM_IP_L2] = {"ip-l2", 1, CPB_L2, CPB_IP, false, true},
+  };
+  return (unsigned)kind < CPB_TRANSFORMS ? facts[kind] : (cpb_transform_facts){0};
+}
+
+cpb_transform_options cpb_transform_options_default(void) {
+  return (cpb_transform_options){.size = sizeof(cpb_transform_options)};
+}
+
+static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
+  if (o == NULL || o->size != sizeof *o)
+    return cpb_fail(error, CPB_EINVAL, "transform options must start from cpb_transform_options_default()");
+  cpb_transform_facts facts = cpb_transform_about(o->kind);
+  if (facts.name == NULL) return cpb_fail(error, CPB_EINVAL, "there is no transform %d", (int)o->kind);
+  if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16)
+    return cpb_fail(error, CPB_EINVAL, "a transform of dimension %zu is not possible", o->d);
+  if (o->center != NULL && !facts.centred)
+    return cpb_fail(error, CPB_EINVAL, "transform %s takes no centre", facts.name);
+  if (o->center != NULL && !cpb_all_finite(o->center, o->d))
+    return cpb_fail(error, CPB_EINVAL, "center is not finite");
+  if (facts.bounded && !(o->max_norm > 0 && o->max_norm < INFINITY))
+    return cpb_fail(error, CPB_EINVAL, "transform %s needs the largest norm of the base, > 0, got %g",
+                    facts.name, o->max_norm);
+  return CPB_OK;
+}
+
+cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_transform **out, cpb_error *error) {
+  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "transform must not be NULL");
+  *out = NULL;
+  cpb_status status = check_options(options, error);
+  if (status != CPB_OK) return status;
+  cpb_transform *transform = malloc(sizeof *transform + options->d * sizeof(double));
+  if (transform == NULL)
+    return cpb_fail(error, CPB_ENOMEM, "no memory for a transform of dimension %zu", options->d);
+  transform->options = *options;
+  transform->facts = cpb_transform_about(options->kind);
+  if (options->center != NULL)
+    transform->options.center =
+        memcpy(transform->center, options->center, options->d * sizeof *options->center);
+  *out = transform;
+  return CPB_OK;
+}
+
+void cpb_transform_free(cpb_transform *transform) { free(transform); }
+
+cpb_transform_options cpb_transform_describe(const cpb_transform *transform) { return transform->options; }
+
+size_t cpb_transform_cols(const cpb_transform *transform) {
+  return transform->options.d + transform->facts.extra;
+}
+
+/* y = ((x-m)/divisor, more[0], more[1]). */
+typedef struct image {
+  double divisor, more[2];
+} image;
+
+/* sqrt(M^2-t-c t^2) with M^2 at least 1/16 more than t <= 1 takes. */
+static double rest(double m, double t, double c) { return sqrt(m * m - t - c * t * t); }
+
+/* The image of a row of this length about the centre; a fault, or 0. */
+static int image_of(const cpb_transform *transform, cpb_role role, double length, image *y) {
+  const double h = 0x1.6a09e667f3bcdp+0, roof = 1.25, ip_roof = 1.03125; /* sqrt 2, the two M */
+  const double L = transform->options.max_norm, rho = length / L, t = rho * rho;
+  bool base = role == CPB_ROLE_BASE;
+  *y = (image){1, {0, 0}};
+  switch (transform->options.kind) {
+  case CPB_TRANSFORM_NONE:
+  case CPB_TRANSFORM_CENTER: return 0;
+  case CPB_TRANSFORM_NORMALIZE: y->divisor = length; return length > 0 ? 0 : CPB_FAULT_ZERO;
+  case CPB_TRANSFORM_LIFT_IP: *y = (image){L, {base ? -t / 2 : 1, 0}}; return 0;
+  case CPB_TRANSFORM_LIFT_COSINE: {
+    double across = hypot(length, L / h);
+    *y = base ? (image){L * roof, {-h / 2 * t / roof, rest(roof, t, 0.5) / roof}}
+              : (image){across, {L / h / across, 0}};
+    break;
+  }
+  case CPB_TRANSFORM_IP_COSINE:
+    *y = base ? (image){L * ip_roof, {rest(ip_roof, t, 0) / ip_roof, 0}} : (image){length, {0, 0}};
+    if (!base && length == 0) return CPB_FAULT_ZERO;
+    break;
+  case CPB_TRANSFORM_IP_L2: y->more[0] = base ? L * rest(ip_roof, t, 0) : 0; break;
+  }
+  return base && rho > 1 + 0x1p-40 ? CPB_FAULT_LONG : 0;
+}
+
+typedef struct application {
+  const cpb_transform *transform;
+  cpb_role role;
+  cpb_metric metric; /* of the rows to read */
+  cpb_out y;
+  cpb_first_fault fault;
+} application;
+
+/* False when a coordinate is beyond y's type. */
+static bool store_row(const application *a, size_t row, const image *of) {
+  const cpb_loops *loops = a->metric.loops;
+  size_t d = a->metric.x.cols;
+  double buffer[CPB_CHUNK], limit = cpb_out_limit(a->y.dtype);
+  bool fits = cpb_chunk_fits(of->more, 2, limit);
+  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    const double *z = cpb_row_chunk(loops, a->metric.x, row, offset, count, buffer);
+    if (a->metric.c != NULL) {
+      loops->axpby(1, z, -1, a->metric.c + offset, buffer, count);
+      z = buffer;
+    }
+    if (of->divisor != 1) {
+      for (size_t i = 0; i < count; i++) buffer[i] = z[i] / of->divisor;
+      z = buffer;
+    }
+    fits &= cpb_chunk_fits(z, count, limit);
+    cpb_row_store(loops, a->y, row, offset, count, z);
+  }
+  cpb_row_store(loops, a->y, row, d, a->transform->facts.extra, of->more);
+  return fits;
+}
+
+/* Kinds that ask for no length take rows whose length is beyond double. */
+static int measure(const application *a, size_t row, double *length) {
+  cpb_transform_kind kind = a->transform->options.kind;
+  *length = 0;
+  if (kind == CPB_TRANSFORM_NONE || kind == CPB_TRANSFORM_CENTER)
+    return cpb_row_fault(a->metric.loops, a->metric.x, row);
+  return cpb_metric_length(&a->metric, row, length);
+}
+
+static void apply_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  application *a = argument;
+  for (size_t row = first; row < first + count; row++) {
+    double length;
+    image y;
+    int fault = measure(a, row, &length);
+    if (fault == 0) fault = image_of(a->transform, a->role, length, &y);
+    if (fault == 0 && !store_row(a, row, &y)) fault = CPB_FAULT_RANGE;
+    if (fault == 0) continue;
+    cpb_row_spoil(a->y, row);
+    cpb_first_fault_meet(&a->fault, row, (cpb_fault)fault);
+  }
+}
+
+static cpb_status report(const application *a, cpb_error *error) {
+  uint64_t key = atomic_load(&a->fault.key);
+  size_t row = (size_t)(key / 8);
+  double length = NAN;
+  if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
+    return cpb_fail_row(error, CPB_EROW, row, "x row %zu is the centre: it has no direction", row);
+  if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
+  cpb_metric_length(&a->metric, row, &length);
+  return cpb_fail_row(error, CPB_EROW, row,
+                      "x row %zu has length %.9g%s, longer than %.9g, the longest row that transform %s was "
+                      "made for",
+                      row, length, a->metric.c != NULL ? " about the centre" : "",
+                      a->transform->options.max_norm, a->transform->facts.name);
+}
+
+cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,
+                               const cpb_exec *exec, cpb_error *error) {
+  if (transform == NULL) return cpb_fail(error, CPB_EINVAL, "transform must not be NULL");
+  if (role != CPB_ROLE_BASE && role != CPB_ROLE_QUERY)
+    return cpb_fail(error, CPB_EINVAL, "there is no role %d", (int)role);
+  cpb_status status = cpb_check_view(x, "x", transform->options.d, error);
+  if (status == CPB_OK) status = cpb_check_out(y, "y", x.rows, cpb_transform_cols(transform), error);
+  if (status == CPB_OK) status = cpb_check_apart(x, "x", y, "y", error);
+  if (status != CPB_OK) return status;
+  application a = {.transform = transform,
+                   .role = role,
+                   .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
+                   .y = y};
+  cpb_first_fault_init(&a.fault);
+  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), apply_block, &a};
+  cpb_blocks_run(&blocks, exec);
+  return report(&a, error);
+}
