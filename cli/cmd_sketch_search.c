@@ -176,9 +176,8 @@ static int rerank(search *s) {
   if (result == CLI_OK) {
     renumber(s, &c);
     if (rank(s, &c, &error) != CPB_OK) {
-      bool of_base = error.row >= 0 && strncmp(error.text, "base", 4) == 0;
-      if (of_base) error.row = (int64_t)c.ids[error.row];
-      result = cli_fail(s->job, "%s: %s", cli_name(path), error.text);
+      uint64_t before = error.row < 0 ? 0 : c.ids[error.row] - (uint64_t)error.row; /* rows not chosen */
+      result = cli_fail_row(s->job, path, before, &error);
     }
     for (size_t i = 0; i < s->queries.rows * s->k && result == CLI_OK; i++)
       s->hits[i].id = c.ids[s->hits[i].id];

@@ -50,6 +50,8 @@ static const char *score_name(size_t i) {
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
+_Static_assert(CLI_OPTION_COUNT <= 64, "sets of options are 64 bits");
+
 #define AT(member) offsetof(cli_options, member)
 
 const cli_option cli_option_table[CLI_OPTION_COUNT] = {

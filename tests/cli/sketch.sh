@@ -38,6 +38,7 @@ check "the curve is told" bash -c 'capball sketch train points.csv -o j.json --b
 
 # what goes wrong
 printf '1,2,3\n4,5,6\n' >three.csv
+awk 'NR == 8 { $0 = "1,nan,3,4" } 1' points.csv >nan_base.csv
 printf '1,2,3,4\n5,6,nan,8\n' >nan.csv
 : >empty.csv
 printf '\0\0\0\0\20\0\0\0' >none.u8bin
@@ -72,6 +73,7 @@ refuses "more neighbours than codes" 1 'has 1000 rows, fewer than the 2000' capb
 refuses "fewer candidates than neighbours" 2 '5 candidates cannot hold 10 neighbours' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 5 --base points.csv -o x.csv
 refuses "candidates for nothing" 2 'give one of them' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 50 -o x.csv
 refuses "a base of other rows" 1 'queries.csv has 20 rows, but there are 1000 codes' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2 --base queries.csv -o x.csv
+refuses "NaN in the base" 1 'nan_base.csv: row 7 holds NaN' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 1000 --base nan_base.csv -o x.csv
 refuses "images of another d" 1 'points.csv has 4 columns, wanted 5' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded points.csv -o x.csv
 refuses "NaN to ask" 1 'nan.csv: row 1 holds NaN' capball sketch search -m sketch.json codes.u8bin nan.csv -o x.csv
 check "and nothing is left behind" bash -c '[ -z "$(find . -newer stamp ! -name "check.*" -type f)" ]'
