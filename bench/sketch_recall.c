@@ -1,6 +1,7 @@
 /* Recall of sketches: four kinds of normals, five lengths of codes, five sets of data. Writes
  * docs/sketches.md. build/bench/sketch_recall [quick]     from the project's root, the data at ../shared/data
  * quick: 256 bits and 200 queries only, nothing is written. */
+#define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,20 +272,14 @@ static void judge_set(FILE *to, size_t which, set *s, bool quick, const cpb_exec
   if (studied && !quick) study_scale(to, s, exec);
 }
 
-static FILE *open_page(bool quick) {
-  FILE *to = quick ? stdout : fopen("docs/sketches.md.new", "w");
-  if (to == NULL) {
-    fputs("sketch_recall: run me from the project's root\n", stderr);
-    exit(1);
-  }
-  return to;
-}
-
 int main(int argc, char **argv) {
   bool quick = argc > 1 && strcmp(argv[1], "quick") == 0, complete = true;
   cpb_pool *pool;
-  if (cpb_pool_new(0, &pool, NULL) != CPB_OK) return 1;
-  FILE *to = open_page(quick);
+  cpb_error error;
+  char *page = NULL;
+  size_t length = 0;
+  FILE *to = quick ? stdout : open_memstream(&page, &length);
+  if (to == NULL || cpb_pool_new(0, &pool, NULL) != CPB_OK) return 1;
   fputs(introduction, to);
   for (size_t i = 0; i < SETS; i++) {
     set s = {0};
@@ -299,6 +294,8 @@ int main(int argc, char **argv) {
   cpb_pool_free(pool);
   if (quick) return 0;
   fclose(to);
-  if (!complete) return remove("docs/sketches.md.new");
-  return rename("docs/sketches.md.new", "docs/sketches.md");
+  fputs(page, stdout);
+  if (complete) must(cpb_write_whole("docs/sketches.md", page, length, &error), &error);
+  free(page);
+  return 0;
 }
