@@ -1,4 +1,4 @@
-/* Recall of sketches: four kinds of normals, five lengths of codes, five sets of data. Writes
+/* Recall of sketches: four kinds of normals, five lengths of codes, six sets of data. Writes
  * docs/sketches.md. build/bench/sketch_recall [quick]     from the project's root, the data at ../shared/data
  * quick: 256 bits and 200 queries only, nothing is written. */
 #define _POSIX_C_SOURCE 200809L
@@ -10,7 +10,7 @@
 #include "capball/capball.h"
 #include "support/timing.h"
 
-enum { SETS = 5, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };
+enum { SETS = 6, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };
 
 static const struct {
   const char *folder, *name;
@@ -19,6 +19,7 @@ static const struct {
                 {"sift-bsds-128-euclidean", "SIFT (BSDS)", false},
                 {"bigann10k-sift-128-euclidean", "SIFT (BIGANN 10k)", false},
                 {"blobs-16-euclidean", "blobs", false},
+                {"mnist-784-euclidean", "MNIST", false},
                 {"glove-100-angular", "GloVe (unit rows)", true}};
 static const size_t lengths[LENGTHS] = {64, 128, 256, 512, 1024};
 
@@ -164,10 +165,15 @@ static const char introduction[] =
     "what is "
     "there, so that the two differ by ties\nalone. Columns are the kinds of `capball sketch train "
     "--variant`; "
-    "embedded is the default. Centre: the mean; s: the mean norm about it; training on\n8192 rows; seed 0; "
-    "nothing is "
-    "tuned per set. GloVe's rows are divided by their norms, since its true neighbours are by angle.\n"
-    "Written by `build/bench/sketch_recall`, with the data at ../shared/data.\n";
+    "embedded is the default. Centre: the mean; s: the mean norm about it; training on\n8192 rows; seed 0. "
+    "GloVe's "
+    "rows are divided by their norms, since its true neighbours are by angle.\n"
+    "Written by `build/bench/sketch_recall`, with the data at ../shared/data.\n\n"
+    "One setting serves all sets, but it was not found without them: the defaults of tolerance and random "
+    "part were "
+    "chosen by the recall\nof the first 200 queries of Fashion-MNIST, both SIFTs and blobs. MNIST and GloVe "
+    "took no "
+    "part in that and are the test of it.\n";
 
 static const char why_not[] = "Trained normals are fewer random draws of the same angle: what they save is "
                               "variance, which falls as 1/bits. With "
