@@ -90,6 +90,8 @@ static void push_to_boundaries(const cpb_sketch_options *o, double *x, size_t ro
       double t = fabs(slope) < 0.01 ? 0 : -(2 * along + normal[d] * (1 - n)) / slope;
       for (size_t k = 0; k < d && fabs(t) < 1e3; k++) p[k] += o->s * t * normal[k];
     }
+    double off = row % 4 != 0 ? 0 : (row % 8 == 0 ? 1 : -1) * pow(10, -9 - (double)(row / 8 % 5));
+    for (size_t k = 0; k < d; k++) p[k] += o->s * off * normal[k];
   }
 }
 
