@@ -40,10 +40,20 @@ struct cli_command {
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *verb);
 
+/* A verb may have two words, "sketch train": the first is a group. Whether this is the first command of
+ * its group, or of no group; and whether `word` is the group of `command`. */
+bool cli_is_first_of_group(const cli_command *const *command);
+bool cli_is_in_group(const cli_command *command, const char *word);
+
+/* What follows the first word of a verb; NULL for one word. */
+const char *cli_second_word(const cli_command *command);
+size_t cli_first_word(const cli_command *command); /* its length */
+
 extern const cli_command cli_verb_info, cli_verb_convert, cli_verb_fit, cli_verb_embed, cli_verb_unembed,
     cli_verb_merge, cli_verb_abid, cli_verb_cosines, cli_verb_dual, cli_verb_theory, cli_verb_demo,
     cli_verb_completion, cli_verb_man, cli_verb_help, cli_verb_ball, cli_verb_score, cli_verb_knn,
-    cli_verb_range, cli_verb_query, cli_verb_rescore, cli_verb_recommend;
+    cli_verb_range, cli_verb_query, cli_verb_rescore, cli_verb_recommend, cli_verb_sketch_train,
+    cli_verb_sketch_encode, cli_verb_sketch_search;
 
 /* "capball VERB: sentence" on stderr; give back CLI_FAILED and CLI_USAGE. */
 int cli_fail(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));

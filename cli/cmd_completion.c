@@ -3,8 +3,25 @@
 
 #include "cli.h"
 
+/* First words, each once. */
 static void print_verbs(void) {
-  for (size_t i = 0; cli_commands[i] != NULL; i++) printf("%s%s", i == 0 ? "" : " ", cli_commands[i]->verb);
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+    if (cli_is_first_of_group(command))
+      printf("%s%.*s", command == cli_commands ? "" : " ", (int)cli_first_word(*command), (*command)->verb);
+}
+
+/* True for the first command of a group of two words. */
+static bool opens_group(const cli_command *const *command) {
+  return cli_second_word(*command) != NULL && cli_is_first_of_group(command);
+}
+
+/* The second words of the group this command opens. */
+static void print_second_words(const cli_command *const *first) {
+  for (const cli_command *const *command = first; *command != NULL; command++)
+    if (command == first || (cli_second_word(*command) != NULL && !cli_is_first_of_group(command)))
+      printf("%s%s", command == first ? "" : " ", cli_second_word(*command));
+    else
+      break;
 }
 
 static void print_choices(const cli_option *option) {
@@ -44,9 +61,17 @@ static void print_bash(void) {
       fputs("-f", stdout);
     fputs(" -- \"$word\"); return ;;\n", stdout);
   }
-  fputs("    esac\n    case ${COMP_WORDS[1]} in\n", stdout);
+  fputs("    esac\n    local verb=${COMP_WORDS[1]}\n", stdout);
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    if (!opens_group(command)) continue;
+    printf("    if [[ $verb == %.*s ]]; then\n      if ((COMP_CWORD == 2)); then words='",
+           (int)cli_first_word(*command), (*command)->verb);
+    print_second_words(command);
+    fputs("'; else verb=\"$verb ${COMP_WORDS[2]}\"; fi\n    fi\n", stdout);
+  }
+  fputs("    case $verb in\n", stdout);
   for (size_t i = 0; cli_commands[i] != NULL; i++) {
-    printf("    %s) words='", cli_commands[i]->verb);
+    printf("    '%s') words='", cli_commands[i]->verb);
     operand_words(cli_commands[i]);
     fputs("' options='", stdout);
     for (size_t id = 0, count = 0; id < CLI_OPTION_COUNT; id++)
@@ -92,16 +117,25 @@ static void print_zsh_option(const cli_option *option) {
 
 static void print_zsh(void) {
   fputs("#compdef capball\n_capball() {\n  if ((CURRENT == 2)); then\n    local -a verbs=(\n", stdout);
-  for (size_t i = 0; cli_commands[i] != NULL; i++) {
-    printf("      '%s:", cli_commands[i]->verb);
-    print_quoted(cli_commands[i]->summary);
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    if (!cli_is_first_of_group(command)) continue;
+    printf("      '%.*s:", (int)cli_first_word(*command), (*command)->verb);
+    print_quoted((*command)->summary);
     fputs("'\n", stdout);
   }
   fputs("    )\n    _describe command verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n"
-        "  ((CURRENT--))\n  case $verb in\n",
+        "  ((CURRENT--))\n",
         stdout);
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    if (!opens_group(command)) continue;
+    printf("  if [[ $verb == %.*s ]]; then\n    if ((CURRENT == 2)); then compadd ",
+           (int)cli_first_word(*command), (*command)->verb);
+    print_second_words(command);
+    fputs("; return; fi\n    verb=\"$verb $words[2]\"\n    shift words\n    ((CURRENT--))\n  fi\n", stdout);
+  }
+  fputs("  case $verb in\n", stdout);
   for (size_t i = 0; cli_commands[i] != NULL; i++) {
-    printf("  %s) _arguments \\\n", cli_commands[i]->verb);
+    printf("  '%s') _arguments \\\n", cli_commands[i]->verb);
     for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
       if (cli_commands[i]->accepts & CLI_BIT(id)) print_zsh_option(&cli_option_table[id]);
     fputs("      '*::", stdout);
@@ -124,16 +158,39 @@ static void print_fish_text(const char *text) {
   }
 }
 
+/* The condition under which options of a command are offered: all words of its verb are there. */
+static void print_fish_seen(const cli_command *command) {
+  printf("__fish_seen_subcommand_from %.*s", (int)cli_first_word(command), command->verb);
+  if (cli_second_word(command) != NULL)
+    printf("; and __fish_seen_subcommand_from %s", cli_second_word(command));
+}
+
+static void print_fish_verb(const cli_command *const *command) {
+  const char *second = cli_second_word(*command);
+  if (cli_is_first_of_group(command)) {
+    printf("complete -c capball -n __fish_use_subcommand -f -a %.*s -d '", (int)cli_first_word(*command),
+           (*command)->verb);
+    print_fish_text((*command)->summary);
+    fputs("'\n", stdout);
+  }
+  if (second == NULL) return;
+  printf("complete -c capball -n '__fish_seen_subcommand_from %.*s; and not __fish_seen_subcommand_from %s' "
+         "-f -a %s -d '",
+         (int)cli_first_word(*command), (*command)->verb, second, second);
+  print_fish_text((*command)->summary);
+  fputs("'\n", stdout);
+}
+
 static void print_fish(void) {
   for (size_t i = 0; cli_commands[i] != NULL; i++) {
     const cli_command *command = cli_commands[i];
-    printf("complete -c capball -n __fish_use_subcommand -f -a %s -d '", command->verb);
-    print_fish_text(command->summary);
-    fputs("'\n", stdout);
+    print_fish_verb(cli_commands + i);
     for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
       const cli_option *option = &cli_option_table[id];
       if (!(command->accepts & CLI_BIT(id))) continue;
-      printf("complete -c capball -n '__fish_seen_subcommand_from %s' -l %s", command->verb, option->name);
+      fputs("complete -c capball -n '", stdout);
+      print_fish_seen(command);
+      printf("' -l %s", option->name);
       if (option->letter != 0) printf(" -s %c", option->letter);
       if (option->kind == CLI_CHOICE) {
         fputs(" -x -a '", stdout);

@@ -51,7 +51,7 @@ void cli_print_overview(FILE *to) {
         "Commands\n",
         to);
   for (const cli_command *const *command = cli_commands; *command != NULL; command++)
-    fprintf(to, "  %-12s%s\n", (*command)->verb, (*command)->summary);
+    fprintf(to, "  %-15s%s\n", (*command)->verb, (*command)->summary);
   fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
         "  capball --version        version, instruction set, HDF5\n\n"
         "Begin with: capball demo\n",
@@ -79,18 +79,26 @@ static int run(cli_job *job) {
     cli_print_overview(stdout);
     return CLI_OK;
   }
-  const cli_command *command = cli_command_find(job->operands[0]);
-  if (command == NULL) return cli_misuse(job, "there is no command \"%s\"", job->operands[0]);
-  cli_print_help(command, stdout);
-  return CLI_OK;
+  char verb[64];
+  snprintf(verb, sizeof verb, "%s%s%s", job->operands[0], job->count > 1 ? " " : "",
+           job->count > 1 ? job->operands[1] : "");
+  size_t found = 0;
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    if (strcmp((*command)->verb, verb) != 0 && !cli_is_in_group(*command, verb)) continue;
+    if (found++ > 0) fputc('\n', stdout);
+    cli_print_help(*command, stdout);
+  }
+  return found > 0 ? CLI_OK : cli_misuse(job, "there is no command \"%s\"", verb);
 }
 
-const cli_command cli_verb_help = {.verb = "help",
-                                   .operands = "[COMMAND]",
-                                   .summary = "explain a command",
-                                   .text = "Without a command, lists all of them.",
-                                   .example = "capball help dual",
-                                   .least = 0,
-                                   .most = 1,
-                                   .accepts = CLI_BIT(CLI_HELP),
-                                   .run = run};
+const cli_command cli_verb_help = {
+    .verb = "help",
+    .operands = "[COMMAND]",
+    .summary = "explain a command",
+    .text = "Without a command, lists all of them. A command may have two words; the "
+            "first one alone explains all that begin with it.",
+    .example = "capball help dual",
+    .least = 0,
+    .most = 2,
+    .accepts = CLI_BIT(CLI_HELP),
+    .run = run};

@@ -9,22 +9,55 @@
 
 #include "cli.h"
 
-const cli_command *const cli_commands[] = {&cli_verb_demo,       &cli_verb_info,
-                                           &cli_verb_convert,    &cli_verb_fit,
-                                           &cli_verb_merge,      &cli_verb_abid,
-                                           &cli_verb_cosines,    &cli_verb_embed,
-                                           &cli_verb_unembed,    &cli_verb_dual,
-                                           &cli_verb_knn,        &cli_verb_range,
-                                           &cli_verb_recommend,  &cli_verb_query,
-                                           &cli_verb_rescore,    &cli_verb_ball,
-                                           &cli_verb_score,      &cli_verb_theory,
-                                           &cli_verb_help,       &cli_verb_man,
-                                           &cli_verb_completion, NULL};
+const cli_command *const cli_commands[] = {&cli_verb_demo,
+                                           &cli_verb_info,
+                                           &cli_verb_convert,
+                                           &cli_verb_fit,
+                                           &cli_verb_merge,
+                                           &cli_verb_abid,
+                                           &cli_verb_cosines,
+                                           &cli_verb_embed,
+                                           &cli_verb_unembed,
+                                           &cli_verb_dual,
+                                           &cli_verb_knn,
+                                           &cli_verb_range,
+                                           &cli_verb_recommend,
+                                           &cli_verb_query,
+                                           &cli_verb_rescore,
+                                           &cli_verb_ball,
+                                           &cli_verb_score,
+                                           &cli_verb_sketch_train,
+                                           &cli_verb_sketch_encode,
+                                           &cli_verb_sketch_search,
+                                           &cli_verb_theory,
+                                           &cli_verb_help,
+                                           &cli_verb_man,
+                                           &cli_verb_completion,
+                                           NULL};
 
 const cli_command *cli_command_find(const char *verb) {
   for (const cli_command *const *command = cli_commands; *command != NULL; command++)
     if (strcmp((*command)->verb, verb) == 0) return *command;
   return NULL;
+}
+
+size_t cli_first_word(const cli_command *command) { return strcspn(command->verb, " "); }
+
+const char *cli_second_word(const cli_command *command) {
+  const char *rest = command->verb + cli_first_word(command);
+  return *rest == ' ' ? rest + 1 : NULL;
+}
+
+bool cli_is_in_group(const cli_command *command, const char *word) {
+  size_t length = cli_first_word(command);
+  return cli_second_word(command) != NULL && strlen(word) == length &&
+         strncmp(command->verb, word, length) == 0;
+}
+
+bool cli_is_first_of_group(const cli_command *const *command) {
+  if (cli_second_word(*command) == NULL || command == cli_commands) return true;
+  size_t length = cli_first_word(*command);
+  return cli_first_word(command[-1]) != length || strncmp(command[-1]->verb, (*command)->verb, length) != 0;
 }
 
 static void speak(const cli_job *job, const char *format, va_list arguments) {
@@ -131,9 +164,22 @@ void *cli_alloc(size_t count, size_t size) {
   return memory;
 }
 
+/* "train, encode, search": the second words of a group; false when there is no such group. */
+static bool list_group(const char *word, char *list, size_t room) {
+  size_t used = 0;
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+    if (cli_is_in_group(*command, word) && used < room)
+      used += (size_t)snprintf(list + used, room - used, "%s%s", used == 0 ? "" : ", ",
+                               cli_second_word(*command));
+  return used > 0;
+}
+
 static int unknown_verb(const char *verb) {
   cli_job none = {0};
-  const char *names[32];
+  const char *names[64];
+  char group[128];
+  if (list_group(verb, group, sizeof group))
+    return cli_misuse(&none, "%s has several commands, name one of them: %s", verb, group);
   size_t count = 0;
   for (; cli_commands[count] != NULL; count++) names[count] = cli_commands[count]->verb;
   const char *near = cli_nearest(verb, names, count);
@@ -187,7 +233,11 @@ int main(int argc, char **argv) {
   const char *verb = argv[1];
   if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) return print_version();
   if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) verb = "help";
-  const cli_command *command = cli_command_find(verb);
+  char two_words[64];
+  snprintf(two_words, sizeof two_words, "%s %s", verb, argc > 2 ? argv[2] : "");
+  const cli_command *command = cli_command_find(two_words);
+  if (command != NULL) return run_command(command, argc - 2, argv + 2);
+  command = cli_command_find(verb);
   if (command == NULL) return unknown_verb(verb);
   return run_command(command, argc - 1, argv + 1);
 }

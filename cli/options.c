@@ -36,10 +36,21 @@ static const char *metric_name(size_t i) {
   return i < CPB_LIKENESSES ? cpb_likeness_name((cpb_likeness)i) : NULL;
 }
 
+static const char *variant_name(size_t i) {
+  return i < CPB_SKETCH_KINDS ? cpb_sketch_kind_name((cpb_sketch_kind)i) : NULL;
+}
+
+static const char *step_name(size_t i) {
+  static const char *const names[] = {"all", "worst"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
 static const char *score_name(size_t i) {
   static const char *const names[] = {"ip", "cosine", "cosine-distance"};
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
+
+_Static_assert(CLI_OPTION_COUNT <= 64, "sets of options are 64 bits");
 
 #define AT(member) offsetof(cli_options, member)
 
@@ -157,6 +168,26 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_RANKS] = {"ranks", 0, CLI_FLAG, NULL, AT(ranks),
                    "a second column: the share of the training rows that score no more", NULL},
     [CLI_SQL] = {"sql", 0, CLI_PATH, "FILE", AT(sql), "the ball as a condition on columns x0, x1, ..", NULL},
+    [CLI_SKETCH] = {"sketch", 'm', CLI_PATH, "FILE", AT(sketch),
+                    "the sketch that `capball sketch train` wrote", NULL},
+    [CLI_BITS] = {"bits", 'b', CLI_COUNT, "N", AT(bits),
+                  "bits of a code, a multiple of 8, better of 64 (default 256)", NULL},
+    [CLI_VARIANT] = {"variant", 0, CLI_CHOICE, "KIND", AT(variant),
+                     "embedded (default): trained on the sphere; centred: trained on directions; "
+                     "random-embedded and random-centred: not trained",
+                     variant_name},
+    [CLI_STEP] = {"step", 0, CLI_CHOICE, "STEP", AT(step),
+                  "all (default): every normal away from all others; worst: one end of the worst pair",
+                  step_name},
+    [CLI_TOLERANCE] =
+        {"tolerance", 0, CLI_NUMBER, "T", AT(tolerance),
+         "ends when a step gains a smaller share than this (default 0.03 max(1, sqrt(bits)/16), "
+         "for recall); 0: as independent as the bits get",
+         NULL},
+    [CLI_BATCH] = {"batch", 0, CLI_COUNT, "N", AT(batch),
+                   "rows of the sample that a step looks at, other ones each time (default: all)", NULL},
+    [CLI_CANDIDATES] = {"candidates", 0, CLI_COUNT, "N", AT(candidates),
+                        "codes that are re-ranked by exact distances (default 100)", NULL},
     [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
     [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
     [CLI_THREADS] = {"threads", 't', CLI_COUNT, "N", AT(threads),

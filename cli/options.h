@@ -52,6 +52,13 @@ typedef enum cli_option_id {
   CLI_LABELS,
   CLI_RANKS,
   CLI_SQL,
+  CLI_SKETCH,
+  CLI_BITS,
+  CLI_VARIANT,
+  CLI_STEP,
+  CLI_TOLERANCE,
+  CLI_BATCH,
+  CLI_CANDIDATES,
   CLI_TRANSFORM,
   CLI_SIDE,
   CLI_QUERIES,
@@ -77,11 +84,13 @@ typedef struct cli_number {
 typedef struct cli_options {
   const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
   const char *metric, *distances, *base, *thresholds, *embedded, *scores, *as, *certificates;
+  const char *sketch, *variant, *step;
   const char *model, *method, *kernel, *weights, *labels, *sql;
   const char *transform, *side, *queries, *engine, *html;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, offset, radius, score_error;
+  cli_number nu, gap, offset, radius, score_error, tolerance;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
+  uint64_t bits, batch, candidates;
   bool whiten, spherical, skip_bad, sweep, ranks, point, json, quiet, help;
 } cli_options;
 

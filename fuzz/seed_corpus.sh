@@ -1,5 +1,6 @@
 #!/bin/sh
-# seed_corpus.sh FUZZER GOLDEN CORPUS: the golden files as seeds of fuzz_NAME, in CORPUS/NAME.
+# seed_corpus.sh FUZZER GOLDEN CORPUS: the golden files, and those of fuzz/corpus/NAME, as seeds of fuzz_NAME, in
+# CORPUS/NAME.
 set -e
 fuzzer=$1 golden=$2 corpus=$3/${1#fuzz_}
 mkdir -p "$corpus"
@@ -9,6 +10,9 @@ seed() {
     { printf "\\$(printf %o "$byte")"; cat "$2"; } >"$corpus/$byte-$(basename "$2")"
   done
 }
+for file in "$golden/../../fuzz/corpus/${fuzzer#fuzz_}"/*; do
+  if [ -f "$file" ]; then cp "$file" "$corpus"; fi
+done
 case $fuzzer in
 fuzz_reader)
   i=0

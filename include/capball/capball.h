@@ -22,6 +22,7 @@
  *   index.h       exact neighbours from any such index      T13
  *   transform.h   rivals of the map, and exact lifts        T13
  *   recommend.h   what to do to rows before an index        T13
+ *   sketch.h      binary codes, and search among them          T14
  *   file.h        files of vectors, in blocks of rows
  *   map_file.h    a map as a file */
 #ifndef CAPBALL_H
@@ -45,6 +46,7 @@
 #include "capball/region.h"
 #include "capball/score.h"
 #include "capball/search.h"
+#include "capball/sketch.h"
 #include "capball/statistics.h"
 #include "capball/status.h"
 #include "capball/svdd.h"

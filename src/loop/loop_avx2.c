@@ -4,6 +4,9 @@
 #include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
+#include "loop/signs_wide.h"
+#include "loop/lanes_u64_avx2.h"
+#include "loop/hamming_wide.h"
 
 static void embed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, true); }
 static void unembed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, false); }
@@ -14,4 +17,6 @@ const cpb_loops cpb_loops_avx2 = {
 #include "loop/table_rows.h"
     .tile = tile,
     .panel = panel,
+    .signs = signs,
+    .hamming = hamming_wide,
 };

@@ -5,6 +5,18 @@
 #include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
+#include "loop/signs_wide.h"
+#include "loop/lanes_u64_avx512.h"
+#include "loop/hamming_wide.h"
+
+void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);
+
+static void hamming(const cpb_hamming *h) {
+  if (__builtin_cpu_supports("avx512vpopcntdq"))
+    cpb_hamming_vpopcntdq(h);
+  else
+    hamming_wide(h);
+}
 
 static void embed_f32(const cpb_rows_job *job) {
   if (is_narrow(job))
@@ -26,4 +38,6 @@ const cpb_loops cpb_loops_avx512 = {
 #include "loop/table_rows.h"
     .tile = tile,
     .panel = panel,
+    .signs = signs,
+    .hamming = hamming,
 };

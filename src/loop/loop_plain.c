@@ -2,6 +2,7 @@
 #include "loop/rows_plain.h"
 #include "loop/tile_plain.h"
 #include "loop/panel_plain.h"
+#include "loop/hamming_plain.h"
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
@@ -9,4 +10,6 @@ const cpb_loops cpb_loops_plain = {
 #include "loop/table_rows.h"
     .tile = tile,
     .panel = panel,
+    .signs = signs,
+    .hamming = hamming,
 };

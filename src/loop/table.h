@@ -78,6 +78,21 @@ static inline size_t cpb_panel_at(size_t depth, size_t i, size_t k) {
          i % CPB_PANEL_ROWS * CPB_PANEL_LINE + k % CPB_PANEL_LINE;
 }
 
+/* Hamming distances of codes to one query, looked at while they are in registers. Codes lie in groups of
+ * CPB_CODE_GROUP: word j of code i of group g at codes[(g*words + j)*CPB_CODE_GROUP + i]. found() is told of
+ * every group that has a code with distance < limit, in order: the set of these codes, bit i, and all
+ * distances of the group; what it gives back is the limit from then on. */
+enum { CPB_CODE_GROUP = 8 };
+
+typedef struct cpb_hamming {
+  size_t groups, words;
+  const uint64_t *codes; /* aligned to 64 bytes */
+  const uint64_t *query; /* words */
+  uint64_t limit;
+  uint64_t (*found)(void *context, size_t group, unsigned below, const uint64_t *distances);
+  void *context;
+} cpb_hamming;
+
 typedef struct cpb_loops {
   const char *name;
 
@@ -117,6 +132,10 @@ typedef struct cpb_loops {
 
   void (*tile)(const cpb_tile *tile);
   void (*panel)(const cpb_panel *panel);
+  /* Of CPB_PANEL_COLS values: the set of those > margin, and of those neither > margin nor < -margin. */
+  void (*signs)(const float *values, float margin, uint64_t *above, uint64_t *unsure);
+
+  void (*hamming)(const cpb_hamming *hamming);
 } cpb_loops;
 
 /* The table this machine runs best, or the one CPB_ISA=plain|avx2|avx512 asks for if the machine

@@ -2,13 +2,14 @@
 # Every example of every help page runs in an empty directory, and the pages name every option.
 . "$(dirname "$0")/../support/tap.sh"
 
-verbs=$(capball --help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p')
-for verb in $verbs; do
-  capball help "$verb" | sed -n '/^Example/,$s/^  //p' >"$work/example.sh"
+# shellcheck disable=SC2086 # a verb may have two words
+mapfile -t verbs < <(capball --help | sed -n '/^Commands/,/^$/s/^  \([a-z][a-z ]\{14\}\).*/\1/p' | sed 's/ *$//')
+for verb in "${verbs[@]}"; do
+  capball help $verb | sed -n '/^Example/,$s/^  //p' >"$work/example.sh"
   mkdir "$work/$verb"
   (cd "$work/$verb" && check "the example of $verb runs" bash -e "$work/example.sh")
   count=$((count + 1))
-  check "capball $verb --help is capball help $verb" diff <(capball help "$verb") <(capball "$verb" --help)
+  check "capball $verb --help is capball help $verb" diff <(capball help $verb) <(capball $verb --help)
 done
 
 capball demo -o page.html >/dev/null
@@ -18,11 +19,15 @@ verdict $? "the last box of the page runs as it stands, and ends with a cap"
 
 check "the manual page is clean roff" bash -c 'capball man > capball.1 && ! command -v groff >/dev/null ||
   [ -z "$(groff -man -Tutf8 -ww -z capball.1 2>&1)" ]'
-for verb in $verbs; do check "the manual page knows $verb" grep -q "capball $verb" <(capball man); done
+for verb in "${verbs[@]}"; do check "the manual page knows $verb" grep -q "capball $verb" <(capball man); done
 
 check "the bash completion is bash" bash -n <(capball completion bash)
 check "the bash completion offers verbs" bash -c 'source <(capball completion bash)
   COMP_WORDS=(capball unem) COMP_CWORD=1; _capball; [ "${COMPREPLY[*]}" = unembed ]'
+check "the bash completion offers second words" bash -c 'source <(capball completion bash)
+  COMP_WORDS=(capball sketch en) COMP_CWORD=2; _capball; [ "${COMPREPLY[*]}" = encode ]'
+check "the bash completion offers options of two words" bash -c 'source <(capball completion bash)
+  COMP_WORDS=(capball sketch train --bi) COMP_CWORD=3; _capball; [ "${COMPREPLY[*]}" = --bits ]'
 check "the bash completion offers values" bash -c 'source <(capball completion bash)
   COMP_WORDS=(capball fit --goal h) COMP_CWORD=3; _capball; [ "${COMPREPLY[*]}" = hemisphere ]'
 check "the bash completion offers options" bash -c 'source <(capball completion bash)

@@ -1,0 +1,207 @@
+/* Search among codes beside faiss, and encoding beside one sgemm; both rivals are measured in the same run.
+ * Packaged builds of faiss are often for the plainest processor and count bits without POPCNT (Debian's
+ * does), so a straightforward loop that has it, query by query, stands beside it: what a tuned build would
+ * do. build/bench/bench_sketch     from the project's root */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "capball/capball.h"
+#include "support/timing.h"
+
+enum { CODES = 1000000, BYTES = 32, QUERIES = 100, K = 10, ROWS = 60000, D = 784, READ = 1 << 29 };
+
+static void must(cpb_status status, const cpb_error *error) {
+  if (status == CPB_OK) return;
+  fprintf(stderr, "bench_sketch: %s\n", error->text);
+  exit(1);
+}
+
+static uint64_t random_bits(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+/* ---- the most this machine reads: sums of words, two threads ---- */
+
+typedef struct reading {
+  const uint64_t *words;
+  uint64_t sums[64];
+  const cpb_exec *exec;
+} reading;
+
+static void read_part(void *arg, size_t part) {
+  reading *r = arg;
+  const uint64_t *words = r->words + part * (READ / 8 / 64);
+  uint64_t sum[8] = {0};
+  for (size_t i = 0; i < READ / 8 / 64; i += 8)
+    for (size_t k = 0; k < 8; k++) sum[k] += words[i + k];
+  r->sums[part] = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+}
+
+static void read_all(void *arg) {
+  reading *r = arg;
+  r->exec->run(r->exec->pool, 64, read_part, r);
+}
+
+/* ---- ours ---- */
+
+typedef struct searching {
+  cpb_view codes, queries;
+  cpb_hit *hits;
+  const cpb_exec *exec;
+} searching;
+
+static void search(void *arg) {
+  searching *s = arg;
+  cpb_error error;
+  must(cpb_hamming_knn(s->codes, s->queries, K, s->hits, s->exec, &error), &error);
+}
+
+/* ---- one query after the other, four POPCNTs per code ---- */
+
+#if defined(__x86_64__)
+#define WITH_POPCNT __attribute__((target("popcnt")))
+#else
+#define WITH_POPCNT
+#endif
+
+WITH_POPCNT static void scan_one(void *arg, size_t q) {
+  const searching *s = arg;
+  const uint64_t *codes = s->codes.data, *query = (const uint64_t *)s->queries.data + q * (BYTES / 8);
+  unsigned limit = 8 * BYTES + 1;
+  size_t count = 0;
+  cpb_hit best[K];
+  for (size_t i = 0; i < s->codes.rows; i++, codes += BYTES / 8) {
+    unsigned distance = 0;
+    for (size_t j = 0; j < BYTES / 8; j++) distance += (unsigned)__builtin_popcountll(codes[j] ^ query[j]);
+    if (distance >= limit) continue;
+    size_t at = count < K ? count++ : K - 1;
+    for (; at > 0 && best[at - 1].value > distance; at--) best[at] = best[at - 1];
+    best[at] = (cpb_hit){i, distance};
+    if (count == K) limit = (unsigned)best[K - 1].value;
+  }
+  for (size_t i = 0; i < K; i++) s->hits[q * K + i] = best[i];
+}
+
+static void scan_plainly(void *arg) {
+  searching *s = arg;
+  s->exec->run(s->exec->pool, s->queries.rows, scan_one, s);
+}
+
+typedef struct encoding {
+  const cpb_sketch *sketch;
+  cpb_view x;
+  uint8_t *codes;
+  const cpb_exec *exec;
+} encoding;
+
+static void encode(void *arg) {
+  encoding *e = arg;
+  cpb_error error;
+  must(cpb_sketch_encode(e->sketch, e->x, e->codes, e->exec, &error), &error);
+}
+
+static cpb_sketch *random_sketch(cpb_view x) {
+  static double center[D];
+  cpb_sketch_training training = cpb_sketch_training_default();
+  cpb_sketch *sketch;
+  cpb_error error;
+  for (size_t k = 0; k < D; k++) center[k] = 0.5;
+  training.kind = CPB_SKETCH_RANDOM_EMBEDDED;
+  training.s = 8;
+  training.center = center;
+  x.rows = 1000;
+  must(cpb_sketch_train(x, &training, &sketch, NULL, NULL, &error), &error);
+  return sketch;
+}
+
+/* ---- the rivals ---- */
+
+static void write_codes(const char *path, cpb_view codes) {
+  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer *writer;
+  cpb_error error;
+  options.format = "u8bin";
+  options.dtype = CPB_U8;
+  options.cols = codes.cols;
+  options.rows = codes.rows;
+  must(cpb_writer_open(path, &options, &writer, &error), &error);
+  must(cpb_writer_append(writer, codes, &error), &error);
+  must(cpb_writer_commit(writer, &error), &error);
+  cpb_writer_free(writer);
+}
+
+static void ask_rivals(const searching *s, double *faiss, double *total, double *sgemm) {
+  char directory[] = "/tmp/capball-bench-XXXXXX", codes[64], queries[64], command[512];
+  *faiss = *total = *sgemm = 0;
+  if (mkdtemp(directory) == NULL) return;
+  snprintf(codes, sizeof codes, "%s/codes.u8bin", directory);
+  snprintf(queries, sizeof queries, "%s/queries.u8bin", directory);
+  write_codes(codes, s->codes);
+  write_codes(queries, s->queries);
+  snprintf(command, sizeof command, "/usr/bin/python3 bench/rivals/sketch_rival.py %s %s %d 2>/dev/null",
+           codes, queries, D);
+  FILE *from = popen(command, "r");
+  if (from == NULL || fscanf(from, "%lf %lf %lf", faiss, total, sgemm) != 3) *faiss = *total = *sgemm = 0;
+  if (from != NULL) pclose(from);
+  unlink(codes);
+  unlink(queries);
+  rmdir(directory);
+}
+
+int main(void) {
+  uint64_t state = 1, *words = bench_memory(READ);
+  uint8_t *codes = bench_memory((size_t)CODES * BYTES), *asked = bench_memory(QUERIES * BYTES);
+  float *x = bench_memory(sizeof(float) * ROWS * D);
+  for (size_t i = 0; i < (size_t)CODES * BYTES; i++) codes[i] = (uint8_t)random_bits(&state);
+  for (size_t i = 0; i < QUERIES * BYTES; i++) asked[i] = (uint8_t)random_bits(&state);
+  for (size_t i = 0; i < (size_t)ROWS * D; i++) x[i] = (float)(random_bits(&state) >> 40) * 0x1p-24f;
+  cpb_pool *pool;
+  if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
+  const cpb_exec *two = cpb_pool_exec(pool);
+  cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
+  searching one_thread = {cpb_rows(codes, CPB_U8, CODES, BYTES), cpb_rows(asked, CPB_U8, QUERIES, BYTES),
+                          hits, NULL};
+  searching search_two = one_thread, alone = one_thread;
+  search_two.exec = alone.exec = two;
+  alone.queries.rows = 1;
+  reading reads = {.words = words, .exec = two};
+  cpb_view rows = cpb_rows(x, CPB_F32, ROWS, D);
+  encoding encode_two = {random_sketch(rows), rows, bench_memory(ROWS * BYTES), two};
+  bench_rival ours[] = {{"read", read_all, &reads, 0},         {"1 thread", search, &one_thread, 0},
+                        {"2 threads", search, &search_two, 0}, {"one query", search, &alone, 0},
+                        {"encode", encode, &encode_two, 0},    {"POPCNT", scan_plainly, &search_two, 0}};
+  double faiss, total, sgemm, sum = 0;
+  bench_print_machine();
+  bench_rounds(ours, 6, 5);
+  ask_rivals(&one_thread, &faiss, &total, &sgemm);
+  bench_rounds(ours, 6, 5);
+  search(&one_thread);
+  for (size_t i = 0; i < QUERIES * K; i++) sum += hits[i].value;
+  double bandwidth = READ / ours[0].best, scanned = (double)CODES * BYTES * QUERIES;
+  printf("Hamming top %d of %d codes of %d bits\n", K, CODES, 8 * BYTES);
+  printf("  %d queries, 1 thread    %8.4f s  %6.1f GB/s of codes compared\n", QUERIES, ours[1].best,
+         scanned / ours[1].best * 1e-9);
+  printf("  %d queries, 2 threads   %8.4f s  %6.1f GB/s, %.1f x the %.1f GB/s that two threads read\n",
+         QUERIES, ours[2].best, scanned / ours[2].best * 1e-9, scanned / ours[2].best / bandwidth,
+         bandwidth * 1e-9);
+  printf("  1 query, 2 threads      %8.4f s  %6.1f GB/s, %.2f x\n", ours[3].best,
+         (double)CODES * BYTES / ours[3].best * 1e-9, (double)CODES * BYTES / ours[3].best / bandwidth);
+  printf("  a loop with POPCNT      %8.4f s  %.2f x our time, 2 threads\n", ours[5].best,
+         ours[5].best / ours[2].best);
+  if (faiss > 0)
+    printf("  faiss IndexBinaryFlat   %8.4f s  %.2f x our time, as installed; distances %s\n", faiss,
+           faiss / ours[2].best, total == sum ? "agree" : "DIFFER");
+  else
+    printf("  faiss is not installed\n");
+  printf("codes of %d rows x %d, 256 bits, f32, 2 threads\n", ROWS, D);
+  printf("  encode                  %8.4f s  %.3g rows/s\n", ours[4].best, ROWS / ours[4].best);
+  if (sgemm > 0)
+    printf("  one sgemm of that shape %8.4f s  %.2f x our time (NumPy)\n", sgemm, sgemm / ours[4].best);
+  cpb_pool_free(pool);
+  return faiss > 0 && total != sum;
+}

@@ -1,0 +1,169 @@
+/* T14: binary sketches of Euclidean data, and search among them.
+ *
+ * Bit i of a row is the side of a hyperplane through the origin on which its image on the sphere lies.
+ * Through T3 with b = 0 that is a ball of the data space, so that no image is ever made: h_i(x) = [ <c_i,
+ * S(x-m)> >= 0 ] = [ 2s<c'_i, x-m> + c0_i (s^2 - |x-m|^2) >= 0 ] centre m + s c'/c0, radius s/|c0|; outside
+ * for c0 < 0, a half-space for c0 = 0. Training turns the normals c_i until their bits agree on half of the
+ * rows, pair by pair. Codes are compared by the number of bits in which they differ, and what is found is put
+ * in order by exact distances. */
+#ifndef CAPBALL_SKETCH_H
+#define CAPBALL_SKETCH_H
+
+#include <stdbool.h>
+
+#include "capball/exec.h"
+#include "capball/map.h"
+#include "capball/search.h"
+#include "capball/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where the normals come from. The first is the one to use, the others are there to be compared with it.
+ *  Pinned, append only. */
+typedef enum cpb_sketch_kind {
+  CPB_SKETCH_EMBEDDED = 0,        /* trained on S(x-m) */
+  CPB_SKETCH_CENTRED = 1,         /* trained on (x-m)/|x-m|: c0 = 0 */
+  CPB_SKETCH_RANDOM_EMBEDDED = 2, /* uniform on the sphere of R^(d+1) */
+  CPB_SKETCH_RANDOM_CENTRED = 3,  /* uniform on the sphere of R^d, c0 = 0 */
+} cpb_sketch_kind;
+enum { CPB_SKETCH_KINDS = 4 };
+
+/** "embedded", "centred", "random-embedded", "random-centred"; a view, never NULL. */
+CPB_API const char *cpb_sketch_kind_name(cpb_sketch_kind kind);
+
+/** How dependent the bits are after so many steps: of m_ij = |O_ij/n - 1/2| over all pairs i < j, where O_ij
+ * is the number of rows on which bits i and j agree. */
+typedef struct cpb_sketch_point {
+  uint64_t steps;
+  double mean, worst;
+} cpb_sketch_point;
+
+/** What a sketch is; pointers are borrowed for the call of cpb_sketch_new, and views into the sketch when
+ *  cpb_sketch_describe gives it back. Start from cpb_sketch_options_default(). */
+typedef struct cpb_sketch_options {
+  size_t size; /* sizeof(cpb_sketch_options) */
+  cpb_sketch_kind kind;
+  size_t d;              /* columns of the data, >= 1 */
+  size_t bits;           /* a multiple of 8, 8 .. 65536 */
+  double s;              /* scale, > 0, in the unit of the data */
+  const double *center;  /* m: d coordinates, NULL = 0 */
+  const double *normals; /* bits rows of d+1, of length 1 */
+  uint64_t seed;         /* of the training; for the record */
+  size_t curve_count;
+  const cpb_sketch_point *curve; /* of the training; NULL with curve_count = 0 */
+} cpb_sketch_options;
+
+CPB_API cpb_sketch_options cpb_sketch_options_default(void);
+
+typedef struct cpb_sketch cpb_sketch;
+
+/** Gives *sketch to the caller. Checks everything first: EINVAL names the value. */
+CPB_API cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
+CPB_API void cpb_sketch_free(cpb_sketch *sketch);
+CPB_API cpb_sketch_options cpb_sketch_describe(const cpb_sketch *sketch);
+
+/** Which normals move in a step. */
+typedef enum cpb_sketch_step {
+  CPB_SKETCH_ALL = 0,   /* all, away from all others at once */
+  CPB_SKETCH_WORST = 1, /* one end of the worst pair, away from the other end; `bits` of these count as one */
+} cpb_sketch_step;
+
+/** How a sketch is trained. Start from cpb_sketch_training_default(). */
+typedef struct cpb_sketch_training {
+  size_t size; /* sizeof(cpb_sketch_training) */
+  cpb_sketch_kind kind;
+  size_t bits;          /* default 256 */
+  double s;             /* scale, > 0 */
+  const double *center; /* d coordinates, NULL = 0 */
+  uint64_t seed;
+  size_t starts; /* sets of first normals, of which the most independent one is taken; >= 1, default 16 */
+  double jitter; /* length of the random part of a first normal beside a pair's unit direction; >= 0, NaN (the
+                    default): sqrt(bits)/16 */
+  cpb_sketch_step step;
+  double strength;  /* of a step: angles are scale*theta with scale = strength/bits for ALL, strength for
+                       WORST; > 0, default 1 */
+  size_t max_steps; /* default 1000; 0 for the first normals as they are */
+  double tolerance; /* ends when a step lowers the mean (WORST: or the worst) by a smaller share than this; 0:
+                       when neither has fallen for 10 steps. NaN (the default): 0.03 max(1, sqrt(bits)/16),
+                       where recall is best: bits more independent than that tell less of what is near */
+  size_t batch;     /* rows a step looks at, the next ones of the sample each time; 0 (the default): all */
+} cpb_sketch_training;
+
+CPB_API cpb_sketch_training cpb_sketch_training_default(void);
+
+typedef struct cpb_sketch_report {
+  bool settled;                 /* ended by the tolerance, not by max_steps */
+  size_t steps;                 /* taken */
+  size_t refused;               /* steps taken back because they made bits more dependent */
+  cpb_sketch_point first, last; /* of the rows the steps looked at */
+  double seconds;
+} cpb_sketch_report;
+
+/** Trains a sketch; gives *sketch to the caller.                                                   T14
+ *    theta_ij = (2 O_ij/n - 1) pi/2,   u_ij = (c_i <c_i,c_j> - c_j)/|.|
+ *    c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij)
+ *  sample   n >= 2 rows of any dtype, in random order (a hash sample)      borrowed for the call
+ *  report   may be NULL
+ *  The same seed and rows give the same bits for any number of threads. EROW for a row with NaN or inf;
+ *  EINVAL names an option. The random kinds need no training and take none. */
+CPB_API cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *training, cpb_sketch **sketch,
+                                    cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** Mean and worst dependence of the bits of these rows.                                           T14 */
+CPB_API cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
+                                         const cpb_exec *exec, cpb_error *error);
+
+/** Codes of rows, straight from the data.                                                          T14
+ *  x      n rows of d, any dtype                                            borrowed for the call
+ *  codes  n rows of bits/8 bytes, caller's; bit i is bit i%8 of byte i/8
+ *  A bit is the sign of the ball form in double arithmetic. Single precision decides where its proven margin
+ *  allows, so that codes are the same for any number of threads and any instruction set. They are those of
+ *  embedding and then taking products, except for rows within 8u (u = 2^-53) of a boundary.
+ *  EROW names the first row with NaN or inf; its code is 0, and all other rows are done. */
+CPB_API cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes,
+                                     const cpb_exec *exec, cpb_error *error);
+
+/** The k codes of a base that differ in the fewest bits from each query's; of equal ones the lower ids.
+ *  codes, queries   u8 rows of as many bytes
+ *  hits             queries.rows x k, caller's; value is the number of bits; nearest first
+ *  EINVAL when k is 0 or larger than codes.rows. Time: the codes are read from memory once for some hundred
+ *  queries. */
+CPB_API cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
+                                   const cpb_exec *exec, cpb_error *error);
+
+/** The k nearest of some candidates, by |x-q| in double.                                           T13
+ *  base         the rows the candidates' ids count, any dtype
+ *  candidates   queries.rows x count, of which only the ids are looked at
+ *  hits         queries.rows x k, caller's, k <= count; ties by id
+ *  EROW names a row of the base or a query with NaN or inf; EINVAL an id beyond the base. */
+CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
+                              size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
+
+/** The same from embedded rows alone, the data being elsewhere or gone.                            T13
+ *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
+ *  map        of the embedding; pole e, nothing reflected. Distances are in its metric
+ *  embedded   rows of d+1, made by this map. Their rounding is the limit: |x-q| is off by about 2u s of
+ *             their type for rows of |x| <= s. */
+CPB_API cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
+                                       const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
+                                       const cpb_exec *exec, cpb_error *error);
+
+/** The whole text of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
+ *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who frees it with free(). */
+CPB_API cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);
+
+/** Reads that text back, bit for bit; gives *sketch. Every fault is EFORMAT with a sentence.
+ *  name  what the sentence calls the file */
+CPB_API cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name,
+                                        cpb_sketch **sketch, cpb_error *error);
+
+/** The same two through a file; save writes it whole or not at all, "-" is standard output. */
+CPB_API cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error);
+CPB_API cpb_status cpb_sketch_save(const char *path, const cpb_sketch *sketch, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,141 @@
+#include "io/json_file.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "io/file_fail.h"
+
+static void put(cpb_json_lines *l, const char *bytes) {
+  size_t count = strlen(bytes);
+  if (l->used + count + 1 > l->room && !l->failed) {
+    char *larger = realloc(l->text, 2 * (l->used + count + 1));
+    l->failed = larger == NULL;
+    if (larger != NULL) {
+      l->text = larger;
+      l->room = 2 * (l->used + count + 1);
+    }
+  }
+  if (l->failed) return;
+  memcpy(l->text + l->used, bytes, count + 1);
+  l->used += count;
+}
+
+void cpb_json_put(cpb_json_lines *l, const char *key, json_t *value) {
+  char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+  put(l, l->used == 0 ? "{\n  \"" : ",\n  \"");
+  put(l, key);
+  put(l, "\": ");
+  if (text == NULL)
+    l->failed = true;
+  else
+    put(l, text);
+  free(text);
+  json_decref(value);
+}
+
+void cpb_json_put_kind(cpb_json_lines *l, const char *kind, int version) {
+  cpb_json_put(l, "capball", json_pack("{s:s, s:i}", "kind", kind, "version", version));
+}
+
+json_t *cpb_json_vector(const double *numbers, size_t count) {
+  if (numbers == NULL) return json_null();
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++) json_array_append_new(array, json_real(numbers[i]));
+  return array;
+}
+
+/* FNV-1a, 64 bits, of the lines so far. */
+static void put_checksum(cpb_json_lines *l) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  char hex[17];
+  for (size_t i = 0; i < l->used; i++) hash = (hash ^ (unsigned char)l->text[i]) * 0x100000001b3u;
+  snprintf(hex, sizeof hex, "%016" PRIx64, hash);
+  cpb_json_put(l, "checksum", json_string(hex));
+}
+
+cpb_status cpb_json_finish(cpb_json_lines *l, const char *what, char **text, cpb_error *error) {
+  if (!l->failed) put_checksum(l);
+  put(l, "\n}\n");
+  *text = l->text;
+  if (!l->failed) return CPB_OK;
+  free(l->text);
+  *text = NULL;
+  return cpb_fail(error, CPB_ENOMEM, "no memory for the text of a %s", what);
+}
+
+cpb_status cpb_json_parse(const char *text, size_t length, const char *name, json_t **root,
+                          cpb_error *error) {
+  json_error_t where;
+  *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+  if (*root != NULL) return CPB_OK;
+  return cpb_file_fail(error, CPB_EFORMAT, name, "line %d, column %d: %.100s", where.line, where.column,
+                       where.text);
+}
+
+cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char *wanted, int version,
+                               cpb_error *error) {
+  const json_t *mark = json_object_get(root, "capball");
+  const char *kind = json_string_value(json_object_get(mark, "kind"));
+  if (kind == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"capball\": {\"kind\": ..}");
+  if (strcmp(kind, wanted) != 0)
+    return cpb_file_fail(error, CPB_EFORMAT, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
+  if (json_integer_value(json_object_get(mark, "version")) != version)
+    return cpb_file_fail(error, CPB_EFORMAT, name, "is not of version %d", version);
+  return CPB_OK;
+}
+
+cpb_status cpb_json_number(const json_t *root, const char *name, const char *key, double *number,
+                           cpb_error *error) {
+  const json_t *value = json_object_get(root, key);
+  if (!json_is_number(value)) return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\" must be a number", key);
+  *number = json_number_value(value);
+  return CPB_OK;
+}
+
+cpb_status cpb_json_count(const json_t *root, const char *name, const char *key, json_int_t least,
+                          json_int_t most, size_t *count, cpb_error *error) {
+  const json_t *value = json_object_get(root, key);
+  json_int_t number = json_integer_value(value);
+  if (!json_is_integer(value) || number < least || number > most)
+    return cpb_file_fail(error, CPB_EFORMAT, name,
+                         "\"%s\" must be a whole number %" JSON_INTEGER_FORMAT " .. %" JSON_INTEGER_FORMAT,
+                         key, least, most);
+  *count = (size_t)number;
+  return CPB_OK;
+}
+
+cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
+                            size_t *found, double **numbers, cpb_error *error) {
+  const json_t *array = json_object_get(root, key);
+  *numbers = NULL;
+  if (found != NULL) *found = 0;
+  if (array == NULL || json_is_null(array)) return CPB_OK;
+  size_t size = json_array_size(array);
+  if (!json_is_array(array) || size == 0 || (count != SIZE_MAX && size != count))
+    return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\" must be null or %zu numbers, got %zu", key, count,
+                         size);
+  *numbers = malloc(size * sizeof **numbers);
+  if (*numbers == NULL) return cpb_fail_memory(error, size * sizeof **numbers);
+  for (size_t i = 0; i < size; i++) {
+    const json_t *number = json_array_get(array, i);
+    if (!json_is_number(number))
+      return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\"[%zu] is not a number", key, i);
+    (*numbers)[i] = json_number_value(number);
+  }
+  if (found != NULL) *found = size;
+  return CPB_OK;
+}
+
+cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, cpb_error *error) {
+  const char *stored = json_string_value(json_object_get(root, "checksum"));
+  static const char key[] = "\"checksum\": \"";
+  if (stored == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"checksum\"");
+  const char *right = strstr(text, key) + sizeof key - 1;
+  if (strlen(stored) == 16 && strncmp(stored, right, 16) == 0) return CPB_OK;
+  return cpb_file_fail(error, CPB_EFORMAT, name, "its numbers have checksum %.16s, but it says \"%.40s\"",
+                       right, stored);
+}

@@ -1,0 +1,40 @@
+/* Hamming distances in registers: the eight codes of a group side by side, one word of each at a time. */
+
+enum { GROUP_VECTORS = CPB_CODE_GROUP / VEC_U64 };
+
+/* `words` is a constant where codes are short: the query then stays in registers for the whole scan. */
+LANE_INLINE void hamming_scan(const cpb_hamming *h, size_t words) {
+  const uint64_t *codes = h->codes;
+  uint64_t limit = h->limit;
+  for (size_t group = 0; group < h->groups; group++) {
+    vec_u64 sum[GROUP_VECTORS];
+    unsigned below = 0;
+#pragma GCC unroll 2
+    for (size_t v = 0; v < GROUP_VECTORS; v++) sum[v] = vec_spread_u64(0);
+#pragma GCC unroll 4
+    for (size_t j = 0; j < words; j++, codes += CPB_CODE_GROUP) {
+      vec_u64 word = vec_spread_u64(h->query[j]);
+#pragma GCC unroll 2
+      for (size_t v = 0; v < GROUP_VECTORS; v++)
+        sum[v] = vec_add_u64(sum[v], vec_ones_u64(vec_xor_u64(word, vec_load_u64(codes + v * VEC_U64))));
+    }
+#pragma GCC unroll 2
+    for (size_t v = 0; v < GROUP_VECTORS; v++)
+      below |= vec_below_u64(sum[v], vec_spread_u64(limit)) << v * VEC_U64;
+    if (below == 0) continue;
+    _Alignas(64) uint64_t distance[CPB_CODE_GROUP];
+    for (size_t v = 0; v < GROUP_VECTORS; v++) vec_store_u64(distance + v * VEC_U64, sum[v]);
+    limit = h->found(h->context, group, below, distance);
+  }
+}
+
+static void hamming_wide(const cpb_hamming *h) {
+  switch (h->words) {
+  case 1: hamming_scan(h, 1); break;
+  case 2: hamming_scan(h, 2); break;
+  case 4: hamming_scan(h, 4); break;
+  case 8: hamming_scan(h, 8); break;
+  case 16: hamming_scan(h, 16); break;
+  default: hamming_scan(h, h->words);
+  }
+}
