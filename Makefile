@@ -1,7 +1,7 @@
 # The front door. Thin over CMake and Ninja; `make help` lists what there is.
 PREFIX ?= /usr/local
 JOBS ?= 2
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 6
 export JOBS FUZZ_SECONDS
 
 ninja = ninja -j$(JOBS)

@@ -118,8 +118,9 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                           "also write one number per query: 0 where the answer is proven, else how many "
                           "candidates would prove it",
                           NULL},
-    [CLI_SAMPLE] = {"sample", 0, CLI_COUNT, "N", AT(sample),
-                    "rows of the sample that is measured (default 4096, recommend: 100000)", NULL},
+    [CLI_SAMPLE] =
+        {"sample", 0, CLI_COUNT, "N", AT(sample),
+         "rows of the sample that is looked at (default 4096; recommend 100000, sketch train 8192)", NULL},
     [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),
                    "write the statistics, for `capball merge`; without --output only pass 1 is done", NULL},
     [CLI_ABOUT] = {"about", 0, CLI_PATH, "ALL.state", AT(about),

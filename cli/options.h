@@ -73,6 +73,7 @@ typedef enum cli_option_id {
 } cli_option_id;
 
 #define CLI_BIT(id) ((uint64_t)1 << (id))
+_Static_assert(CLI_OPTION_COUNT <= 64, "a set of options is 64 bits");
 
 /* A number that may be absent. */
 typedef struct cli_number {

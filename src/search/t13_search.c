@@ -119,6 +119,10 @@ static bool make_room(cpb_best *best) {
   return true;
 }
 
+static void raise_threshold(group *g, size_t column, float threshold) {
+  if (threshold > g->threshold[column]) g->threshold[column] = threshold;
+}
+
 static void consider(group *g, size_t column, size_t row) {
   cpb_search *search = g->search;
   cpb_best *best = &g->best[column];
@@ -134,7 +138,7 @@ static void consider(group *g, size_t column, size_t row) {
   if (search->limits == NULL) {
     cpb_best_offer(best, key, id);
     if (best->count == best->k)
-      g->threshold[column] = threshold_for(search, query, key_of(search, best->entry[0].key));
+      raise_threshold(g, column, threshold_for(search, query, key_of(search, best->entry[0].key)));
   } else if (key <= key_of(search, search->limits[query])) {
     if (make_room(best))
       cpb_best_offer(best, key, id);
@@ -198,9 +202,9 @@ static void prune(group *g, size_t column) {
   largest_first(sum, row, count, search->k);
   float kth = sum[search->k - 1];
   if (kth < INFINITY) {
-    float threshold =
-        cpb_screen_among(&search->screen, kth, search->raise, search->asked[g->first + column].size2);
-    if (threshold > g->threshold[column]) g->threshold[column] = threshold;
+    raise_threshold(
+        g, column,
+        cpb_screen_among(&search->screen, kth, search->raise, search->asked[g->first + column].size2));
     for (size_t i = 0; i < count; i++)
       if (sum[i] > g->threshold[column]) sum[kept] = sum[i], row[kept++] = row[i];
     g->waiting[column] = kept;

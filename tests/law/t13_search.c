@@ -16,10 +16,21 @@ typedef struct problem {
   bool whole; /* small whole numbers: values are exact, and equal ones are equal */
 } problem;
 
+/* Both sides as doubles, by unfold(). */
+static double base_numbers[ROWS_MOST * COLS_MOST], query_numbers[QUERIES_MOST * COLS_MOST];
+
+static void unfold(const problem *p) {
+  for (size_t i = 0; i < p->base.rows; i++)
+    for (size_t k = 0; k < p->base.cols; k++) base_numbers[i * p->base.cols + k] = cpb_view_at(p->base, i, k);
+  for (size_t i = 0; i < p->queries.rows; i++)
+    for (size_t k = 0; k < p->queries.cols; k++)
+      query_numbers[i * p->queries.cols + k] = cpb_view_at(p->queries, i, k);
+}
+
 static long double plain_value(const problem *p, size_t row, size_t query) {
   long double sum = 0, xx = 0, qq = 0;
   for (size_t k = 0; k < p->base.cols; k++) {
-    long double x = cpb_view_at(p->base, row, k), q = cpb_view_at(p->queries, query, k);
+    long double x = base_numbers[row * p->base.cols + k], q = query_numbers[query * p->base.cols + k];
     sum += p->likeness == CPB_L2 ? (x - q) * (x - q) : x * q;
     xx += x * x;
     qq += q * q;
@@ -34,7 +45,7 @@ static long double value_error(const problem *p, size_t row, size_t query) {
   if (p->likeness == CPB_L2) return unit * plain_value(p, row, query);
   if (p->likeness == CPB_COSINE) return unit;
   for (size_t k = 0; k < p->base.cols; k++) {
-    long double x = cpb_view_at(p->base, row, k), q = cpb_view_at(p->queries, query, k);
+    long double x = base_numbers[row * p->base.cols + k], q = query_numbers[query * p->base.cols + k];
     xx += x * x;
     qq += q * q;
   }
@@ -73,9 +84,10 @@ static void nothing_is_missing(const problem *p, size_t query, const cpb_hit *hi
 }
 
 static void check_knn(const problem *p, size_t k, const cpb_exec *exec) {
+  unfold(p);
   cpb_hit *hits = malloc(p->queries.rows * k * sizeof *hits);
   cpb_error error;
-  test_status(cpb_knn(p->base, p->queries, k, p->likeness, hits, exec, &error), CPB_OK, error.text);
+  test_status((int)cpb_knn(p->base, p->queries, k, p->likeness, hits, exec, &error), CPB_OK, error.text);
   for (size_t query = 0; query < p->queries.rows; query++) {
     values_are_right(p, query, hits + query * k, k);
     nothing_is_missing(p, query, hits + query * k, k);
@@ -99,7 +111,7 @@ static void fill_whole(void *data, cpb_dtype dtype, size_t count, test_rng *rng,
 }
 
 static const size_t widths[] = {1, 2, 3, 15, 16, 17, 67, 100, 300};
-static const size_t query_counts[] = {1, 2, 63, 64, 65, 130};
+static const size_t query_counts[] = {1, 2, 3, 64, 65, 130};
 
 /* Lattices: most distances occur many times. */
 static void whole_numbers_and_ties(void **state) {
@@ -107,7 +119,7 @@ static void whole_numbers_and_ties(void **state) {
   test_rng rng = {131};
   for (size_t trial = 0; trial < 75; trial++) {
     cpb_dtype dtype = (cpb_dtype)(trial % 5);
-    size_t d = widths[test_below(&rng, 9)], n = 1 + test_below(&rng, 400);
+    size_t d = widths[test_below(&rng, 9)], n = 1 + test_below(&rng, 250);
     size_t queries = query_counts[test_below(&rng, 6)], k = 1 + test_below(&rng, n < 120 ? n : 120);
     problem p = {(cpb_likeness)(trial % 3), cpb_rows(memory_base, dtype, n, d),
                  cpb_rows(memory_queries, dtype, queries, d), true};
@@ -130,7 +142,7 @@ static void wide_ranges(void **state) {
   static const double offsets[] = {0, 1e3, 1e9};
   test_rng rng = {132};
   for (size_t trial = 0; trial < 54; trial++) {
-    size_t d = widths[test_below(&rng, 9)], n = 50 + test_below(&rng, 300);
+    size_t d = widths[test_below(&rng, 9)], n = 50 + test_below(&rng, 150);
     size_t queries = query_counts[test_below(&rng, 5)], k = 1 + test_below(&rng, 20);
     double unit = units[trial % 6], offset = offsets[trial / 6 % 3];
     problem p = {(cpb_likeness)(trial / 9 % 3), cpb_rows(memory_base, CPB_F64, n, d),
@@ -160,6 +172,7 @@ static void limits_pieces_and_threads(void **state) {
   size_t n = 600, queries = 70, d = 20;
   double limits[70];
   fill_gauss(&p, CPB_F32, n, queries, d, 133);
+  unfold(&p);
   for (int likeness = 0; likeness < CPB_LIKENESSES; likeness++) {
     p.likeness = (cpb_likeness)likeness;
     for (size_t i = 0; i < queries; i++)
@@ -174,17 +187,17 @@ static void limits_pieces_and_threads(void **state) {
       cpb_search *search;
       cpb_error error;
       assert_int_equal(cpb_pool_new(threads, &pool, NULL), CPB_OK);
-      test_status(cpb_search_new(p.queries, &options, &search, &error), CPB_OK, error.text);
+      test_status((int)cpb_search_new(p.queries, &options, &search, &error), CPB_OK, error.text);
       size_t cut = 17 * threads;
       cpb_view pieces[] = {cpb_view_slice(p.base, cut, n - cut), cpb_view_slice(p.base, 0, cut)};
       for (size_t i = 0; i < 2; i++)
-        test_status(cpb_search_feed(search, pieces[i], i == 0 ? cut : 0, cpb_pool_exec(pool), &error), CPB_OK,
-                    error.text);
+        test_status((int)cpb_search_feed(search, pieces[i], i == 0 ? cut : 0, cpb_pool_exec(pool), &error),
+                    CPB_OK, error.text);
       assert_int_equal(cpb_search_rows(search), n);
       for (size_t i = 0; i < queries; i++) {
         const cpb_hit *hits;
         size_t count, sure = 0, possible = 0;
-        test_status(cpb_search_hits(search, i, &hits, &count, &error), CPB_OK, error.text);
+        test_status((int)cpb_search_hits(search, i, &hits, &count, &error), CPB_OK, error.text);
         values_are_right(&p, i, hits, count);
         for (size_t row = 0; row < n; row++) {
           long double value = plain_value(&p, row, i), off = value_error(&p, row, i);
