@@ -5,7 +5,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-enum { CHAINS = 12, STEPS = 2000000 };
+enum { CHAINS = 12, STEPS = 4000000 };
 
 __attribute__((target("avx512f"))) static float run_512(void) {
   __m512 sum[CHAINS], factor = _mm512_set1_ps(0.999f), step = _mm512_set1_ps(0.001f), all;

@@ -37,7 +37,7 @@ typedef struct group {
   cpb_best best[PANEL];  /* with limits k grows as rows are found */
   size_t waiting[PANEL]; /* rows that might be answers, .. */
   float *sum;            /* .. PANEL x room: their sums, */
-  uint32_t *row;         /* .. and rows of the block under way */
+  size_t *row;           /* .. and rows of the block under way */
 } group;
 
 struct cpb_search {
@@ -53,18 +53,18 @@ struct cpb_search {
   group *groups;                   /* parts x panels */
   size_t room;                     /* for waiting rows of a query, .. */
   float *sums;                     /* .. and their place, groups x PANEL x room */
-  uint32_t *rows;
+  size_t *rows;
   cpb_ranked *entries; /* groups x PANEL x k, without limits */
   cpb_hit *answer;
   uint64_t offered;
 
   /* the block under way */
   float *factors, *start;
-  double raise; /* of the starts */
+  double raise; /* of the starts, over all blocks fed */
   size_t block_rows;
-  cpb_view block;
-  size_t block_first; /* its first row in the rows fed */
-  uint64_t first_id;  /* of the rows fed */
+  size_t block_first, block_count; /* its rows among those fed */
+  cpb_view fed;
+  uint64_t first_id; /* of the rows fed */
   cpb_first_fault fault;
   atomic_bool out_of_memory;
   bool spoilt;
@@ -83,7 +83,7 @@ cpb_search_options cpb_search_options_default(void) {
 
 static int measure(const cpb_search *search, size_t row, size_t query, double *value) {
   const double *q = search->queries + query * search->screen.d;
-  cpb_metric metric = {.loops = search->screen.loops, .x = search->block, .sign = 1};
+  cpb_metric metric = {.loops = search->screen.loops, .x = search->fed, .sign = 1};
   bool below;
   if (search->screen.likeness == CPB_L2) {
     metric.c = q;
@@ -130,11 +130,11 @@ static void consider(group *g, size_t column, size_t row) {
   double value;
   int fault = measure(search, row, query, &value);
   if (fault != 0) {
-    cpb_first_fault_meet(&search->fault, search->block_first + row, (cpb_fault)fault);
+    cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
     return;
   }
   double key = key_of(search, value);
-  uint64_t id = search->first_id + search->block_first + row;
+  uint64_t id = search->first_id + row;
   if (search->limits == NULL) {
     cpb_best_offer(best, key, id);
     if (best->count == best->k)
@@ -147,69 +147,56 @@ static void consider(group *g, size_t column, size_t row) {
   }
 }
 
-static void swap_candidates(float *sum, uint32_t *row, ptrdiff_t i, ptrdiff_t j) {
-  float s = sum[i];
-  uint32_t r = row[i];
-  sum[i] = sum[j], row[i] = row[j];
-  sum[j] = s, row[j] = r;
-}
-
-/* Puts the k largest sums first, in no order. */
-static void largest_first(float *sum, uint32_t *row, size_t count, size_t k) {
-  ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)k - 1;
-  while (low < high) {
-    float pivot = sum[low + (high - low) / 2];
-    ptrdiff_t i = low, j = high;
-    while (i <= j) {
-      while (sum[i] > pivot) i++;
-      while (sum[j] < pivot) j--;
-      if (i <= j) swap_candidates(sum, row, i++, j--);
-    }
-    if (wanted > j && wanted < i) return;
-    if (wanted <= j)
-      high = j;
-    else
-      low = i;
+/* At least k of the sums are as large as this, and hardly more: halving, without a branch on the data. */
+static float least_of_k(const float *sum, size_t count, size_t k) {
+  enum { HALVINGS = 12 };
+  float low = sum[0], high = sum[0];
+  for (size_t i = 1; i < count; i++) {
+    low = sum[i] < low ? sum[i] : low;
+    high = sum[i] > high ? sum[i] : high;
   }
+  for (int step = 0; step < HALVINGS; step++) {
+    float middle = low + (high - low) / 2;
+    unsigned above = 0;
+    for (size_t i = 0; i < count; i++) above += sum[i] >= middle;
+    low = above >= k ? middle : low;
+    high = above >= k ? high : middle;
+  }
+  return low;
 }
 
 static void fetch_row(cpb_view rows, size_t row) {
+  if (row >= rows.rows) return;
   size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
   const char *first = (const char *)rows.data + row * rows.stride * bytes;
   for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
 }
 
-/* Measures the rows that wait for a query: the likeliest first, so that the threshold spares the rest. */
-static void settle(group *g, size_t column) {
-  enum { AHEAD = 2 };
-  float *sum = g->sum + column * g->search->room;
-  uint32_t *row = g->row + column * g->search->room;
-  size_t count = g->waiting[column];
-  g->waiting[column] = 0;
-  if (g->search->limits == NULL && count > g->search->k) largest_first(sum, row, count, g->search->k);
-  for (size_t i = 0; i < count + AHEAD; i++) {
-    if (i < count && sum[i] > g->threshold[column]) fetch_row(g->search->block, row[i]);
-    if (i >= AHEAD && sum[i - AHEAD] > g->threshold[column]) consider(g, column, row[i - AHEAD]);
-  }
-}
-
-/* Enough rows wait to say, without measuring, which of them have no chance. */
+/* Says without measuring which of the waiting rows have no chance, and leaves them out. */
 static void prune(group *g, size_t column) {
   const cpb_search *search = g->search;
   float *sum = g->sum + column * search->room;
-  uint32_t *row = g->row + column * search->room;
-  size_t count = g->waiting[column], kept = 0;
-  largest_first(sum, row, count, search->k);
-  float kth = sum[search->k - 1];
-  if (kth < INFINITY) {
-    raise_threshold(
-        g, column,
-        cpb_screen_among(&search->screen, kth, search->raise, search->asked[g->first + column].size2));
-    for (size_t i = 0; i < count; i++)
-      if (sum[i] > g->threshold[column]) sum[kept] = sum[i], row[kept++] = row[i];
-    g->waiting[column] = kept;
+  size_t *row = g->row + column * search->room, count = g->waiting[column], kept = 0;
+  if (search->limits == NULL && count >= search->k) {
+    float least = least_of_k(sum, count, search->k);
+    double size2 = search->asked[g->first + column].size2;
+    if (least < INFINITY)
+      raise_threshold(g, column, cpb_screen_among(&search->screen, least, search->raise, size2));
   }
-  if (g->waiting[column] > search->room - search->room / 4) settle(g, column);
+  for (size_t i = 0; i < count; i++) {
+    sum[kept] = sum[i], row[kept] = row[i];
+    kept += sum[i] > g->threshold[column];
+  }
+  g->waiting[column] = kept;
+}
+
+/* Measures the rows that wait for a query. */
+static void settle(group *g, size_t column) {
+  prune(g, column);
+  size_t *row = g->row + column * g->search->room, count = g->waiting[column];
+  for (size_t i = 0; i < count; i++) fetch_row(g->search->fed, row[i]);
+  for (size_t i = 0; i < count; i++) consider(g, column, row[i]);
+  g->waiting[column] = 0;
 }
 
 static void found(void *context, size_t row, uint64_t columns, const float *values) {
@@ -219,12 +206,10 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
     size_t column = (size_t)__builtin_ctzll(columns);
     size_t at = column * room + g->waiting[column]++;
     g->sum[at] = values[column];
-    g->row[at] = (uint32_t)(g->from + row);
+    g->row[at] = g->search->block_first + g->from + row;
     if (g->waiting[column] < room) continue;
-    if (g->search->limits == NULL)
-      prune(g, column);
-    else
-      settle(g, column);
+    prune(g, column);
+    if (g->waiting[column] > room - room / 4) settle(g, column);
   }
 }
 
@@ -232,11 +217,13 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
 
 static void screen_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
+  enum { AHEAD = 2 * CPB_PANEL_ROWS };
   cpb_search *search = arg;
   for (size_t row = first; row < first + count; row += CPB_PANEL_ROWS) {
     size_t here = first + count - row < CPB_PANEL_ROWS ? first + count - row : CPB_PANEL_ROWS;
     int fault[CPB_PANEL_ROWS];
-    cpb_screen_rows(&search->screen, search->block, row, here,
+    for (size_t i = 0; i < here; i++) fetch_row(search->fed, search->block_first + row + AHEAD + i);
+    cpb_screen_rows(&search->screen, search->fed, search->block_first + row, here,
                     search->factors + cpb_panel_at(search->screen.d, row, 0), search->start + row, fault);
     for (size_t i = 0; i < here; i++)
       if (fault[i] != 0)
@@ -248,7 +235,7 @@ static void look(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
   size_t panel_at = task % search->panel_count, part = task / search->panel_count;
-  size_t parts = search->group_count / search->panel_count, rows = search->block.rows;
+  size_t parts = search->group_count / search->panel_count, rows = search->block_count;
   size_t share = (rows / parts / CPB_PANEL_ROWS + 1) * CPB_PANEL_ROWS;
   g->from = part * share;
   if (g->from >= rows) return;
@@ -262,6 +249,11 @@ static void look(void *arg, size_t task) {
                      .found = found,
                      .context = g};
   search->screen.loops->panel(&panel);
+}
+
+static void settle_all(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
   for (size_t column = 0; column < g->count; column++) settle(g, column);
 }
 
@@ -272,28 +264,44 @@ static void run_tasks(cpb_search *search, size_t tasks, void (*task)(void *, siz
     for (size_t i = 0; i < tasks; i++) task(search, i);
 }
 
-static cpb_status feed_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
-  cpb_blocks_run(&(cpb_blocks){search->block.rows, ROWS_PER_TASK, screen_block, search}, exec);
-  search->raise = cpb_screen_raise(&search->screen, search->start, search->block.rows);
-  if (atomic_load(&search->fault.key) == UINT64_MAX) run_tasks(search, search->group_count, look, exec);
+static cpb_status outcome(const cpb_search *search, cpb_error *error) {
   if (atomic_load(&search->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for the rows found");
   return cpb_first_fault_report(&search->fault, "base", error);
+}
+
+static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+  cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, screen_block, search}, exec);
+  double raise = cpb_screen_raise(&search->screen, search->start, search->block_count);
+  search->raise = fmax(search->raise, raise);
+  cpb_status status = outcome(search, error);
+  if (status == CPB_OK) run_tasks(search, search->group_count, look, exec);
+  return status == CPB_OK ? outcome(search, error) : status;
+}
+
+/* Rows are measured at the end, when thresholds are at their highest and few are left to measure. */
+static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t first = 0; status == CPB_OK && first < search->fed.rows; first += search->block_rows) {
+    size_t left = search->fed.rows - first;
+    search->block_first = first;
+    search->block_count = left < search->block_rows ? left : search->block_rows;
+    status = look_at_block(search, exec, error);
+  }
+  if (status != CPB_OK) return status;
+  run_tasks(search, search->group_count, settle_all, exec);
+  return outcome(search, error);
 }
 
 cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
                            cpb_error *error) {
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
-  if (status == CPB_OK && search->spoilt)
-    status = cpb_fail(error, CPB_EINVAL, "a search whose feed has failed takes no more rows");
-  for (size_t first = 0; status == CPB_OK && first < rows.rows; first += search->block_rows) {
-    size_t left = rows.rows - first;
-    search->block = cpb_view_slice(rows, first, left < search->block_rows ? left : search->block_rows);
-    search->block_first = first;
-    search->first_id = first_id;
-    status = feed_block(search, exec, error);
-    search->spoilt = status != CPB_OK;
-  }
-  search->offered += rows.rows;
+  if (status != CPB_OK) return status;
+  if (search->spoilt) return cpb_fail(error, CPB_EINVAL, "a search whose feed has failed takes no more rows");
+  search->fed = rows;
+  search->first_id = first_id;
+  status = look_at_all(search, exec, error);
+  search->spoilt = status != CPB_OK;
+  if (status == CPB_OK) search->offered += rows.rows;
   return status;
 }
 
