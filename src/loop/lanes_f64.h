@@ -149,43 +149,4 @@ static void narrow(const double *from, size_t n, float *to) {
 #undef ELEMENT
 #undef ROWS_DIST2
 
-#define ELEMENT float
-#define SPREAD spread_f32
 #include "loop/spread.h"
-#undef ELEMENT
-#undef SPREAD
-#define ELEMENT double
-#define SPREAD spread_f64
-#include "loop/spread.h"
-#undef ELEMENT
-#undef SPREAD
-
-/* Bytes by way of floats, which hold them exactly: straight to double they would go one by one. */
-static void floats_u8(const void *from, size_t n, float *to) {
-  const uint8_t *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
-}
-static void floats_i8(const void *from, size_t n, float *to) {
-  const int8_t *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
-}
-
-static double spread_bytes(void (*floats)(const void *, size_t, float *), const void *from, size_t n,
-                           double unit, const double *center, float *to, size_t step) {
-  float number[CPB_CHUNK];
-  double sum = 0;
-  for (size_t start = 0; start < n; start += CPB_CHUNK) {
-    size_t count = n - start < CPB_CHUNK ? n - start : CPB_CHUNK;
-    floats((const char *)from + start, count, number);
-    sum += spread_f32(number, count, unit, center + start, to + start / CPB_LANES * step, step);
-  }
-  return sum;
-}
-static double spread_u8(const void *from, size_t n, double unit, const double *center, float *to,
-                        size_t step) {
-  return spread_bytes(floats_u8, from, n, unit, center, to, step);
-}
-static double spread_i8(const void *from, size_t n, double unit, const double *center, float *to,
-                        size_t step) {
-  return spread_bytes(floats_i8, from, n, unit, center, to, step);
-}

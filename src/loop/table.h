@@ -121,8 +121,11 @@ typedef struct cpb_loops {
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
 
   /* z = unit (x-center) of n numbers, rounded to f32: sixteen to a line, lines `step` floats apart; gives the
-   * sum of squares before rounding. By dtype, NULL where rows are widened first. */
-  double (*spread[5])(const void *x, size_t n, double unit, const double *center, float *z, size_t step);
+   * sum of squares, for f32 of the rounded numbers. */
+  double (*spread_f32)(const float *x, size_t n, float unit, const float *center, float *z, size_t step);
+  double (*spread_f64)(const double *x, size_t n, double unit, const double *center, float *z, size_t step);
+  /* n bytes as floats; by dtype, NULL for all but u8 and i8 */
+  void (*floats[5])(const void *from, size_t n, float *to);
 
   /* The first i < n with x[i] > least or x[i] NaN; n when there is none. */
   size_t (*first_above)(const double *x, size_t n, double least);

@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "batch/metric.h"
@@ -21,17 +22,21 @@ static void find_mean(const double *queries, size_t n, size_t d, double unit, do
 }
 
 void cpb_screen_init(cpb_screen *screen, cpb_likeness likeness, const double *queries, size_t n, size_t d,
-                     double *center) {
+                     double *center, float *center_f32) {
   enum { LEAST = -1000, MOST = 1000 };
   double largest = 0;
   for (size_t i = 0; i < n * d; i++) largest = fmax(largest, fabs(queries[i]));
   int exponent = largest > 0 ? -ilogb(largest) : 0;
   exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
-  *screen = (cpb_screen){cpb_loops_here(), likeness, d, ldexp(1, exponent), center, sum_error(d)};
+  *screen = (cpb_screen){cpb_loops_here(), likeness, d, ldexp(1, exponent), center, center_f32, sum_error(d)};
   if (likeness == CPB_L2)
     find_mean(queries, n, d, screen->unit, center);
   else
     memset(center, 0, d * sizeof *center);
+  for (size_t k = 0; center_f32 != NULL && k < d; k++) {
+    center_f32[k] = (float)center[k];
+    center[k] = (double)center_f32[k];
+  }
 }
 
 static float rounded_up(double x) { return nextafterf((float)x, INFINITY); }
@@ -49,19 +54,37 @@ static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, double 
   return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
 }
 
-/* unit (x - center) as row i of its group; gives the sum of squares before rounding. */
-static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to) {
-  enum { STEP = CPB_PANEL_ROWS * CPB_PANEL_LINE };
-  const char *x = (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype);
+enum { STEP = CPB_PANEL_ROWS * CPB_PANEL_LINE };
+
+/* The same of a row of floats or bytes about a centre of floats. */
+static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const char *x, float unit, float *to) {
   const cpb_loops *loops = screen->loops;
-  if (loops->spread[rows.dtype] != NULL)
-    return loops->spread[rows.dtype](x, screen->d, unit, screen->center, to, STEP);
+  if (dtype == CPB_F32)
+    return loops->spread_f32((const float *)(const void *)x, screen->d, unit, screen->center_f32, to, STEP);
+  double sum = 0;
+  float chunk[CPB_CHUNK];
+  for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(screen->d, offset);
+    loops->floats[dtype](x + offset, count, chunk);
+    sum += loops->spread_f32(chunk, count, unit, screen->center_f32 + offset, to + offset * CPB_PANEL_ROWS,
+                             STEP);
+  }
+  return sum;
+}
+
+/* unit (x - center) as one row of a group; gives the sum of squares. */
+static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to) {
+  const cpb_loops *loops = screen->loops;
+  bool floats = rows.dtype == CPB_F32 || rows.dtype == CPB_U8 || rows.dtype == CPB_I8;
+  if (floats && screen->center_f32 != NULL && (double)(float)unit == unit)
+    return spread_floats(screen, rows.dtype,
+                         (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype),
+                         (float)unit, to);
   double sum = 0, buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
     const double *chunk = cpb_row_chunk(loops, rows, row, offset, count, buffer);
-    sum += loops->spread[CPB_F64](chunk, count, unit, screen->center + offset, to + offset * CPB_PANEL_ROWS,
-                                  STEP);
+    sum += loops->spread_f64(chunk, count, unit, screen->center + offset, to + offset * CPB_PANEL_ROWS, STEP);
   }
   return sum;
 }

@@ -17,7 +17,7 @@
 
 enum {
   PANEL = CPB_PANEL_COLS,
-  FLOATS_AT_ONCE = 1 << 19, /* factors of base rows, 2 MiB: they stay in the second cache */
+  FLOATS_AT_ONCE = 1 << 18, /* factors of base rows, 1 MiB: with the panels they stay in the second cache */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
 };
@@ -46,6 +46,7 @@ struct cpb_search {
   double *queries; /* n x d; of unit length under COSINE */
   double *limits;  /* n or NULL */
   double *center;
+  float *center_f32; /* NULL for queries of double */
   asked *asked;
 
   size_t panel_count, group_count; /* a group for each panel and part of the rows */
@@ -209,7 +210,7 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
     g->row[at] = g->search->block_first + g->from + row;
     if (g->waiting[column] < room) continue;
     prune(g, column);
-    if (g->waiting[column] > room - room / 4) settle(g, column);
+    if (g->waiting[column] > room - room / 8) settle(g, column);
   }
 }
 
@@ -317,14 +318,15 @@ static void *zeros(size_t count, size_t size) {
   return memory;
 }
 
-static bool allocate(cpb_search *search, bool limited) {
+static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
   size_t groups = 1 + FLOATS_AT_ONCE / cpb_panel_group(d);
   search->block_rows = groups * CPB_PANEL_ROWS;
-  search->room = limited ? PANEL : 2 * search->k + PANEL / 4;
+  search->room = limited ? PANEL : search->k + search->k / 4 + 8;
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   search->queries = zeros(n * d, sizeof *search->queries);
   search->center = zeros(d, sizeof *search->center);
+  if (!wide) search->center_f32 = zeros(d, sizeof *search->center_f32);
   search->asked = zeros(n, sizeof *search->asked);
   search->panels = zeros(search->panel_count * d, PANEL * sizeof *search->panels);
   search->groups = zeros(search->group_count, sizeof *search->groups);
@@ -336,9 +338,9 @@ static bool allocate(cpb_search *search, bool limited) {
     search->limits = zeros(n, sizeof *search->limits);
   else
     search->entries = zeros(cells * search->k, sizeof *search->entries);
-  return search->queries != NULL && search->center != NULL && search->asked != NULL &&
-         search->panels != NULL && search->groups != NULL && search->sums != NULL && search->rows != NULL &&
-         search->factors != NULL && search->start != NULL &&
+  return search->queries != NULL && search->center != NULL && (wide || search->center_f32 != NULL) &&
+         search->asked != NULL && search->panels != NULL && search->groups != NULL && search->sums != NULL &&
+         search->rows != NULL && search->factors != NULL && search->start != NULL &&
          (limited ? search->limits != NULL : search->entries != NULL);
 }
 
@@ -347,9 +349,9 @@ void cpb_search_free(cpb_search *search) {
   if (search->limits != NULL && search->groups != NULL)
     for (size_t g = 0; g < search->group_count; g++)
       for (size_t column = 0; column < PANEL; column++) free(search->groups[g].best[column].entry);
-  void *memory[] = {search->queries, search->center, search->asked,   search->panels,
-                    search->groups,  search->sums,   search->rows,    search->start,
-                    search->factors, search->limits, search->entries, search->answer};
+  void *memory[] = {search->queries, search->center,  search->center_f32, search->asked, search->panels,
+                    search->groups,  search->sums,    search->rows,       search->start, search->factors,
+                    search->limits,  search->entries, search->answer};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
   free(search);
 }
@@ -379,7 +381,8 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
   cpb_first_fault_init(&first);
   for (size_t i = 0; i < queries.rows; i++) {
     double *q = search->queries + i * d, *length = &search->asked[i].length;
-    for (size_t k = 0; k < d; k++) q[k] = cpb_view_at(queries, i, k);
+    metric.loops->widen[queries.dtype](
+        (const char *)queries.data + i * queries.stride * cpb_dtype_size(queries.dtype), d, q);
     int fault = cpb_metric_length(&metric, i, length);
     if (fault == 0 && *length == 0 && search->screen.likeness == CPB_COSINE) fault = CPB_FAULT_ZERO;
     if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
@@ -391,7 +394,8 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
 
 static void pack_queries(cpb_search *search) {
   size_t d = search->screen.d;
-  cpb_screen_init(&search->screen, search->screen.likeness, search->queries, search->n, d, search->center);
+  cpb_screen_init(&search->screen, search->screen.likeness, search->queries, search->n, d, search->center,
+                  search->center_f32);
   for (size_t i = 0; i < search->n; i++) {
     bool unit = search->screen.likeness == CPB_COSINE;
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
@@ -421,7 +425,7 @@ static cpb_status check_options(cpb_view queries, const cpb_search_options *opti
 
 static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_options *options,
                        cpb_error *error) {
-  if (!allocate(search, options->limits != NULL))
+  if (!allocate(search, options->limits != NULL, queries.dtype == CPB_F64))
     return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries of %zu columns", queries.rows,
                     queries.cols);
   cpb_status status = take_queries(search, queries, error);
