@@ -52,6 +52,7 @@ refuses "no second word" 2 'sketch has several commands, name one of them: train
 refuses "another second word" 2 'name one of them' capball sketch tarin points.csv
 refuses "bits that are no bytes" 2 '--bits must be a multiple of 8, at most 65536, got 12' capball sketch train points.csv -o x.json --bits 12
 refuses "a tolerance of 1" 2 '--tolerance must be in \[0,1\), got 1' capball sketch train points.csv -o x.json --tolerance 1
+refuses "a batch that tells nothing" 1 'points.csv: a batch must have at least 64 rows, got 1' capball sketch train points.csv -o x.json --batch 1
 refuses "a map and a scale" 2 'exclude each other' capball sketch train points.csv -o x.json --map map.json --scale 1
 refuses "a norm from a pipe" 2 'a pipe can be read once' capball sketch train - --format csv -o x.json
 refuses "a whitened map" 1 'white.json has a whitening; a sketch is made from a centre and a scale alone' capball sketch train points.csv -o x.json --map white.json
