@@ -408,7 +408,8 @@ const cli_command cli_verb_rescore = {
     .text =
         "IDS holds one row of row numbers per query, all of the engine's best by <p,y>; EMB the embedded "
         "rows, by the same MAP.json, which are read where they lie; rows of another map are points of the "
-        "sphere, too, and are not noticed. Distances come from these rows, or from the engine's --scores and "
+        "sphere, too, and are noticed by --scores alone. Distances come from these rows, or from the "
+        "engine's --scores and "
         "the "
         "last coordinate of the rows. Scores that are not those of the rows are refused. --radius R says "
         "that IDS were found by `capball query --radius R`, or "
