@@ -80,7 +80,9 @@ const cli_command cli_verb_embed = {
     .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)          R^d -> S^d   T1 T2 T6\n"
                "lift-ip       y = (z, -|z|^2/2),  query (z, 1),  z = (x-m)/max|x-m|                 T13\n"
                "lift-cosine   y = (z, -h|z|^2/2, sqrt(M^2-|z|^2-h^2|z|^4/4))/M,  query ~ (z, 1/h, 0)",
-    .text = "OUT has one column more than DATA, f32 unless DATA is f64 or --dtype says otherwise. A row with "
+    .text = "On the sphere OUT has one column more than DATA; lift-ip, ip-cosine and ip-l2 "
+            "add one as well, lift-cosine adds two, none, center and normalize add none. Numbers are f32 "
+            "unless DATA is f64 or --dtype says otherwise. A row with "
             "inf goes to -v, the limit; a row with NaN is an error that names it, and nothing is written. "
             "--skip-bad leaves rows with "
             "NaN or inf out instead.\n"

@@ -74,24 +74,39 @@ static int find_radius(asking *a) {
 
 /* ---- the caps ---- */
 
-/* More than 1e-3 of the radius is lost when (p,b) is rounded to the type of the file. */
-static bool is_unresolved(cpb_dtype dtype, double sigma) {
+/* The share of the radius that is lost when (p,b) is rounded to the type of the file. */
+static double share_lost(cpb_dtype dtype, double sigma) {
   double u = dtype == CPB_F64 ? 0x1p-53 : dtype == CPB_F32 ? 0x1p-24 : 0x1p-11;
-  return sigma > 0 && u / (sigma * sigma) > 1e-3;
+  return u / (sigma * sigma);
+}
+
+/* A small cap of which nothing is left may miss its own centre, or hold rows many radii away. */
+static int check_resolved(asking *a, size_t rows) {
+  for (size_t i = 0; i < rows; i++) {
+    double lost = share_lost(a->dtype, a->sigma[i]);
+    if (lost > 1 && a->b[i] > 0)
+      return cli_fail(a->job, "radius %.9g is lost for query %llu: rounding to %s is %.2g times as large; %s",
+                      a->radius, (unsigned long long)(a->rows + i), cpb_dtype_name(a->dtype), lost,
+                      a->dtype == CPB_F64 ? "fit a map with a smaller --scale, or take `capball range`"
+                                          : "take --dtype f64");
+    a->unresolved += lost > 1e-3;
+  }
+  return CLI_OK;
 }
 
 static int write_block(asking *a, cpb_view block) {
   cpb_error error;
+  bool ranges = a->job->options.radius.given;
   cpb_status status =
       cpb_query_caps(a->map, block, a->radii, cpb_rows_out(a->p, CPB_F64, block.rows, a->d + 1), a->b,
                      a->sigma, cpb_pool_exec(a->job->pool), &error);
   if (status == CPB_EROW) return cli_fail_row(a->job, a->job->operands[0], a->rows, &error);
+  if (status == CPB_OK && ranges && check_resolved(a, block.rows) != CLI_OK) return CLI_FAILED;
   if (status == CPB_OK)
     status = cpb_writer_append(a->caps, cpb_rows(a->p, CPB_F64, block.rows, a->d + 1), &error);
   if (status == CPB_OK && a->thresholds != NULL)
     status = cpb_writer_append(a->thresholds, cpb_rows(a->b, CPB_F64, block.rows, 1), &error);
   if (status != CPB_OK) return cli_fail(a->job, "%s", error.text);
-  for (size_t i = 0; i < block.rows; i++) a->unresolved += is_unresolved(a->dtype, a->sigma[i]);
   a->rows += block.rows;
   return CLI_OK;
 }
@@ -143,14 +158,20 @@ static int tell(const asking *a) {
     cli_say(a->job, "radius %.17g, the median distance to neighbour %llu", a->radius,
             (unsigned long long)o->knn);
   if (cpb_map_describe(a->map).whiten != NULL) cli_say(a->job, "the map whitens: distances are |W(x-q)|");
-  if (o->radius.given && a->unresolved > 0)
+  if (o->knn != 0 && a->radius == 0)
+    cli_say(
+        a->job,
+        "radius 0 makes point queries: where the queries are rows of %s they find themselves, and --knn %llu "
+        "is their neighbour %llu",
+        o->base, (unsigned long long)o->knn + 1, (unsigned long long)o->knn);
+  if (a->unresolved > 0)
     cli_say(a->job, "radius %.9g is too small for %s: %llu of %llu queries lose more than a thousandth of it",
             a->radius, cpb_dtype_name(a->dtype), (unsigned long long)a->unresolved, rows);
   if (!o->json) return CLI_OK;
   const char *kind = o->point ? "point" : o->knn != 0 ? "knn" : "range";
   return cli_print_json(a->job, json_pack("{s:s, s:s, s:I, s:f, s:I}", "caps", o->output, "kind", kind,
                                           "queries", (json_int_t)a->rows, "radius", a->radius, "unresolved",
-                                          (json_int_t)(o->radius.given ? a->unresolved : 0)));
+                                          (json_int_t)a->unresolved));
 }
 
 static int check(const cli_job *job) {
@@ -215,7 +236,10 @@ const cli_command cli_verb_query = {
     .formula =
         "|x-q| < r  <=>  <p,y> > b,  y = S(x),  (p,b) the cap of the ball (q,r)                 T3 T13",
     .text = "CAPS has one row p of d+1 numbers per query, f32 unless --dtype or the format says otherwise.\n"
-            "--radius R with --thresholds: exact range search, by one threshold b per query. --knn: the rows "
+            "--radius R with --thresholds: range search by one threshold b per query. The cap is open, |x-q| "
+            "< R, where "
+            "`capball range` takes |x-q| <= R; rows as far as R, within the rounding of p and y, fall on "
+            "either side. --knn: the rows "
             "of the largest <p,y> are nearly the nearest, better than those of --point, S(q) itself; "
             "`capball rescore` brings candidates into the order of their distances and proves whether they "
             "are enough. Maps that whiten measure |W(x-q)|; maps with a pole or fitted with --spherical have "

@@ -75,7 +75,9 @@ const cli_command cli_verb_range = {
             "rows first. "
             "The radius is not squared, and rows at exactly this distance are inside. For an engine that has "
             "only "
-            "inner products `capball query --radius` gives the same sets by one threshold.",
+            "inner products `capball query --radius` gives the rows within by one threshold. It means |x-q| "
+            "< R, and "
+            "rows as far as R, or so near to it that rounded rows cannot tell, fall on either side.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball range base.csv queries.csv --radius 3.5 -o -",

@@ -7,6 +7,7 @@
 #include "gather.h"
 #include "json_print.h"
 #include "progress.h"
+#include "recommend_commands.h"
 #include "recommend_page.h"
 
 enum { SAMPLE = 100000, QUERIES = 1000 };
@@ -61,7 +62,20 @@ static bool watch(void *context, double share) {
 
 /* ---- showing ---- */
 
-static void print_table(const cpb_recommendation *r) {
+static void print_commands(char *commands) {
+  if (*commands == 0) {
+    puts("\nThe rows go into the index as they are, by cosine.");
+    return;
+  }
+  printf("\nTo carry it out (rows.npy go into the index, asked.npy are its queries, ids.npy its answers):\n");
+  for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    fputs("  ", stdout);
+    cli_print_plain(stdout, line);
+    putchar('\n');
+  }
+}
+
+static void print_table(const cpb_recommendation *r, char *commands) {
   char recall[32];
   snprintf(recall, sizeof recall, "recall@%zu", r->k);
   printf("  %-12s %12s  %-6s %-6s %10s %14s %8s\n", "transform", "s", "index", "query", recall, "for 99 %",
@@ -77,6 +91,7 @@ static void print_table(const cpb_recommendation *r) {
   printf("\n%zu rows, %zu queries, mean norm about the mean %.6g, ball queries of radius %.6g.\n",
          r->base_rows, r->queries, r->norm_mean, r->radius);
   cli_print_wrapped(stdout, r->text, 0, 0);
+  print_commands(commands);
 }
 
 static json_t *row_json(const cpb_recommend_row *row) {
@@ -86,13 +101,18 @@ static json_t *row_json(const cpb_recommend_row *row) {
                    "candidates_for_99", (json_int_t)row->candidates_for_99, "bytes", (json_int_t)row->bytes);
 }
 
-static int print_json(const cli_job *job, const cpb_recommendation *r) {
-  json_t *rows = json_array();
+static int print_json(const cli_job *job, const cpb_recommendation *r, char *commands) {
+  json_t *rows = json_array(), *lines = json_array();
+  for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    json_t *text = json_string(line); /* NULL for a file whose name is not UTF-8 */
+    json_array_append_new(lines, text != NULL ? text : json_null());
+  }
   for (size_t i = 0; i < r->count; i++) json_array_append_new(rows, row_json(&r->rows[i]));
-  return cli_print_json(
-      job, json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o}", "pick", row_json(&r->rows[r->pick]), "text",
-                     r->text, "k", (json_int_t)r->k, "base_rows", (json_int_t)r->base_rows, "queries",
-                     (json_int_t)r->queries, "mean_norm", r->norm_mean, "radius", r->radius, "rows", rows));
+  return cli_print_json(job, json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",
+                                       row_json(&r->rows[r->pick]), "text", r->text, "k", (json_int_t)r->k,
+                                       "base_rows", (json_int_t)r->base_rows, "queries",
+                                       (json_int_t)r->queries, "mean_norm", r->norm_mean, "radius", r->radius,
+                                       "rows", rows, "commands", lines));
 }
 
 static int write_page(const cli_job *job, const cpb_recommendation *r) {
@@ -103,6 +123,19 @@ static int write_page(const cli_job *job, const cpb_recommendation *r) {
   cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
   free(page);
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+}
+
+static int tell(const cli_job *job, const cpb_recommendation *r) {
+  char *commands = cli_recommend_commands(job, r);
+  int result = CLI_OK;
+  if (commands == NULL)
+    result = cli_fail(job, "no memory for the commands");
+  else if (job->options.json)
+    result = print_json(job, r, commands);
+  else
+    print_table(r, commands);
+  free(commands);
+  return result;
 }
 
 /* ---- the command ---- */
@@ -145,10 +178,7 @@ static int run(cli_job *job) {
   if (result == CLI_OK) result = read_queries(job, &base, &queries);
   if (result == CLI_OK) result = measure(job, &base, &queries, r);
   if (result == CLI_OK && o->html != NULL) result = write_page(job, r);
-  if (result == CLI_OK && o->json)
-    result = print_json(job, r);
-  else if (result == CLI_OK)
-    print_table(r);
+  if (result == CLI_OK) result = tell(job, r);
   cpb_statistics_free(base.statistics);
   cpb_statistics_free(queries.statistics);
   free(r);
@@ -170,8 +200,11 @@ const cli_command cli_verb_recommend = {
         "coordinates), and sign bits by Hamming distance. On the sphere queries are points S(q) or centres "
         "of the caps of balls whose radius is the median distance of the k-th neighbour.\n"
         "The pick is the best for --engine: fewest candidates for 99 %, then recall, then bytes, then the "
-        "simpler. Without --queries rows of the base ask, and do not find themselves. "
-        "`capball embed` carries the pick out.\n"
+        "simpler: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries. "
+        "Without "
+        "--queries rows of the base ask, and do not find themselves. The commands that carry the pick out "
+        "are "
+        "printed after it.\n"
         "The same data and seed give the same answer whatever --threads.",
     .example =
         "seq 1 400 | awk '{ print $1 % 7 + $1 % 3 / 9, $1 % 11 + $1 % 4 / 7, $1 % 5 }' OFS=, > rows.csv\n"

@@ -57,38 +57,77 @@ static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
   return cli_row(cpb_rows(c->rows, r->embedded.dtype, r->C, r->d + 1), i, c->row);
 }
 
+static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
+  snprintf(error->text, sizeof error->text, "row %llu is no point of the sphere",
+           (unsigned long long)r->ids[query * r->C + i]);
+  return CPB_EROW;
+}
+
 /* From the rows: the engine's own scores may have been off by score_error each way. */
 static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
   const double *p = r->p + query * (r->d + 1);
   cpb_view rows = cpb_rows(c->rows, r->embedded.dtype, r->C, r->d + 1);
   cpb_status status =
       cpb_query_distances(r->map, cli_rows_slice(r->queries, query, 1), rows, c->distance, error);
+  if (status != CPB_OK) return fail_on_row(r, query, (size_t)error->row, error);
   for (size_t i = 0; i < r->C; i++) {
     c->lowest = fmin(c->lowest, cli_dot(p, row_of(r, c, i), r->d + 1) + r->score_error);
     c->at_most[i] = c->distance[i];
   }
-  return status;
+  return CPB_OK;
+}
+
+/* Distances count from 1 down, and back. */
+static double flip(const rescoring *r, double score) { return r->distance_scores ? 1 - score : score; }
+
+static double given_score(const rescoring *r, size_t query, size_t candidate) {
+  double number;
+  size_t at = (query * r->C + candidate) * cpb_dtype_size(r->scores.dtype);
+  cpb_view one = cpb_rows((const char *)r->scores.data + at, r->scores.dtype, 1, 1);
+  return flip(r, *cli_row(one, 0, &number));
+}
+
+/* EINVAL for a score that the row y cannot have: distance and proof would believe it. Lengths that an engine
+ * divides by are those of rounded rows. */
+static cpb_status check_score(const rescoring *r, size_t query, size_t i, double score, const double *y,
+                              cpb_error *error) {
+  const char *what = r->job->options.as == NULL ? "ip" : r->job->options.as;
+  double room = r->score_error + 2 * r->row_error, product = cli_dot(r->p + query * (r->d + 1), y, r->d + 1);
+  char where[128];
+  snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
+           (unsigned long long)r->ids[query * r->C + i]);
+  if (!isfinite(score))
+    snprintf(error->text, sizeof error->text, "%s has the score %g", where, flip(r, score));
+  else if (fabs(score) > 1 + room)
+    snprintf(error->text, sizeof error->text,
+             "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]; see --as", where,
+             flip(r, score), what, r->distance_scores ? 0 : -1, r->distance_scores ? 2 : 1);
+  else if (fabs(score - product) > room)
+    snprintf(
+        error->text, sizeof error->text,
+        "%s has the score %.9g, but its embedded row gives %.9g as %s; are --as and --radius those of the "
+        "queries, and is --score-error (%.3g) as large as the engine's?",
+        where, flip(r, score), flip(r, product), what, r->score_error);
+  else
+    return CPB_OK;
+  return CPB_EINVAL;
 }
 
 /* From the engine's numbers and 1+y0, which a row knows within three times its own error. */
 static cpb_status measure_scores(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
-  double given[1], norm = r->norms[query];
+  double norm = r->norms[query];
   for (size_t i = 0; i < r->C; i++) {
-    cpb_view one =
-        cpb_rows((const char *)r->scores.data + (query * r->C + i) * cpb_dtype_size(r->scores.dtype),
-                 r->scores.dtype, 1, 1);
-    double number = *cli_row(one, 0, given), score = r->distance_scores ? 1 - number : number;
     const double *y = row_of(r, c, i);
+    double score = given_score(r, query, i);
     double rise = cpb_rise(y[r->d], cli_dot(y, y, r->d)), lift = sqrt(2 * rise) - 4 * r->row_error;
+    if (isnan(rise)) return fail_on_row(r, query, i, error);
+    cpb_status status = check_score(r, query, i, score, y, error);
+    if (status != CPB_OK) return status;
     c->distance[i] = cpb_query_distance(norm, r->r, r->s, score, rise);
     c->at_most[i] =
         lift > 0 ? cpb_query_distance(norm, r->r, r->s, score - r->score_error, lift * lift / 2) : INFINITY;
     c->lowest = fmin(c->lowest, score);
-    if (!isnan(c->distance[i]) && isfinite(number)) continue;
-    *error = (cpb_error){.row = (int64_t)query};
-    snprintf(error->text, sizeof error->text, "candidate %zu of query %zu has the score %g and 1+y0 = %g", i,
-             query, number, rise);
-    return CPB_EROW;
+    if (isnan(c->distance[i])) return fail_on_row(r, query, i, error);
   }
   return CPB_OK;
 }
@@ -107,6 +146,7 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
   }
 }
 
+/* EROW: the embedded rows are at fault; EINVAL: the scores; else the sentence names its file. */
 static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
   candidates c = candidates_new(r);
   c.lowest = INFINITY;
@@ -134,8 +174,10 @@ static int rescore_all(rescoring *r) {
   exec->run(exec->pool, r->n, rescore_task, r);
   if (cli_interrupted() != 0) return CLI_FAILED;
   if (atomic_load(&r->failed) == r->n) return CLI_OK;
-  rescore_query(r, atomic_load(&r->failed), &error);
-  return cli_fail(r->job, "%s: %s", r->job->options.embedded, error.text);
+  cpb_status status = rescore_query(r, atomic_load(&r->failed), &error);
+  if (status != CPB_EROW && status != CPB_EINVAL) return cli_fail(r->job, "%s", error.text);
+  return cli_fail(r->job, "%s: %s", status == CPB_EROW ? r->job->options.embedded : r->job->options.scores,
+                  error.text);
 }
 
 /* ---- how many candidates would prove the rest ---- */
@@ -365,16 +407,20 @@ const cli_command cli_verb_rescore = {
         "|x-q|^2 = (|q|^2+s^2)(|y-S(q)|^2/2)/(1+y0) = r^2 + (2 s^2/(1+y0))(b-<p,y>)/a                T8 T13",
     .text =
         "IDS holds one row of row numbers per query, all of the engine's best by <p,y>; EMB the embedded "
-        "rows, "
-        "which are read where they lie. Distances come from these rows, or from the engine's --scores and "
+        "rows, by the same MAP.json, which are read where they lie; rows of another map are points of the "
+        "sphere, too, and are noticed by --scores alone. Distances come from these rows, or from the "
+        "engine's --scores and "
         "the "
-        "last coordinate of the rows. --radius R says that IDS were found by `capball query --radius R`, or "
+        "last coordinate of the rows. Scores that are not those of the rows are refused. --radius R says "
+        "that IDS were found by `capball query --radius R`, or "
         "by "
         "--knn which printed R; without it they were found by --point.\n"
         "An answer is proven when the lowest score among the candidates lies below that of every row as near "
         "as the k-th, all roundings counted. Rows whose distances differ by less than EMB resolves may "
         "change places. The proof believes the engine that no other row has a higher score: approximate "
-        "engines may have missed one.",
+        "engines may have missed one. With --certificates it is counted how many candidates would prove what "
+        "is "
+        "not proven, by a pass over EMB.",
     .example =
         "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
         "printf '0,1\\n5,5\\n' > queries.csv\n"

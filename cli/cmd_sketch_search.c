@@ -1,5 +1,6 @@
 /* The codes nearest to each query, put in order by exact distances where the data or their images are there.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,16 +150,74 @@ static void renumber(const search *s, const chosen *c) {
   }
 }
 
+/* ---- whether codes and rows belong together ---- */
+
+static cpb_status make_map(const search *s, cpb_map **map, cpb_error *error) {
+  cpb_map_options options = cpb_map_options_default();
+  options.d = s->of.d;
+  options.s = s->of.s;
+  options.center = s->of.center;
+  return cpb_map_new(&options, map, error);
+}
+
+/* Whether each bit is the side on which the image y lies, but for images nearer to a boundary than rounding
+ * to the narrowest type. */
+static bool are_sides(const search *s, const uint8_t *code, const double *y, double room) {
+  size_t cols = s->of.d + 1;
+  for (size_t i = 0; i < s->of.bits; i++) {
+    double side = cli_dot(s->of.normals + i * cols, y, cols);
+    if (fabs(side) > room && (side >= 0) != (code[i / 8] >> i % 8 & 1)) return false;
+  }
+  return true;
+}
+
+/* A row without a code is for the ranking to tell. */
+static bool is_code(const search *s, const uint8_t *code, cpb_view row, uint8_t *own) {
+  size_t bytes = s->of.bits / 8;
+  return cpb_sketch_encode(s->sketch, row, own, NULL, NULL) != CPB_OK || memcmp(own, code, bytes) == 0;
+}
+
+/* Some of the chosen rows, spread over all; room is for images. */
+static int check_some(const search *s, const chosen *c, double room) {
+  enum { LOOK = 64 };
+  const cli_options *o = &s->job->options;
+  const char *of = o->base != NULL ? "" : "the image ";
+  size_t look = c->count < LOOK ? c->count : LOOK;
+  double *y = cli_alloc(c->view.cols, sizeof *y);
+  uint8_t *own = cli_alloc(s->of.bits / 8, 1);
+  int result = CLI_OK;
+  for (size_t at = 0; at < look && result == CLI_OK; at++) {
+    size_t i = at * c->count / look;
+    unsigned long long id = c->ids[i];
+    const uint8_t *code = (const uint8_t *)s->codes.data + id * s->codes.stride;
+    bool fits = o->base != NULL ? is_code(s, code, cli_rows_slice(c->view, i, 1), own)
+                                : are_sides(s, code, cli_row(c->view, i, y), room);
+    if (!fits)
+      result = cli_fail(s->job, "%s row %llu is not the code of %s%s row %llu under %s",
+                        cli_name(s->job->operands[0]), id, of, o->base != NULL ? o->base : o->embedded, id,
+                        o->sketch);
+  }
+  free(y);
+  free(own);
+  return result;
+}
+
+static int check_codes(const search *s, const chosen *c) {
+  cpb_map *map;
+  cpb_error error;
+  if (make_map(s, &map, &error) != CPB_OK)
+    return cli_fail(s->job, "%s: %s", s->job->options.sketch, error.text);
+  int result = check_some(s, c, cpb_query_row_error(map, CPB_F16));
+  cpb_map_free(map);
+  return result;
+}
+
 static cpb_status rank(const search *s, const chosen *c, cpb_error *error) {
   const cpb_exec *exec = cpb_pool_exec(s->job->pool);
   if (s->job->options.base != NULL)
     return cpb_rerank(c->view, s->queries, s->found, s->candidates, s->k, s->hits, exec, error);
-  cpb_map_options options = cpb_map_options_default();
-  cpb_map *map;
-  options.d = s->of.d;
-  options.s = s->of.s;
-  options.center = s->of.center;
-  cpb_status status = cpb_map_new(&options, &map, error);
+  cpb_map *map = NULL;
+  cpb_status status = make_map(s, &map, error);
   if (status == CPB_OK)
     status =
         cpb_rerank_embedded(map, c->view, s->queries, s->found, s->candidates, s->k, s->hits, exec, error);
@@ -173,6 +232,7 @@ static int rerank(search *s) {
   cpb_error error = {.row = -1};
   list_ids(s, &c);
   int result = read_chosen(s, path, o->base != NULL ? s->of.d : s->of.d + 1, &c);
+  if (result == CLI_OK) result = check_codes(s, &c);
   if (result == CLI_OK) {
     renumber(s, &c);
     if (rank(s, &c, &error) != CPB_OK) {
@@ -287,7 +347,9 @@ const cli_command cli_verb_sketch_search = {
             "--candidates codes are put in order by their exact distances, and only their rows are read; "
             "without, "
             "the order is that of the differing bits, and so are --distances.\n"
-            "The codes are held in memory, the rows are not.",
+            "EMB must come from a map with the centre and the scale of the sketch. Codes that are not those "
+            "of the "
+            "rows, or of their images, are refused. The codes are held in memory, the rows are not.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64\n"
                "capball sketch encode -m sketch.json points.csv -o codes.u8bin\n"

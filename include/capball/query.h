@@ -98,7 +98,8 @@ CPB_API cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view
 CPB_API cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, const cpb_exec *exec,
                                           cpb_error *error);
 
-/** The median; 0 where rows repeat so much that it is. EINVAL when the base has fewer than k rows. */
+/** The median, of an even number the mean of the two in the middle; 0 where rows repeat so much that it is.
+ * EINVAL when the base has fewer than k rows. */
 CPB_API cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
 
 #ifdef __cplusplus

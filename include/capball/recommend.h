@@ -72,8 +72,10 @@ typedef struct cpb_recommendation {
   size_t count;
   cpb_recommend_row rows[CPB_RECOMMEND_ROWS]; /* by index, then in the order of the list above */
   size_t pick;     /* the best row for the engine of the options: fewest candidates,
-                      then recall, then bytes, then the simpler (the earlier) */
-  char text[1024]; /* two sentences with the numbers: which, and why */
+                      then recall, then bytes, then the simpler: none, normalize, lift-ip,
+                      lift-cosine, sphere with point queries, with ball queries; then the earlier */
+  char text[1024]; /* which, and why, with the numbers; where the embedding does not help, where a
+                      lift cannot be used, and where even the best is poor, it says so */
 } cpb_recommendation;
 
 /** Measures every combination and picks one.                                                            T13

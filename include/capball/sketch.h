@@ -88,7 +88,8 @@ typedef struct cpb_sketch_training {
   double tolerance; /* ends when a step lowers the mean (WORST: or the worst) by a smaller share than this; 0:
                        when neither has fallen for 10 steps. NaN (the default): 0.03 max(1, sqrt(bits)/16),
                        where recall is best: bits more independent than that tell less of what is near */
-  size_t batch;     /* rows a step looks at, the next ones of the sample each time; 0 (the default): all */
+  size_t batch;     /* rows a step looks at, the next ones of the sample each time; 0 (the default): all.
+                       Fewer than 64 tell bits apart by chance alone, and are refused */
 } cpb_sketch_training;
 
 CPB_API cpb_sketch_training cpb_sketch_training_default(void);

@@ -6,6 +6,7 @@
 #include "batch/map_object.h"
 #include "capball/query.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/rows.h"
 #include "scale/row_sample.h"
 #include "search/question.h"
@@ -102,11 +103,6 @@ cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, cons
                                      : cpb_search_feed(sample->search, rows, first, exec, error);
 }
 
-static int ascending(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error) {
   if (sample == NULL || radius == NULL)
     return cpb_fail(error, CPB_EINVAL, "sample and radius must not be NULL");
@@ -124,10 +120,7 @@ cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, c
     status = cpb_search_hits(sample->search, i, &hits, &count, error);
     if (status == CPB_OK) all[i] = hits[sample->k - 1].value;
   }
-  if (status == CPB_OK) {
-    qsort(all, n, sizeof *all, ascending);
-    *radius = all[(n - 1) / 2];
-  }
+  if (status == CPB_OK) *radius = cpb_median(all, n);
   free(all);
   return status;
 }

@@ -10,6 +10,7 @@
 #include "capball/search.h"
 #include "capball/statistics.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/rows.h"
 #include "scale/row_sample.h"
 #include "search/ranks.h"
@@ -154,17 +155,6 @@ static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_er
   return status;
 }
 
-static int rising(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
-/* The lower middle of the k-th distances; t->kth is in order after it. */
-static double median_radius(cpb_truth *t) {
-  qsort(t->kth, t->queries, sizeof *t->kth, rising);
-  return t->kth[(t->queries - 1) / 2];
-}
-
 /* ---- centre and scales ---- */
 
 static cpb_status find_facts(survey *s, cpb_error *error) {
@@ -244,7 +234,7 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
                               .base_rows = s->base.rows,
                               .queries = s->queries.rows,
                               .norm_mean = s->facts.norm_mean,
-                              .radius = median_radius(&s->truth),
+                              .radius = cpb_median(s->truth.kth, s->truth.queries),
                               .count = CPB_RECOMMEND_ROWS};
   cpb_verdict_begin(out);
   status = measure(s, out, exec, error);

@@ -20,6 +20,7 @@
 #include "search/bit_columns.h"
 
 enum {
+  LEAST_BATCH = 64, /* rows */
   NORMALS_PER_TASK = 8 * CPB_TILE_ROWS,
   ROWS_OF_STARTS = 1024, /* on which sets of first normals are compared */
   PATIENCE = 10,         /* steps without a fall, for tolerance 0 */
@@ -440,6 +441,11 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
     return cpb_fail(error, CPB_EINVAL, "strength must be > 0, got %g", o->strength);
   if (o->tolerance < 0 || o->tolerance >= 1)
     return cpb_fail(error, CPB_EINVAL, "tolerance must be in [0,1), got %g", o->tolerance);
+  if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
+    return cpb_fail(
+        error, CPB_EINVAL,
+        "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
+        LEAST_BATCH, o->batch);
   cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
   if (status == CPB_OK && x.rows < 2)

@@ -58,64 +58,94 @@ void cpb_verdict_measure(const cpb_recommendation *of, cpb_recommend_row *row, u
 
 /* ---- the choice ---- */
 
+static bool is_sphere(const cpb_recommend_row *row) { return strcmp(row->transform, "sphere") == 0; }
+
+/* Rows stand before lifts, lifts before the sphere, which needs a fit, and balls, which need a radius, come
+ * last. */
+static int effort(const cpb_recommend_row *row) {
+  static const char *const by_effort[] = {"none", "normalize", "lift-ip", "lift-cosine"};
+  int at = 0;
+  while (at < 4 && strcmp(row->transform, by_effort[at]) != 0) at++;
+  return at + row->ball;
+}
+
 static bool is_better(const cpb_recommend_row *a, const cpb_recommend_row *b) {
   if (a->candidates_for_99 != b->candidates_for_99) return a->candidates_for_99 < b->candidates_for_99;
   if (a->recall != b->recall) return a->recall > b->recall;
-  return a->bytes < b->bytes;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes;
+  return effort(a) < effort(b);
 }
 
-/* A family of transforms of one index: PER_INDEX rows, of which [first, end) are its own. */
-static const cpb_recommend_row *best_of(const cpb_recommendation *of, cpb_engine engine, size_t first,
-                                        size_t end) {
-  const cpb_recommend_row *rows = of->rows + (size_t)engine * PER_INDEX, *best = &rows[first];
-  for (size_t i = first + 1; i < end; i++)
-    if (is_better(&rows[i], best)) best = &rows[i];
+typedef bool choice(const cpb_recommend_row *row);
+
+static bool is_rival(const cpb_recommend_row *row) { return !is_sphere(row); }
+static bool takes_cosine(const cpb_recommend_row *row) { return strcmp(row->transform, "lift-ip") != 0; }
+static bool takes_long_rows(const cpb_recommend_row *row) {
+  return strcmp(row->transform, "lift-cosine") != 0;
+}
+
+/* The best row of one index among those the choice allows. */
+static const cpb_recommend_row *best_of(const cpb_recommendation *of, cpb_engine engine, choice *allows) {
+  const cpb_recommend_row *rows = of->rows + (size_t)engine * PER_INDEX, *best = NULL;
+  for (size_t i = 0; i < PER_INDEX; i++)
+    if (allows(&rows[i]) && (best == NULL || is_better(&rows[i], best))) best = &rows[i];
   return best;
 }
 
-static const char *common_name(const cpb_recommend_row *row) {
-  if (strcmp(row->transform, "none") == 0) return "cosine of the raw rows";
-  return strcmp(row->transform, "normalize") == 0 ? "centre + normalise" : row->transform;
-}
+/* ---- what is said of it ---- */
 
 static void name_row(const cpb_recommend_row *row, char *to, size_t room) {
-  if (strcmp(row->transform, "sphere") == 0)
+  if (is_sphere(row))
     snprintf(to, room, "the sphere at s = %.6g with %s queries", row->scale, row->ball ? "ball" : "point");
   else
-    snprintf(to, room, "%s", common_name(row));
+    snprintf(to, room, "%s",
+             strcmp(row->transform, "none") == 0        ? "cosine of the raw rows"
+             : strcmp(row->transform, "normalize") == 0 ? "centre + normalise"
+                                                        : row->transform);
 }
 
-static void figures(const cpb_recommend_row *row, char *to, size_t room) {
-  snprintf(to, room, "%llu candidates, recall %.1f %%", (unsigned long long)row->candidates_for_99,
+/* "the sphere at s = 2 with ball queries (11 candidates, recall 98.0 %)" */
+static void cite(const cpb_recommend_row *row, char *to, size_t room) {
+  char name[96];
+  name_row(row, name, sizeof name);
+  snprintf(to, room, "%s (%llu candidates, recall %.1f %%)", name, (unsigned long long)row->candidates_for_99,
            100 * row->recall);
 }
 
-/* Lifts keep the order but for rounding; which of them an engine takes is another matter. */
-static void advise_lift(const cpb_recommend_row *sphere, const cpb_recommend_row *cosine, char *to,
-                        size_t room) {
-  char name[96], its[64], other[64];
-  name_row(sphere, name, sizeof name);
-  figures(sphere, its, sizeof its);
-  figures(cosine, other, sizeof other);
-  snprintf(
-      to, room,
-      "The exact lift is better than the embedding, whose best is %s (%s): take lift-ip if the engine has "
-      "inner products, lift-cosine (%s) if it has only cosine and new rows will not be longer than the "
-      "longest now.",
-      name, its, other);
+/* A lift is not for every engine, or not for all rows to come. */
+static void limit(const cpb_recommendation *of, const cpb_recommend_row *pick, char *to, size_t room) {
+  char other[160];
+  *to = 0;
+  if (!takes_cosine(pick) && pick->index != CPB_ENGINE_BITS) {
+    const cpb_recommend_row *next = best_of(of, pick->index, takes_cosine);
+    cite(next, other, sizeof other);
+    snprintf(to, room, " Where the engine has only cosine take %s%s.", other,
+             takes_long_rows(next) ? "" : ", which cannot take rows longer than the longest now");
+  } else if (!takes_long_rows(pick)) {
+    cite(best_of(of, pick->index, takes_long_rows), other, sizeof other);
+    snprintf(to, room,
+             " lift-cosine cannot take rows longer than the longest now; where such rows may come take %s.",
+             other);
+  }
 }
 
-static void compare(const cpb_recommend_row *pick, const cpb_recommend_row *rival,
-                    const cpb_recommend_row *sphere, const cpb_recommend_row *cosine, char *to, size_t room) {
-  char name[96], its[64];
-  name_row(pick == rival ? sphere : rival, name, sizeof name);
-  figures(pick == rival ? sphere : rival, its, sizeof its);
-  if (pick == rival)
-    snprintf(to, room, "The embedding does not help here: its best is %s (%s).", name, its);
-  else if (pick == sphere)
-    snprintf(to, room, "Without the embedding the best is %s (%s).", name, its);
-  else
-    advise_lift(sphere, cosine, to, room);
+static void compare(const cpb_recommendation *of, const cpb_recommend_row *pick, char *to, size_t room) {
+  char other[160];
+  cite(best_of(of, pick->index, is_sphere(pick) ? is_rival : is_sphere), other, sizeof other);
+  snprintf(to, room,
+           is_sphere(pick)      ? "Without the embedding the best is %s."
+           : takes_cosine(pick) ? "The embedding does not help here: its best is %s."
+                                : "For inner products the embedding does not help: its best is %s.",
+           other);
+}
+
+/* Where most of what is found is wrong, and re-ranking has to look at very many rows. */
+static void caution(const cpb_recommendation *of, const cpb_recommend_row *pick, char *to, size_t room) {
+  *to = 0;
+  if (pick->recall < 0.5 && pick->candidates_for_99 > 10 * of->k)
+    snprintf(to, room, " Caution: even the best is poor here, with %llu of %zu rows to re-rank%s.",
+             (unsigned long long)pick->candidates_for_99, of->base_rows,
+             pick->index == CPB_ENGINE_FLOAT ? "" : "; an index that keeps more of each number does better");
 }
 
 static const char *index_name(cpb_engine engine) {
@@ -123,17 +153,22 @@ static const char *index_name(cpb_engine engine) {
   return engine == CPB_ENGINE_INT8 ? "an int8 index" : "a float index";
 }
 
+static bool any(const cpb_recommend_row *row) {
+  (void)row;
+  return true;
+}
+
 void cpb_verdict_pick(cpb_recommendation *of, cpb_engine engine) {
-  enum { LIFTS = RIVALS + 2 * SCALES };
-  const cpb_recommend_row *pick = best_of(of, engine, 0, PER_INDEX);
-  char name[96], why[512];
+  const cpb_recommend_row *pick = best_of(of, engine, any);
+  char name[96], rival[256], limits[320], poor[192];
   of->pick = (size_t)(pick - of->rows);
   name_row(pick, name, sizeof name);
-  compare(pick, best_of(of, engine, 0, RIVALS), best_of(of, engine, RIVALS, LIFTS),
-          best_of(of, engine, LIFTS + 1, PER_INDEX), why, sizeof why);
+  compare(of, pick, rival, sizeof rival);
+  limit(of, pick, limits, sizeof limits);
+  caution(of, pick, poor, sizeof poor);
   snprintf(of->text, sizeof of->text,
            "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidates, recall@%zu is "
-           "%.1f %%, %zu byte%s per vector. %s",
+           "%.1f %%, %zu byte%s per vector. %s%s%s",
            index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99, of->k,
-           100 * pick->recall, pick->bytes, pick->bytes == 1 ? "" : "s", why);
+           100 * pick->recall, pick->bytes, pick->bytes == 1 ? "" : "s", rival, limits, poor);
 }

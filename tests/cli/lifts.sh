@@ -42,8 +42,18 @@ check "the same answer" cmp one.json three.json
 check "recommend by plain loops" bash -c 'CPB_ISA=plain capball recommend rows.csv --json >plain.json'
 check "the same answer by plain loops" cmp one.json plain.json
 capball convert rows.csv rows.npy -q
-check "the same answer from another format" cmp one.json <(capball recommend rows.npy --json)
-check "from a pipe" cmp one.json <(capball recommend - --format csv --json <rows.csv)
+unnamed() { sed 's/,"commands":.*//' "$1"; } # files are named there
+check "the same answer from another format" cmp <(unnamed one.json) <(capball recommend rows.npy --json | unnamed -)
+check "from a pipe" cmp <(unnamed one.json) <(capball recommend - --format csv --json <rows.csv | unnamed -)
+cp rows.csv "it's rows.csv"
+capball knn rows.csv queries.csv -k 20 -o ids.npy -q
+for engine in float int8; do
+  capball recommend "it's rows.csv" --queries queries.csv --format csv --engine $engine | grep '^  capball' >run.sh
+  sed 's/^/# /' run.sh
+  check "$engine: the commands that are told do run" bash -e run.sh
+  [ -s rows.npy ] && [ -s asked.npy ]
+  verdict $? "$engine: and make rows and queries"
+done
 check "another seed, another sample" bash -c '! cmp -s <(capball recommend rows.csv --sample 300 --json) <(capball recommend rows.csv --sample 300 --seed 1 --json)'
 check "a page with three pictures and no script" bash -c 'capball recommend rows.csv --queries queries.csv --html page.html >/dev/null &&
   [ "$(grep -c "<svg" page.html)" = 3 ] && ! grep -qi "<script\|http" page.html && grep -q "</html>" page.html'

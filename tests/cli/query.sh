@@ -103,6 +103,8 @@ capball fit base.csv --whiten -o white.json -q
 capball query -m white.json q.csv --radius 1 -o white.csv 2>&1 | grep -q 'the map whitens: distances are |W(x-q)|'
 verdict $? "a whitened map says what it measures"
 
+[ "$(capball query -m map.json q.csv --knn 1 --base base.csv -o self.csv 2>&1 | tail -n 1)" = "capball query: radius 0 makes point queries: where the queries are rows of base.csv they find themselves, and --knn 2 is their neighbour 1" ]
+verdict $? "queries that find themselves are told"
 rm -f ./*.err *.out
 awk -v OFS=, '{ $1 = 1; $2 = 2; print 1, 2, 2 }' q.csv >twice.csv
 awk -v OFS=, '{ print 1, 2, 400 }' q.csv >outside.csv
@@ -112,7 +114,16 @@ sed '3s/.*/nan,0,0,0/' q.csv >nan.csv
 head -n 19 ids.csv >few.csv
 cut -d, -f1-3 q.csv >three.csv
 cut -d, -f1-3 ids.csv >scores.csv
-sed '5s/.*/inf,1,1,1,1,1,1,1,1/' ids.csv >inf.csv
+capball query -m map.json q.csv --point -o p.csv
+awk -F, -v OFS=, 'FILENAME == "p.csv" { p[FNR] = $0 } FILENAME == "y.csv" { y[FNR - 1] = $0 }
+  FILENAME == "ids.csv" { split(p[FNR], a); for (i = 1; i <= NF; i++) { split(y[$i], b); sum = 0
+    for (k = 1; k <= 5; k++) sum += a[k] * b[k]; $i = sprintf("%.9g", sum) } print }' p.csv y.csv ids.csv >points.csv
+awk -F, -v OFS=, '{ for (i = 1; i <= NF; i++) $i = sprintf("%.9g", 1 - $i) } 1' points.csv >distance.csv
+sed '5s/^[^,]*/inf/' points.csv >inf.csv
+sed '3s/^[^,]*/nan/' points.csv >nans.csv
+sed '1s/^[^,]*/5/' points.csv >beyond.csv
+capball fit base.csv -o other.json --scale 3 -q
+capball embed -m other.json base.csv -o other.fvecs -q
 echo 0.6,0,0,0,0.8 >pole.csv
 capball fit base.csv --pole pole.csv -o pole.json -q
 capball fit base.csv --spherical -o toward.json -q
@@ -120,6 +131,8 @@ capball convert base.csv base.fvecs -q
 again() { local map=$1 queries=$2 ids=$3 y=$4; shift 4; capball rescore -m "$map" "$queries" "$ids" --embedded "$y" -o no.ivecs "$@"; }
 refuses "no question" 2 'exactly one of --radius, --knn and --point' capball query -m map.json q.csv -o no.csv
 refuses "two questions" 2 'exactly one of' capball query -m map.json q.csv --point --radius 1 -o no.csv
+refuses "a radius that f32 loses" 1 'radius 1e-06 is lost for query 0: rounding to f32 is .* times as large; take --dtype f64' capball query -m map.json q.csv --radius 1e-6 -o no.csv -q
+refuses "a radius that f64 loses" 1 'rounding to f64 is .*; fit a map with a smaller --scale' capball query -m map.json q.csv --radius 1e-12 --dtype f64 -o no.npy
 refuses "a radius of 0" 2 '--radius must be a number > 0, got 0' capball query -m map.json q.csv --radius 0 -o no.csv
 refuses "neighbours of nothing" 2 '--knn and --base go together' capball query -m map.json q.csv --knn 3 -o no.csv
 refuses "thresholds of points" 2 '--thresholds are those of --radius' capball query -m map.json q.csv --point --thresholds b.csv -o no.csv
@@ -149,8 +162,15 @@ refuses "rows of another length" 1 'long.csv: row 0 has length 2.*: no point of 
 refuses "queries of another d, rescored" 1 'three.csv has 3 columns' again map.json three.csv ids.csv y.fvecs -k 1
 refuses "a query with NaN, rescored" 1 'nan.csv: row 2 holds NaN' again map.json nan.csv ids.csv y.fvecs -k 1
 refuses "a pole, rescored" 1 'no caps' again pole.json q.csv ids.csv y.fvecs -k 1
+check "scores as products and as distances" bash -c 'capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o a.csv --scores points.csv &&
+  capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o b.csv --scores distance.csv --as cosine-distance && cmp a.csv b.csv'
 refuses "scores of other candidates" 1 'scores.csv has 20 x 3 scores for 20 x 9 candidates' again map.json q.csv ids.csv y.fvecs -k 1 --scores scores.csv
-refuses "a score that is none" 1 'candidate 0 of query 4 has the score inf' again map.json q.csv ids.csv y.fvecs -k 1 --scores inf.csv
+refuses "a score that is none" 1 '^capball rescore: inf.csv: query 4, candidate 0 \(row 0\) has the score inf' again map.json q.csv ids.csv y.fvecs -k 1 --scores inf.csv
+refuses "a score of NaN" 1 '^capball rescore: nans.csv: query 2, candidate 0 \(row 0\) has the score -?nan' again map.json q.csv ids.csv y.fvecs -k 1 --scores nans.csv
+refuses "a score beyond 1" 1 'beyond.csv: query 0, candidate 0 \(row 0\) has the score 5, but no ip of unit vectors lies outside' again map.json q.csv ids.csv y.fvecs -k 1 --scores beyond.csv
+refuses "distances as products" 1 'distance.csv: query 0, candidate 0 \(row 0\) has the score .*, but its embedded row gives (0.9|1).* as ip; are --as' again map.json q.csv ids.csv y.fvecs -k 1 --scores distance.csv
+refuses "scores of other queries" 1 'points.csv: query 0, candidate 0 \(row 0\) has the score .* --as and --radius' again map.json q.csv ids.csv y.fvecs -k 1 --scores points.csv --radius 1
+refuses "scores of rows of another map" 1 'points.csv: query 0, candidate 0 .* its embedded row gives' again map.json q.csv ids.csv other.fvecs -k 1 --scores points.csv
 refuses "scores of nothing" 2 '--as says what --scores are' again map.json q.csv ids.csv y.fvecs -k 1 --as ip
 refuses "an error below 0" 2 '--score-error must be a number >= 0' again map.json q.csv ids.csv y.fvecs -k 1 --score-error -1
 refuses "an answer over its candidates" 2 'the same file' capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 1 -o ids.csv

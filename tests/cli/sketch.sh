@@ -27,6 +27,8 @@ check "images alone re-rank as well" bash -c 'capball embed -m map.json points.c
   capball sketch search -m sketch.json codes.u8bin queries.csv -k 3 --embedded images.npy -o e.csv --distances ed.csv -q &&
   capball sketch search -m sketch.json codes.u8bin queries.csv -k 3 --base points.csv -o b.csv --distances bd.csv -q &&
   paste -d, ed.csv bd.csv | awk -F, "{ for (i = 1; i <= 3; i++) if ((\$i - \$(i+3))^2 > 1e-8) exit 1 }"'
+check "also when they are f16" bash -c 'capball embed -m map.json points.csv -o half.npy --dtype f16 -q &&
+  capball sketch search -m sketch.json codes.u8bin queries.csv -k 3 --embedded half.npy -o e.csv -q'
 check "a pipe and a file give the same codes" bash -c '
   capball sketch encode -m sketch.json - --format csv -o p.u8bin -q <points.csv && cmp p.u8bin codes.u8bin'
 check "a pipe is enough with a scale" bash -c '
@@ -46,12 +48,19 @@ head -c 300 sketch.json >cut.json
 sed 's/"seed": "0"/"seed": "1"/' sketch.json >forged.json
 capball sketch train points.csv -o short.json --bits 64 -q
 capball fit points.csv -o white.json --whiten -q
+capball sketch train points.csv -o other.json --bits 128 --seed 1 -q
+capball sketch encode -m other.json points.csv -o other.u8bin -q
+capball fit points.csv --scale 60 -o scaled.json -q
+capball embed -m scaled.json points.csv -o scaled.npy -q
+capball fit points.csv --center none -o moved.json -q
+capball embed -m moved.json points.csv -o moved.npy -q
 touch -d '2 seconds ago' -- *
 touch -d '1 second ago' stamp
 refuses "no second word" 2 'sketch has several commands, name one of them: train, encode, search' capball sketch
 refuses "another second word" 2 'name one of them' capball sketch tarin points.csv
 refuses "bits that are no bytes" 2 '--bits must be a multiple of 8, at most 65536, got 12' capball sketch train points.csv -o x.json --bits 12
 refuses "a tolerance of 1" 2 '--tolerance must be in \[0,1\), got 1' capball sketch train points.csv -o x.json --tolerance 1
+refuses "a batch that tells nothing" 1 'points.csv: a batch must have at least 64 rows, got 1' capball sketch train points.csv -o x.json --batch 1
 refuses "a map and a scale" 2 'exclude each other' capball sketch train points.csv -o x.json --map map.json --scale 1
 refuses "a norm from a pipe" 2 'a pipe can be read once' capball sketch train - --format csv -o x.json
 refuses "a whitened map" 1 'white.json has a whitening; a sketch is made from a centre and a scale alone' capball sketch train points.csv -o x.json --map white.json
@@ -74,6 +83,9 @@ refuses "fewer candidates than neighbours" 2 '5 candidates cannot hold 10 neighb
 refuses "candidates for nothing" 2 'give one of them' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 50 -o x.csv
 refuses "a base of other rows" 1 'queries.csv has 20 rows, but there are 1000 codes' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2 --base queries.csv -o x.csv
 refuses "NaN in the base" 1 'nan_base.csv: row 7 holds NaN' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 1000 --base nan_base.csv -o x.csv
+refuses "codes of another sketch" 1 'other.u8bin row 0 is not the code of points.csv row 0 under sketch.json' capball sketch search -m sketch.json other.u8bin queries.csv --base points.csv -o x.csv
+refuses "images of another scale" 1 'codes.u8bin row [0-9]+ is not the code of the image scaled.npy row' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded scaled.npy -o x.csv
+refuses "images of another centre" 1 'is not the code of the image moved.npy row' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded moved.npy -o x.csv
 refuses "images of another d" 1 'points.csv has 4 columns, wanted 5' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded points.csv -o x.csv
 refuses "NaN to ask" 1 'nan.csv: row 1 holds NaN' capball sketch search -m sketch.json codes.u8bin nan.csv -o x.csv
 check "and nothing is left behind" bash -c '[ -z "$(find . -newer stamp ! -name "check.*" -type f)" ]'

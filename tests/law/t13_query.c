@@ -476,8 +476,17 @@ static void a_usual_radius(void **state) {
       (int)cpb_knn(cpb_rows(x, CPB_F32, N, D), cpb_rows(q, CPB_F32, Q, D), K, CPB_L2, hits, NULL, NULL),
       CPB_OK, "");
   size_t below = 0;
-  for (size_t i = 0; i < Q; i++) below += hits[i * K + K - 1].value < radius[0];
-  assert_int_equal(below, (Q - 1) / 2);
+  double low = 0, high = INFINITY;
+  for (size_t i = 0; i < Q; i++) {
+    double kth = hits[i * K + K - 1].value;
+    below += kth < radius[0];
+    if (kth < radius[0])
+      low = fmax(low, kth);
+    else
+      high = fmin(high, kth);
+  }
+  assert_int_equal(below, Q / 2);
+  assert_true(radius[0] == (low + high) / 2);
   cpb_map_free(map);
 }
 

@@ -430,6 +430,10 @@ static void edges(void **state) {
   training.tolerance = 0;
   training.starts = 0;
   refused(same, training, "starts must be at least 1, got 0");
+  training.starts = 1;
+  training.batch = 1;
+  refused(same, training,
+          "a batch must have at least 64 rows, got 1: bits of fewer rows agree or differ by chance");
 }
 
 int main(void) {
