@@ -74,6 +74,16 @@ void cli_print_help(const cli_command *command, FILE *to) {
   print_lines(to, command->example);
 }
 
+size_t cli_print_group(const char *word, FILE *to) {
+  size_t found = 0;
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    if (!cli_is_in_group(*command, word)) continue;
+    if (found++ > 0) fputc('\n', to);
+    cli_print_help(*command, to);
+  }
+  return found;
+}
+
 static int run(cli_job *job) {
   if (job->count == 0) {
     cli_print_overview(stdout);
@@ -82,13 +92,11 @@ static int run(cli_job *job) {
   char verb[64];
   snprintf(verb, sizeof verb, "%s%s%s", job->operands[0], job->count > 1 ? " " : "",
            job->count > 1 ? job->operands[1] : "");
-  size_t found = 0;
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
-    if (strcmp((*command)->verb, verb) != 0 && !cli_is_in_group(*command, verb)) continue;
-    if (found++ > 0) fputc('\n', stdout);
-    cli_print_help(*command, stdout);
-  }
-  return found > 0 ? CLI_OK : cli_misuse(job, "there is no command \"%s\"", verb);
+  const cli_command *command = cli_command_find(verb);
+  if (command != NULL) cli_print_help(command, stdout);
+  return command != NULL || cli_print_group(verb, stdout) > 0
+             ? CLI_OK
+             : cli_misuse(job, "there is no command \"%s\"", verb);
 }
 
 const cli_command cli_verb_help = {

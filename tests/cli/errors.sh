@@ -45,7 +45,7 @@ refuses "neither map nor scale" 2 'exactly one of' capball dual
 refuses "integers on the sphere" 2 'which u8 cannot hold' capball embed -m map.json points.csv -o y.u8bin
 
 refuses "more threads than there can be" 2 '--threads: a pool takes at most' capball info points.csv --threads 100000
-refuses "a type the format does not have" 2 '--dtype: fvecs files cannot hold f64' capball convert points.csv y.fvecs --dtype f64
+refuses "a type the format does not have" 2 '--dtype: y.fvecs: fvecs files cannot hold f64' capball convert points.csv y.fvecs --dtype f64
 refuses "an empty output" 2 '--output wants a value' capball fit points.csv -o ''
 refuses "an empty operand" 2 'operand 1 is empty' capball info ''
 refuses "a fit over its data" 2 'the output points.csv is the same file as the input points.csv' capball fit points.csv -o points.csv
@@ -80,7 +80,7 @@ refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert 
 refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, no scale' capball fit same.csv -o m.json --goal hemisphere
 refuses "a pole that is none" 1 'zero.csv: a pole of length 0 has no direction' \
   bash -c 'echo 0,0,0 >zero.csv; capball fit points.csv -o m.json --pole zero.csv; code=$?; rm zero.csv; exit $code'
-refuses "a header that is a row with a slip" 1 'line 1, column 0: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'
+refuses "a header that is a row with a slip" 1 'line 1, column 1: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'
 refuses "control characters in a name" 1 'capball info: ./\\x1b\[2J\.csv: cannot open' capball info $'./\033[2J.csv'
 refuses "control characters in a word" 2 'no command "\\x1b\[2J\\xc2\\x9b"' capball $'\033[2J\302\233'
 refuses "a word that is not UTF-8" 2 'no command "a\\xff"' capball $'a\377'
