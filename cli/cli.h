@@ -95,6 +95,7 @@ void cli_print_wrapped(FILE *to, const char *text, int indent, int column);
 
 /* The parts of the manual, each from the same tables. */
 void cli_print_overview(FILE *to);
+void cli_print_summaries(const char *group, FILE *to); /* NULL: of all commands */
 void cli_print_help(const cli_command *command, FILE *to);
 size_t cli_print_group(const char *word, FILE *to); /* the help of all its commands; how many they are */
 

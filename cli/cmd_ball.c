@@ -399,7 +399,7 @@ const cli_command cli_verb_ball = {
         "ball "
         "is at least this; with --nu a value of the objective, R^2 plus the slack, in the square of the "
         "unit. "
-        "\"gap\" is relative to it.\n"
+        "\"gap\" is the share of R^2, or of the objective, that lies above the bound.\n"
         "--whiten takes |W(x-c)| with W^T W = cov(x)^-1 for |x-c|: an ellipsoid.\n"
         "--method cap-svm embeds, separates from -e by a linear SVM and goes to its ball, until it rests; "
         "cap-svm-paper does so with one C for all, which leaves no slack to the rows.\n"

@@ -44,14 +44,19 @@ static void print_option(const cli_option *option, FILE *to) {
   cli_print_wrapped(to, option->help, 26, column);
 }
 
+void cli_print_summaries(const char *group, FILE *to) {
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+    if (group == NULL || cli_is_in_group(*command, group))
+      fprintf(to, "  %-15s%s\n", (*command)->verb, (*command)->summary);
+}
+
 void cli_print_overview(FILE *to) {
   fputs("capball: hyperplanes where you need balls, balls where you need hyperplanes\n\n"
         "  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)     R^d -> the unit sphere of R^(d+1)\n"
         "  A ball in R^d is a cap <p,y> > b on the sphere, and the other way round.\n\n"
         "Commands\n",
         to);
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
-    fprintf(to, "  %-15s%s\n", (*command)->verb, (*command)->summary);
+  cli_print_summaries(NULL, to);
   fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
         "  capball --version        version, instruction set, HDF5\n\n"
         "Begin with: capball demo\n",

@@ -87,12 +87,12 @@ const cli_command cli_verb_knn = {
     .operands = "BASE QUERIES -o IDS",
     .summary = "the k nearest rows of a base for each query, exactly",
     .formula =
-        "l2: |x-q|, the smallest    ip: <x,q>, the largest    cosine: 1 - <x,q>/(|x||q|), the smallest   T13",
+        "l2: |x-q|, the smallest   ip: <x,q>, the largest   cosine: 1 - <x,q>/(|x||q|), the smallest   T13",
     .text =
         "Writes one row of k row numbers per query, the nearest first; of equal rows the one with the lower "
-        "number goes first. Row numbers are i32, or i64 where there are more rows; --dtype is the type of "
-        "--distances (f32, in .csv and .tsv f64). --format is that of the operand \"-\", or of BASE. The "
-        "base may be larger than memory: it is read once for every 16384 queries. "
+        "number goes first. They are i32, or i64 where the base has more rows. --format is that of the "
+        "operand \"-\", or of BASE. The base may be larger than "
+        "memory: it is read once for every 16384 queries. "
         "The answer is that of double arithmetic over all rows; no index is built and nothing is "
         "approximate.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"

@@ -198,7 +198,10 @@ static int run_group(const char *word, const char *list, bool help) {
     cli_print_group(word, stdout);
     return finish_output(&none, CLI_OK);
   }
-  return cli_misuse(&none, "%s has several commands, name one of them: %s", word, list);
+  cli_fail(&none, "%s has several commands, name one of them: %s", word, list);
+  cli_print_summaries(word, stderr);
+  fprintf(stderr, "try: capball help %s\n", word);
+  return CLI_USAGE;
 }
 
 static int print_version(void) {
