@@ -161,7 +161,7 @@ static int check(const cli_job *job) {
     return cli_misuse(job, "--radius must be a number > 0, got %g", o->radius.value);
   if ((o->base != NULL) != (o->knn != 0)) return cli_misuse(job, "--knn and --base go together");
   if (o->thresholds != NULL && !o->radius.given) return cli_misuse(job, "--thresholds are those of --radius");
-  int result = cli_check_format(job, o->output, o->to, "to");
+  int result = cli_check_typed(job, o->output, o->to, "to");
   if (result == CLI_OK && o->thresholds != NULL) result = cli_check_format(job, o->thresholds, NULL, NULL);
   return result;
 }

@@ -154,7 +154,7 @@ static int run(cli_job *job) {
   cpb_error error;
   if (job->options.labels != NULL && strcmp(job->options.output, "-") == 0)
     return cli_misuse(job, "with --labels AUC goes to standard output: give --output a name");
-  int result = cli_check_format(job, job->options.output, job->options.to, "to");
+  int result = cli_check_typed(job, job->options.output, job->options.to, "to");
   if (result == CLI_OK) result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result != CLI_OK) return result;
   if (cpb_model_load(job->options.model, &s.model, &error) != CPB_OK)

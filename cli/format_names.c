@@ -96,47 +96,50 @@ int cli_check_distances(const cli_job *job) {
   const char *path = job->options.distances, *wanted = job->options.dtype;
   if (path == NULL)
     return wanted == NULL ? CLI_OK : cli_misuse(job, "--dtype is the type of --distances: name their file");
-  int result = cli_check_format(job, path, NULL, NULL);
+  return cli_check_typed(job, path, NULL, NULL);
+}
+
+int cli_check_typed(const cli_job *job, const char *path, const char *name, const char *option) {
+  const char *wanted = job->options.dtype;
+  int result = cli_check_format(job, path, name, option);
   if (result != CLI_OK) return result;
-  const format *known = format_of(path, NULL);
+  const format *known = format_of(path, name);
   if (wanted == NULL || known->dtype == ANY || known->dtype == (int)dtype_named(wanted)) return CLI_OK;
   return cli_misuse(job, "--dtype: %s: %s files cannot hold %s", path, known->name, wanted);
 }
 
-/* "fvecs, bvecs, ..": all that are known. */
-static void list_extensions(char *list, size_t room) {
-  size_t used = 0;
+enum { EXTENSIONS = 3 * COUNT };
+
+static size_t all_extensions(const char *names[EXTENSIONS]) {
+  size_t count = 0;
   for (size_t i = 0; i < COUNT; i++)
-    for (size_t k = 0; k < 3 && table[i].extensions[k] != NULL && used < room; k++)
-      used +=
-          (size_t)snprintf(list + used, room - used, "%s.%s", used == 0 ? "" : " ", table[i].extensions[k]);
+    for (size_t k = 0; k < 3 && table[i].extensions[k] != NULL; k++) names[count++] = table[i].extensions[k];
+  return count;
 }
 
 /* How to say which format it is. */
 static void advise(const char *option, char *advice, size_t room) {
-  char list[256];
-  list_extensions(list, sizeof list);
+  const char *names[EXTENSIONS];
+  size_t count = all_extensions(names), used = 0;
   if (option != NULL)
     snprintf(advice, room, "name its format with --%s", option);
-  else
-    snprintf(advice, room, "give a file with one of %s", list);
+  else {
+    used += (size_t)snprintf(advice, room, "give a file with one of");
+    for (size_t i = 0; i < count && used < room; i++)
+      used += (size_t)snprintf(advice + used, room - used, " .%s", names[i]);
+  }
 }
 
 int cli_check_format(const cli_job *job, const char *path, const char *name, const char *option) {
   if (format_of(path, name) != NULL) return CLI_OK;
-  char advice[320];
+  char advice[320], word[16];
   advise(option, advice, sizeof advice);
   if (strcmp(path, "-") == 0) return cli_misuse(job, "a pipe has no extension: %s", advice);
   size_t length = 0;
-  const char *tail = extension(path, &length);
+  const char *tail = extension(path, &length), *names[EXTENSIONS];
   if (tail == NULL) return cli_misuse(job, "%s has no extension: %s", path, advice);
-  const char *names[3 * COUNT];
-  size_t count = 0;
-  for (size_t i = 0; i < COUNT; i++)
-    for (size_t k = 0; k < 3 && table[i].extensions[k] != NULL; k++) names[count++] = table[i].extensions[k];
-  char word[16];
   snprintf(word, sizeof word, "%.*s", (int)length, tail);
-  const char *near = cli_nearest(word, names, count);
+  const char *near = cli_nearest(word, names, all_extensions(names));
   if (near != NULL)
     return cli_misuse(job, "%s: no format is called .%s; did you mean .%s? (or %s)", path, word, near,
                       advice);

@@ -30,4 +30,7 @@ int cli_check_distances(const cli_job *job);
  * option is the one that names the format, NULL if none does. */
 int cli_check_format(const cli_job *job, const char *path, const char *format, const char *option);
 
+/* The same, and a misuse where the format has no --dtype. */
+int cli_check_typed(const cli_job *job, const char *path, const char *format, const char *option);
+
 #endif

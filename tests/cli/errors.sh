@@ -100,6 +100,7 @@ refuses "two inputs from one pipe" 2 '2 inputs are "-"' capball knn - - -k 1 -o 
 refuses "row numbers as f16" 2 'x.f16bin: row numbers are i32 or i64, but f16bin files hold f16' capball knn points.csv points.csv -k 1 -o x.f16bin
 refuses "a type without distances" 2 '--dtype is the type of --distances' capball knn points.csv points.csv -k 1 -o x.npy --dtype f16
 refuses "a type the distances cannot have" 2 '--dtype: x.fvecs: fvecs files cannot hold f64' capball knn points.csv points.csv -k 1 -o x.npy --distances x.fvecs --dtype f64
+refuses "a type the scores cannot have" 2 '--dtype: x.fvecs: fvecs files cannot hold f64' capball score -m map.json points.csv -o x.fvecs --dtype f64
 refuses "neighbours into a pipe without a format" 2 'name its format with --to' capball knn points.csv points.csv -k 1 -o -
 refuses "distances in no format" 2 'no format is called .foo; give a file with one of .fvecs' capball knn points.csv points.csv -k 1 -o x.npy --distances x.foo
 refuses "weights from a pipe" 2 'a pipe has no extension: give a file with one of' capball ball points.csv -o m.json --nu 1 --weights -
