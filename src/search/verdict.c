@@ -86,8 +86,8 @@ static void name_row(const cpb_recommend_row *row, char *to, size_t room) {
 }
 
 static void figures(const cpb_recommend_row *row, char *to, size_t room) {
-  snprintf(to, room, "%llu candidate%s, recall %.1f %%", (unsigned long long)row->candidates_for_99,
-           row->candidates_for_99 == 1 ? "" : "s", 100 * row->recall);
+  snprintf(to, room, "%llu candidates, recall %.1f %%", (unsigned long long)row->candidates_for_99,
+           100 * row->recall);
 }
 
 /* Lifts keep the order but for rounding; which of them an engine takes is another matter. */
