@@ -131,11 +131,9 @@ void cpb_verdict_pick(cpb_recommendation *of, cpb_engine engine) {
   name_row(pick, name, sizeof name);
   compare(pick, best_of(of, engine, 0, RIVALS), best_of(of, engine, RIVALS, LIFTS),
           best_of(of, engine, LIFTS + 1, PER_INDEX), why, sizeof why);
-  snprintf(
-      of->text, sizeof of->text,
-      "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidate%s, recall@%zu is "
-      "%.1f %%, %zu byte%s per vector. %s",
-      index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99,
-      pick->candidates_for_99 == 1 ? "" : "s", of->k, 100 * pick->recall, pick->bytes,
-      pick->bytes == 1 ? "" : "s", why);
+  snprintf(of->text, sizeof of->text,
+           "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidates, recall@%zu is "
+           "%.1f %%, %zu byte%s per vector. %s",
+           index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99, of->k,
+           100 * pick->recall, pick->bytes, pick->bytes == 1 ? "" : "s", why);
 }
