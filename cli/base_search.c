@@ -127,13 +127,14 @@ static int run_batches(const cli_base_search *s, cpb_reader *base, cpb_view quer
   cpb_error error;
   int result = CLI_OK;
   if (info.cols != queries.cols)
-    result = cli_fail(s->job, "%s has %zu columns, but %s has %zu", cli_name(s->queries), queries.cols,
-                      cli_name(s->base), info.cols);
+    result = cli_fail(s->job, "%s has %zu column%s, but %s has %zu", cli_name(s->queries), queries.cols,
+                      cli_s(queries.cols), cli_name(s->base), info.cols);
   else if (queries.rows == 0)
     result = cli_fail(s->job, "%s has no rows", cli_name(s->queries));
   else if (info.rows != CPB_ROWS_UNKNOWN)
     result = check_k(s, info.rows);
-  if (result == CLI_OK) result = s->begin(s->arg, queries.rows);
+  if (result == CLI_OK)
+    result = s->begin(s->arg, queries.rows, info.rows == CPB_ROWS_UNKNOWN ? 0 : info.rows);
   for (size_t first = 0; result == CLI_OK && first < queries.rows; first += BATCH) {
     size_t left = queries.rows - first;
     if (first > 0 && cpb_reader_rewind(base, &error) != CPB_OK)
@@ -147,8 +148,11 @@ static int run_batches(const cli_base_search *s, cpb_reader *base, cpb_view quer
 int cli_base_search_run(const cli_base_search *search) {
   cpb_reader *base = NULL, *reader = NULL;
   cpb_view queries = {0};
-  int result = cli_open_reader(search->job, search->base, search->job->options.format, &base);
-  if (result == CLI_OK) result = cli_open_reader(search->job, search->queries, NULL, &reader);
+  int result =
+      cli_open_reader(search->job, search->base, cli_operand_format(search->job, search->base), &base);
+  if (result == CLI_OK)
+    result = cli_open_reader(search->job, search->queries, cli_operand_format(search->job, search->queries),
+                             &reader);
   if (result == CLI_OK) result = cli_read_table(search->job, reader, &queries);
   if (result == CLI_OK) result = run_batches(search, base, queries);
   free((void *)(uintptr_t)queries.data);

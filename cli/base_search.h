@@ -11,8 +11,8 @@ typedef struct cli_base_search {
   size_t k;     /* nearest rows, or 0: .. */
   double limit; /* .. all rows within this */
   void *arg;
-  /* Before the first batch: how many queries there are. */
-  int (*begin)(void *arg, size_t queries);
+  /* Before the first batch: how many queries there are, and rows of the base (0: not known yet). */
+  int (*begin)(void *arg, size_t queries, uint64_t base);
   /* The rows of one query, in the order of the queries. Anything but CLI_OK ends the work. */
   int (*take)(void *arg, size_t query, const cpb_hit *hits, size_t count);
 } cli_base_search;

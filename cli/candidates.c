@@ -102,15 +102,18 @@ static int check_query(const cli_job *job, const char *path, size_t query, const
   return CLI_OK;
 }
 
-uint64_t *cli_read_candidates(const cli_job *job, const char *path, size_t n, uint64_t rows, size_t *C) {
+int cli_read_candidates(const cli_job *job, const char *path, size_t n, uint64_t rows, size_t *C,
+                        uint64_t **candidates) {
   cpb_reader *reader;
   cpb_view table;
-  if (cli_open_reader(job, path, NULL, &reader) != CLI_OK) return NULL;
-  int result = cli_read_table(job, reader, &table);
+  int result = cli_open_reader(job, path, cli_operand_format(job, path), &reader);
+  if (result != CLI_OK) return result;
+  result = cli_read_table(job, reader, &table);
   cpb_reader_free(reader);
-  if (result != CLI_OK) return NULL;
+  if (result != CLI_OK) return result;
   if (table.rows != n)
-    result = cli_fail(job, "%s has %zu rows of candidates for %zu queries", path, table.rows, n);
+    result = cli_fail(job, "%s has %zu row%s of candidates for %zu quer%s", cli_name(path), table.rows,
+                      cli_s(table.rows), n, n == 1 ? "y" : "ies");
   *C = table.cols;
   uint64_t *ids = cli_alloc(n * table.cols, sizeof *ids), *sorted = cli_alloc(table.cols, sizeof *sorted);
   double *row = cli_alloc(table.cols, sizeof *row);
@@ -119,7 +122,7 @@ uint64_t *cli_read_candidates(const cli_job *job, const char *path, size_t n, ui
   free((void *)(uintptr_t)table.data);
   free(sorted);
   free(row);
-  if (result == CLI_OK) return ids;
-  free(ids);
-  return NULL;
+  if (result != CLI_OK) free(ids);
+  *candidates = result == CLI_OK ? ids : NULL;
+  return result;
 }

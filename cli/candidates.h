@@ -30,7 +30,8 @@ int cli_embedded_error(const cli_job *job, const cli_embedded *embedded, const c
                        const uint64_t *ids, size_t count, double *row_error);
 
 /* Candidates per query, n x C, each a row number below `rows` and none twice in a query; the caller frees
- * them. NULL after a sentence. */
-uint64_t *cli_read_candidates(const cli_job *job, const char *path, size_t n, uint64_t rows, size_t *C);
+ * them. CLI_OK, or an exit code after a sentence. */
+int cli_read_candidates(const cli_job *job, const char *path, size_t n, uint64_t rows, size_t *C,
+                        uint64_t **candidates);
 
 #endif

@@ -31,6 +31,7 @@ struct cli_command {
   const char *text;     /* paragraphs, each one line, apart by a newline */
   const char *example;  /* lines of shell that run in an empty directory */
   size_t least, most;   /* operands */
+  size_t made;          /* the operand that is an output; 0: none is */
   uint64_t accepts;     /* options: bits CLI_BIT(id) */
   uint64_t requires;    /* options that must be given */
   int (*run)(cli_job *job);
@@ -71,11 +72,9 @@ const char *cli_name(const char *path);
 /* The plural of "row". */
 static inline const char *cli_s(uint64_t count) { return count == 1 ? "" : "s"; }
 
-/* A misuse where the output (NULL: none) is also one of the inputs (NULL: none), which it would replace. */
-int cli_check_output(const cli_job *job, const char *output, const char *const *inputs, size_t count);
-
-/* A misuse where two of the outputs (NULL: none) have one name. */
-int cli_check_apart(const cli_job *job, const char *const *outputs, size_t count);
+/* A misuse where a file that the operands and options name has two parts: an output would replace an input,
+ * two outputs each other; two inputs, or an output and --json, share a pipe. */
+int cli_check_files(const cli_job *job);
 
 /* A sentence of the library about row error->row of a block that starts at row `first` of a file:
  * names the file and the row of the file. */
@@ -96,6 +95,8 @@ void cli_print_wrapped(FILE *to, const char *text, int indent, int column);
 
 /* The parts of the manual, each from the same tables. */
 void cli_print_overview(FILE *to);
+void cli_print_summaries(const char *group, FILE *to); /* NULL: of all commands */
 void cli_print_help(const cli_command *command, FILE *to);
+size_t cli_print_group(const char *word, FILE *to); /* the help of all its commands; how many they are */
 
 #endif

@@ -43,6 +43,10 @@ static bool has_kernel(const cli_options *o) { return o->kernel != NULL && !is_k
 static int check_options(const cli_job *job) {
   const cli_options *o = &job->options;
   bool polynomial = is_kernel(o, "polynomial");
+  if (o->nu.given && !(o->nu.value > 0 && o->nu.value <= 1))
+    return cli_fail(job, "--nu must lie in (0,1], got %g", o->nu.value);
+  if (o->gap.given && !(o->gap.value >= 0 && o->gap.value < INFINITY))
+    return cli_misuse(job, "--gap must be a number >= 0, got %g", o->gap.value);
   if (!o->nu.given && (o->method != NULL || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
   if (has_kernel(o) && o->whiten) return cli_misuse(job, "--kernel %s does not go with --whiten", o->kernel);
@@ -60,9 +64,12 @@ static int check_options(const cli_job *job) {
   return CLI_OK;
 }
 
+/* Sentences about weights call them so: they are not about DATA. */
 static int fail_rows(const ball_fit *fit, cpb_status status, const cpb_error *error) {
+  const char *path =
+      strstr(error->text, "weight") != NULL ? fit->job->options.weights : fit->job->operands[0];
   return status == CPB_EROW ? cli_fail_row(fit->job, fit->job->operands[0], 0, error)
-                            : cli_fail(fit->job, "%s: %s", fit->job->operands[0], error->text);
+                            : cli_fail(fit->job, "%s: %s", cli_name(path), error->text);
 }
 
 /* ---- whitening ---- */
@@ -280,9 +287,10 @@ static int tell(const ball_fit *fit) {
   const cli_options *o = &fit->job->options;
   const char *how = m->nu == 0 ? "enclosing ball" : m->method;
   if (has_kernel(o) && strcmp(how, "exact") == 0) how = "SVDD";
-  cli_say(fit->job, "%s%s%s: radius %.6g, gap %.2g%s, %zu support vectors, %llu rows",
+  cli_say(fit->job, "%s%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s",
           has_kernel(o) ? o->kernel : "", has_kernel(o) ? " " : "", how, m->radius, m->gap,
-          m->converged ? "" : " (more than was asked for)", m->support, (unsigned long long)fit->count);
+          m->converged ? "" : " (more than was asked for)", m->support, cli_s(m->support),
+          (unsigned long long)fit->count, cli_s(fit->count));
   if (!fit->job->options.json) return CLI_OK;
   json_t *center = m->center != NULL ? cli_json_vector(m->center, m->d) : json_null();
   return cli_print_json(
@@ -341,8 +349,7 @@ static int fit_and_save(ball_fit *fit) {
     fit->y = fit->rows;
   }
   if (result == CLI_OK && o->weights != NULL) {
-    fit->weights = cli_read_numbers(job, o->weights, "weights", fit->rows.rows);
-    if (fit->weights == NULL) result = CLI_FAILED;
+    result = cli_read_numbers(job, o->weights, "weights", fit->rows.rows, &fit->weights);
   }
   if (result == CLI_OK && o->whiten) result = find_whitening(fit);
   if (result == CLI_OK && o->whiten) whiten_rows(fit);
@@ -358,9 +365,7 @@ static int fit_and_save(ball_fit *fit) {
 
 static int run(cli_job *job) {
   ball_fit fit = {.job = job, .model = cpb_model_options_default()};
-  const char *inputs[] = {job->operands[0], job->options.weights};
   int result = check_options(job);
-  if (result == CLI_OK) result = cli_check_output(job, job->options.output, inputs, 2);
   if (result == CLI_OK) result = cli_open_reader(job, job->operands[0], job->options.format, &fit.reader);
   if (result != CLI_OK) return result;
   fit.model.d = cpb_reader_info(fit.reader).cols;
@@ -390,6 +395,11 @@ const cli_command cli_verb_ball = {
         "Without --nu the file is read a few times in constant memory; with it the rows are held. MODEL.json "
         "has centre and radius in the unit of the data, the gap to the lower bound, support vectors and "
         "multipliers, quantiles of the scores, and the ball as a cap (T3) at \"scale\".\n"
+        "\"lower_bound\" is what no ball goes below: without --nu a radius, the radius of every enclosing "
+        "ball "
+        "is at least this; with --nu a value of the objective, R^2 plus the slack, in the square of the "
+        "unit. "
+        "\"gap\" is the share of R^2, or of the objective, that lies above the bound.\n"
         "--whiten takes |W(x-c)| with W^T W = cov(x)^-1 for |x-c|: an ellipsoid.\n"
         "--method cap-svm embeds, separates from -e by a linear SVM and goes to its ball, until it rests; "
         "cap-svm-paper does so with one C for all, which leaves no slack to the rows.\n"

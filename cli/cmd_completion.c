@@ -108,7 +108,7 @@ static void print_zsh_option(const cli_option *option) {
     printf(":%s:(", option->value);
     print_choices(option);
     putchar(')');
-  } else if (option->kind == CLI_PATH || option->kind == CLI_TEXT)
+  } else if (option->kind == CLI_PATH || option->kind == CLI_WRITTEN || option->kind == CLI_TEXT)
     printf(":%s:_files", option->value);
   else if (option->value != NULL)
     printf(":%s:", option->value);

@@ -43,7 +43,6 @@ static int run(cli_job *job) {
   uint64_t first = 0, last = CPB_ROWS_UNKNOWN;
   int result = CLI_OK;
   if (options->rows != NULL) result = parse_rows(job, options->rows, &first, &last);
-  if (result == CLI_OK) result = cli_check_output(job, output, (const char *[]){job->operands[0]}, 1);
   if (result != CLI_OK) return result;
   cpb_reader *reader;
   result = cli_open_reader(job, job->operands[0], options->format, &reader);
@@ -78,6 +77,7 @@ const cli_command cli_verb_convert = {
                "capball convert tail.npy - --to csv",
     .least = 2,
     .most = 2,
+    .made = 1,
     .accepts = CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_ROWS) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) |
                CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
     .run = run};

@@ -226,8 +226,8 @@ static int run_by_scale(duality *dual, const char *path) {
   const cli_options *options = &dual->job->options;
   if (options->pole != NULL) {
     size_t count = 0;
-    dual->pole = cli_read_pole(dual->job, 0, &count);
-    if (dual->pole == NULL) return CLI_FAILED;
+    int read = cli_read_pole(dual->job, 0, &count, &dual->pole);
+    if (read != CLI_OK) return read;
     dual->d = count - 1;
   }
   int result = answer_file(dual, path);

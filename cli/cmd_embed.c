@@ -41,12 +41,9 @@ static int transform(cli_job *job, const cpb_map *map, cpb_reader *reader, bool 
 static int run(cli_job *job, bool inverse) {
   cpb_map *map;
   cpb_error error;
-  const char *inputs[] = {job->operands[0], job->options.map};
-  int result = cli_check_output(job, job->options.output, inputs, 2);
-  if (result != CLI_OK) return result;
   if (cpb_map_load(job->options.map, &map, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   cpb_reader *reader;
-  result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
+  int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result == CLI_OK) {
     result = transform(job, map, reader, inverse);
     cpb_reader_free(reader);
@@ -96,6 +93,7 @@ const cli_command cli_verb_embed = {
                "capball embed --transform lift-cosine points.csv -o queries.csv --as query --base points.csv",
     .least = 1,
     .most = 2,
+    .made = 1,
     .accepts = ACCEPTS | CLI_BIT(CLI_TRANSFORM) | CLI_BIT(CLI_SIDE) | CLI_BIT(CLI_BASE),
     .run = run_embed};
 

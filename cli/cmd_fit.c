@@ -113,8 +113,7 @@ static int choose_scale(cli_fit *fit, plan *p, double *s) {
 static int find_center(cli_fit *fit, const plan *p, double **center) {
   if (strcmp(p->center, "none") == 0) return CLI_OK;
   if (p->center_file) {
-    *center = cli_read_vector(fit->job, p->center, "centre", fit->cols, NULL);
-    return *center != NULL ? CLI_OK : CLI_FAILED;
+    return cli_read_vector(fit->job, p->center, "centre", fit->cols, NULL, center);
   }
   *center = cli_alloc(fit->cols, sizeof **center);
   memcpy(*center, p->facts.mean, fit->cols * sizeof **center);
@@ -177,8 +176,7 @@ static int find_scale(cli_fit *fit, plan *p, double *s) {
 
 static int find_pole(const cli_job *job, size_t d, double **pole) {
   if (job->options.pole == NULL) return CLI_OK;
-  *pole = cli_read_pole(job, d + 1, NULL);
-  return *pole != NULL ? CLI_OK : CLI_FAILED;
+  return cli_read_pole(job, d + 1, NULL, pole);
 }
 
 static int save(const cli_fit *fit, const plan *p, const cpb_map_options *options) {
@@ -270,12 +268,6 @@ static int fit_flat(cli_fit *fit, plan *p) {
 static int run(cli_job *job) {
   plan p;
   int result = make_plan(job, &p);
-  if (result == CLI_OK) {
-    const char *inputs[] = {job->operands[0], job->options.pole, p.center_file ? p.center : NULL,
-                            job->options.about};
-    result = cli_check_output(job, job->options.output, inputs, 4);
-    if (result == CLI_OK) result = cli_check_output(job, job->options.state, inputs, 4);
-  }
   if (result != CLI_OK) return result;
   cpb_reader *reader;
   result = cli_open_reader(job, job->operands[0], job->options.format, &reader);

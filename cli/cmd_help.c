@@ -44,14 +44,19 @@ static void print_option(const cli_option *option, FILE *to) {
   cli_print_wrapped(to, option->help, 26, column);
 }
 
+void cli_print_summaries(const char *group, FILE *to) {
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+    if (group == NULL || cli_is_in_group(*command, group))
+      fprintf(to, "  %-15s%s\n", (*command)->verb, (*command)->summary);
+}
+
 void cli_print_overview(FILE *to) {
   fputs("capball: hyperplanes where you need balls, balls where you need hyperplanes\n\n"
         "  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)     R^d -> the unit sphere of R^(d+1)\n"
         "  A ball in R^d is a cap <p,y> > b on the sphere, and the other way round.\n\n"
         "Commands\n",
         to);
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
-    fprintf(to, "  %-15s%s\n", (*command)->verb, (*command)->summary);
+  cli_print_summaries(NULL, to);
   fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
         "  capball --version        version, instruction set, HDF5\n\n"
         "Begin with: capball demo\n",
@@ -74,6 +79,16 @@ void cli_print_help(const cli_command *command, FILE *to) {
   print_lines(to, command->example);
 }
 
+size_t cli_print_group(const char *word, FILE *to) {
+  size_t found = 0;
+  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    if (!cli_is_in_group(*command, word)) continue;
+    if (found++ > 0) fputc('\n', to);
+    cli_print_help(*command, to);
+  }
+  return found;
+}
+
 static int run(cli_job *job) {
   if (job->count == 0) {
     cli_print_overview(stdout);
@@ -82,13 +97,11 @@ static int run(cli_job *job) {
   char verb[64];
   snprintf(verb, sizeof verb, "%s%s%s", job->operands[0], job->count > 1 ? " " : "",
            job->count > 1 ? job->operands[1] : "");
-  size_t found = 0;
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
-    if (strcmp((*command)->verb, verb) != 0 && !cli_is_in_group(*command, verb)) continue;
-    if (found++ > 0) fputc('\n', stdout);
-    cli_print_help(*command, stdout);
-  }
-  return found > 0 ? CLI_OK : cli_misuse(job, "there is no command \"%s\"", verb);
+  const cli_command *command = cli_command_find(verb);
+  if (command != NULL) cli_print_help(command, stdout);
+  return command != NULL || cli_print_group(verb, stdout) > 0
+             ? CLI_OK
+             : cli_misuse(job, "there is no command \"%s\"", verb);
 }
 
 const cli_command cli_verb_help = {

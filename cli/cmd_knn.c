@@ -13,10 +13,11 @@ typedef struct outputs {
   double *distance;
 } outputs;
 
-static int open_writer(const outputs *o, const char *path, cpb_dtype dtype, size_t rows,
+static int open_writer(const outputs *o, const char *path, const char *format, cpb_dtype dtype, size_t rows,
                        cpb_writer **writer) {
   cpb_writer_options options = cpb_writer_options_default();
   cpb_error error;
+  options.format = format;
   options.dtype = dtype;
   options.cols = o->k;
   options.rows = rows;
@@ -24,15 +25,15 @@ static int open_writer(const outputs *o, const char *path, cpb_dtype dtype, size
   return cli_fail(o->job, "%s", error.text);
 }
 
-static int begin(void *arg, size_t queries) {
+static int begin(void *arg, size_t queries, uint64_t base) {
   outputs *o = arg;
   const cli_options *options = &o->job->options;
   o->id = cli_alloc(o->k, sizeof *o->id);
   o->distance = cli_alloc(o->k, sizeof *o->distance);
-  int result = open_writer(
-      o, options->output, cli_output_dtype(options->output, NULL, options->dtype, CPB_I32), queries, &o->ids);
+  int result = open_writer(o, options->output, options->to, cli_id_dtype(options->output, options->to, base),
+                           queries, &o->ids);
   if (result == CLI_OK && options->distances != NULL)
-    result = open_writer(o, options->distances, cli_output_dtype(options->distances, NULL, NULL, CPB_F32),
+    result = open_writer(o, options->distances, NULL, cli_distance_dtype(options->distances, options->dtype),
                          queries, &o->distances);
   return result;
 }
@@ -58,23 +59,11 @@ static int commit(const outputs *o) {
   return status == CPB_OK ? CLI_OK : cli_fail(o->job, "%s", error.text);
 }
 
-static int check(const cli_job *job) {
-  const cli_options *options = &job->options;
-  const char *inputs[] = {job->operands[0], job->operands[1]};
-  const char *written[] = {options->output, options->distances};
-  int result = cli_check_format(job, options->output, NULL, "output");
-  if (result == CLI_OK && options->distances != NULL)
-    result = cli_check_format(job, options->distances, NULL, "distances");
-  if (result == CLI_OK) result = cli_check_apart(job, written, 2);
-  if (result == CLI_OK) result = cli_check_output(job, options->output, inputs, 2);
-  if (result == CLI_OK) result = cli_check_output(job, options->distances, inputs, 2);
-  return result;
-}
-
 static int run(cli_job *job) {
   size_t k = job->options.neighbours == 0 ? 10 : job->options.neighbours;
   outputs o = {.job = job, .k = k, .likeness = cli_likeness(job)};
-  int result = check(job);
+  int result = cli_check_id_format(job, job->options.output, job->options.to, "to");
+  if (result == CLI_OK) result = cli_check_distances(job);
   if (result != CLI_OK) return result;
   cli_base_search search = {.job = job,
                             .base = job->operands[0],
@@ -98,10 +87,12 @@ const cli_command cli_verb_knn = {
     .operands = "BASE QUERIES -o IDS",
     .summary = "the k nearest rows of a base for each query, exactly",
     .formula =
-        "l2: |x-q|, the smallest    ip: <x,q>, the largest    cosine: 1 - <x,q>/(|x||q|), the smallest   T13",
+        "l2: |x-q|, the smallest   ip: <x,q>, the largest   cosine: 1 - <x,q>/(|x||q|), the smallest   T13",
     .text =
         "Writes one row of k row numbers per query, the nearest first; of equal rows the one with the lower "
-        "number goes first. The base may be larger than memory: it is read once for every 16384 queries. "
+        "number goes first. They are i32, or i64 where the base has more rows. --format is that of the "
+        "operand \"-\", or of BASE. The base may be larger than "
+        "memory: it is read once for every 16384 queries. "
         "The answer is that of double arithmetic over all rows; no index is built and nothing is "
         "approximate.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
@@ -111,7 +102,7 @@ const cli_command cli_verb_knn = {
     .least = 2,
     .most = 2,
     .accepts = CLI_BIT(CLI_NEIGHBOURS) | CLI_BIT(CLI_METRIC) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_DISTANCES) |
-               CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) |
-               CLI_BIT(CLI_HELP),
+               CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) | CLI_BIT(CLI_QUIET) |
+               CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
     .requires = CLI_BIT(CLI_OUTPUT),
     .run = run};

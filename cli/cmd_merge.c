@@ -33,8 +33,8 @@ static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_
   cpb_map_free(map);
   free(evidence);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  cli_say(job, "d = %zu, s = %.6g (%s), %llu rows", options.d, options.s, origin.goal,
-          (unsigned long long)facts->rows);
+  cli_say(job, "d = %zu, s = %.6g (%s), %llu row%s", options.d, options.s, origin.goal,
+          (unsigned long long)facts->rows, cli_s(facts->rows));
   return CLI_OK;
 }
 

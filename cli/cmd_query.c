@@ -182,14 +182,8 @@ static int check(const cli_job *job) {
     return cli_misuse(job, "--radius must be a number > 0, got %g", o->radius.value);
   if ((o->base != NULL) != (o->knn != 0)) return cli_misuse(job, "--knn and --base go together");
   if (o->thresholds != NULL && !o->radius.given) return cli_misuse(job, "--thresholds are those of --radius");
-  const char *inputs[] = {job->operands[0], o->map, o->base, o->thresholds};
-  const char *outputs[] = {o->output, o->thresholds};
-  int result = cli_check_apart(job, outputs, 2);
-  if (result == CLI_OK) result = cli_check_format(job, o->output, o->to, "to");
-  if (result == CLI_OK && o->thresholds != NULL)
-    result = cli_check_format(job, o->thresholds, NULL, "thresholds");
-  if (result == CLI_OK) result = cli_check_output(job, o->output, inputs, 4);
-  if (result == CLI_OK) result = cli_check_output(job, o->thresholds, inputs, 3);
+  int result = cli_check_typed(job, o->output, o->to, "to");
+  if (result == CLI_OK && o->thresholds != NULL) result = cli_check_format(job, o->thresholds, NULL, NULL);
   return result;
 }
 

@@ -13,9 +13,10 @@ typedef struct lines {
   size_t length, found;
 } lines;
 
-static int begin(void *arg, size_t queries) {
+static int begin(void *arg, size_t queries, uint64_t base) {
   (void)arg;
   (void)queries;
+  (void)base;
   return CLI_OK;
 }
 
@@ -49,9 +50,7 @@ static int run(cli_job *job) {
                             .arg = &l,
                             .begin = begin,
                             .take = take};
-  const char *inputs[] = {job->operands[0], job->operands[1]};
   int result = limit_of(job, l.likeness, &search.limit);
-  if (result == CLI_OK) result = cli_check_output(job, job->options.output, inputs, 2);
   if (result != CLI_OK) return result;
   cpb_error error;
   l.to = open_memstream(&l.text, &l.length);

@@ -226,9 +226,10 @@ static int count_needed(rescoring *r) {
 
 /* ---- results ---- */
 
-static cpb_status open_output(const char *path, cpb_dtype dtype, cpb_view rows, cpb_writer **writer,
-                              cpb_error *error) {
+static cpb_status open_output(const char *path, const char *format, cpb_dtype dtype, cpb_view rows,
+                              cpb_writer **writer, cpb_error *error) {
   cpb_writer_options options = cpb_writer_options_default();
+  options.format = format;
   options.dtype = dtype;
   options.cols = rows.cols;
   options.rows = rows.rows;
@@ -239,7 +240,9 @@ static cpb_status open_output(const char *path, cpb_dtype dtype, cpb_view rows, 
 static int write_outputs(const rescoring *r) {
   const cli_options *o = &r->job->options;
   const char *paths[3] = {o->output, o->distances, o->certificates};
-  cpb_dtype dtypes[3] = {CPB_I32, CPB_F32, CPB_I32};
+  cpb_dtype dtypes[3] = {cli_id_dtype(o->output, o->to, r->embedded.rows),
+                         paths[1] != NULL ? cli_distance_dtype(paths[1], o->dtype) : CPB_F32,
+                         paths[2] != NULL ? cli_id_dtype(paths[2], NULL, r->embedded.rows) : CPB_I32};
   cpb_view rows[3] = {cpb_rows(r->nearest, CPB_I64, r->n, r->k), cpb_rows(r->distances, CPB_F64, r->n, r->k),
                       cpb_rows(r->certificates, CPB_I64, r->n, 1)};
   cpb_writer *writers[3] = {NULL, NULL, NULL};
@@ -247,8 +250,7 @@ static int write_outputs(const rescoring *r) {
   cpb_status status = CPB_OK;
   for (int i = 0; i < 3 && status == CPB_OK; i++)
     if (paths[i] != NULL)
-      status = open_output(paths[i], cli_output_dtype(paths[i], NULL, i == 0 ? o->dtype : NULL, dtypes[i]),
-                           rows[i], &writers[i], &error);
+      status = open_output(paths[i], i == 0 ? o->to : NULL, dtypes[i], rows[i], &writers[i], &error);
   for (int i = 0; i < 3 && status == CPB_OK; i++)
     if (writers[i] != NULL) status = cpb_writer_commit(writers[i], &error);
   for (int i = 0; i < 3; i++) cpb_writer_free(writers[i]);
@@ -282,7 +284,7 @@ static int tell(const rescoring *r) {
 static int read_queries(rescoring *r) {
   const cli_job *job = r->job;
   cpb_reader *reader;
-  int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
+  int result = cli_open_reader(job, job->operands[0], cli_operand_format(job, job->operands[0]), &reader);
   if (result != CLI_OK) return result;
   size_t cols = cpb_reader_info(reader).cols;
   if (cols != r->d)
@@ -344,8 +346,8 @@ static int rescore(rescoring *r) {
   int result = read_queries(r);
   if (result == CLI_OK) result = cli_embedded_open(r->job, o->embedded, r->d + 1, &r->embedded);
   if (result != CLI_OK) return result;
-  r->ids = cli_read_candidates(r->job, r->job->operands[1], r->n, r->embedded.rows, &r->C);
-  if (r->ids == NULL) return CLI_FAILED;
+  result = cli_read_candidates(r->job, r->job->operands[1], r->n, r->embedded.rows, &r->C, &r->ids);
+  if (result != CLI_OK) return result;
   if (r->k > r->C)
     return cli_fail(r->job, "%zu neighbours wanted, but %s has %zu candidate%s per query", r->k,
                     r->job->operands[1], r->C, cli_s(r->C));
@@ -365,16 +367,10 @@ static int check(const cli_job *job) {
     return cli_misuse(job, "--radius must be a number >= 0, got %g", o->radius.value);
   if (o->score_error.given && !(o->score_error.value >= 0))
     return cli_misuse(job, "--score-error must be a number >= 0, got %g", o->score_error.value);
-  const char *outputs[] = {o->output, o->distances, o->certificates},
-             *options[] = {"output", "distances", "certificates"};
-  const char *inputs[] = {job->operands[0], job->operands[1], o->map,       o->embedded,
-                          o->scores,        o->output,        o->distances, NULL};
-  int result = cli_check_apart(job, outputs, 3);
-  for (size_t i = 0; i < 3 && result == CLI_OK; i++) {
-    if (outputs[i] == NULL) continue;
-    result = cli_check_format(job, outputs[i], NULL, options[i]);
-    if (result == CLI_OK) result = cli_check_output(job, outputs[i], inputs, 5 + i);
-  }
+  int result = cli_check_id_format(job, o->output, o->to, "to");
+  if (result == CLI_OK) result = cli_check_distances(job);
+  if (result == CLI_OK && o->certificates != NULL)
+    result = cli_check_id_format(job, o->certificates, NULL, NULL);
   return result;
 }
 
@@ -434,7 +430,7 @@ const cli_command cli_verb_rescore = {
     .accepts = CLI_BIT(CLI_MAP) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_EMBEDDED) | CLI_BIT(CLI_NEIGHBOURS) |
                CLI_BIT(CLI_DISTANCES) | CLI_BIT(CLI_SCORES) | CLI_BIT(CLI_AS) | CLI_BIT(CLI_RADIUS) |
                CLI_BIT(CLI_SCORE_ERROR) | CLI_BIT(CLI_CERTIFICATES) | CLI_BIT(CLI_DTYPE) |
-               CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) |
-               CLI_BIT(CLI_HELP),
+               CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) |
+               CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
     .requires = CLI_BIT(CLI_MAP) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_EMBEDDED),
     .run = run};

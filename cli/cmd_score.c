@@ -114,7 +114,7 @@ static int tell(const scoring *s, const double *labels, double auc, double preci
   const cli_job *job = s->job;
   size_t inside = 0;
   for (size_t i = 0; i < s->count; i++) inside += s->scores[i] >= 0;
-  cli_say(job, "%zu rows, %zu inside", s->count, inside);
+  cli_say(job, "%zu row%s, %zu inside", s->count, cli_s(s->count), inside);
   if (job->options.json) {
     json_t *object = json_pack("{s:s, s:I, s:I}", "scores", job->options.output, "rows", (json_int_t)s->count,
                                "inside", (json_int_t)inside);
@@ -135,8 +135,8 @@ static int finish(scoring *s) {
   size_t outliers = 0;
   int result = s->count > 0 ? CLI_OK : cli_fail(s->job, "%s has no rows", s->job->operands[0]);
   if (result == CLI_OK && o->labels != NULL) {
-    labels = cli_read_numbers(s->job, o->labels, "labels", s->count);
-    result = labels == NULL ? CLI_FAILED : judge(s, labels, &auc, &precision, &outliers);
+    result = cli_read_numbers(s->job, o->labels, "labels", s->count, &labels);
+    if (result == CLI_OK) result = judge(s, labels, &auc, &precision, &outliers);
   }
   if (result == CLI_OK && o->plot != NULL) {
     cli_score_histogram histogram = {s->scores, labels, s->count};
@@ -152,9 +152,9 @@ static int run(cli_job *job) {
   scoring s = {.job = job};
   cpb_reader *reader;
   cpb_error error;
-  const char *inputs[] = {job->operands[0], job->options.model, job->options.labels};
-  int result = cli_check_format(job, job->options.output, job->options.to, "to");
-  if (result == CLI_OK) result = cli_check_output(job, job->options.output, inputs, 3);
+  if (job->options.labels != NULL && strcmp(job->options.output, "-") == 0)
+    return cli_misuse(job, "with --labels AUC goes to standard output: give --output a name");
+  int result = cli_check_typed(job, job->options.output, job->options.to, "to");
   if (result == CLI_OK) result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result != CLI_OK) return result;
   if (cpb_model_load(job->options.model, &s.model, &error) != CPB_OK)
@@ -162,8 +162,8 @@ static int run(cli_job *job) {
   else {
     size_t d = cpb_model_describe(s.model).d, cols = cpb_reader_info(reader).cols;
     if (d != cols)
-      result = cli_fail(job, "%s has %zu columns, but %s scores rows of %zu", job->operands[0], cols,
-                        job->options.model, d);
+      result = cli_fail(job, "%s has %zu column%s, but %s scores rows of %zu", job->operands[0], cols,
+                        cli_s(cols), job->options.model, d);
   }
   if (result == CLI_OK) result = score_file(&s, reader);
   if (result == CLI_OK) result = finish(&s);

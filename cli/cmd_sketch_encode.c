@@ -87,14 +87,11 @@ static int encode(encoding *e) {
 }
 
 static int run(cli_job *job) {
-  const char *inputs[] = {job->operands[0], job->options.sketch};
-  int result = cli_check_output(job, job->options.output, inputs, 2);
-  if (result != CLI_OK) return result;
   cpb_sketch *sketch;
   cpb_error error;
   if (cpb_sketch_load(job->options.sketch, &sketch, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   encoding e = {.job = job, .sketch = sketch};
-  result = cli_open_reader(job, job->operands[0], job->options.format, &e.reader);
+  int result = cli_open_reader(job, job->operands[0], job->options.format, &e.reader);
   if (result == CLI_OK) {
     result = encode(&e);
     cpb_reader_free(e.reader);

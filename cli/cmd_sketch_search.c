@@ -34,11 +34,14 @@ static int read_rows(const cli_job *job, const char *path, const char *format, s
 
 static int load(search *s) {
   const cli_job *job = s->job;
-  int result = read_rows(job, job->operands[0], job->options.format, s->of.bits / 8, "codes", &s->codes);
+  int result = read_rows(job, job->operands[0], cli_operand_format(job, job->operands[0]), s->of.bits / 8,
+                         "codes", &s->codes);
   if (result == CLI_OK && s->codes.dtype != CPB_U8)
     result = cli_fail(job, "%s holds %s, but codes are u8", cli_name(job->operands[0]),
                       cpb_dtype_name(s->codes.dtype));
-  if (result == CLI_OK) result = read_rows(job, job->operands[1], NULL, s->of.d, "queries", &s->queries);
+  if (result == CLI_OK)
+    result = read_rows(job, job->operands[1], cli_operand_format(job, job->operands[1]), s->of.d, "queries",
+                       &s->queries);
   if (result == CLI_OK && s->k > s->codes.rows)
     result = cli_fail(job, "%s has %zu row%s, fewer than the %zu neighbours asked for",
                       cli_name(job->operands[0]), s->codes.rows, cli_s(s->codes.rows), s->k);
@@ -249,10 +252,11 @@ static int rerank(search *s) {
 
 /* ---- output ---- */
 
-static int write_rows(const search *s, const char *path, cpb_dtype dtype, cpb_view rows) {
+static int write_rows(const search *s, const char *path, const char *format, cpb_dtype dtype, cpb_view rows) {
   cpb_writer_options options = cpb_writer_options_default();
   cpb_writer *writer = NULL;
   cpb_error error;
+  options.format = format;
   options.dtype = dtype;
   options.cols = rows.cols;
   options.rows = rows.rows;
@@ -274,10 +278,10 @@ static int write_hits(const search *s) {
   }
   int result = CLI_OK;
   if (o->distances != NULL)
-    result = write_rows(s, o->distances, cli_output_dtype(o->distances, NULL, NULL, CPB_F32),
+    result = write_rows(s, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype),
                         cpb_rows(values, CPB_F64, s->queries.rows, s->k));
   if (result == CLI_OK)
-    result = write_rows(s, o->output, cli_output_dtype(o->output, NULL, o->dtype, CPB_I32),
+    result = write_rows(s, o->output, o->to, cli_id_dtype(o->output, o->to, s->codes.rows),
                         cpb_rows(ids, CPB_I64, s->queries.rows, s->k));
   free(ids);
   free(values);
@@ -300,19 +304,15 @@ static int run_search(search *s) {
 static int check(const search *s) {
   const cli_job *job = s->job;
   const cli_options *o = &job->options;
-  const char *inputs[] = {job->operands[0], job->operands[1], o->sketch, o->base, o->embedded, o->distances};
   if (o->base != NULL && o->embedded != NULL)
     return cli_misuse(job, "--base and --embedded exclude each other");
   if (o->candidates != 0 && o->base == NULL && o->embedded == NULL)
     return cli_misuse(job, "--candidates are re-ranked from --base or --embedded: give one of them");
   if (s->candidates < s->k)
-    return cli_misuse(job, "%zu candidates cannot hold %zu neighbours", s->candidates, s->k);
-  int result = cli_check_format(job, o->output, NULL, "output");
-  if (result == CLI_OK && o->distances != NULL)
-    result = cli_check_format(job, o->distances, NULL, "distances");
-  if (result == CLI_OK) result = cli_check_output(job, o->output, inputs, 6);
-  if (result == CLI_OK) result = cli_check_output(job, o->distances, inputs, 5);
-  return result;
+    return cli_misuse(job, "%zu candidate%s cannot hold %zu neighbours", s->candidates, cli_s(s->candidates),
+                      s->k);
+  int result = cli_check_id_format(job, o->output, o->to, "to");
+  return result == CLI_OK ? cli_check_distances(job) : result;
 }
 
 static int run(cli_job *job) {
@@ -361,6 +361,7 @@ const cli_command cli_verb_sketch_search = {
     .most = 2,
     .accepts = CLI_BIT(CLI_SKETCH) | CLI_BIT(CLI_NEIGHBOURS) | CLI_BIT(CLI_CANDIDATES) | CLI_BIT(CLI_BASE) |
                CLI_BIT(CLI_EMBEDDED) | CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_DISTANCES) | CLI_BIT(CLI_DTYPE) |
-               CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+               CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) |
+               CLI_BIT(CLI_HELP),
     .requires = CLI_BIT(CLI_SKETCH) | CLI_BIT(CLI_OUTPUT),
     .run = run};

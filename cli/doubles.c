@@ -77,8 +77,18 @@ void cli_subtract(const double *x, const double *center, size_t d, double *z) {
   for (size_t k = 0; k < d; k++) z[k] = center == NULL ? x[k] : x[k] - center[k];
 }
 
+static bool takes_format(const cli_job *job, const char *operand) {
+  size_t i = 0;
+  while (i < job->count && strcmp(job->operands[i], "-") != 0) i++;
+  return job->count > 0 && operand == job->operands[i < job->count ? i : 0];
+}
+
+const char *cli_operand_format(const cli_job *job, const char *operand) {
+  return takes_format(job, operand) ? job->options.format : NULL;
+}
+
 int cli_open_reader(const cli_job *job, const char *path, const char *format, cpb_reader **reader) {
-  int result = cli_check_format(job, path, format, "format");
+  int result = cli_check_format(job, path, format, takes_format(job, path) ? "format" : NULL);
   if (result != CLI_OK) return result;
   cpb_error error;
   if (cpb_reader_open(path, format, reader, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
@@ -109,39 +119,41 @@ static double *read_line(const cli_job *job, cpb_reader *reader, const char *wha
   return numbers;
 }
 
-double *cli_read_vector(const cli_job *job, const char *path, const char *what, size_t wanted,
-                        size_t *count) {
+int cli_read_vector(const cli_job *job, const char *path, const char *what, size_t wanted, size_t *count,
+                    double **numbers) {
   enum { MOST = 1 << 20 };
   cpb_reader *reader;
   size_t found = 0, most = wanted != 0 ? wanted : MOST;
-  if (cli_open_reader(job, path, NULL, &reader) != CLI_OK) return NULL;
-  double *numbers = read_line(job, reader, what, most, &found);
+  *numbers = NULL;
+  int result = cli_open_reader(job, path, NULL, &reader);
+  if (result != CLI_OK) return result;
+  double *line = read_line(job, reader, what, most, &found);
   cpb_reader_free(reader);
-  if (numbers == NULL) return NULL;
+  if (line == NULL) return CLI_FAILED;
   if (count != NULL) *count = found;
-  if (wanted != 0 ? found == wanted : found > 0 && found <= most) return numbers;
-  free(numbers);
-  if (found > most)
-    cli_fail(job, "%s: the %s has more than %zu numbers", path, what, most);
-  else
-    cli_fail(job, "%s: the %s has %zu number%s, wanted %zu", path, what, found, cli_s(found),
-             wanted != 0 ? wanted : 2);
-  return NULL;
+  if (wanted != 0 ? found == wanted : found > 0 && found <= most) {
+    *numbers = line;
+    return CLI_OK;
+  }
+  free(line);
+  if (found > most) return cli_fail(job, "%s: the %s has more than %zu numbers", path, what, most);
+  return cli_fail(job, "%s: the %s has %zu number%s, wanted %zu", path, what, found, cli_s(found),
+                  wanted != 0 ? wanted : 2);
 }
 
-double *cli_read_pole(const cli_job *job, size_t wanted, size_t *count) {
+int cli_read_pole(const cli_job *job, size_t wanted, size_t *count, double **pole) {
   const char *path = job->options.pole;
   size_t found = 0;
-  double *pole = cli_read_vector(job, path, "pole", wanted, &found);
-  if (pole == NULL) return NULL;
-  double length = cli_norm(pole, found);
-  for (size_t k = 0; k < found; k++) pole[k] /= length;
+  double *numbers;
+  int result = cli_read_vector(job, path, "pole", wanted, &found, &numbers);
+  if (result != CLI_OK) return result;
+  double length = cli_norm(numbers, found);
+  for (size_t k = 0; k < found; k++) numbers[k] /= length;
   if (count != NULL) *count = found;
-  if (found >= 2 && length > 0 && isfinite(length)) return pole;
-  free(pole);
-  if (found < 2)
-    cli_fail(job, "%s: the pole has 1 number, wanted at least 2", path);
-  else
-    cli_fail(job, "%s: a pole of length %g has no direction", path, length);
-  return NULL;
+  *pole = numbers;
+  if (found >= 2 && length > 0 && isfinite(length)) return CLI_OK;
+  free(numbers);
+  *pole = NULL;
+  if (found < 2) return cli_fail(job, "%s: the pole has 1 number, wanted at least 2", path);
+  return cli_fail(job, "%s: a pole of length %g has no direction", path, length);
 }

@@ -69,22 +69,79 @@ cpb_dtype cli_output_dtype(const char *path, const char *name, const char *wante
   return known != NULL && known->dtype != ANY ? (cpb_dtype)known->dtype : natural;
 }
 
-int cli_check_format(const cli_job *job, const char *path, const char *name, const char *option) {
-  if (format_of(path, name) != NULL) return CLI_OK;
-  if (strcmp(path, "-") == 0)
-    return cli_misuse(job, "a pipe has no extension: name its format with --%s", option);
-  size_t length = 0;
-  const char *tail = extension(path, &length);
-  if (tail == NULL) return cli_misuse(job, "%s has no extension: name its format with --%s", path, option);
-  const char *names[3 * COUNT];
+static bool is_text(const format *known) {
+  return known != NULL && (strcmp(known->name, "csv") == 0 || strcmp(known->name, "tsv") == 0 ||
+                           strcmp(known->name, "libsvm") == 0);
+}
+
+cpb_dtype cli_distance_dtype(const char *path, const char *wanted) {
+  return cli_output_dtype(path, NULL, wanted, is_text(format_of(path, NULL)) ? CPB_F64 : CPB_F32);
+}
+
+cpb_dtype cli_id_dtype(const char *path, const char *name, uint64_t rows) {
+  bool wide = is_text(format_of(path, name)) || rows > (uint64_t)INT32_MAX + 1;
+  return cli_output_dtype(path, name, NULL, wide ? CPB_I64 : CPB_I32);
+}
+
+int cli_check_id_format(const cli_job *job, const char *path, const char *name, const char *option) {
+  int result = cli_check_format(job, path, name, option);
+  if (result != CLI_OK) return result;
+  const format *known = format_of(path, name);
+  if (known->dtype == ANY || known->dtype == CPB_I32) return CLI_OK;
+  return cli_misuse(job, "%s: row numbers are i32 or i64, but %s files hold %s", path, known->name,
+                    cpb_dtype_name((cpb_dtype)known->dtype));
+}
+
+int cli_check_distances(const cli_job *job) {
+  const char *path = job->options.distances, *wanted = job->options.dtype;
+  if (path == NULL)
+    return wanted == NULL ? CLI_OK : cli_misuse(job, "--dtype is the type of --distances: name their file");
+  return cli_check_typed(job, path, NULL, NULL);
+}
+
+int cli_check_typed(const cli_job *job, const char *path, const char *name, const char *option) {
+  const char *wanted = job->options.dtype;
+  int result = cli_check_format(job, path, name, option);
+  if (result != CLI_OK) return result;
+  const format *known = format_of(path, name);
+  if (wanted == NULL || known->dtype == ANY || known->dtype == (int)dtype_named(wanted)) return CLI_OK;
+  return cli_misuse(job, "--dtype: %s: %s files cannot hold %s", path, known->name, wanted);
+}
+
+enum { EXTENSIONS = 3 * COUNT };
+
+static size_t all_extensions(const char *names[EXTENSIONS]) {
   size_t count = 0;
   for (size_t i = 0; i < COUNT; i++)
     for (size_t k = 0; k < 3 && table[i].extensions[k] != NULL; k++) names[count++] = table[i].extensions[k];
-  char word[16];
+  return count;
+}
+
+/* How to say which format it is. */
+static void advise(const char *option, char *advice, size_t room) {
+  const char *names[EXTENSIONS];
+  size_t count = all_extensions(names), used = 0;
+  if (option != NULL)
+    snprintf(advice, room, "name its format with --%s", option);
+  else {
+    used += (size_t)snprintf(advice, room, "give a file with one of");
+    for (size_t i = 0; i < count && used < room; i++)
+      used += (size_t)snprintf(advice + used, room - used, " .%s", names[i]);
+  }
+}
+
+int cli_check_format(const cli_job *job, const char *path, const char *name, const char *option) {
+  if (format_of(path, name) != NULL) return CLI_OK;
+  char advice[320], word[16];
+  advise(option, advice, sizeof advice);
+  if (strcmp(path, "-") == 0) return cli_misuse(job, "a pipe has no extension: %s", advice);
+  size_t length = 0;
+  const char *tail = extension(path, &length), *names[EXTENSIONS];
+  if (tail == NULL) return cli_misuse(job, "%s has no extension: %s", path, advice);
   snprintf(word, sizeof word, "%.*s", (int)length, tail);
-  const char *near = cli_nearest(word, names, count);
+  const char *near = cli_nearest(word, names, all_extensions(names));
   if (near != NULL)
-    return cli_misuse(job, "%s: no format is called .%s; did you mean .%s? (or name it with --%s)", path,
-                      word, near, option);
-  return cli_misuse(job, "%s: no format is called .%s; name it with --%s", path, word, option);
+    return cli_misuse(job, "%s: no format is called .%s; did you mean .%s? (or %s)", path, word, near,
+                      advice);
+  return cli_misuse(job, "%s: no format is called .%s; %s", path, word, advice);
 }

@@ -113,7 +113,8 @@ int cli_gather_norms(const cli_job *job, cpb_reader *reader, cpb_statistics *sta
   cpb_statistics_options options = cpb_statistics_describe(statistics);
   cpb_error error;
   if (file.cols != options.d)
-    return cli_fail(job, "%s has %zu columns, the statistics have %zu", file.path, file.cols, options.d);
+    return cli_fail(job, "%s has %zu column%s, the statistics have %zu", file.path, file.cols,
+                    cli_s(file.cols), options.d);
   cpb_statistics_result result;
   cpb_status status = cpb_statistics_finish(statistics, &result, &error);
   if (status == CPB_OK && !result.norms) status = cpb_statistics_begin_norms(statistics, &error);

@@ -177,9 +177,6 @@ static bool list_group(const char *word, char *list, size_t room) {
 static int unknown_verb(const char *verb) {
   cli_job none = {0};
   const char *names[64];
-  char group[128];
-  if (list_group(verb, group, sizeof group))
-    return cli_misuse(&none, "%s has several commands, name one of them: %s", verb, group);
   size_t count = 0;
   for (; cli_commands[count] != NULL; count++) names[count] = cli_commands[count]->verb;
   const char *near = cli_nearest(verb, names, count);
@@ -192,6 +189,19 @@ static int finish_output(const cli_job *job, int result) {
   if ((fflush(stdout) != 0 || ferror(stdout)) && result == CLI_OK)
     return cli_fail(job, "cannot write standard output: %s", strerror(errno));
   return result;
+}
+
+/* The first word of several commands, alone. */
+static int run_group(const char *word, const char *list, bool help) {
+  cli_job none = {0};
+  if (help) {
+    cli_print_group(word, stdout);
+    return finish_output(&none, CLI_OK);
+  }
+  cli_fail(&none, "%s has several commands, name one of them: %s", word, list);
+  cli_print_summaries(word, stderr);
+  fprintf(stderr, "try: capball help %s\n", word);
+  return CLI_USAGE;
 }
 
 static int print_version(void) {
@@ -216,7 +226,8 @@ static int run_command(const cli_command *command, int argc, char **argv) {
     cli_print_help(command, stdout);
     return finish_output(&job, CLI_OK);
   }
-  result = start_threads(&job);
+  result = cli_check_files(&job);
+  if (result == CLI_OK) result = start_threads(&job);
   if (result != CLI_OK) return result;
   result = command->run(&job);
   cpb_pool_free(job.pool);
@@ -237,6 +248,9 @@ int main(int argc, char **argv) {
   snprintf(two_words, sizeof two_words, "%s %s", verb, argc > 2 ? argv[2] : "");
   const cli_command *command = cli_command_find(two_words);
   if (command != NULL) return run_command(command, argc - 2, argv + 2);
+  char group[128];
+  if (list_group(verb, group, sizeof group))
+    return run_group(verb, group, argc > 2 && (strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "--help") == 0));
   command = cli_command_find(verb);
   if (command == NULL) return unknown_verb(verb);
   return run_command(command, argc - 1, argv + 1);

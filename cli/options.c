@@ -50,12 +50,10 @@ static const char *score_name(size_t i) {
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
-_Static_assert(CLI_OPTION_COUNT <= 64, "sets of options are 64 bits");
-
 #define AT(member) offsetof(cli_options, member)
 
 const cli_option cli_option_table[CLI_OPTION_COUNT] = {
-    [CLI_OUTPUT] = {"output", 'o', CLI_PATH, "FILE", AT(output),
+    [CLI_OUTPUT] = {"output", 'o', CLI_WRITTEN, "FILE", AT(output),
                     "where the result goes; it appears whole or not at all", NULL},
     [CLI_MAP] = {"map", 'm', CLI_PATH, "MAP.json", AT(map), "the map that `capball fit` wrote", NULL},
     [CLI_SCALE] = {"scale", 's', CLI_POSITIVE, "S", AT(scale), "the scale s > 0, in the unit of the data",
@@ -65,7 +63,7 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                   "largest norm: every row in y0 >= 0), spread (the largest ABID), or recall (the smallest s "
                   "that keeps --target of the neighbours)",
                   goal_name},
-    [CLI_CENTER] = {"center", 'c', CLI_TEXT, "WHICH", AT(center),
+    [CLI_CENTER] = {"center", 'c', CLI_PATH, "WHICH", AT(center),
                     "mean (default), none, or a vector file with one row or one column", NULL},
     [CLI_POLE] =
         {"pole", 'p', CLI_PATH, "FILE", AT(pole),
@@ -77,7 +75,8 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                        "rows are directions: turn their mean direction to e, s = 1, d = columns-1", NULL},
     [CLI_SKIP_BAD] = {"skip-bad", 0, CLI_FLAG, NULL, AT(skip_bad),
                       "leave rows with NaN or inf out, and say how many", NULL},
-    [CLI_DTYPE] = {"dtype", 'd', CLI_CHOICE, "TYPE", AT(dtype), "element type of the output", dtype_name},
+    [CLI_DTYPE] = {"dtype", 'd', CLI_CHOICE, "TYPE", AT(dtype),
+                   "element type of the output; row numbers have their own", dtype_name},
     [CLI_ROWS] = {"rows", 'r', CLI_TEXT, "A:B", AT(rows),
                   "rows A <= i < B only, counted from 0; either may be left out", NULL},
     [CLI_FORMAT] = {"format", 'f', CLI_CHOICE, "FORMAT", AT(format),
@@ -88,21 +87,23 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                   NULL},
     [CLI_TARGET] = {"target", 0, CLI_POSITIVE, "R", AT(target),
                     "goal recall: the share of true neighbours to keep, below 1 (default 0.99)", NULL},
-    [CLI_NEIGHBOURS] = {"neighbours", 'k', CLI_COUNT, "K", AT(neighbours),
+    [CLI_NEIGHBOURS] = {"neighbours", 'k', CLI_POSITIVE_COUNT, "K", AT(neighbours),
                         "how many neighbours (default 10); for a scale those of goal recall", NULL},
     [CLI_METRIC] = {"metric", 0, CLI_CHOICE, "METRIC", AT(metric),
                     "what near means: l2 (default), ip or cosine", metric_name},
     [CLI_RADIUS] = {"radius", 0, CLI_NUMBER, "R", AT(radius),
                     "the radius, in the unit of the data, not squared", NULL},
-    [CLI_DISTANCES] = {"distances", 0, CLI_PATH, "FILE", AT(distances),
-                       "also write the distances: |x-q|, or <x,q>, or 1 - cosine", NULL},
-    [CLI_KNN] = {"knn", 0, CLI_COUNT, "K", AT(knn),
+    [CLI_DISTANCES] = {"distances", 0, CLI_WRITTEN, "FILE", AT(distances),
+                       "also write the distances: |x-q|, or <x,q>, or 1 - cosine; --dtype is their type "
+                       "(default f32, in text f64)",
+                       NULL},
+    [CLI_KNN] = {"knn", 0, CLI_POSITIVE_COUNT, "K", AT(knn),
                  "ball queries for K neighbours: the radius is the median K-th distance to --base", NULL},
     [CLI_BASE] = {"base", 0, CLI_PATH, "BASE", AT(base),
                   "the rows of the index as they are, neither embedded nor lifted", NULL},
     [CLI_POINT] = {"point", 0, CLI_FLAG, NULL, AT(point), "point queries, the embedded queries themselves",
                    NULL},
-    [CLI_THRESHOLDS] = {"thresholds", 0, CLI_PATH, "FILE", AT(thresholds),
+    [CLI_THRESHOLDS] = {"thresholds", 0, CLI_WRITTEN, "FILE", AT(thresholds),
                         "also write b, one number per query: the ball is <p,y> > b", NULL},
     [CLI_EMBEDDED] = {"embedded", 0, CLI_PATH, "EMB", AT(embedded),
                       "the embedded rows of the index, from `capball embed`", NULL},
@@ -114,14 +115,14 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                          "the largest error of the engine's products (default 2(d+4) 2^-24, that of any "
                          "product or cosine in f32; engines that quantise err by more)",
                          NULL},
-    [CLI_CERTIFICATES] = {"certificates", 0, CLI_PATH, "FILE", AT(certificates),
+    [CLI_CERTIFICATES] = {"certificates", 0, CLI_WRITTEN, "FILE", AT(certificates),
                           "also write one number per query: 0 where the answer is proven, else how many "
                           "candidates would prove it",
                           NULL},
     [CLI_SAMPLE] =
-        {"sample", 0, CLI_COUNT, "N", AT(sample),
+        {"sample", 0, CLI_POSITIVE_COUNT, "N", AT(sample),
          "rows of the sample that is looked at (default 4096; recommend 100000, sketch train 8192)", NULL},
-    [CLI_STATE] = {"state", 0, CLI_PATH, "S.state", AT(state),
+    [CLI_STATE] = {"state", 0, CLI_WRITTEN, "S.state", AT(state),
                    "write the statistics, for `capball merge`; without --output only pass 1 is done", NULL},
     [CLI_ABOUT] = {"about", 0, CLI_PATH, "ALL.state", AT(about),
                    "do pass 2, the norms about the mean of these merged statistics, and write --state", NULL},
@@ -138,8 +139,9 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                      "rows that will be asked for (default: rows of BASE that do not find themselves)", NULL},
     [CLI_ENGINE] = {"engine", 'e', CLI_CHOICE, "ENGINE", AT(engine),
                     "what the index stores: float (default), int8 or bits", engine_name},
-    [CLI_HTML] = {"html", 0, CLI_PATH, "FILE", AT(html), "write a page with the table and the curves", NULL},
-    [CLI_PLOT] = {"plot", 0, CLI_PATH, "FILE", AT(plot),
+    [CLI_HTML] = {"html", 0, CLI_WRITTEN, "FILE", AT(html), "write a page with the table and the curves",
+                  NULL},
+    [CLI_PLOT] = {"plot", 0, CLI_WRITTEN, "FILE", AT(plot),
                   "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal", NULL},
     [CLI_MODEL] = {"model", 'm', CLI_PATH, "MODEL.json", AT(model), "the model that `capball ball` wrote",
                    NULL},
@@ -157,8 +159,8 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
          "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)", NULL},
     [CLI_OFFSET] = {"offset", 0, CLI_NUMBER, "OFFSET", AT(offset), "of the polynomial kernel (default 1)",
                     NULL},
-    [CLI_DEGREE] = {"degree", 0, CLI_COUNT, "DEGREE", AT(degree), "of the polynomial kernel (default 3)",
-                    NULL},
+    [CLI_DEGREE] = {"degree", 0, CLI_POSITIVE_COUNT, "DEGREE", AT(degree),
+                    "of the polynomial kernel (default 3)", NULL},
     [CLI_GAP] = {"gap", 0, CLI_NUMBER, "GAP", AT(gap), "wanted relative gap (default 1e-9)", NULL},
     [CLI_WEIGHTS] = {"weights", 0, CLI_PATH, "FILE", AT(weights),
                      "a vector file with one weight >= 0 per row of DATA; with --nu", NULL},
@@ -166,12 +168,15 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
                     "a vector file with one number per row, not 0 for an outlier: prints AUC and average "
                     "precision",
                     NULL},
-    [CLI_RANKS] = {"ranks", 0, CLI_FLAG, NULL, AT(ranks),
-                   "a second column: the share of the training rows that score no more", NULL},
-    [CLI_SQL] = {"sql", 0, CLI_PATH, "FILE", AT(sql), "the ball as a condition on columns x0, x1, ..", NULL},
+    [CLI_RANKS] =
+        {"ranks", 0, CLI_FLAG, NULL, AT(ranks),
+         "a second column: about the share of the training rows that score no more, from 101 quantiles",
+         NULL},
+    [CLI_SQL] = {"sql", 0, CLI_WRITTEN, "FILE", AT(sql), "the ball as a condition on columns x0, x1, ..",
+                 NULL},
     [CLI_SKETCH] = {"sketch", 'm', CLI_PATH, "FILE", AT(sketch),
                     "the sketch that `capball sketch train` wrote", NULL},
-    [CLI_BITS] = {"bits", 'b', CLI_COUNT, "N", AT(bits),
+    [CLI_BITS] = {"bits", 'b', CLI_POSITIVE_COUNT, "N", AT(bits),
                   "bits of a code, a multiple of 8, better of 64 (default 256)", NULL},
     [CLI_VARIANT] = {"variant", 0, CLI_CHOICE, "KIND", AT(variant),
                      "embedded (default): trained on the sphere; centred: trained on directions; "
@@ -185,9 +190,9 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
          "ends when a step gains a smaller share than this (default 0.03 max(1, sqrt(bits)/16), "
          "for recall); 0: as independent as the bits get",
          NULL},
-    [CLI_BATCH] = {"batch", 0, CLI_COUNT, "N", AT(batch),
+    [CLI_BATCH] = {"batch", 0, CLI_POSITIVE_COUNT, "N", AT(batch),
                    "rows of the sample that a step looks at, other ones each time (default: all)", NULL},
-    [CLI_CANDIDATES] = {"candidates", 0, CLI_COUNT, "N", AT(candidates),
+    [CLI_CANDIDATES] = {"candidates", 0, CLI_POSITIVE_COUNT, "N", AT(candidates),
                         "codes that are re-ranked by exact distances (default 100)", NULL},
     [CLI_JSON] = {"json", 'j', CLI_FLAG, NULL, AT(json), "print JSON", NULL},
     [CLI_QUIET] = {"quiet", 'q', CLI_FLAG, NULL, AT(quiet), "no remarks and no progress on stderr", NULL},
@@ -230,6 +235,7 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
     return CLI_OK;
   case CLI_TEXT:
   case CLI_PATH:
+  case CLI_WRITTEN:
     if (*value == 0) return cli_misuse(job, "--%s wants a value: %s", option->name, option->value);
     *(const char **)(void *)at = value;
     return CLI_OK;
@@ -247,10 +253,11 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
     *(cli_number *)(void *)at = (cli_number){true, number};
     return CLI_OK;
   }
-  case CLI_COUNT: {
-    unsigned long long number = strtoull(value, &end, 10);
-    if (*value < '0' || *value > '9' || *end != 0 || errno != 0)
-      return cli_misuse(job, "--%s must be a whole number >= 0, got \"%s\"", option->name, value);
+  case CLI_COUNT:
+  case CLI_POSITIVE_COUNT: {
+    unsigned long long number = strtoull(value, &end, 10), least = option->kind == CLI_POSITIVE_COUNT;
+    if (*value < '0' || *value > '9' || *end != 0 || errno != 0 || number < least)
+      return cli_misuse(job, "--%s must be a whole number >= %llu, got \"%s\"", option->name, least, value);
     *(uint64_t *)(void *)at = number;
     return CLI_OK;
   }

@@ -98,11 +98,13 @@ typedef struct cli_options {
 typedef enum cli_value_kind {
   CLI_FLAG,
   CLI_TEXT,
-  CLI_PATH,
+  CLI_PATH,    /* a file that is read */
+  CLI_WRITTEN, /* a file that is made */
   CLI_CHOICE,
   CLI_POSITIVE,
   CLI_NUMBER, /* any number; whether it makes sense is the job's affair */
-  CLI_COUNT
+  CLI_COUNT,
+  CLI_POSITIVE_COUNT
 } cli_value_kind;
 
 typedef struct cli_option {

@@ -6,13 +6,19 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool is_png(const char *path) {
+static bool ends_with(const char *path, const char *extension) {
   size_t length = strlen(path);
-  return length >= 4 && strcmp(path + length - 4, ".png") == 0;
+  return length > 4 && strcasecmp(path + length - 4, extension) == 0;
+}
+
+int cli_check_picture(const cli_job *job, const char *path) {
+  if (ends_with(path, ".svg") || ends_with(path, ".png")) return CLI_OK;
+  return cli_misuse(job, "--plot draws .svg or .png, got \"%s\"", path);
 }
 
 /* Exit code of gnuplot on a script, 127 when there is none. */
@@ -69,7 +75,7 @@ int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg
     result = cli_fail(job, "cannot make a temporary file: %s", strerror(errno));
   } else {
     fprintf(file, "set terminal %s size 720,460 font 'sans,11'\nset grid lc rgb '#dddddd'\n",
-            is_png(path) ? "pngcairo" : "svg");
+            ends_with(path, ".png") ? "pngcairo" : "svg");
     write(arg, file);
     result = fclose(file) == 0 ? draw(job, path, script, picture, drawn)
                                : cli_fail(job, "cannot write a temporary file: %s", strerror(errno));

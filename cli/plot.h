@@ -4,8 +4,11 @@
 
 #include "cli.h"
 
+/* A misuse where the extension is none of a picture. */
+int cli_check_picture(const cli_job *job, const char *path);
+
 /* Runs gnuplot on what `write` prints (all but `set terminal`) and puts its picture at `path`, whole or not
- * at all; .png gives PNG, anything else SVG. *drawn is false, and nothing is said, without gnuplot.
+ * at all; .png gives PNG, .svg SVG. *drawn is false, and nothing is said, without gnuplot.
  * CLI_OK, or an exit code after a sentence. */
 int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to), const void *arg,
              bool *drawn);

@@ -1,23 +1,65 @@
-/* An output that is also an input would replace what it is made from. */
+/* One file may not have two parts in a job: an output would replace what it is made from, or another output.
+ */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "format_names.h"
+#include "plot.h"
 
-/* The file behind a path, "-" being the descriptor; of HDF5 without the data set. False: there is none
- * that could be replaced. */
-static bool examine(const char *path, int standard, struct stat *file) {
-  if (strcmp(path, "-") == 0) return fstat(standard, file) == 0 && S_ISREG(file->st_mode);
+/* What a path leads to, "-" being a descriptor; of HDF5 without the data set. */
+typedef struct place {
+  bool there, regular; /* only regular files are replaced */
+  struct stat file;
+  char name[PATH_MAX]; /* of what is not there yet: links followed, directory resolved; "" if it cannot be */
+} place;
+
+static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
+
+/* Cuts a path after its last slash. */
+static void split(const char *path, char directory[PATH_MAX], char base[PATH_MAX]) {
+  const char *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+  snprintf(directory, PATH_MAX, "%.*s", (int)length, path);
+  snprintf(base, PATH_MAX, "%s", path + length);
+}
+
+/* Follows the links of a file that is still to be made, as its writer will. */
+static void resolve(char name[PATH_MAX]) {
+  enum { LINKS = 40 };
+  char directory[PATH_MAX], base[PATH_MAX], link[PATH_MAX], resolved[PATH_MAX];
+  for (int i = 0; i < LINKS; i++) {
+    split(name, directory, base);
+    ssize_t length = readlink(name, link, sizeof link - 1);
+    if (length < 0) break;
+    link[length] = 0;
+    if (link[0] == '/') directory[0] = 0;
+    if (snprintf(name, PATH_MAX, "%s%s", directory, link) >= PATH_MAX) name[0] = 0;
+  }
+  bool found = name[0] != 0 && realpath(directory[0] == 0 ? "." : directory, resolved) != NULL;
+  if (!found || snprintf(name, PATH_MAX, "%s/%s", resolved, base) >= PATH_MAX) name[0] = 0;
+}
+
+static place find(const char *path, int standard) {
+  place p = {0};
   const char *set = cli_data_set(path);
-  char whole[4096];
-  size_t length = set == NULL ? strlen(path) : (size_t)(set - path);
-  if (length >= sizeof whole) return false;
-  memcpy(whole, path, length);
-  whole[length] = 0;
-  return stat(whole, file) == 0 && S_ISREG(file->st_mode);
+  int length = set == NULL ? (int)strlen(path) : (int)(set - path);
+  if (is_pipe(path))
+    p.there = fstat(standard, &p.file) == 0;
+  else if (snprintf(p.name, sizeof p.name, "%.*s", length, path) < PATH_MAX)
+    p.there = stat(p.name, &p.file) == 0;
+  p.regular = p.there && S_ISREG(p.file.st_mode);
+  if (!p.there && p.name[0] != 0) resolve(p.name);
+  return p;
+}
+
+static bool same(const place *a, const place *b) {
+  if (a->there != b->there) return false;
+  if (!a->there) return a->name[0] != 0 && strcmp(a->name, b->name) == 0;
+  return a->regular && a->file.st_dev == b->file.st_dev && a->file.st_ino == b->file.st_ino;
 }
 
 /* Another data set of an HDF5 file may be added to it: the rest of the file stays. */
@@ -26,22 +68,66 @@ static bool adds_data_set(const char *input, const char *output) {
   return to != NULL && strcmp(to, from == NULL ? ":train" : from) != 0;
 }
 
-int cli_check_output(const cli_job *job, const char *output, const char *const *inputs, size_t count) {
-  struct stat out, in;
-  if (output == NULL || !examine(output, STDOUT_FILENO, &out)) return CLI_OK;
-  for (size_t i = 0; i < count; i++) {
-    if (inputs[i] == NULL || !examine(inputs[i], STDIN_FILENO, &in)) continue;
-    if (in.st_dev != out.st_dev || in.st_ino != out.st_ino || adds_data_set(inputs[i], output)) continue;
+/* The paths a job was given. */
+typedef struct paths {
+  const char **path;
+  size_t count;
+} paths;
+
+/* The operands and options that are read, or those that are made. */
+static paths collect(const cli_job *job, bool made) {
+  paths all = {cli_alloc(job->count + CLI_OPTION_COUNT, sizeof *all.path), 0};
+  for (size_t i = 0; i < job->count; i++)
+    if ((job->command->made != 0 && i == job->command->made) == made)
+      all.path[all.count++] = job->operands[i];
+  for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
+    const cli_option *option = &cli_option_table[id];
+    if (option->kind != (made ? CLI_WRITTEN : CLI_PATH)) continue;
+    const char *path = *(const char *const *)(const void *)((const char *)&job->options + option->offset);
+    if (path != NULL) all.path[all.count++] = path;
+  }
+  return all;
+}
+
+static int check_output(const cli_job *job, const char *output, const paths *inputs) {
+  place out = find(output, STDOUT_FILENO);
+  for (size_t i = 0; i < inputs->count; i++) {
+    place in = find(inputs->path[i], STDIN_FILENO);
+    if (!in.there || !same(&in, &out) || adds_data_set(inputs->path[i], output)) continue;
     return cli_misuse(job, "the output %s is the same file as the input %s: give it another name",
-                      strcmp(output, "-") == 0 ? "(standard output)" : output, cli_name(inputs[i]));
+                      is_pipe(output) ? "(standard output)" : output, cli_name(inputs->path[i]));
   }
   return CLI_OK;
 }
 
-int cli_check_apart(const cli_job *job, const char *const *outputs, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    for (size_t j = 0; j < i; j++)
-      if (outputs[i] != NULL && outputs[j] != NULL && strcmp(outputs[i], outputs[j]) == 0)
-        return cli_misuse(job, "two outputs are called %s: give one another name", outputs[i]);
-  return CLI_OK;
+static int check_apart(const cli_job *job, const char *output, const char *other) {
+  place a = find(output, STDOUT_FILENO), b = find(other, STDOUT_FILENO);
+  if (is_pipe(output) && is_pipe(other))
+    return cli_misuse(job, "two outputs are \"-\", but standard output is one: give one of them a name");
+  if (!same(&a, &b)) return CLI_OK;
+  return cli_misuse(job, "the outputs %s and %s are one file: give one of them another name", other, output);
+}
+
+static int check_outputs(const cli_job *job, const paths *inputs, const paths *outputs) {
+  int result = CLI_OK;
+  for (size_t i = 0; i < outputs->count && result == CLI_OK; i++) {
+    if (job->options.json && is_pipe(outputs->path[i]))
+      result = cli_misuse(job, "--json goes to standard output, and so does an output \"-\": give it a name");
+    for (size_t j = 0; j < i && result == CLI_OK; j++)
+      result = check_apart(job, outputs->path[i], outputs->path[j]);
+    if (result == CLI_OK) result = check_output(job, outputs->path[i], inputs);
+  }
+  return result;
+}
+
+int cli_check_files(const cli_job *job) {
+  paths inputs = collect(job, false), outputs = collect(job, true);
+  size_t pipes = 0;
+  for (size_t i = 0; i < inputs.count; i++) pipes += is_pipe(inputs.path[i]);
+  int result = pipes > 1 ? cli_misuse(job, "%zu inputs are \"-\", but standard input can be read once", pipes)
+                         : check_outputs(job, &inputs, &outputs);
+  if (result == CLI_OK && job->options.plot != NULL) result = cli_check_picture(job, job->options.plot);
+  free(inputs.path);
+  free(outputs.path);
+  return result;
 }

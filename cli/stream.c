@@ -195,7 +195,7 @@ static int run_sequential(flow *f) {
 
 static int open_writer(flow *f) {
   const cli_stream *stream = f->stream;
-  int result = cli_check_format(stream->job, stream->output, stream->to, "to");
+  int result = cli_check_typed(stream->job, stream->output, stream->to, "to");
   if (result != CLI_OK) return result;
   cpb_writer_options options = cpb_writer_options_default();
   options.format = stream->to;
@@ -204,7 +204,6 @@ static int open_writer(flow *f) {
   options.rows = stream->job->options.skip_bad ? CPB_ROWS_UNKNOWN : f->rows;
   cpb_error error;
   cpb_status status = cpb_writer_open(stream->output, &options, &f->writer, &error);
-  if (status == CPB_EDTYPE) return cli_misuse(stream->job, "--dtype: %s", error.text);
   return status == CPB_OK ? CLI_OK : cli_fail(stream->job, "%s", error.text);
 }
 

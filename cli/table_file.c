@@ -49,23 +49,25 @@ int cli_read_table(const cli_job *job, cpb_reader *reader, cpb_view *rows) {
   return result;
 }
 
-double *cli_read_numbers(const cli_job *job, const char *path, const char *what, size_t n) {
+int cli_read_numbers(const cli_job *job, const char *path, const char *what, size_t n, double **numbers) {
   cpb_reader *reader;
   cpb_view rows;
-  if (cli_open_reader(job, path, NULL, &reader) != CLI_OK) return NULL;
-  int result = cli_read_table(job, reader, &rows);
+  *numbers = NULL;
+  int result = cli_open_reader(job, path, NULL, &reader);
+  if (result != CLI_OK) return result;
+  result = cli_read_table(job, reader, &rows);
   cpb_reader_free(reader);
-  if (result != CLI_OK) return NULL;
-  double *numbers = NULL;
+  if (result != CLI_OK) return result;
   if (rows.rows * rows.cols != n || (rows.cols != 1 && rows.rows != 1))
-    cli_fail(job, "%s: %zu x %zu numbers, wanted %zu %s, one per row", path, rows.rows, rows.cols, n, what);
+    result = cli_fail(job, "%s: %zu x %zu numbers, wanted %zu %s, one per row", path, rows.rows, rows.cols, n,
+                      what);
   else {
-    numbers = cli_alloc(n, sizeof *numbers);
+    *numbers = cli_alloc(n, sizeof **numbers);
     double one;
     for (size_t i = 0; i < n; i++)
-      numbers[i] = *cli_row(
+      (*numbers)[i] = *cli_row(
           cpb_rows((const char *)rows.data + i * cpb_dtype_size(rows.dtype), rows.dtype, 1, 1), 0, &one);
   }
   free((void *)(uintptr_t)rows.data);
-  return numbers;
+  return result;
 }

@@ -8,8 +8,8 @@
  * f64. rows->data is the caller's to free. CLI_OK, or an exit code after a sentence. */
 int cli_read_table(const cli_job *job, cpb_reader *reader, cpb_view *rows);
 
-/* A file with one number per row of something: n rows of 1 or 1 row of n. The caller frees it; NULL after
- * a sentence that calls the numbers `what`. */
-double *cli_read_numbers(const cli_job *job, const char *path, const char *what, size_t n);
+/* A file with one number per row of something: n rows of 1 or 1 row of n. The caller frees them.
+ * CLI_OK, or an exit code after a sentence that calls the numbers `what`. */
+int cli_read_numbers(const cli_job *job, const char *path, const char *what, size_t n, double **numbers);
 
 #endif

@@ -76,10 +76,10 @@ static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t co
   if (unclosed(f))
     return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
                              "line %llu, column %zu: a quote is not closed before the separator", line,
-                             column);
+                             column + 1);
   return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
                            "line %llu, column %zu: \"%.*s\" is not a number that a double holds%s", line,
-                           column, (int)(f.length < 40 ? f.length : 40), f.text, rest);
+                           column + 1, (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
 
 static cpb_status parse_line(const cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
@@ -94,10 +94,11 @@ static cpb_status parse_line(const cpb_reader *reader, cpb_line line, uint64_t r
       return refuse_field(reader, row, column, f, "", error);
   }
   if (p == NULL && column == reader->cols) return CPB_OK;
+  uint64_t fields = count_fields(line, separator).fields;
   return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
-                           "line %llu has %llu fields, the first line has %zu",
-                           (unsigned long long)state->lines.number,
-                           (unsigned long long)count_fields(line, separator).fields, reader->cols);
+                           "line %llu has %llu field%s, the first line has %zu",
+                           (unsigned long long)state->lines.number, (unsigned long long)fields,
+                           fields == 1 ? "" : "s", reader->cols);
 }
 
 /* Blames the first field that is no number, or, where there are only names, the first that is none. */

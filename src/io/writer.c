@@ -20,8 +20,8 @@ static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
   size_t element = cpb_dtype_size(writer->dtype);
   if (element == 0) return cpb_fail(error, CPB_EDTYPE, "unknown dtype %d", (int)writer->dtype);
   if ((writer->format->dtypes & 1u << writer->dtype) == 0)
-    return cpb_fail(error, CPB_EDTYPE, "%s files cannot hold %s", writer->format->name,
-                    cpb_dtype_name(writer->dtype));
+    return cpb_file_fail(error, CPB_EDTYPE, writer->file, "%s files cannot hold %s", writer->format->name,
+                         cpb_dtype_name(writer->dtype));
   return CPB_OK;
 }
 

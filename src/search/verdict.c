@@ -104,12 +104,14 @@ static void name_row(const cpb_recommend_row *row, char *to, size_t room) {
                                                         : row->transform);
 }
 
+static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
 /* "the sphere at s = 2 with ball queries (11 candidates, recall 98.0 %)" */
 static void cite(const cpb_recommend_row *row, char *to, size_t room) {
   char name[96];
   name_row(row, name, sizeof name);
-  snprintf(to, room, "%s (%llu candidates, recall %.1f %%)", name, (unsigned long long)row->candidates_for_99,
-           100 * row->recall);
+  snprintf(to, room, "%s (%llu candidate%s, recall %.1f %%)", name,
+           (unsigned long long)row->candidates_for_99, plural(row->candidates_for_99), 100 * row->recall);
 }
 
 /* A lift is not for every engine, or not for all rows to come. */
@@ -166,9 +168,11 @@ void cpb_verdict_pick(cpb_recommendation *of, cpb_engine engine) {
   compare(of, pick, rival, sizeof rival);
   limit(of, pick, limits, sizeof limits);
   caution(of, pick, poor, sizeof poor);
-  snprintf(of->text, sizeof of->text,
-           "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidates, recall@%zu is "
-           "%.1f %%, %zu byte%s per vector. %s%s%s",
-           index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99, of->k,
-           100 * pick->recall, pick->bytes, pick->bytes == 1 ? "" : "s", rival, limits, poor);
+  snprintf(
+      of->text, sizeof of->text,
+      "For %s take %s: 99 %% of the true %zu nearest are among its first %llu candidate%s, recall@%zu is "
+      "%.1f %%, %zu byte%s per vector. %s%s%s",
+      index_name(engine), name, of->k, (unsigned long long)pick->candidates_for_99,
+      plural(pick->candidates_for_99), of->k, 100 * pick->recall, pick->bytes, pick->bytes == 1 ? "" : "s",
+      rival, limits, poor);
 }

@@ -45,7 +45,7 @@ refuses "neither map nor scale" 2 'exactly one of' capball dual
 refuses "integers on the sphere" 2 'which u8 cannot hold' capball embed -m map.json points.csv -o y.u8bin
 
 refuses "more threads than there can be" 2 '--threads: a pool takes at most' capball info points.csv --threads 100000
-refuses "a type the format does not have" 2 '--dtype: fvecs files cannot hold f64' capball convert points.csv y.fvecs --dtype f64
+refuses "a type the format does not have" 2 '--dtype: y.fvecs: fvecs files cannot hold f64' capball convert points.csv y.fvecs --dtype f64
 refuses "an empty output" 2 '--output wants a value' capball fit points.csv -o ''
 refuses "an empty operand" 2 'operand 1 is empty' capball info ''
 refuses "a fit over its data" 2 'the output points.csv is the same file as the input points.csv' capball fit points.csv -o points.csv
@@ -80,13 +80,45 @@ refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert 
 refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, no scale' capball fit same.csv -o m.json --goal hemisphere
 refuses "a pole that is none" 1 'zero.csv: a pole of length 0 has no direction' \
   bash -c 'echo 0,0,0 >zero.csv; capball fit points.csv -o m.json --pole zero.csv; code=$?; rm zero.csv; exit $code'
-refuses "a header that is a row with a slip" 1 'line 1, column 0: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'
+refuses "a header that is a row with a slip" 1 'line 1, column 1: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'
 refuses "control characters in a name" 1 'capball info: ./\\x1b\[2J\.csv: cannot open' capball info $'./\033[2J.csv'
 refuses "control characters in a word" 2 'no command "\\x1b\[2J\\xc2\\x9b"' capball $'\033[2J\302\233'
 refuses "a word that is not UTF-8" 2 'no command "a\\xff"' capball $'a\377'
 refuses "an umlaut stays one" 2 $'no command "\303\244"' capball $'\303\244'
 refuses "a directory that is not there" 1 'nowhere' capball embed -m map.json points.csv -o nowhere/y.npy
+refuses "SQL over the data" 2 'output points.csv is the same file as the input points.csv' capball ball points.csv -o m.json --sql points.csv
+refuses "a picture over the labels" 2 'output ./points.svg is the same file' \
+  bash -c 'cp points.csv points.svg; touch -r points.csv points.svg; capball score -m map.json three.csv --labels points.svg -o s.csv --plot ./points.svg; code=$?; rm points.svg; exit $code'
+refuses "statistics over a piece" 2 'the same file as the input same.csv' capball merge points.csv same.csv -o same.csv
+refuses "two outputs of one name" 2 'the outputs x.csv and ./x.csv are one file' capball knn points.csv points.csv -k 1 -o x.csv --distances ./x.csv
+refuses "two outputs through a link" 2 'the outputs x.csv and l/y.csv are one file' \
+  bash -c 'mkdir l; ln -s ../x.csv l/y.csv; capball knn points.csv points.csv -k 1 -o x.csv --distances l/y.csv; code=$?; rm -r l; exit $code'
+refuses "two data sets of one output" 2 'the outputs h.hdf5:a and h.hdf5:b are one file' capball knn points.csv points.csv -k 1 -o h.hdf5:a --distances h.hdf5:b
+refuses "two outputs to one pipe" 2 'two outputs are "-"' capball ball points.csv -o - --sql -
+refuses "data and JSON in one pipe" 2 '--json goes to standard output' capball score -m map.json points.csv -o - --to csv --json
+refuses "two inputs from one pipe" 2 '2 inputs are "-"' capball knn - - -k 1 -o x.csv
+refuses "row numbers as f16" 2 'x.f16bin: row numbers are i32 or i64, but f16bin files hold f16' capball knn points.csv points.csv -k 1 -o x.f16bin
+refuses "a type without distances" 2 '--dtype is the type of --distances' capball knn points.csv points.csv -k 1 -o x.npy --dtype f16
+refuses "a type the distances cannot have" 2 '--dtype: x.fvecs: fvecs files cannot hold f64' capball knn points.csv points.csv -k 1 -o x.npy --distances x.fvecs --dtype f64
+refuses "a type the scores cannot have" 2 '--dtype: x.fvecs: fvecs files cannot hold f64' capball score -m map.json points.csv -o x.fvecs --dtype f64
+refuses "neighbours into a pipe without a format" 2 'name its format with --to' capball knn points.csv points.csv -k 1 -o -
+refuses "distances in no format" 2 'no format is called .foo; give a file with one of .fvecs' capball knn points.csv points.csv -k 1 -o x.npy --distances x.foo
+refuses "weights from a pipe" 2 'a pipe has no extension: give a file with one of' capball ball points.csv -o m.json --nu 1 --weights -
+refuses "no neighbours" 2 '--neighbours must be a whole number >= 1, got "0"' capball knn points.csv points.csv -k 0 -o x.npy
+refuses "an empty sample" 2 '--sample must be a whole number >= 1, got "0"' capball abid points.csv --sample 0
+refuses "a picture that is none" 2 '--plot draws .svg or .png, got "p.foo"' capball abid points.csv --plot p.foo
+refuses "a line with one field" 1 'line 2 has 1 field, the first line has 2' bash -c 'printf "1,2\n3\n" | capball info - -f csv'
 untouched "every refusal"
+
+check "--format is that of the operand -" bash -c 'capball knn points.csv - -f csv -k 1 -o - --to csv <points.csv | diff - <(seq 0 2)'
+check "--seed, --first-row and --threads may be 0" capball fit points.csv -o zero.json --seed 0 --first-row 0 --threads 0 -q
+check "outputs that are no files may share a name" bash -c 'ln -s /dev/null n.csv && capball knn points.csv points.csv -k 1 -o n.csv --distances n.csv'
+check "distances in text are f64" bash -c 'printf "0,0\n1,1\n" >ab.csv; printf "0,0\n" >a.csv
+  capball knn ab.csv a.csv -k 2 -o i.csv --distances d.csv && [ "$(cat d.csv)" = 0,1.4142135623730951 ] &&
+  capball knn ab.csv a.csv -k 2 -o i.csv --distances d.csv --dtype f32 && [ "$(cat d.csv)" = 0,1.41421354 ] &&
+  capball knn ab.csv a.csv -k 2 -o i.npy --distances d.npy --dtype f64 && grep -aq "<i4" i.npy && grep -aq "<f8" d.npy'
+check "sketch --help explains its commands" bash -c 'capball sketch --help | diff - <(capball help sketch) &&
+  [ "$(capball sketch -h | grep -c "^capball sketch")" = 3 ]'
 
 capball fit nan.csv --skip-bad -o skip.json 2>skip.err
 grep -q 'bad rows left out: 1$' skip.err

@@ -146,8 +146,8 @@ refuses "a query with NaN" 1 '^capball query: nan.csv: row 2 holds NaN' capball 
 refuses "a sample with NaN" 1 'nan.csv: row 2 holds NaN' capball query -m map.json nan.csv --knn 3 --base base.csv -o no.csv
 refuses "a base with NaN" 1 'nan.csv: row 2 holds NaN' capball query -m map.json q.csv --knn 3 --base nan.csv -o no.csv
 refuses "caps over the queries" 2 'the same file' capball query -m map.json q.csv --point -o q.csv
-refuses "thresholds over the caps" 2 'two outputs are called no.csv' capball query -m map.json q.csv --radius 1 -o no.csv --thresholds no.csv
-refuses "distances over the answer" 2 'two outputs are called no.csv' capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 1 -o no.csv --distances no.csv
+refuses "thresholds over the caps" 2 'the outputs no.csv and no.csv are one file' capball query -m map.json q.csv --radius 1 -o no.csv --thresholds no.csv
+refuses "distances over the answer" 2 'the outputs no.csv and no.csv are one file' capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 1 -o no.csv --distances no.csv
 refuses "more neighbours than candidates" 1 '10 neighbours wanted, but ids.csv has 9 candidates per query' again map.json q.csv ids.csv y.fvecs
 refuses "a row twice" 1 'twice.csv: row 0 names row 2 twice' again map.json q.csv twice.csv y.fvecs -k 1
 refuses "a row outside" 1 'outside.csv: row 0 names row 400, but y.fvecs has rows 0 .. 399' again map.json q.csv outside.csv y.fvecs -k 1

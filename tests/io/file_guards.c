@@ -145,8 +145,8 @@ static void csv_guards(void **state) {
   refused_text("b.csv", "\n\r\n  \n", -1, "is empty");
   refused_text("w.csv", "1,2,3\n4,5,6\n7,8\n", 2, "line 3 has 2 fields, the first line has 3");
   refused_text("w.csv", "1,2,3\n4,5,6,7\n", 1, "line 2 has 4 fields");
-  refused_text("n.csv", "1,2\n3,four\n", 1, "line 2, column 1: \"four\" is not a number");
-  refused_text("n.csv", "a,b\n\n1,2\n3,\n", 1, "line 4, column 1: \"\" is not");
+  refused_text("n.csv", "1,2\n3,four\n", 1, "line 2, column 2: \"four\" is not a number");
+  refused_text("n.csv", "a,b\n\n1,2\n3,\n", 1, "line 4, column 2: \"\" is not");
   refused_text("n.csv", "1,2\n3,1e999\n", 1, "\"1e999\"");
   refused_text("n.csv", "1,2\n3,0x10\n", 1, "\"0x10\"");
   refused_text("n.csv", "1,2\n3,4 5\n", 1, "\"4 5\"");
@@ -157,14 +157,14 @@ static void csv_guards(void **state) {
   accepted("o.csv", "nan,inf\n-inf,NaN\nInfinity,-1e-400\n");
   accepted("h.csv", "a,b\n");
   refused_text("f.csv", "1O,2\n3,4\n", 0,
-               "line 1, column 0: \"1O\" is not a number that a double holds, and");
-  refused_text("f.csv", "1,2\n3,4O\n", 1, "line 2, column 1: \"4O\" is not a number that a double holds");
-  refused_text("f.csv", "2,1e999\n3,4\n", 0, "line 1, column 1: \"1e999\"");
-  refused_text("f.csv", "\n0x10,1\n", 0, "line 2, column 0: \"0x10\"");
-  refused_text("f.csv", "a,,c\n1,2,3\n", 0, "line 1, column 1: \"\" is not a number");
-  refused_text("f.csv", ",a,b\n1,2,3\n", 0, "line 1, column 0: \"\" is not a number");
-  refused_text("f.csv", "a,\"b\n1,2\n3,4\n", 0, "line 1, column 1: a quote is not closed");
-  refused_text("f.csv", "\"a,b\n1,2\n3,4\n", 0, "line 1, column 0: a quote is not closed");
+               "line 1, column 1: \"1O\" is not a number that a double holds, and");
+  refused_text("f.csv", "1,2\n3,4O\n", 1, "line 2, column 2: \"4O\" is not a number that a double holds");
+  refused_text("f.csv", "2,1e999\n3,4\n", 0, "line 1, column 2: \"1e999\"");
+  refused_text("f.csv", "\n0x10,1\n", 0, "line 2, column 1: \"0x10\"");
+  refused_text("f.csv", "a,,c\n1,2,3\n", 0, "line 1, column 2: \"\" is not a number");
+  refused_text("f.csv", ",a,b\n1,2,3\n", 0, "line 1, column 1: \"\" is not a number");
+  refused_text("f.csv", "a,\"b\n1,2\n3,4\n", 0, "line 1, column 2: a quote is not closed");
+  refused_text("f.csv", "\"a,b\n1,2\n3,4\n", 0, "line 1, column 1: a quote is not closed");
   refused_text("c.csv", "1,2\n\033[31mred\303\244\200\302\233,4\n", 1,
                "\"\\x1b[31mred\303\244\\x80\\xc2\\x9b\"");
   accepted("m.csv", "\"a\nb\",c\n1,2");
