@@ -167,7 +167,6 @@ static float least_of_k(const float *sum, size_t count, size_t k) {
 }
 
 static void fetch_row(cpb_view rows, size_t row) {
-  if (row >= rows.rows) return;
   size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
   const char *first = (const char *)rows.data + row * rows.stride * bytes;
   for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
@@ -218,12 +217,10 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
 
 static void screen_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
-  enum { AHEAD = 2 * CPB_PANEL_ROWS };
   cpb_search *search = arg;
   for (size_t row = first; row < first + count; row += CPB_PANEL_ROWS) {
     size_t here = first + count - row < CPB_PANEL_ROWS ? first + count - row : CPB_PANEL_ROWS;
     int fault[CPB_PANEL_ROWS];
-    for (size_t i = 0; i < here; i++) fetch_row(search->fed, search->block_first + row + AHEAD + i);
     cpb_screen_rows(&search->screen, search->fed, search->block_first + row, here,
                     search->factors + cpb_panel_at(search->screen.d, row, 0), search->start + row, fault);
     for (size_t i = 0; i < here; i++)
