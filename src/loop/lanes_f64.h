@@ -149,4 +149,23 @@ static void narrow(const double *from, size_t n, float *to) {
 #undef ELEMENT
 #undef ROWS_DIST2
 
+#define REAL float
+#define SPREAD spread_f32
 #include "loop/spread.h"
+#undef REAL
+#undef SPREAD
+#define REAL double
+#define SPREAD spread_f64
+#include "loop/spread.h"
+#undef REAL
+#undef SPREAD
+
+/* Bytes as floats, which hold them exactly. */
+static void floats_u8(const void *from, size_t n, float *to) {
+  const uint8_t *x = from;
+  for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
+}
+static void floats_i8(const void *from, size_t n, float *to) {
+  const int8_t *x = from;
+  for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
+}
