@@ -3,9 +3,9 @@
  *   build/bench/bench_search [rows, default 100000] [d, default 128] [rounds, default 15]
  *
  * 1000 queries, k = 10, L2; counted are 2 n d operations per query, whatever is done besides. Two peaks are
- * measured in the same rounds: of multiply-adds on registers alone, and of multiply-adds that load their
- * operands, as every product must. Both fill every slot of the two units; the second one makes this kind
- * of processor lower its clock, by an eighth here, and so does the search. */
+ * measured in the same rounds: of multiply-adds on registers alone, which is the machine's, and of
+ * multiply-adds that load their operands, as every product must. Where the second is lower, the processor has
+ * most likely lowered its clock; it is what a search could reach at best. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

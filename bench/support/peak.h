@@ -10,7 +10,7 @@ double peak_operations(void);
 void peak_run(void *arg);
 
 /* Multiply-adds whose operands come from the first cache, ten loads for twenty-four, as a product of matrices
- * needs at least: the same number per clock, but the clock is what the processor has under that load. */
+ * needs at least. */
 void peak_loaded_run(void *arg);
 
 #endif
