@@ -4,13 +4,13 @@
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
  * summed by a transposing tree (d > 4) or from columns (d <= 4), in the order of lanes_sum(). */
 
-enum { NARROW_MOST = 31, ROWS = 16, TINY_MOST = 4, NARROW_STREAMS = 3 };
+enum { NARROW_MOST = 31, ROWS = 16, HALF = 8, TINY_MOST = 4, NARROW_STREAMS = 3 };
 
 /* What is known when a loop is compiled, or at least before it starts. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
   bool embedding, stream, tiny; /* tiny: d <= TINY_MOST */
-  size_t eights;                /* whole or begun eights of floats in a row; for d > TINY_MOST */
+  size_t fours;                 /* floats of a row that are looked at, in fours; for d > TINY_MOST */
 } narrow_shape;
 
 typedef struct narrow_line {
@@ -21,10 +21,15 @@ typedef struct narrow_line {
 } narrow_line;
 
 typedef struct narrow_plan {
-  __m512i column[TINY_MOST + 1];    /* index of column j of row r in the block, modulo 32 */
-  __mmask16 pair[TINY_MOST + 1][3]; /* rows of that column in lines 2k, 2k+1 */
+  __m512i column[TINY_MOST + 1];  /* index of column j of row r < 8, modulo 32 */
+  __mmask16 third[TINY_MOST + 1]; /* rows of that column in the third line */
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
+
+/* The map's numbers, one per lane. */
+typedef struct narrow_scale {
+  lanes_f64 square, twice; /* s^2, 2s */
+} narrow_scale;
 
 /* Where a lane of the output lies. */
 typedef struct narrow_place {
@@ -53,12 +58,12 @@ static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place *pla
 
 static void plan_columns(size_t stride, narrow_plan *plan) {
   for (size_t j = 0; j < stride; j++) {
-    int32_t index[ROWS];
-    for (size_t k = 0; k < 3; k++) plan->pair[j][k] = 0;
-    for (size_t r = 0; r < ROWS; r++) {
+    int32_t index[ROWS] = {0};
+    plan->third[j] = 0;
+    for (size_t r = 0; r < HALF; r++) {
       size_t at = r * stride + j;
       index[r] = (int32_t)(at % (2 * ROWS));
-      plan->pair[j][at / (2 * ROWS)] |= lane_mask(r, r + 1);
+      if (at >= 2 * ROWS) plan->third[j] |= lane_mask(r, r + 1);
     }
     plan->column[j] = _mm512_loadu_si512(index);
   }
@@ -98,30 +103,34 @@ LANE_INLINE lanes_f64 fused(lanes_f64 a, lanes_f64 b, lanes_f64 c) {
 
 LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
 
-/* Column j of the sixteen rows in `lines` consecutive lines. */
-LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t lines, size_t j) {
-  __m512 column = _mm512_permutex2var_ps(line[0], plan->column[j], line[lines > 1 ? 1 : 0]);
-  for (size_t k = 2; k + 1 < lines; k += 2)
-    column = _mm512_mask_mov_ps(column, plan->pair[j][k / 2],
-                                _mm512_permutex2var_ps(line[k], plan->column[j], line[k + 1]));
-  if (lines > 2 &&
-      lines % 2 == 1) /* of an index modulo 32 a permutation of one line takes the low four bits */
-    column = _mm512_mask_permutexvar_ps(column, plan->pair[j][lines / 2], plan->column[j], line[lines - 1]);
-  return column;
+/* Column j of eight rows of `stride` floats. A permutation of one line takes an index modulo 16. */
+LANE_INLINE __m512d column_of_eight(const narrow_plan *plan, const float *rows, size_t stride, size_t j) {
+  __m512i at = plan->column[j];
+  __m512 x = _mm512_loadu_ps(rows);
+  if (stride == 2) x = _mm512_permutexvar_ps(at, x);
+  if (stride > 2) x = _mm512_permutex2var_ps(x, at, _mm512_loadu_ps(rows + ROWS));
+  if (stride > 4) x = _mm512_mask_permutexvar_ps(x, plan->third[j], at, _mm512_loadu_ps(rows + 2 * ROWS));
+  return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
 }
 
-/* Square norms of sixteen rows of d <= 4: (c0^2+c2^2)+(c1^2+c3^2), as the tree adds them. */
-LANE_INLINE lanes_f64 tiny_norms(const narrow_plan *plan, const __m512 *line, size_t lines, size_t d) {
-  lanes_f64 even = lanes_add_square(lanes_zero(), column_of(plan, line, lines, 0));
-  if (d > 2) even = lanes_add_square(even, column_of(plan, line, lines, 2));
+LANE_INLINE lanes_f64 column_of(const narrow_plan *plan, const float *rows, size_t stride, size_t j) {
+  return (lanes_f64){column_of_eight(plan, rows, stride, j),
+                     column_of_eight(plan, rows + HALF * stride, stride, j)};
+}
+
+/* Square norms of sixteen rows of d <= 4: (c0^2+c2^2)+(c1^2+c3^2), as the tree adds them. Squares are exact,
+ * so adding one by a fused step is the addition itself. */
+LANE_INLINE lanes_f64 tiny_norms(const narrow_plan *plan, const float *rows, size_t stride, size_t d) {
+  lanes_f64 c[TINY_MOST];
+  for (size_t j = 0; j < d; j++) c[j] = column_of(plan, rows, stride, j);
+  lanes_f64 even = times(c[0], c[0]);
+  if (d > 2) even = fused(c[2], c[2], even);
   if (d < 2) return even;
-  lanes_f64 odd = lanes_add_square(lanes_zero(), column_of(plan, line, lines, 1));
-  if (d > 3) odd = lanes_add_square(odd, column_of(plan, line, lines, 3));
-  return plus(even, odd);
+  if (d < 4) return fused(c[1], c[1], even);
+  return plus(even, fused(c[3], c[3], times(c[1], c[1])));
 }
 
-/* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count.
- * Squares are exact, so adding one by a fused step is the addition itself. */
+/* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
 LANE_INLINE __m512d eight_lanes(const float *row, size_t eights, __mmask8 left) {
   __m512d x[4];
   for (size_t k = 0; k < eights; k++) {
@@ -130,24 +139,51 @@ LANE_INLINE __m512d eight_lanes(const float *row, size_t eights, __mmask8 left) 
   }
   __m512d even = _mm512_mul_pd(x[0], x[0]);
   if (eights > 2) even = _mm512_fmadd_pd(x[2], x[2], even);
-  if (eights == 1) return even;
   if (eights < 4) return _mm512_fmadd_pd(x[1], x[1], even);
   return _mm512_add_pd(even, _mm512_fmadd_pd(x[3], x[3], _mm512_mul_pd(x[1], x[1])));
 }
 
-/* Square norms of eight rows: the tree of lanes_sum() on all of them at once, by halves. */
-LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t eights, __mmask8 left) {
-  __m512d four[4], two[2];
-  for (size_t k = 0; k < 4; k++) {
-    __m512d a = eight_lanes(rows + 2 * k * stride, eights, left),
-            b = eight_lanes(rows + (2 * k + 1) * stride, eights, left);
-    four[k] = _mm512_add_pd(_mm512_shuffle_f64x2(a, b, 0x44), _mm512_shuffle_f64x2(a, b, 0xee));
+/* Four floats of a and four of b. Put together in memory, they need no shuffle once they are wide. */
+LANE_INLINE __m256 two_fours(const float *a, const float *b) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1);
+}
+
+/* The sums of lane j, j+4 and j+8 of rows a and b of five to twelve floats, by fours; `left` as above. */
+LANE_INLINE __m512d short_pair(const float *a, const float *b, size_t fours, __mmask8 left) {
+  __m512d x[3];
+  for (size_t k = 0; k < fours; k++) {
+    __m256 both = two_fours(a + 4 * k, b + 4 * k);
+    x[k] = k + 1 < fours ? _mm512_cvtps_pd(both) : _mm512_maskz_cvtps_pd(left, both);
   }
+  __m512d sum = _mm512_mul_pd(x[0], x[0]);
+  if (fours > 2) sum = _mm512_fmadd_pd(x[2], x[2], sum);
+  return _mm512_fmadd_pd(x[1], x[1], sum);
+}
+
+/* Lane j with j+4: those of a, then those of b. */
+LANE_INLINE __m512d pair_lanes(const float *a, const float *b, size_t fours, __mmask8 left) {
+  if (fours < 4) return short_pair(a, b, fours, left);
+  __m512d x = eight_lanes(a, fours / 2, left), y = eight_lanes(b, fours / 2, left);
+  return _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x, y), _mm512_shuffle_f64x2(x, y, 0x4e));
+}
+
+/* Square norms of eight rows: the tree of lanes_sum() on all of them at once. The rows are taken in the order
+ * in which their sums come out one after the other. */
+LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t fours, __mmask8 left) {
+  __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
+  __m512d four[4], two[2];
+  for (size_t k = 0; k < 4; k++)
+    four[k] = pair_lanes(rows + k * stride, rows + (k + 4) * stride, fours, left);
   for (size_t k = 0; k < 2; k++)
-    two[k] = _mm512_add_pd(_mm512_shuffle_f64x2(four[2 * k], four[2 * k + 1], 0x88),
-                           _mm512_shuffle_f64x2(four[2 * k], four[2 * k + 1], 0xdd));
-  __m512d mixed = _mm512_add_pd(_mm512_unpacklo_pd(two[0], two[1]), _mm512_unpackhi_pd(two[0], two[1]));
-  return _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), mixed);
+    two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, four[k], four[k + 2]),
+                           _mm512_permutex2var_pd(four[k], across, four[k + 2]));
+  return _mm512_add_pd(_mm512_mask_blend_pd(0xaa, two[0], two[1]), _mm512_shuffle_pd(two[0], two[1], 0x55));
+}
+
+/* The lanes of the last load of a row (for short pairs: of two rows) that count. */
+static inline __mmask8 last_lanes(size_t d, size_t fours) {
+  if (fours < 4) return (__mmask8)(lane_mask(0, d - 4 * (fours - 1)) * 0x11);
+  return (__mmask8)lane_mask(0, d - 4 * (fours - 2));
 }
 
 LANE_INLINE lanes_f64 over(lanes_f64 a, lanes_f64 b) {
@@ -172,40 +208,38 @@ typedef struct block_factors {
 } block_factors;
 
 /* embed_factor() of row_factor.h for sixteen rows */
-LANE_INLINE block_factors embed_factors(lanes_f64 n, double s) {
-  lanes_f64 s2 = same(s * s), inverse = over(same(1), plus(n, s2));
-  __m512 factor = narrow_lanes(times(same(2 * s), inverse));
-  return (block_factors){factor, narrow_lanes(times(minus(s2, n), inverse)), all_in_range(factor)};
+LANE_INLINE block_factors embed_factors(lanes_f64 n, const narrow_scale *scale) {
+  lanes_f64 inverse = over(same(1), plus(n, scale->square));
+  __m512 factor = narrow_lanes(times(scale->twice, inverse));
+  return (block_factors){factor, narrow_lanes(times(minus(scale->square, n), inverse)), all_in_range(factor)};
 }
 
 /* unembed_factor() of row_factor.h for sixteen rows */
-LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, double s) {
+LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, const narrow_scale *scale) {
   lanes_f64 rise = plus(same(1), y0), gap = fused(rise, rise, n);
-  __m512 factor = narrow_lanes(over(same(2 * s), gap));
+  __m512 factor = narrow_lanes(over(scale->twice, gap));
   bool unit = all_within(fused(same(-2), rise, gap), UNIT_SLACK);
   return (block_factors){factor, _mm512_setzero_ps(), unit && all_in_range(factor)};
 }
 
-LANE_INLINE block_factors factors_of_block(const cpb_rows_job *job, const narrow_plan *plan,
+LANE_INLINE block_factors factors_of_block(const narrow_plan *plan, const narrow_scale *scale,
                                            narrow_shape shape, const float *in) {
   size_t d = shape.d, stride = shape.in_stride;
   lanes_f64 norms, y0 = lanes_zero();
   if (shape.tiny) {
-    __m512 line[TINY_MOST + 1];
-    for (size_t k = 0; k < stride; k++) line[k] = _mm512_loadu_ps(in + k * ROWS);
-    norms = tiny_norms(plan, line, stride, d);
-    if (!shape.embedding) y0 = widen_lanes(column_of(plan, line, stride, d));
+    norms = tiny_norms(plan, in, stride, d);
+    if (!shape.embedding) y0 = column_of(plan, in, stride, d);
   } else {
-    __mmask8 left = (__mmask8)lane_mask(0, d - 8 * (shape.eights - 1));
-    norms = (lanes_f64){eight_norms(in, stride, shape.eights, left),
-                        eight_norms(in + 8 * stride, stride, shape.eights, left)};
+    __mmask8 left = last_lanes(d, shape.fours);
+    norms = (lanes_f64){eight_norms(in, stride, shape.fours, left),
+                        eight_norms(in + HALF * stride, stride, shape.fours, left)};
     if (!shape.embedding) {
       __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
       __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32((int)stride));
       y0 = widen_lanes(_mm512_i32gather_ps(at, in + d, 4));
     }
   }
-  return shape.embedding ? embed_factors(norms, job->s) : unembed_factors(norms, y0, job->s);
+  return shape.embedding ? embed_factors(norms, scale) : unembed_factors(norms, y0, scale);
 }
 
 LANE_INLINE void prefetch_line(const float *in, size_t line) {
@@ -213,15 +247,15 @@ LANE_INLINE void prefetch_line(const float *in, size_t line) {
 }
 
 /* Sixteen rows; false when one of them needs care (then nothing is written). */
-LANE_INLINE bool narrow_block(const cpb_rows_job *job, const narrow_plan *plan, narrow_shape shape,
+LANE_INLINE bool narrow_block(const narrow_plan *plan, const narrow_scale *scale, narrow_shape shape,
                               const float *in, float *out) {
-  block_factors f = factors_of_block(job, plan, shape, in);
+  block_factors f = factors_of_block(plan, scale, shape, in);
   if (!f.fine) return false;
   for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
   for (size_t k = 0; k < shape.out_stride; k++) {
     const narrow_line *l = &plan->line[k];
     const float *p = in + l->start;
-    prefetch_line(in, k);
+    if (k < shape.in_stride) prefetch_line(in, k);
     __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
     __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), l->source, next);
     x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, l->factor, f.last));
@@ -244,25 +278,25 @@ static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool 
     walk(job, &source_f32, false, false, 1, first, count);
 }
 
-LANE_INLINE void narrow_rows(const cpb_rows_job *job, const narrow_plan *plan, narrow_shape shape,
-                             size_t row) {
-  const float *in = (const float *)job->in + row * shape.in_stride;
-  if (!narrow_block(job, plan, shape, in, job->out + row * shape.out_stride))
-    walk_singly(job, shape.embedding, row, ROWS);
-}
-
 LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
-  narrow_plan plan;
-  plan_block(job, shape.embedding, &plan);
+  narrow_plan planned;
+  plan_block(job, shape.embedding, &planned);
+  /* copies that no row written can be taken to change: they stay in registers where they fit */
+  const narrow_plan plan = planned;
+  const narrow_scale scale = {same(job->s * job->s), same(2 * job->s)};
+  const float *in = (const float *)job->in + first * shape.in_stride;
+  float *out = job->out + first * shape.out_stride;
   /* the last block is left to the walk: others may read a little past their rows */
   size_t blocks = (job->n - first) / ROWS;
   if (blocks > 0) blocks--;
   size_t per_range = blocks / NARROW_STREAMS, block = NARROW_STREAMS * per_range;
   for (size_t i = 0; i < per_range; i++)
-    for (size_t r = 0; r < NARROW_STREAMS; r++)
-      narrow_rows(job, &plan, shape, first + (r * per_range + i) * ROWS);
-  for (; block < blocks; block++) narrow_rows(job, &plan, shape, first + block * ROWS);
-  walk_singly(job, shape.embedding, first + blocks * ROWS, job->n - first - blocks * ROWS);
+    for (size_t r = 0; r < NARROW_STREAMS; r++) {
+      size_t row = (r * per_range + i) * ROWS;
+      if (!narrow_block(&plan, &scale, shape, in + row * shape.in_stride, out + row * shape.out_stride))
+        walk_singly(job, shape.embedding, first + row, ROWS);
+    }
+  walk_singly(job, shape.embedding, first + block * ROWS, job->n - first - block * ROWS);
 }
 
 /* Rows before the first that begins a line; n when none does. */
@@ -273,10 +307,10 @@ static size_t rows_to_line(const cpb_rows_job *job) {
 }
 
 /* From row `first` on; input and output rows have `in_pad` and `out_pad` floats beyond d. The cases make
- * what matters a constant: all of a tiny shape, else how many eights a row has. */
+ * what matters a constant: all of a tiny shape, else how much of a row there is. */
 LANE_INLINE void narrow_all(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
                             size_t out_pad, size_t first) {
-  narrow_shape shape = {job->d, job->d + in_pad, job->d + out_pad, embedding, stream, false, 1};
+  narrow_shape shape = {job->d, job->d + in_pad, job->d + out_pad, embedding, stream, false, 0};
   narrow_shape tiny = {0, in_pad, out_pad, embedding, stream, true, 0};
   switch (job->d) {
   case 1: tiny.d = 1, tiny.in_stride += 1, tiny.out_stride += 1, narrow_walk(job, tiny, first); return;
@@ -285,11 +319,13 @@ LANE_INLINE void narrow_all(const cpb_rows_job *job, bool embedding, bool stream
   case 4: tiny.d = 4, tiny.in_stride += 4, tiny.out_stride += 4, narrow_walk(job, tiny, first); return;
   default: break;
   }
-  switch ((job->d + 7) / 8) {
-  case 1: shape.eights = 1, narrow_walk(job, shape, first); return;
-  case 2: shape.eights = 2, narrow_walk(job, shape, first); return;
-  case 3: shape.eights = 3, narrow_walk(job, shape, first); return;
-  default: shape.eights = 4, narrow_walk(job, shape, first);
+  switch ((job->d + 3) / 4) {
+  case 2: shape.fours = 2, narrow_walk(job, shape, first); return;
+  case 3: shape.fours = 3, narrow_walk(job, shape, first); return;
+  case 4: shape.fours = 4, narrow_walk(job, shape, first); return;
+  case 5:
+  case 6: shape.fours = 6, narrow_walk(job, shape, first); return;
+  default: shape.fours = 8, narrow_walk(job, shape, first);
   }
 }
 
