@@ -4,7 +4,25 @@
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
  * summed by a transposing tree (d > 4) or from columns (d <= 4), in the order of lanes_sum(). */
 
-enum { NARROW_MOST = 31, ROWS = 16, HALF = 8, TINY_MOST = 4, NARROW_STREAMS = 3 };
+enum { NARROW_MOST = 31, ROWS = 16, HALF = 8, TINY_MOST = CPB_SHORT_MOST, NARROW_STREAMS = 3 };
+
+#define REAL __m512
+#define REAL_FMA _mm512_fmadd_ps
+#define REAL_ABS _mm512_abs_ps
+#define REAL_MAX _mm512_max_ps
+#define REAL_MIN _mm512_min_ps
+#define REAL_SAME _mm512_set1_ps
+#define REAL_BELOW(x, most) (_mm512_cmp_ps_mask(x, _mm512_set1_ps(most), _CMP_LE_OQ) == 0xffff)
+#define SHORT(name) sixteen_##name
+#include "loop/short_factor.h"
+#undef REAL
+#undef REAL_FMA
+#undef REAL_ABS
+#undef REAL_MAX
+#undef REAL_MIN
+#undef REAL_SAME
+#undef REAL_BELOW
+#undef SHORT
 
 /* What is known when a loop is compiled, or at least before it starts. */
 typedef struct narrow_shape {
@@ -21,14 +39,15 @@ typedef struct narrow_line {
 } narrow_line;
 
 typedef struct narrow_plan {
-  __m512i column[TINY_MOST + 1];  /* index of column j of row r < 8, modulo 32 */
-  __mmask16 third[TINY_MOST + 1]; /* rows of that column in the third line */
+  __m512i column[TINY_MOST + 1];    /* index of column j of row r in the block, modulo 32 */
+  __mmask16 pair[TINY_MOST + 1][3]; /* rows of that column in lines 2k, 2k+1 */
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
 /* The map's numbers, one per lane. */
 typedef struct narrow_scale {
   lanes_f64 square, twice; /* s^2, 2s */
+  short_scale tiny;
 } narrow_scale;
 
 /* Where a lane of the output lies. */
@@ -58,12 +77,12 @@ static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place *pla
 
 static void plan_columns(size_t stride, narrow_plan *plan) {
   for (size_t j = 0; j < stride; j++) {
-    int32_t index[ROWS] = {0};
-    plan->third[j] = 0;
-    for (size_t r = 0; r < HALF; r++) {
+    int32_t index[ROWS];
+    for (size_t k = 0; k < 3; k++) plan->pair[j][k] = 0;
+    for (size_t r = 0; r < ROWS; r++) {
       size_t at = r * stride + j;
       index[r] = (int32_t)(at % (2 * ROWS));
-      if (at >= 2 * ROWS) plan->third[j] |= lane_mask(r, r + 1);
+      plan->pair[j][at / (2 * ROWS)] |= lane_mask(r, r + 1);
     }
     plan->column[j] = _mm512_loadu_si512(index);
   }
@@ -103,31 +122,16 @@ LANE_INLINE lanes_f64 fused(lanes_f64 a, lanes_f64 b, lanes_f64 c) {
 
 LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
 
-/* Column j of eight rows of `stride` floats. A permutation of one line takes an index modulo 16. */
-LANE_INLINE __m512d column_of_eight(const narrow_plan *plan, const float *rows, size_t stride, size_t j) {
-  __m512i at = plan->column[j];
-  __m512 x = _mm512_loadu_ps(rows);
-  if (stride == 2) x = _mm512_permutexvar_ps(at, x);
-  if (stride > 2) x = _mm512_permutex2var_ps(x, at, _mm512_loadu_ps(rows + ROWS));
-  if (stride > 4) x = _mm512_mask_permutexvar_ps(x, plan->third[j], at, _mm512_loadu_ps(rows + 2 * ROWS));
-  return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
-}
-
-LANE_INLINE lanes_f64 column_of(const narrow_plan *plan, const float *rows, size_t stride, size_t j) {
-  return (lanes_f64){column_of_eight(plan, rows, stride, j),
-                     column_of_eight(plan, rows + HALF * stride, stride, j)};
-}
-
-/* Square norms of sixteen rows of d <= 4: (c0^2+c2^2)+(c1^2+c3^2), as the tree adds them. Squares are exact,
- * so adding one by a fused step is the addition itself. */
-LANE_INLINE lanes_f64 tiny_norms(const narrow_plan *plan, const float *rows, size_t stride, size_t d) {
-  lanes_f64 c[TINY_MOST];
-  for (size_t j = 0; j < d; j++) c[j] = column_of(plan, rows, stride, j);
-  lanes_f64 even = times(c[0], c[0]);
-  if (d > 2) even = fused(c[2], c[2], even);
-  if (d < 2) return even;
-  if (d < 4) return fused(c[1], c[1], even);
-  return plus(even, fused(c[3], c[3], times(c[1], c[1])));
+/* Column j of the sixteen rows in `lines` consecutive lines. */
+LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t lines, size_t j) {
+  __m512 column = _mm512_permutex2var_ps(line[0], plan->column[j], line[lines > 1 ? 1 : 0]);
+  for (size_t k = 2; k + 1 < lines; k += 2)
+    column = _mm512_mask_mov_ps(column, plan->pair[j][k / 2],
+                                _mm512_permutex2var_ps(line[k], plan->column[j], line[k + 1]));
+  if (lines > 2 &&
+      lines % 2 == 1) /* of an index modulo 32 a permutation of one line takes the low four bits */
+    column = _mm512_mask_permutexvar_ps(column, plan->pair[j][lines / 2], plan->column[j], line[lines - 1]);
+  return column;
 }
 
 /* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
@@ -149,7 +153,7 @@ LANE_INLINE __m256 two_fours(const float *a, const float *b) {
 }
 
 /* The sums of lane j, j+4 and j+8 of rows a and b of five to twelve floats, by fours; `left` as above. */
-LANE_INLINE __m512d short_pair(const float *a, const float *b, size_t fours, __mmask8 left) {
+LANE_INLINE __m512d fours_of_pair(const float *a, const float *b, size_t fours, __mmask8 left) {
   __m512d x[3];
   for (size_t k = 0; k < fours; k++) {
     __m256 both = two_fours(a + 4 * k, b + 4 * k);
@@ -162,7 +166,7 @@ LANE_INLINE __m512d short_pair(const float *a, const float *b, size_t fours, __m
 
 /* Lane j with j+4: those of a, then those of b. */
 LANE_INLINE __m512d pair_lanes(const float *a, const float *b, size_t fours, __mmask8 left) {
-  if (fours < 4) return short_pair(a, b, fours, left);
+  if (fours < 4) return fours_of_pair(a, b, fours, left);
   __m512d x = eight_lanes(a, fours / 2, left), y = eight_lanes(b, fours / 2, left);
   return _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x, y), _mm512_shuffle_f64x2(x, y, 0x4e));
 }
@@ -222,24 +226,29 @@ LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, const narro
   return (block_factors){factor, _mm512_setzero_ps(), unit && all_in_range(factor)};
 }
 
+LANE_INLINE block_factors tiny_factors(const narrow_plan *plan, const short_scale *scale, narrow_shape shape,
+                                       const float *in) {
+  size_t stride = shape.in_stride;
+  __m512 line[TINY_MOST + 1], column[TINY_MOST + 1];
+  for (size_t k = 0; k < stride; k++) line[k] = _mm512_loadu_ps(in + k * ROWS);
+  for (size_t j = 0; j < shape.d + (shape.embedding ? 0 : 1); j++)
+    column[j] = column_of(plan, line, stride, j);
+  sixteen_factors f =
+      shape.embedding ? sixteen_embed(column, shape.d, scale) : sixteen_unembed(column, shape.d, scale);
+  return (block_factors){f.factor, f.last, f.fine};
+}
+
 LANE_INLINE block_factors factors_of_block(const narrow_plan *plan, const narrow_scale *scale,
                                            narrow_shape shape, const float *in) {
+  if (shape.tiny) return tiny_factors(plan, &scale->tiny, shape, in);
   size_t d = shape.d, stride = shape.in_stride;
-  lanes_f64 norms, y0 = lanes_zero();
-  if (shape.tiny) {
-    norms = tiny_norms(plan, in, stride, d);
-    if (!shape.embedding) y0 = column_of(plan, in, stride, d);
-  } else {
-    __mmask8 left = last_lanes(d, shape.fours);
-    norms = (lanes_f64){eight_norms(in, stride, shape.fours, left),
-                        eight_norms(in + HALF * stride, stride, shape.fours, left)};
-    if (!shape.embedding) {
-      __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-      __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32((int)stride));
-      y0 = widen_lanes(_mm512_i32gather_ps(at, in + d, 4));
-    }
-  }
-  return shape.embedding ? embed_factors(norms, scale) : unembed_factors(norms, y0, scale);
+  __mmask8 left = last_lanes(d, shape.fours);
+  lanes_f64 norms = {eight_norms(in, stride, shape.fours, left),
+                     eight_norms(in + HALF * stride, stride, shape.fours, left)};
+  if (shape.embedding) return embed_factors(norms, scale);
+  __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32((int)stride));
+  return unembed_factors(norms, widen_lanes(_mm512_i32gather_ps(at, in + d, 4)), scale);
 }
 
 LANE_INLINE void prefetch_line(const float *in, size_t line) {
@@ -283,20 +292,23 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
   plan_block(job, shape.embedding, &planned);
   /* copies that no row written can be taken to change: they stay in registers where they fit */
   const narrow_plan plan = planned;
-  const narrow_scale scale = {same(job->s * job->s), same(2 * job->s)};
+  const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), short_scale_of(job->s)};
   const float *in = (const float *)job->in + first * shape.in_stride;
   float *out = job->out + first * shape.out_stride;
   /* the last block is left to the walk: others may read a little past their rows */
   size_t blocks = (job->n - first) / ROWS;
   if (blocks > 0) blocks--;
-  size_t per_range = blocks / NARROW_STREAMS, block = NARROW_STREAMS * per_range;
+  size_t streams = shape.tiny ? STREAMS : NARROW_STREAMS;
+  size_t per_range = blocks / streams, done = streams * per_range;
   for (size_t i = 0; i < per_range; i++)
-    for (size_t r = 0; r < NARROW_STREAMS; r++) {
+    for (size_t r = 0; r < streams; r++) {
       size_t row = (r * per_range + i) * ROWS;
-      if (!narrow_block(&plan, &scale, shape, in + row * shape.in_stride, out + row * shape.out_stride))
+      if (__builtin_expect(
+              !narrow_block(&plan, &scale, shape, in + row * shape.in_stride, out + row * shape.out_stride),
+              0))
         walk_singly(job, shape.embedding, first + row, ROWS);
     }
-  walk_singly(job, shape.embedding, first + block * ROWS, job->n - first - block * ROWS);
+  walk_singly(job, shape.embedding, first + done * ROWS, job->n - first - done * ROWS);
 }
 
 /* Rows before the first that begins a line; n when none does. */

@@ -22,11 +22,23 @@ static double square_norm(const void *row, cpb_dtype dtype, size_t d) {
   return add_lanes(lane);
 }
 
+static row_factor factor_of(const void *row, cpb_dtype dtype, size_t d, bool embedding, double s) {
+  if (d <= CPB_SHORT_MOST) {
+    float x[CPB_SHORT_MOST + 1];
+    for (size_t i = 0; i < d + (embedding ? 0 : 1); i++) x[i] = element(row, dtype, i);
+    short_scale scale = short_scale_of(s);
+    row_factor f = short_factor(x, d, embedding, &scale);
+    if (f.fine) return f;
+  }
+  double n = square_norm(row, dtype, d);
+  return embedding ? embed_factor(n, s) : unembed_factor(n, (double)element(row, dtype, d), s);
+}
+
 static void embed_rows(const cpb_rows_job *job, cpb_dtype dtype, size_t size) {
   for (size_t row = 0; row < job->n; row++) {
     const void *x = (const char *)job->in + row * job->in_stride * size;
     float *y = job->out + row * job->out_stride;
-    row_factor f = embed_factor(square_norm(x, dtype, job->d), job->s);
+    row_factor f = factor_of(x, dtype, job->d, true, job->s);
     if (!f.fine) {
       job->careful(job->context, row);
       continue;
@@ -45,7 +57,7 @@ static void unembed_f32(const cpb_rows_job *job) {
   for (size_t row = 0; row < job->n; row++) {
     const float *y = (const float *)job->in + row * job->in_stride;
     float *x = job->out + row * job->out_stride;
-    row_factor f = unembed_factor(square_norm(y, CPB_F32, job->d), (double)y[job->d], job->s);
+    row_factor f = factor_of(y, CPB_F32, job->d, false, job->s);
     if (!f.fine) {
       job->careful(job->context, row);
       continue;

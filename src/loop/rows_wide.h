@@ -71,6 +71,16 @@ LANE_INLINE void sums_add(const row_source *source, const row_range *ranges, siz
   sums->done += CPB_LANES;
 }
 
+/* The factor of a row of up to CPB_SHORT_MOST numbers, or one that is not fine. */
+static inline row_factor factor_if_short(const cpb_rows_job *job, const row_source *source, bool embedding,
+                                         const char *in) {
+  if (job->d > CPB_SHORT_MOST) return (row_factor){.fine = false};
+  float x[CPB_LANES];
+  store_lanes(x, source->part(in, 0, job->d + (embedding ? 0 : 1)));
+  short_scale scale = short_scale_of(job->s);
+  return short_factor(x, job->d, embedding, &scale);
+}
+
 LANE_INLINE void sums_finish(const cpb_rows_job *job, const row_source *source, bool embedding,
                              const row_range *ranges, size_t streams, size_t skip, row_sums *sums,
                              row_factor *f) {
@@ -80,6 +90,8 @@ LANE_INLINE void sums_finish(const cpb_rows_job *job, const row_source *source, 
     const char *in = ranges[r].in + skip, *rest = in + sums->done * source->size;
     if (sums->done < d) sums->sum[r] = lanes_add_square(sums->sum[r], source->part(rest, 0, d - sums->done));
     double n = lanes_sum(sums->sum[r]);
+    f[r] = factor_if_short(job, source, embedding, in);
+    if (f[r].fine) continue;
     f[r] = embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)((const float *)in)[d], job->s);
   }
 }
