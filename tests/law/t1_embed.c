@@ -8,7 +8,7 @@
 
 enum { BITS = 400, MOST_D = 4096 };
 
-static const size_t dims[] = {1, 2, 3, 10, 64, 100, 784, 4096};
+static const size_t dims[] = {1, 2, 3, 4, 10, 64, 100, 784, 4096};
 enum { DIMS = sizeof dims / sizeof *dims };
 
 static cpb_map *new_map(size_t d, double s) {

@@ -15,12 +15,15 @@ static void note_careful(void *context, size_t row) { ((care *)context)->asked[r
 typedef struct shape {
   size_t n, d, in_pad, out_pad, shift; /* pads beyond the columns; shift of the output in floats */
   bool stream, in_place;
+  double s, longest; /* 0: 2.5, and rows of length 1e-3 .. 1e3; else 1/longest .. longest */
+  bool sound;        /* no row of another kind among them, so that whole blocks go the fast way */
 } shape;
 
 /* n rows of random lengths, with some that need care; embed: any rows, unembed: unit rows. */
 static void fill(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, size_t stride, void *in) {
   for (size_t row = 0; row < sh.n; row++) {
-    double length = test_log_uniform(rng, 1e-3, 1e3), norm2 = 0;
+    double longest = sh.longest > 0 ? sh.longest : 1e3, norm2 = 0;
+    double length = test_log_uniform(rng, 1 / longest, longest);
     size_t cols = sh.d + (embedding ? 0 : 1);
     double x[5000];
     for (size_t i = 0; i < cols; i++) {
@@ -28,7 +31,7 @@ static void fill(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, size_
       norm2 += x[i] * x[i];
     }
     for (size_t i = 0; i < cols; i++) x[i] *= (embedding ? length : 1) / sqrt(norm2);
-    size_t kind = test_below(rng, 40);
+    size_t kind = sh.sound ? 4 : test_below(rng, 40);
     if (kind == 0) x[0] = NAN;
     if (kind == 1) x[cols - 1] = INFINITY;
     if (kind == 2)
@@ -70,7 +73,7 @@ static void run_shape(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype) 
                         .in_stride = in_stride,
                         .out = out + sh.shift,
                         .out_stride = out_stride,
-                        .s = 2.5,
+                        .s = sh.s > 0 ? sh.s : 2.5,
                         .stream = sh.stream && !sh.in_place,
                         .careful = note_careful,
                         .context = &this_care};
@@ -96,10 +99,12 @@ static void all_shapes(bool embedding, cpb_dtype dtype) {
     for (int stream = 0; stream < 2; stream++)
       for (size_t pad = 0; pad < 3; pad++) {
         size_t n = d > 1000 ? 70 : test_below(&rng, MOST_ROWS);
-        run_shape(&rng, (shape){n, d, pad, pad == 2, test_below(&rng, 16), stream, false}, embedding, dtype);
+        run_shape(&rng, (shape){n, d, pad, pad == 2, test_below(&rng, 16), stream, false, 0, 0, false},
+                  embedding, dtype);
       }
     if (dtype == CPB_F32)
-      run_shape(&rng, (shape){150, d, k % 2, 0, test_below(&rng, 16), false, true}, embedding, dtype);
+      run_shape(&rng, (shape){150, d, k % 2, 0, test_below(&rng, 16), false, true, 0, 0, false}, embedding,
+                dtype);
   }
 }
 
@@ -132,15 +137,42 @@ static void every_count_of_rows(void **state) {
   for (size_t n = 0; n <= 131; n++)
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
       for (int stream = 0; stream < 2; stream++) {
-        run_shape(&rng, (shape){n, dims[i], 0, 0, 0, stream, false}, true, CPB_F32);
-        run_shape(&rng, (shape){n, dims[i], 0, 0, 4, stream, false}, false, CPB_F32);
+        run_shape(&rng, (shape){n, dims[i], 0, 0, 0, stream, false, 0, 0, false}, true, CPB_F32);
+        run_shape(&rng, (shape){n, dims[i], 0, 0, 4, stream, false, 0, 0, false}, false, CPB_F32);
       }
+}
+
+/* Sound rows only, so that it is the blocks of sixteen that are judged. */
+static void whole_blocks(void **state) {
+  (void)state;
+  test_rng rng = {3};
+  for (size_t d = 1; d <= 40; d++)
+    for (int embedding = 0; embedding < 2; embedding++)
+      for (int stream = 0; stream < 2; stream++)
+        run_shape(&rng, (shape){MOST_ROWS, d, 0, 0, 0, stream, false, 0, 0, true}, embedding, CPB_F32);
+}
+
+/* Short rows have factors in pairs of floats up to some size and scale, and beyond it in doubles. */
+static void short_rows_of_every_size(void **state) {
+  (void)state;
+  test_rng rng = {4};
+  static const double scales[] = {0x1p-21, 0x1p-20, 1e-3, 1, 1234.5, 0x1p20, 0x1.000002p20, 1e9};
+  for (size_t d = 1; d <= 5; d++)
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+      for (int stream = 0; stream < 2; stream++)
+        for (double longest = 10; longest < 1e20; longest *= 100) {
+          shape sh = {MOST_ROWS, d, 0, 0, 0, stream, false, scales[i], longest, true};
+          run_shape(&rng, sh, true, CPB_F32);
+          run_shape(&rng, sh, false, CPB_F32);
+        }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(embeds_f32), cmocka_unit_test(embeds_f16),   cmocka_unit_test(embeds_u8),
-      cmocka_unit_test(embeds_i8),  cmocka_unit_test(unembeds_f32), cmocka_unit_test(every_count_of_rows),
+      cmocka_unit_test(embeds_f32),   cmocka_unit_test(embeds_f16),
+      cmocka_unit_test(embeds_u8),    cmocka_unit_test(embeds_i8),
+      cmocka_unit_test(unembeds_f32), cmocka_unit_test(every_count_of_rows),
+      cmocka_unit_test(whole_blocks), cmocka_unit_test(short_rows_of_every_size),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
 }
