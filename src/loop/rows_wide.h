@@ -201,7 +201,7 @@ LANE_INLINE void walk(const cpb_rows_job *job, const row_source *source, bool em
 /* Ranges of a multiple of 16 rows begin at the same place in their lines. */
 LANE_INLINE void walk_all(const cpb_rows_job *job, const row_source *source, bool embedding) {
   size_t rows = job->n / STREAMS / CPB_LANES * CPB_LANES, done = rows * STREAMS;
-  bool whole_lines = job->d >= 2 * CPB_LANES && job->out_stride == job->d + (embedding ? 1 : 0);
+  bool whole_lines = job->d >= CPB_LANES && job->out_stride == job->d + (embedding ? 1 : 0);
   if (job->stream && whole_lines) {
     walk(job, source, embedding, true, STREAMS, 0, rows);
     walk(job, source, embedding, true, 1, done, job->n - done);
