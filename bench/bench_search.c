@@ -2,10 +2,11 @@
  *
  *   build/bench/bench_search [rows, default 100000] [d, default 128] [rounds, default 15]
  *
- * 1000 queries, k = 10, L2; counted are 2 n d operations per query, whatever is done besides. Two peaks are
- * measured in the same rounds: of multiply-adds on registers alone, which is the machine's, and of
- * multiply-adds that load their operands, as every product must. Where the second is lower, the processor has
- * most likely lowered its clock; it is what a search could reach at best. */
+ * 1000 queries, k = 10, L2; counted are 2 n d operations per query, whatever is done besides. The peak is
+ * that of multiply-adds on registers, measured twice in the same rounds: in bursts between the tasks of a
+ * search, which is the peak at the clock the search is given, and by itself. Processors lower their clock for
+ * work that loads as much as it multiplies, as every product of matrices does; then the second peak is the
+ * higher one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -28,6 +29,41 @@ static void search(void *arg) {
   if (cpb_knn(w->base, w->queries, K, CPB_L2, w->hits, w->exec, &error) == CPB_OK) return;
   fprintf(stderr, "%s\n", error.text);
   exit(1);
+}
+
+/* One thread that runs bursts of multiply-adds on registers between its tasks, and keeps their time apart. */
+typedef struct burst_pool {
+  size_t tasks, bursts;
+  double seconds;
+  float sink;
+} burst_pool;
+
+static void run_with_bursts(void *arg, size_t tasks, void (*task)(void *, size_t), void *task_arg) {
+  enum { TASKS_A_BURST = 8 };
+  burst_pool *pool = arg;
+  for (size_t i = 0; i < tasks; i++) {
+    task(task_arg, i);
+    if (++pool->tasks % TASKS_A_BURST != 0) continue;
+    double start = bench_now();
+    peak_burst(&pool->sink);
+    pool->seconds += bench_now() - start;
+    pool->bursts++;
+  }
+}
+
+typedef struct bursts {
+  work search;
+  double best; /* operations a second of any round's bursts */
+} bursts;
+
+static void search_with_bursts(void *arg) {
+  bursts *b = arg;
+  burst_pool pool = {0};
+  cpb_exec exec = {run_with_bursts, &pool, 1};
+  b->search.exec = &exec;
+  search(&b->search);
+  double rate = pool.bursts > 0 ? peak_burst_operations() * (double)pool.bursts / pool.seconds : 0;
+  if (rate > b->best) b->best = rate;
 }
 
 /* About a Gaussian: the sum of four uniform numbers. */
@@ -65,21 +101,24 @@ int main(int argc, char **argv) {
   search(&f32_2);
   double extra = peak_memory() - before;
   float sink;
-  bench_rival rivals[] = {{"on registers", peak_run, &sink, 0},  {"with loads", peak_loaded_run, &sink, 0},
-                          {"f32, 1 thread", search, &f32_1, 0},  {"u8, 1 thread", search, &u8_1, 0},
-                          {"f32, 2 threads", search, &f32_2, 0}, {"u8, 2 threads", search, &u8_2, 0}};
+  bursts between = {f32_1, 0};
+  enum { PEAK, BURSTS, SEARCHES };
+  bench_rival rivals[] = {
+      {"by itself", peak_run, &sink, 0},     {"during the search", search_with_bursts, &between, 0},
+      {"f32, 1 thread", search, &f32_1, 0},  {"u8, 1 thread", search, &u8_1, 0},
+      {"f32, 2 threads", search, &f32_2, 0}, {"u8, 2 threads", search, &u8_2, 0}};
   bench_print_machine();
   printf("exact %d-NN, %zu x %zu, %d queries, best of %d rounds\n", K, n, d, QUERIES, rounds);
   bench_rounds(rivals, 6, rounds);
-  double registers = peak_operations() / rivals[0].best, loads = peak_operations() / rivals[1].best;
-  printf("%-16s %10s %10s %15s %15s\n", "", "seconds", "Gflop/s", "of the peak", "of the peak");
-  printf("%-16s %10s %10s %15s %15s\n", "", "", "", "with loads", "on registers");
-  for (size_t i = 0; i < 2; i++)
-    printf("peak, %-10s %10s %10.1f\n", rivals[i].name, "", peak_operations() / rivals[i].best * 1e-9);
-  for (size_t i = 2; i < 6; i++) {
-    double rate = 2. * (double)n * (double)d * QUERIES / rivals[i].best / (i < 4 ? 1 : 2);
-    printf("%-16s %10.4f %10.1f %15.2f %15.2f\n", rivals[i].name, rivals[i].best,
-           rate * 1e-9 * (i < 4 ? 1 : 2), rate / loads, rate / registers);
+  double alone = peak_operations() / rivals[PEAK].best;
+  printf("%-24s %9s %9s %18s %18s\n", "", "seconds", "Gflop/s", "of the peak during",
+         "of the peak by itself");
+  printf("peak, %-18s %9s %9.1f\n", rivals[BURSTS].name, "", between.best * 1e-9);
+  printf("peak, %-18s %9s %9.1f\n", rivals[PEAK].name, "", alone * 1e-9);
+  for (size_t i = SEARCHES; i < SEARCHES + 4; i++) {
+    double threads = i < SEARCHES + 2 ? 1 : 2, rate = 2. * (double)n * (double)d * QUERIES / rivals[i].best;
+    printf("%-24s %9.4f %9.1f %18.2f %18.2f\n", rivals[i].name, rivals[i].best, rate * 1e-9,
+           rate / threads / between.best, rate / threads / alone);
   }
   printf("memory besides the base: %.1f MiB\n", extra);
   cpb_pool_free(pool);

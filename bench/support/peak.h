@@ -2,15 +2,16 @@
 #ifndef CPB_BENCH_PEAK_H
 #define CPB_BENCH_PEAK_H
 
-/* Operations of one run of either, two per multiply-add and lane; 0 where there is no such unit. */
+/* Operations of one run, two per multiply-add and lane; 0 where there is no such unit. */
 double peak_operations(void);
 
-/* Nothing but multiply-adds on registers. `arg` is a float that takes the result, so that nothing is left
- * out. */
+/* Nothing but multiply-adds on registers, for about half a second. `arg` is a float that takes the result, so
+ * that nothing is left out. */
 void peak_run(void *arg);
 
-/* Multiply-adds whose operands come from the first cache, ten loads for twenty-four, as a product of matrices
- * needs at least. */
-void peak_loaded_run(void *arg);
+/* The same for about 60 microseconds, too short for the processor to change its clock: put between the tasks
+ * of some work, it says what the registers do at the clock this work is given. */
+double peak_burst_operations(void);
+void peak_burst(float *result);
 
 #endif

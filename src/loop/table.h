@@ -1,8 +1,8 @@
 /* Every hot loop, listed once. One table per instruction set; all tables give the same bits.
  *
  * That is by construction: sums run in 16 virtual lanes that are added as a fixed tree, fused
- * multiply-adds stand only where the product is exact or the definition asks for them (tiles), and every
- * division and root is the IEEE one. loop_plain.c is the reference; the others are judged by it. */
+ * multiply-adds stand only where the product is exact or the definition asks for them (tiles, short rows),
+ * and every division and root is the IEEE one. loop_plain.c is the reference; the others are judged by it. */
 #ifndef CPB_LOOP_TABLE_H
 #define CPB_LOOP_TABLE_H
 
