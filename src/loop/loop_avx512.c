@@ -20,14 +20,14 @@ static void hamming(const cpb_hamming *h) {
 
 static void embed_f32(const cpb_rows_job *job) {
   if (is_narrow(job))
-    narrow_embed(job);
+    narrow_rows(job, true);
   else
     walk_all(job, &source_f32, true);
 }
 
 static void unembed_f32(const cpb_rows_job *job) {
   if (is_narrow(job))
-    narrow_unembed(job);
+    narrow_rows(job, false);
   else
     walk_all(job, &source_f32, false);
 }

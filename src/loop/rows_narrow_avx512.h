@@ -319,19 +319,22 @@ static size_t rows_to_line(const cpb_rows_job *job) {
   return job->n;
 }
 
-/* From row `first` on; input and output rows have `in_pad` and `out_pad` floats beyond d. The cases make
- * what matters a constant: all of a tiny shape, else how much of a row there is. */
-LANE_INLINE void narrow_all(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
-                            size_t out_pad, size_t first) {
-  narrow_shape shape = {job->d, job->d + in_pad, job->d + out_pad, embedding, stream, false, 0};
-  narrow_shape tiny = {0, in_pad, out_pad, embedding, stream, true, 0};
+/* From row `first` on, d <= TINY_MOST; input and output rows have `in_pad` and `out_pad` floats beyond d. The
+ * cases make all of the shape a constant. */
+LANE_INLINE void narrow_tiny(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
+                             size_t out_pad, size_t first) {
+  narrow_shape shape = {0, in_pad, out_pad, embedding, stream, true, 0};
   switch (job->d) {
-  case 1: tiny.d = 1, tiny.in_stride += 1, tiny.out_stride += 1, narrow_walk(job, tiny, first); return;
-  case 2: tiny.d = 2, tiny.in_stride += 2, tiny.out_stride += 2, narrow_walk(job, tiny, first); return;
-  case 3: tiny.d = 3, tiny.in_stride += 3, tiny.out_stride += 3, narrow_walk(job, tiny, first); return;
-  case 4: tiny.d = 4, tiny.in_stride += 4, tiny.out_stride += 4, narrow_walk(job, tiny, first); return;
-  default: break;
+  case 1: shape.d = 1, shape.in_stride += 1, shape.out_stride += 1, narrow_walk(job, shape, first); return;
+  case 2: shape.d = 2, shape.in_stride += 2, shape.out_stride += 2, narrow_walk(job, shape, first); return;
+  case 3: shape.d = 3, shape.in_stride += 3, shape.out_stride += 3, narrow_walk(job, shape, first); return;
+  default: shape.d = 4, shape.in_stride += 4, shape.out_stride += 4, narrow_walk(job, shape, first);
   }
+}
+
+/* The same of larger d; a constant is how much of a row there is. */
+LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool stream, size_t first) {
+  narrow_shape shape = {job->d, job->in_stride, job->out_stride, embedding, stream, false, 0};
   switch ((job->d + 3) / 4) {
   case 2: shape.fours = 2, narrow_walk(job, shape, first); return;
   case 3: shape.fours = 3, narrow_walk(job, shape, first); return;
@@ -342,30 +345,26 @@ LANE_INLINE void narrow_all(const cpb_rows_job *job, bool embedding, bool stream
   }
 }
 
-static void narrow_embed(const cpb_rows_job *job) {
-  size_t skip = rows_to_line(job);
-  if (job->in_stride > job->d)
-    narrow_all(job, true, false, 1, 1, 0);
-  else if (!job->stream || skip == job->n)
-    narrow_all(job, true, false, 0, 1, 0);
-  else {
-    walk_singly(job, true, 0, skip);
-    narrow_all(job, true, true, 0, 1, skip);
-    _mm_sfence();
-  }
+LANE_INLINE void narrow_stream(const cpb_rows_job *job, bool embedding, size_t skip) {
+  walk_singly(job, embedding, 0, skip);
+  if (job->d > TINY_MOST)
+    narrow_more(job, embedding, true, skip);
+  else
+    narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
+  _mm_sfence();
 }
 
-static void narrow_unembed(const cpb_rows_job *job) {
+LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
   size_t skip = rows_to_line(job);
-  if (job->out_stride > job->d)
-    narrow_all(job, false, false, 1, 1, 0);
-  else if (!job->stream || skip == job->n)
-    narrow_all(job, false, false, 1, 0, 0);
-  else {
-    walk_singly(job, false, 0, skip);
-    narrow_all(job, false, true, 1, 0, skip);
-    _mm_sfence();
-  }
+  bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
+  if (job->stream && skip < job->n && !padded)
+    narrow_stream(job, embedding, skip);
+  else if (job->d > TINY_MOST)
+    narrow_more(job, embedding, false, 0);
+  else if (padded)
+    narrow_tiny(job, embedding, false, 1, 1, 0);
+  else
+    narrow_tiny(job, embedding, false, embedding ? 0 : 1, embedding ? 1 : 0, 0);
 }
 
 static bool is_narrow(const cpb_rows_job *job) {

@@ -40,19 +40,17 @@ static inline SHORT(pair) SHORT(inverse)(SHORT(pair) x) {
   return (SHORT(pair)){h, h * REAL_FMA(-x.l, h, REAL_FMA(-x.h, h, REAL_SAME(1)))};
 }
 
-/* a b, rounded to one number */
-static inline REAL SHORT(product)(SHORT(pair) a, SHORT(pair) b) {
+/* a b - c, rounded to one number; c is 0, or 1 for a product up to 2 */
+static inline REAL SHORT(product_less)(SHORT(pair) a, SHORT(pair) b, REAL c) {
   REAL h = a.h * b.h;
-  return h + REAL_FMA(a.h, b.l, REAL_FMA(a.l, b.h, REAL_FMA(a.h, b.h, -h)));
+  return (h - c) + REAL_FMA(a.h, b.l, REAL_FMA(a.l, b.h, REAL_FMA(a.h, b.h, -h)));
 }
 
 /* y = (2s x, s^2-n)/(n+s^2); the last is 2s^2/(n+s^2) - 1 */
 static inline SHORT(factors) SHORT(embed)(const REAL *x, size_t d, const short_scale *s) {
   SHORT(pair) q = SHORT(sum)(SHORT(norm)(x, d), SHORT(same)(s->square)), inverse = SHORT(inverse)(q);
-  SHORT(pair) rise = SHORT(same)(s->twice_square);
-  REAL last = REAL_FMA(rise.h, inverse.h, REAL_SAME(-1));
-  return (SHORT(factors)){SHORT(product)(SHORT(same)(s->twice), inverse),
-                          REAL_FMA(rise.h, inverse.l, REAL_FMA(rise.l, inverse.h, last)),
+  return (SHORT(factors)){SHORT(product_less)(SHORT(same)(s->twice), inverse, REAL_SAME(0)),
+                          SHORT(product_less)(SHORT(same)(s->twice_square), inverse, REAL_SAME(1)),
                           REAL_BELOW(q.h, s->most)};
 }
 
@@ -64,6 +62,6 @@ static inline SHORT(factors) SHORT(unembed)(const REAL *y, size_t d, const short
   SHORT(pair) gap = SHORT(sum)(SHORT(norm)(y, d), square), inverse = SHORT(inverse)(gap);
   REAL excess = gap.h - (rise + rise); /* |y|^2 - 1 */
   bool unit = REAL_BELOW(REAL_ABS(excess), (float)UNIT_SLACK);
-  return (SHORT(factors)){SHORT(product)(SHORT(same)(s->twice), inverse), REAL_SAME(0),
+  return (SHORT(factors)){SHORT(product_less)(SHORT(same)(s->twice), inverse, REAL_SAME(0)), REAL_SAME(0),
                           unit & REAL_BELOW(inverse.h, s->most)};
 }

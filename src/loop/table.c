@@ -5,8 +5,12 @@
 
 #include "capball/status.h"
 
+#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS)
+#define CPB_WIDE_LOOPS
+#endif
+
 extern const cpb_loops cpb_loops_plain;
-#if defined(__x86_64__)
+#if defined(CPB_WIDE_LOOPS)
 extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512;
 
 /* Every processor with AVX2 and FMA has F16C, which clang 14 cannot ask for; asking cpuid itself costs
@@ -22,7 +26,7 @@ static bool has_avx512(void) {
 size_t cpb_loops_all(const cpb_loops *tables[4]) {
   size_t count = 0;
   tables[count++] = &cpb_loops_plain;
-#if defined(__x86_64__)
+#if defined(CPB_WIDE_LOOPS)
   if (has_avx2()) tables[count++] = &cpb_loops_avx2;
   if (has_avx2() && has_avx512()) tables[count++] = &cpb_loops_avx512;
 #endif

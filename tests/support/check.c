@@ -1,5 +1,11 @@
 #include "support/check.h"
 
+/* CPB_TESTS='*threads*' runs the tests of such a name only. */
+__attribute__((constructor)) static void take_filter(void) {
+  const char *wanted = getenv("CPB_TESTS");
+  if (wanted != NULL) cmocka_set_test_filter(wanted);
+}
+
 uint64_t test_bits(test_rng *rng) {
   uint64_t z = rng->state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
