@@ -1,9 +1,12 @@
 #include "support/check.h"
 
-/* CPB_TESTS='*threads*' runs the tests of such a name only. */
+/* CPB_TESTS='*threads*' runs the tests of such a name only, '-slow*' all the others. */
 __attribute__((constructor)) static void take_filter(void) {
   const char *wanted = getenv("CPB_TESTS");
-  if (wanted != NULL) cmocka_set_test_filter(wanted);
+  if (wanted != NULL && wanted[0] == '-')
+    cmocka_set_skip_filter(wanted + 1);
+  else if (wanted != NULL)
+    cmocka_set_test_filter(wanted);
 }
 
 uint64_t test_bits(test_rng *rng) {
