@@ -3,7 +3,8 @@
 
     python3 bench/bench_numpy.py [MiB of input, default 128] [rounds, default 9]
 
-The library is build/libcapball.so, through ctypes, on one thread and on two."""
+The library is build/libcapball.so, through ctypes, on one thread and on two. The last column is what the fastest copy of
+the same bytes would have, on two threads: nothing that reads x and writes y is faster."""
 import ctypes
 import os
 import sys
@@ -99,7 +100,7 @@ def main():
     two = library.threads(lib, 2)
     print(f"# {lib.cpb_isa_name().decode()} loops, NumPy {np.__version__}, f32, {MIB} MiB of input, best of {ROUNDS}")
     print("# times as fast as the best NumPy (and torch, 2 threads, where it is installed)")
-    print(f"#{'d':>5} {'rows':>9} {'NumPy ms':>9} {'1 thread':>9} {'2 threads':>9} {'torch':>9}")
+    print(f"#{'d':>5} {'rows':>9} {'NumPy ms':>9} {'1 thread':>9} {'2 threads':>9} {'torch':>9} {'the copy':>9}")
     for d in (2, 10, 24, 64, 128, 784, 1536):
         n = (MIB << 20) // 4 // d
         x, y, z = zeros(n, d), zeros(n, d + 1), zeros(n, d + 1)
@@ -111,12 +112,14 @@ def main():
         ours = [lambda: lib.cpb_map_embed(handle, library.rows(x), library.rows(z), None, None),
                 lambda: lib.cpb_map_embed(handle, library.rows(x), library.rows(z), two, None)]
         rivals, torches = numpy_ways(x, y), torch_ways(x, y)
-        times = best(ours + rivals + torches)
+        room = zeros(n, d + 1)
+        times = best(ours + rivals + torches + [library.roofline(y, room, x.nbytes + y.nbytes, two)])
         if not np.allclose(y, z, atol=1e-5):
             sys.exit("bench_numpy: the results differ")
         numpy_time = min(times[2:2 + len(rivals)])
-        torch_ratio = f"{min(times[2 + len(rivals):]) / times[1]:9.1f}" if torches else "        -"
-        print(f"{d:6} {n:9} {numpy_time * 1e3:9.1f} {numpy_time / times[0]:9.1f} {numpy_time / times[1]:9.1f} {torch_ratio}",
+        torch_ratio = f"{min(times[2 + len(rivals):-1]) / times[1]:9.1f}" if torches else "        -"
+        print(f"{d:6} {n:9} {numpy_time * 1e3:9.1f} {numpy_time / times[0]:9.1f} {numpy_time / times[1]:9.1f} {torch_ratio} "
+              f"{numpy_time / times[-1]:9.1f}",
               flush=True)
         lib.cpb_map_free(handle)
 

@@ -25,6 +25,11 @@ file(GLOB CPB_BENCH_SUPPORT CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/support/
 add_library(cpb_bench_support STATIC EXCLUDE_FROM_ALL ${CPB_BENCH_SUPPORT})
 target_include_directories(cpb_bench_support PUBLIC bench)
 target_link_libraries(cpb_bench_support PUBLIC capball_static)
+# The copy that is the roofline, also for benchmarks in Python.
+add_library(cpb_roofline SHARED EXCLUDE_FROM_ALL bench/support/roofline.c)
+target_include_directories(cpb_roofline PRIVATE bench include)
+target_compile_options(cpb_roofline PRIVATE -fvisibility=default)
+add_dependencies(benches cpb_roofline)
 file(GLOB CPB_BENCHES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)
 foreach(source ${CPB_BENCHES})
   get_filename_component(name ${source} NAME_WE)

@@ -33,6 +33,19 @@ def load():
     return lib
 
 
+class Copy(ctypes.Structure):
+    """A roofline_copy of bench/support/roofline.h."""
+    _fields_ = [("source", ctypes.c_void_p), ("target", ctypes.c_void_p), ("bytes", ctypes.c_size_t),
+                ("exec", ctypes.c_void_p)]
+
+
+def roofline(source, target, moved, exec):
+    """Moves so many bytes, half read and half written, as fast as the machine can."""
+    copy = Copy(source.ctypes.data, target.ctypes.data, moved // 2 // 256 * 256, exec)
+    lib = ctypes.CDLL(os.path.join(BUILD, "libcpb_roofline.so"))
+    return lambda: lib.roofline_run(ctypes.byref(copy))
+
+
 def threads(lib, count):
     """An exec of so many threads; they live as long as the process."""
     pool = ctypes.c_void_p()
