@@ -7,36 +7,12 @@
 # WORK is /dev/shm unless set: capball waits until its output is on the disk (fsync), cat does not, so on
 # a disk this would measure the disk.
 # Prints one line per number of threads: seconds, ratio to cat (bytes in + out per second of either), peak RSS.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-capball=${BUILD:-$root/build}/capball
 mib=${1:-2048} runs=${2:-3} d=${D:-128}
-rows=$((mib * 1048576 / (4 * d)))
-work=$(mktemp -d -p "${WORK:-/dev/shm}")
-trap 'rm -rf "$work"' EXIT
-
-/usr/bin/python3 - "$work/in.fbin" "$rows" "$d" <<'PYTHON'
-import sys
-import numpy as np
-path, rows, d = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-random = np.random.default_rng(1)
-with open(path, "wb") as file:
-    np.array([rows, d], "<u4").tofile(file)
-    while rows > 0:
-        block = min(rows, 65536)
-        random.standard_normal((block, d), dtype="f4").tofile(file)
-        rows -= block
-PYTHON
+. "$(dirname "$0")/support/big_file.sh"
 
 "$capball" fit "$work/in.fbin" -o "$work/map.json" --scale 11 --center none --quiet
-seconds() { # seconds COMMAND..: wall time on stdout
-  local start=$EPOCHREALTIME
-  "$@"
-  awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }'
-}
 copy() { cat "$work/in.fbin" >"$work/copy"; }
 embed() { "$capball" embed -m "$work/map.json" "$work/in.fbin" -o "$work/out.fbin" --threads "$1" --quiet; }
-least() { awk -v a="$1" -v b="$2" 'BEGIN { print a == "" || b < a ? b : a }'; }
 
 cat "$work/in.fbin" >/dev/null
 declare -A best

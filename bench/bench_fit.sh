@@ -5,33 +5,8 @@
 #   D=128          columns, f32          WORK      where the file goes; /dev/shm unless set
 #
 # cat is told to read into memory and throw away: `cat file > /dev/null` copies every byte once.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-capball=${BUILD:-$root/build}/capball
 mib=${1:-1024} runs=${2:-5} d=${D:-128}
-rows=$((mib * 1048576 / (4 * d)))
-work=$(mktemp -d -p "${WORK:-/dev/shm}")
-trap 'rm -rf "$work"' EXIT
-
-/usr/bin/python3 - "$work/in.fbin" "$rows" "$d" <<'PYTHON'
-import sys
-import numpy as np
-path, rows, d = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-random = np.random.default_rng(1)
-with open(path, "wb") as file:
-    np.array([rows, d], "<u4").tofile(file)
-    while rows > 0:
-        block = min(rows, 65536)
-        random.standard_normal((block, d), dtype="f4").tofile(file)
-        rows -= block
-PYTHON
-
-seconds() {
-  local start=$EPOCHREALTIME
-  "$@" >/dev/null
-  awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }'
-}
-least() { awk -v a="$1" -v b="$2" 'BEGIN { print a == "" || b < a ? b : a }'; }
+. "$(dirname "$0")/support/big_file.sh"
 
 cat_best='' one_best='' two_best=''
 for ((run = 0; run < runs; run++)); do

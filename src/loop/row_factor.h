@@ -73,14 +73,6 @@ static inline short_scale short_scale_of(double s) {
 #define REAL_BELOW(x, most) ((x) <= (most))
 #define SHORT(name) short_##name
 #include "loop/short_factor.h"
-#undef REAL
-#undef REAL_FMA
-#undef REAL_ABS
-#undef REAL_MAX
-#undef REAL_MIN
-#undef REAL_SAME
-#undef REAL_BELOW
-#undef SHORT
 
 /* Of a row of d <= CPB_SHORT_MOST numbers x, which when unembedding y0 follows. Not fine: take the doubles.
  */

@@ -16,14 +16,6 @@ enum { TINY_MOST = CPB_SHORT_MOST, NARROW_STREAMS = 3 };
 #define REAL_BELOW(x, most) (_mm512_cmp_ps_mask(x, _mm512_set1_ps(most), _CMP_LE_OQ) == 0xffff)
 #define SHORT(name) sixteen_##name
 #include "loop/short_factor.h"
-#undef REAL
-#undef REAL_FMA
-#undef REAL_ABS
-#undef REAL_MAX
-#undef REAL_MIN
-#undef REAL_SAME
-#undef REAL_BELOW
-#undef SHORT
 
 /* What is known when a loop is compiled, or at least before it starts. */
 typedef struct narrow_shape {

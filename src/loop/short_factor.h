@@ -3,15 +3,16 @@
  * A pair is an unevaluated sum h + l, good to about 2^-45: nearly what doubles do, but without widening the
  * numbers, and its division is that of floats. The text serves one row (in every instruction set) and sixteen
  * rows at once; REAL is the type, REAL_FMA, REAL_ABS, REAL_MAX, REAL_MIN and REAL_SAME what it has beside
- * arithmetic, REAL_BELOW(x, most) whether all of it is <= most (NaN is not), SHORT(name) the names. */
+ * arithmetic, REAL_BELOW(x, most) whether all of it is <= most (NaN is not), SHORT(name) the names. They are
+ * undefined at the end. */
 
 typedef struct SHORT(pair) {
   REAL h, l;
 } SHORT(pair);
 
 typedef struct SHORT(factors) {
-  REAL factor, last; /* as in row_factor; fine: of all of them */
-  bool fine;
+  REAL factor, last; /* as in row_factor */
+  bool fine;         /* all of them */
 } SHORT(factors);
 
 static inline SHORT(pair) SHORT(same)(short_number x) {
@@ -65,3 +66,12 @@ static inline SHORT(factors) SHORT(unembed)(const REAL *y, size_t d, const short
   return (SHORT(factors)){SHORT(product_less)(SHORT(same)(s->twice), inverse, REAL_SAME(0)), REAL_SAME(0),
                           unit & REAL_BELOW(inverse.h, s->most)};
 }
+
+#undef REAL
+#undef REAL_FMA
+#undef REAL_ABS
+#undef REAL_MAX
+#undef REAL_MIN
+#undef REAL_SAME
+#undef REAL_BELOW
+#undef SHORT
