@@ -5,8 +5,8 @@
 /* Operations of one run, two per multiply-add and lane; 0 where there is no such unit. */
 double peak_operations(void);
 
-/* Nothing but multiply-adds on registers, for about half a second. `arg` is a float that takes the result, so
- * that nothing is left out. */
+/* Nothing but multiply-adds on registers, for about ten milliseconds. `arg` is a float that takes the result,
+ * so that nothing is left out. */
 void peak_run(void *arg);
 
 /* The same for about 60 microseconds, too short for the processor to change its clock: put between the tasks

@@ -71,7 +71,7 @@ static cpb_status apply(application *a, const char *in_name, const char *out_nam
   cpb_first_fault fault;
   cpb_first_fault_init(&fault);
   rows->fault = &fault;
-  enum { LONG_RUN = 16 }; /* the special loops walk several ranges of a block at once */
+  enum { LONG_RUN = 8 }; /* the special loops walk several ranges of a block at once */
   cpb_blocks blocks = {.rows = rows->in.rows,
                        .per_block = cpb_blocks_rows(in_cols) * (a->loop != NULL ? LONG_RUN : 1),
                        .body = apply_block,

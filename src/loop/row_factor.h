@@ -11,7 +11,7 @@
 
 typedef struct row_factor {
   float factor, last; /* out = factor * in; embedding also writes `last` */
-  bool fine;          /* false: leave the row to the careful way */
+  bool fine;          /* false: leave the row to the careful way; a short row first to the doubles */
 } row_factor;
 
 /* Within these, products of floats neither overflow nor lose digits. NaN and inf fail too. */

@@ -2,7 +2,8 @@
  *
  * Sixteen rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
- * summed by a transposing tree (d > 4) or from columns (d <= 4), in the order of lanes_sum(). */
+ * summed by a transposing tree in the order of lanes_sum() (d > 4); tiny rows (d <= 4) have their factors
+ * from columns, by short_factor.h. */
 
 enum { NARROW_MOST = 31, NARROW_STREAMED = 26, ROWS = 16, HALF = 8 };
 enum { TINY_MOST = CPB_SHORT_MOST, NARROW_STREAMS = 3 };
@@ -37,7 +38,7 @@ typedef struct narrow_plan {
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
-/* The map's numbers, one per lane. */
+/* The map's numbers: in every lane, and as tiny rows need them. */
 typedef struct narrow_scale {
   lanes_f64 square, twice; /* s^2, 2s */
   short_scale tiny;
@@ -177,7 +178,7 @@ LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t fours, 
   return _mm512_add_pd(_mm512_mask_blend_pd(0xaa, two[0], two[1]), _mm512_shuffle_pd(two[0], two[1], 0x55));
 }
 
-/* The lanes of the last load of a row (for short pairs: of two rows) that count. */
+/* The lanes of the last load of a row (below four fours: of two rows) that count. */
 static inline __mmask8 last_lanes(size_t d, size_t fours) {
   if (fours < 4) return (__mmask8)(lane_mask(0, d - 4 * (fours - 1)) * 0x11);
   return (__mmask8)lane_mask(0, d - 4 * (fours - 2));
@@ -288,7 +289,8 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), short_scale_of(job->s)};
   const float *in = (const float *)job->in + first * shape.in_stride;
   float *out = job->out + first * shape.out_stride;
-  /* the last block is left to the walk: others may read a little past their rows */
+  /* the last block is left to the walk, as others may read a little past their rows, and so are those that
+   * do not fill the streams */
   size_t blocks = (job->n - first) / ROWS;
   if (blocks > 0) blocks--;
   size_t streams = shape.tiny ? STREAMS : NARROW_STREAMS;

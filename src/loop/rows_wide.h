@@ -94,10 +94,10 @@ LANE_INLINE void sums_finish(const cpb_rows_job *job, const row_source *source, 
   EACH_STREAM
   for (size_t r = 0; r < streams; r++) {
     const char *in = ranges[r].in + skip, *rest = in + sums->done * source->size;
-    if (sums->done < d) sums->sum[r] = lanes_add_square(sums->sum[r], source->part(rest, 0, d - sums->done));
-    double n = lanes_sum(sums->sum[r]);
     f[r] = factor_if_short(job, source, embedding, in);
     if (f[r].fine) continue;
+    if (sums->done < d) sums->sum[r] = lanes_add_square(sums->sum[r], source->part(rest, 0, d - sums->done));
+    double n = lanes_sum(sums->sum[r]);
     f[r] = embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)((const float *)in)[d], job->s);
   }
 }
@@ -119,8 +119,9 @@ LANE_INLINE void flush(row_range *range) {
 
 static inline size_t line_phase(const float *p) { return (uintptr_t)p / sizeof(float) % CPB_LANES; }
 
-/* Rows of whole lines past the cache: `phase` is where in its line every range's row begins. Between the
- * lines the rows `skip` bytes on are summed (skip > 0), so that reading and writing go on together. */
+/* Rows that reach the next line, written past the cache in whole lines: `phase` is where in its line every
+ * range's row begins. Between the lines the rows `skip` bytes on are summed (skip > 0), so that reading and
+ * writing go on together. */
 LANE_INLINE void stream_rows(const cpb_rows_job *job, const row_source *source, bool embedding,
                              row_range *ranges, size_t streams, const row_factor *f, size_t phase,
                              size_t skip, row_sums *next) {
@@ -201,8 +202,9 @@ LANE_INLINE void walk(const cpb_rows_job *job, const row_source *source, bool em
 /* Ranges of a multiple of 16 rows begin at the same place in their lines. */
 LANE_INLINE void walk_all(const cpb_rows_job *job, const row_source *source, bool embedding) {
   size_t rows = job->n / STREAMS / CPB_LANES * CPB_LANES, done = rows * STREAMS;
-  bool whole_lines = job->d >= CPB_LANES && job->out_stride == job->d + (embedding ? 1 : 0);
-  if (job->stream && whole_lines) {
+  bool reaches_lines = job->d >= CPB_LANES && /* from wherever in a line they begin */
+                       job->out_stride == job->d + (embedding ? 1 : 0);
+  if (job->stream && reaches_lines) {
     walk(job, source, embedding, true, STREAMS, 0, rows);
     walk(job, source, embedding, true, 1, done, job->n - done);
     _mm_sfence();

@@ -41,7 +41,7 @@ static inline SHORT(pair) SHORT(inverse)(SHORT(pair) x) {
   return (SHORT(pair)){h, h * REAL_FMA(-x.l, h, REAL_FMA(-x.h, h, REAL_SAME(1)))};
 }
 
-/* a b - c, rounded to one number; c is 0, or 1 for a product up to 2 */
+/* a b - c as one number; c is 0, or 1 for a product up to 2: then below 1/2 the difference is rounded too */
 static inline REAL SHORT(product_less)(SHORT(pair) a, SHORT(pair) b, REAL c) {
   REAL h = a.h * b.h;
   return (h - c) + REAL_FMA(a.h, b.l, REAL_FMA(a.l, b.h, REAL_FMA(a.h, b.h, -h)));
