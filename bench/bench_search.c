@@ -4,9 +4,9 @@
  *
  * 1000 queries, k = 10, L2; counted are 2 n d operations per query, whatever is done besides. The peak is
  * that of multiply-adds on registers, measured twice in the same rounds: in bursts between the tasks of a
- * search, which is the peak at the clock the search is given, and by itself. Processors lower their clock for
- * work that loads as much as it multiplies, as every product of matrices does; then the second peak is the
- * higher one. */
+ * search, which is the peak at the clock the search is given, and by itself. Processors may lower their clock
+ * for work that loads as much as it multiplies, as every product of matrices does; then the second peak is
+ * the higher one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
