@@ -1,12 +1,22 @@
-/* T1 for short float rows (d < 32) on AVX-512: sixteen rows at a time; rows_wide.h comes first.
+/* T1 for short float rows on AVX-512: sixteen rows at a time; rows_wide.h comes first.
  *
  * Sixteen rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
  * summed by a transposing tree in the order of lanes_sum() (d > 4); tiny rows (d <= 4) have their factors
- * from columns, by short_factor.h. */
+ * from columns, by short_factor.h.
+ *
+ * Memory is kept busy by walking four ranges of rows at once. Where a block is a few lines, or stays in the
+ * cache, it is enough that the ranges take turns. Longer blocks would come to memory in bursts: they are
+ * written in lockstep, a line of every range, and what the next blocks need is worked out between the lines.
+ */
 
-enum { NARROW_MOST = 31, NARROW_STREAMED = 26, ROWS = 16, HALF = 8 };
-enum { TINY_MOST = CPB_SHORT_MOST, NARROW_STREAMS = 3 };
+enum {
+  NARROW_MOST = 40, /* measured: beyond, the walk is faster */
+  ROWS = 16,
+  HALF = 8,
+  PAIRS = 8
+};
+enum { TINY_MOST = CPB_SHORT_MOST };
 
 #define REAL __m512
 #define REAL_FMA _mm512_fmadd_ps
@@ -130,13 +140,13 @@ LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t
 
 /* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
 LANE_INLINE __m512d eight_lanes(const float *row, size_t eights, __mmask8 left) {
-  __m512d x[4];
+  __m512d x[NARROW_MOST / 8];
   for (size_t k = 0; k < eights; k++) {
     __m256 eight = _mm256_loadu_ps(row + 8 * k);
     x[k] = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
   }
   __m512d even = _mm512_mul_pd(x[0], x[0]);
-  if (eights > 2) even = _mm512_fmadd_pd(x[2], x[2], even);
+  for (size_t k = 2; k < eights; k += 2) even = _mm512_fmadd_pd(x[k], x[k], even);
   if (eights < 4) return _mm512_fmadd_pd(x[1], x[1], even);
   return _mm512_add_pd(even, _mm512_fmadd_pd(x[3], x[3], _mm512_mul_pd(x[1], x[1])));
 }
@@ -165,16 +175,14 @@ LANE_INLINE __m512d pair_lanes(const float *a, const float *b, size_t fours, __m
   return _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x, y), _mm512_shuffle_f64x2(x, y, 0x4e));
 }
 
-/* Square norms of eight rows: the tree of lanes_sum() on all of them at once. The rows are taken in the order
- * in which their sums come out one after the other. */
-LANE_INLINE __m512d eight_norms(const float *rows, size_t stride, size_t fours, __mmask8 left) {
+/* Square norms of eight rows from the pair_lanes() of rows k and k+4: the tree of lanes_sum() on all of them
+ * at once. With rows so paired their sums come out one after the other. */
+LANE_INLINE __m512d eight_norms(const __m512d *pair) {
   __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
-  __m512d four[4], two[2];
-  for (size_t k = 0; k < 4; k++)
-    four[k] = pair_lanes(rows + k * stride, rows + (k + 4) * stride, fours, left);
+  __m512d two[2];
   for (size_t k = 0; k < 2; k++)
-    two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, four[k], four[k + 2]),
-                           _mm512_permutex2var_pd(four[k], across, four[k + 2]));
+    two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, pair[k], pair[k + 2]),
+                           _mm512_permutex2var_pd(pair[k], across, pair[k + 2]));
   return _mm512_add_pd(_mm512_mask_blend_pd(0xaa, two[0], two[1]), _mm512_shuffle_pd(two[0], two[1], 0x55));
 }
 
@@ -232,44 +240,36 @@ LANE_INLINE block_factors tiny_factors(const narrow_plan *plan, const short_scal
   return (block_factors){f.factor, f.last, f.fine};
 }
 
-LANE_INLINE block_factors factors_of_block(const narrow_plan *plan, const narrow_scale *scale,
-                                           narrow_shape shape, const float *in) {
-  if (shape.tiny) return tiny_factors(plan, &scale->tiny, shape, in);
-  size_t d = shape.d, stride = shape.in_stride;
-  __mmask8 left = last_lanes(d, shape.fours);
-  lanes_f64 norms = {eight_norms(in, stride, shape.fours, left),
-                     eight_norms(in + HALF * stride, stride, shape.fours, left)};
+/* Pair `pair` (0..PAIRS-1) of a block: the sums of two of its rows, in the order of eight_norms(). */
+LANE_INLINE __m512d pair_of_block(narrow_shape shape, const float *in, size_t pair) {
+  const float *row = in + (pair / 4 * HALF + pair % 4) * shape.in_stride;
+  return pair_lanes(row, row + 4 * shape.in_stride, shape.fours, last_lanes(shape.d, shape.fours));
+}
+
+LANE_INLINE block_factors factors_of_norms(const narrow_scale *scale, narrow_shape shape, const float *in,
+                                           lanes_f64 norms) {
   if (shape.embedding) return embed_factors(norms, scale);
   __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32((int)stride));
-  return unembed_factors(norms, widen_lanes(_mm512_i32gather_ps(at, in + d, 4)), scale);
+  __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32((int)shape.in_stride));
+  return unembed_factors(norms, widen_lanes(_mm512_i32gather_ps(at, in + shape.d, 4)), scale);
+}
+
+LANE_INLINE void write_line(const narrow_line *line, narrow_shape shape, const float *in, float *out,
+                            block_factors f) {
+  const float *p = in + line->start;
+  __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
+  __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), line->source, next);
+  x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, line->factor, f.last));
+  if (shape.stream)
+    _mm512_stream_ps(out, x);
+  else if (shape.embedding || shape.out_stride == shape.d)
+    _mm512_storeu_ps(out, x);
+  else
+    _mm512_mask_storeu_ps(out, line->own, x);
 }
 
 LANE_INLINE void prefetch_line(const float *in, size_t line) {
   _mm_prefetch((const char *)(in + line * ROWS) + PREFETCH_BYTES, _MM_HINT_T0);
-}
-
-/* Sixteen rows; false when one of them needs care (then nothing is written). */
-LANE_INLINE bool narrow_block(const narrow_plan *plan, const narrow_scale *scale, narrow_shape shape,
-                              const float *in, float *out) {
-  block_factors f = factors_of_block(plan, scale, shape, in);
-  if (!f.fine) return false;
-  for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
-  for (size_t k = 0; k < shape.out_stride; k++) {
-    const narrow_line *l = &plan->line[k];
-    const float *p = in + l->start;
-    if (k < shape.in_stride) prefetch_line(in, k);
-    __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
-    __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), l->source, next);
-    x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, l->factor, f.last));
-    if (shape.stream)
-      _mm512_stream_ps(out + k * ROWS, x);
-    else if (shape.embedding || shape.out_stride == shape.d)
-      _mm512_storeu_ps(out + k * ROWS, x);
-    else
-      _mm512_mask_storeu_ps(out + k * ROWS, l->own, x);
-  }
-  return true;
 }
 
 /* Rows one by one, with ordinary stores. */
@@ -281,29 +281,128 @@ static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool 
     walk(job, &source_f32, false, false, 1, first, count);
 }
 
+/* Square norms of half a block, the first (0) or the second (1). */
+LANE_INLINE __m512d norms_of_half(narrow_shape shape, const float *in, size_t half) {
+  __m512d pair[HALF / 2];
+  for (size_t k = 0; k < HALF / 2; k++) pair[k] = pair_of_block(shape, in, half * (HALF / 2) + k);
+  return eight_norms(pair);
+}
+
+LANE_INLINE block_factors factors_of_block(const narrow_plan *plan, const narrow_scale *scale,
+                                           narrow_shape shape, const float *in) {
+  if (shape.tiny) return tiny_factors(plan, &scale->tiny, shape, in);
+  lanes_f64 norms = {norms_of_half(shape, in, 0), norms_of_half(shape, in, 1)};
+  return factors_of_norms(scale, shape, in, norms);
+}
+
+/* Blocks of rows from row `first` of the job on, in STREAMS ranges of `per_range`; fewer than STREAMS are
+ * over. */
+typedef struct narrow_blocks {
+  size_t first, count, per_range;
+  const float *in;
+  float *out;
+} narrow_blocks;
+
+LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan, const narrow_scale *scale,
+                               narrow_shape shape, narrow_blocks blocks) {
+  for (size_t i = 0; i < blocks.count; i++) {
+    size_t turn = i / STREAMS, range = i % STREAMS;
+    size_t row = (turn < blocks.per_range ? range * blocks.per_range + turn : i) * ROWS;
+    const float *in = blocks.in + row * shape.in_stride;
+    float *out = blocks.out + row * shape.out_stride;
+    block_factors f = factors_of_block(plan, scale, shape, in);
+    if (__builtin_expect(!f.fine, 0)) {
+      walk_singly(job, shape.embedding, blocks.first + row, ROWS);
+      continue;
+    }
+    for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
+    for (size_t k = 0; k < shape.out_stride; k++) {
+      if (k < shape.in_stride) prefetch_line(in, k);
+      write_line(&plan->line[k], shape, in, out + k * ROWS, f);
+    }
+  }
+}
+
+/* What is known of the blocks to be written next, one of each range. */
+typedef struct narrow_ahead {
+  __m512d pair[STREAMS][PAIRS];
+  block_factors f[STREAMS];
+} narrow_ahead;
+
+/* It is worked out in these pieces: a pair of rows of every range, for every pair, then the factors of a
+ * range, for every range. */
+enum { PIECES = PAIRS + STREAMS };
+
+LANE_INLINE void work_ahead(const narrow_scale *scale, narrow_shape shape, const float *in, size_t in_step,
+                            size_t piece, narrow_ahead *ahead) {
+  if (piece < PAIRS) {
+    EACH_STREAM
+    for (size_t r = 0; r < STREAMS; r++)
+      ahead->pair[r][piece] = pair_of_block(shape, in + r * in_step, piece);
+  } else {
+    size_t r = piece - PAIRS;
+    lanes_f64 norms = {eight_norms(ahead->pair[r]), eight_norms(ahead->pair[r] + HALF / 2)};
+    ahead->f[r] = factors_of_norms(scale, shape, in + r * in_step, norms);
+  }
+}
+
+/* Returns the blocks done: as many of every range. */
+LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *plan,
+                                    const narrow_scale *scale, narrow_shape shape, narrow_blocks blocks) {
+  size_t in_step = blocks.per_range * ROWS * shape.in_stride;
+  size_t out_step = blocks.per_range * ROWS * shape.out_stride;
+  const float *in = blocks.in, *next = in;
+  float *out = blocks.out;
+  narrow_ahead ahead;
+  if (blocks.per_range > 0)
+    for (size_t piece = 0; piece < PIECES; piece++) work_ahead(scale, shape, in, in_step, piece, &ahead);
+  for (size_t i = 0; i < blocks.per_range; i++) {
+    block_factors f[STREAMS];
+    bool fine = true;
+    EACH_STREAM
+    for (size_t r = 0; r < STREAMS; r++) {
+      f[r] = ahead.f[r];
+      fine &= f[r].fine;
+    }
+    if (i + 1 < blocks.per_range) next += ROWS * shape.in_stride;
+    size_t piece = 0;
+    for (size_t k = 0; fine && k < shape.out_stride; k++) {
+      EACH_STREAM
+      for (size_t r = 0; r < STREAMS; r++) {
+        prefetch_line(in + r * in_step, k);
+        write_line(&plan->line[k], shape, in + r * in_step, out + r * out_step + k * ROWS, f[r]);
+      }
+      for (; piece * shape.out_stride < (k + 1) * PIECES; piece++)
+        work_ahead(scale, shape, next, in_step, piece, &ahead);
+    }
+    for (; piece < PIECES; piece++) work_ahead(scale, shape, next, in_step, piece, &ahead);
+    for (size_t r = 0; r < STREAMS; r++) {
+      if (shape.out_stride < shape.in_stride) prefetch_line(in + r * in_step, shape.out_stride);
+      if (!fine) walk_singly(job, shape.embedding, blocks.first + (r * blocks.per_range + i) * ROWS, ROWS);
+    }
+    in += ROWS * shape.in_stride;
+    out += ROWS * shape.out_stride;
+  }
+  return blocks.per_range * STREAMS;
+}
+
 LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
   narrow_plan planned;
   plan_block(job, shape.embedding, &planned);
   /* copies that no row written can be taken to change: they stay in registers where they fit */
   const narrow_plan plan = planned;
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), short_scale_of(job->s)};
-  const float *in = (const float *)job->in + first * shape.in_stride;
-  float *out = job->out + first * shape.out_stride;
-  /* the last block is left to the walk, as others may read a little past their rows, and so are those that
-   * do not fill the streams */
-  size_t blocks = (job->n - first) / ROWS;
-  if (blocks > 0) blocks--;
-  size_t streams = shape.tiny ? STREAMS : NARROW_STREAMS;
-  size_t per_range = blocks / streams, done = streams * per_range;
-  for (size_t i = 0; i < per_range; i++)
-    for (size_t r = 0; r < streams; r++) {
-      size_t row = (r * per_range + i) * ROWS;
-      if (__builtin_expect(
-              !narrow_block(&plan, &scale, shape, in + row * shape.in_stride, out + row * shape.out_stride),
-              0))
-        walk_singly(job, shape.embedding, first + row, ROWS);
-    }
-  walk_singly(job, shape.embedding, first + done * ROWS, job->n - first - done * ROWS);
+  size_t rows = job->n - first,
+         after = ROWS / shape.in_stride + 1; /* a block may be read a line past its end */
+  size_t count = rows > after ? (rows - after) / ROWS : 0;
+  narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
+                          job->out + first * shape.out_stride};
+  if (shape.stream && shape.fours >= 4)
+    count = walk_in_lockstep(job, &plan, &scale, shape, blocks);
+  else
+    walk_in_turns(job, &plan, &scale, shape, blocks);
+  first += count * ROWS;
+  walk_singly(job, shape.embedding, first, job->n - first);
 }
 
 /* Rows before the first that begins a line; n when none does. */
@@ -335,7 +434,9 @@ LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool strea
   case 4: shape.fours = 4, narrow_walk(job, shape, first); return;
   case 5:
   case 6: shape.fours = 6, narrow_walk(job, shape, first); return;
-  default: shape.fours = 8, narrow_walk(job, shape, first);
+  case 7:
+  case 8: shape.fours = 8, narrow_walk(job, shape, first); return;
+  default: shape.fours = 10, narrow_walk(job, shape, first);
   }
 }
 
@@ -362,6 +463,5 @@ LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
 }
 
 static bool is_narrow(const cpb_rows_job *job) {
-  size_t most = job->stream ? NARROW_STREAMED : NARROW_MOST; /* measured: beyond, the walk is faster */
-  return job->d <= most && job->in_stride <= job->d + 1 && job->out_stride <= job->d + 1;
+  return job->d <= NARROW_MOST && job->in_stride <= job->d + 1 && job->out_stride <= job->d + 1;
 }
