@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The embedding against the best NumPy has, and torch where it is installed: f32, same rows, taking turns.
+"""The embedding and its inverse against the best NumPy has, and torch where it is installed: f32, taking turns.
 
     python3 bench/bench_numpy.py [MiB of input, default 128] [rounds, default 9]
 
 The library is build/libcapball.so, through ctypes, on one thread and on two. The last column is what the fastest copy
-of as many bytes has on two threads, the roofline of bench_embed (build/libcpb_roofline.so, which `make bench` builds)."""
+of as many bytes has on two threads, the roofline of bench_embed (build/libcpb_roofline.so, which `make bench` builds).
+The scale is the rows' own size, sqrt(d): there the short formula of the inverse, s y/(1+y0), is as good as ours."""
 import ctypes
 import os
 import sys
@@ -16,7 +17,6 @@ import numpy as np  # noqa: E402
 
 MIB = int(sys.argv[1]) if len(sys.argv) > 1 else 128
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
-S = np.float32(1)
 
 
 class Options(ctypes.Structure):
@@ -27,11 +27,12 @@ class Options(ctypes.Structure):
 def load():
     lib = library.load()
     lib.cpb_map_options_default.restype = Options
-    lib.cpb_map_embed.argtypes = [ctypes.c_void_p, library.Rows, library.Rows, ctypes.c_void_p, ctypes.c_void_p]
+    for call in (lib.cpb_map_embed, lib.cpb_map_unembed):
+        call.argtypes = [ctypes.c_void_p, library.Rows, library.Rows, ctypes.c_void_p, ctypes.c_void_p]
     return lib
 
 
-def zeros(n, d):
+def room(n, d):
     """Rows that begin on a cache line, touched, for both sides alike. np.empty asks for huge pages, as for any result of
     NumPy's own; np.zeros does not."""
     raw = np.empty(n * d * 4 + 64, np.uint8)
@@ -41,48 +42,65 @@ def zeros(n, d):
     return rows_of
 
 
-def numpy_ways(x, y):
+def embed_ways(x, y, s):
     """The ways a good NumPy user writes it; out= everywhere, so that no fresh pages are paid for."""
     def whole():
         n = np.einsum("ij,ij->i", x, x)
-        factor = 1 / (n + S * S)
-        np.multiply(x, (2 * S * factor)[:, None], out=y[:, :-1])
-        np.multiply(S * S - n, factor, out=y[:, -1])
+        factor = 1 / (n + s * s)
+        np.multiply(x, (2 * s * factor)[:, None], out=y[:, :-1])
+        np.multiply(s * s - n, factor, out=y[:, -1])
 
     def blocks():
         step = max(1, (1 << 16) // x.shape[1])
         for i in range(0, len(x), step):
             part, out = x[i:i + step], y[i:i + step]
             n = np.einsum("ij,ij->i", part, part)
-            factor = 1 / (n + S * S)
-            np.multiply(part, (2 * S * factor)[:, None], out=out[:, :-1])
-            np.multiply(S * S - n, factor, out=out[:, -1])
+            factor = 1 / (n + s * s)
+            np.multiply(part, (2 * s * factor)[:, None], out=out[:, :-1])
+            np.multiply(s * s - n, factor, out=out[:, -1])
 
     def paper():
         n = (x * x).sum(axis=1)
         y[:, :-1] = x
-        y[:, -1] = S
-        np.multiply(y, (2 * S / (n + S * S))[:, None], out=y)
+        y[:, -1] = s
+        np.multiply(y, (2 * s / (n + s * s))[:, None], out=y)
         y[:, -1] -= 1
 
     return [whole, blocks, paper]
 
 
-def torch_ways(x, y):
+def unembed_ways(y, x, s):
+    def whole():
+        np.multiply(y[:, :-1], (s / (1 + y[:, -1]))[:, None], out=x)
+
+    def blocks():
+        step = max(1, (1 << 16) // x.shape[1])
+        for i in range(0, len(x), step):
+            part = y[i:i + step]
+            np.multiply(part[:, :-1], (s / (1 + part[:, -1]))[:, None], out=x[i:i + step])
+
+    return [whole, blocks]
+
+
+def torch_ways(inverse, source, target, s):
     try:
         import torch
     except ImportError:
         return []
     torch.set_num_threads(2)
-    tx, ty = torch.from_numpy(x), torch.from_numpy(y)
+    a, b = torch.from_numpy(source), torch.from_numpy(target)
+    s = float(s)
 
-    def whole():
-        n = (tx * tx).sum(1)
-        factor = 1 / (n + 1)
-        torch.mul(tx, (2 * factor)[:, None], out=ty[:, :-1])
-        torch.mul(1 - n, factor, out=ty[:, -1])
+    def embed():
+        n = (a * a).sum(1)
+        factor = 1 / (n + s * s)
+        torch.mul(a, (2 * s * factor)[:, None], out=b[:, :-1])
+        torch.mul(s * s - n, factor, out=b[:, -1])
 
-    return [whole]
+    def unembed():
+        torch.mul(a[:, :-1], (s / (1 + a[:, -1]))[:, None], out=b)
+
+    return [unembed if inverse else embed]
 
 
 def best(ways):
@@ -96,32 +114,43 @@ def best(ways):
     return times
 
 
+def compare(name, call, handle, two, source, target, rivals, torches):
+    """One row of the table; `rivals` and `torches` write to memory of their own, checked by the caller."""
+    ours = [lambda: call(handle, library.rows(source), library.rows(target), None, None),
+            lambda: call(handle, library.rows(source), library.rows(target), two, None)]
+    bytes_moved = source.nbytes + target.nbytes
+    small, large = sorted((source, target), key=lambda rows: rows.nbytes)
+    copied = room(*large.shape)
+    times = best(ours + rivals + torches + [library.roofline(small, copied, two)])
+    numpy_time, copy_time = min(times[2:2 + len(rivals)]), times[-1] * bytes_moved / (2 * small.nbytes)
+    torch_ratio = f"{min(times[2 + len(rivals):-1]) / times[1]:9.1f}" if torches else "        -"
+    n, d = len(source), small.shape[1]
+    print(f"{name:8} {d:5} {n:9} {numpy_time * 1e3:9.1f} {numpy_time / times[0]:9.1f} {numpy_time / times[1]:9.1f} "
+          f"{torch_ratio} {numpy_time / copy_time:9.1f}", flush=True)
+
+
 def main():
     lib = load()
     two = library.threads(lib, 2)
     print(f"# {lib.cpb_isa_name().decode()} loops, NumPy {np.__version__}, f32, {MIB} MiB of input, best of {ROUNDS}")
     print("# times as fast as the best NumPy (and torch, 2 threads, where it is installed)")
-    print(f"#{'d':>5} {'rows':>9} {'NumPy ms':>9} {'1 thread':>9} {'2 threads':>9} {'torch':>9} {'the copy':>9}")
+    print(f"#{'':7} {'d':>5} {'rows':>9} {'NumPy ms':>9} {'1 thread':>9} {'2 threads':>9} {'torch':>9} {'the copy':>9}")
     for d in (2, 10, 24, 64, 128, 784, 1536):
         n = (MIB << 20) // 4 // d
-        x, y, z = zeros(n, d), zeros(n, d + 1), zeros(n, d + 1)
+        x, y, other_y, other_x = room(n, d), room(n, d + 1), room(n, d + 1), room(n, d)
         x[...] = np.random.default_rng(1).standard_normal((n, d), dtype=np.float32)
         options = lib.cpb_map_options_default()
-        options.d = d
+        options.d, options.s = d, float(np.float32(d ** 0.5))
+        s = np.float32(options.s)
         handle = ctypes.c_void_p()
         lib.cpb_map_new(ctypes.byref(options), ctypes.byref(handle), None)
-        ours = [lambda: lib.cpb_map_embed(handle, library.rows(x), library.rows(z), None, None),
-                lambda: lib.cpb_map_embed(handle, library.rows(x), library.rows(z), two, None)]
-        rivals, torches = numpy_ways(x, y), torch_ways(x, y)
-        room = zeros(n, d + 1)
-        times = best(ours + rivals + torches + [library.roofline(x, room, two)])
-        if not np.allclose(y, z, atol=1e-5):
+        compare("embed", lib.cpb_map_embed, handle, two, x, y, embed_ways(x, other_y, s),
+                torch_ways(False, x, other_y, s))
+        back = room(n, d)
+        compare("unembed", lib.cpb_map_unembed, handle, two, y, back, unembed_ways(y, other_x, s),
+                torch_ways(True, y, other_x, s))
+        if not np.allclose(y, other_y, atol=1e-5) or not np.allclose(back, other_x, rtol=1e-4, atol=1e-4):
             sys.exit("bench_numpy: the results differ")
-        numpy_time = min(times[2:2 + len(rivals)])
-        torch_ratio = f"{min(times[2 + len(rivals):-1]) / times[1]:9.1f}" if torches else "        -"
-        print(f"{d:6} {n:9} {numpy_time * 1e3:9.1f} {numpy_time / times[0]:9.1f} {numpy_time / times[1]:9.1f} {torch_ratio} "
-              f"{numpy_time / (times[-1] * (x.nbytes + y.nbytes) / (2 * x.nbytes)):9.1f}",
-              flush=True)
         lib.cpb_map_free(handle)
 
 

@@ -9,6 +9,9 @@
 #include "loop/hamming_wide.h"
 
 static void embed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, true); }
+static void embed_f16(const cpb_rows_job *job) { walk_all(job, &source_f16, true); }
+static void embed_u8(const cpb_rows_job *job) { walk_all(job, &source_u8, true); }
+static void embed_i8(const cpb_rows_job *job) { walk_all(job, &source_i8, true); }
 static void unembed_f32(const cpb_rows_job *job) { walk_all(job, &source_f32, false); }
 
 const cpb_loops cpb_loops_avx2 = {

@@ -54,29 +54,31 @@ typedef struct narrow_scale {
   short_scale tiny;
 } narrow_scale;
 
-/* Where a lane of the output lies. */
+/* Where the lanes of a line of the output lie. */
 typedef struct narrow_place {
-  size_t row, column;
+  __m512i row, column;
 } narrow_place;
 
-/* Plans one line of output from `place` on, and moves `place` past it. */
-static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place *place, narrow_line *line) {
-  int32_t source[ROWS], factor[ROWS];
-  bool found = false;
-  line->start = 0;
-  line->own = 0;
-  for (size_t lane = 0; lane < ROWS; lane++) {
-    bool scaled = place->column < job->d, last = embedding && place->column == job->d;
-    size_t from = place->row * job->in_stride + place->column;
-    if (scaled && !found) line->start = from;
-    found |= scaled;
-    source[lane] = (int32_t)(scaled ? from - line->start : ROWS); /* 1 times the last coordinate */
-    factor[lane] = (int32_t)(last ? place->row + ROWS : place->row);
-    if (scaled || last) line->own |= lane_mask(lane, lane + 1);
-    if (++place->column == job->out_stride) place->column = 0, place->row++;
+LANE_INLINE __m512i all_lanes(size_t x) { return _mm512_set1_epi32((int)x); }
+
+/* Moves lanes beyond the end of their row to the rows they belong to. */
+static narrow_place in_rows(narrow_place place, size_t stride) {
+  __mmask16 beyond;
+  while ((beyond = _mm512_cmpge_epi32_mask(place.column, all_lanes(stride))) != 0) {
+    place.column = _mm512_mask_sub_epi32(place.column, beyond, place.column, all_lanes(stride));
+    place.row = _mm512_mask_add_epi32(place.row, beyond, place.row, all_lanes(1));
   }
-  line->source = _mm512_loadu_si512(source);
-  line->factor = _mm512_loadu_si512(factor);
+  return place;
+}
+
+static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place place, narrow_line *line) {
+  __mmask16 scaled = _mm512_cmplt_epi32_mask(place.column, all_lanes(job->d));
+  __mmask16 last = embedding ? _mm512_cmpeq_epi32_mask(place.column, all_lanes(job->d)) : 0;
+  __m512i from = _mm512_add_epi32(_mm512_mullo_epi32(place.row, all_lanes(job->in_stride)), place.column);
+  line->start = (size_t)_mm512_mask_reduce_min_epi32(scaled, from);
+  line->source = _mm512_mask_sub_epi32(all_lanes(ROWS), scaled, from, all_lanes(line->start)); /* else 1 */
+  line->factor = _mm512_mask_add_epi32(place.row, last, place.row, all_lanes(ROWS));
+  line->own = scaled | last;
 }
 
 static void plan_columns(size_t stride, narrow_plan *plan) {
@@ -93,8 +95,13 @@ static void plan_columns(size_t stride, narrow_plan *plan) {
 }
 
 static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
-  narrow_place place = {0, 0};
-  for (size_t k = 0; k < job->out_stride; k++) plan_line(job, embedding, &place, &plan->line[k]);
+  narrow_place place = {all_lanes(0),
+                        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)};
+  for (size_t k = 0; k < job->out_stride; k++) {
+    place = in_rows(place, job->out_stride);
+    plan_line(job, embedding, place, &plan->line[k]);
+    place.column = _mm512_add_epi32(place.column, all_lanes(ROWS));
+  }
   if (job->d <= TINY_MOST) plan_columns(job->in_stride, plan);
 }
 
@@ -386,22 +393,24 @@ LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *
   return blocks.per_range * STREAMS;
 }
 
-LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
+/* `count` blocks from row `first` on; returns how many were done. */
+LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, narrow_shape shape, size_t first, size_t count) {
+  if (count == 0) return 0;
   narrow_plan planned;
   plan_block(job, shape.embedding, &planned);
   /* copies that no row written can be taken to change: they stay in registers where they fit */
   const narrow_plan plan = planned;
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), short_scale_of(job->s)};
-  size_t rows = job->n - first,
-         after = ROWS / shape.in_stride + 1; /* a block may be read a line past its end */
-  size_t count = rows > after ? (rows - after) / ROWS : 0;
   narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
                           job->out + first * shape.out_stride};
-  if (shape.stream && shape.fours >= 4)
-    count = walk_in_lockstep(job, &plan, &scale, shape, blocks);
-  else
-    walk_in_turns(job, &plan, &scale, shape, blocks);
-  first += count * ROWS;
+  if (shape.stream && shape.fours >= 4) return walk_in_lockstep(job, &plan, &scale, shape, blocks);
+  walk_in_turns(job, &plan, &scale, shape, blocks);
+  return count;
+}
+
+LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
+  size_t rows = job->n - first, after = ROWS / shape.in_stride + 1; /* blocks are read up to a line too far */
+  first += ROWS * walk_blocks(job, shape, first, rows > after ? (rows - after) / ROWS : 0);
   walk_singly(job, shape.embedding, first, job->n - first);
 }
 
@@ -446,9 +455,9 @@ LANE_INLINE void narrow_stream(const cpb_rows_job *job, bool embedding, size_t s
     narrow_more(job, embedding, true, skip);
   else
     narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
-  _mm_sfence();
 }
 
+/* Lines written past the cache are not yet fenced. */
 LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
   size_t skip = rows_to_line(job);
   bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
@@ -463,5 +472,56 @@ LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
 }
 
 static bool is_narrow(const cpb_rows_job *job) {
-  return job->d <= NARROW_MOST && job->in_stride <= job->d + 1 && job->out_stride <= job->d + 1;
+  return job->d <= NARROW_MOST && job->out_stride <= job->d + 1;
+}
+
+/* Floats that narrow_rows() can take where they are. */
+static bool is_dense(const cpb_rows_job *job) { return job->in_stride <= job->d + 1; }
+
+/* Other rows are first put one after the other, as floats, a few at a time. */
+enum { STAGED = 8192 };
+
+typedef struct staged_rows {
+  const cpb_rows_job *job;
+  size_t first;
+} staged_rows;
+
+static void staged_careful(void *context, size_t row) {
+  const staged_rows *staged = context;
+  staged->job->careful(staged->job->context, staged->first + row);
+}
+
+/* `count` runs of `length` numbers, `stride` apart; writes up to a line more. */
+LANE_INLINE void gather_floats(const row_source *source, const char *in, size_t stride, size_t length,
+                               size_t count, float *out) {
+  for (size_t k = 0; k < count; k++, in += stride * source->size, out += length) {
+    size_t i = 0;
+    for (; i + ROWS <= length; i += ROWS) store_lanes(out + i, source->load(in + i * source->size));
+    if (i < length) store_lanes(out + i, source->part(in + i * source->size, 0, length - i));
+  }
+}
+
+LANE_INLINE void narrow_staged(const cpb_rows_job *job, const row_source *source, bool embedding,
+                               cpb_rows_loop *loop) {
+  float rows[STAGED + ROWS];
+  size_t cols = job->d + (embedding ? 0 : 1), most = STAGED / cols / ROWS * ROWS;
+  size_t count = job->stream ? rows_to_line(job) : 0; /* so that the others begin lines */
+  for (size_t first = 0; first < job->n; first += count, count = most) {
+    if (count == 0 || count > most) count = most;
+    if (count > job->n - first) count = job->n - first;
+    const char *in = (const char *)job->in + first * job->in_stride * source->size;
+    if (job->in_stride == cols)
+      gather_floats(source, in, 0, count * cols, 1, rows);
+    else
+      gather_floats(source, in, job->in_stride, cols, count, rows);
+    staged_rows staged = {job, first};
+    cpb_rows_job part = *job;
+    part.n = count;
+    part.in = rows;
+    part.in_stride = cols;
+    part.out = job->out + first * job->out_stride;
+    part.careful = staged_careful;
+    part.context = &staged;
+    loop(&part);
+  }
 }

@@ -213,7 +213,3 @@ LANE_INLINE void walk_all(const cpb_rows_job *job, const row_source *source, boo
     walk(job, source, embedding, false, 1, done, job->n - done);
   }
 }
-
-static void embed_f16(const cpb_rows_job *job) { walk_all(job, &source_f16, true); }
-static void embed_u8(const cpb_rows_job *job) { walk_all(job, &source_u8, true); }
-static void embed_i8(const cpb_rows_job *job) { walk_all(job, &source_i8, true); }

@@ -169,6 +169,22 @@ static void whole_blocks(void **state) {
       }
 }
 
+/* Short rows of other types, or far apart, are put together a few hundred at a time: more rows than that. */
+static void rows_put_together(void **state) {
+  (void)state;
+  test_rng rng = {5};
+  static const cpb_dtype types[] = {CPB_F32, CPB_F16, CPB_U8, CPB_I8};
+  for (size_t d = 19; d <= 42; d++)
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+      for (size_t pad = 0; pad < 4; pad += 3)
+        for (int stream = 0; stream < 2; stream++) {
+          shape sh = {MOST_ROWS - 3, d, pad, 0, test_below(&rng, 16), stream, false, 0, 0, true, 0};
+          sh.but = 1 + test_below(&rng, MOST_ROWS);
+          run_shape(&rng, sh, true, types[i]);
+          if (types[i] == CPB_F32) run_shape(&rng, sh, false, CPB_F32);
+        }
+}
+
 /* Short rows have factors in pairs of floats up to some size and scale, and beyond it in doubles. */
 static void short_rows_of_every_size(void **state) {
   (void)state;
@@ -186,10 +202,15 @@ static void short_rows_of_every_size(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(embeds_f32),   cmocka_unit_test(embeds_f16),
-      cmocka_unit_test(embeds_u8),    cmocka_unit_test(embeds_i8),
-      cmocka_unit_test(unembeds_f32), cmocka_unit_test(every_count_of_rows),
-      cmocka_unit_test(whole_blocks), cmocka_unit_test(short_rows_of_every_size),
+      cmocka_unit_test(embeds_f32),
+      cmocka_unit_test(embeds_f16),
+      cmocka_unit_test(embeds_u8),
+      cmocka_unit_test(embeds_i8),
+      cmocka_unit_test(unembeds_f32),
+      cmocka_unit_test(every_count_of_rows),
+      cmocka_unit_test(whole_blocks),
+      cmocka_unit_test(rows_put_together),
+      cmocka_unit_test(short_rows_of_every_size),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
 }
