@@ -279,15 +279,6 @@ LANE_INLINE void prefetch_line(const float *in, size_t line) {
   _mm_prefetch((const char *)(in + line * ROWS) + PREFETCH_BYTES, _MM_HINT_T0);
 }
 
-/* Rows one by one, with ordinary stores. */
-static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool embedding, size_t first,
-                                                  size_t count) {
-  if (embedding)
-    walk(job, &source_f32, true, false, 1, first, count);
-  else
-    walk(job, &source_f32, false, false, 1, first, count);
-}
-
 /* Square norms of half a block, the first (0) or the second (1). */
 LANE_INLINE __m512d norms_of_half(narrow_shape shape, const float *in, size_t half) {
   __m512d pair[HALF / 2];
@@ -414,13 +405,6 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
   walk_singly(job, shape.embedding, first, job->n - first);
 }
 
-/* Rows before the first that begins a line; n when none does. */
-static size_t rows_to_line(const cpb_rows_job *job) {
-  for (size_t row = 0; row < ROWS; row++)
-    if (line_phase(job->out + row * job->out_stride) == 0) return row < job->n ? row : job->n;
-  return job->n;
-}
-
 /* From row `first` on, d <= TINY_MOST; input and output rows have `in_pad` and `out_pad` floats beyond d. The
  * cases make all of the shape a constant. */
 LANE_INLINE void narrow_tiny(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
@@ -457,7 +441,6 @@ LANE_INLINE void narrow_stream(const cpb_rows_job *job, bool embedding, size_t s
     narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
 }
 
-/* Lines written past the cache are not yet fenced. */
 LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
   size_t skip = rows_to_line(job);
   bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
@@ -471,57 +454,9 @@ LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
     narrow_tiny(job, embedding, false, embedding ? 0 : 1, embedding ? 1 : 0, 0);
 }
 
-static bool is_narrow(const cpb_rows_job *job) {
+static bool is_short(const cpb_rows_job *job) {
   return job->d <= NARROW_MOST && job->out_stride <= job->d + 1;
 }
 
-/* Floats that narrow_rows() can take where they are. */
-static bool is_dense(const cpb_rows_job *job) { return job->in_stride <= job->d + 1; }
-
-/* Other rows are first put one after the other, as floats, a few at a time. */
-enum { STAGED = 8192 };
-
-typedef struct staged_rows {
-  const cpb_rows_job *job;
-  size_t first;
-} staged_rows;
-
-static void staged_careful(void *context, size_t row) {
-  const staged_rows *staged = context;
-  staged->job->careful(staged->job->context, staged->first + row);
-}
-
-/* `count` runs of `length` numbers, `stride` apart; writes up to a line more. */
-LANE_INLINE void gather_floats(const row_source *source, const char *in, size_t stride, size_t length,
-                               size_t count, float *out) {
-  for (size_t k = 0; k < count; k++, in += stride * source->size, out += length) {
-    size_t i = 0;
-    for (; i + ROWS <= length; i += ROWS) store_lanes(out + i, source->load(in + i * source->size));
-    if (i < length) store_lanes(out + i, source->part(in + i * source->size, 0, length - i));
-  }
-}
-
-LANE_INLINE void narrow_staged(const cpb_rows_job *job, const row_source *source, bool embedding,
-                               cpb_rows_loop *loop) {
-  float rows[STAGED + ROWS];
-  size_t cols = job->d + (embedding ? 0 : 1), most = STAGED / cols / ROWS * ROWS;
-  size_t count = job->stream ? rows_to_line(job) : 0; /* so that the others begin lines */
-  for (size_t first = 0; first < job->n; first += count, count = most) {
-    if (count == 0 || count > most) count = most;
-    if (count > job->n - first) count = job->n - first;
-    const char *in = (const char *)job->in + first * job->in_stride * source->size;
-    if (job->in_stride == cols)
-      gather_floats(source, in, 0, count * cols, 1, rows);
-    else
-      gather_floats(source, in, job->in_stride, cols, count, rows);
-    staged_rows staged = {job, first};
-    cpb_rows_job part = *job;
-    part.n = count;
-    part.in = rows;
-    part.in_stride = cols;
-    part.out = job->out + first * job->out_stride;
-    part.careful = staged_careful;
-    part.context = &staged;
-    loop(&part);
-  }
-}
+static void embed_short(const cpb_rows_job *job) { narrow_rows(job, true); }
+static void unembed_short(const cpb_rows_job *job) { narrow_rows(job, false); }

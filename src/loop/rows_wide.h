@@ -119,6 +119,13 @@ LANE_INLINE void flush(row_range *range) {
 
 static inline size_t line_phase(const float *p) { return (uintptr_t)p / sizeof(float) % CPB_LANES; }
 
+/* Rows before the first that begins a line; n when none does. */
+static size_t rows_to_line(const cpb_rows_job *job) {
+  for (size_t row = 0; row < CPB_LANES; row++)
+    if (line_phase(job->out + row * job->out_stride) == 0) return row < job->n ? row : job->n;
+  return job->n;
+}
+
 /* Rows that reach the next line, written past the cache in whole lines: `phase` is where in its line every
  * range's row begins. Between the lines the rows `skip` bytes on are summed (skip > 0), so that reading and
  * writing go on together. */
@@ -197,6 +204,15 @@ LANE_INLINE void walk(const cpb_rows_job *job, const row_source *source, bool em
   }
   if (stream)
     for (size_t r = 0; r < streams; r++) flush(&ranges[r]);
+}
+
+/* Float rows one by one, with ordinary stores. */
+static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool embedding, size_t first,
+                                                  size_t count) {
+  if (embedding)
+    walk(job, &source_f32, true, false, 1, first, count);
+  else
+    walk(job, &source_f32, false, false, 1, first, count);
 }
 
 /* Ranges of a multiple of 16 rows begin at the same place in their lines. */
