@@ -1,64 +1,71 @@
 /* The main job on generated data, in seconds, no file needed. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "demo.h"
 
 typedef struct painter {
+  FILE *to;
   bool colours;
 } painter;
 
 static void print_swatch(const painter *paint, const float *rgb) {
   if (paint->colours)
-    printf("\033[48;2;%.0f;%.0f;%.0fm    \033[0m ", (double)rgb[0], (double)rgb[1], (double)rgb[2]);
+    fprintf(paint->to, "\033[48;2;%.0f;%.0f;%.0fm    \033[0m ", (double)rgb[0], (double)rgb[1],
+            (double)rgb[2]);
 }
 
 static void print_answer(const painter *paint, const demo *d, demo_answer answer, int width) {
   const demo_colour *colour = &d->data.colours[answer.row];
   print_swatch(paint, colour->rgb);
-  printf("%-18s %6.1f%*s", colour->name, answer.distance, width, "");
+  fprintf(paint->to, "%-18s %6.1f%*s", colour->name, answer.distance, width, "");
 }
 
 static void print_verdict(const painter *paint, bool right) {
   const char *on = right ? "\033[32m" : "\033[31m";
-  printf("%s%s%s", paint->colours ? on : "", right ? "right" : "wrong", paint->colours ? "\033[0m" : "");
+  fprintf(paint->to, "%s%s%s", paint->colours ? on : "", right ? "right" : "wrong",
+          paint->colours ? "\033[0m" : "");
 }
 
-void demo_print_table(const demo *d) {
-  painter paint = {isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
+static void print_table(const demo *d, FILE *to) {
+  painter paint = {to, isatty(fileno(to)) && getenv("NO_COLOR") == NULL};
   int gap = paint.colours ? 5 : 0;
-  printf("%zu colours (RGB, d = 3) in an engine that only knows cosine; s = %.2f about the mean\n\n",
-         d->data.count, d->s);
-  printf("%*s%-12s  %*s%-25s  %*s%-31s  %*s%s\n", gap, "", "query", gap, "", "true nearest (L2)", gap, "",
-         "normalised rows", gap, "", "capball");
+  fprintf(to, "%zu colours (RGB, d = 3) in an engine that only knows cosine; s = %.2f about the mean\n\n",
+          d->data.count, d->s);
+  fprintf(to, "%*s%-12s  %*s%-25s  %*s%-31s  %*s%s\n", gap, "", "query", gap, "", "true nearest (L2)", gap,
+          "", "normalised rows", gap, "", "capball");
   for (size_t i = 0; i < DEMO_QUERIES; i++) {
     const demo_result *result = &d->results[i];
     print_swatch(&paint, demo_queries()[i].rgb);
-    printf("%-12s  ", demo_queries()[i].name);
+    fprintf(to, "%-12s  ", demo_queries()[i].name);
     print_answer(&paint, d, result->truth, 2);
     print_answer(&paint, d, result->plain, 1);
     print_verdict(&paint, result->plain.distance == result->truth.distance);
-    fputs("  ", stdout);
+    fputs("  ", to);
     print_answer(&paint, d, result->ours, 1);
     print_verdict(&paint, result->ours.distance == result->truth.distance);
-    putchar('\n');
+    fputc('\n', to);
   }
-  printf("\nright: plain %u/%d, capball %u/%d\n\n", demo_right(d, false), DEMO_QUERIES, demo_right(d, true),
-         DEMO_QUERIES);
-  cli_print_wrapped(stdout, demo_how, 0, 0);
-  puts("A percentage is brightness: tomato 58% is tomato at 58 % of full brightness, give or take a "
-       "little.\n");
+  fprintf(to, "\nright: plain %u/%d, capball %u/%d\n\n", demo_right(d, false), DEMO_QUERIES,
+          demo_right(d, true), DEMO_QUERIES);
+  cli_print_wrapped(to, demo_how, 0, 0);
+  fputs("A percentage is brightness: tomato 58% is tomato at 58 % of full brightness, give or take a "
+        "little.\n\n",
+        to);
   const demo_question *q = &d->range;
-  printf("Range query: every colour within %.1f of %s, one threshold\n", q->r, demo_queries()[0].name);
-  printf("  <p,y> > b   p = (%.4f, %.4f, %.4f, %.4f)   b = %.6f\n", q->p[0], q->p[1], q->p[2], q->p[3], q->b);
-  printf("  by threshold %zu rows, by measuring every distance %zu rows: %s\n", q->by_threshold,
-         q->by_distance, q->same_rows ? "the same rows" : "different rows");
+  fprintf(to, "Range query: every colour within %.1f of %s, one threshold\n", q->r, demo_queries()[0].name);
+  fprintf(to, "  <p,y> > b   p = (%.4f, %.4f, %.4f, %.4f)   b = %.6f\n", q->p[0], q->p[1], q->p[2], q->p[3],
+          q->b);
+  fprintf(to, "  by threshold %zu rows, by measuring every distance %zu rows: %s\n", q->by_threshold,
+          q->by_distance, q->same_rows ? "the same rows" : "different rows");
 }
 
 static int show(cli_job *job, const demo *d) {
-  demo_print_table(d);
-  fflush(stdout);
   const char *path = job->options.output != NULL ? job->options.output : "demo.html";
+  FILE *to = strcmp(path, "-") == 0 ? stderr : stdout; /* the page does not share its stream */
+  print_table(d, to);
+  fflush(to);
   size_t length = 0;
   char *page = demo_page(d, &length);
   if (page == NULL) return cli_fail(job, "the page could not be drawn");
@@ -66,7 +73,7 @@ static int show(cli_job *job, const demo *d) {
   cpb_status status = cpb_write_whole(path, page, length, &error);
   free(page);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  printf("\nThe same with pictures: %s\n", path);
+  if (to == stdout) printf("\nThe same with pictures: %s\n", path);
   return CLI_OK;
 }
 

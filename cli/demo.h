@@ -75,8 +75,6 @@ unsigned demo_right(const demo *d, bool ours);
 /* How the answers are found, and what that asks of an engine. */
 extern const char demo_how[];
 
-void demo_print_table(const demo *d);
-
 /* The page, in memory of the caller's. */
 char *demo_page(const demo *d, size_t *length);
 
