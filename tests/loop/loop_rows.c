@@ -28,7 +28,7 @@ static void fill(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, size_
     size_t cols = sh.d + (embedding ? 0 : 1);
     double x[5000];
     for (size_t i = 0; i < cols; i++) {
-      x[i] = test_gauss(rng);
+      x[i] = 2 * test_uniform(rng) - 1;
       norm2 += x[i] * x[i];
     }
     for (size_t i = 0; i < cols; i++) x[i] *= (embedding ? length : 1) / sqrt(norm2);
