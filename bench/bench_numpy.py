@@ -5,7 +5,7 @@
 
 The library is build/libcapball.so, through ctypes, on one thread and on two. The last column is what the fastest copy
 of as many bytes has on two threads, the roofline of bench_embed (build/libcpb_roofline.so, which `make bench` builds).
-The scale is the rows' own size, sqrt(d): there the short formula of the inverse, s y/(1+y0), is as good as ours."""
+The scale is the rows' own size, sqrt(d): there the short formula of the inverse, s y/(1+y0), is good enough."""
 import ctypes
 import os
 import sys
@@ -33,8 +33,8 @@ def load():
 
 
 def room(n, d):
-    """Rows that begin on a cache line, touched, for both sides alike. np.empty asks for huge pages, as for any result of
-    NumPy's own; np.zeros does not."""
+    """Rows that begin on a cache line, touched, for both sides alike. np.empty asks for huge pages, as NumPy does for its
+    own results; np.zeros of NumPy 1.24 does not."""
     raw = np.empty(n * d * 4 + 64, np.uint8)
     start = -raw.ctypes.data % 64
     rows_of = raw[start:start + n * d * 4].view(np.float32).reshape(n, d)
@@ -115,7 +115,8 @@ def best(ways):
 
 
 def compare(name, call, handle, two, source, target, rivals, torches):
-    """One row of the table; `rivals` and `torches` write to memory of their own, checked by the caller."""
+    """One row of the table; `rivals` and `torches` write to memory of their own, of which the caller checks
+    what the last of them left."""
     ours = [lambda: call(handle, library.rows(source), library.rows(target), None, None),
             lambda: call(handle, library.rows(source), library.rows(target), two, None)]
     bytes_moved = source.nbytes + target.nbytes

@@ -1,9 +1,7 @@
 /* T1 for rows of every type: short ones by the instruction set's own loops, the others by the walk of
- * rows_wide.h. Before it come these, for float rows that lie close together:
- *   is_short(job)                         whether the next two serve its rows, once they do
+ * rows_wide.h. Before it come these, for floats in rows at most one number apart:
+ *   is_short(job, embedding)              whether the next two serve such rows better than the walk
  *   embed_short(job), unembed_short(job)  what they write past the cache is not yet fenced */
-
-static bool lie_close(const cpb_rows_job *job) { return job->in_stride <= job->d + 1; }
 
 /* Short rows of other types, or far apart, are put one after the other as floats, so many of these at a time.
  */
@@ -54,11 +52,12 @@ LANE_INLINE void map_staged(const cpb_rows_job *job, const row_source *source, b
 }
 
 LANE_INLINE void map_rows(const cpb_rows_job *job, const row_source *source, bool embedding) {
-  if (!is_short(job)) {
+  bool ready = source == &source_f32 && job->in_stride <= job->d + 1; /* can be taken where they are */
+  if (!is_short(job, embedding) || (!ready && job->d >= CPB_LANES)) {
     walk_all(job, source, embedding);
     return;
   }
-  if (source != &source_f32 || !lie_close(job))
+  if (!ready)
     map_staged(job, source, embedding);
   else if (embedding)
     embed_short(job);

@@ -249,8 +249,8 @@ LANE_INLINE block_factors tiny_factors(const narrow_plan *plan, const short_scal
 
 /* Pair `pair` (0..PAIRS-1) of a block: the sums of two of its rows, in the order of eight_norms(). */
 LANE_INLINE __m512d pair_of_block(narrow_shape shape, const float *in, size_t pair) {
-  const float *row = in + (pair / 4 * HALF + pair % 4) * shape.in_stride;
-  return pair_lanes(row, row + 4 * shape.in_stride, shape.fours, last_lanes(shape.d, shape.fours));
+  const float *row = in + (pair / (HALF / 2) * HALF + pair % (HALF / 2)) * shape.in_stride;
+  return pair_lanes(row, row + HALF / 2 * shape.in_stride, shape.fours, last_lanes(shape.d, shape.fours));
 }
 
 LANE_INLINE block_factors factors_of_norms(const narrow_scale *scale, narrow_shape shape, const float *in,
@@ -433,20 +433,22 @@ LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool strea
   }
 }
 
-LANE_INLINE void narrow_stream(const cpb_rows_job *job, bool embedding, size_t skip) {
-  walk_singly(job, embedding, 0, skip);
-  if (job->d > TINY_MOST)
-    narrow_more(job, embedding, true, skip);
-  else
-    narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
+/* Whether blocks that begin lines can be written past the cache: none where no row begins one. */
+static bool narrow_streams(const cpb_rows_job *job, bool embedding) {
+  bool padded = embedding ? job->in_stride > job->d && job->d <= TINY_MOST : job->out_stride > job->d;
+  return !padded && rows_to_line(job) < job->n;
 }
 
 LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
-  size_t skip = rows_to_line(job);
   bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
-  if (job->stream && skip < job->n && !padded)
-    narrow_stream(job, embedding, skip);
-  else if (job->d > TINY_MOST)
+  if (job->stream && narrow_streams(job, embedding)) {
+    size_t skip = rows_to_line(job);
+    walk_singly(job, embedding, 0, skip);
+    if (job->d > TINY_MOST)
+      narrow_more(job, embedding, true, skip);
+    else
+      narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
+  } else if (job->d > TINY_MOST)
     narrow_more(job, embedding, false, 0);
   else if (padded)
     narrow_tiny(job, embedding, false, 1, 1, 0);
@@ -454,8 +456,9 @@ LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
     narrow_tiny(job, embedding, false, embedding ? 0 : 1, embedding ? 1 : 0, 0);
 }
 
-static bool is_short(const cpb_rows_job *job) {
-  return job->d <= NARROW_MOST && job->out_stride <= job->d + 1;
+static bool is_short(const cpb_rows_job *job, bool embedding) {
+  if (job->d > NARROW_MOST || job->out_stride > job->d + 1) return false;
+  return !job->stream || narrow_streams(job, embedding) || !walk_streams(job, embedding);
 }
 
 static void embed_short(const cpb_rows_job *job) { narrow_rows(job, true); }

@@ -52,7 +52,10 @@ LANE_INLINE void tiny_rows(const cpb_rows_job *job, bool embedding) {
   }
 }
 
-static bool is_short(const cpb_rows_job *job) { return job->d <= CPB_SHORT_MOST; }
+static bool is_short(const cpb_rows_job *job, bool embedding) {
+  (void)embedding;
+  return job->d <= CPB_SHORT_MOST;
+}
 
 static void embed_short(const cpb_rows_job *job) { tiny_rows(job, true); }
 static void unembed_short(const cpb_rows_job *job) { tiny_rows(job, false); }

@@ -215,12 +215,15 @@ static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool 
     walk(job, &source_f32, false, false, 1, first, count);
 }
 
+/* Rows that reach the next line from wherever in a line they begin can be written past the cache. */
+static bool walk_streams(const cpb_rows_job *job, bool embedding) {
+  return job->d >= CPB_LANES && job->out_stride == job->d + (embedding ? 1 : 0);
+}
+
 /* Ranges of a multiple of 16 rows begin at the same place in their lines. */
 LANE_INLINE void walk_all(const cpb_rows_job *job, const row_source *source, bool embedding) {
   size_t rows = job->n / STREAMS / CPB_LANES * CPB_LANES, done = rows * STREAMS;
-  bool reaches_lines = job->d >= CPB_LANES && /* from wherever in a line they begin */
-                       job->out_stride == job->d + (embedding ? 1 : 0);
-  if (job->stream && reaches_lines) {
+  if (job->stream && walk_streams(job, embedding)) {
     walk(job, source, embedding, true, STREAMS, 0, rows);
     walk(job, source, embedding, true, 1, done, job->n - done);
     _mm_sfence();

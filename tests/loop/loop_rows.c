@@ -4,10 +4,10 @@
 
 #include "loop/table.h"
 
-enum { MOST_ROWS = 400 };
+enum { MOST_ROWS = 400, MANY_ROWS = 1200 };
 
 typedef struct care {
-  unsigned char asked[MOST_ROWS];
+  unsigned char asked[MANY_ROWS];
 } care;
 
 static void note_careful(void *context, size_t row) { ((care *)context)->asked[row]++; }
@@ -148,7 +148,7 @@ static void every_count_of_rows(void **state) {
       for (int stream = 0; stream < 2; stream++)
         for (int sound = 0; sound < 2; sound++) {
           run_shape(&rng, (shape){n, dims[i], 0, 0, 0, stream, false, 0, 0, sound, 0}, true, CPB_F32);
-          run_shape(&rng, (shape){n, dims[i], 0, 0, 4, stream, false, 0, 0, sound, 0}, false, CPB_F32);
+          run_shape(&rng, (shape){n, dims[i], 0, 0, 8, stream, false, 0, 0, sound, 0}, false, CPB_F32);
         }
 }
 
@@ -159,8 +159,9 @@ static void whole_blocks(void **state) {
   test_rng rng = {3};
   for (size_t d = 1; d <= 50; d++)
     for (int embedding = 0; embedding < 2; embedding++)
-      for (int way = 0; way < 3; way++) { /* kept, past the cache, in place */
-        shape sh = {MOST_ROWS, d, 0, 0, 0, way == 1, way == 2, 0, 0, true, 0};
+      for (int way = 0; way < 4;
+           way++) { /* kept, past the cache, in place, with a place free in the output */
+        shape sh = {MOST_ROWS, d, 0, way == 3, 0, way == 1, way == 2, 0, 0, true, 0};
         run_shape(&rng, sh, embedding, CPB_F32);
         for (int k = 0; k < 3; k++) {
           sh.but = 1 + test_below(&rng, MOST_ROWS);
@@ -169,20 +170,35 @@ static void whole_blocks(void **state) {
       }
 }
 
-/* Short rows of other types, or far apart, are put together a few hundred at a time: more rows than that. */
+/* Short rows of other types, or far apart, are put together some 8000 numbers at a time: more rows than that,
+ * one of them, or for bytes all, for the careful way. */
 static void rows_put_together(void **state) {
   (void)state;
   test_rng rng = {5};
   static const cpb_dtype types[] = {CPB_F32, CPB_F16, CPB_U8, CPB_I8};
-  for (size_t d = 19; d <= 42; d++)
+  for (size_t d = 7; d <= 17; d++)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
       for (size_t pad = 0; pad < 4; pad += 3)
         for (int stream = 0; stream < 2; stream++) {
-          shape sh = {MOST_ROWS - 3, d, pad, 0, test_below(&rng, 16), stream, false, 0, 0, true, 0};
-          sh.but = 1 + test_below(&rng, MOST_ROWS);
+          double s = types[i] == CPB_U8 && stream ? 1e-35 : 0;
+          shape sh = {MANY_ROWS - 3, d, pad, 0, test_below(&rng, 16), stream, false, s, 0, true, 0};
+          sh.but = 1 + test_below(&rng, sh.n);
           run_shape(&rng, sh, true, types[i]);
           if (types[i] == CPB_F32) run_shape(&rng, sh, false, CPB_F32);
         }
+}
+
+/* Rows that never begin a line, and rows with a free place, of every length about the choice between loops.
+ */
+static void rows_that_begin_no_line(void **state) {
+  (void)state;
+  test_rng rng = {6};
+  for (size_t d = 12; d <= 44; d++)
+    for (size_t pad = 0; pad < 2; pad++)
+      for (size_t shift = 0; shift < 5; shift += 2) {
+        run_shape(&rng, (shape){MOST_ROWS, d, pad, 0, shift, true, false, 0, 0, true, 0}, true, CPB_F32);
+        run_shape(&rng, (shape){MOST_ROWS, d, 0, pad, shift, true, false, 0, 0, true, 0}, false, CPB_F32);
+      }
 }
 
 /* Short rows have factors in pairs of floats up to some size and scale, and beyond it in doubles. */
@@ -210,6 +226,7 @@ int main(void) {
       cmocka_unit_test(every_count_of_rows),
       cmocka_unit_test(whole_blocks),
       cmocka_unit_test(rows_put_together),
+      cmocka_unit_test(rows_that_begin_no_line),
       cmocka_unit_test(short_rows_of_every_size),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
