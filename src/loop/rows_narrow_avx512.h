@@ -293,8 +293,8 @@ LANE_INLINE block_factors factors_of_block(const narrow_plan *plan, const narrow
   return factors_of_norms(scale, shape, in, norms);
 }
 
-/* Blocks of rows from row `first` of the job on, in STREAMS ranges of `per_range`; fewer than STREAMS are
- * over. */
+/* Blocks of rows from row `first` of the job on, in STREAMS ranges of `per_range`; the rest, fewer than
+ * STREAMS, follow the last range. */
 typedef struct narrow_blocks {
   size_t first, count, per_range;
   const float *in;
