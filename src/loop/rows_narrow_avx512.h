@@ -5,9 +5,10 @@
  * summed by a transposing tree in the order of lanes_sum() (d > 4); tiny rows (d <= 4) have their factors
  * from columns, by short_factor.h.
  *
- * Memory is kept busy by walking four ranges of rows at once. Where a block is a few lines, or stays in the
- * cache, it is enough that the ranges take turns. Longer blocks would come to memory in bursts: they are
- * written in lockstep, a line of every range, and what the next blocks need is worked out between the lines.
+ * Memory is kept busy by walking four ranges of rows at once. Where a block is a few lines, or its output
+ * stays in the cache, it is enough that the ranges take turns. Longer blocks would come to memory in bursts:
+ * they are written in lockstep, a line of every range, and what the next blocks need is worked out between
+ * the lines.
  */
 
 enum {
@@ -32,7 +33,8 @@ enum { TINY_MOST = CPB_SHORT_MOST };
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
   bool embedding, stream, tiny; /* tiny: d <= TINY_MOST */
-  size_t fours;                 /* floats of a row that are looked at, in fours; for d > TINY_MOST */
+  bool lockstep;
+  size_t fours; /* floats of a row that are looked at, in fours; for d > TINY_MOST */
 } narrow_shape;
 
 typedef struct narrow_line {
@@ -394,7 +396,7 @@ LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, narrow_shape shape, size
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), short_scale_of(job->s)};
   narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
                           job->out + first * shape.out_stride};
-  if (shape.stream && shape.fours >= 4) return walk_in_lockstep(job, &plan, &scale, shape, blocks);
+  if (shape.lockstep && shape.fours >= 4) return walk_in_lockstep(job, &plan, &scale, shape, blocks);
   walk_in_turns(job, &plan, &scale, shape, blocks);
   return count;
 }
@@ -409,7 +411,7 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
  * cases make all of the shape a constant. */
 LANE_INLINE void narrow_tiny(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
                              size_t out_pad, size_t first) {
-  narrow_shape shape = {0, in_pad, out_pad, embedding, stream, true, 0};
+  narrow_shape shape = {0, in_pad, out_pad, embedding, stream, true, false, 0};
   switch (job->d) {
   case 1: shape.d = 1, shape.in_stride += 1, shape.out_stride += 1, narrow_walk(job, shape, first); return;
   case 2: shape.d = 2, shape.in_stride += 2, shape.out_stride += 2, narrow_walk(job, shape, first); return;
@@ -419,8 +421,9 @@ LANE_INLINE void narrow_tiny(const cpb_rows_job *job, bool embedding, bool strea
 }
 
 /* The same of larger d; a constant is how much of a row there is. */
-LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool stream, size_t first) {
-  narrow_shape shape = {job->d, job->in_stride, job->out_stride, embedding, stream, false, 0};
+LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool stream, bool lockstep,
+                             size_t first) {
+  narrow_shape shape = {job->d, job->in_stride, job->out_stride, embedding, stream, false, lockstep, 0};
   switch ((job->d + 3) / 4) {
   case 2: shape.fours = 2, narrow_walk(job, shape, first); return;
   case 3: shape.fours = 3, narrow_walk(job, shape, first); return;
@@ -432,6 +435,9 @@ LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool strea
   default: shape.fours = 10, narrow_walk(job, shape, first);
   }
 }
+
+/* Rows in place go in lockstep from so many on: of fewer, the blocks it leaves over would be too many. */
+enum { LOCKSTEP_ROWS = 64 * ROWS };
 
 /* Whether blocks that begin lines can be written past the cache: none where no row begins one. */
 static bool narrow_streams(const cpb_rows_job *job, bool embedding) {
@@ -445,11 +451,13 @@ LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
     size_t skip = rows_to_line(job);
     walk_singly(job, embedding, 0, skip);
     if (job->d > TINY_MOST)
-      narrow_more(job, embedding, true, skip);
+      narrow_more(job, embedding, true, true, skip);
     else
       narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
-  } else if (job->d > TINY_MOST)
-    narrow_more(job, embedding, false, 0);
+  } else if (job->d > TINY_MOST && job->in == job->out && job->n >= LOCKSTEP_ROWS)
+    narrow_more(job, embedding, false, true, 0);
+  else if (job->d > TINY_MOST)
+    narrow_more(job, embedding, false, false, 0);
   else if (padded)
     narrow_tiny(job, embedding, false, 1, 1, 0);
   else

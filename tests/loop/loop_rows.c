@@ -188,6 +188,19 @@ static void rows_put_together(void **state) {
         }
 }
 
+/* Many rows in place, one of them for the careful way. */
+static void rows_in_place(void **state) {
+  (void)state;
+  test_rng rng = {7};
+  for (size_t d = 5; d <= 42; d++)
+    for (int embedding = 0; embedding < 2; embedding++) {
+      shape sh = {
+          MANY_ROWS - test_below(&rng, 100), d, 0, 0, test_below(&rng, 16), false, true, 0, 0, true, 0};
+      sh.but = 1 + test_below(&rng, sh.n);
+      run_shape(&rng, sh, embedding, CPB_F32);
+    }
+}
+
 /* Rows that never begin a line, and rows with a free place, of every length about the choice between loops.
  */
 static void rows_that_begin_no_line(void **state) {
@@ -227,6 +240,7 @@ int main(void) {
       cmocka_unit_test(whole_blocks),
       cmocka_unit_test(rows_put_together),
       cmocka_unit_test(rows_that_begin_no_line),
+      cmocka_unit_test(rows_in_place),
       cmocka_unit_test(short_rows_of_every_size),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
