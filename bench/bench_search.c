@@ -62,7 +62,7 @@ typedef struct bursts {
 static void search_with_bursts(void *arg) {
   bursts *b = arg;
   burst_pool pool = {0};
-  cpb_exec exec = {run_with_bursts, &pool, 1};
+  cpb_exec exec = {.size = sizeof exec, .run = run_with_bursts, .pool = &pool, .threads = 1};
   b->search.exec = &exec;
   search(&b->search);
   double rate = pool.bursts > 0 ? peak_burst_operations() * (double)pool.bursts / pool.seconds : 0;

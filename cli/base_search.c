@@ -14,15 +14,13 @@ enum {
   BLOCK_BYTES = 8 << 20, /* of the base: enough for all threads, little beside the answers */
 };
 
-cpb_likeness cli_likeness(const cli_job *job) {
-  for (int i = 0; job->options.metric != NULL && i < CPB_LIKENESSES; i++)
-    if (strcmp(job->options.metric, cpb_likeness_name((cpb_likeness)i)) == 0) return (cpb_likeness)i;
+cpb_metric cli_metric(const cli_job *job) {
+  for (int i = 0; job->options.metric != NULL && i < CPB_METRICS; i++)
+    if (strcmp(job->options.metric, cpb_metric_name((cpb_metric)i)) == 0) return (cpb_metric)i;
   return CPB_L2;
 }
 
-double cli_distance(cpb_likeness likeness, double value) {
-  return likeness == CPB_COSINE ? 1 - value : value;
-}
+double cli_distance(cpb_metric metric, double value) { return metric == CPB_COSINE ? 1 - value : value; }
 
 /* ---- one pass over the base ---- */
 
@@ -103,7 +101,7 @@ static int run_batch(const cli_base_search *s, cpb_reader *base, cpb_view querie
   cpb_error error = {.row = -1};
   double *limits = cli_alloc(queries.rows, sizeof *limits);
   for (size_t i = 0; i < queries.rows; i++) limits[i] = s->limit;
-  options.likeness = s->likeness;
+  options.metric = s->metric;
   options.k = s->k;
   options.limits = s->k == 0 ? limits : NULL;
   cpb_status status = cpb_search_new(queries, &options, &search, &error);

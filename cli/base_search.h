@@ -7,7 +7,7 @@
 typedef struct cli_base_search {
   const cli_job *job;
   const char *base, *queries; /* paths */
-  cpb_likeness likeness;
+  cpb_metric metric;
   size_t k;     /* nearest rows, or 0: .. */
   double limit; /* .. all rows within this */
   void *arg;
@@ -24,7 +24,7 @@ int cli_base_search_run(const cli_base_search *search);
 int cli_search_feed(const cli_job *job, cpb_reader *base, cpb_search *search);
 
 /* The metric of --metric, L2 without it, and what stands for a value in files: for cosines 1 - value. */
-cpb_likeness cli_likeness(const cli_job *job);
-double cli_distance(cpb_likeness likeness, double value);
+cpb_metric cli_metric(const cli_job *job);
+double cli_distance(cpb_metric metric, double value);
 
 #endif

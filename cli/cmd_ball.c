@@ -115,11 +115,15 @@ static void unwhiten_center(ball_fit *fit) {
 
 /* ---- the three kinds of fit ---- */
 
-static cpb_status next_block(void *context, bool rewind, cpb_view *block, cpb_error *error) {
-  ball_fit *fit = context;
-  cpb_status status = rewind ? cpb_reader_rewind(fit->reader, error) : CPB_OK;
-  if (rewind) fit->count = 0;
-  if (status == CPB_OK) status = cpb_reader_next(fit->reader, 1 << 16, block, error);
+static cpb_status first_block(cpb_source *source, cpb_error *error) {
+  ball_fit *fit = source->self;
+  fit->count = 0;
+  return cpb_reader_rewind(fit->reader, error);
+}
+
+static cpb_status next_block(cpb_source *source, cpb_view *block, cpb_error *error) {
+  ball_fit *fit = source->self;
+  cpb_status status = cpb_reader_next(fit->reader, 1 << 16, block, error);
   if (status == CPB_OK) fit->count += block->rows;
   return status;
 }
@@ -134,9 +138,9 @@ static int fit_enclosing(ball_fit *fit) {
   fit->multiplier = cli_alloc(d + 1, sizeof *fit->multiplier);
   cpb_ball_out out = {fit->center, fit->support, fit->multiplier};
   const cpb_exec *exec = cpb_pool_exec(fit->job->pool);
-  cpb_status status = fit->y.data == NULL ? cpb_enclosing_ball_stream(d, next_block, fit, &options, &out,
-                                                                      &report, exec, &error)
-                                          : cpb_enclosing_ball(fit->y, &options, &out, &report, exec, &error);
+  cpb_source rows = {sizeof rows, d, CPB_F64, CPB_ROWS_UNKNOWN, next_block, first_block, fit, {0}, 0};
+  if (fit->y.data != NULL) rows = cpb_source_from_view(fit->y);
+  cpb_status status = cpb_enclosing_ball_stream(&rows, &options, &out, &report, exec, &error);
   if (status != CPB_OK) return fail_rows(fit, status, &error);
   fit->model.radius = report.radius;
   fit->model.gap = report.gap;
@@ -194,7 +198,7 @@ static int fit_svdd(ball_fit *fit) {
     status = cpb_svdd(fit->y, &options, fit->center, a, &report, exec, &error);
   }
   if (status == CPB_OK) {
-    fit->model.method = o->method != NULL ? o->method : "exact";
+    fit->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)options.method);
     fit->model.nu = options.nu;
     fit->model.radius = report.radius;
     fit->model.gap = report.gap;
@@ -222,16 +226,15 @@ static int score_training(ball_fit *fit, const cpb_model *model) {
                               &error);
   else {
     size_t at = 0;
-    uint64_t rows = fit->count;
     cpb_view block;
-    for (bool rewind = true; status == CPB_OK; rewind = false) {
-      status = next_block(fit, rewind, &block, &error);
-      if (status != CPB_OK || block.rows == 0 || at + block.rows > rows) break;
+    status = cpb_reader_rewind(fit->reader, &error);
+    while (status == CPB_OK) {
+      status = cpb_reader_next(fit->reader, 1 << 16, &block, &error);
+      if (status != CPB_OK || block.rows == 0 || at + block.rows > fit->count) break;
       status = cpb_model_scores(model, block, cpb_rows_out(fit->scores + at, CPB_F64, block.rows, 1), exec,
                                 &error);
       at += block.rows;
     }
-    fit->count = rows;
   }
   return status == CPB_OK ? CLI_OK : fail_rows(fit, status, &error);
 }
@@ -285,8 +288,8 @@ static int write_sql(const ball_fit *fit, const cpb_model *model) {
 static int tell(const ball_fit *fit) {
   const cpb_model_options *m = &fit->model;
   const cli_options *o = &fit->job->options;
-  const char *how = m->nu == 0 ? "enclosing ball" : m->method;
-  if (has_kernel(o) && strcmp(how, "exact") == 0) how = "SVDD";
+  const char *how = m->nu == 0 ? "enclosing ball" : cpb_model_method_name(m->method);
+  if (has_kernel(o) && m->method == CPB_MODEL_EXACT) how = "SVDD";
   cli_say(fit->job, "%s%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s",
           has_kernel(o) ? o->kernel : "", has_kernel(o) ? " " : "", how, m->radius, m->gap,
           m->converged ? "" : " (more than was asked for)", m->support, cli_s(m->support),
@@ -296,10 +299,10 @@ static int tell(const ball_fit *fit) {
   return cli_print_json(
       fit->job,
       json_pack("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:f}", "model",
-                fit->job->options.output, "method", m->method, "dim", (json_int_t)m->d, "rows",
-                (json_int_t)fit->count, "center", center, "radius", m->radius, "nu", m->nu, "gap", m->gap,
-                "lower_bound", m->lower_bound, "converged", m->converged, "support", (json_int_t)m->support,
-                "iterations", (json_int_t)fit->iterations, "seconds", fit->seconds));
+                fit->job->options.output, "method", cpb_model_method_name(m->method), "dim", (json_int_t)m->d,
+                "rows", (json_int_t)fit->count, "center", center, "radius", m->radius, "nu", m->nu, "gap",
+                m->gap, "lower_bound", m->lower_bound, "converged", m->converged, "support",
+                (json_int_t)m->support, "iterations", (json_int_t)fit->iterations, "seconds", fit->seconds));
 }
 
 static int make_model(ball_fit *fit, cpb_model **model) {
@@ -330,7 +333,7 @@ static int save(ball_fit *fit) {
     result = make_model(fit, &model);
   }
   if (result == CLI_OK && o->sql != NULL) result = write_sql(fit, model);
-  if (result == CLI_OK && cpb_model_save(o->output, model, &error) != CPB_OK)
+  if (result == CLI_OK && cpb_model_save(model, o->output, &error) != CPB_OK)
     result = cli_fail(fit->job, "%s", error.text);
   if (result == CLI_OK) result = tell(fit);
   cpb_model_free(model);

@@ -7,7 +7,7 @@
 typedef struct outputs {
   const cli_job *job;
   size_t k;
-  cpb_likeness likeness;
+  cpb_metric metric;
   cpb_writer *ids, *distances;
   int64_t *id;
   double *distance;
@@ -44,7 +44,7 @@ static int take(void *arg, size_t query, const cpb_hit *hits, size_t count) {
   (void)query;
   for (size_t i = 0; i < count; i++) {
     o->id[i] = (int64_t)hits[i].id;
-    o->distance[i] = cli_distance(o->likeness, hits[i].value);
+    o->distance[i] = cli_distance(o->metric, hits[i].value);
   }
   cpb_status status = cpb_writer_append(o->ids, cpb_rows(o->id, CPB_I64, 1, count), &error);
   if (status == CPB_OK && o->distances != NULL)
@@ -61,14 +61,14 @@ static int commit(const outputs *o) {
 
 static int run(cli_job *job) {
   size_t k = job->options.neighbours == 0 ? 10 : job->options.neighbours;
-  outputs o = {.job = job, .k = k, .likeness = cli_likeness(job)};
+  outputs o = {.job = job, .k = k, .metric = cli_metric(job)};
   int result = cli_check_id_format(job, job->options.output, job->options.to, "to");
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result != CLI_OK) return result;
   cli_base_search search = {.job = job,
                             .base = job->operands[0],
                             .queries = job->operands[1],
-                            .likeness = o.likeness,
+                            .metric = o.metric,
                             .k = k,
                             .arg = &o,
                             .begin = begin,

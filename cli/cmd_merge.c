@@ -29,7 +29,7 @@ static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_
   cpb_map *map = NULL;
   cpb_error error;
   cpb_status status = cpb_map_new(&options, &map, &error);
-  if (status == CPB_OK) status = cpb_map_save(job->options.output, map, &origin, &error);
+  if (status == CPB_OK) status = cpb_map_save(map, job->options.output, &origin, &error);
   cpb_map_free(map);
   free(evidence);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);

@@ -7,7 +7,7 @@
 
 typedef struct lines {
   const cli_job *job;
-  cpb_likeness likeness;
+  cpb_metric metric;
   FILE *to;
   char *text;
   size_t length, found;
@@ -27,30 +27,30 @@ static int take(void *arg, size_t query, const cpb_hit *hits, size_t count) {
     fprintf(l->to, "%s%llu", i == 0 ? "" : ",", (unsigned long long)hits[i].id);
   fputs("],\"distances\":[", l->to);
   for (size_t i = 0; i < count; i++)
-    fprintf(l->to, "%s%.17g", i == 0 ? "" : ",", cli_distance(l->likeness, hits[i].value));
+    fprintf(l->to, "%s%.17g", i == 0 ? "" : ",", cli_distance(l->metric, hits[i].value));
   fputs("]}\n", l->to);
   l->found += count;
   return ferror(l->to) ? cli_fail(l->job, "no memory for the rows found") : CLI_OK;
 }
 
 /* cosine distances 1-c <= R are cosines >= 1-R */
-static int limit_of(const cli_job *job, cpb_likeness likeness, double *limit) {
-  *limit = cli_distance(likeness, job->options.radius.value);
-  if (isnan(*limit) || (likeness != CPB_IP && job->options.radius.value < 0))
+static int limit_of(const cli_job *job, cpb_metric metric, double *limit) {
+  *limit = cli_distance(metric, job->options.radius.value);
+  if (isnan(*limit) || (metric != CPB_IP && job->options.radius.value < 0))
     return cli_misuse(job, "--radius must be a number >= 0, got %g", job->options.radius.value);
   return CLI_OK;
 }
 
 static int run(cli_job *job) {
-  lines l = {.job = job, .likeness = cli_likeness(job)};
+  lines l = {.job = job, .metric = cli_metric(job)};
   cli_base_search search = {.job = job,
                             .base = job->operands[0],
                             .queries = job->operands[1],
-                            .likeness = l.likeness,
+                            .metric = l.metric,
                             .arg = &l,
                             .begin = begin,
                             .take = take};
-  int result = limit_of(job, l.likeness, &search.limit);
+  int result = limit_of(job, l.metric, &search.limit);
   if (result != CLI_OK) return result;
   cpb_error error;
   l.to = open_memstream(&l.text, &l.length);

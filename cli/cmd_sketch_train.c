@@ -137,7 +137,7 @@ static int train(plan *p) {
   cpb_status status =
       cpb_sketch_train(p->facts.sample, &training, &sketch, &report, cpb_pool_exec(p->job->pool), &error);
   if (status != CPB_OK) return cli_fail(p->job, "%s: %s", cli_name(p->job->operands[0]), error.text);
-  status = cpb_sketch_save(o->output, sketch, &error);
+  status = cpb_sketch_save(sketch, o->output, &error);
   int result =
       status == CPB_OK ? tell(p->job, sketch, &report, &p->facts) : cli_fail(p->job, "%s", error.text);
   cpb_sketch_free(sketch);

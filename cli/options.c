@@ -32,9 +32,7 @@ static const char *role_name(size_t i) {
 
 static const char *engine_name(size_t i) { return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL; }
 
-static const char *metric_name(size_t i) {
-  return i < CPB_LIKENESSES ? cpb_likeness_name((cpb_likeness)i) : NULL;
-}
+static const char *metric_name(size_t i) { return i < CPB_METRICS ? cpb_metric_name((cpb_metric)i) : NULL; }
 
 static const char *variant_name(size_t i) {
   return i < CPB_SKETCH_KINDS ? cpb_sketch_kind_name((cpb_sketch_kind)i) : NULL;

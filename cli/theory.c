@@ -22,7 +22,7 @@ static const law laws[] = {
      "p' = 2(s/h1)(c/h2),  h1 = hypot(|c|+r,s),  h2 = hypot(|c|-r,s)",
      "include/capball/region.h", "src/geometry/t3_cap_ball.c", "tests/law/t3_cap_ball.c"},
     {"T4", "one quadratic form for all of them",
-     "k2|x|^2 - 2<m,x> + k0 < 0,  (k2,m,k0) = (a, s p', s^2(b-p0))", "include/capball/quadric.h",
+     "k2|x|^2 - 2<m,x> + k0 < 0,  (k2,m,k0) = (a, s p', s^2(b-p0))", "include/capball/region.h",
      "src/geometry/t4_quadric.c", "tests/law/t4_quadric.c"},
     {"T5", "cap <-> ellipsoid of revolution, under the pole v = (u,w)",
      "c = s(p'+b u)/a,  r2 = s sigma/|a| across u,  r1 = |w| r2 along u,  a = b+<p,v>",
@@ -31,7 +31,7 @@ static const law laws[] = {
      "{|W(x-c)| < r} under y = S(W(x-m)) is the cap of the ball (W(c-m), r)", "include/capball/region.h",
      "src/geometry/t6_ellipsoid.c", "tests/law/t6_ellipsoid.c"},
     {"T7", "hemisphere", "y0 >= 0 <=> |x| <= s;  colatitude <= phi <=> s >= |x|/tan(phi/2)",
-     "include/capball/hemisphere.h", "src/geometry/t7_hemisphere.c", "tests/law/t7_hemisphere.c"},
+     "include/capball/map.h", "src/geometry/t7_hemisphere.c", "tests/law/t7_hemisphere.c"},
     {"T8", "products and distances in the other space",
      "|x^-y^|^2 = 4 s^2 |x-y|^2 / ((|x|^2+s^2)(|y|^2+s^2))\n"
      "|x-y|^2 = s^2 |x^-y^|^2 / ((1+x0)(1+y0))",
@@ -40,17 +40,17 @@ static const law laws[] = {
      "ABID = n^2 / |Y^T Y|_F^2 for unit rows Y;  of S(x) = (h u, z), u = x/|x|:\n"
      "F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum h z u|^2 + (sum z^2)^2,  dh/dlog s = -h z,  dz/dlog s = "
      "h^2",
-     "include/capball/abid.h", "src/scale/t9_abid.c", "tests/law/t9_abid.c"},
+     "include/capball/scale.h", "src/scale/t9_abid.c", "tests/law/t9_abid.c"},
     {"T10", "the smallest enclosing ball",
      "R^2 = min_c max |x-c|^2 = max { sum a|x|^2 - |sum a x|^2 : a >= 0, sum a = 1 }",
      "include/capball/ball.h", "src/learn/t10_enclosing_ball.c", "tests/law/t10_enclosing_ball.c"},
     {"T11", "SVDD: a ball with a soft margin",
      "min R^2 + C sum max(0, |x-c|^2 - R^2),  C = 1/(nu n)\n"
      "= max { sum a|x|^2 - |sum a x|^2 : 0 <= a <= C, sum a = 1 }",
-     "include/capball/svdd.h", "src/learn/t11_svdd.c", "tests/law/t11_svdd.c"},
+     "include/capball/ball.h", "src/learn/t11_svdd.c", "tests/law/t11_svdd.c"},
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
-     "include/capball/layer.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
+     "include/capball/map.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
     {"T13", "search: Euclidean questions for an engine of inner products",
      "|x-q| < r  <=>  <p,y> > b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)", "include/capball/query.h",
      "src/search/t13_query.c", "tests/law/t13_query.c"},

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/map_file.h"
+#include "capball/map.h"
 #include "mend_checksum.h"
 
 static void round_trip(const cpb_map *map) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/statistics.h"
+#include "capball/scale.h"
 
 enum { CHECKSUM = 8 };
 

@@ -72,15 +72,10 @@ CPB_API cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *option
  *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
 CPB_API cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
 
-/** The next rows of a pass, in order, rows = 0 at its end; rewind = true asks for the first rows again.
- *  The view must live until the next call. */
-typedef cpb_status cpb_row_source(void *context, bool rewind, cpb_view *block, cpb_error *error);
-
-/** The same for rows that do not fit in memory: the source is read once per pass.              T10
- *  d   columns of every block. Blocks of some thousand rows are best. */
-CPB_API cpb_status cpb_enclosing_ball_stream(size_t d, cpb_row_source *source, void *context,
-                                             const cpb_ball_options *options, const cpb_ball_out *out,
-                                             cpb_ball_report *report, const cpb_exec *exec, cpb_error *error);
+/** The same for rows that do not fit in memory: the source is read once per pass.              T10 */
+CPB_API cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
+                                             const cpb_ball_out *out, cpb_ball_report *report,
+                                             const cpb_exec *exec, cpb_error *error);
 
 /** A core-set: few rows that stand for many. Its ball is a lower bound for all rows it has seen.
  *
@@ -111,6 +106,92 @@ CPB_API cpb_view cpb_core_rows(const cpb_core *core);
 /** Its ball. radius is the lower bound for all rows seen. EINVAL when it has seen none.
  *  center   d coordinates, the caller's */
 CPB_API cpb_status cpb_core_ball(const cpb_core *core, double *center, double *radius, cpb_error *error);
+
+/* T11: support vector data description, a ball with a soft margin.
+ *
+ *   min_{c,R}  R^2 + C sum_i w_i max(0, |x_i-c|^2 - R^2),    C = 1/(nu sum w)
+ *   = min_c    the mean of the worst share nu of |x_i-c|^2
+ *   = max      sum a_i|x_i|^2 - |sum a_i x_i|^2,             0 <= a_i <= C w_i, sum a = 1
+ *
+ * The share nu of the weight may lie outside. nu = 1/n is the enclosing ball (T10). Every answer comes
+ * with its gap between the second and the third line. */
+
+typedef enum cpb_svdd_method {
+  CPB_SVDD_EXACT = 0,
+  CPB_SVDD_CAP_SVM = 1,       /* embed, a linear nu-SVM against the one hard negative -e, go to the ball of
+                                 its margin plane, again: SVDD but for the weights of the slacks */
+  CPB_SVDD_CAP_SVM_PAPER = 2, /* the paper's: one C for all. The positives never get slack, so nu has no
+                                 effect and the enclosing ball comes out; kept to repeat its figure */
+} cpb_svdd_method;
+
+/** Start from cpb_svdd_options_default(). */
+typedef struct cpb_svdd_options {
+  size_t size;           /* sizeof(cpb_svdd_options) */
+  double nu;             /* the share that may lie outside, 0 < nu <= 1, nu n >= 1; default 0.1 */
+  double gap;            /* wanted (upper-lower)/upper of the objective, >= 0; default 1e-9 */
+  size_t max_iterations; /* reads of the data before giving up, >= 1; default 1000 */
+  cpb_svdd_method method;
+  const double *weights; /* n sample weights >= 0, some > 0; NULL: all 1 */
+  const double *start;   /* d coordinates of a centre to start from; NULL: the mean */
+} cpb_svdd_options;
+
+CPB_API cpb_svdd_options cpb_svdd_options_default(void);
+
+/** How good the answer is; the objective is the mean of the worst share, in squared units. */
+typedef struct cpb_svdd_report {
+  bool converged;   /* gap <= the wanted gap; for the cap methods: the centre came to rest */
+  double gap;       /* (objective - lower_bound)/objective; for the cap methods that of their ball as SVDD */
+  double radius;    /* R: the distance of the row at which the share nu is used up; where that is the end of a
+                         row, every R down to the next row is as good, and this is the largest */
+  double objective; /* R^2 + C sum w max(0,..) at the centre returned */
+  double lower_bound; /* of the objective, by the dual */
+  size_t support;     /* rows with a multiplier > 0 (0 when multipliers were not asked for) */
+  size_t iterations;  /* reads of the data; rounds of the SVM for the cap methods */
+  double seconds;
+} cpb_svdd_report;
+
+/** SVDD of n >= 1 rows.                                                                          T11
+ *  x            n rows of d, any dtype                                      borrowed for the call
+ *  center       d coordinates, the caller's
+ *  multipliers  n numbers a_i, the caller's, or NULL; of the cap methods those of their last SVM
+ *  EROW for the first row with NaN or inf; EINVAL names nu, a weight or an option. Nothing is written
+ *  then. Thread-safe; the same bits for any number of threads. Time n d per iteration; allocates n
+ *  doubles, n(d+1) more for the cap methods. Rows must be such that |x-c|^2 is a normal double. */
+CPB_API cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
+                            cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** A Mercer kernel k(x,y); SVDD with one is SVDD of the rows' images in its feature space. */
+typedef enum cpb_kernel_kind {
+  CPB_KERNEL_LINEAR = 0,     /* <x,y> */
+  CPB_KERNEL_RBF = 1,        /* exp(-gamma |x-y|^2) */
+  CPB_KERNEL_POLYNOMIAL = 2, /* (gamma <x,y> + offset)^degree */
+} cpb_kernel_kind;
+
+typedef struct cpb_kernel {
+  cpb_kernel_kind kind;
+  double gamma;    /* > 0; not used by the linear kernel */
+  double offset;   /* >= 0; polynomial */
+  unsigned degree; /* >= 1; polynomial */
+} cpb_kernel;
+
+/** z_j = k(x_i, y_j) for one row i of x and all rows of y, by <x,x>, <x,y> and <y,y> alone (T8).
+ *  z   y.rows numbers, the caller's. EINVAL names a parameter outside its domain. Thread-safe. */
+CPB_API cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_view y, double *z,
+                                  cpb_error *error);
+
+/** SVDD in the feature space of a kernel, for n up to some ten thousand.                       T8, T11
+ *  Exact: the dual by steps along the pair of multipliers that gains most, with k alone. The cap methods:
+ *  the rows' images about the present centre go to the sphere by their Gram rows (cpb_gram_embed), the SVM
+ *  against -e is solved by the same steps, and the centre moves as in cpb_svdd. Rows of the matrix are kept
+ *  as far as 256 MB go. Options are as above, start and max_iterations unused.
+ *  multipliers  n numbers a_i >= 0 of sum 1, the caller's: the centre is sum a_i phi(x_i), by any method
+ *  norm2        |c|^2 = sum a_i a_j k(x_i,x_j), 1 number: with it the score of a point is
+ *               R^2 - (k(x,x) - 2 sum a_i k(x_i,x) + norm2)
+ *  report       as above, in squared units of the feature space; iterations are steps, or rounds of the SVM
+ *  EROW besides for a row whose k(x,x) is no double. */
+CPB_API cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
+                                   double *multipliers, double *norm2, cpb_svdd_report *report,
+                                   const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

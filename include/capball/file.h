@@ -40,8 +40,6 @@ extern "C" {
 typedef struct cpb_reader cpb_reader;
 typedef struct cpb_writer cpb_writer;
 
-#define CPB_ROWS_UNKNOWN UINT64_MAX
-
 /** What a reader found. Views into it. */
 typedef struct cpb_file_info {
   const char *path;   /* as given */
@@ -64,7 +62,7 @@ CPB_API cpb_file_info cpb_reader_info(const cpb_reader *reader);
  *  The view is valid until the next call on this reader. error->row counts from the file's start. */
 CPB_API cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
 
-/** Back to the first row, for another pass. EIO for a pipe. */
+/** Back to the first row, for another pass. EIO for a pipe of which rows have been read. */
 CPB_API cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
 
 /** Rows [first, first+count) into the caller's buffer; *block views it (rows may have a stride).

@@ -6,19 +6,31 @@
 
 #include "capball/exec.h"
 #include "capball/region.h"
-#include "capball/svdd.h"
+#include "capball/ball.h"
 #include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/** How a model was found. Pinned, append only. */
+typedef enum cpb_model_method {
+  CPB_MODEL_BALL = 0,          /* the enclosing ball */
+  CPB_MODEL_EXACT = 1,         /* SVDD: CPB_SVDD_EXACT */
+  CPB_MODEL_CAP_SVM = 2,       /* CPB_SVDD_CAP_SVM */
+  CPB_MODEL_CAP_SVM_PAPER = 3, /* CPB_SVDD_CAP_SVM_PAPER */
+} cpb_model_method;
+enum { CPB_MODEL_METHODS = 4 };
+
+/** "ball", "exact", "cap-svm", "cap-svm-paper"; a view, never NULL. */
+CPB_API const char *cpb_model_method_name(cpb_model_method method);
+
 /** What a model is made from; pointers are borrowed for the call of cpb_model_new, and views into the
  *  model when cpb_model_describe gives it back. Start from cpb_model_options_default(). */
 typedef struct cpb_model_options {
-  size_t size;          /* sizeof(cpb_model_options) */
-  size_t d;             /* columns of the data, >= 1 */
-  const char *method;   /* "ball" (enclosing), "exact", "cap-svm", "cap-svm-paper" */
+  size_t size; /* sizeof(cpb_model_options) */
+  size_t d;    /* columns of the data, >= 1 */
+  cpb_model_method method;
   const double *center; /* d coordinates in the unit of the data; NULL with a kernel */
   double radius;        /* > 0, in the unit of W(x-c), or of the kernel's feature space */
   const double *whiten; /* W: d*d row-major, invertible; NULL = I. The ball is |W(x-c)| <= radius */
@@ -68,13 +80,13 @@ CPB_API cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap 
 
 /** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with 17 digits.
  *  columns  d names, or NULL for x0, x1, ..
- *  Gives *text, 0-terminated, to the caller, who frees it with free(). EINVAL with a kernel. */
+ *  Gives *text, 0-terminated, to the caller, who takes it to cpb_free. EINVAL with a kernel. */
 CPB_API cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                                     cpb_error *error);
 
 /** The whole text of a model file: JSON with keys "capball", "dim", "method", "center", "radius", "nu",
  *  "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap", "quantiles", "support",
- *  "checksum". Gives *text to the caller, who frees it with free(). */
+ *  "checksum". Gives *text to the caller, who takes it to cpb_free. */
 CPB_API cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit; gives *model. Every fault is EFORMAT with a sentence.
@@ -84,7 +96,7 @@ CPB_API cpb_status cpb_model_from_json(const char *text, size_t length, const ch
 
 /** The same two through a file; save writes it whole or not at all, "-" is standard output. */
 CPB_API cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error);
-CPB_API cpb_status cpb_model_save(const char *path, const cpb_model *model, cpb_error *error);
+CPB_API cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error);
 
 #ifdef __cplusplus
 }

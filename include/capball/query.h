@@ -11,6 +11,8 @@
 #ifndef CAPBALL_QUERY_H
 #define CAPBALL_QUERY_H
 
+#include <stdbool.h>
+
 #include "capball/map.h"
 #include "capball/search.h"
 
@@ -39,6 +41,15 @@ CPB_API cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double 
  *  EROW: a row with NaN, or a query with NaN or inf. Thread-safe. */
 CPB_API cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
                                        cpb_error *error);
+
+/** cpb_rerank from embedded rows alone, the data being elsewhere or gone.                          T13
+ *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
+ *  map        of the embedding; pole e, nothing reflected. Distances are in its metric
+ *  embedded   rows of d+1, made by this map. Their rounding is the limit: |x-q| is off by about 2u s of
+ *             their type for rows of |x| <= s. */
+CPB_API cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
+                                       const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
+                                       const cpb_exec *exec, cpb_error *error);
 
 /** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
  *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
@@ -77,9 +88,6 @@ CPB_API double cpb_query_floor(const cpb_map *map, double norm, double r, double
 CPB_API cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
                                    const cpb_exec *exec, cpb_error *error);
 
-/** Sorts by value, the smallest first, and by id where values are equal. */
-CPB_API void cpb_hits_by_distance(cpb_hit *hits, size_t count);
-
 /** A usual k-th distance: the median over a few queries, chosen by a hash of their ids, of the exact k-th
  *  distance to the whole base. First all queries, then all of the base, each in any pieces. */
 typedef struct cpb_radius_sample cpb_radius_sample;
@@ -101,6 +109,56 @@ CPB_API cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view ro
 /** The median, of an even number the mean of the two in the middle; 0 where rows repeat so much that it is.
  * EINVAL when the base has fewer than k rows. */
 CPB_API cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
+
+/* Exact Euclidean neighbours from any index of embedded rows that finds large inner products.       T13
+ *
+ * The index is two callbacks; the library asks, computes distances from the rows, and asks for twice as many
+ * until the certificate holds. */
+
+/** Someone's index over the rows S(x). Its callbacks are called from the calling thread alone; what they
+ *  return other than CPB_OK ends the call and is handed on, with their sentence. */
+typedef struct cpb_index {
+  void *self;
+  uint64_t rows;
+
+  /** The `count` rows of the largest <p,y>, in any order, p of d+1 doubles and unit length: ids and scores,
+   *  *found of each. Fewer than asked for, from an index that does not hold all rows or looks at some only,
+   *  are no proof. */
+  cpb_status (*search)(void *self, const double *p, size_t count, uint64_t *ids, double *scores,
+                       size_t *found, cpb_error *error);
+
+  /** The d+1 coordinates of one row. */
+  cpb_status (*row)(void *self, uint64_t id, double *y, cpb_error *error);
+
+  double row_error;   /* 0: cpb_query_row_error of f32 */
+  double score_error; /* 0: cpb_query_score_error */
+} cpb_index;
+
+/** How it is asked. Start from cpb_index_options_default(). */
+typedef struct cpb_index_options {
+  size_t size;   /* sizeof(cpb_index_options) */
+  double radius; /* r of the ball query p(q,r); 0: the point query */
+  size_t first;  /* candidates asked for at first; 0: twice k, at least 32 */
+  size_t most;   /* candidates asked for at most; 0: all rows */
+} cpb_index_options;
+
+CPB_API cpb_index_options cpb_index_options_default(void);
+
+/** How good the answer to one query is. */
+typedef struct cpb_index_report {
+  uint64_t looked; /* candidates of the last question */
+  bool proven;     /* no other row is nearer than the k-th */
+} cpb_index_report;
+
+/** The k nearest rows of every query, by distances from the embedded rows. Rows whose distances differ
+ *  by less than row_error resolves may stand in either order.
+ *  queries  n rows of d, any dtype                                     borrowed for the call
+ *  hits     n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
+ *  reports  n, or NULL
+ *  EINVAL: k = 0, k > index->rows, fewer than k rows found, an id that is none of the rows. */
+CPB_API cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
+                                 const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
+                                 cpb_error *error);
 
 #ifdef __cplusplus
 }

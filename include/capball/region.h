@@ -9,7 +9,9 @@
 #ifndef CAPBALL_REGION_H
 #define CAPBALL_REGION_H
 
+#include "capball/exec.h"
 #include "capball/status.h"
+#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -124,6 +126,64 @@ CPB_API cpb_status cpb_ellipsoid_from_cap(const cpb_cap *cap, const double *W, c
  *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite, and
  *         with the two elements when it is not symmetric within 1e-9. */
 CPB_API cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
+
+/* T4: ball, half-space, complement and cap as one quadratic form. */
+
+/** The region {x : k2|x|^2 - 2<m,x> + k0 < 0}.
+ *  k2 > 0 is a ball, k2 = 0 a half-space, k2 < 0 a complement. root = sqrt(|m|^2 - k2 k0) >= 0
+ *  does not change under translation and keeps the radius root/|k2| where the difference would
+ *  lose it. m has d coordinates and is the caller's. */
+typedef struct cpb_quadric {
+  size_t d;
+  double k2, k0, root;
+  double *m;
+} cpb_quadric;
+
+/** (k2, m, k0, root) = (a, s p', s^2(b-p0), s sigma) of a complete cap, pole e.               T4
+ *  b - p0 is taken from the form that does not cancel. EINVAL unless s^2 is a normal double. */
+CPB_API cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadric, cpb_error *error);
+
+/** p' = m/s, p0 = (k2-k0/s^2)/2, b = (k2+k0/s^2)/2, sigma = root/s, a = k2, divided by |p|.   T4
+ *  Any s > 0: reading at one scale and writing at another changes the scale exactly.
+ *  A form that is constant on the sphere (p = 0) gives the cap of EMPTY or EVERYTHING, p = e.
+ *  EINVAL for the form 0 = 0, for anything not finite and for a root that is not the form's. */
+CPB_API cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *cap, cpb_error *error);
+
+/** Moves the region by t (d coordinates): {x} becomes {x+t}.                                  T4
+ *    m <- m + k2 t,  k0 <- k0 + 2<m,t> + k2|t|^2 = (|m|-root)(|m|+root)/k2
+ *  in whichever form of k0 has the smaller terms: a tiny ball far away can be moved onto its own
+ *  centre and keeps its radius. */
+CPB_API void cpb_quadric_translate(cpb_quadric *quadric, const double *t);
+
+/** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; negative inside.                   T4 */
+CPB_API double cpb_quadric_value(const cpb_quadric *quadric, const double *x);
+
+/* Membership of n points: one sign everywhere, score >= 0 is inside. */
+
+/** score_i = <p,y_i> - b for points on the sphere, by the chord form                           T3
+ *    b >= 0:  sigma^2/(1+b) - |y-p|^2/2        b < 0:  |y+p|^2/2 - sigma^2/(1-b)
+ *  taken as (R-rho)(R+rho)/2 with the chord rho = |y-+p| and its limit R = sigma sqrt(2/(1+|b|)),
+ *  which keeps its sign right down to radii of 1e-9 (f64) and 1e-5 (f32) where the plain product
+ *  misjudges half of the points.
+ *  cap     complete
+ *  y       n rows of d+1, unit length
+ *  scores  n numbers: an out of n rows and 1 column, f32 or f64
+ *  For points of the data space take the region of the cap (T3, T5, T6) and cpb_region_scores.
+ *  A row with NaN or inf scores NaN: EROW. Thread-safe, allocates nothing. */
+CPB_API cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out scores, const cpb_exec *exec,
+                                  cpb_error *error);
+
+/** score_i of points of the data space, in squared units of A(x-c) (half-space: in units of x)
+ *    ball          (r-rho)(r+rho), rho = |A(x-c)|        complement   (rho-r)(rho+r)
+ *    half-space    <n,x> - h          empty  -inf         everything   +inf
+ *    punctured     |x-c|^2
+ *  For points of the sphere take the cap of the region and cpb_cap_scores.
+ *  x       n rows of d, any dtype
+ *  scores  n rows, 1 column, f32 or f64
+ *  A row with NaN or inf, or whose score overflows the output's type, scores NaN: EROW. A score that
+ *  underflows keeps its sign. Thread-safe, allocates nothing. */
+CPB_API cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out scores,
+                                     const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -20,15 +20,15 @@ extern "C" {
 #endif
 
 /** What "near" means. Pinned, append only. */
-typedef enum cpb_likeness {
+typedef enum cpb_metric {
   CPB_L2 = 0,
   CPB_IP = 1,
   CPB_COSINE = 2,
-} cpb_likeness;
-enum { CPB_LIKENESSES = 3 };
+} cpb_metric;
+enum { CPB_METRICS = 3 };
 
 /** "l2", "ip", "cosine"; a view, never NULL. */
-CPB_API const char *cpb_likeness_name(cpb_likeness likeness);
+CPB_API const char *cpb_metric_name(cpb_metric metric);
 
 /** One row found. */
 typedef struct cpb_hit {
@@ -39,7 +39,7 @@ typedef struct cpb_hit {
 /** What is asked. Start from cpb_search_options_default(). */
 typedef struct cpb_search_options {
   size_t size; /* sizeof(cpb_search_options) */
-  cpb_likeness likeness;
+  cpb_metric metric;
   size_t k;             /* so many nearest rows per query, ..                                    */
   const double *limits; /* .. or all rows within limits[query]; exactly one of the two is given.
                            Borrowed for the call of cpb_search_new. */
@@ -75,8 +75,19 @@ CPB_API cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_h
 /** The k nearest of all base rows for every query, in one call.
  *  hits   queries.rows x k, caller's; query i's are hits[i*k ..], nearest first
  *  EINVAL when k > base.rows or the base is empty. */
-CPB_API cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_likeness likeness, cpb_hit *hits,
+CPB_API cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
                            const cpb_exec *exec, cpb_error *error);
+
+/** The k nearest of some candidates, by |x-q| in double.                                           T13
+ *  base         the rows the candidates' ids count, any dtype
+ *  candidates   queries.rows x count, of which only the ids are looked at
+ *  hits         queries.rows x k, caller's, k <= count; ties by id
+ *  EROW names a row of the base or a query with NaN or inf; EINVAL an id beyond the base. */
+CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
+                              size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
+
+/** Sorts by value, the smallest first, and by id where values are equal. */
+CPB_API void cpb_hits_by_distance(cpb_hit *hits, size_t count);
 
 #ifdef __cplusplus
 }

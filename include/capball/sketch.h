@@ -1,11 +1,15 @@
 /* T14: binary sketches of Euclidean data, and search among them.
  *
  * Bit i of a row is the side of a hyperplane through the origin on which its image on the sphere lies.
- * Through T3 with b = 0 that is a ball of the data space, so that no image is ever made: h_i(x) = [ <c_i,
- * S(x-m)> >= 0 ] = [ 2s<c'_i, x-m> + c0_i (s^2 - |x-m|^2) >= 0 ] centre m + s c'/c0, radius s/|c0|; outside
- * for c0 < 0, a half-space for c0 = 0. Training turns the normals c_i until their bits agree on half of the
- * rows, pair by pair. Codes are compared by the number of bits in which they differ, and what is found is put
- * in order by exact distances. */
+ * Through T3 with b = 0 that is a ball of the data space, so that no image is ever made:
+ *
+ *   h_i(x) = [ <c_i, S(x-m)> >= 0 ]
+ *          = [ 2s<c'_i, x-m> + c0_i (s^2 - |x-m|^2) >= 0 ]
+ *
+ * the ball of centre m + s c'/c0 and radius s/|c0|; its outside for c0 < 0, a half-space for c0 = 0.
+ * Training turns the normals c_i until their bits agree on half of the rows, pair by pair. Codes are
+ * compared by the number of bits in which they differ, and what is found is put in order by exact
+ * distances. */
 #ifndef CAPBALL_SKETCH_H
 #define CAPBALL_SKETCH_H
 
@@ -134,25 +138,8 @@ CPB_API cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8
 CPB_API cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
                                    const cpb_exec *exec, cpb_error *error);
 
-/** The k nearest of some candidates, by |x-q| in double.                                           T13
- *  base         the rows the candidates' ids count, any dtype
- *  candidates   queries.rows x count, of which only the ids are looked at
- *  hits         queries.rows x k, caller's, k <= count; ties by id
- *  EROW names a row of the base or a query with NaN or inf; EINVAL an id beyond the base. */
-CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
-                              size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
-
-/** The same from embedded rows alone, the data being elsewhere or gone.                            T13
- *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  map        of the embedding; pole e, nothing reflected. Distances are in its metric
- *  embedded   rows of d+1, made by this map. Their rounding is the limit: |x-q| is off by about 2u s of
- *             their type for rows of |x| <= s. */
-CPB_API cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
-                                       const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                                       const cpb_exec *exec, cpb_error *error);
-
 /** The whole text of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
- *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who frees it with free(). */
+ *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who takes it to cpb_free. */
 CPB_API cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit; gives *sketch. Every fault is EFORMAT with a sentence.
@@ -162,7 +149,7 @@ CPB_API cpb_status cpb_sketch_from_json(const char *text, size_t length, const c
 
 /** The same two through a file; save writes it whole or not at all, "-" is standard output. */
 CPB_API cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error);
-CPB_API cpb_status cpb_sketch_save(const char *path, const cpb_sketch *sketch, cpb_error *error);
+CPB_API cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* How a call ends: a pinned status, and a sentence for the person who called.
+/* How a call ends: a pinned status, and for the person who called a sentence.
  *
  * The status says whether the call did its work; how good an answer is (a gap, a residual) is
  * part of the answer, never of the status. */
@@ -12,23 +12,33 @@
 extern "C" {
 #endif
 
+/** The version of these headers; cpb_version_number() is that of the library that is running. */
+#define CPB_VERSION_MAJOR 0
+#define CPB_VERSION_MINOR 2
+#define CPB_VERSION_PATCH 0
+#define CPB_VERSION_NUMBER (CPB_VERSION_MAJOR * 10000 + CPB_VERSION_MINOR * 100 + CPB_VERSION_PATCH)
+
+/** How a public function is marked. Who builds the library into something else may define it before. */
+#ifndef CPB_API
 #if defined(_WIN32)
 #define CPB_API
 #else
 #define CPB_API __attribute__((visibility("default")))
 #endif
+#endif
 
 /** Numbers are pinned: new ones are appended, old ones never change their meaning. */
 typedef enum cpb_status {
   CPB_OK = 0,
-  CPB_EINVAL = 1,  /* a value outside its domain: s <= 0, |v| != 1, a missing pointer */
-  CPB_ESHAPE = 2,  /* rows, columns, stride or overlap that do not fit */
-  CPB_EDTYPE = 3,  /* an element type this call does not take */
-  CPB_EROW = 4,    /* a row without an answer (NaN, a pole, overflow): it is NaN in the output, every
-                      other row is done; the error names the first such row */
-  CPB_ENOMEM = 5,  /* memory could not be had */
-  CPB_EIO = 6,     /* the operating system refused: open, read, write, disk full */
-  CPB_EFORMAT = 7, /* a file that is not what it claims to be */
+  CPB_EINVAL = 1,   /* a value outside its domain: s <= 0, |v| != 1, a missing pointer */
+  CPB_ESHAPE = 2,   /* rows, columns, stride or overlap that do not fit */
+  CPB_EDTYPE = 3,   /* an element type this call does not take */
+  CPB_EROW = 4,     /* a row without an answer (NaN, a pole, overflow): it is NaN in the output, every
+                       other row is done; the error names the first such row */
+  CPB_ENOMEM = 5,   /* memory could not be had */
+  CPB_EIO = 6,      /* the operating system refused: open, read, write, disk full */
+  CPB_EFORMAT = 7,  /* a file that is not what it claims to be */
+  CPB_ESTOPPED = 8, /* the caller's own progress callback ended the call; nothing is half-written */
 } cpb_status;
 
 /** What went wrong, for a person. Caller's; every function takes NULL instead. */
@@ -40,12 +50,19 @@ typedef struct cpb_error {
 /** A short fixed name ("ok", "invalid value", ..); a view, never NULL. */
 CPB_API const char *cpb_status_name(cpb_status status);
 
-/** The version of the library that is running, such as "0.1.0"; a view. */
+/** The version of the library that is running, such as "0.2.0"; a view. */
 CPB_API const char *cpb_version(void);
+
+/** The same as CPB_VERSION_NUMBER was when the library was built: 200 for 0.2.0. */
+CPB_API int cpb_version_number(void);
 
 /** The instruction set the hot loops run on: "plain", "avx2" or "avx512"; a view. The environment
  *  variable CPB_ISA chooses another one that the machine has. All of them give the same bits. */
 CPB_API const char *cpb_isa_name(void);
+
+/** Takes back memory that a call has given as plain bytes or text (`char **text`, `void **bytes`).
+ *  Objects have a free of their own. NULL is fine. */
+CPB_API void cpb_free(void *given);
 
 #ifdef __cplusplus
 }

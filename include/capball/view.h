@@ -1,4 +1,4 @@
-/* Rows of numbers that belong to the caller. */
+/* Rows of numbers that belong to the caller: all in memory, or met one block after the other. */
 #ifndef CAPBALL_VIEW_H
 #define CAPBALL_VIEW_H
 
@@ -48,6 +48,43 @@ static inline cpb_view cpb_rows(const void *data, cpb_dtype dtype, size_t rows, 
 static inline cpb_out cpb_rows_out(void *data, cpb_dtype dtype, size_t rows, size_t cols) {
   cpb_out out = {data, dtype, rows, cols, cols};
   return out;
+}
+
+#define CPB_ROWS_UNKNOWN UINT64_MAX
+
+/** Rows one block after the other, for as many passes as the call needs: a view (cpb_source_from_view), an
+ *  opened file (cpb_reader_source), or whatever the caller's own two functions read. A call begins with
+ *  `rewind` and reads to the end of a pass unless it fails. */
+typedef struct cpb_source cpb_source;
+struct cpb_source {
+  size_t size; /* sizeof(cpb_source) */
+  size_t cols;
+  cpb_dtype dtype; /* of every block */
+  uint64_t rows;   /* CPB_ROWS_UNKNOWN where only reading tells */
+
+  /** The next rows of the pass, in order; rows = 0 at its end, and only there. The block lives until the
+   *  next call. Some thousand rows at a time are best. Another answer than CPB_OK ends the call that reads
+   *  and is handed on, with its sentence. */
+  cpb_status (*next)(cpb_source *source, cpb_view *block, cpb_error *error);
+
+  /** Back to the first row. */
+  cpb_status (*rewind)(cpb_source *source, cpb_error *error);
+
+  void *self;    /* the two functions' own */
+  cpb_view view; /* all rows, where they are in memory: rows = 0 where they are not. A call may look at them
+                    instead of asking */
+  size_t at;     /* rows of the view given so far */
+};
+
+/** What a source over a view asks for its blocks. */
+CPB_API cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error);
+CPB_API cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error);
+
+/** The rows of a view as a source; the rows are borrowed while it is used. */
+static inline cpb_source cpb_source_from_view(cpb_view view) {
+  cpb_source source = {sizeof source,   view.cols, view.dtype, view.rows, cpb_view_next,
+                       cpb_view_rewind, NULL,      view,       0};
+  return source;
 }
 
 #ifdef __cplusplus

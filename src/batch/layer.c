@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "batch/row_state.h"
-#include "capball/layer.h"
+#include "capball/map.h"
 #include "core/fail.h"
 #include "geometry/layer_row.h"
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "batch/metric.h"
-#include "capball/hemisphere.h"
+#include "batch/ruler.h"
+#include "capball/map.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/vector.h"
@@ -11,7 +11,7 @@
 /* Numbers >= 0 are ordered as their bits are, and a maximum does not depend on the order of its
  * terms: one atomic word serves any number of threads. */
 typedef struct norm_job {
-  cpb_metric metric;
+  cpb_ruler ruler;
   _Atomic uint64_t largest;
   cpb_first_fault fault;
 } norm_job;
@@ -21,7 +21,7 @@ static void norm_block(void *argument, size_t block, size_t first, size_t count)
   norm_job *job = argument;
   double largest = 0, length;
   for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_metric_length(&job->metric, row, &length);
+    int fault = cpb_ruler_length(&job->ruler, row, &length);
     if (fault != 0)
       cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
     else if (length > largest)
@@ -43,7 +43,7 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   if (x.rows == 0) return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no largest norm");
   if (center != NULL && !cpb_all_finite(center, x.cols))
     return cpb_fail(error, CPB_EINVAL, "center is not finite");
-  norm_job job = {.metric = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
+  norm_job job = {.ruler = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
   atomic_init(&job.largest, 0);
   cpb_first_fault_init(&job.fault);
   cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), norm_block, &job};

@@ -1,17 +1,17 @@
 /* Membership of rows in caps and regions, by one formula: the points of a cap are those within a
  * chord of p, so a cap is scored as the ball (p, chord) of R^(d+1), T3. */
-#include "capball/score.h"
+#include "capball/region.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
 
 typedef struct score_job {
-  cpb_metric metric;
+  cpb_ruler ruler;
   cpb_region_kind kind;
   const double *normal; /* of a half-space */
   double r;
@@ -29,7 +29,7 @@ static double difference_of_squares(double x, double y, double weight) {
 static int score_plane(const score_job *job, size_t row, double *score) {
   double value;
   bool below;
-  int fault = cpb_metric_product(&job->metric, job->normal, row, &value, &below);
+  int fault = cpb_ruler_product(&job->ruler, job->normal, row, &value, &below);
   *score = value - job->r;
   if (*score == 0 && job->r == 0 && below) *score = -DBL_TRUE_MIN;
   return fault;
@@ -41,18 +41,18 @@ static int score_row(const score_job *job, size_t row, double *score) {
   switch (job->kind) {
   case CPB_BALL:
   case CPB_COMPLEMENT:
-    fault = cpb_metric_length(&job->metric, row, &rho);
+    fault = cpb_ruler_length(&job->ruler, row, &rho);
     *score = (job->kind == CPB_BALL ? difference_of_squares(job->r, rho, job->weight)
                                     : difference_of_squares(rho, job->r, job->weight)) +
              job->shift;
     break;
   case CPB_PUNCTURED:
-    fault = cpb_metric_length(&job->metric, row, &rho);
+    fault = cpb_ruler_length(&job->ruler, row, &rho);
     *score = rho * rho;
     break;
   case CPB_HALFSPACE: fault = score_plane(job, row, score); break;
-  case CPB_EMPTY: *score = -INFINITY; return cpb_row_fault(job->metric.loops, job->metric.x, row);
-  default: *score = INFINITY; return cpb_row_fault(job->metric.loops, job->metric.x, row);
+  case CPB_EMPTY: *score = -INFINITY; return cpb_row_fault(job->ruler.loops, job->ruler.x, row);
+  default: *score = INFINITY; return cpb_row_fault(job->ruler.loops, job->ruler.x, row);
   }
   bool fits = fabs(*score) < cpb_out_limit(job->scores.dtype) || isinf(job->shift);
   return fault != 0 ? fault : fits ? 0 : CPB_FAULT_RANGE;
@@ -76,7 +76,7 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
 
 static cpb_status run(score_job *job, size_t work_per_row, const char *name, const cpb_exec *exec,
                       cpb_error *error) {
-  cpb_blocks blocks = {job->metric.x.rows, cpb_blocks_rows(work_per_row), score_block, job};
+  cpb_blocks blocks = {job->ruler.x.rows, cpb_blocks_rows(work_per_row), score_block, job};
   cpb_first_fault_init(&job->fault);
   cpb_blocks_run(&blocks, exec);
   return cpb_first_fault_report(&job->fault, name, error);
@@ -98,7 +98,7 @@ cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out scores, const 
   bool small = cap->b >= 0;
   double size = fabs(cap->b), beyond = size > 1 ? 1 - size : 0;
   score_job job = {
-      .metric = {.loops = cpb_loops_here(), .x = y, .c = cap->p, .sign = small ? 1 : -1},
+      .ruler = {.loops = cpb_loops_here(), .x = y, .c = cap->p, .sign = small ? 1 : -1},
       .kind = small ? CPB_BALL : CPB_COMPLEMENT,
       .r = size > 1 ? 0 : cap->sigma * sqrt(2 / (1 + size)),
       .weight = 0.5,
@@ -125,18 +125,18 @@ cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out score
   if (status == CPB_OK) status = check_rows(x, "x", region->d, scores, error);
   if (status != CPB_OK) return status;
   score_job job = {
-      .metric = {.loops = cpb_loops_here(), .x = x, .c = region->c, .sign = 1},
+      .ruler = {.loops = cpb_loops_here(), .x = x, .c = region->c, .sign = 1},
       .kind = region->kind,
       .normal = region->c,
       .r = region->r,
       .weight = 1,
       .scores = scores,
   };
-  if (region->kind == CPB_HALFSPACE) job.metric.c = NULL;
+  if (region->kind == CPB_HALFSPACE) job.ruler.c = NULL;
   if (curved && region->axis != NULL) {
-    job.metric.axis = region->axis;
-    job.metric.stretch = region->r / region->along;
+    job.ruler.axis = region->axis;
+    job.ruler.stretch = region->r / region->along;
   }
-  if (curved) job.metric.W = region->W;
-  return run(&job, job.metric.W != NULL ? region->d * region->d : region->d, "x", exec, error);
+  if (curved) job.ruler.W = region->W;
+  return run(&job, job.ruler.W != NULL ? region->d * region->d : region->d, "x", exec, error);
 }

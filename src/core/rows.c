@@ -127,3 +127,34 @@ cpb_view cpb_view_of(cpb_out out) {
   cpb_view view = {out.data, out.dtype, out.rows, out.cols, out.stride};
   return view;
 }
+
+cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
+  if (source == NULL) return cpb_fail(error, CPB_EINVAL, "source must not be NULL");
+  if (source->size != sizeof *source)
+    return cpb_fail(error, CPB_EINVAL, "source has size %zu, wanted %zu", source->size, sizeof *source);
+  if (source->next == NULL || source->rewind == NULL)
+    return cpb_fail(error, CPB_EINVAL, "source->next and source->rewind must not be NULL");
+  if (source->cols == 0) return cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
+  return source->view.rows == 0 ? CPB_OK : cpb_check_view(source->view, "x", source->cols, error);
+}
+
+/* About 4 Mi elements: long enough for all threads, short enough to tell of progress in between. */
+static size_t rows_of_a_block(size_t cols) {
+  enum { ELEMENTS = 1 << 22, STEP = 4096 };
+  size_t rows = ELEMENTS / (cols == 0 ? 1 : cols) / STEP * STEP;
+  return rows == 0 ? STEP : rows;
+}
+
+cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error) {
+  (void)error;
+  size_t left = source->view.rows - source->at, most = rows_of_a_block(source->cols);
+  *block = cpb_view_slice(source->view, source->at, left < most ? left : most);
+  source->at += block->rows;
+  return CPB_OK;
+}
+
+cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error) {
+  (void)error;
+  source->at = 0;
+  return CPB_OK;
+}

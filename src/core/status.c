@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/fail.h"
 
@@ -14,11 +15,19 @@ const char *cpb_status_name(cpb_status status) {
   case CPB_ENOMEM: return "out of memory";
   case CPB_EIO: return "input/output error";
   case CPB_EFORMAT: return "malformed file";
+  case CPB_ESTOPPED: return "stopped by the caller";
   }
   return "unknown status";
 }
 
-const char *cpb_version(void) { return CPB_VERSION; }
+#define TEXT_OF(number) #number
+#define WITH_DOTS(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *cpb_version(void) { return WITH_DOTS(CPB_VERSION_MAJOR, CPB_VERSION_MINOR, CPB_VERSION_PATCH); }
+
+int cpb_version_number(void) { return CPB_VERSION_NUMBER; }
+
+void cpb_free(void *given) { free(given); }
 
 static void write_error(cpb_error *error, int64_t row, const char *format, va_list arguments) {
   if (error == NULL) return;

@@ -1,7 +1,7 @@
 /* T4: one quadratic form for balls, half-spaces, complements and caps. */
 #include <float.h>
 
-#include "capball/quadric.h"
+#include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
 

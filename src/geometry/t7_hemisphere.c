@@ -1,7 +1,7 @@
 /* T7: the scale that puts all data within an angle of the pole. */
 #include <math.h>
 
-#include "capball/hemisphere.h"
+#include "capball/map.h"
 
 double cpb_hemisphere_scale(double max_norm, double phi) {
   const double pi = 0x1.921fb54442d18p+1;

@@ -9,7 +9,7 @@ typedef struct bin_header {
 static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
   bin_header header;
   size_t got;
-  cpb_status status = cpb_source_read(&reader->source, &header, sizeof header, &got, error);
+  cpb_status status = cpb_input_read(&reader->source, &header, sizeof header, &got, error);
   if (status != CPB_OK) return status;
   if (got < sizeof header)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "has %zu bytes, its header alone has %zu",

@@ -134,7 +134,7 @@ static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t 
     size_t columns = cols - column < TILE ? cols - column : TILE;
     for (size_t j = 0; j < columns; j++) {
       uint64_t offset = reader->layout.start + ((column + j) * reader->rows + first) * element;
-      cpb_status status = cpb_source_read_at(&reader->source, offset, tile + j * piece, piece, error);
+      cpb_status status = cpb_input_read_at(&reader->source, offset, tile + j * piece, piece, error);
       if (status != CPB_OK) return status;
     }
     turn_tile(tile, columns, rows + column * element, cols, count, element);
@@ -149,8 +149,8 @@ cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, 
   if (count == 0) return CPB_OK;
   cpb_status status = layout->by_columns
                           ? read_columns(reader, first, count, buffer, error)
-                          : cpb_source_read_at(&reader->source, layout->start + first * layout->row_bytes,
-                                               buffer, count * layout->row_bytes, error);
+                          : cpb_input_read_at(&reader->source, layout->start + first * layout->row_bytes,
+                                              buffer, count * layout->row_bytes, error);
   if (status == CPB_OK) status = check_prefixes(reader, buffer, first, count, error);
   if (status == CPB_OK) widen(reader, buffer, count * reader->cols);
   return status;
@@ -166,8 +166,8 @@ cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count
   *block = view_rows(reader, NULL, 0);
   if (count == 0) return CPB_OK;
   const unsigned char *rows;
-  cpb_status status = cpb_source_map(&reader->source, layout->start + first * layout->row_bytes,
-                                     count * layout->row_bytes, &loan->memory, &loan->bytes, &rows, error);
+  cpb_status status = cpb_input_map(&reader->source, layout->start + first * layout->row_bytes,
+                                    count * layout->row_bytes, &loan->memory, &loan->bytes, &rows, error);
   if (status != CPB_OK) return status;
   *block = view_rows(reader, rows, count);
   status = check_prefixes(reader, rows, first, count, error);
@@ -183,7 +183,7 @@ static cpb_status read_stream(cpb_reader *reader, size_t wanted, size_t *got, cp
     size_t piece;
     cpb_status status = cpb_buffer_reserve(&reader->buffer, room, *got, error);
     if (status == CPB_OK)
-      status = cpb_source_read(&reader->source, reader->buffer.bytes + *got, room - *got, &piece, error);
+      status = cpb_input_read(&reader->source, reader->buffer.bytes + *got, room - *got, &piece, error);
     if (status != CPB_OK) return status;
     *got += piece;
     if (*got < room || room == wanted) return CPB_OK;
@@ -222,7 +222,7 @@ cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, 
   size_t count = left < max_rows ? (size_t)left : max_rows;
   *block = view_rows(reader, NULL, 0);
   if (count == 0)
-    return reader->source.stream ? cpb_source_expect_end(&reader->source, "its last row", error) : CPB_OK;
+    return reader->source.stream ? cpb_input_expect_end(&reader->source, "its last row", error) : CPB_OK;
   if (reader->source.stream) return next_of_stream(reader, count, block, error);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error);
   return status == CPB_OK ? cpb_fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error)

@@ -15,7 +15,7 @@
 
 #include "capball/file.h"
 #include "io/buffer.h"
-#include "io/source.h"
+#include "io/input.h"
 #include "io/whole_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");
@@ -68,7 +68,7 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given; without the data set */
   const char *set;   /* NULL: not named */
-  cpb_source source;
+  cpb_input source;
   cpb_dtype dtype;
   size_t cols;
   uint64_t rows, next_row;

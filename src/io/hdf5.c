@@ -228,18 +228,18 @@ static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block
 }
 
 /* The file that is there keeps its other data sets: its bytes are the beginning of the new one. */
-static cpb_status copy_existing(cpb_writer *writer, const cpb_source *from, cpb_error *error) {
+static cpb_status copy_existing(cpb_writer *writer, const cpb_input *from, cpb_error *error) {
   unsigned char bytes[COPY_BYTES];
   for (uint64_t offset = 0; offset < from->size; offset += sizeof bytes) {
     size_t count = from->size - offset < sizeof bytes ? (size_t)(from->size - offset) : sizeof bytes;
-    cpb_status status = cpb_source_read_at(from, offset, bytes, count, error);
+    cpb_status status = cpb_input_read_at(from, offset, bytes, count, error);
     if (status == CPB_OK) status = cpb_whole_write(&writer->whole, bytes, count, error);
     if (status != CPB_OK) return status;
   }
   return CPB_OK;
 }
 
-static cpb_status keep_existing(cpb_writer *writer, const cpb_source *existing, cpb_error *error) {
+static cpb_status keep_existing(cpb_writer *writer, const cpb_input *existing, cpb_error *error) {
   if (H5Fis_hdf5(writer->whole.target) <= 0)
     return cpb_file_fail(error, CPB_EFORMAT, writer->whole.path,
                          "is there and not an HDF5 file: a data set cannot be added");
@@ -247,13 +247,13 @@ static cpb_status keep_existing(cpb_writer *writer, const cpb_source *existing, 
 }
 
 static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
-  cpb_source existing;
-  bool keep = writer->set != NULL && cpb_source_open(writer->whole.target, &existing, NULL) == CPB_OK;
+  cpb_input existing;
+  bool keep = writer->set != NULL && cpb_input_open(writer->whole.target, &existing, NULL) == CPB_OK;
   state->sink.whole = &writer->whole;
   if (keep) {
     cpb_status status = keep_existing(writer, &existing, error);
     state->sink.size = existing.size;
-    cpb_source_close(&existing);
+    cpb_input_close(&existing);
     if (status != CPB_OK) return status;
   }
   state->file = cpb_hdf5_sink_open(&state->sink, keep);

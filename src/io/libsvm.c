@@ -132,7 +132,7 @@ static cpb_status libsvm_open(cpb_reader *reader, cpb_error *error) {
   if (reader->state == NULL) return cpb_fail_memory(error, sizeof(cpb_lines));
   reader->dtype = CPB_F64;
   cpb_status status = first_pass(reader, error);
-  if (status == CPB_OK) status = cpb_source_rewind(&reader->source, error);
+  if (status == CPB_OK) status = cpb_input_rewind(&reader->source, error);
   return status == CPB_OK ? libsvm_rewind(reader, error) : status;
 }
 

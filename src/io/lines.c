@@ -15,7 +15,7 @@ void cpb_lines_start(cpb_lines *lines, bool quotes) {
 void cpb_lines_free(cpb_lines *lines) { cpb_buffer_free(&lines->buffer); }
 
 /* Moves what is left to the front and reads more behind it. */
-static cpb_status refill(cpb_lines *lines, cpb_source *source, cpb_error *error) {
+static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) {
   size_t left = lines->end - lines->begin, got = 0;
   if (left != 0) memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
   lines->scanned -= lines->begin;
@@ -28,7 +28,7 @@ static cpb_status refill(cpb_lines *lines, cpb_source *source, cpb_error *error)
   size_t size = left < FIRST_SIZE / 2 ? FIRST_SIZE : 2 * left;
   cpb_status status = cpb_buffer_reserve(&lines->buffer, size, left, error);
   if (status == CPB_OK)
-    status = cpb_source_read_some(source, lines->buffer.bytes + left, lines->buffer.size - left, &got, error);
+    status = cpb_input_read_some(source, lines->buffer.bytes + left, lines->buffer.size - left, &got, error);
   lines->end += got;
   lines->finished = got == 0;
   return status;
@@ -55,7 +55,7 @@ static unsigned char *line_end(cpb_lines *lines, bool *quoted) {
 }
 
 /* Any line, blank or not. */
-static cpb_status take_line(cpb_lines *lines, cpb_source *source, cpb_line *line, cpb_error *error) {
+static cpb_status take_line(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error) {
   bool quoted = false;
   unsigned char *newline = NULL;
   while ((newline = lines->end == 0 ? NULL : line_end(lines, &quoted)) == NULL && !lines->finished) {
@@ -80,7 +80,7 @@ static bool is_blank(cpb_line line) {
   return true;
 }
 
-cpb_status cpb_lines_next(cpb_lines *lines, cpb_source *source, cpb_line *line, cpb_error *error) {
+cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error) {
   cpb_status status;
   do status = take_line(lines, source, line, error);
   while (status == CPB_OK && line->text != NULL && is_blank(*line));

@@ -3,7 +3,7 @@
 #define CPB_IO_LINES_H
 
 #include "io/buffer.h"
-#include "io/source.h"
+#include "io/input.h"
 
 typedef struct cpb_lines {
   cpb_buffer buffer;
@@ -21,7 +21,7 @@ typedef struct cpb_line {
 void cpb_lines_start(cpb_lines *lines, bool quotes);
 
 /* The next line that is not blank. */
-cpb_status cpb_lines_next(cpb_lines *lines, cpb_source *source, cpb_line *line, cpb_error *error);
+cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error);
 void cpb_lines_free(cpb_lines *lines);
 
 #endif

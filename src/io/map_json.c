@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "capball/file.h"
-#include "capball/map_file.h"
+#include "capball/map.h"
 #include "core/fail.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"
 #include "io/number.h"
-#include "io/source.h"
+#include "io/input.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
@@ -200,7 +200,7 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, cha
   return t.status;
 }
 
-cpb_status cpb_map_save(const char *path, const cpb_map *map, const cpb_map_origin *origin,
+cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
                         cpb_error *error) {
   char *json = NULL;
   cpb_status status = cpb_map_to_json(map, origin, &json, error);

@@ -9,7 +9,7 @@
 #include "io/buffer.h"
 #include "io/file_fail.h"
 #include "io/json_file.h"
-#include "io/source.h"
+#include "io/input.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 
@@ -55,7 +55,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_model_options o = cpb_model_describe(model);
   cpb_json_put_kind(l, "model", VERSION);
   cpb_json_put(l, "dim", json_integer((json_int_t)o.d));
-  cpb_json_put(l, "method", json_string(o.method));
+  cpb_json_put(l, "method", json_string(cpb_model_method_name(o.method)));
   cpb_json_put(l, "center", cpb_json_vector(o.center, o.d));
   cpb_json_put(l, "radius", json_real(o.radius));
   cpb_json_put(l, "nu", json_real(o.nu));
@@ -86,7 +86,7 @@ cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *err
   return status;
 }
 
-cpb_status cpb_model_save(const char *path, const cpb_model *model, cpb_error *error) {
+cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error) {
   char *text = NULL;
   cpb_status status = cpb_model_to_json(model, &text, error);
   if (status == CPB_OK) status = cpb_write_whole(path, text, strlen(text), error);
@@ -157,12 +157,26 @@ static cpb_status read_support(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
+static cpb_status read_method(const json_t *root, const char *name, cpb_model_method *method,
+                              cpb_error *error) {
+  const char *word = json_string_value(json_object_get(root, "method"));
+  for (int i = 0; word != NULL && i < CPB_MODEL_METHODS; i++)
+    if (strcmp(word, cpb_model_method_name((cpb_model_method)i)) == 0) {
+      *method = (cpb_model_method)i;
+      return CPB_OK;
+    }
+  return cpb_file_fail(error, CPB_EFORMAT, name,
+                       "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
+                       word == NULL ? "" : word);
+}
+
 static cpb_status read_options(const json_t *root, const char *name, cpb_model_options *o, parts *p,
                                cpb_error *error) {
   size_t rows = 0;
   cpb_status status = cpb_json_check_kind(root, name, "model", VERSION, error);
   if (status != CPB_OK) return status;
-  o->method = json_string_value(json_object_get(root, "method"));
+  status = read_method(root, name, &o->method, error);
+  if (status != CPB_OK) return status;
   o->converged = json_is_true(json_object_get(root, "converged"));
   status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &o->d, error);
   struct {

@@ -179,7 +179,7 @@ static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64
 static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *start, cpb_error *error) {
   unsigned char magic[MAGIC];
   size_t got, width = 2;
-  cpb_status status = cpb_source_read(&reader->source, magic, MAGIC, &got, error);
+  cpb_status status = cpb_input_read(&reader->source, magic, MAGIC, &got, error);
   if (status != CPB_OK) return status;
   if (got < MAGIC || memcmp(magic, "\x93NUMPY", 6) != 0)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "does not begin like an .npy file");
@@ -189,7 +189,7 @@ static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *sta
   if (magic[6] > 1) width = 4;
   *length = 0;
   *start = MAGIC + width;
-  status = cpb_source_read(&reader->source, length, width, &got, error);
+  status = cpb_input_read(&reader->source, length, width, &got, error);
   if (status != CPB_OK) return status;
   if (got < width) return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "ends in its header");
   if (*length > HEADER_MAX)
@@ -203,7 +203,7 @@ static cpb_status npy_open(cpb_reader *reader, cpb_error *error) {
   size_t start = 0, got = 0;
   cpb_status status = read_prelude(reader, &length, &start, error);
   if (status == CPB_OK) status = cpb_buffer_reserve(&reader->buffer, (size_t)length + 1, 0, error);
-  if (status == CPB_OK) status = cpb_source_read(&reader->source, reader->buffer.bytes, length, &got, error);
+  if (status == CPB_OK) status = cpb_input_read(&reader->source, reader->buffer.bytes, length, &got, error);
   if (status != CPB_OK) return status;
   if (got < length) return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "ends in its header");
   npy_header header = {.rank = 0};

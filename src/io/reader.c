@@ -11,7 +11,7 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   if (reader->path == NULL) return cpb_fail_memory(error, strlen(path));
   cpb_status status = cpb_format_find(path, format, &reader->format, &reader->file, &reader->set, error);
   if (status != CPB_OK) return status;
-  status = cpb_source_open(reader->file, &reader->source, error);
+  status = cpb_input_open(reader->file, &reader->source, error);
   if (status != CPB_OK) return status;
   if (reader->source.stream && !reader->format->streams_in)
     return cpb_file_fail(error, CPB_EIO, reader->source.path, "%s cannot be read from a pipe",
@@ -37,7 +37,7 @@ cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **re
 void cpb_reader_free(cpb_reader *reader) {
   if (reader == NULL) return;
   if (reader->format != NULL && reader->format->close != NULL) reader->format->close(reader);
-  cpb_source_close(&reader->source);
+  cpb_input_close(&reader->source);
   cpb_buffer_free(&reader->buffer);
   free(reader->file);
   free(reader->path);
@@ -62,7 +62,8 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
 }
 
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
-  cpb_status status = cpb_source_rewind(&reader->source, error);
+  if (reader->source.stream && reader->next_row == 0) return CPB_OK; /* no row of it has been read */
+  cpb_status status = cpb_input_rewind(&reader->source, error);
   if (status == CPB_OK && reader->format->rewind != NULL) status = reader->format->rewind(reader, error);
   if (status == CPB_OK) reader->next_row = 0;
   return status;
@@ -96,7 +97,7 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
 }
 
 void cpb_reader_give_back(cpb_loan *loan) {
-  cpb_source_unmap(loan->memory, loan->bytes);
+  cpb_input_unmap(loan->memory, loan->bytes);
   *loan = (cpb_loan){NULL, 0};
 }
 

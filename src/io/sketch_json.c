@@ -9,7 +9,7 @@
 #include "io/buffer.h"
 #include "io/file_fail.h"
 #include "io/json_file.h"
-#include "io/source.h"
+#include "io/input.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 
@@ -42,7 +42,7 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   return cpb_json_finish(&l, "sketch", text, error);
 }
 
-cpb_status cpb_sketch_save(const char *path, const cpb_sketch *sketch, cpb_error *error) {
+cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error *error) {
   char *text = NULL;
   cpb_status status = cpb_sketch_to_json(sketch, &text, error);
   if (status == CPB_OK) status = cpb_write_whole(path, text, strlen(text), error);

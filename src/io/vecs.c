@@ -14,7 +14,7 @@ static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
   for (uint64_t row = 1; row <= rows && row < SEARCHED; row++) {
     int32_t d;
     if (reader->source.size - row * row_bytes < sizeof d) break;
-    cpb_status status = cpb_source_read_at(&reader->source, row * row_bytes, &d, sizeof d, error);
+    cpb_status status = cpb_input_read_at(&reader->source, row * row_bytes, &d, sizeof d, error);
     if (status != CPB_OK) return status;
     if (d != (int32_t)reader->cols)
       return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
@@ -30,7 +30,7 @@ static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
 static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
   int32_t d;
   size_t got;
-  cpb_status status = cpb_source_read(&reader->source, &d, sizeof d, &got, error);
+  cpb_status status = cpb_input_read(&reader->source, &d, sizeof d, &got, error);
   if (status != CPB_OK) return status;
   if (got == 0)
     return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "is empty: without a row there is no d");
@@ -40,7 +40,7 @@ static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
   if (d < 1)
     return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, 0, "row 0 has d = %d, wanted d >= 1",
                              d);
-  cpb_source_unread(&reader->source, &d, sizeof d);
+  cpb_input_unread(&reader->source, &d, sizeof d);
   status = cpb_fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);
   if (status != CPB_OK || reader->source.stream) return status;
   reader->rows = reader->source.size / reader->layout.row_bytes;

@@ -2,7 +2,7 @@
 #ifndef CPB_LEARN_KERNEL_ROWS_H
 #define CPB_LEARN_KERNEL_ROWS_H
 
-#include "capball/svdd.h"
+#include "capball/ball.h"
 #include "loop/table.h"
 
 typedef struct cpb_kernel_rows {

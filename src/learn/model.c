@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "batch/row_state.h"
-#include "capball/score.h"
+#include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/vector.h"
 
@@ -16,16 +16,14 @@ struct cpb_model {
 };
 
 cpb_model_options cpb_model_options_default(void) {
-  return (cpb_model_options){.size = sizeof(cpb_model_options), .method = "ball", .converged = true};
+  return (cpb_model_options){.size = sizeof(cpb_model_options), .converged = true};
 }
 
 static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
 
-static bool is_method(const char *name) {
-  static const char *const names[] = {"ball", "exact", "cap-svm", "cap-svm-paper"};
-  for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++)
-    if (strcmp(name, names[i]) == 0) return true;
-  return false;
+const char *cpb_model_method_name(cpb_model_method method) {
+  static const char *const names[CPB_MODEL_METHODS] = {"ball", "exact", "cap-svm", "cap-svm-paper"};
+  return (unsigned)method < CPB_MODEL_METHODS ? names[method] : "unknown";
 }
 
 static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
@@ -70,9 +68,8 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail(error, CPB_EINVAL, "model options have size %zu, wanted %zu: start from the default",
                     o->size, sizeof *o);
   if (o->d == 0) return cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
-  if (!is_method(o->method))
-    return cpb_fail(error, CPB_EINVAL, "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
-                    o->method == NULL ? "" : o->method);
+  if ((unsigned)o->method >= CPB_MODEL_METHODS)
+    return cpb_fail(error, CPB_EINVAL, "method must be one of cpb_model_method, got %d", (int)o->method);
   if (o->listed > o->support || (o->listed > 0 && o->multipliers == NULL))
     return cpb_fail(error, CPB_EINVAL, "%zu of %zu support vectors are listed, with%s multipliers", o->listed,
                     o->support, o->multipliers == NULL ? "out" : "");
@@ -108,7 +105,6 @@ cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cp
   size_t d = options->d, k = options->listed;
   cpb_model_options *o = &made->options;
   *o = *options;
-  o->method = copy_of(options->method, strlen(options->method) + 1, 1, &whole);
   o->center = copy_of(options->center, d, sizeof(double), &whole);
   o->whiten = copy_of(options->whiten, d * d, sizeof(double), &whole);
   o->quantiles = copy_of(options->quantiles, options->quantile_count, sizeof(double), &whole);
@@ -125,7 +121,6 @@ cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cp
 
 void cpb_model_free(cpb_model *model) {
   if (model == NULL) return;
-  free((void *)(uintptr_t)model->options.method);
   free((void *)(uintptr_t)model->options.center);
   free((void *)(uintptr_t)model->options.whiten);
   free((void *)(uintptr_t)model->options.quantiles);

@@ -512,26 +512,27 @@ static void keep_best(const cpb_core *core, best_ball *best) {
   best->gap = (1 - ratio) * (1 + ratio);
 }
 
-static cpb_status read_pass(cpb_core *core, cpb_row_source *source, void *context, bool rewind,
-                            const cpb_exec *exec, cpb_error *error) {
+static cpb_status read_pass(cpb_core *core, cpb_source *source, const cpb_exec *exec, cpb_error *error) {
   begin_pass(core);
-  for (;; rewind = false) {
+  if (source->view.rows > 0) return read_rows(core, source->view, exec, error);
+  cpb_status status = source->rewind(source, error);
+  while (status == CPB_OK) {
     cpb_view block = {0};
     uint64_t before = core->rows_seen;
-    cpb_status status = source(context, rewind, &block, error);
+    status = source->next(source, &block, error);
     if (status != CPB_OK || block.rows == 0) return status;
     status = read_rows(core, block, exec, error);
     if (status == CPB_EROW && error != NULL && before > 0)
       return cpb_fail_row(error, status, (size_t)before + (size_t)error->row, "x row %llu holds NaN or inf",
                           (unsigned long long)before + (unsigned long long)error->row);
-    if (status != CPB_OK) return status;
   }
+  return status;
 }
 
-static cpb_status iterate(cpb_core *core, cpb_row_source *source, void *context, best_ball *best,
-                          cpb_ball_report *report, const cpb_exec *exec, cpb_error *error) {
+static cpb_status iterate(cpb_core *core, cpb_source *source, best_ball *best, cpb_ball_report *report,
+                          const cpb_exec *exec, cpb_error *error) {
   for (;;) {
-    cpb_status status = read_pass(core, source, context, report->passes > 0, exec, error);
+    cpb_status status = read_pass(core, source, exec, error);
     if (status != CPB_OK) return status;
     if (core->rows_seen == 0)
       return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no ball around them");
@@ -560,19 +561,21 @@ static void write_out(const cpb_core *core, const best_ball *best, const cpb_bal
   report->iterations = core->iterations;
 }
 
-cpb_status cpb_enclosing_ball_stream(size_t d, cpb_row_source *source, void *context,
-                                     const cpb_ball_options *options, const cpb_ball_out *out,
-                                     cpb_ball_report *report, const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
+                                     const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
+                                     cpb_error *error) {
   double began = seconds_now();
   cpb_ball_report ours = {0};
   cpb_core *core = NULL;
-  if (source == NULL || out == NULL || out->center == NULL)
-    return cpb_fail(error, CPB_EINVAL, "source, out and out->center must not be NULL");
-  cpb_status status = cpb_core_new(d, options, &core, error);
+  if (out == NULL || out->center == NULL)
+    return cpb_fail(error, CPB_EINVAL, "out and out->center must not be NULL");
+  cpb_status status = cpb_check_source(source, error);
+  if (status == CPB_OK) status = cpb_core_new(source->cols, options, &core, error);
   if (status != CPB_OK) return status;
+  size_t d = source->cols;
   best_ball best = {.center = malloc(d * sizeof(double)), .radius = INFINITY};
   status = best.center == NULL ? cpb_fail(error, CPB_ENOMEM, "no memory for %zu coordinates", d)
-                               : iterate(core, source, context, &best, &ours, exec, error);
+                               : iterate(core, source, &best, &ours, exec, error);
   if (status == CPB_OK) {
     write_out(core, &best, out, &ours);
     ours.seconds = seconds_now() - began;
@@ -583,24 +586,10 @@ cpb_status cpb_enclosing_ball_stream(size_t d, cpb_row_source *source, void *con
   return status;
 }
 
-typedef struct whole_view {
-  cpb_view x;
-  bool given;
-} whole_view;
-
-static cpb_status whole_view_source(void *context, bool rewind, cpb_view *block, cpb_error *error) {
-  (void)error;
-  whole_view *whole = context;
-  if (rewind) whole->given = false;
-  *block = whole->given ? (cpb_view){.cols = whole->x.cols} : whole->x;
-  whole->given = true;
-  return CPB_OK;
-}
-
 cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *options, const cpb_ball_out *out,
                               cpb_ball_report *report, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
-  whole_view whole = {.x = x};
-  return cpb_enclosing_ball_stream(x.cols, whole_view_source, &whole, options, out, report, exec, error);
+  cpb_source source = cpb_source_from_view(x);
+  return cpb_enclosing_ball_stream(&source, options, out, report, exec, error);
 }

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "batch/row_state.h"
-#include "capball/svdd.h"
+#include "capball/ball.h"
 #include "core/fail.h"
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"

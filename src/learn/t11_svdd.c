@@ -1,6 +1,6 @@
 /* T11: SVDD as the maximum of a concave form over a simplex with caps. The mean of the worst share of
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
-#include "capball/svdd.h"
+#include "capball/ball.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -38,6 +38,9 @@ typedef struct cpb_blocks {
 size_t cpb_blocks_count(const cpb_blocks *blocks);
 void cpb_blocks_run(const cpb_blocks *blocks, const cpb_exec *exec);
 
+/* The same for calls that may take long: the caller is told of blocks done, and ESTOPPED leaves the rest. */
+cpb_status cpb_blocks_run_told(const cpb_blocks *blocks, const cpb_exec *exec, cpb_error *error);
+
 /* Rows per block for rows of this many elements: about 64 Ki elements, a multiple of 64 rows. */
 size_t cpb_blocks_rows(size_t elements_per_row);
 

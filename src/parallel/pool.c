@@ -100,7 +100,7 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
   pthread_mutex_init(&pool->lock, NULL);
   pthread_cond_init(&pool->wake, NULL);
   pthread_cond_init(&pool->idle, NULL);
-  pool->exec = (cpb_exec){run, pool, threads};
+  pool->exec = (cpb_exec){.size = sizeof(cpb_exec), .run = run, .pool = pool, .threads = threads};
   for (; pool->workers + 1 < threads; pool->workers++)
     if (pthread_create(&handles[pool->workers], NULL, work, pool) != 0) {
       size_t got = pool->workers;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/abid.h"
+#include "capball/scale.h"
 #include "core/fail.h"
 #include "scale/abid_ratio.h"
 #include "scale/brent.h"

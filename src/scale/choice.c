@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "capball/goal.h"
-#include "capball/hemisphere.h"
+#include "capball/scale.h"
+#include "capball/map.h"
 #include "core/fail.h"
 #include "scale/ceiling.h"
 

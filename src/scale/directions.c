@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/vector.h"
@@ -21,13 +21,13 @@ double *cpb_aligned_zeros(size_t size) {
 
 typedef struct direction_job {
   cpb_directions *to;
-  cpb_metric metric;
+  cpb_ruler metric;
   cpb_first_fault fault;
 } direction_job;
 
 /* unit = (x-c)/length. Lengths whose reciprocal is no plain number are first brought near 1. */
 static void set_unit(const direction_job *job, size_t row, double length, double *unit) {
-  const cpb_metric *m = &job->metric;
+  const cpb_ruler *m = &job->metric;
   bool plain = length >= 0x1p-1000 && length <= 0x1p1000;
   int shift = plain ? 0 : -ilogb(length);
   double size = plain ? length : ldexp(length, shift), buffer[CPB_CHUNK];
@@ -46,7 +46,7 @@ static void direction_block(void *argument, size_t block, size_t first, size_t c
   direction_job *job = argument;
   for (size_t row = first; row < first + count; row++) {
     double length;
-    int fault = cpb_metric_length(&job->metric, row, &length);
+    int fault = cpb_ruler_length(&job->metric, row, &length);
     if (fault != 0) {
       cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
       continue;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "core/fail.h"
 
@@ -109,10 +109,10 @@ static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *erro
   enum { BATCH = 512 };
   double norms[BATCH];
   size_t count = 0;
-  cpb_metric metric = {.loops = cpb_loops_here(), .x = rows, .c = s->mean, .sign = 1};
+  cpb_ruler metric = {.loops = cpb_loops_here(), .x = rows, .c = s->mean, .sign = 1};
   cpb_status status = CPB_OK;
   for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
-    if (cpb_metric_length(&metric, row, &norms[count]) == 0) count++;
+    if (cpb_ruler_length(&metric, row, &norms[count]) == 0) count++;
     if (count < BATCH && row + 1 < rows.rows) continue;
     status = cpb_norm_sketch_add(&s->norms, metric.loops, norms, count, error);
     count = 0;

@@ -2,7 +2,7 @@
 #ifndef CPB_SCALE_STATISTICS_PARTS_H
 #define CPB_SCALE_STATISTICS_PARTS_H
 
-#include "capball/statistics.h"
+#include "capball/scale.h"
 #include "scale/column_sums.h"
 #include "scale/norm_sketch.h"
 #include "scale/row_sample.h"

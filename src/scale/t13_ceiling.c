@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel/tell.h"
 #include "scale/ceiling.h"
 #include "core/best.h"
 #include "core/fail.h"
@@ -86,10 +87,7 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
   } else {
     int shift = unit_to_rows(x, view, norm2);
     for (size_t i = 0; i < count; i++) s2[i] = ldexp(s[i], shift) * ldexp(s[i], shift);
-    if (exec != NULL)
-      exec->run(exec->pool, queries, ask, &job);
-    else
-      for (size_t q = 0; q < queries; q++) ask(&job, q);
+    cpb_exec_run(exec, queries, ask, &job);
     for (size_t i = 0; i < count; i++) {
       double sum = 0, squares = 0, asked = (double)queries;
       for (size_t q = 0; q < queries; q++) sum += found[q * count + i];

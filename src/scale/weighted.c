@@ -1,3 +1,4 @@
+#include "parallel/tell.h"
 #include "scale/weighted.h"
 
 #include <stdatomic.h>
@@ -45,13 +46,6 @@ static void start_job(pair_job *job) {
   atomic_init(&job->out_of_memory, false);
 }
 
-static void run_all(pair_job *job, pair_task *task, size_t tasks, const cpb_exec *exec) {
-  if (exec != NULL)
-    exec->run(exec->pool, tasks, task, job);
-  else
-    for (size_t i = 0; i < tasks; i++) task(job, i);
-}
-
 static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double *sums, const cpb_exec *exec,
                             cpb_error *error) {
   size_t size = job->w->columns * job->w->columns;
@@ -59,7 +53,7 @@ static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double
   if (job->partials == NULL) {
     atomic_store(&job->out_of_memory, true);
   } else {
-    run_all(job, task, tasks, exec);
+    cpb_exec_run(exec, tasks, task, job);
     memset(sums, 0, size * sizeof *sums);
     for (size_t t = 0; t < tasks; t++)
       for (size_t i = 0; i < size; i++) sums[i] += job->partials[t * size + i];
@@ -305,7 +299,7 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   if (shares == 1) return run_tasks(&job, moment_task, tasks, squares, exec, error);
   job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
   if (job.shares == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for sums over pairs");
-  run_all(&job, share_task, tasks * shares, exec);
+  cpb_exec_run(exec, tasks * shares, share_task, &job);
   cpb_status status = run_tasks(&job, join_task, tasks, squares, exec, error);
   free(job.shares);
   return status;

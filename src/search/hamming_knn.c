@@ -10,6 +10,7 @@
 #include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "parallel/tell.h"
 #include "search/code_groups.h"
 
 enum {
@@ -119,15 +120,12 @@ static void run_batch(scan *s, cpb_view queries, cpb_hit *hits, const cpb_exec *
     atomic_init(&s->limits[q], 8 * s->bytes + 1);
   }
   for (size_t i = 0; i < s->shares * s->queries; i++) s->best[i] = (cpb_best){s->k, 0, s->entries + i * s->k};
-  if (exec != NULL && s->shares > 1)
-    exec->run(exec->pool, s->shares, scan_share, s);
-  else
-    for (size_t share = 0; share < s->shares; share++) scan_share(s, share);
+  cpb_exec_run(exec, s->shares, scan_share, s);
   for (size_t q = 0; q < queries.rows; q++) settle(s, q, hits + q * s->k);
 }
 
 static void choose_shares(scan *s, const cpb_exec *exec) {
-  size_t threads = exec == NULL ? 1 : exec->threads, most = s->codes.rows / CODES_PER_SHARE + 1;
+  size_t threads = cpb_exec_threads(exec), most = s->codes.rows / CODES_PER_SHARE + 1;
   s->shares = threads < SHARES_MAX ? threads : SHARES_MAX;
   if (s->shares > most) s->shares = most;
   size_t groups = cpb_code_group_count(s->codes.rows);

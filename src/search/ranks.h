@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "capball/recommend.h"
+#include "capball/transform.h"
 #include "search/recipe.h"
 
 /* The true neighbours by L2. */

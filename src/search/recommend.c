@@ -1,14 +1,13 @@
 /* Every transform x index x query form on one sample, and the best of them. */
-#include "capball/recommend.h"
+#include "capball/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
-#include "capball/goal.h"
+#include "capball/scale.h"
 #include "capball/search.h"
-#include "capball/statistics.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"

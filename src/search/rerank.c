@@ -3,9 +3,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
-#include "capball/sketch.h"
+#include "capball/query.h"
 #include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -45,8 +45,8 @@ static bool ask(ranking *r, size_t query, asked *a) {
 
 static int distance(const ranking *r, const asked *a, size_t row, double *value) {
   if (r->map == NULL) {
-    cpb_metric metric = {.loops = r->loops, .x = r->base, .c = a->point.image, .sign = 1};
-    return cpb_metric_length(&metric, row, value);
+    cpb_ruler metric = {.loops = r->loops, .x = r->base, .c = a->point.image, .sign = 1};
+    return cpb_ruler_length(&metric, row, value);
   }
   cpb_view at = cpb_view_slice(r->base, row, 1);
   r->loops->widen[at.dtype](at.data, at.cols, a->row);

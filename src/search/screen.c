@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
 
 /* u' = d+4 roundings (the chain, both factors, the start) with a tenth to spare for their products. */
@@ -21,15 +21,15 @@ static void find_mean(const double *queries, size_t n, size_t d, double unit, do
   for (size_t k = 0; k < d; k++) mean[k] = mean[k] / (double)n / unit;
 }
 
-void cpb_screen_init(cpb_screen *screen, cpb_likeness likeness, const double *queries, size_t n, size_t d,
+void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32) {
   enum { LEAST = -1000, MOST = 1000 };
   double largest = 0;
   for (size_t i = 0; i < n * d; i++) largest = fmax(largest, fabs(queries[i]));
   int exponent = largest > 0 ? -ilogb(largest) : 0;
   exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
-  *screen = (cpb_screen){cpb_loops_here(), likeness, d, ldexp(1, exponent), center, center_f32, sum_error(d)};
-  if (likeness == CPB_L2)
+  *screen = (cpb_screen){cpb_loops_here(), metric, d, ldexp(1, exponent), center, center_f32, sum_error(d)};
+  if (metric == CPB_L2)
     find_mean(queries, n, d, screen->unit, center);
   else
     memset(center, 0, d * sizeof *center);
@@ -46,10 +46,10 @@ static float rounded_down(double x) { return x < -FLT_MAX ? -INFINITY : nextafte
 /* What x is multiplied with; 0 or the fault of a row that has no direction where one is needed. */
 static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, double *unit) {
   *unit = screen->unit;
-  if (screen->likeness != CPB_COSINE) return 0;
+  if (screen->metric != CPB_COSINE) return 0;
   double length;
-  cpb_metric metric = {.loops = screen->loops, .x = rows, .sign = 1};
-  int fault = cpb_metric_length(&metric, row, &length);
+  cpb_ruler metric = {.loops = screen->loops, .x = rows, .sign = 1};
+  int fault = cpb_ruler_length(&metric, row, &length);
   *unit = 1 / length;
   return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
 }
@@ -90,7 +90,7 @@ static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, do
 }
 
 static double start_of(const cpb_screen *screen, double size2) {
-  double from = screen->likeness == CPB_L2 ? screen->error * size2 - size2 / 2 : screen->error * sqrt(size2);
+  double from = screen->metric == CPB_L2 ? screen->error * size2 - size2 / 2 : screen->error * sqrt(size2);
   return from + lost_below(screen->d);
 }
 
@@ -115,7 +115,7 @@ double cpb_screen_query(const cpb_screen *screen, const double *query, double le
                         size_t stride) {
   double size2 = 0, by = length > 0 ? length : 1;
   for (size_t k = 0; k < screen->d; k++) {
-    double z = screen->likeness == CPB_L2 ? screen->unit * (query[k] - screen->center[k]) : query[k] / by;
+    double z = screen->metric == CPB_L2 ? screen->unit * (query[k] - screen->center[k]) : query[k] / by;
     factors[k * stride] = (float)z;
     size2 += z * z;
   }
@@ -124,16 +124,16 @@ double cpb_screen_query(const cpb_screen *screen, const double *query, double le
 
 /* What rounding of the query alone may cost a sum. */
 static double margin_of(const cpb_screen *screen, double size2) {
-  return screen->likeness == CPB_L2 ? screen->error * size2 / 2 : 0;
+  return screen->metric == CPB_L2 ? screen->error * size2 / 2 : 0;
 }
 
 float cpb_screen_threshold(const cpb_screen *screen, double value, double length, double size2) {
   double key = value, size = 1;
-  if (screen->likeness == CPB_L2) {
+  if (screen->metric == CPB_L2) {
     double distance2 = screen->unit * value * (screen->unit * value);
     key = (size2 - distance2) / 2 - margin_of(screen, size2);
     size = size2 + distance2;
-  } else if (screen->likeness == CPB_IP) {
+  } else if (screen->metric == CPB_IP) {
     key = length > 0 ? screen->unit * (value / length) : 0;
     size = fabs(key);
   }
@@ -144,7 +144,7 @@ double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t cou
   float largest = 0;
   for (size_t i = 0; i < count; i++)
     if (fabsf(start[i]) > largest && start[i] < INFINITY) largest = fabsf(start[i]);
-  double share = screen->likeness == CPB_L2 ? screen->error / (0.5 - screen->error) : 1;
+  double share = screen->metric == CPB_L2 ? screen->error / (0.5 - screen->error) : 1;
   return 1.001 * share * (double)largest + lost_below(screen->d);
 }
 

@@ -17,10 +17,10 @@
 
 typedef struct cpb_screen {
   const cpb_loops *loops;
-  cpb_likeness likeness;
+  cpb_metric metric;
   size_t d;
   double unit;
-  double *center;    /* d; 0 where the likeness has none */
+  double *center;    /* d; 0 where the metric has none */
   float *center_f32; /* the same, where every number of it is a float; else NULL */
   double error;      /* of a sum of products, relative to the sum of their sizes */
 } cpb_screen;
@@ -28,7 +28,7 @@ typedef struct cpb_screen {
 /* Chooses unit and centre for these queries, n rows of d doubles; the centres are d numbers each, the
  * caller's. Queries that are floats (center_f32 not NULL) get a centre of floats, about which rows of floats
  * are taken without a detour through double. */
-void cpb_screen_init(cpb_screen *screen, cpb_likeness likeness, const double *queries, size_t n, size_t d,
+void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32);
 
 /* The factors of up to CPB_PANEL_ROWS base rows from `first` on, interleaved as the panel loop wants them,

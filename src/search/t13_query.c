@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "batch/map_object.h"
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "capball/query.h"
 #include "core/fail.h"
@@ -120,7 +120,7 @@ cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *ra
 }
 
 typedef struct norms_job {
-  cpb_metric metric;
+  cpb_ruler metric;
   double *norms;
   cpb_first_fault fault;
 } norms_job;
@@ -129,7 +129,7 @@ static void measure_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   norms_job *job = arg;
   for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_metric_length(&job->metric, row, &job->norms[row]);
+    int fault = cpb_ruler_length(&job->metric, row, &job->norms[row]);
     if (fault == 0) continue;
     cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
     job->norms[row] = NAN;

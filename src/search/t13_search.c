@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "parallel/blocks.h"
+#include "parallel/tell.h"
 #include "search/screen.h"
 
 enum {
@@ -71,9 +72,9 @@ struct cpb_search {
   bool spoilt;
 };
 
-const char *cpb_likeness_name(cpb_likeness likeness) {
-  static const char *const names[CPB_LIKENESSES] = {"l2", "ip", "cosine"};
-  return (unsigned)likeness < CPB_LIKENESSES ? names[likeness] : "?";
+const char *cpb_metric_name(cpb_metric metric) {
+  static const char *const names[CPB_METRICS] = {"l2", "ip", "cosine"};
+  return (unsigned)metric < CPB_METRICS ? names[metric] : "?";
 }
 
 cpb_search_options cpb_search_options_default(void) {
@@ -84,21 +85,21 @@ cpb_search_options cpb_search_options_default(void) {
 
 static int measure(const cpb_search *search, size_t row, size_t query, double *value) {
   const double *q = search->queries + query * search->screen.d;
-  cpb_metric metric = {.loops = search->screen.loops, .x = search->fed, .sign = 1};
+  cpb_ruler metric = {.loops = search->screen.loops, .x = search->fed, .sign = 1};
   bool below;
-  if (search->screen.likeness == CPB_L2) {
+  if (search->screen.metric == CPB_L2) {
     metric.c = q;
-    return cpb_metric_length(&metric, row, value);
+    return cpb_ruler_length(&metric, row, value);
   }
-  int fault = cpb_metric_product(&metric, q, row, value, &below);
-  if (fault != 0 || search->screen.likeness == CPB_IP) return fault;
+  int fault = cpb_ruler_product(&metric, q, row, value, &below);
+  if (fault != 0 || search->screen.metric == CPB_IP) return fault;
   double length;
-  fault = cpb_metric_length(&metric, row, &length);
+  fault = cpb_ruler_length(&metric, row, &length);
   *value = fmax(-1, fmin(1, *value / length));
   return fault;
 }
 
-static bool larger_is_nearer(const cpb_search *search) { return search->screen.likeness != CPB_L2; }
+static bool larger_is_nearer(const cpb_search *search) { return search->screen.metric != CPB_L2; }
 
 /* Keys of a cpb_best: smaller is nearer. The same both ways. */
 static double key_of(const cpb_search *search, double value) {
@@ -255,13 +256,6 @@ static void settle_all(void *arg, size_t task) {
   for (size_t column = 0; column < g->count; column++) settle(g, column);
 }
 
-static void run_tasks(cpb_search *search, size_t tasks, void (*task)(void *, size_t), const cpb_exec *exec) {
-  if (exec != NULL)
-    exec->run(exec->pool, tasks, task, search);
-  else
-    for (size_t i = 0; i < tasks; i++) task(search, i);
-}
-
 static cpb_status outcome(const cpb_search *search, cpb_error *error) {
   if (atomic_load(&search->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for the rows found");
   return cpb_first_fault_report(&search->fault, "base", error);
@@ -272,7 +266,7 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   double raise = cpb_screen_raise(&search->screen, search->start, search->block_count);
   search->raise = fmax(search->raise, raise);
   cpb_status status = outcome(search, error);
-  if (status == CPB_OK) run_tasks(search, search->group_count, look, exec);
+  if (status == CPB_OK) cpb_exec_run(exec, search->group_count, look, search);
   return status == CPB_OK ? outcome(search, error) : status;
 }
 
@@ -286,7 +280,7 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
     status = look_at_block(search, exec, error);
   }
   if (status != CPB_OK) return status;
-  run_tasks(search, search->group_count, settle_all, exec);
+  cpb_exec_run(exec, search->group_count, settle_all, search);
   return outcome(search, error);
 }
 
@@ -373,17 +367,17 @@ static void place_group(cpb_search *search, size_t index) {
 
 static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *error) {
   size_t d = queries.cols;
-  cpb_metric metric = {.loops = cpb_loops_here(), .x = queries, .sign = 1};
+  cpb_ruler metric = {.loops = cpb_loops_here(), .x = queries, .sign = 1};
   cpb_first_fault first;
   cpb_first_fault_init(&first);
   for (size_t i = 0; i < queries.rows; i++) {
     double *q = search->queries + i * d, *length = &search->asked[i].length;
     metric.loops->widen[queries.dtype](
         (const char *)queries.data + i * queries.stride * cpb_dtype_size(queries.dtype), d, q);
-    int fault = cpb_metric_length(&metric, i, length);
-    if (fault == 0 && *length == 0 && search->screen.likeness == CPB_COSINE) fault = CPB_FAULT_ZERO;
+    int fault = cpb_ruler_length(&metric, i, length);
+    if (fault == 0 && *length == 0 && search->screen.metric == CPB_COSINE) fault = CPB_FAULT_ZERO;
     if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
-    if (search->screen.likeness == CPB_COSINE)
+    if (search->screen.metric == CPB_COSINE)
       for (size_t k = 0; k < d; k++) q[k] /= *length;
   }
   return cpb_first_fault_report(&first, "query", error);
@@ -391,10 +385,10 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
 
 static void pack_queries(cpb_search *search) {
   size_t d = search->screen.d;
-  cpb_screen_init(&search->screen, search->screen.likeness, search->queries, search->n, d, search->center,
+  cpb_screen_init(&search->screen, search->screen.metric, search->queries, search->n, d, search->center,
                   search->center_f32);
   for (size_t i = 0; i < search->n; i++) {
-    bool unit = search->screen.likeness == CPB_COSINE;
+    bool unit = search->screen.metric == CPB_COSINE;
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
     search->asked[i].size2 = cpb_screen_query(&search->screen, search->queries + i * d,
                                               unit ? 1 : search->asked[i].length, column, PANEL);
@@ -405,8 +399,8 @@ static cpb_status check_options(cpb_view queries, const cpb_search_options *opti
   if (options->size != sizeof *options)
     return cpb_fail(error, CPB_EINVAL, "options of %zu bytes, wanted %zu: start from the defaults",
                     options->size, sizeof *options);
-  if ((unsigned)options->likeness >= CPB_LIKENESSES)
-    return cpb_fail(error, CPB_EINVAL, "there is no likeness %d", (int)options->likeness);
+  if ((unsigned)options->metric >= CPB_METRICS)
+    return cpb_fail(error, CPB_EINVAL, "there is no metric %d", (int)options->metric);
   if ((options->k == 0) == (options->limits == NULL))
     return cpb_fail(error, CPB_EINVAL, "either k >= 1 or limits must be given, got k = %zu and %s limits",
                     options->k, options->limits == NULL ? "no" : "also");
@@ -414,9 +408,9 @@ static cpb_status check_options(cpb_view queries, const cpb_search_options *opti
     return cpb_fail(error, CPB_ESHAPE, "a search needs queries, got %zu of %zu columns", queries.rows,
                     queries.cols);
   for (size_t i = 0; options->limits != NULL && i < queries.rows; i++)
-    if (isnan(options->limits[i]) || (options->likeness == CPB_L2 && options->limits[i] < 0))
+    if (isnan(options->limits[i]) || (options->metric == CPB_L2 && options->limits[i] < 0))
       return cpb_fail(error, CPB_EINVAL, "limits[%zu] must be a number%s, got %.17g", i,
-                      options->likeness == CPB_L2 ? " >= 0" : "", options->limits[i]);
+                      options->metric == CPB_L2 ? " >= 0" : "", options->limits[i]);
   return cpb_check_view(queries, "queries", queries.cols, error);
 }
 
@@ -440,7 +434,7 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, c
   if (status != CPB_OK) return status;
   cpb_search *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a search");
-  made->screen.likeness = options->likeness;
+  made->screen.metric = options->metric;
   made->screen.d = queries.cols;
   made->n = queries.rows;
   made->k = options->k;
@@ -500,11 +494,11 @@ static cpb_status collect(cpb_search *search, cpb_hit *hits, cpb_error *error) {
   return status;
 }
 
-cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_likeness likeness, cpb_hit *hits,
+cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
                    const cpb_exec *exec, cpb_error *error) {
   cpb_search_options options = cpb_search_options_default();
   options.k = k;
-  options.likeness = likeness;
+  options.metric = metric;
   if (k > base.rows)
     return cpb_fail(error, CPB_EINVAL, "%zu neighbours asked of a base of %zu rows", k, base.rows);
   cpb_search *search;

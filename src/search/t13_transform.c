@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/metric.h"
+#include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -114,7 +114,7 @@ static int image_of(const cpb_transform *transform, cpb_role role, double length
 typedef struct application {
   const cpb_transform *transform;
   cpb_role role;
-  cpb_metric metric; /* of the rows to read */
+  cpb_ruler metric; /* of the rows to read */
   cpb_out y;
   cpb_first_fault fault;
 } application;
@@ -149,7 +149,7 @@ static int measure(const application *a, size_t row, double *length) {
   *length = 0;
   if (kind == CPB_TRANSFORM_NONE || kind == CPB_TRANSFORM_CENTER)
     return cpb_row_fault(a->metric.loops, a->metric.x, row);
-  return cpb_metric_length(&a->metric, row, length);
+  return cpb_ruler_length(&a->metric, row, length);
 }
 
 static void apply_block(void *argument, size_t block, size_t first, size_t count) {
@@ -174,7 +174,7 @@ static cpb_status report(const application *a, cpb_error *error) {
   if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
     return cpb_fail_row(error, CPB_EROW, row, "x row %zu is the centre: it has no direction", row);
   if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
-  cpb_metric_length(&a->metric, row, &length);
+  cpb_ruler_length(&a->metric, row, &length);
   return cpb_fail_row(error, CPB_EROW, row,
                       "x row %zu has length %.9g%s, longer than %.9g, the longest row that transform %s was "
                       "made for",

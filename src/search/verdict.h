@@ -2,7 +2,7 @@
 #ifndef CPB_SEARCH_VERDICT_H
 #define CPB_SEARCH_VERDICT_H
 
-#include "capball/recommend.h"
+#include "capball/transform.h"
 
 /* The row of one recipe (by its number, see cpb_recipes_new), index and query form. */
 cpb_recommend_row *cpb_verdict_row(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form);

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "capball/goal.h"
+#include "capball/scale.h"
 #include "scale/ceiling.h"
 
 enum { N = 400, D = 6, K = 10 };

@@ -200,7 +200,7 @@ static difference ranges_at(const table *t, const cpb_map *map, cpb_view rows, c
   cpb_search_options options = cpb_search_options_default();
   cpb_search *search;
   difference found = {0, 0};
-  options.likeness = CPB_IP;
+  options.metric = CPB_IP;
   options.limits = b;
   test_status((int)cpb_search_new(cpb_rows(p, CPB_F64, t->n, t->d + 1), &options, &search, NULL), CPB_OK, "");
   test_status((int)cpb_search_feed(search, rows, 0, NULL, NULL), CPB_OK, "");

@@ -27,7 +27,7 @@ static cpb_model_options linear(void) {
 
 static cpb_model_options with_kernel(void) {
   cpb_model_options o = linear();
-  o.method = "exact";
+  o.method = CPB_MODEL_EXACT;
   o.nu = 0.1;
   o.center = NULL;
   o.radius = 0.9;
@@ -113,7 +113,7 @@ static void bad_models_are_refused(void **state) {
   o.vectors = NULL;
   assert_int_equal(cpb_model_new(&o, &model, &error), CPB_EINVAL);
   o = linear();
-  o.method = "guess";
+  o.method = (cpb_model_method)CPB_MODEL_METHODS;
   assert_int_equal(cpb_model_new(&o, &model, &error), CPB_EINVAL);
   assert_int_equal(cpb_model_load("there-is-no-such-file.json", &model, &error), CPB_EIO);
   static const char map[] = "{\"capball\": {\"kind\": \"map\", \"version\": 1}}";

@@ -143,10 +143,15 @@ typedef struct pieces {
   size_t next, step, reads;
 } pieces;
 
-static cpb_status next_piece(void *context, bool rewind, cpb_view *block, cpb_error *error) {
+static cpb_status first_piece(cpb_source *source, cpb_error *error) {
   (void)error;
-  pieces *p = context;
-  if (rewind) p->next = 0;
+  ((pieces *)source->self)->next = 0;
+  return CPB_OK;
+}
+
+static cpb_status next_piece(cpb_source *source, cpb_view *block, cpb_error *error) {
+  (void)error;
+  pieces *p = source->self;
   p->reads += p->next == 0;
   size_t count = p->x.rows - p->next < p->step ? p->x.rows - p->next : p->step;
   *block = cpb_rows((const double *)p->x.data + p->next * p->x.cols, CPB_F64, count, p->x.cols);
@@ -162,12 +167,19 @@ static void streams_end_at_the_same_ball(void **state) {
   answer whole = solve(rows, NULL, NULL);
   for (size_t step = 17; step < 2 * N; step = step * 7 + 1) {
     answer a = {0};
-    pieces source = {rows, 0, step, 0};
+    pieces cut = {rows, 0, step, 0};
+    cpb_source source = {.size = sizeof source,
+                         .cols = D,
+                         .dtype = CPB_F64,
+                         .rows = CPB_ROWS_UNKNOWN,
+                         .next = next_piece,
+                         .rewind = first_piece,
+                         .self = &cut};
     cpb_error error = {0};
     cpb_ball_out out = {a.center, a.rows, a.multipliers};
-    test_status((int)cpb_enclosing_ball_stream(D, next_piece, &source, NULL, &out, &a.report, NULL, &error),
-                CPB_OK, error.text);
-    assert_true(a.report.converged && source.reads == a.report.passes);
+    test_status((int)cpb_enclosing_ball_stream(&source, NULL, &out, &a.report, NULL, &error), CPB_OK,
+                error.text);
+    assert_true(a.report.converged && cut.reads == a.report.passes);
     assert_true(fabs(a.report.radius - whole.report.radius) <= 1e-9 * whole.report.radius);
     for (size_t k = 0; k < a.report.support; k++) assert_true(a.rows[k] < N);
   }

@@ -1,5 +1,4 @@
 /* T11: SVDD, judged by its primal and dual values computed again, and by the cases that are known. */
-#include "capball/svdd.h"
 #include "capball/ball.h"
 #include "support/check.h"
 #include "support/point_sets.h"

@@ -11,7 +11,7 @@
 enum { ROWS_MOST = 700, QUERIES_MOST = 140, COLS_MOST = 300 };
 
 typedef struct problem {
-  cpb_likeness likeness;
+  cpb_metric metric;
   cpb_view base, queries;
   bool whole; /* small whole numbers: values are exact, and equal ones are equal */
 } problem;
@@ -31,19 +31,19 @@ static long double plain_value(const problem *p, size_t row, size_t query) {
   long double sum = 0, xx = 0, qq = 0;
   for (size_t k = 0; k < p->base.cols; k++) {
     long double x = base_numbers[row * p->base.cols + k], q = query_numbers[query * p->base.cols + k];
-    sum += p->likeness == CPB_L2 ? (x - q) * (x - q) : x * q;
+    sum += p->metric == CPB_L2 ? (x - q) * (x - q) : x * q;
     xx += x * x;
     qq += q * q;
   }
-  if (p->likeness == CPB_L2) return sqrtl(sum);
-  return p->likeness == CPB_IP ? sum : sum / sqrtl(xx) / sqrtl(qq);
+  if (p->metric == CPB_L2) return sqrtl(sum);
+  return p->metric == CPB_IP ? sum : sum / sqrtl(xx) / sqrtl(qq);
 }
 
 /* How far double arithmetic may be off: in units of u64 of the size of what is summed. */
 static long double value_error(const problem *p, size_t row, size_t query) {
   long double xx = 0, qq = 0, unit = 0x1p-53L * (16 + (long double)p->base.cols / 16);
-  if (p->likeness == CPB_L2) return unit * plain_value(p, row, query);
-  if (p->likeness == CPB_COSINE) return unit;
+  if (p->metric == CPB_L2) return unit * plain_value(p, row, query);
+  if (p->metric == CPB_COSINE) return unit;
   for (size_t k = 0; k < p->base.cols; k++) {
     long double x = base_numbers[row * p->base.cols + k], q = query_numbers[query * p->base.cols + k];
     xx += x * x;
@@ -53,7 +53,7 @@ static long double value_error(const problem *p, size_t row, size_t query) {
 }
 
 static bool nearer(const problem *p, long double a, long double b) {
-  return p->likeness == CPB_L2 ? a < b : a > b;
+  return p->metric == CPB_L2 ? a < b : a > b;
 }
 
 static void values_are_right(const problem *p, size_t query, const cpb_hit *hits, size_t count) {
@@ -76,9 +76,9 @@ static void nothing_is_missing(const problem *p, size_t query, const cpb_hit *hi
     if (taken[row]) continue;
     long double value = plain_value(p, row, query),
                 off = value_error(p, row, query) + value_error(p, last.id, query);
-    long double edge = p->likeness == CPB_L2 ? last.value - off : last.value + off;
+    long double edge = p->metric == CPB_L2 ? last.value - off : last.value + off;
     assert_false(nearer(p, value, edge));
-    if (p->whole && p->likeness != CPB_COSINE && (double)value == last.value) assert_true(row > last.id);
+    if (p->whole && p->metric != CPB_COSINE && (double)value == last.value) assert_true(row > last.id);
   }
   free(taken);
 }
@@ -87,7 +87,7 @@ static void check_knn(const problem *p, size_t k, const cpb_exec *exec) {
   unfold(p);
   cpb_hit *hits = malloc(p->queries.rows * k * sizeof *hits);
   cpb_error error;
-  test_status((int)cpb_knn(p->base, p->queries, k, p->likeness, hits, exec, &error), CPB_OK, error.text);
+  test_status((int)cpb_knn(p->base, p->queries, k, p->metric, hits, exec, &error), CPB_OK, error.text);
   for (size_t query = 0; query < p->queries.rows; query++) {
     values_are_right(p, query, hits + query * k, k);
     nothing_is_missing(p, query, hits + query * k, k);
@@ -121,16 +121,16 @@ static void whole_numbers_and_ties(void **state) {
     cpb_dtype dtype = (cpb_dtype)(trial % 5);
     size_t d = widths[test_below(&rng, 9)], n = 1 + test_below(&rng, 250);
     size_t queries = query_counts[test_below(&rng, 6)], k = 1 + test_below(&rng, n < 120 ? n : 120);
-    problem p = {(cpb_likeness)(trial % 3), cpb_rows(memory_base, dtype, n, d),
+    problem p = {(cpb_metric)(trial % 3), cpb_rows(memory_base, dtype, n, d),
                  cpb_rows(memory_queries, dtype, queries, d), true};
     fill_whole(memory_base, dtype, n * d, &rng, 3);
     fill_whole(memory_queries, dtype, queries * d, &rng, 3);
-    if (p.likeness == CPB_COSINE) { /* a direction is wanted */
+    if (p.metric == CPB_COSINE) { /* a direction is wanted */
       for (size_t i = 0; i < n; i++)
         fill_whole((char *)memory_base + i * d * cpb_dtype_size(dtype), dtype, 1, &rng, 1);
       p.whole = false;
     }
-    if (p.likeness == CPB_COSINE && d < 15) continue;
+    if (p.metric == CPB_COSINE && d < 15) continue;
     check_knn(&p, k, NULL);
   }
 }
@@ -145,9 +145,9 @@ static void wide_ranges(void **state) {
     size_t d = widths[test_below(&rng, 9)], n = 50 + test_below(&rng, 150);
     size_t queries = query_counts[test_below(&rng, 5)], k = 1 + test_below(&rng, 20);
     double unit = units[trial % 6], offset = offsets[trial / 6 % 3];
-    problem p = {(cpb_likeness)(trial / 9 % 3), cpb_rows(memory_base, CPB_F64, n, d),
+    problem p = {(cpb_metric)(trial / 9 % 3), cpb_rows(memory_base, CPB_F64, n, d),
                  cpb_rows(memory_queries, CPB_F64, queries, d), false};
-    if (p.likeness == CPB_IP && unit != 1 && unit != 1e-30 && unit != 1e30) unit = 1e-100;
+    if (p.metric == CPB_IP && unit != 1 && unit != 1e-30 && unit != 1e30) unit = 1e-100;
     for (size_t i = 0; i < n * d; i++) memory_base[i] = unit * (offset + test_gauss(&rng));
     for (size_t i = 0; i < queries * d; i++) memory_queries[i] = unit * (offset + test_gauss(&rng));
     for (size_t i = 0; i < n / 10; i++) /* outliers */
@@ -173,14 +173,14 @@ static void limits_pieces_and_threads(void **state) {
   double limits[70];
   fill_gauss(&p, CPB_F32, n, queries, d, 133);
   unfold(&p);
-  for (int likeness = 0; likeness < CPB_LIKENESSES; likeness++) {
-    p.likeness = (cpb_likeness)likeness;
+  for (int metric = 0; metric < CPB_METRICS; metric++) {
+    p.metric = (cpb_metric)metric;
     for (size_t i = 0; i < queries; i++)
       limits[i] = (double)plain_value(&p, i * 7, i); /* a row at the edge */
-    limits[0] = likeness == CPB_L2 ? INFINITY : -INFINITY;
-    limits[1] = likeness == CPB_L2 ? 0 : INFINITY;
+    limits[0] = metric == CPB_L2 ? INFINITY : -INFINITY;
+    limits[1] = metric == CPB_L2 ? 0 : INFINITY;
     cpb_search_options options = cpb_search_options_default();
-    options.likeness = p.likeness;
+    options.metric = p.metric;
     options.limits = limits;
     for (size_t threads = 1; threads <= 8; threads = threads == 3 ? 8 : threads + 1) {
       cpb_pool *pool;
@@ -201,8 +201,8 @@ static void limits_pieces_and_threads(void **state) {
         values_are_right(&p, i, hits, count);
         for (size_t row = 0; row < n; row++) {
           long double value = plain_value(&p, row, i), off = value_error(&p, row, i);
-          if (likeness == CPB_L2) value = -value;
-          long double limit = likeness == CPB_L2 ? -limits[i] : limits[i];
+          if (metric == CPB_L2) value = -value;
+          long double limit = metric == CPB_L2 ? -limits[i] : limits[i];
           sure += value - off >= limit;
           possible += value + off >= limit;
         }
@@ -224,11 +224,11 @@ static void same_bits_on_every_table(void **state) {
   fill_gauss(&p, CPB_F32, 700, queries, 100, 134);
   const cpb_loops *tables[4];
   size_t count = cpb_loops_all(tables);
-  for (int likeness = 0; likeness < CPB_LIKENESSES; likeness++)
+  for (int metric = 0; metric < CPB_METRICS; metric++)
     for (size_t t = 0; t < count; t++) {
       setenv("CPB_ISA", tables[t]->name, 1);
-      assert_int_equal(
-          cpb_knn(p.base, p.queries, k, (cpb_likeness)likeness, t == 0 ? first : other, NULL, NULL), CPB_OK);
+      assert_int_equal(cpb_knn(p.base, p.queries, k, (cpb_metric)metric, t == 0 ? first : other, NULL, NULL),
+                       CPB_OK);
       if (t > 0) assert_memory_equal(first, other, queries * k * sizeof *first);
     }
   unsetenv("CPB_ISA");
@@ -236,11 +236,11 @@ static void same_bits_on_every_table(void **state) {
   free(other);
 }
 
-static void refuse(cpb_view base, cpb_view queries, size_t k, cpb_likeness likeness, cpb_status wanted,
+static void refuse(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_status wanted,
                    int64_t row, const char *sentence) {
   cpb_hit hits[64];
   cpb_error error = {0, ""};
-  assert_int_equal(cpb_knn(base, queries, k, likeness, hits, NULL, &error), wanted);
+  assert_int_equal(cpb_knn(base, queries, k, metric, hits, NULL, &error), wanted);
   assert_int_equal(error.row, row);
   assert_string_equal(error.text, sentence);
 }

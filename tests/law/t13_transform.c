@@ -165,10 +165,10 @@ static double product(const double *a, const double *b, size_t d) {
 }
 
 /* Larger is nearer. */
-static double nearness(cpb_likeness likeness, const double *a, const double *b, size_t d) {
+static double nearness(cpb_metric metric, const double *a, const double *b, size_t d) {
   double sum = 0;
-  if (likeness == CPB_IP) return product(a, b, d);
-  if (likeness == CPB_COSINE) return product(a, b, d) / sqrt(product(a, a, d) * product(b, b, d));
+  if (metric == CPB_IP) return product(a, b, d);
+  if (metric == CPB_COSINE) return product(a, b, d) / sqrt(product(a, a, d) * product(b, b, d));
   for (size_t i = 0; i < d; i++) sum -= (a[i] - b[i]) * (a[i] - b[i]);
   return sum;
 }
@@ -199,8 +199,8 @@ static void lifts_keep_the_order(void **state) {
         for (size_t b = 0; b < a; b++) {
           const double *from = x + (N + j) * D, *to = q + j * cols;
           double gap = nearness(facts.keeps, x + a * D, from, D) - nearness(facts.keeps, x + b * D, from, D);
-          double lifted = nearness(facts.likeness, y + a * cols, to, cols) -
-                          nearness(facts.likeness, y + b * cols, to, cols);
+          double lifted =
+              nearness(facts.metric, y + a * cols, to, cols) - nearness(facts.metric, y + b * cols, to, cols);
           if (fabs(gap) < 1e-9) continue;
           assert_true((gap > 0) == (lifted > 0));
           judged++;

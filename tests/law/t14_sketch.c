@@ -313,7 +313,7 @@ static void hamming_search_is_exact(void **state) {
   static entry all[N];
   static cpb_hit hits[QUERIES * N];
   test_rng rng = {147};
-  cpb_exec backwards = {run_backwards, NULL, 4};
+  cpb_exec backwards = {.size = sizeof backwards, .run = run_backwards, .threads = 4};
   static const size_t widths[] = {1, 3, 8, 19}, counts[] = {1, 7, 8, 9, 100, N};
   for (size_t w = 0; w < 4; w++)
     for (size_t c = 0; c < 6; c++) {

@@ -3,7 +3,7 @@
 
 #include "support/check.h"
 
-#include "capball/score.h"
+#include "capball/region.h"
 #include "support/big.h"
 
 enum { WIDE = 300 }; /* more than one chunk of 256 */

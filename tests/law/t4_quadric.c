@@ -3,7 +3,7 @@
 
 #include "support/check.h"
 
-#include "capball/quadric.h"
+#include "capball/region.h"
 #include "support/big.h"
 
 enum { D = 5 };

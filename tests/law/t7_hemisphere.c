@@ -1,7 +1,7 @@
 /* T7: the scale that puts data within an angle of the pole, and the norm it needs. */
 #include "support/check.h"
 
-#include "capball/hemisphere.h"
+#include "capball/map.h"
 #include "support/big.h"
 
 /* The embedding T1 of a number x, in 512 bits: y0 and the colatitude 2 atan(|x|/s). */

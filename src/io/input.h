@@ -1,13 +1,13 @@
 /* Bytes to read: a regular file with a size and offsets, or a stream that passes once. */
-#ifndef CPB_IO_SOURCE_H
-#define CPB_IO_SOURCE_H
+#ifndef CPB_IO_INPUT_H
+#define CPB_IO_INPUT_H
 
 #include <stdbool.h>
 
 #include "capball/status.h"
 #include "io/buffer.h"
 
-typedef struct cpb_source {
+typedef struct cpb_input {
   const char *path; /* what sentences call it; borrowed */
   int fd;
   bool owned;               /* to be closed; standard input is not */
@@ -15,30 +15,30 @@ typedef struct cpb_source {
   uint64_t size;            /* bytes; UINT64_MAX for a stream */
   unsigned char unread[16]; /* looked at and given back */
   size_t unread_count;
-} cpb_source;
+} cpb_input;
 
 /* "-" is standard input, always a stream. */
-cpb_status cpb_source_open(const char *path, cpb_source *source, cpb_error *error);
-void cpb_source_close(cpb_source *source);
+cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error);
+void cpb_input_close(cpb_input *source);
 
 /* What has arrived, at most count bytes; *got = 0 only at the end. */
-cpb_status cpb_source_read_some(cpb_source *source, void *bytes, size_t count, size_t *got, cpb_error *error);
+cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error);
 
 /* count bytes; *got < count only at the end. */
-cpb_status cpb_source_read(cpb_source *source, void *bytes, size_t count, size_t *got, cpb_error *error);
+cpb_status cpb_input_read(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error);
 
 /* Gives back the last count <= 16 bytes read; they are read again. */
-void cpb_source_unread(cpb_source *source, const void *bytes, size_t count);
+void cpb_input_unread(cpb_input *source, const void *bytes, size_t count);
 
 /* count bytes at an offset; EFORMAT when the file ends before. Thread-safe; not for streams. */
-cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *bytes, size_t count,
-                              cpb_error *error);
+cpb_status cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, size_t count,
+                             cpb_error *error);
 
 /* count >= 1 bytes at an offset, as they lie in the file's pages: *bytes is inside the mapping *memory of
  * *size bytes. EFORMAT when the file ends before. Thread-safe; not for streams. */
-cpb_status cpb_source_map(const cpb_source *source, uint64_t offset, size_t count, void **memory,
-                          size_t *size, const unsigned char **bytes, cpb_error *error);
-void cpb_source_unmap(void *memory, size_t size);
+cpb_status cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
+                         const unsigned char **bytes, cpb_error *error);
+void cpb_input_unmap(void *memory, size_t size);
 
 /* All bytes of a file, in memory that grows with what arrives; *name is what sentences call it. The caller
  * frees the buffer, also after a failure. */
@@ -46,9 +46,9 @@ cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, 
                           cpb_error *error);
 
 /* Sequential reading starts at the first byte again; EIO for a stream. */
-cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error);
+cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error);
 
 /* EFORMAT unless the end has come: `what` is what a well-formed file ends after. */
-cpb_status cpb_source_expect_end(cpb_source *source, const char *what, cpb_error *error);
+cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE /* MAP_POPULATE */
-#include "io/source.h"
+#include "io/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 /* The largest piece asked of the system at once; Linux caps a read near 2 GiB anyway. */
 enum { PIECE = 1 << 30 };
 
-static cpb_status examine(cpb_source *source, cpb_error *error) {
+static cpb_status examine(cpb_input *source, cpb_error *error) {
   struct stat status;
   if (fstat(source->fd, &status) != 0) return cpb_file_fail_errno(error, source->path, "look at");
   if (S_ISDIR(status.st_mode)) {
@@ -30,27 +30,27 @@ static cpb_status examine(cpb_source *source, cpb_error *error) {
   return CPB_OK;
 }
 
-cpb_status cpb_source_open(const char *path, cpb_source *source, cpb_error *error) {
+cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error) {
   bool standard_input = strcmp(path, "-") == 0;
-  *source = (cpb_source){.path = standard_input ? "standard input" : path,
-                         .fd = STDIN_FILENO,
-                         .stream = true,
-                         .size = UINT64_MAX};
+  *source = (cpb_input){.path = standard_input ? "standard input" : path,
+                        .fd = STDIN_FILENO,
+                        .stream = true,
+                        .size = UINT64_MAX};
   if (standard_input) return CPB_OK;
   source->fd = open(path, O_RDONLY | O_CLOEXEC);
   if (source->fd < 0) return cpb_file_fail_errno(error, path, "open");
   source->owned = true;
   cpb_status status = examine(source, error);
-  if (status != CPB_OK) cpb_source_close(source);
+  if (status != CPB_OK) cpb_input_close(source);
   return status;
 }
 
-void cpb_source_close(cpb_source *source) {
+void cpb_input_close(cpb_input *source) {
   if (source->owned) close(source->fd);
   source->owned = false;
 }
 
-static size_t take_unread(cpb_source *source, void *bytes, size_t count) {
+static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
   size_t taken = count < source->unread_count ? count : source->unread_count;
   memcpy(bytes, source->unread, taken);
   source->unread_count -= taken;
@@ -58,8 +58,7 @@ static size_t take_unread(cpb_source *source, void *bytes, size_t count) {
   return taken;
 }
 
-cpb_status cpb_source_read_some(cpb_source *source, void *bytes, size_t count, size_t *got,
-                                cpb_error *error) {
+cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
   *got = take_unread(source, bytes, count);
   if (*got != 0 || count == 0) return CPB_OK;
   ssize_t n;
@@ -70,12 +69,12 @@ cpb_status cpb_source_read_some(cpb_source *source, void *bytes, size_t count, s
   return CPB_OK;
 }
 
-cpb_status cpb_source_read(cpb_source *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
+cpb_status cpb_input_read(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
   *got = 0;
   while (*got < count) {
     size_t some;
     cpb_status status =
-        cpb_source_read_some(source, (unsigned char *)bytes + *got, count - *got, &some, error);
+        cpb_input_read_some(source, (unsigned char *)bytes + *got, count - *got, &some, error);
     if (status != CPB_OK) return status;
     if (some == 0) break;
     *got += some;
@@ -86,28 +85,28 @@ cpb_status cpb_source_read(cpb_source *source, void *bytes, size_t count, size_t
 cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, const char **name,
                           cpb_error *error) {
   enum { FIRST_READ = 1 << 16 };
-  cpb_source source;
-  cpb_status status = cpb_source_open(path, &source, error);
+  cpb_input source;
+  cpb_status status = cpb_input_open(path, &source, error);
   if (status != CPB_OK) return status;
   size_t got = 1;
   for (*length = 0; status == CPB_OK && got != 0; *length += got) {
     size_t room = *length + FIRST_READ;
     status = cpb_buffer_reserve(buffer, room <= buffer->size ? room : 2 * room, *length, error);
     if (status == CPB_OK)
-      status = cpb_source_read_some(&source, buffer->bytes + *length, buffer->size - *length, &got, error);
+      status = cpb_input_read_some(&source, buffer->bytes + *length, buffer->size - *length, &got, error);
   }
   *name = source.path;
-  cpb_source_close(&source);
+  cpb_input_close(&source);
   return status;
 }
 
-void cpb_source_unread(cpb_source *source, const void *bytes, size_t count) {
+void cpb_input_unread(cpb_input *source, const void *bytes, size_t count) {
   memcpy(source->unread, bytes, count);
   source->unread_count = count;
 }
 
-cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *bytes, size_t count,
-                              cpb_error *error) {
+cpb_status cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, size_t count,
+                             cpb_error *error) {
   for (size_t done = 0; done < count;) {
     size_t left = count - done;
     ssize_t n =
@@ -123,8 +122,8 @@ cpb_status cpb_source_read_at(const cpb_source *source, uint64_t offset, void *b
   return CPB_OK;
 }
 
-cpb_status cpb_source_map(const cpb_source *source, uint64_t offset, size_t count, void **memory,
-                          size_t *size, const unsigned char **bytes, cpb_error *error) {
+cpb_status cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
+                         const unsigned char **bytes, cpb_error *error) {
   struct stat now;
   if (fstat(source->fd, &now) != 0) return cpb_file_fail_errno(error, source->path, "look at");
   if ((uint64_t)now.st_size < offset + count)
@@ -139,21 +138,21 @@ cpb_status cpb_source_map(const cpb_source *source, uint64_t offset, size_t coun
   return CPB_OK;
 }
 
-void cpb_source_unmap(void *memory, size_t size) {
+void cpb_input_unmap(void *memory, size_t size) {
   if (size != 0) munmap(memory, size);
 }
 
-cpb_status cpb_source_rewind(cpb_source *source, cpb_error *error) {
+cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error) {
   if (source->stream) return cpb_file_fail(error, CPB_EIO, source->path, "a pipe can be read only once");
   if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
   source->unread_count = 0;
   return CPB_OK;
 }
 
-cpb_status cpb_source_expect_end(cpb_source *source, const char *what, cpb_error *error) {
+cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *error) {
   unsigned char byte;
   size_t got;
-  cpb_status status = cpb_source_read(source, &byte, 1, &got, error);
+  cpb_status status = cpb_input_read(source, &byte, 1, &got, error);
   if (status != CPB_OK || got == 0) return status;
   return cpb_file_fail(error, CPB_EFORMAT, source->path, "goes on after %s", what);
 }

@@ -1,0 +1,240 @@
+/* What a data set is, how evenly it fills the sphere, and the scale s for a goal. */
+#ifndef CAPBALL_SCALE_H
+#define CAPBALL_SCALE_H
+
+#include <stdbool.h>
+
+#include "capball/exec.h"
+#include "capball/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a data set is, gathered in pieces that can be merged in any order.
+ *
+ * Pass 1 gathers counts, column sums and extremes, and a sample; pass 2 the norms about the mean. Sums are
+ * kept exactly and rows enter the sample by a hash of (seed, row id), so any way of cutting the data into
+ * pieces, any order of merging them and any number of threads give the same state to the last bit.
+ *
+ *   piece a: new, update ..        all = merge of the pieces        piece a: restart(all), update ..
+ *   piece b: new, update ..   ->   begin_norms(all)            ->   piece b: restart(all), update ..   ->   merge
+ *   piece c: ..                                                     piece c: .. */
+
+/** What is gathered. Start from cpb_statistics_options_default(); pieces merge only if all of it agrees. */
+typedef struct cpb_statistics_options {
+  size_t size;     /* sizeof(cpb_statistics_options) */
+  size_t d;        /* columns, >= 1 */
+  cpb_dtype dtype; /* of the rows: f32, f64, f16, u8 or i8 */
+  size_t sample;   /* rows in the sample, at most; default 4096 */
+  uint64_t seed;   /* of the sample; default 0 */
+} cpb_statistics_options;
+
+CPB_API cpb_statistics_options cpb_statistics_options_default(void);
+
+typedef struct cpb_statistics cpb_statistics;
+
+/** Gives *statistics, without rows, to the caller. One thread at a time may use it. */
+CPB_API cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb_statistics **statistics,
+                                      cpb_error *error);
+CPB_API void cpb_statistics_free(cpb_statistics *statistics);
+
+/** What it was made with. */
+CPB_API cpb_statistics_options cpb_statistics_describe(const cpb_statistics *statistics);
+
+/** Takes rows first_id, first_id+1, .. of the data in. Rows with NaN or inf are counted (NaN before inf) and
+ *  otherwise left out, as are, in pass 2, rows whose norm is beyond double. Every row once: ids tell
+ *  rows apart in the sample.
+ *  rows    dtype and columns as in the options                         borrowed for the call */
+CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view rows, uint64_t first_id,
+                                         cpb_error *error);
+
+/** Rows left out so far, NaN and inf together. */
+CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
+
+/** Adds the rows of `piece` to `whole`; both of pass 1, or both of pass 2 about the same whole. EINVAL names
+ *  what does not agree; `whole` is unchanged then. Pieces that overlap are EINVAL when the sample is next
+ *  put in order, at the latest by finish or serialize. */
+CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, cpb_statistics *piece, cpb_error *error);
+
+/** Empties `piece` for more rows of the same whole, in the pass `whole` is in. In pass 1 it will not
+ *  keep rows that cannot reach the whole's sample any more: it is to be merged into this whole. */
+CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics *whole, cpb_error *error);
+
+/** Turns from pass 1 to pass 2: from now on updates gather |x - mean|. EINVAL without rows. */
+CPB_API cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);
+
+/** The results; pointers are views into the statistics. */
+typedef struct cpb_statistics_result {
+  uint64_t rows, nan_rows, inf_rows; /* taken; left out */
+  const double *mean, *low, *high;   /* d each; NULL without rows. mean within 1 ulp of the exact one,
+                                        low and high the extremes of each column */
+  cpb_view sample;                   /* min(sample, rows) rows, in the order of their hashes */
+  const uint64_t *sample_ids;
+  bool norms;              /* pass 2 has begun */
+  uint64_t norm_rows;      /* rows seen by pass 2 */
+  double norm_mean;        /* mean |x-mean|; NaN without rows, as the next three */
+  double norm_square_mean; /* mean |x-mean|^2; inf where a square overflows */
+  double norm_max;         /* max |x-mean| */
+  double norm_median;      /* within 2^-13 of the lower middle |x-mean|, from a histogram of logarithms */
+} cpb_statistics_result;
+
+/** Tells what was gathered so far; more may come after it. The views are valid until the next call with these
+ *  statistics. EINVAL when a row id was given twice. */
+CPB_API cpb_status cpb_statistics_finish(cpb_statistics *statistics, cpb_statistics_result *result,
+                                         cpb_error *error);
+
+/** The state as bytes: little-endian, versioned ("CPBSTATE", version, dtype, d, ..), with a checksum at its
+ *  end; gives *bytes to the caller, who takes them to cpb_free. */
+CPB_API cpb_status cpb_statistics_serialize(cpb_statistics *statistics, void **bytes, size_t *count,
+                                            cpb_error *error);
+
+/** Reads it back, bit for bit; gives *statistics. Every fault (foreign bytes or version, truncated, damaged,
+ *  numbers that cannot be) is EFORMAT with a sentence.
+ *  name  what the sentence calls the bytes; NULL = "state" */
+CPB_API cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name,
+                                              cpb_statistics **statistics, cpb_error *error);
+
+/* T9: the angle-based intrinsic dimension, of data and of their images on the sphere.
+ *
+ * ABID = 1 / mean cos^2 of the angle between two rows. For unit rows Y it is n^2 / |Y^T Y|_F^2, at least 1
+ * and at most min(n, columns): how many directions the rows fill evenly. As a function of the scale s it
+ * says how well S(x) spreads data over the sphere; it often has two maxima with a dip between them. */
+
+/** Over which pairs the mean runs; pinned. */
+typedef enum cpb_pairs {
+  CPB_PAIRS_ALL = 0,      /* each row with every row and itself:  n^2 / F,  F = |Y^T Y|_F^2 */
+  CPB_PAIRS_DISTINCT = 1, /* without itself:  n(n-1) / (F-n); inf where all pairs are orthogonal */
+} cpb_pairs;
+
+/** ABID of the rows x - center.                                                                   T9
+ *  x       n rows of d, any dtype                                      borrowed for the call
+ *  center  d coordinates or NULL
+ *  Rows at the centre have no direction and are left out. EROW for a row with NaN or inf, EINVAL when
+ *  no pair is left. Relative error <= 1e-12; the same bits for any number of threads.
+ *  Allocates a copy of the rows in double; thread-safe. */
+CPB_API cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, double *abid,
+                                     const cpb_exec *exec, cpb_error *error);
+
+/** ABID of S(x - center) at `count` scales, and its slope dABID/dlog s.                            T9
+ *    F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum_i h_i z_i u_i|^2 + (sum_i z_i^2)^2
+ *  with the directions u = x/|x|, h = 2|x|s/(|x|^2+s^2) and z = (s^2-|x|^2)/(|x|^2+s^2).
+ *  The double sum goes by second moments, about n d^2/2 operations per scale, or by the Gram matrix, which
+ *  is never stored, n^2(d+count)/2 in all: whichever is cheaper.
+ *  s       count scales > 0
+ *  abid    count numbers, caller's
+ *  slope   count numbers, caller's, or NULL
+ *  Errors, bits, memory and threads as above; rows at the centre count, they are the pole. */
+CPB_API cpb_status cpb_abid_embedded(cpb_view x, const double *center, const double *s, size_t count,
+                                     cpb_pairs pairs, double *abid, double *slope, const cpb_exec *exec,
+                                     cpb_error *error);
+
+/** ABID of S(x - center) as a function of s that costs the same for any n and d. */
+typedef struct cpb_abid_curve cpb_abid_curve;
+
+/** Makes it; gives *curve to the caller.                                                           T9
+ *  bins    > 0: linear interpolation in log|x| between the borders of bins, this many of them, laid
+ *          by count and by width; within 1e-3 for 32
+ *          0: interpolation at Chebyshev nodes of log|x|, as many as 1e-13 needs (about 20 for
+ *          norms within a factor of 2, 35 for 10, 80 for 1000); EINVAL for norms spread beyond 1e18
+ *  Rows, errors and threads as in cpb_abid_embedded, whose cost for as many scales this has. */
+CPB_API cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
+                                      const cpb_exec *exec, cpb_error *error);
+CPB_API void cpb_abid_curve_free(cpb_abid_curve *curve);
+
+/** The curve at one scale; slope may be NULL. Thread-safe. EINVAL for s <= 0, or when no pair is there. */
+CPB_API cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
+                                     double *slope, cpb_error *error);
+
+/** The mean of |x - center| over the rows; the natural unit of s. 0 when all rows are at the centre. */
+CPB_API double cpb_abid_curve_mean_norm(const cpb_abid_curve *curve);
+
+/** One maximum of a curve. */
+typedef struct cpb_abid_maximum {
+  double s, abid;
+} cpb_abid_maximum;
+
+/** All local maxima with low < s < high, higher ones first: a logarithmic grid of 20 values per factor of
+ *  10, then Brent's method around each top of it, s within a relative 1e-7.                              T9
+ *  maxima  room for `room` of them, caller's; *found is how many were written. 0 < low < high.
+ *  Thread-safe, allocates nothing. */
+CPB_API cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high,
+                                         cpb_pairs pairs, cpb_abid_maximum *maxima, size_t room,
+                                         size_t *found, cpb_error *error);
+
+/* The scale s for a goal.
+ *
+ *   mean, median   of the norms about the centre: a plain choice
+ *   hemisphere     the largest norm: every row on the northern half                              T7
+ *   spread         rows fill the sphere as evenly as they can: the largest ABID                  T9
+ *   recall         the smallest s at which exact search on the sphere still finds the target
+ *                  share of the true k nearest neighbours, with a standard error to spare       T13
+ * Spread is not recall: the scale of the largest ABID is near the mean norm, where even an exact search
+ * in the embedded space misses a quarter of the neighbours and more. */
+
+/** Pinned, append only. */
+typedef enum cpb_goal {
+  CPB_GOAL_MEAN = 0,
+  CPB_GOAL_MEDIAN = 1,
+  CPB_GOAL_HEMISPHERE = 2,
+  CPB_GOAL_SPREAD = 3,
+  CPB_GOAL_RECALL = 4,
+} cpb_goal;
+enum { CPB_GOALS = 5 };
+
+/** "mean", "median", "hemisphere", "spread", "recall"; a view, never NULL. */
+CPB_API const char *cpb_goal_name(cpb_goal goal);
+
+/** The ceiling of exact search: over the first `queries` rows as queries, the share of the true k nearest
+ *  other rows that are also among the k nearest in the embedded space.                                 T13
+ *    |S(x)-S(q)|^2 = 4 s^2 |x-q|^2 / ((|x|^2+s^2) (|q|^2+s^2)), norms about the centre
+ *  Rows as near as the k-th true neighbour count as found: ties are no fault.
+ *  x        n > k rows of d, any dtype                               borrowed for the call
+ *  center   d coordinates or NULL
+ *  s        count scales > 0         recall   count numbers, caller's
+ *  EROW for a row with NaN or inf. Allocates a copy of the rows in double. */
+CPB_API cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries,
+                                      const double *s, size_t count, double *recall, const cpb_exec *exec,
+                                      cpb_error *error);
+
+/** What is wanted. Start from cpb_goal_options_default(). */
+typedef struct cpb_goal_options {
+  size_t size; /* sizeof(cpb_goal_options) */
+  cpb_goal goal;
+  double target;                           /* recall: 0 < target < 1; default 0.99 */
+  size_t k;                                /* recall: neighbours, default 10 */
+  size_t queries;                          /* recall: rows of the sample that ask, default 1000 */
+  double norm_mean, norm_median, norm_max; /* of all rows; NaN where not known (the default) */
+} cpb_goal_options;
+
+CPB_API cpb_goal_options cpb_goal_options_default(void);
+
+/** One point of a curve over s. */
+typedef struct cpb_curve_point {
+  double s, value;
+} cpb_curve_point;
+
+/** A scale, and why. Arrays are part of it; curves are empty for mean, median and hemisphere. */
+typedef struct cpb_choice {
+  double s;
+  double value;                   /* what the goal measures at s: a norm, ABID, recall */
+  double alternatives[CPB_GOALS]; /* s of every goal, by its number; NaN where not known */
+  double sample_mean_norm;        /* NaN where not needed */
+  size_t abid_count, maxima_count, ceiling_count;
+  cpb_curve_point abid[20];    /* 0.1 .. 10 times the mean norm of the sample */
+  cpb_abid_maximum maxima[8];  /* of ABID, the highest first */
+  cpb_curve_point ceiling[40]; /* recall of exact embedded search, in the order of s */
+} cpb_choice;
+
+/** Chooses s. mean, median and hemisphere take the norms of the options; spread and recall measure both
+ *  curves on the sample. EINVAL names what is missing: norms, rows (recall wants more than k, spread 2),
+ *  or a scale (all rows at the centre).
+ *  sample   rows of any dtype, in random order
+ *  center   d coordinates or NULL */
+CPB_API cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
+                                    cpb_choice *choice, const cpb_exec *exec, cpb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,165 @@
+#include "batch/ruler.h"
+
+#include <math.h>
+
+#include "batch/row_state.h"
+#include "geometry/vector.h"
+
+/* A sum of squares or products between these bounds has neither overflowed nor lost what matters to
+ * underflow. */
+static bool in_range(double sum) { return sum > 1e-280 && sum < 1e280; }
+
+/* A sum of squares: in one double, or when that has left its range carefully, with an exponent. */
+typedef struct total {
+  bool careful;
+  double unit; /* the power of two coordinates are multiplied with, 1 unless careful */
+  double sum;
+  cpb_squares squares;
+} total;
+
+static void total_add(total *of, const cpb_loops *loops, const double *z, size_t count) {
+  if (!of->careful)
+    of->sum += loops->dot(z, z, count);
+  else if (!cpb_all_finite(z, count))
+    of->sum = NAN;
+  else
+    for (size_t i = 0; i < count; i++) cpb_squares_add(&of->squares, z[i], 1);
+}
+
+static double total_root(const total *of) {
+  return of->careful && !isnan(of->sum) ? cpb_squares_root(&of->squares, 0) : sqrt(of->sum);
+}
+
+/* unit (x - sign c) for a chunk of the row. */
+static void offset_chunk(const cpb_ruler *ruler, size_t row, size_t offset, size_t count, double unit,
+                         double *z) {
+  double buffer[CPB_CHUNK];
+  const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
+  const double *c = ruler->c == NULL ? x : ruler->c + offset;
+  ruler->loops->axpby(unit, x, ruler->c == NULL ? 0 : -ruler->sign * unit, c, z, count);
+}
+
+static bool has_direct_loop(const cpb_ruler *ruler) {
+  return ruler->c != NULL && ruler->sign > 0 && ruler->loops->rows_dist2[ruler->x.dtype] != NULL;
+}
+
+/* |x-c| where a loop reads rows of this type as they lie; the same bits as by chunks. */
+static double direct_length(const cpb_ruler *ruler, size_t row) {
+  cpb_view x = ruler->x;
+  double square;
+  const char *first = (const char *)x.data + row * x.stride * cpb_dtype_size(x.dtype);
+  ruler->loops->rows_dist2[x.dtype](first, x.stride, 1, x.cols, ruler->c, &square);
+  return sqrt(square);
+}
+
+static double round_length(const cpb_ruler *ruler, size_t row, total length) {
+  double buffer[CPB_CHUNK];
+  const cpb_loops *loops = ruler->loops;
+  if (!length.careful && has_direct_loop(ruler)) return direct_length(ruler, row);
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    if (!length.careful && ruler->c != NULL) {
+      const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
+      length.sum += (ruler->sign > 0 ? loops->dist2 : loops->sum2)(x, ruler->c + offset, count);
+    } else {
+      offset_chunk(ruler, row, offset, count, length.unit, buffer);
+      total_add(&length, loops, buffer, count);
+    }
+  }
+  return total_root(&length);
+}
+
+/* The hypotenuse of |z - k axis| and stretch k, k = <z,axis>: no difference of squares, so that thin
+ * and long ellipsoids keep their digits. */
+static double stretched_length(const cpb_ruler *ruler, size_t row, total across) {
+  double k = 0, z[CPB_CHUNK];
+  const cpb_loops *loops = ruler->loops;
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    offset_chunk(ruler, row, offset, count, across.unit, z);
+    k += loops->dot(z, ruler->axis + offset, count);
+  }
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    offset_chunk(ruler, row, offset, count, across.unit, z);
+    loops->axpby(1, z, -k, ruler->axis + offset, z, count);
+    total_add(&across, loops, z, count);
+  }
+  return hypot(total_root(&across), ruler->stretch * k);
+}
+
+/* |W z|, with a chunk of z and a chunk of W z on the stack at a time. */
+static double whitened_length(const cpb_ruler *ruler, size_t row, total length) {
+  size_t d = ruler->x.cols;
+  double z[CPB_CHUNK], y[CPB_CHUNK];
+  for (size_t first = 0; first < d; first += CPB_CHUNK) {
+    size_t rows = cpb_chunk_count(d, first);
+    for (size_t i = 0; i < rows; i++) y[i] = 0;
+    for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+      size_t count = cpb_chunk_count(d, offset);
+      offset_chunk(ruler, row, offset, count, length.unit, z);
+      for (size_t i = 0; i < rows; i++)
+        y[i] += ruler->loops->dot(ruler->W + (first + i) * d + offset, z, count);
+    }
+    total_add(&length, ruler->loops, y, rows);
+  }
+  return total_root(&length);
+}
+
+static double length_in(const cpb_ruler *ruler, size_t row, bool careful, int exponent) {
+  total none = {.careful = careful, .unit = ldexp(1, -exponent), .squares = cpb_squares_none()};
+  if (ruler->W != NULL) return whitened_length(ruler, row, none);
+  if (ruler->axis != NULL) return stretched_length(ruler, row, none);
+  return round_length(ruler, row, none);
+}
+
+/* The exponent of the largest coordinate of x and c, kept where 2^-exponent is a double. */
+static int row_exponent(const cpb_ruler *ruler, size_t row) {
+  enum { LEAST = -1000, MOST = 1000 };
+  double buffer[CPB_CHUNK];
+  int exponent = LEAST;
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
+    exponent = cpb_largest_exponent(x, count, exponent);
+  }
+  if (ruler->c != NULL) exponent = cpb_largest_exponent(ruler->c, ruler->x.cols, exponent);
+  return exponent < MOST ? exponent : MOST;
+}
+
+int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length) {
+  *length = length_in(ruler, row, false, 0);
+  if (in_range(*length * *length)) return 0;
+  int fault = cpb_row_fault(ruler->loops, ruler->x, row);
+  if (fault != 0) return fault;
+  int exponent = row_exponent(ruler, row);
+  *length = ldexp(length_in(ruler, row, true, exponent), exponent);
+  return isfinite(*length) ? 0 : CPB_FAULT_RANGE;
+}
+
+static double scaled_product(const cpb_ruler *ruler, const double *n, size_t row, double unit) {
+  double sum = 0, buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
+    if (unit != 1) {
+      ruler->loops->axpby(unit, x, 0, x, buffer, count);
+      x = buffer;
+    }
+    sum += ruler->loops->dot(x, n + offset, count);
+  }
+  return sum;
+}
+
+int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, double *value, bool *below) {
+  *value = scaled_product(ruler, n, row, 1);
+  *below = *value < 0;
+  if (in_range(fabs(*value))) return 0;
+  int fault = cpb_row_fault(ruler->loops, ruler->x, row);
+  if (fault != 0) return fault;
+  int exponent = row_exponent(ruler, row);
+  double scaled = scaled_product(ruler, n, row, ldexp(1, -exponent));
+  *value = ldexp(scaled, exponent);
+  *below = scaled < 0;
+  return isfinite(*value) ? 0 : CPB_FAULT_RANGE;
+}
