@@ -7,6 +7,7 @@
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/state_bytes.h"
 
 cpb_statistics_options cpb_statistics_options_default(void) {
   cpb_statistics_options options = {

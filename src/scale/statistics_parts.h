@@ -18,7 +18,4 @@ struct cpb_statistics {
   cpb_norm_sketch norms;
 };
 
-/* FNV-1a, 64 bits. */
-uint64_t cpb_checksum(const void *bytes, size_t count);
-
 #endif

@@ -1,0 +1,111 @@
+#include "core/state_bytes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+
+uint64_t cpb_checksum(const void *bytes, size_t count) {
+  const unsigned char *byte = bytes;
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * 0x100000001b3u;
+  return hash;
+}
+
+/* ---- writing ---- */
+
+void cpb_put_bytes(cpb_state_out *to, const void *bytes, size_t count) {
+  if (to->bytes != NULL && count > 0) memcpy(to->bytes + to->used, bytes, count);
+  to->used += count;
+}
+
+void cpb_put_number(cpb_state_out *to, uint64_t number, size_t bytes) {
+  unsigned char little[8];
+  for (size_t i = 0; i < bytes; i++) little[i] = (unsigned char)(number >> 8 * i);
+  cpb_put_bytes(to, little, bytes);
+}
+
+void cpb_put_double(cpb_state_out *to, double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  cpb_put_number(to, bits, 8);
+}
+
+void cpb_put_checksum(cpb_state_out *to) {
+  cpb_put_number(to, to->bytes != NULL ? cpb_checksum(to->bytes, to->used) : 0, 8);
+}
+
+cpb_status cpb_state_write(void (*put)(cpb_state_out *to, void *object), void *object, void **bytes,
+                           size_t *count, cpb_error *error) {
+  cpb_state_out measure = {NULL, 0};
+  put(&measure, object);
+  cpb_state_out to = {malloc(measure.used), 0};
+  if (to.bytes == NULL)
+    return cpb_fail(error, CPB_ENOMEM, "no memory for a state of %zu bytes", measure.used);
+  put(&to, object);
+  *bytes = to.bytes;
+  *count = to.used;
+  return CPB_OK;
+}
+
+/* ---- reading ---- */
+
+void cpb_state_refuse(cpb_state_in *from, const char *what) {
+  if (from->status == CPB_OK) from->status = cpb_fail(from->error, CPB_EFORMAT, "%s: %s", from->name, what);
+}
+
+const unsigned char *cpb_get_bytes(cpb_state_in *from, size_t count) {
+  if (from->status == CPB_OK && count > from->left) cpb_state_refuse(from, "the state is truncated");
+  if (from->status != CPB_OK) return NULL;
+  const unsigned char *bytes = from->bytes;
+  from->bytes += count;
+  from->left -= count;
+  return bytes;
+}
+
+uint64_t cpb_get_number(cpb_state_in *from, size_t bytes) {
+  const unsigned char *little = cpb_get_bytes(from, bytes);
+  uint64_t number = 0;
+  for (size_t i = 0; little != NULL && i < bytes; i++) number |= (uint64_t)little[i] << 8 * i;
+  return number;
+}
+
+double cpb_get_double(cpb_state_in *from) {
+  uint64_t bits = cpb_get_number(from, 8);
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static void check_checksum(cpb_state_in *from, const unsigned char *bytes, size_t count) {
+  cpb_state_in tail = {bytes + count - 8, 8, from->name, CPB_OK, NULL};
+  uint64_t stored = cpb_get_number(&tail, 8), is = cpb_checksum(bytes, count - 8);
+  if (stored != is)
+    from->status = cpb_fail(from->error, CPB_EFORMAT,
+                            "%s: its bytes have checksum %016" PRIx64 ", but it says %016" PRIx64
+                            ": the state is truncated or damaged",
+                            from->name, is, stored);
+}
+
+void cpb_state_begin(cpb_state_in *from, const cpb_state_kind *kind) {
+  const unsigned char *bytes = from->bytes;
+  size_t count = from->left;
+  if (count < 8 || memcmp(bytes, kind->mark, 8) != 0) {
+    from->status = cpb_fail(from->error, CPB_EFORMAT, "%s: these are not %s of capball (no %s at the start)",
+                            from->name, kind->what, kind->mark);
+    return;
+  }
+  cpb_get_bytes(from, 8);
+  uint64_t version = cpb_get_number(from, 4);
+  if (from->status == CPB_OK && version != kind->version)
+    from->status =
+        cpb_fail(from->error, CPB_EFORMAT, "%s: the state is of version %" PRIu64 ", wanted %" PRIu64,
+                 from->name, version, kind->version);
+  if (from->status == CPB_OK) check_checksum(from, bytes, count);
+}
+
+void cpb_state_end(cpb_state_in *from) {
+  cpb_get_number(from, 8);
+  if (from->status == CPB_OK && from->left > 0) cpb_state_refuse(from, "the state goes on after its end");
+}

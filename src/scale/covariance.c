@@ -1,0 +1,269 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "loop/block_product.h"
+#include "parallel/blocks.h"
+#include "scale/covariance_parts.h"
+
+enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14 };
+
+cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) {
+  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "covariance must not be NULL");
+  *out = NULL;
+  if (d < 1 || d > MOST_COLUMNS)
+    return cpb_fail(error, CPB_EINVAL, "d must be 1 .. %d, got %zu", MOST_COLUMNS, d);
+  cpb_covariance *c = calloc(1, sizeof *c);
+  if (c == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a covariance");
+  c->d = d;
+  c->wide = cpb_round_up(d + 1, (size_t)CPB_TILE_ROWS * CPB_TILE_COLS);
+  cpb_status status = cpb_pair_sums_new(&c->sums, d + 1, error);
+  if (status != CPB_OK) {
+    free(c);
+    return status;
+  }
+  *out = c;
+  return CPB_OK;
+}
+
+void cpb_covariance_free(cpb_covariance *c) {
+  if (c == NULL) return;
+  cpb_pair_sums_free(&c->sums);
+  free(c->row);
+  free(c->limb);
+  free(c);
+}
+
+size_t cpb_covariance_cols(const cpb_covariance *c) { return c->d; }
+uint64_t cpb_covariance_rows(const cpb_covariance *c) { return c->rows; }
+uint64_t cpb_covariance_bad_rows(const cpb_covariance *c) { return c->nan_rows + c->inf_rows; }
+
+/* ---- a slab of rows into the sums ----
+ * A number of column i is cut into limbs of 21 bits, x = 2^(high_i-20) (k_0 + k_1 2^-21 + k_2 2^-42 + ..),
+ * |k| <= 2^20: then double products of columns of limbs are exact, and those of l+m = t count the same. The
+ * few numbers that are too small for the last limb are multiplied one by one. */
+
+enum { LIMB_BITS = 21, TOP_BITS = 20, BAND = 24, STRIP = 128, NUMBERS_PER_LEFTOVER = 256 };
+
+typedef struct slab {
+  cpb_covariance *c;
+  const cpb_loops *loops;
+  cpb_column_bits *bits; /* of this slab, d+1 */
+  size_t limbs;          /* 1 .. LIMBS */
+} slab;
+
+static uint64_t bits_of(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static int trailing_zeros(uint64_t n) {
+  int zeros = 0;
+  for (; (n & 0xff) == 0; n >>= 8) zeros += 8;
+  for (; (n & 1) == 0; n >>= 1) zeros++;
+  return zeros;
+}
+
+/* x is not 0: a multiple of 2^low, below 2^high. */
+static cpb_column_bits bits_of_number(double x) {
+  uint64_t bits = bits_of(x), fraction = bits & 0xfffffffffffffu;
+  int exponent = (int)(bits >> 52 & 0x7ff);
+  if (exponent > 0)
+    fraction |= (uint64_t)1 << 52;
+  else
+    exponent = 1;
+  int low = exponent - 1075 + trailing_zeros(fraction);
+  return (cpb_column_bits){low, exponent - 1022};
+}
+
+static void find_bits(slab *s) {
+  const cpb_covariance *c = s->c;
+  for (size_t i = 0; i <= c->d; i++) s->bits[i] = cpb_no_bits;
+  for (size_t row = 0; row < c->held; row++)
+    for (size_t i = 0; i <= c->d; i++) {
+      double x = c->row[row * c->wide + i];
+      if (x != 0) cpb_bits_widen(&s->bits[i], bits_of_number(x));
+    }
+}
+
+/* Limbs a number needs in a column that goes up to 2^high; LIMBS+1 when they are not enough. */
+static size_t limbs_of(int low, int high) {
+  int below = high - TOP_BITS - low;
+  size_t limbs = below <= 0 ? 1 : 1 + (size_t)(below + LIMB_BITS - 1) / LIMB_BITS;
+  return limbs <= LIMBS ? limbs : LIMBS + 1;
+}
+
+/* As few as leave only some numbers over. */
+static void choose_limbs(slab *s) {
+  const cpb_covariance *c = s->c;
+  size_t need[LIMBS + 2] = {0}, left = c->held * (c->d + 1);
+  for (size_t row = 0; row < c->held; row++)
+    for (size_t i = 0; i <= c->d; i++) {
+      double x = c->row[row * c->wide + i];
+      need[x == 0 ? 0 : limbs_of(bits_of_number(x).low, s->bits[i].high)]++;
+    }
+  size_t most = left / NUMBERS_PER_LEFTOVER;
+  left -= need[0];
+  for (s->limbs = 1; s->limbs < LIMBS; s->limbs++) {
+    left -= need[s->limbs];
+    if (left <= most) return;
+  }
+}
+
+static double *limb_at(const cpb_covariance *c, size_t limb, size_t row) {
+  return c->limb + (limb * SLAB + row) * c->wide;
+}
+
+static void cut_number(const slab *s, size_t row, size_t i) {
+  cpb_covariance *c = s->c;
+  double x = c->row[row * c->wide + i], t = 0;
+  bool whole = x != 0 && limbs_of(bits_of_number(x).low, s->bits[i].high) <= s->limbs;
+  if (whole) t = ldexp(x, TOP_BITS - s->bits[i].high);
+  for (size_t limb = 0; limb < s->limbs; limb++) {
+    double k = nearbyint(t);
+    limb_at(c, limb, row)[i] = k;
+    t = (t - k) * (1 << LIMB_BITS);
+  }
+}
+
+static void cut_rows(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  const slab *s = arg;
+  for (size_t row = first; row < first + count; row++)
+    for (size_t i = 0; i <= s->c->d; i++) cut_number(s, row, i);
+}
+
+/* Sums of limbs [i0, i0+BAND) with [j0, j0+STRIP) whose numbers add to t. */
+static void multiply_limbs(const slab *s, size_t i0, size_t j0, size_t t, double *sums) {
+  const cpb_covariance *c = s->c;
+  memset(sums, 0, (size_t)BAND * STRIP * sizeof *sums);
+  size_t cols = c->wide - j0 < STRIP ? c->wide - j0 : STRIP;
+  for (size_t l = 0; l < s->limbs && l <= t; l++)
+    if (t - l < s->limbs)
+      cpb_product_add(s->loops, &(cpb_product){.rows = BAND,
+                                               .cols = cols,
+                                               .k = c->held,
+                                               .a = limb_at(c, l, 0) + i0,
+                                               .a_row = 1,
+                                               .a_k = c->wide,
+                                               .b = limb_at(c, t - l, 0) + j0,
+                                               .b_k = c->wide,
+                                               .c = sums,
+                                               .c_row = STRIP});
+}
+
+static void deposit_limbs(const slab *s, size_t i0, size_t j0, size_t t, const double *sums) {
+  cpb_covariance *c = s->c;
+  for (size_t i = i0; i < i0 + BAND && i <= c->d; i++)
+    for (size_t j = j0 > i ? j0 : i; j < j0 + STRIP && j <= c->d; j++)
+      cpb_pair_sums_deposit(&c->sums, i, j, (int64_t)sums[(i - i0) * STRIP + j - j0],
+                            s->bits[i].high + s->bits[j].high - 2 * TOP_BITS - LIMB_BITS * (int)t);
+}
+
+static void add_band(void *arg, size_t band, size_t first, size_t count) {
+  (void)first;
+  (void)count;
+  const slab *s = arg;
+  double sums[(size_t)BAND * STRIP];
+  size_t i0 = band * BAND;
+  for (size_t j0 = i0 / CPB_TILE_COLS * CPB_TILE_COLS; j0 <= s->c->d; j0 += STRIP)
+    for (size_t t = 0; t + 1 < 2 * s->limbs; t++) {
+      multiply_limbs(s, i0, j0, t, sums);
+      deposit_limbs(s, i0, j0, t, sums);
+    }
+}
+
+static bool is_left_over(const slab *s, size_t row, size_t i) {
+  double x = s->c->row[row * s->c->wide + i];
+  return x != 0 && limbs_of(bits_of_number(x).low, s->bits[i].high) > s->limbs;
+}
+
+static void add_left_over(const slab *s, size_t row, size_t i) {
+  cpb_covariance *c = s->c;
+  const double *x = c->row + row * c->wide;
+  for (size_t j = 0; j <= c->d; j++)
+    if (x[j] != 0 && !(j < i && is_left_over(s, row, j)))
+      cpb_pair_sums_product(&c->sums, i < j ? i : j, i < j ? j : i, x[i], x[j]);
+}
+
+static void add_slab(slab *s, const cpb_exec *exec) {
+  cpb_covariance *c = s->c;
+  choose_limbs(s);
+  cpb_blocks_run(&(cpb_blocks){c->held, 32, cut_rows, s}, exec);
+  cpb_blocks_run(&(cpb_blocks){c->d + 1, BAND, add_band, s}, exec);
+  for (size_t row = 0; row < c->held; row++)
+    for (size_t i = 0; i <= c->d; i++)
+      if (is_left_over(s, row, i)) add_left_over(s, row, i);
+}
+
+cpb_status cpb_covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
+  if (c->held == 0) return CPB_OK;
+  slab s = {.c = c, .loops = cpb_loops_here(), .bits = malloc((c->d + 1) * sizeof *s.bits)};
+  if (s.bits == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", c->d);
+  find_bits(&s);
+  cpb_status status = cpb_pair_sums_reserve(&c->sums, s.bits, c->held, error);
+  if (status == CPB_OK) {
+    add_slab(&s, exec);
+    c->held = 0;
+  }
+  free(s.bits);
+  return status;
+}
+
+/* ---- taking rows in ---- */
+
+static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
+  if (c->held == SLAB) return cpb_covariance_flush(c, exec, error);
+  if (c->row == NULL) c->row = calloc(SLAB * c->wide, sizeof *c->row);
+  if (c->limb == NULL) c->limb = calloc(LIMBS * SLAB * c->wide, sizeof *c->limb);
+  if (c->row != NULL && c->limb != NULL) return CPB_OK;
+  return cpb_fail(error, CPB_ENOMEM, "no memory for %d rows of %zu columns", SLAB, c->d);
+}
+
+static void hold(cpb_covariance *c, const cpb_loops *loops, cpb_view rows, size_t row) {
+  double *to = c->row + c->held++ * c->wide;
+  loops->widen[rows.dtype](
+      (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype), c->d, to);
+  to[c->d] = 1;
+  c->rows++;
+}
+
+cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exec *exec, cpb_error *error) {
+  if (c == NULL) return cpb_fail(error, CPB_EINVAL, "covariance must not be NULL");
+  cpb_status status = cpb_check_view(rows, "rows", c->d, error);
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
+    int fault = cpb_row_fault(loops, rows, row);
+    if (fault != 0) {
+      *(fault == CPB_FAULT_NAN ? &c->nan_rows : &c->inf_rows) += 1;
+      continue;
+    }
+    status = make_room(c, exec, error);
+    if (status == CPB_OK) hold(c, loops, rows, row);
+  }
+  return status;
+}
+
+cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *piece, const cpb_exec *exec,
+                                cpb_error *error) {
+  if (whole == NULL || piece == NULL || whole == piece)
+    return cpb_fail(error, CPB_EINVAL, "whole and piece must be two covariances");
+  if (whole->d != piece->d)
+    return cpb_fail(error, CPB_EINVAL, "one piece has %zu columns, the other %zu", whole->d, piece->d);
+  cpb_status status = cpb_covariance_flush(whole, exec, error);
+  if (status == CPB_OK && piece->held > 0) status = make_room(whole, exec, error);
+  if (status == CPB_OK)
+    status = cpb_pair_sums_reserve(&whole->sums, piece->sums.bits, piece->sums.terms, error);
+  if (status != CPB_OK) return status;
+  cpb_pair_sums_add(&whole->sums, &piece->sums);
+  if (piece->held > 0) memcpy(whole->row, piece->row, piece->held * piece->wide * sizeof *whole->row);
+  whole->held = piece->held;
+  whole->rows += piece->rows;
+  whole->nan_rows += piece->nan_rows;
+  whole->inf_rows += piece->inf_rows;
+  return CPB_OK;
+}
