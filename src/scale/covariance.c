@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "parallel/blocks.h"
 #include "scale/covariance_parts.h"
 
-enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14 };
+enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14, BAND = 24, STRIP = 128 };
 
 cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) {
   if (out == NULL) return cpb_fail(error, CPB_EINVAL, "covariance must not be NULL");
@@ -19,7 +20,8 @@ cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) 
   cpb_covariance *c = calloc(1, sizeof *c);
   if (c == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a covariance");
   c->d = d;
-  c->wide = cpb_round_up(d + 1, (size_t)CPB_TILE_ROWS * CPB_TILE_COLS);
+  size_t bands = cpb_round_up(d + 1, BAND), tiles = cpb_round_up(d + 1, CPB_TILE_COLS);
+  c->wide = bands > tiles ? bands : tiles;
   cpb_status status = cpb_pair_sums_new(&c->sums, d + 1, error);
   if (status != CPB_OK) {
     free(c);
@@ -46,38 +48,36 @@ uint64_t cpb_covariance_bad_rows(const cpb_covariance *c) { return c->nan_rows +
  * |k| <= 2^20: then double products of columns of limbs are exact, and those of l+m = t count the same. The
  * few numbers that are too small for the last limb are multiplied one by one. */
 
-enum { LIMB_BITS = 21, TOP_BITS = 20, BAND = 24, STRIP = 128, NUMBERS_PER_LEFTOVER = 256 };
+enum { LIMB_BITS = 21, TOP_BITS = 20, NUMBERS_PER_LEFTOVER = 256 };
 
 typedef struct slab {
   cpb_covariance *c;
   const cpb_loops *loops;
-  cpb_column_bits *bits; /* of this slab, d+1 */
-  size_t limbs;          /* 1 .. LIMBS */
+  cpb_column_bits *bits;          /* of this slab, d+1 */
+  _Atomic size_t need[LIMBS + 1]; /* numbers by the limbs they need */
+  size_t limbs;                   /* 1 .. LIMBS */
+  size_t left;                    /* numbers that they are too few for */
 } slab;
 
-static uint64_t bits_of(double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static int trailing_zeros(uint64_t n) {
-  int zeros = 0;
-  for (; (n & 0xff) == 0; n >>= 8) zeros += 8;
-  for (; (n & 1) == 0; n >>= 1) zeros++;
-  return zeros;
+/* -1022 <= n <= 1023. */
+static double power_of_2(int n) {
+  uint64_t bits = (uint64_t)(n + 1023) << 52;
+  double power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
 }
 
 /* x is not 0: a multiple of 2^low, below 2^high. */
 static cpb_column_bits bits_of_number(double x) {
-  uint64_t bits = bits_of(x), fraction = bits & 0xfffffffffffffu;
+  uint64_t bits, fraction;
+  memcpy(&bits, &x, sizeof bits);
+  fraction = bits & 0xfffffffffffffu;
   int exponent = (int)(bits >> 52 & 0x7ff);
   if (exponent > 0)
     fraction |= (uint64_t)1 << 52;
   else
     exponent = 1;
-  int low = exponent - 1075 + trailing_zeros(fraction);
-  return (cpb_column_bits){low, exponent - 1022};
+  return (cpb_column_bits){exponent - 1075 + __builtin_ctzll(fraction), exponent - 1022};
 }
 
 static void find_bits(slab *s) {
@@ -90,58 +90,62 @@ static void find_bits(slab *s) {
     }
 }
 
-/* Limbs a number needs in a column that goes up to 2^high; LIMBS+1 when they are not enough. */
-static size_t limbs_of(int low, int high) {
-  int below = high - TOP_BITS - low;
-  size_t limbs = below <= 0 ? 1 : 1 + (size_t)(below + LIMB_BITS - 1) / LIMB_BITS;
-  return limbs <= LIMBS ? limbs : LIMBS + 1;
-}
-
-/* As few as leave only some numbers over. */
-static void choose_limbs(slab *s) {
-  const cpb_covariance *c = s->c;
-  size_t need[LIMBS + 2] = {0}, left = c->held * (c->d + 1);
-  for (size_t row = 0; row < c->held; row++)
-    for (size_t i = 0; i <= c->d; i++) {
-      double x = c->row[row * c->wide + i];
-      need[x == 0 ? 0 : limbs_of(bits_of_number(x).low, s->bits[i].high)]++;
-    }
-  size_t most = left / NUMBERS_PER_LEFTOVER;
-  left -= need[0];
-  for (s->limbs = 1; s->limbs < LIMBS; s->limbs++) {
-    left -= need[s->limbs];
-    if (left <= most) return;
-  }
-}
-
 static double *limb_at(const cpb_covariance *c, size_t limb, size_t row) {
   return c->limb + (limb * SLAB + row) * c->wide;
 }
 
-static void cut_number(const slab *s, size_t row, size_t i) {
-  cpb_covariance *c = s->c;
-  double x = c->row[row * c->wide + i], t = 0;
-  bool whole = x != 0 && limbs_of(bits_of_number(x).low, s->bits[i].high) <= s->limbs;
-  if (whole) t = ldexp(x, TOP_BITS - s->bits[i].high);
-  for (size_t limb = 0; limb < s->limbs; limb++) {
-    double k = nearbyint(t);
+static void clear_limbs(const cpb_covariance *c, size_t row, size_t i) {
+  for (size_t limb = 0; limb < LIMBS; limb++) limb_at(c, limb, row)[i] = 0;
+}
+
+/* t 2^-20 = x 2^-high; how many limbs it has. None: x is 0, or too small for LIMBS of them. */
+static size_t cut_number(const cpb_covariance *c, double t, size_t row, size_t i) {
+  static const double magic = 0x1.8p52;
+  size_t used = 0;
+  for (size_t limb = 0; limb < LIMBS; limb++) {
+    double k = (t + magic) - magic;
     limb_at(c, limb, row)[i] = k;
+    if (k != 0) used = limb + 1;
     t = (t - k) * (1 << LIMB_BITS);
   }
+  if (t == 0) return used;
+  clear_limbs(c, row, i);
+  return 0;
 }
 
 static void cut_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
-  const slab *s = arg;
+  slab *s = arg;
+  const cpb_covariance *c = s->c;
+  size_t need[LIMBS + 1] = {0};
   for (size_t row = first; row < first + count; row++)
-    for (size_t i = 0; i <= s->c->d; i++) cut_number(s, row, i);
+    for (size_t i = 0; i <= c->d; i++) {
+      double x = c->row[row * c->wide + i];
+      int shift = TOP_BITS - s->bits[i].high;
+      double t = x == 0 ? 0 : shift < 1000 && shift > -1000 ? x * power_of_2(shift) : ldexp(x, shift);
+      need[cut_number(c, t, row, i)] += x != 0;
+    }
+  for (size_t limbs = 0; limbs <= LIMBS; limbs++) atomic_fetch_add(&s->need[limbs], need[limbs]);
+}
+
+/* As few limbs as leave only some numbers over. */
+static void choose_limbs(slab *s) {
+  const cpb_covariance *c = s->c;
+  size_t most = c->held * (c->d + 1) / NUMBERS_PER_LEFTOVER;
+  s->left = s->need[0];
+  for (s->limbs = LIMBS; s->limbs > 1 && s->left + s->need[s->limbs] <= most; s->limbs--)
+    s->left += s->need[s->limbs];
+  for (size_t limb = s->limbs; limb < LIMBS; limb++)
+    for (size_t row = 0; row < c->held && s->left > 0; row++)
+      for (size_t i = 0; i <= c->d; i++)
+        if (limb_at(c, limb, row)[i] != 0) clear_limbs(c, row, i);
 }
 
 /* Sums of limbs [i0, i0+BAND) with [j0, j0+STRIP) whose numbers add to t. */
 static void multiply_limbs(const slab *s, size_t i0, size_t j0, size_t t, double *sums) {
   const cpb_covariance *c = s->c;
   memset(sums, 0, (size_t)BAND * STRIP * sizeof *sums);
-  size_t cols = c->wide - j0 < STRIP ? c->wide - j0 : STRIP;
+  size_t left = cpb_round_up(c->d + 1 - j0, CPB_TILE_COLS), cols = left < STRIP ? left : STRIP;
   for (size_t l = 0; l < s->limbs && l <= t; l++)
     if (t - l < s->limbs)
       cpb_product_add(s->loops, &(cpb_product){.rows = BAND,
@@ -178,8 +182,9 @@ static void add_band(void *arg, size_t band, size_t first, size_t count) {
 }
 
 static bool is_left_over(const slab *s, size_t row, size_t i) {
-  double x = s->c->row[row * s->c->wide + i];
-  return x != 0 && limbs_of(bits_of_number(x).low, s->bits[i].high) > s->limbs;
+  bool any = false;
+  for (size_t limb = 0; limb < s->limbs; limb++) any |= limb_at(s->c, limb, row)[i] != 0;
+  return !any && s->c->row[row * s->c->wide + i] != 0;
 }
 
 static void add_left_over(const slab *s, size_t row, size_t i) {
@@ -192,10 +197,10 @@ static void add_left_over(const slab *s, size_t row, size_t i) {
 
 static void add_slab(slab *s, const cpb_exec *exec) {
   cpb_covariance *c = s->c;
-  choose_limbs(s);
   cpb_blocks_run(&(cpb_blocks){c->held, 32, cut_rows, s}, exec);
+  choose_limbs(s);
   cpb_blocks_run(&(cpb_blocks){c->d + 1, BAND, add_band, s}, exec);
-  for (size_t row = 0; row < c->held; row++)
+  for (size_t row = 0; row < c->held && s->left > 0; row++)
     for (size_t i = 0; i <= c->d; i++)
       if (is_left_over(s, row, i)) add_left_over(s, row, i);
 }
@@ -226,8 +231,8 @@ static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *
 
 static void hold(cpb_covariance *c, const cpb_loops *loops, cpb_view rows, size_t row) {
   double *to = c->row + c->held++ * c->wide;
-  loops->widen[rows.dtype](
-      (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype), c->d, to);
+  loops->widen[rows.dtype]((const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype), c->d,
+                           to);
   to[c->d] = 1;
   c->rows++;
 }

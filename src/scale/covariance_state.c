@@ -83,8 +83,7 @@ static void get_sums(cpb_state_in *from, cpb_covariance *c) {
   cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
   if (bits == NULL) from->status = cpb_fail(from->error, CPB_ENOMEM, "no memory for %zu columns", d);
   if (bits != NULL) get_bits(from, bits, d);
-  if (from->status == CPB_OK)
-    from->status = cpb_pair_sums_reserve(&c->sums, bits, c->rows, from->error);
+  if (from->status == CPB_OK) from->status = cpb_pair_sums_reserve(&c->sums, bits, c->rows, from->error);
   free(bits);
   for (size_t i = 0; i <= d && from->status == CPB_OK; i++)
     for (size_t j = i; j <= d && from->status == CPB_OK; j++) get_sum(from, c, i, j);
@@ -95,7 +94,8 @@ static void get_all(cpb_state_in *from, cpb_covariance **out) {
   cpb_state_begin(from, &kind);
   uint64_t d = cpb_get_number(from, 8), rows = cpb_get_number(from, 8);
   uint64_t nan_rows = cpb_get_number(from, 8), inf_rows = cpb_get_number(from, 8);
-  if (from->status == CPB_OK && rows > 0 && d > from->left / 8) cpb_state_refuse(from, "the state is truncated");
+  if (from->status == CPB_OK && rows > 0 && d > from->left / 8)
+    cpb_state_refuse(from, "the state is truncated");
   if (from->status == CPB_OK && (d > SIZE_MAX || cpb_covariance_new((size_t)d, out, &why) != CPB_OK))
     cpb_state_refuse(from, why.text);
   if (from->status != CPB_OK) return;
