@@ -69,6 +69,9 @@ void cli_print_plain(FILE *to, const char *text);
 /* What sentences call an input: its path, or "standard input". */
 const char *cli_name(const char *path);
 
+/* base^share, share >= 0, by roots and products alone: the same bits on every machine. */
+double cli_power(double base, double share);
+
 /* The plural of "row". */
 static inline const char *cli_s(uint64_t count) { return count == 1 ? "" : "s"; }
 

@@ -39,7 +39,7 @@ static cpb_status measure(const cpb_statistics_result *facts, const cpb_exec *ex
   f->of = facts->rows;
   f->mean_norm = cpb_abid_curve_mean_norm(f->curve);
   for (size_t i = 0; i < CURVE; i++) {
-    double s = f->mean_norm * pow(10, 2 * (double)i / (CURVE - 1) - 1);
+    double s = f->mean_norm / 10 * cli_power(100, (double)i / (CURVE - 1));
     f->points[i] = (cpb_curve_point){s, value_at(f, s)};
   }
   return cpb_abid_curve_maxima(f->curve, f->mean_norm / 10, f->mean_norm * 10, CPB_PAIRS_ALL, f->maxima,
@@ -62,7 +62,7 @@ static void write_script(const void *arg, FILE *to) {
       "'-' with points pt 7 lc rgb '#d9480f' title 'maxima', %.17g dt 4 lc rgb '#2b8a3e' title 'original'\n",
       f->original);
   for (int i = 0; i <= FINE; i++) {
-    double s = f->mean_norm * pow(10, 2.2 * i / FINE - 1.1);
+    double s = f->mean_norm * cli_power(10, 2.2 * i / FINE) / cli_power(10, 1.1);
     fprintf(to, "%.17g %.17g\n", s, value_at(f, s));
   }
   fputs("e\n", to);

@@ -76,8 +76,8 @@ static void set_edges(inspection *in) {
   in->bars = high > low ? BARS : 1;
   for (size_t i = 0; i < in->bars; i++) {
     double share = (double)i / BARS;
-    double power =
-        isfinite(high / low) ? low * pow(high / low, share) : pow(low, 1 - share) * pow(high, share);
+    double power = isfinite(high / low) ? low * cli_power(high / low, share)
+                                        : cli_power(low, 1 - share) * cli_power(high, share);
     in->edges[i] = logarithmic ? power : low + (high - low) * share;
   }
   in->edges[in->bars] = high;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "batch/row_state.h"
+#include "core/elementary.h"
 #include "geometry/vector.h"
 
 /* A sum of squares or products between these bounds has neither overflowed nor lost what matters to
@@ -85,7 +86,7 @@ static double stretched_length(const cpb_ruler *ruler, size_t row, total across)
     loops->axpby(1, z, -k, ruler->axis + offset, z, count);
     total_add(&across, loops, z, count);
   }
-  return hypot(total_root(&across), ruler->stretch * k);
+  return cpb_hypot(total_root(&across), ruler->stretch * k);
 }
 
 /* |W z|, with a chunk of z and a chunk of W z on the stack at a time. */

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/elementary.h"
+
 typedef struct cpb_random {
   uint64_t state;
 } cpb_random;
@@ -29,8 +31,8 @@ static inline double cpb_random_uniform(cpb_random *random) {
 
 /* Mean 0, variance 1. */
 static inline double cpb_random_gauss(cpb_random *random) {
-  double size = sqrt(-2 * log(cpb_random_uniform(random)));
-  return size * cos(6.283185307179586 * cpb_random_uniform(random));
+  double size = sqrt(-2 * cpb_log(cpb_random_uniform(random)));
+  return size * cpb_cos(6.283185307179586 * cpb_random_uniform(random));
 }
 
 #endif

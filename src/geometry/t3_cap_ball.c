@@ -2,6 +2,7 @@
 #include <float.h>
 
 #include "capball/region.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
 
@@ -109,7 +110,7 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
   double sum = cpb_squares_root(&center, unit) + ldexp(r, -unit);
   double gap = sum > 0 ? (difference.hi + difference.lo) / sum : 0;
   double far = ldexp(sum, unit - exponent), near = ldexp(gap, unit - exponent);
-  double scale = ldexp(s, -exponent), h1 = hypot(far, scale), h2 = hypot(near, scale);
+  double scale = ldexp(s, -exponent), h1 = cpb_hypot(far, scale), h2 = cpb_hypot(near, scale);
   double s1 = scale / h1, s2 = scale / h2, tilt = far / h1 * (near / h2);
   *lift = (cpb_lift){.toward = 2 * s1,
                      .h2 = h2,
@@ -155,7 +156,7 @@ static cpb_status cap_of_halfspace(const double *n, double h, double s, cpb_cap 
   cpb_squares squares = cpb_squares_of(n, cap->d);
   double scale = ldexp(s, -of_s), offset = ldexp(h, -exponent);
   double across = ldexp(scale * cpb_squares_root(&squares, of_n), of_n + of_s - exponent);
-  double length = hypot(offset, across);
+  double length = cpb_hypot(offset, across);
   if (!(across / length >= DBL_MIN))
     return cpb_fail(error, CPB_EINVAL,
                     "no double holds the cap of a half-space with offset %g at scale s = %g",

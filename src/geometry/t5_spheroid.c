@@ -1,5 +1,6 @@
 /* T5: caps under a general pole v = (u,w) are ellipsoids of revolution about u. */
 #include "capball/region.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
@@ -83,7 +84,7 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   cpb_squares across = cpb_squares_none();
   cpb_squares_add(&across, v[d], 1);
   for (size_t i = 0; i < d; i++) cpb_squares_add(&across, v[i] - along * (region->c[i] / length), 1);
-  double rise = slope - along, room = cpb_squares_root(&across, 0), D = hypot(rise, room);
+  double rise = slope - along, room = cpb_squares_root(&across, 0), D = cpb_hypot(rise, room);
   for (size_t i = 0; i < d; i++) cap->p[i] = fma(-slope, v[i], region->c[i] / length) / D;
   cap->p[d] = -slope * v[d] / D;
   cap->b = rise / D;

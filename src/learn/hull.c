@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/elementary.h"
+
 /* A column whose distance from the span of the others is below this share of its length is taken as
  * dependent: it is exchanged for one of them instead of joining them. */
 static const double DEPENDENT = 1e-9;
@@ -134,7 +136,7 @@ static void drop(cpb_hull *hull, size_t k) {
     memcpy(triangle_at(hull, j), triangle_at(hull, j + 1), (j + 2) * sizeof *hull->triangle);
   }
   for (size_t i = k; i < last; i++) {
-    double *column = triangle_at(hull, i), length = hypot(column[i], column[i + 1]);
+    double *column = triangle_at(hull, i), length = cpb_hypot(column[i], column[i + 1]);
     double c = column[i] / length, s = column[i + 1] / length;
     for (size_t j = i; j < last; j++) rotate(triangle_at(hull, j) + i, triangle_at(hull, j) + i + 1, c, s, 1);
     rotate(basis_at(hull, i), basis_at(hull, i + 1), c, s, hull->dim + 1);

@@ -8,6 +8,7 @@
 
 #include "batch/row_state.h"
 #include "capball/region.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/vector.h"
 
@@ -226,7 +227,7 @@ cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cp
   if (c == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu coordinates", o->d);
   for (size_t i = 0; i < o->d; i++)
     c[i] = o->whiten == NULL ? o->center[i] : cpb_dot_from(0, o->whiten + i * o->d, o->center, o->d);
-  *scale = hypot(cpb_norm(c, o->d), o->radius);
+  *scale = cpb_hypot(cpb_norm(c, o->d), o->radius);
   cpb_region ball = {.kind = CPB_BALL, .d = o->d, .c = c, .r = o->radius, .along = o->radius};
   cpb_status status = cpb_cap_from_region(&ball, *scale, cap, error);
   free(c);

@@ -6,6 +6,7 @@
 
 #include "batch/row_state.h"
 #include "capball/ball.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
@@ -36,8 +37,8 @@ static double row_product(const cpb_loops *loops, cpb_view x, size_t i, cpb_view
 
 static double of_products(const cpb_kernel *kernel, double xx, double xy, double yy) {
   switch (kernel->kind) {
-  case CPB_KERNEL_RBF: return exp(-kernel->gamma * fmax(0, (xx - xy) + (yy - xy)));
-  case CPB_KERNEL_POLYNOMIAL: return pow(kernel->gamma * xy + kernel->offset, kernel->degree);
+  case CPB_KERNEL_RBF: return cpb_exp(-kernel->gamma * fmax(0, (xx - xy) + (yy - xy)));
+  case CPB_KERNEL_POLYNOMIAL: return cpb_pow(kernel->gamma * xy + kernel->offset, kernel->degree);
   default: return xy;
   }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capball/scale.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "scale/abid_ratio.h"
 #include "scale/brent.h"
@@ -30,8 +31,8 @@ static range range_of(const cpb_directions *u) {
   range r = {INFINITY, -INFINITY};
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) {
-      r.low = fmin(r.low, log(u->norm[i]));
-      r.high = fmax(r.high, log(u->norm[i]));
+      r.low = fmin(r.low, cpb_log(u->norm[i]));
+      r.high = fmax(r.high, cpb_log(u->norm[i]));
     }
   return r;
 }
@@ -40,15 +41,15 @@ static range range_of(const cpb_directions *u) {
  * ellipse through the poles; the poles are double, which costs a few nodes more. */
 static size_t chebyshev_count(range r) {
   double half = fmax((r.high - r.low) / 2, 1e-9), b = half_pi / half;
-  return (size_t)ceil(34 / log(b + sqrt(1 + b * b))) + 6;
+  return (size_t)ceil(34 / cpb_log(b + sqrt(1 + b * b))) + 6;
 }
 
 /* Chebyshev nodes on [-1,1] and the weights of the barycentric formula. */
 static void set_places(size_t nodes, double *place, double *weight) {
   for (size_t k = 0; k < nodes; k++) {
     double angle = (2 * (double)k + 1) * half_pi / (double)nodes;
-    place[k] = cos(angle);
-    weight[k] = k % 2 ? -sin(angle) : sin(angle);
+    place[k] = cpb_cos(angle);
+    weight[k] = k % 2 ? -cpb_sin(angle) : cpb_sin(angle);
   }
 }
 
@@ -74,10 +75,10 @@ static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, rang
   double *place = malloc((2 * c->nodes + 1) * sizeof *place), *weight = place + c->nodes;
   if (place == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu nodes", c->nodes);
   set_places(c->nodes, place, weight);
-  for (size_t k = 0; k < c->nodes; k++) c->norm[k] = exp(middle + half * place[k]);
+  for (size_t k = 0; k < c->nodes; k++) c->norm[k] = cpb_exp(middle + half * place[k]);
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) {
-      double t = half > 0 ? (log(u->norm[i]) - middle) / half : 0;
+      double t = half > 0 ? (cpb_log(u->norm[i]) - middle) / half : 0;
       set_cardinal(c->nodes, place, weight, t, w->value + i * w->stride);
     }
   free(place);
@@ -120,13 +121,13 @@ static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weigh
   if (logs == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory to sort %zu norms", u->n);
   size_t count = 0;
   for (size_t i = 0; i < u->n; i++)
-    if (u->norm[i] > 0) logs[count++] = log(u->norm[i]);
+    if (u->norm[i] > 0) logs[count++] = cpb_log(u->norm[i]);
   double *border = logs + count;
   qsort(logs, count, sizeof *logs, by_value);
   if (count > 0) set_borders(logs, count, c->nodes, border);
-  for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? exp(border[k]) : 1;
+  for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? cpb_exp(border[k]) : 1;
   for (size_t i = 0; i < u->n; i++)
-    if (u->norm[i] > 0) set_shares(c, border, log(u->norm[i]), w->value + i * w->stride);
+    if (u->norm[i] > 0) set_shares(c, border, cpb_log(u->norm[i]), w->value + i * w->stride);
   free(logs);
   return CPB_OK;
 }
@@ -150,7 +151,7 @@ static cpb_status find_nodes(range r, size_t bins, size_t *nodes, cpb_error *err
   if (bins > 0) return CPB_OK;
   if (r.high - r.low > 18 * log_10)
     return cpb_fail(error, CPB_EINVAL, "norms from %g to %g are too far apart for interpolation: take bins",
-                    exp(r.low), exp(r.high));
+                    cpb_exp(r.low), cpb_exp(r.high));
   *nodes = r.low <= r.high ? chebyshev_count(r) : 0;
   return CPB_OK;
 }
@@ -252,7 +253,7 @@ typedef struct ascent {
 static double height_at(const void *context, double log_s) {
   const ascent *a = context;
   double F, F_slope;
-  curve_form(a->curve, exp(log_s), &F, &F_slope);
+  curve_form(a->curve, cpb_exp(log_s), &F, &F_slope);
   return cpb_abid_of(F, a->curve->n, a->pairs);
 }
 
@@ -275,7 +276,7 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
   cpb_status status = cpb_check_pairs(curve->n, pairs, error);
   if (status != CPB_OK) return status;
   ascent a = {curve, pairs};
-  double from = log(low), span = log(high) - from;
+  double from = cpb_log(low), span = cpb_log(high) - from;
   size_t steps = (size_t)ceil(span / log_10 * PER_DECADE) + 2;
   double before = height_at(&a, from), here = height_at(&a, from + span / (double)steps);
   for (size_t i = 1; i < steps; i++) {
@@ -284,7 +285,7 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
       double left = from + span * (double)(i - 1) / (double)steps,
              right = from + span * (double)(i + 1) / (double)steps;
       double top = cpb_brent_maximum(height_at, &a, left, right, 1e-8);
-      keep_maximum(maxima, room, found, (cpb_abid_maximum){exp(top), height_at(&a, top)});
+      keep_maximum(maxima, room, found, (cpb_abid_maximum){cpb_exp(top), height_at(&a, top)});
     }
     before = here;
     here = after;

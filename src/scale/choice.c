@@ -5,6 +5,7 @@
 
 #include "capball/scale.h"
 #include "capball/map.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "scale/ceiling.h"
 
@@ -54,7 +55,7 @@ static cpb_status fill_abid(cpb_choice *c, const cpb_abid_curve *curve, cpb_erro
   double unit = c->sample_mean_norm;
   for (size_t i = 0; i < 20; i++) {
     cpb_curve_point *p = &c->abid[i];
-    p->s = unit * pow(10, 2 * (double)i / 19 - 1);
+    p->s = unit * cpb_pow(10, 2 * (double)i / 19 - 1);
     cpb_status status = cpb_abid_curve_at(curve, p->s, CPB_PAIRS_ALL, &p->value, NULL, error);
     if (status != CPB_OK) return status;
   }
@@ -99,7 +100,7 @@ static cpb_status measure(cpb_choice *c, surety *sure, size_t at, double low, do
                           cpb_view sample, const double *center, const cpb_goal_options *o,
                           const cpb_exec *exec, cpb_error *error) {
   double s[GRID], recall[GRID], spread[GRID];
-  for (size_t i = 0; i < count; i++) s[i] = low * pow(factor, (double)i);
+  for (size_t i = 0; i < count; i++) s[i] = low * cpb_pow(factor, (double)i);
   cpb_status status =
       cpb_ceiling_measure(sample, center, o->k, o->queries, s, count, recall, spread, exec, error);
   if (status != CPB_OK) return status;
@@ -124,7 +125,7 @@ static size_t first_reached(const cpb_choice *c, const surety *sure, double targ
 static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *center, const cpb_goal_options *o,
                               cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
   surety sure;
-  double step = sqrt(2), fine = pow(step, 1. / (REFINED + 1));
+  double step = sqrt(2), fine = cpb_pow(step, 1. / (REFINED + 1));
   cpb_status status =
       measure(c, &sure, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o, exec, error);
   if (status != CPB_OK) return status;

@@ -92,7 +92,10 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
       double sum = 0, squares = 0, asked = (double)queries;
       for (size_t q = 0; q < queries; q++) sum += found[q * count + i];
       recall[i] = sum / (asked * (double)k);
-      for (size_t q = 0; q < queries; q++) squares += pow(found[q * count + i] / (double)k - recall[i], 2);
+      for (size_t q = 0; q < queries; q++) {
+        double gap = found[q * count + i] / (double)k - recall[i];
+        squares += gap * gap;
+      }
       if (spread != NULL) spread[i] = sqrt(squares) / asked;
     }
   }

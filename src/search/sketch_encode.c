@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "batch/row_state.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/t1_embed.h"
@@ -103,7 +104,7 @@ static void prepare_row(block *b, size_t i) {
   }
   if (b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) return;
   spread_factors(b, i);
-  double length = hypot(sqrt(b->place.size2), b->place.height);
+  double length = cpb_hypot(sqrt(b->place.size2), b->place.height);
   double error = 1.1 * ((double)d + 5) * 0x1p-24 * length * 2 * e->sketch->sigma;
   b->margin[i] = nextafterf((float)(error + (double)(d + 1) * 0x1p-140), INFINITY);
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "batch/row_state.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/rows.h"
@@ -201,7 +202,7 @@ static double weight(double lean, double product, double scale) {
   double sine2 = (1 - product) * (1 + product);
   if (!(sine2 > 1e-12)) return 0; /* the same plane: no direction leads away from it */
   double angle = scale * lean * 1.5707963267948966;
-  return tan(fmax(-most, fmin(most, angle))) / sqrt(sine2);
+  return cpb_tan(fmax(-most, fmin(most, angle))) / sqrt(sine2);
 }
 
 static void weigh_row(training *t, size_t i, double *row) {
@@ -358,7 +359,7 @@ static bool has_settled(const training *t, size_t back) {
   size_t over = t->tolerance > 0 ? back : PATIENCE * back;
   if (count <= over) return false;
   cpb_sketch_point before = curve[count - 1 - over], now = curve[count - 1];
-  double least = pow(1 - t->tolerance, (double)over);
+  double least = cpb_pow(1 - t->tolerance, (double)over);
   bool worst_falls = t->tolerance > 0 ? t->o->step == CPB_SKETCH_WORST && now.worst < least * before.worst
                                       : now.worst < before.worst;
   return !(now.mean < least * before.mean) && !worst_falls;

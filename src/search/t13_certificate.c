@@ -4,6 +4,7 @@
 
 #include "batch/map_object.h"
 #include "capball/query.h"
+#include "core/elementary.h"
 #include "search/question.h"
 
 /* The point at t on the line through 0 and q, on its meridian: (2 s t, s^2-t^2)/(t^2+s^2). */
@@ -12,7 +13,7 @@ typedef struct place {
 } place;
 
 static place place_of(double t, double s) {
-  double h = hypot(t, s);
+  double h = cpb_hypot(t, s);
   return (place){s / h, t / h, h};
 }
 
@@ -89,8 +90,8 @@ double cpb_query_score_error(size_t d) { return 2 * ((double)d + 4) * 0x1p-24; }
  * move by no more than y and S(q) do, the second as cpb_rise has it by three times that at most. |y+e| is
  * 2s/sqrt(|x|^2+s^2), smallest at the far end of the ball; what 3 leaves to 4 is for its own rounding. */
 static double largest_distance(double norm, double s, double D, double error) {
-  double lift = 2 * s / hypot(norm + D, s);
-  return error < lift / 8 ? (D + 2 * error * hypot(norm, s) / lift) / (1 - 4 * error / lift) : INFINITY;
+  double lift = 2 * s / cpb_hypot(norm + D, s);
+  return error < lift / 8 ? (D + 2 * error * cpb_hypot(norm, s) / lift) / (1 - 4 * error / lift) : INFINITY;
 }
 
 double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,

@@ -8,6 +8,7 @@
 
 #include "batch/ruler.h"
 #include "batch/row_state.h"
+#include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/vector.h"
@@ -97,7 +98,7 @@ static int image_of(const cpb_transform *transform, cpb_role role, double length
   case CPB_TRANSFORM_NORMALIZE: y->divisor = length; return length > 0 ? 0 : CPB_FAULT_ZERO;
   case CPB_TRANSFORM_LIFT_IP: *y = (image){L, {base ? -t / 2 : 1, 0}}; return 0;
   case CPB_TRANSFORM_LIFT_COSINE: {
-    double across = hypot(length, L / h);
+    double across = cpb_hypot(length, L / h);
     *y = base ? (image){L * roof, {-h / 2 * t / roof, rest(roof, t, 0.5) / roof}}
               : (image){across, {L / h / across, 0}};
     break;
