@@ -57,7 +57,8 @@ static int offer_in_place(pass *p, size_t per_block) {
       result = cli_fail(p->job, "%s", error.text);
     else
       result = offer(p, block.rows);
-    cli_block_release(&block);
+    if (cli_block_release(p->base, &block, &error) != CPB_OK && result == CLI_OK)
+      result = cli_fail(p->job, "%s", error.text);
   }
   free(buffer);
   return result;

@@ -7,4 +7,6 @@ cpb_status cli_block_read(const cpb_reader *reader, uint64_t first, size_t count
   return cpb_reader_at(reader, first, count, buffer, &block->rows, error);
 }
 
-void cli_block_release(cli_block *block) { cpb_reader_give_back(&block->loan); }
+cpb_status cli_block_release(const cpb_reader *reader, cli_block *block, cpb_error *error) {
+  return cpb_reader_give_back(reader, &block->loan, error);
+}

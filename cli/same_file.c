@@ -64,8 +64,7 @@ static bool same(const place *a, const place *b) {
 
 /* Another data set of an HDF5 file may be added to it: the rest of the file stays. */
 static bool adds_data_set(const char *input, const char *output) {
-  const char *from = cli_data_set(input), *to = cli_data_set(output);
-  return to != NULL && strcmp(to, from == NULL ? ":train" : from) != 0;
+  return cli_data_set(output) != NULL && !cpb_same_data_set(input, output);
 }
 
 /* The paths a job was given. */

@@ -41,7 +41,10 @@ static void look_at_slot(void *arg, size_t slot) {
     w->status[slot] = cli_block_read(w->scan->reader, w->first + first, slot_rows(w, slot),
                                      w->buffers + slot * w->buffer_size, &block, &w->errors[slot]);
   if (w->status[slot] == CPB_OK) w->scan->look(w->scan->arg, slot, block.rows, w->first + first);
-  cli_block_release(&block);
+  cpb_error late;
+  if (cli_block_release(w->scan->reader, &block, &late) == CPB_OK) return;
+  w->status[slot] = CPB_EFORMAT;
+  w->errors[slot] = late;
 }
 
 static int gather(wave *w, size_t slots) {

@@ -64,8 +64,10 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
     status = transform_and_write(f, at, in.rows, out_buffer, error);
   else
     error->row = -1; /* the sentence already speaks of the file */
-  cli_block_release(&in);
-  return status;
+  cpb_error late;
+  if (cli_block_release(stream->reader, &in, &late) == CPB_OK) return status;
+  *error = late;
+  return CPB_EFORMAT;
 }
 
 /* Blocks are taken in order, so every block below a failed one is finished before the stream ends:

@@ -21,11 +21,12 @@
  *   npy     an array of one dimension is one column; b1 is read as u8, u2 and i2 as i32, u4 as i64; object,
  *           structured and big-endian arrays are refused
  *   hdf5    data set "train" unless named; 16- and 32-bit integers are read as the next wider type. libhdf5
- *           is not thread-safe: use readers and writers of HDF5 files from one thread at a time
- *   csv     the first line is a header when all of its fields are names, neither numbers nor empty; one that
- *           has both is an error; nan and inf are numbers; blank lines do not count; written with the digits
- *           that give the same bits back (f32 9, f64 17)
- *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24 */
+ *           is not thread-safe: use readers and writers of HDF5 files from one thread at a time. Links to
+ * other files, sets whose numbers are in other files and virtual sets are refused (follow_external) csv the
+ * first line is a header when all of its fields are names, neither numbers nor empty; one that has both is an
+ * error, and so are names with control characters, and names that begin like numbers where no row follows;
+ * nan and inf are numbers; blank lines do not count; written with the digits that give the same bits back
+ * (f32 9, f64 17) libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24 */
 #ifndef CAPBALL_FILE_H
 #define CAPBALL_FILE_H
 
@@ -89,8 +90,9 @@ typedef struct cpb_loan {
 CPB_API cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
                                    cpb_view *block, cpb_error *error);
 
-/** Ends a loan; one of no rows, or given back before, is fine. */
-CPB_API void cpb_reader_give_back(cpb_loan *loan);
+/** Ends a loan; one of no rows, or given back before, is fine. EFORMAT when the file has become shorter since
+ *  it was opened: what was made of the rows does not count then, for some of them may have been zeros. */
+CPB_API cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error);
 
 /** What a writer is to make. Start from cpb_writer_options_default(). */
 typedef struct cpb_writer_options {
@@ -107,7 +109,8 @@ CPB_API cpb_writer_options cpb_writer_options_default(void);
  *  a temporary file beside it. "-" is standard output (then rows must be known for formats whose
  *  header counts them), and other pipes and devices are written as they come, too.
  *  A symbolic link stays one: its target is replaced. A replaced file keeps its permissions.
- *  "file.hdf5:set" keeps the other data sets of a file that is there; "file.hdf5" replaces the file. */
+ *  "file.hdf5:set" keeps the other data sets of a file that is there; "file.hdf5" replaces the file. EIO when
+ *  such a file cannot be read, or another program is writing to it; a group is not replaced by a set. */
 CPB_API cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
                                    cpb_error *error);
 
@@ -128,6 +131,12 @@ CPB_API cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
 
 /** Frees the writer; without a commit before, nothing is left behind. NULL is fine. */
 CPB_API void cpb_writer_free(cpb_writer *writer);
+
+/** True when two paths "file.hdf5:set" name one data set of one file: by other spellings of its name
+ * ("train",
+ *  "/train", "./train"; without a set "train" is meant) or by links to one object. The file of `path` is
+ * looked at, where it is there; whether `other` has the same file is for the caller to know. */
+CPB_API bool cpb_same_data_set(const char *path, const char *other);
 
 /** Writes bytes to `path` whole or not at all (temporary file, fsync, rename); "-" is standard output.
  *  For reports, models and pictures. */

@@ -171,7 +171,7 @@ cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count
   if (status != CPB_OK) return status;
   *block = view_rows(reader, rows, count);
   status = check_prefixes(reader, rows, first, count, error);
-  if (status != CPB_OK) cpb_reader_give_back(loan);
+  if (status != CPB_OK) cpb_reader_give_back(reader, loan, NULL);
   return status;
 }
 

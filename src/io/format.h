@@ -2,9 +2,9 @@
  *
  *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
  *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
- *   bin.c       .fbin .u8bin .i8bin .f16bin .ibin              source.c  bytes in
+ *   bin.c       .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
  *   npy.c       .npy                                           whole_file.c  bytes out
- *   hdf5.c      .hdf5 .h5, hdf5_sink.c under it                convert.c dtype to dtype
+ *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it               convert.c dtype to dtype
  *   text.c      .csv .tsv
  *   libsvm.c    .libsvm .svm */
 #ifndef CPB_IO_FORMAT_H
@@ -68,6 +68,7 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given; without the data set */
   const char *set;   /* NULL: not named */
+  bool follow_external;
   cpb_input source;
   cpb_dtype dtype;
   size_t cols;

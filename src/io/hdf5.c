@@ -4,14 +4,16 @@
 
 #include "core/fail.h"
 #include "io/file_fail.h"
-#include "io/hdf5_sink.h"
+#include "io/hdf5_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SET "train"
 
 #ifdef CPB_HAVE_HDF5
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#define DEFAULT_SET "train"
 
 enum { RANK_MAX = 2, CHUNK_BYTES = 1 << 18, COPY_BYTES = 1 << 16 };
 
@@ -19,7 +21,7 @@ typedef struct hdf5_state {
   hid_t file, set, type; /* type: of the elements in memory; each < 0 when not open */
   hsize_t rows;
   int rank;
-  cpb_hdf5_sink sink; /* of a writer */
+  cpb_hdf5_bytes bytes; /* of the file */
 } hdf5_state;
 
 /* The automatic printing of errors, turned off and put back. */
@@ -126,16 +128,35 @@ static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *
   return CPB_OK;
 }
 
+/* Names inside a file may lead out of it. HDF5 asks this before it follows one, and takes no for an answer.
+ */
+static herr_t stay_inside(const char *parent_file, const char *parent_group, const char *file,
+                          const char *object, unsigned *flags, hid_t access, void *left) {
+  (void)parent_file, (void)parent_group, (void)file, (void)object, (void)flags, (void)access;
+  *(bool *)left = true;
+  return -1;
+}
+
+/* How names are followed, to be closed: of any kind of access list; *left tells whether one wanted to lead
+ * out. */
+static hid_t make_access(hid_t kind, bool *left) {
+  hid_t access = H5Pcreate(kind);
+  if (access >= 0 && H5Pset_elink_cb(access, stay_inside, left) >= 0) return access;
+  if (access >= 0) H5Pclose(access);
+  return -1;
+}
+
 /* A list of names in a sentence. */
 typedef struct listing {
   char text[160];
   size_t used;
+  hid_t access;
 } listing;
 
 /* Adds one data set; stops where the room ends. */
 static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, void *arg) {
   listing *list = arg;
-  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : H5Oopen(group, name, H5P_DEFAULT);
+  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : H5Oopen(group, name, list->access);
   bool is_set = object >= 0 && H5Iget_type(object) == H5I_DATASET;
   if (object >= 0) H5Oclose(object);
   if (!is_set) return 0;
@@ -151,27 +172,86 @@ static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, vo
 
 static cpb_status refuse_set(const cpb_reader *reader, const hdf5_state *state, const char *name,
                              cpb_error *error) {
-  listing list = {.used = 0};
-  H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
+  bool left = false;
+  listing list = {.used = 0, .access = make_access(H5P_LINK_ACCESS, &left)};
+  if (list.access >= 0) H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
+  if (list.access >= 0) H5Pclose(list.access);
   return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "has no data set \"%.80s\"; it has %s", name,
                        list.text[0] != 0 ? list.text : "none");
 }
 
-static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
-  const char *name = reader->set == NULL ? DEFAULT_SET : reader->set, *path = reader->source.path;
-  if (H5Fis_hdf5(reader->file) <= 0) return cpb_file_fail(error, CPB_EFORMAT, path, "is not an HDF5 file");
-  state->file = H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (state->file < 0) return cpb_file_fail(error, CPB_EFORMAT, path, "HDF5 cannot open it");
-  state->set = H5Dopen2(state->file, name, H5P_DEFAULT);
+/* The first failure of the file under HDF5, which says less of it, or nothing. */
+static cpb_status check_bytes(const hdf5_state *state, cpb_error *error) {
+  return state->bytes.failed ? cpb_fail(error, CPB_EIO, "%s", state->bytes.error.text) : CPB_OK;
+}
+
+static cpb_status refuse_outside(const cpb_reader *reader, const char *name, const char *what,
+                                 cpb_error *error) {
+  return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
+                       "data set \"%.80s\" %s: files that a file names are read only when that is asked for "
+                       "(--follow-external)",
+                       name, what);
+}
+
+/* Where the numbers of a set are; before anything is asked about them, for HDF5 would go and look. */
+static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state, const char *name,
+                               cpb_error *error) {
+  hid_t creation = H5Dget_create_plist(state->set);
+  bool is_virtual = creation >= 0 && H5Pget_layout(creation) == H5D_VIRTUAL;
+  int pieces = creation < 0 || is_virtual ? 0 : H5Pget_external_count(creation);
+  if (creation >= 0) H5Pclose(creation);
+  if (creation < 0 || pieces < 0)
+    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "HDF5 cannot tell how \"%.80s\" is stored",
+                         name);
+  if (is_virtual) return refuse_outside(reader, name, "is made of sets of other files", error);
+  return pieces > 0 ? refuse_outside(reader, name, "has its numbers in other files", error) : CPB_OK;
+}
+
+static cpb_status open_named(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
+  bool left = false;
+  hid_t access = reader->follow_external ? H5P_DEFAULT : make_access(H5P_DATASET_ACCESS, &left);
+  state->set = access < 0 ? -1 : H5Dopen2(state->file, name, access);
+  if (access >= 0 && !reader->follow_external) H5Pclose(access);
+  cpb_status status = check_bytes(state, error);
+  if (status != CPB_OK) return status;
+  if (left) return refuse_outside(reader, name, "is a link to another file", error);
   if (state->set < 0) return refuse_set(reader, state, name, error);
+  return reader->follow_external ? CPB_OK : check_inside(reader, state, name, error);
+}
+
+/* HDF5 opens the file itself only where it may open others too: it finds them beside it. */
+static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
+  bool is_signed;
+  cpb_status status = cpb_hdf5_is_signed(&reader->source, &is_signed, error);
+  if (status != CPB_OK) return status;
+  if (!is_signed) return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "is not an HDF5 file");
+  state->bytes.source = &reader->source;
+  state->bytes.size = reader->source.size;
+  state->file = reader->follow_external ? H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
+                                        : cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
+  if (state->file >= 0) return CPB_OK;
+  status = check_bytes(state, error);
+  return status != CPB_OK ? status
+                          : cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "HDF5 cannot open it");
+}
+
+static cpb_status read_type(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
   hid_t stored = H5Dget_type(state->set);
-  bool known = find_dtype(stored, &reader->dtype);
-  H5Tclose(stored);
+  bool known = stored >= 0 && find_dtype(stored, &reader->dtype);
+  if (stored >= 0) H5Tclose(stored);
   if (!known)
-    return cpb_file_fail(error, CPB_EFORMAT, path,
+    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
                          "data set \"%.80s\" does not hold integers up to i64 or floats up to f64", name);
   state->type = make_type(reader->dtype);
-  return read_shape(reader, state, name, error);
+  return state->type >= 0 ? CPB_OK : cpb_fail_memory(error, sizeof reader->dtype);
+}
+
+static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
+  const char *name = reader->set == NULL ? DEFAULT_SET : reader->set;
+  cpb_status status = open_hdf5(reader, state, error);
+  if (status == CPB_OK) status = open_named(reader, state, name, error);
+  if (status == CPB_OK) status = read_type(reader, state, name, error);
+  return status == CPB_OK ? read_shape(reader, state, name, error) : status;
 }
 
 static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
@@ -219,7 +299,9 @@ static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block
   *block = cpb_rows(reader->buffer.bytes, reader->dtype, count, reader->cols);
   if (count == 0) return CPB_OK;
   hush quiet = hush_begin();
-  if (!read_rows(reader, count))
+  bool done = read_rows(reader, count);
+  if (!done) status = check_bytes(reader->state, error);
+  if (!done && status == CPB_OK)
     status = cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, reader->next_row,
                                "HDF5 cannot read %zu rows from row %llu on", count,
                                (unsigned long long)reader->next_row);
@@ -228,7 +310,7 @@ static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block
 }
 
 /* The file that is there keeps its other data sets: its bytes are the beginning of the new one. */
-static cpb_status copy_existing(cpb_writer *writer, const cpb_input *from, cpb_error *error) {
+static cpb_status copy_kept(cpb_writer *writer, const cpb_input *from, cpb_error *error) {
   unsigned char bytes[COPY_BYTES];
   for (uint64_t offset = 0; offset < from->size; offset += sizeof bytes) {
     size_t count = from->size - offset < sizeof bytes ? (size_t)(from->size - offset) : sizeof bytes;
@@ -239,51 +321,93 @@ static cpb_status copy_existing(cpb_writer *writer, const cpb_input *from, cpb_e
   return CPB_OK;
 }
 
-static cpb_status keep_existing(cpb_writer *writer, const cpb_input *existing, cpb_error *error) {
-  if (H5Fis_hdf5(writer->whole.target) <= 0)
+static cpb_status take_kept(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
+  cpb_input kept = {
+      .path = writer->whole.path, .fd = writer->whole.kept, .size = (uint64_t)writer->whole.seen.st_size};
+  bool is_signed;
+  cpb_status status = cpb_hdf5_is_signed(&kept, &is_signed, error);
+  if (status != CPB_OK) return status;
+  if (!is_signed)
     return cpb_file_fail(error, CPB_EFORMAT, writer->whole.path,
                          "is there and not an HDF5 file: a data set cannot be added");
-  return copy_existing(writer, existing, error);
+  state->bytes.size = kept.size;
+  return copy_kept(writer, &kept, error);
+}
+
+/* What has the name of the new set: a set of numbers may be replaced, or a link that leads nowhere; a group,
+ * with all that is in it, may not. */
+static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hid_t access,
+                           cpb_error *error) {
+  if (H5Lexists(state->file, writer->set, access) <= 0) return CPB_OK;
+  hid_t object = H5Oopen(state->file, writer->set, access);
+  H5I_type_t kind = object < 0 ? H5I_DATASET : H5Iget_type(object);
+  if (object >= 0) H5Oclose(object);
+  if (kind != H5I_DATASET)
+    return cpb_file_fail(error, CPB_EFORMAT, writer->whole.path,
+                         "\"%.80s\" is a %s in it and no data set: it stays as it is", writer->set,
+                         kind == H5I_GROUP ? "group" : "named type");
+  if (H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
+  return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot replace data set \"%.80s\"",
+                       writer->set);
 }
 
 static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
-  cpb_input existing;
-  bool keep = writer->set != NULL && cpb_input_open(writer->whole.target, &existing, NULL) == CPB_OK;
-  state->sink.whole = &writer->whole;
-  if (keep) {
-    cpb_status status = keep_existing(writer, &existing, error);
-    state->sink.size = existing.size;
-    cpb_input_close(&existing);
-    if (status != CPB_OK) return status;
-  }
-  state->file = cpb_hdf5_sink_open(&state->sink, keep);
-  if (keep && state->file >= 0 && H5Lexists(state->file, writer->set, H5P_DEFAULT) > 0)
-    H5Ldelete(state->file, writer->set, H5P_DEFAULT);
-  return CPB_OK;
+  cpb_status status = writer->set == NULL ? CPB_OK : cpb_whole_keep(&writer->whole, error);
+  bool keep = writer->whole.kept >= 0;
+  state->bytes.whole = &writer->whole;
+  if (status == CPB_OK && keep) status = take_kept(writer, state, error);
+  if (status != CPB_OK) return status;
+  state->file = cpb_hdf5_driver_open(&state->bytes, keep ? CPB_HDF5_ADD : CPB_HDF5_CREATE);
+  status = check_bytes(state, error);
+  if (status != CPB_OK || state->file >= 0) return status;
+  return cpb_file_fail(error, CPB_EFORMAT, writer->whole.path, "HDF5 cannot %s it", keep ? "open" : "create");
 }
 
-/* One piece on the disk when the rows are known, chunks that can grow when not. */
-static hid_t make_set(const cpb_writer *writer, hdf5_state *state) {
-  bool known = writer->rows != CPB_ROWS_UNKNOWN;
+/* One piece on the disk when the rows are known, chunks that can grow when not; without the time of day, so
+ * that the same numbers are the same bytes. */
+static hid_t make_creation(const cpb_writer *writer) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
+  hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  if (creation < 0) return -1;
+  if (H5Pset_obj_track_times(creation, false) >= 0 &&
+      (writer->rows != CPB_ROWS_UNKNOWN || H5Pset_chunk(creation, RANK_MAX, chunk) >= 0))
+    return creation;
+  H5Pclose(creation);
+  return -1;
+}
+
+static hid_t make_space(const cpb_writer *writer) {
+  bool known = writer->rows != CPB_ROWS_UNKNOWN;
   hsize_t length[RANK_MAX] = {known ? writer->rows : 0, writer->cols};
   hsize_t most[RANK_MAX] = {known ? writer->rows : H5S_UNLIMITED, writer->cols};
-  hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
-  hid_t space = H5Screate_simple(RANK_MAX, length, most);
-  hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
-  H5Pset_create_intermediate_group(links, 1);
-  if (!known) H5Pset_chunk(creation, RANK_MAX, chunk);
+  return H5Screate_simple(RANK_MAX, length, most);
+}
+
+static hid_t make_set(const cpb_writer *writer, const hdf5_state *state, hid_t access) {
+  hid_t space = make_space(writer), creation = make_creation(writer), links = H5Pcreate(H5P_LINK_CREATE);
   const char *name = writer->set == NULL ? DEFAULT_SET : writer->set;
-  hid_t set = H5Dcreate2(state->file, name, state->type, space, links, creation, H5P_DEFAULT);
-  H5Pclose(links);
-  H5Pclose(creation);
-  H5Sclose(space);
+  hid_t set = -1;
+  if (space >= 0 && creation >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0)
+    set = H5Dcreate2(state->file, name, state->type, space, links, creation, access);
+  if (links >= 0) H5Pclose(links);
+  if (creation >= 0) H5Pclose(creation);
+  if (space >= 0) H5Sclose(space);
   return set;
 }
 
-/* The first failure of the file under HDF5, which does not know of it. */
-static cpb_status check_sink(const hdf5_state *state, cpb_error *error) {
-  return state->sink.failed ? cpb_fail(error, CPB_EIO, "%s", state->sink.error.text) : CPB_OK;
+static cpb_status replace_set(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
+  bool left = false;
+  hid_t access = make_access(H5P_DATASET_ACCESS, &left);
+  cpb_status status = CPB_OK;
+  if (access >= 0 && writer->whole.kept >= 0) status = make_way(writer, state, access, error);
+  if (access >= 0 && status == CPB_OK) state->set = make_set(writer, state, access);
+  if (access >= 0) H5Pclose(access);
+  if (status == CPB_OK) status = check_bytes(state, error);
+  if (status != CPB_OK || state->set >= 0) return status;
+  return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot create data set \"%.80s\"%s",
+                       writer->set == NULL ? DEFAULT_SET : writer->set,
+                       left ? ": its name leads to another file" : "");
 }
 
 static cpb_status begin_quietly(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
@@ -291,10 +415,7 @@ static cpb_status begin_quietly(cpb_writer *writer, hdf5_state *state, cpb_error
   if (status != CPB_OK) return status;
   state->type = make_type(writer->dtype);
   state->rank = RANK_MAX;
-  state->set = state->file < 0 || state->type < 0 ? -1 : make_set(writer, state);
-  if (state->set >= 0) return check_sink(state, error);
-  return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot create data set \"%.80s\"",
-                       writer->set == NULL ? DEFAULT_SET : writer->set);
+  return state->type >= 0 ? replace_set(writer, state, error) : cpb_fail_memory(error, sizeof state->type);
 }
 
 static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
@@ -335,7 +456,7 @@ static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *err
       status = cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot write rows from %llu on",
                              (unsigned long long)(writer->appended + first));
     hush_end(quiet);
-    if (status == CPB_OK) status = check_sink(writer->state, error);
+    if (status == CPB_OK) status = check_bytes(writer->state, error);
   }
   return status;
 }
@@ -345,10 +466,46 @@ static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
   bool closed = state_close(writer->state);
   hush_end(quiet);
   if (!closed) return cpb_file_fail(error, CPB_EIO, writer->whole.path, "HDF5 cannot complete it");
-  return check_sink(writer->state, error);
+  return check_bytes(writer->state, error);
 }
 
 static void hdf5_abandon(cpb_writer *writer) { state_free(writer->state); }
+
+/* The address of the object that a name leads to, or false. */
+static bool find_object(hid_t file, const char *name, hid_t access, H5O_info_t *info) {
+#if H5_VERSION_GE(1, 12, 0)
+  return H5Oget_info_by_name(file, name, info, H5O_INFO_BASIC, access) >= 0;
+#else
+  return H5Oget_info_by_name(file, name, info, access) >= 0;
+#endif
+}
+
+static bool is_same_object(hid_t file, const char *name, const char *other, hid_t access) {
+  H5O_info_t one, two;
+  if (!find_object(file, name, access, &one) || !find_object(file, other, access, &two)) return false;
+#if H5_VERSION_GE(1, 12, 0)
+  int order = 1;
+  return H5Otoken_cmp(file, &one.token, &two.token, &order) >= 0 && order == 0;
+#else
+  return one.addr == two.addr;
+#endif
+}
+
+static bool is_linked(const char *path, const char *name, const char *other) {
+  cpb_input source;
+  bool left = false, same = false;
+  if (cpb_input_open(path, &source, NULL) != CPB_OK) return false;
+  cpb_hdf5_bytes bytes = {.source = &source, .size = source.size};
+  hush quiet = hush_begin();
+  hid_t access = make_access(H5P_LINK_ACCESS, &left);
+  hid_t file = access < 0 || source.stream ? -1 : cpb_hdf5_driver_open(&bytes, CPB_HDF5_READ);
+  if (file >= 0) same = is_same_object(file, name, other, access);
+  if (file >= 0) H5Fclose(file);
+  if (access >= 0) H5Pclose(access);
+  hush_end(quiet);
+  cpb_input_close(&source);
+  return same;
+}
 
 #else
 
@@ -364,6 +521,11 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
   return refuse(writer->whole.path, error);
 }
 
+static bool is_linked(const char *path, const char *name, const char *other) {
+  (void)path, (void)name, (void)other;
+  return false;
+}
+
 #define hdf5_next NULL
 #define hdf5_close NULL
 #define hdf5_append NULL
@@ -371,6 +533,42 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
 #define hdf5_abandon NULL
 
 #endif
+
+/* The next part of a name between slashes, without parts that say nothing; *length = 0 at the end. */
+static const char *next_part(const char *p, size_t *length) {
+  while (*p == '/' || (p[0] == '.' && (p[1] == '/' || p[1] == 0))) p++;
+  *length = strcspn(p, "/");
+  return p;
+}
+
+static bool is_same_name(const char *a, const char *b) {
+  size_t of_a, of_b;
+  do {
+    a = next_part(a, &of_a);
+    b = next_part(b, &of_b);
+    if (of_a != of_b || strncmp(a, b, of_a) != 0) return false;
+    a += of_a;
+    b += of_b;
+  } while (of_a != 0);
+  return true;
+}
+
+static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
+
+bool cpb_same_data_set(const char *path, const char *other) {
+  const cpb_format *format, *other_format;
+  char *file = NULL, *other_file = NULL;
+  const char *set, *other_set;
+  bool same = path != NULL && other != NULL &&
+              cpb_format_find(path, NULL, &format, &file, &set, NULL) == CPB_OK &&
+              cpb_format_find(other, NULL, &other_format, &other_file, &other_set, NULL) == CPB_OK &&
+              format->sets && other_format->sets &&
+              (is_same_name(or_default(set), or_default(other_set)) ||
+               is_linked(file, or_default(set), or_default(other_set)));
+  free(file);
+  free(other_file);
+  return same;
+}
 
 const cpb_format cpb_format_hdf5 = {
     .name = "hdf5",

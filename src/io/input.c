@@ -58,6 +58,26 @@ static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
   return taken;
 }
 
+static cpb_status refuse_shorter(const cpb_input *source, uint64_t size, cpb_error *error) {
+  return cpb_file_fail(error, CPB_EFORMAT, source->path,
+                       "became shorter while it was being read: %llu bytes are left of %llu",
+                       (unsigned long long)size, (unsigned long long)source->size);
+}
+
+/* The end of a file must not come before that of the file that was opened. */
+static cpb_status check_end(const cpb_input *source, cpb_error *error) {
+  off_t end = source->stream ? -1 : lseek(source->fd, 0, SEEK_CUR);
+  return end >= 0 && (uint64_t)end < source->size ? refuse_shorter(source, (uint64_t)end, error) : CPB_OK;
+}
+
+cpb_status cpb_input_check_size(const cpb_input *source, cpb_error *error) {
+  struct stat now;
+  if (source->stream) return CPB_OK;
+  if (fstat(source->fd, &now) != 0) return cpb_file_fail_errno(error, source->path, "look at");
+  uint64_t size = (uint64_t)now.st_size;
+  return size < source->size ? refuse_shorter(source, size, error) : CPB_OK;
+}
+
 cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
   *got = take_unread(source, bytes, count);
   if (*got != 0 || count == 0) return CPB_OK;
@@ -66,7 +86,7 @@ cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, siz
   while (n < 0 && errno == EINTR);
   if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
   *got = (size_t)n;
-  return CPB_OK;
+  return n == 0 ? check_end(source, error) : CPB_OK;
 }
 
 cpb_status cpb_input_read(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {

@@ -21,7 +21,8 @@ typedef struct cpb_input {
 cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error);
 void cpb_input_close(cpb_input *source);
 
-/* What has arrived, at most count bytes; *got = 0 only at the end. */
+/* What has arrived, at most count bytes; *got = 0 only at the end. EFORMAT when a file ends before the size
+ * it was opened with. */
 cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error);
 
 /* count bytes; *got < count only at the end. */
@@ -39,6 +40,10 @@ cpb_status cpb_input_read_at(const cpb_input *source, uint64_t offset, void *byt
 cpb_status cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
                          const unsigned char **bytes, cpb_error *error);
 void cpb_input_unmap(void *memory, size_t size);
+
+/* EFORMAT when a file is shorter than it was when it was opened: of its last page, mapped, the bytes behind
+ * the new end read as zeros. */
+cpb_status cpb_input_check_size(const cpb_input *source, cpb_error *error);
 
 /* All bytes of a file, in memory that grows with what arrives; *name is what sentences call it. The caller
  * frees the buffer, also after a failure. */

@@ -96,9 +96,11 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
   return reader->format->lend(reader, first, count, loan, block, error);
 }
 
-void cpb_reader_give_back(cpb_loan *loan) {
+cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error) {
+  bool lent = loan->bytes != 0;
   cpb_input_unmap(loan->memory, loan->bytes);
   *loan = (cpb_loan){NULL, 0};
+  return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
 }
 
 size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {

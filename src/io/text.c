@@ -48,14 +48,36 @@ static bool is_number(field f) {
   return !unclosed(f) && cpb_number_parse(f.text, f.length, &value);
 }
 
-static bool is_name(field f) {
+static bool is_control(unsigned char c) {
+  return (c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7f;
+}
+
+static bool is_text(field f) {
+  for (size_t i = 0; i < f.length; i++)
+    if (is_control((unsigned char)f.text[i])) return false;
+  return true;
+}
+
+static size_t count_blanks(field f) {
   size_t blanks = 0;
-  while (blanks < f.length && strchr(" \t\r", f.text[blanks]) != NULL) blanks++;
-  return !unclosed(f) && blanks < f.length && !is_number(f);
+  while (blanks < f.length && f.text[blanks] != 0 && strchr(" \t\r", f.text[blanks]) != NULL) blanks++;
+  return blanks;
+}
+
+static bool is_name(field f) {
+  return !unclosed(f) && count_blanks(f) < f.length && is_text(f) && !is_number(f);
+}
+
+/* "1;2;3" in a .csv: numbers, but not as this file should have them. */
+static bool begins_like_a_number(field f) {
+  size_t i = count_blanks(f);
+  if (i < f.length && (f.text[i] == '+' || f.text[i] == '-')) i++;
+  if (i < f.length && f.text[i] == '.') i++;
+  return i < f.length && f.text[i] >= '0' && f.text[i] <= '9';
 }
 
 typedef struct census {
-  uint64_t fields, numbers, names;
+  uint64_t fields, numbers, names, like_numbers;
 } census;
 
 static census count_fields(cpb_line line, char separator) {
@@ -65,6 +87,7 @@ static census count_fields(cpb_line line, char separator) {
     field f = take_field(&p, end, separator);
     count.numbers += is_number(f);
     count.names += is_name(f);
+    count.like_numbers += begins_like_a_number(f);
   }
   return count;
 }
@@ -77,6 +100,10 @@ static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t co
     return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
                              "line %llu, column %zu: a quote is not closed before the separator", line,
                              column + 1);
+  if (rest[0] != 0 && !is_text(f)) /* of what might have been a header */
+    return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
+                             "line %llu, column %zu: \"%.*s\" is binary, not text", line, column + 1,
+                             (int)(f.length < 40 ? f.length : 40), f.text);
   return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
                            "line %llu, column %zu: \"%.*s\" is not a number that a double holds%s", line,
                            column + 1, (int)(f.length < 40 ? f.length : 40), f.text, rest);
@@ -112,6 +139,20 @@ static cpb_status refuse_row_0(const cpb_reader *reader, bool numbers, cpb_error
   return refuse_field(reader, 0, column, f, ", and a header has only names", error);
 }
 
+/* Row 0 behind a header. Names alone are a table without rows, unless they look like a row that this format
+ * does not have: then the separator is another one, or there is a slip in each number. */
+static cpb_status take_first_row(cpb_reader *reader, census header, cpb_error *error) {
+  text_state *state = reader->state;
+  cpb_status status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
+  if (status != CPB_OK || state->first.text != NULL) return status;
+  reader->rows = 0;
+  if (header.like_numbers == 0) return CPB_OK;
+  return cpb_file_fail(
+      error, CPB_EFORMAT, reader->source.path,
+      "its only line begins like numbers, but is no row of %s: is the separator another one?",
+      reader->format->name);
+}
+
 static void skip_byte_order_mark(cpb_line *line) {
   if (line->length < 3 || memcmp(line->text, "\xef\xbb\xbf", 3) != 0) return;
   line->text += 3;
@@ -134,11 +175,8 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
                          "line 1 has %llu fields, at most %d are read", (unsigned long long)count.fields,
                          CPB_COLS_MAX);
   reader->cols = (size_t)count.fields;
-  if (count.names == count.fields)
-    state->first = (cpb_line){NULL, 0};
-  else if (count.numbers != count.fields)
-    return refuse_row_0(reader, count.numbers > 0, error);
-  return CPB_OK;
+  if (count.names == count.fields) return take_first_row(reader, count, error);
+  return count.numbers == count.fields ? CPB_OK : refuse_row_0(reader, count.numbers > 0, error);
 }
 
 static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {

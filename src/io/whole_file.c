@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* O_TMPFILE, locks of an open file */
 #include "io/whole_file.h"
 
 #include <errno.h>
@@ -7,15 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capball/file.h"
 #include "core/fail.h"
 #include "io/file_fail.h"
 
-enum { LINKS_MAX = 40, NAME_KEPT = 100, ATTEMPTS = 100, PIECE = 1 << 30 };
+/* NAMES: writers of one file at a time, where the system has no files without a name. */
+enum { LINKS_MAX = 40, NAME_KEPT = 100, NAMES = 32, PIECE = 1 << 30 };
 
 /* Length of the directory part with its slash; 0 when the path has none. */
 static size_t directory_length(const char *path) {
@@ -54,25 +55,85 @@ static cpb_status open_stream(cpb_whole *whole, cpb_error *error) {
   return whole->fd < 0 ? cpb_file_fail_errno(error, whole->path, "open") : CPB_OK;
 }
 
-/* Process, time and attempt make the name; O_EXCL makes it nobody else's. */
-static int create_beside(const char *target, mode_t mode, char **temporary) {
+static char *temporary_name(const char *target, unsigned number) {
   size_t directory = directory_length(target);
-  for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-    char name[NAME_KEPT + 80];
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(name, sizeof name, ".%.*s.%ld-%09ld-%u.part", NAME_KEPT, target + directory, (long)getpid(),
-             now.tv_nsec, attempt);
-    *temporary = join(target, directory, name);
-    if (*temporary == NULL) return -1;
-    int fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (fd >= 0) return fd;
-    int reason = errno;
-    free(*temporary);
-    *temporary = NULL;
-    errno = reason;
-    if (errno != EEXIST) return -1;
+  char name[NAME_KEPT + 40];
+  snprintf(name, sizeof name, ".%.*s.capball-unfinished-%u", NAME_KEPT, target + directory, number);
+  return join(target, directory, name);
+}
+
+static char *directory_of(const char *target) {
+  size_t length = directory_length(target);
+  return length == 0 ? join("", 0, ".") : join(target, length, "");
+}
+
+/* Whether the name still leads to the open file. */
+static bool is_named(int fd, const char *name) {
+  struct stat opened, named;
+  return fstat(fd, &opened) == 0 && lstat(name, &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+/* A lock on the open file, gone with the process that holds it. Where there are no locks nobody gets one, so
+ * that nothing is taken for litter. */
+static bool lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
+
+static void remove_if_litter(const char *name) {
+  struct stat status;
+  int fd = open(name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && lock(fd) && is_named(fd, name)) unlink(name);
+  close(fd);
+}
+
+/* What runs that died have left of this target. */
+static void remove_litter(const char *target) {
+  for (unsigned number = 0; number < NAMES; number++) {
+    char *name = temporary_name(target, number);
+    if (name != NULL) remove_if_litter(name);
+    free(name);
   }
+}
+
+/* Between its creation and its lock somebody may have taken the file for litter. */
+static bool is_ours(int fd, const char *name) {
+  bool locked = lock(fd) || errno != EWOULDBLOCK;
+  return locked && is_named(fd, name);
+}
+
+/* O_EXCL makes the name nobody else's. */
+static int create_named(const char *target, mode_t mode, char **temporary) {
+  int reason = EEXIST;
+  for (unsigned number = 0; number < NAMES && reason == EEXIST; number++) {
+    char *name = temporary_name(target, number);
+    int fd = name == NULL ? -1 : open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    reason = fd >= 0 ? EEXIST : name == NULL ? ENOMEM : errno;
+    if (fd >= 0 && is_ours(fd, name)) {
+      *temporary = name;
+      return fd;
+    }
+    if (fd >= 0) close(fd);
+    free(name);
+  }
+  errno = reason;
+  return -1;
+}
+
+static void name_of_descriptor(int fd, char name[40]) { snprintf(name, 40, "/proc/self/fd/%d", fd); }
+
+/* A file without a name, that can be given one later; < 0 where that is not possible. */
+static int create_unnamed(const char *target, mode_t mode) {
+#ifdef O_TMPFILE
+  char *directory = directory_of(target), name[40];
+  int fd = directory == NULL ? -1 : open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  free(directory);
+  if (fd < 0) return -1;
+  name_of_descriptor(fd, name);
+  if (access(name, F_OK) == 0 && lock(fd)) return fd;
+  close(fd);
+#else
+  (void)target, (void)mode;
+#endif
   return -1;
 }
 
@@ -80,7 +141,9 @@ static cpb_status open_temporary(cpb_whole *whole, const struct stat *existing, 
   if (existing != NULL && access(whole->target, W_OK) != 0)
     return cpb_file_fail_errno(error, whole->path, "replace");
   mode_t mode = existing == NULL ? 0666 : existing->st_mode & 0777;
-  whole->fd = create_beside(whole->target, mode, &whole->temporary);
+  remove_litter(whole->target);
+  whole->fd = create_unnamed(whole->target, mode);
+  if (whole->fd < 0) whole->fd = create_named(whole->target, mode, &whole->temporary);
   if (whole->fd < 0) return cpb_file_fail_errno(error, whole->path, "create a file beside it");
   if (existing != NULL && fchmod(whole->fd, mode) != 0)
     return cpb_file_fail_errno(error, whole->path, "keep its permissions");
@@ -102,9 +165,9 @@ static cpb_status open_target(cpb_whole *whole, cpb_error *error) {
 }
 
 cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error) {
-  *whole = (cpb_whole){.path = path, .fd = -1};
+  *whole = (cpb_whole){.path = path, .fd = -1, .kept = -1};
   if (strcmp(path, "-") != 0) return open_target(whole, error);
-  *whole = (cpb_whole){.path = "standard output", .fd = STDOUT_FILENO, .stream = true};
+  *whole = (cpb_whole){.path = "standard output", .fd = STDOUT_FILENO, .kept = -1, .stream = true};
   return CPB_OK;
 }
 
@@ -139,11 +202,93 @@ cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error) {
   return ftruncate(whole->fd, (off_t)size) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "write");
 }
 
+/* Two locks: one that only writers of this library take, and one that HDF5 takes of files it has open; there
+ * readers may go on. A file system without locks has none to offer: commit looks again. */
+static bool is_free(int fd) {
+#ifdef F_OFD_SETLK
+  struct flock ours = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  if (fcntl(fd, F_OFD_SETLK, &ours) != 0 && (errno == EAGAIN || errno == EACCES)) return false;
+#endif
+  return flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error) {
+  whole->adds = true;
+  whole->kept = open(whole->target, O_RDWR | O_CLOEXEC);
+  if (whole->kept < 0 && errno == ENOENT) return CPB_OK;
+  if (whole->kept < 0) return cpb_file_fail_errno(error, whole->path, "open");
+  if (!is_free(whole->kept))
+    return cpb_file_fail(error, CPB_EIO, whole->path,
+                         "another program is writing to it: run this again when that has ended");
+  return fstat(whole->kept, &whole->seen) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "look at");
+}
+
+static cpb_status refuse_changed(const cpb_whole *whole, cpb_error *error) {
+  return cpb_file_fail(error, CPB_EIO, whole->path,
+                       "another program has written it meanwhile, and it stays as it is: run this again");
+}
+
+static bool is_unchanged(const cpb_whole *whole) {
+  struct stat now;
+  return stat(whole->target, &now) == 0 && now.st_dev == whole->seen.st_dev &&
+         now.st_ino == whole->seen.st_ino && now.st_size == whole->seen.st_size &&
+         now.st_mtim.tv_sec == whole->seen.st_mtim.tv_sec &&
+         now.st_mtim.tv_nsec == whole->seen.st_mtim.tv_nsec;
+}
+
+/* Another name of the temporary file, which must be new. */
+static bool give_name(const cpb_whole *whole, const char *name) {
+  char descriptor[40];
+  name_of_descriptor(whole->fd, descriptor);
+  const char *from = whole->temporary != NULL ? whole->temporary : descriptor;
+  return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* The name that a file without one needs to replace another. */
+static bool name_temporary(cpb_whole *whole) {
+  for (unsigned number = 0; number < NAMES && whole->temporary == NULL; number++) {
+    char *name = temporary_name(whole->target, number);
+    if (name != NULL && give_name(whole, name)) {
+      whole->temporary = name;
+      return true;
+    }
+    int reason = name == NULL ? ENOMEM : errno;
+    free(name);
+    errno = reason;
+    if (reason != EEXIST) return false;
+  }
+  return whole->temporary != NULL;
+}
+
+static void forget_temporary(cpb_whole *whole) {
+  free(whole->temporary);
+  whole->temporary = NULL;
+}
+
+static cpb_status replace_target(cpb_whole *whole, cpb_error *error) {
+  if (whole->adds && whole->kept >= 0 && !is_unchanged(whole)) return refuse_changed(whole, error);
+  if (!name_temporary(whole) || rename(whole->temporary, whole->target) != 0)
+    return cpb_file_fail_errno(error, whole->path, "put in place");
+  forget_temporary(whole);
+  return CPB_OK;
+}
+
+/* A target that is not there yet: a link appears at once, and never in the place of another file. Some file
+ * systems have no links. */
+static cpb_status make_target(cpb_whole *whole, cpb_error *error) {
+  if (give_name(whole, whole->target)) {
+    if (whole->temporary != NULL) unlink(whole->temporary);
+    forget_temporary(whole);
+    return CPB_OK;
+  }
+  if (errno == EEXIST && whole->adds) return refuse_changed(whole, error);
+  return replace_target(whole, error);
+}
+
 /* The new name must survive a power cut too. Some file systems cannot sync a directory (EINVAL);
  * there is nothing better to do there. */
 static cpb_status sync_directory(const cpb_whole *whole, cpb_error *error) {
-  size_t length = directory_length(whole->target);
-  char *directory = length == 0 ? join("", 0, ".") : join(whole->target, length, "");
+  char *directory = directory_of(whole->target);
   int fd = directory == NULL ? -1 : open(directory, O_RDONLY | O_CLOEXEC);
   free(directory);
   if (fd < 0) return CPB_OK; /* a directory one may write but not read */
@@ -153,25 +298,27 @@ static cpb_status sync_directory(const cpb_whole *whole, cpb_error *error) {
   return status;
 }
 
+/* The lock on the temporary file goes with its descriptor, so that is closed last. Its bytes are on the disk
+ * since fsync: there is nothing that closing could still lose. */
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error) {
+  struct stat status;
   if (whole->stream) return CPB_OK;
   if (fsync(whole->fd) != 0) return cpb_file_fail_errno(error, whole->path, "write");
-  int fd = whole->fd;
+  bool there = whole->kept >= 0 || (!whole->adds && lstat(whole->target, &status) == 0);
+  cpb_status done = there ? replace_target(whole, error) : make_target(whole, error);
+  if (done != CPB_OK) return done;
+  close(whole->fd);
   whole->fd = -1;
-  if (close(fd) != 0) return cpb_file_fail_errno(error, whole->path, "write");
-  if (rename(whole->temporary, whole->target) != 0)
-    return cpb_file_fail_errno(error, whole->path, "put in place");
-  free(whole->temporary);
-  whole->temporary = NULL;
   return sync_directory(whole, error);
 }
 
 void cpb_whole_close(cpb_whole *whole) {
   if (whole->target != NULL && whole->fd >= 0) close(whole->fd);
+  if (whole->kept >= 0) close(whole->kept);
   if (whole->temporary != NULL) unlink(whole->temporary);
   free(whole->temporary);
   free(whole->target);
-  *whole = (cpb_whole){.fd = -1};
+  *whole = (cpb_whole){.fd = -1, .kept = -1};
 }
 
 cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error) {

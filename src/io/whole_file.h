@@ -1,19 +1,27 @@
-/* A file that appears whole or not at all: bytes go to a temporary file beside the target, which
- * takes the target's place by rename. Targets that are no regular files (standard output, a pipe,
- * a device) are written as they come. */
+/* A file that appears whole or not at all: bytes go to a temporary file, which takes the target's place by
+ * rename. Targets that are no regular files (standard output, a pipe, a device) are written as they come.
+ *
+ * Where the system has files without a name (O_TMPFILE) the temporary one has none before commit: whatever
+ * ends the process, nothing is left. Elsewhere, and between link and rename, it is called
+ * ".NAME.capball-unfinished-N" and locked; one that nobody holds the lock of is litter, and the next writer
+ * of NAME removes it. */
 #ifndef CPB_IO_WHOLE_FILE_H
 #define CPB_IO_WHOLE_FILE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "capball/status.h"
 
 typedef struct cpb_whole {
   const char *path; /* what sentences call it; borrowed */
   int fd;
-  bool stream;     /* no temporary file, no offsets */
-  char *target;    /* where the file goes, symbolic links followed */
-  char *temporary; /* NULL for a stream and after commit */
+  bool stream;      /* no temporary file, no offsets */
+  char *target;     /* where the file goes, symbolic links followed */
+  char *temporary;  /* its name; NULL where it has none, for a stream, and after commit */
+  bool adds;        /* to what is there, which must be the same at commit */
+  int kept;         /* what is there, locked; < 0: nothing */
+  struct stat seen; /* of kept, when it was opened */
 } cpb_whole;
 
 /* A symbolic link stays a link: the file it names is replaced. An existing file keeps its
@@ -26,6 +34,11 @@ cpb_status cpb_whole_write(cpb_whole *whole, const void *bytes, size_t count, cp
 cpb_status cpb_whole_write_at(const cpb_whole *whole, uint64_t offset, const void *bytes, size_t count,
                               cpb_error *error);
 cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error);
+
+/* For a file that keeps part of what is there: opens and locks that as whole->kept, < 0 when there is none.
+ * EIO when it cannot be read, or when somebody else writes to it. Commit then refuses to replace anything
+ * else. */
+cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error);
 
 /* fsync, rename, fsync of the directory. */
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);

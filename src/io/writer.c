@@ -59,7 +59,7 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, 
   opened->dtype = options->dtype;
   opened->cols = options->cols;
   opened->rows = options->rows;
-  opened->whole.fd = -1;
+  opened->whole.fd = opened->whole.kept = -1;
   cpb_status status = open_file(opened, path, options->format, error);
   if (status != CPB_OK) {
     cpb_writer_free(opened);

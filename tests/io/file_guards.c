@@ -167,6 +167,20 @@ static void csv_guards(void **state) {
   refused_text("f.csv", "\"a,b\n1,2\n3,4\n", 0, "line 1, column 1: a quote is not closed");
   refused_text("c.csv", "1,2\n\033[31mred\303\244\200\302\233,4\n", 1,
                "\"\\x1b[31mred\303\244\\x80\\xc2\\x9b\"");
+  refused("h.csv", "\1\2\3bin,x\n", 9, 0, "is binary, not text");
+  refused("h.csv", "\0\0\0\0", 4, 0, "is binary, not text");
+  refused("h.csv", "a,b\x7f\n1,2\n", 9, 0, "line 1, column 2: \"b\\x7f\" is binary");
+  refused("h.csv", "a,\"b\0\"\n", 8, 0, "is binary");
+  refused_text("s.csv", "1;2;3\n", -1, "begins like numbers, but is no row of csv");
+  refused_text("s.csv", "1 2 3", -1, "is the separator another one?");
+  refused_text("s.csv", "-.5e3 2\n\n", -1, "is the separator another one?");
+  refused_text("s.tsv", "1,2\n", -1, "no row of tsv");
+  refused_text("s.csv", "1O,2O\n", -1, "begins like numbers");
+  refused_text("s.csv", "a,1;2\n", -1, "begins like numbers");
+  accepted("s.csv", "25%,50%\n1,2\n");
+  accepted("s.csv", "-,+.\n");
+  accepted("s.csv", "gr\xf6\xdf"
+                    "e,b\n");
   accepted("m.csv", "\"a\nb\",c\n1,2");
   accepted("c.csv", "1,2\r\n\r\n3,4");
 }
@@ -266,6 +280,27 @@ static void shrinking_files(void **state) {
   }
 }
 
+/* Text that loses its end between two reads has lost rows. */
+static void shrinking_text(void **state) {
+  (void)state;
+  static const char *const names[] = {"s.csv", "s.libsvm"};
+  enum { LINES = 100000 };
+  for (size_t i = 0; i < 2; i++) {
+    cpb_error error;
+    cpb_reader *reader;
+    cpb_view block;
+    FILE *file = fopen(scratch_path(names[i]), "w");
+    for (int k = 0; k < LINES; k++) fputs(i == 0 ? "1,2,3\n" : "0 1:2 3:4\n", file);
+    fclose(file);
+    test_status((int)cpb_reader_open(scratch_path(names[i]), NULL, &reader, &error), CPB_OK, error.text);
+    assert_int_equal(cpb_reader_next(reader, 9, &block, &error), CPB_OK);
+    assert_int_equal(truncate(scratch_path(names[i]), 6 * 90000), 0);
+    assert_int_equal(cpb_reader_next(reader, LINES, &block, &error), CPB_EFORMAT);
+    if (strstr(error.text, "became shorter") == NULL) fail_msg("%s", error.text);
+    cpb_reader_free(reader);
+  }
+}
+
 /* Streams that lie about their length: memory grows with what arrives, not with what is promised. */
 static void lying_pipe(const char *format, const void *bytes, size_t count, const char *words) {
   int ends[2];
@@ -323,8 +358,8 @@ int main(void) {
       cmocka_unit_test(npy_guards),        cmocka_unit_test(csv_guards),
       cmocka_unit_test(libsvm_guards),     cmocka_unit_test(hdf5_guards),
       cmocka_unit_test(rows_out_of_range), cmocka_unit_test(files_that_cannot_be_opened),
-      cmocka_unit_test(shrinking_files),   cmocka_unit_test(lying_pipes),
-      cmocka_unit_test(fortran_pipe),
+      cmocka_unit_test(shrinking_files),   cmocka_unit_test(shrinking_text),
+      cmocka_unit_test(lying_pipes),       cmocka_unit_test(fortran_pipe),
   };
   return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

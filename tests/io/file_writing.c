@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,7 +43,6 @@ static void nothing_without_commit(void **state) {
   static const char *const names[] = {"a.fvecs", "a.fbin", "a.npy", "a.csv", "a.libsvm"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     cpb_writer *writer = open_writer(names[i], CPB_F32, 4, CPB_ROWS_UNKNOWN);
-    assert_int_equal(scratch_count(), 1);
     assert_int_equal(access(scratch_path(names[i]), F_OK), -1);
     assert_int_equal(cpb_writer_append(writer, cpb_rows(ones, CPB_F32, 16, 4), NULL), CPB_OK);
     cpb_writer_free(writer);
@@ -268,6 +268,56 @@ static void options_that_are_wrong(void **state) {
   cpb_writer_free(writer);
 }
 
+/* What a run that died has left is removed by the next writer of the name, and nothing else is: neither what
+ * another writer holds the lock of, nor what only has such a name. */
+static void litter(void **state) {
+  (void)state;
+  static const char *const names[] = {".a.csv.capball-unfinished-0", ".a.csv.capball-unfinished-31"};
+  cpb_error error;
+  for (size_t i = 0; i < 2; i++) scratch_write(names[i], "half", 4);
+  scratch_write(".b.csv.capball-unfinished-0", "half", 4);
+  scratch_write(".a.csv.capball-unfinished-32", "not ours", 8);
+  scratch_write("precious", "x", 1);
+  assert_int_equal(symlink("precious", scratch_path(".a.csv.capball-unfinished-2")), 0);
+  assert_int_equal(mkdir(scratch_path(".a.csv.capball-unfinished-3"), 0700), 0);
+  int held = open(scratch_write(".a.csv.capball-unfinished-1", "held", 4), O_RDWR);
+  assert_int_equal(flock(held, LOCK_EX | LOCK_NB), 0);
+  test_status((int)cpb_write_whole(scratch_path("a.csv"), "whole", 5, &error), CPB_OK, error.text);
+  expect_content("a.csv", "whole");
+  for (size_t i = 0; i < 2; i++) assert_int_equal(access(scratch_path(names[i]), F_OK), -1);
+  expect_content(".a.csv.capball-unfinished-1", "held");
+  expect_content(".b.csv.capball-unfinished-0", "half");
+  expect_content("precious", "x");
+  assert_int_equal(scratch_count(), 7);
+  close(held);
+  test_status((int)cpb_write_whole(scratch_path("a.csv"), "again", 5, &error), CPB_OK, error.text);
+  assert_int_equal(scratch_count(), 6);
+}
+
+/* A writer killed at any point leaves the old file, and nothing that the next one does not remove. */
+static void killed_writers(void **state) {
+  (void)state;
+  cpb_error error;
+  scratch_write("a.csv", "old", 3);
+  for (int i = 0; i < 3; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      cpb_writer *writer = open_writer("a.csv", CPB_F32, 4, CPB_ROWS_UNKNOWN);
+      cpb_writer_append(writer, cpb_rows(ones, CPB_F32, 16, 4), NULL);
+      int number = i == 0 ? SIGKILL : i == 1 ? SIGQUIT : SIGBUS;
+      signal(number, SIG_DFL);
+      kill(getpid(), number);
+      _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    expect_content("a.csv", "old");
+  }
+  test_status((int)cpb_write_whole(scratch_path("a.csv"), "new", 3, &error), CPB_OK, error.text);
+  assert_int_equal(scratch_count(), 1);
+}
+
 /* A data set added to an HDF5 file leaves the others; without a name the file is replaced. */
 static void hdf5_data_sets(void **state) {
   (void)state;
@@ -313,6 +363,8 @@ int main(void) {
       FRESH(values_that_do_not_fit),
       FRESH(options_that_are_wrong),
       FRESH(hdf5_data_sets),
+      FRESH(litter),
+      FRESH(killed_writers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
