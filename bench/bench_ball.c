@@ -105,8 +105,9 @@ static void print_ratio(const char *rival, double theirs, double ours) {
 /* ---- enclosing ball ---- */
 
 static cpb_ball_report best_ball(const table *t, double gap) {
-  cpb_ball_options options = cpb_ball_options_default();
-  cpb_ball_report report, best = {.seconds = INFINITY};
+  cpb_ball_options options;
+  cpb_ball_options_init(&options, sizeof options);
+  cpb_ball_report report = {.size = sizeof report}, best = {.seconds = INFINITY};
   cpb_ball_out out = {.center = malloc(t->d * sizeof(double))};
   options.gap = gap;
   for (int round = 0; round < 5; round++) {
@@ -197,8 +198,9 @@ static void ball_growth(size_t many) {
 
 static cpb_svdd_report best_svdd(const table *t, cpb_svdd_method method, double gap, double *center,
                                  int rounds) {
-  cpb_svdd_options options = cpb_svdd_options_default();
-  cpb_svdd_report report, best = {.seconds = INFINITY};
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_svdd_report report = {.size = sizeof report}, best = {.seconds = INFINITY};
   options.gap = gap;
   options.method = method;
   for (int round = 0; round < rounds; round++) {

@@ -45,7 +45,8 @@ static void measure(size_t d, size_t input_bytes, int rounds, const cpb_exec *ex
     x[i] = noise(&state);
     bytes[i] = (uint8_t)(state >> 24);
   }
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = d;
   cpb_map *map;
   if (cpb_map_new(&options, &map, NULL) != CPB_OK) exit(1);

@@ -26,7 +26,6 @@ class Options(ctypes.Structure):
 
 def load():
     lib = library.load()
-    lib.cpb_map_options_default.restype = Options
     for call in (lib.cpb_map_embed, lib.cpb_map_unembed):
         call.argtypes = [ctypes.c_void_p, library.Rows, library.Rows, ctypes.c_void_p, ctypes.c_void_p]
     return lib
@@ -140,7 +139,8 @@ def main():
         n = (MIB << 20) // 4 // d
         x, y, other_y, other_x = room(n, d), room(n, d + 1), room(n, d + 1), room(n, d)
         x[...] = np.random.default_rng(1).standard_normal((n, d), dtype=np.float32)
-        options = lib.cpb_map_options_default()
+        options = Options()
+        lib.cpb_map_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
         options.d, options.s = d, float(np.float32(d ** 0.5))
         s = np.float32(options.s)
         handle = ctypes.c_void_p()

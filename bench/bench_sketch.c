@@ -107,7 +107,8 @@ static void encode(void *arg) {
 
 static cpb_sketch *random_sketch(cpb_view x) {
   static double center[D];
-  cpb_sketch_training training = cpb_sketch_training_default();
+  cpb_sketch_training training;
+  cpb_sketch_training_init(&training, sizeof training);
   cpb_sketch *sketch;
   cpb_error error;
   for (size_t k = 0; k < D; k++) center[k] = 0.5;
@@ -122,7 +123,8 @@ static cpb_sketch *random_sketch(cpb_view x) {
 /* ---- the rivals ---- */
 
 static void write_codes(const char *path, cpb_view codes) {
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   cpb_writer *writer;
   cpb_error error;
   options.format = "u8bin";

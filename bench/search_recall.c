@@ -61,7 +61,8 @@ typedef struct experiment {
 
 static double *as_doubles(cpb_view rows) {
   double *to = memory(rows.rows * rows.cols, sizeof *to);
-  cpb_transform_options options = cpb_transform_options_default();
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
   cpb_transform *copy;
   cpb_error error;
   options.d = rows.cols;
@@ -99,7 +100,8 @@ static void zero_refused(float *y, size_t rows, size_t cols) {
 }
 
 static size_t transform(const experiment *e, const char *name, float *y, float *p) {
-  cpb_transform_options options = cpb_transform_options_default();
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
   options.kind = strcmp(name, "lift-ip") == 0       ? CPB_TRANSFORM_LIFT_IP
                  : strcmp(name, "lift-cosine") == 0 ? CPB_TRANSFORM_LIFT_COSINE
                                                     : CPB_TRANSFORM_NORMALIZE;
@@ -123,7 +125,8 @@ static size_t transform(const experiment *e, const char *name, float *y, float *
 /* S about a centre; r > 0: queries are the centres of the caps of balls. */
 static size_t embed(const experiment *e, const double *center, double s, double r, float *y, float *p) {
   size_t d = e->base.cols;
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_map *map;
   cpb_error error;
   options.d = d;
@@ -184,9 +187,10 @@ static double mean_norm(const experiment *e) {
 }
 
 static void find_facts(experiment *e) {
-  cpb_statistics_options options = cpb_statistics_options_default();
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
   cpb_statistics *statistics;
-  cpb_statistics_result facts;
+  cpb_statistics_result facts = {.size = sizeof facts};
   cpb_error error;
   options.d = e->base.cols;
   options.dtype = e->base.dtype;
@@ -211,7 +215,8 @@ static void run_set(const char *name, const cpb_exec *exec, result *r) {
                   .base = read_rows(name, "base.npy"),
                   .queries = read_rows(name, "queries.npy"),
                   .exec = exec};
-  cpb_recommend_options options = cpb_recommend_options_default();
+  cpb_recommend_options options;
+  cpb_recommend_options_init(&options, sizeof options);
   cpb_error error;
   double start = bench_now();
   must(cpb_recommend(e.base, e.queries, &options, &r->told, exec, &error), &error);

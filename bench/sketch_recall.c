@@ -89,7 +89,8 @@ static bool load(size_t which, bool quick, set *s) {
     to_directions(s->queries);
   }
   if (quick && s->queries.rows > 200) s->queries.rows = 200;
-  cpb_statistics_options options = cpb_statistics_options_default();
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
   cpb_error error;
   options.d = s->base.cols;
   options.dtype = s->base.dtype;
@@ -98,6 +99,7 @@ static bool load(size_t which, bool quick, set *s) {
   must(cpb_statistics_update(s->statistics, s->base, 0, &error), &error);
   must(cpb_statistics_begin_norms(s->statistics, &error), &error);
   must(cpb_statistics_update(s->statistics, s->base, 0, &error), &error);
+  s->facts.size = sizeof s->facts;
   must(cpb_statistics_finish(s->statistics, &s->facts, &error), &error);
   return true;
 }
@@ -147,7 +149,8 @@ static score judge(const set *s, const cpb_sketch_training *training, const cpb_
 }
 
 static cpb_sketch_training training_of(const set *s, size_t bits, cpb_sketch_kind kind) {
-  cpb_sketch_training training = cpb_sketch_training_default();
+  cpb_sketch_training training;
+  cpb_sketch_training_init(&training, sizeof training);
   training.kind = kind;
   training.bits = bits;
   training.s = s->facts.norm_mean;

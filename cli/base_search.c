@@ -97,7 +97,8 @@ static int check_k(const cli_base_search *s, uint64_t rows) {
 }
 
 static int run_batch(const cli_base_search *s, cpb_reader *base, cpb_view queries, size_t first) {
-  cpb_search_options options = cpb_search_options_default();
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
   cpb_search *search;
   cpb_error error = {.row = -1};
   double *limits = cli_alloc(queries.rows, sizeof *limits);

@@ -20,7 +20,8 @@ int cli_check_target(const cli_job *job) {
 
 int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_statistics_result *facts,
                cpb_view sample, const double *center, cpb_choice *choice) {
-  cpb_goal_options options = cpb_goal_options_default();
+  cpb_goal_options options;
+  cpb_goal_options_init(&options, sizeof options);
   cpb_error error;
   options.goal = goal;
   if (job->options.target != 0) options.target = job->options.target;

@@ -22,6 +22,18 @@ typedef struct cli_job {
   cpb_pool *pool; /* NULL for commands without --threads */
 } cli_job;
 
+/* What a map or a model was made from. */
+static inline cpb_map_options cli_map_options(const cpb_map *map) {
+  cpb_map_options options = {.size = sizeof options};
+  cpb_map_describe(map, &options);
+  return options;
+}
+static inline cpb_model_options cli_model_options(const cpb_model *model) {
+  cpb_model_options options = {.size = sizeof options};
+  cpb_model_describe(model, &options);
+  return options;
+}
+
 /* One row of the table that feeds parsing, help, manual page and completion. */
 struct cli_command {
   const char *verb;

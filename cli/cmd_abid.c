@@ -105,7 +105,7 @@ static int run(cli_job *job) {
   int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result != CLI_OK) return result;
   cpb_statistics *gathered = NULL;
-  cpb_statistics_result facts;
+  cpb_statistics_result facts = {.size = sizeof facts};
   findings f = {0};
   cpb_error error;
   result = cli_gather(job, reader, &gathered);

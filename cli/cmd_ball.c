@@ -130,8 +130,9 @@ static cpb_status next_block(cpb_source *source, cpb_view *block, cpb_error *err
 
 static int fit_enclosing(ball_fit *fit) {
   size_t d = fit->model.d;
-  cpb_ball_options options = cpb_ball_options_default();
-  cpb_ball_report report;
+  cpb_ball_options options;
+  cpb_ball_options_init(&options, sizeof options);
+  cpb_ball_report report = {.size = sizeof report};
   cpb_error error = {.row = -1};
   options.gap = wanted_gap(fit->job);
   fit->support = cli_alloc(d + 1, sizeof *fit->support);
@@ -179,8 +180,9 @@ static cpb_kernel kernel_of(const cli_options *o, size_t d) {
 
 static int fit_svdd(ball_fit *fit) {
   const cli_options *o = &fit->job->options;
-  cpb_svdd_options options = cpb_svdd_options_default();
-  cpb_svdd_report report;
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_svdd_report report = {.size = sizeof report};
   cpb_error error = {.row = -1};
   options.nu = o->nu.value;
   options.gap = wanted_gap(fit->job);
@@ -367,7 +369,8 @@ static int fit_and_save(ball_fit *fit) {
 }
 
 static int run(cli_job *job) {
-  ball_fit fit = {.job = job, .model = cpb_model_options_default()};
+  ball_fit fit = {.job = job};
+  cpb_model_options_init(&fit.model, sizeof fit.model);
   int result = check_options(job);
   if (result == CLI_OK) result = cli_open_reader(job, job->operands[0], job->options.format, &fit.reader);
   if (result != CLI_OK) return result;

@@ -63,7 +63,8 @@ static int embed_sample(const cli_job *job, const cpb_statistics_result *facts, 
     cli_subtract(cli_row(facts->sample, i, rows + i * d), facts->mean, d, rows + i * d);
     sum += cli_norm(rows + i * d, d);
   }
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_map *map = NULL;
   cpb_error error;
   options.d = d;
@@ -137,7 +138,7 @@ static int run(cli_job *job) {
   int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result != CLI_OK) return result;
   cpb_statistics *gathered = NULL;
-  cpb_statistics_result facts;
+  cpb_statistics_result facts = {.size = sizeof facts};
   comparison c = {0};
   if (job->options.sample == 0) job->options.sample = 500;
   result = cli_gather(job, reader, &gathered);

@@ -193,7 +193,8 @@ static int answer_file(const duality *dual, const char *path) {
 
 /* The map's own metric is what it makes of any cap that is bounded: {<v,y> > 0} is. */
 static int find_metric(duality *dual) {
-  cpb_map_options options = cpb_map_describe(dual->map);
+  cpb_map_options options = {.size = sizeof options};
+  cpb_map_describe(dual->map, &options);
   if (options.whiten == NULL) return CLI_OK;
   size_t d = options.d;
   double *p = cli_alloc(d + 1, sizeof *p), *c = cli_alloc(2 * d, sizeof *c);
@@ -215,7 +216,7 @@ static int run_by_map(duality *dual, const char *path) {
   if (cpb_map_load(dual->job->options.map, &map, &error) != CPB_OK)
     return cli_fail(dual->job, "%s", error.text);
   dual->map = map;
-  dual->d = cpb_map_describe(map).d;
+  dual->d = cli_map_options(map).d;
   int result = find_metric(dual);
   if (result == CLI_OK) result = answer_file(dual, path);
   cpb_map_free(map);

@@ -18,7 +18,7 @@ static bool holds_sphere(cpb_dtype dtype) { return dtype == CPB_F32 || dtype == 
 static int transform(cli_job *job, const cpb_map *map, cpb_reader *reader, bool inverse) {
   const cli_options *options = &job->options;
   cpb_file_info info = cpb_reader_info(reader);
-  size_t d = cpb_map_describe(map).d, wanted = inverse ? d + 1 : d;
+  size_t d = cli_map_options(map).d, wanted = inverse ? d + 1 : d;
   if (info.cols != wanted)
     return cli_fail(job, "%s has %zu column%s, but %s %s rows of %zu", cli_name(info.path), info.cols,
                     cli_s(info.cols), options->map, inverse ? "unembeds" : "embeds", wanted);

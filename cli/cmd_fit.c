@@ -218,7 +218,8 @@ static int fit_spherical(cli_fit *fit) {
   if (result == CLI_OK && cli_norm(mean, fit->cols) < 1e-12)
     result =
         cli_fail(fit->job, "%s: the directions cancel out: they have no mean direction", cli_fit_name(fit));
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = fit->cols - 1;
   options.s = 1;
   options.toward = mean;
@@ -242,7 +243,8 @@ static int gather_state(cli_fit *fit) {
 
 static int fit_flat(cli_fit *fit, plan *p) {
   double *center = NULL, *pole = NULL, *W = NULL;
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = fit->cols;
   int result = find_pole(fit->job, fit->cols, &pole);
   if (result == CLI_OK) result = find_statistics(fit, p);

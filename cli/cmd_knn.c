@@ -15,7 +15,8 @@ typedef struct outputs {
 
 static int open_writer(const outputs *o, const char *path, const char *format, cpb_dtype dtype, size_t rows,
                        cpb_writer **writer) {
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   cpb_error error;
   options.format = format;
   options.dtype = dtype;

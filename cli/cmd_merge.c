@@ -20,7 +20,8 @@ static int merge_states(const cli_job *job, cpb_statistics **whole) {
 
 static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_goal goal,
                     const cpb_choice *choice) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = facts->sample.cols;
   options.s = choice->s;
   options.center = facts->mean;
@@ -39,7 +40,7 @@ static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_
 }
 
 static int make_map(const cli_job *job, cpb_statistics *whole) {
-  cpb_statistics_result facts;
+  cpb_statistics_result facts = {.size = sizeof facts};
   cpb_choice choice;
   int result = cli_finish(job, job->operands[0], whole, &facts);
   if (result != CLI_OK) return result;

@@ -114,7 +114,8 @@ static int write_block(asking *a, cpb_view block) {
 static int open_writers(asking *a) {
   const cli_options *o = &a->job->options;
   cpb_error error;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.format = o->to;
   options.dtype = a->dtype;
   options.cols = a->d + 1;
@@ -157,7 +158,7 @@ static int tell(const asking *a) {
   if (o->knn != 0)
     cli_say(a->job, "radius %.17g, the median distance to neighbour %llu", a->radius,
             (unsigned long long)o->knn);
-  if (cpb_map_describe(a->map).whiten != NULL) cli_say(a->job, "the map whitens: distances are |W(x-q)|");
+  if (cli_map_options(a->map).whiten != NULL) cli_say(a->job, "the map whitens: distances are |W(x-q)|");
   if (o->knn != 0 && a->radius == 0)
     cli_say(
         a->job,
@@ -190,7 +191,7 @@ static int check(const cli_job *job) {
 static int ask(asking *a) {
   const cli_options *o = &a->job->options;
   cpb_file_info info = cpb_reader_info(a->queries);
-  a->d = cpb_map_describe(a->map).d;
+  a->d = cli_map_options(a->map).d;
   a->radius = o->radius.given ? o->radius.value : 0;
   a->dtype = cli_output_dtype(o->output, o->to, o->dtype, CPB_F32);
   if (a->dtype > CPB_F16)

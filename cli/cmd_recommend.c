@@ -27,6 +27,7 @@ static int read_sample(const cli_job *job, const char *path, size_t rows, sample
   if (result != CLI_OK) return result;
   result = cli_gather(&reading, reader, &s->statistics);
   cpb_reader_free(reader);
+  s->facts.size = sizeof s->facts;
   if (result == CLI_OK && cpb_statistics_finish(s->statistics, &s->facts, &error) != CPB_OK)
     result = cli_fail(job, "%s", error.text);
   if (result == CLI_OK && s->facts.rows == 0) result = cli_fail(job, "%s has no rows", cli_name(path));
@@ -150,7 +151,8 @@ static cpb_engine engine_of(const char *name) {
 static int measure(const cli_job *job, const sampled *base, const sampled *queries, cpb_recommendation *r) {
   const cli_options *o = &job->options;
   cpb_view rows = base->facts.sample;
-  cpb_recommend_options options = cpb_recommend_options_default();
+  cpb_recommend_options options;
+  cpb_recommend_options_init(&options, sizeof options);
   watching w = {.total = (double)rows.rows};
   if (o->neighbours != 0) options.k = (size_t)o->neighbours;
   options.engine = engine_of(o->engine);

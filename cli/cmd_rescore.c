@@ -228,7 +228,8 @@ static int count_needed(rescoring *r) {
 
 static cpb_status open_output(const char *path, const char *format, cpb_dtype dtype, cpb_view rows,
                               cpb_writer **writer, cpb_error *error) {
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.format = format;
   options.dtype = dtype;
   options.cols = rows.cols;
@@ -265,7 +266,7 @@ static int tell(const rescoring *r) {
     proven += r->certificates[i] == 0;
     if (r->certificates[i] > needed) needed = r->certificates[i];
   }
-  if (cpb_map_describe(r->map).whiten != NULL) cli_say(r->job, "the map whitens: distances are |W(x-q)|");
+  if (cli_map_options(r->map).whiten != NULL) cli_say(r->job, "the map whitens: distances are |W(x-q)|");
   if (o->certificates != NULL && needed > 0)
     cli_say(r->job, "%zu of %zu queries proven exact; %llu candidates would prove all", proven, r->n,
             (unsigned long long)needed);
@@ -336,7 +337,8 @@ static int prepare(rescoring *r) {
 
 static int rescore(rescoring *r) {
   const cli_options *o = &r->job->options;
-  cpb_map_options map = cpb_map_describe(r->map);
+  cpb_map_options map = {.size = sizeof map};
+  cpb_map_describe(r->map, &map);
   r->d = map.d;
   r->s = map.s;
   r->r = o->radius.given ? o->radius.value : 0;

@@ -52,7 +52,8 @@ static int write_scores(const scoring *s) {
     rows[i * cols] = s->scores[i];
     if (o->ranks) rows[i * cols + 1] = cpb_model_rank(s->model, s->scores[i]);
   }
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.format = o->to;
   options.dtype = cli_output_dtype(o->output, o->to, o->dtype, CPB_F64);
   options.cols = cols;
@@ -160,7 +161,7 @@ static int run(cli_job *job) {
   if (cpb_model_load(job->options.model, &s.model, &error) != CPB_OK)
     result = cli_fail(job, "%s", error.text);
   else {
-    size_t d = cpb_model_describe(s.model).d, cols = cpb_reader_info(reader).cols;
+    size_t d = cli_model_options(s.model).d, cols = cpb_reader_info(reader).cols;
     if (d != cols)
       result = cli_fail(job, "%s has %zu column%s, but %s scores rows of %zu", job->operands[0], cols,
                         cli_s(cols), job->options.model, d);

@@ -56,7 +56,8 @@ static int encode_file(encoding *e) {
 
 static int open_writer(encoding *e) {
   const cli_options *o = &e->job->options;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   cpb_error error;
   options.format = o->to;
   options.dtype = CPB_U8;
@@ -70,7 +71,8 @@ static int open_writer(encoding *e) {
 
 static int encode(encoding *e) {
   cpb_file_info info = cpb_reader_info(e->reader);
-  cpb_sketch_options sketch = cpb_sketch_describe(e->sketch);
+  cpb_sketch_options sketch = {.size = sizeof sketch};
+  cpb_sketch_describe(e->sketch, &sketch);
   cpb_error error;
   e->bytes = sketch.bits / 8;
   if (info.cols != sketch.d)

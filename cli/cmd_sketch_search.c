@@ -156,7 +156,8 @@ static void renumber(const search *s, const chosen *c) {
 /* ---- whether codes and rows belong together ---- */
 
 static cpb_status make_map(const search *s, cpb_map **map, cpb_error *error) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = s->of.d;
   options.s = s->of.s;
   options.center = s->of.center;
@@ -253,7 +254,8 @@ static int rerank(search *s) {
 /* ---- output ---- */
 
 static int write_rows(const search *s, const char *path, const char *format, cpb_dtype dtype, cpb_view rows) {
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   cpb_writer *writer = NULL;
   cpb_error error;
   options.format = format;
@@ -324,7 +326,8 @@ static int run(cli_job *job) {
   cpb_error error;
   if (result != CLI_OK) return result;
   if (cpb_sketch_load(o->sketch, &s.sketch, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
-  s.of = cpb_sketch_describe(s.sketch);
+  s.of.size = sizeof s.of;
+  cpb_sketch_describe(s.sketch, &s.of);
   result = run_search(&s);
   free((void *)(uintptr_t)s.codes.data);
   free((void *)(uintptr_t)s.queries.data);

@@ -54,7 +54,8 @@ static int take_map(plan *p, size_t d) {
   const char *path = p->job->options.map;
   cpb_error error;
   if (cpb_map_load(path, &p->map, &error) != CPB_OK) return cli_fail(p->job, "%s", error.text);
-  cpb_map_options map = cpb_map_describe(p->map);
+  cpb_map_options map = {.size = sizeof map};
+  cpb_map_describe(p->map, &map);
   if (map.d != d)
     return cli_fail(p->job, "%s has %zu column%s, but %s embeds rows of %zu", cli_name(p->job->operands[0]),
                     d, cli_s(d), path, map.d);
@@ -97,7 +98,8 @@ static int gather(plan *p, cpb_reader *reader) {
 
 static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_report *report,
                 const cpb_statistics_result *facts) {
-  cpb_sketch_options o = cpb_sketch_describe(sketch);
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_sketch_describe(sketch, &o);
   uint64_t bad = facts->nan_rows + facts->inf_rows;
   if (bad > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)bad);
   cli_say(
@@ -122,9 +124,10 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_r
 
 static int train(plan *p) {
   const cli_options *o = &p->job->options;
-  cpb_sketch_training training = cpb_sketch_training_default();
+  cpb_sketch_training training;
+  cpb_sketch_training_init(&training, sizeof training);
   cpb_sketch *sketch = NULL;
-  cpb_sketch_report report;
+  cpb_sketch_report report = {.size = sizeof report};
   cpb_error error;
   training.kind = kind_of(p->job);
   if (o->bits != 0) training.bits = (size_t)o->bits;

@@ -31,7 +31,8 @@ static bool set_scene(scene *at, cpb_error *error) {
   at->s = 1.4;
   at->cap = (cpb_cap){.d = 2, .p = at->p};
   sow(at);
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = 2;
   options.s = at->s;
   cpb_region ball = {.kind = CPB_BALL, .d = 2, .c = at->c, .r = at->r, .along = at->r};

@@ -128,7 +128,8 @@ static bool make_map(demo *d, cpb_error *error) {
     for (size_t k = 0; k < D; k++) z[k] = (double)d->data.colours[i].rgb[k] - mean[k];
     d->s += cli_norm(z, D) / n;
   }
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = D;
   options.s = d->s;
   options.center = mean;

@@ -72,7 +72,7 @@ static int find_largest(const cli_job *job, cpb_reader *reader, cpb_transform_op
 /* *gathered owns the centre. */
 static int find_center(const cli_job *job, cpb_reader *reader, cpb_transform_options *options,
                        cpb_statistics **gathered) {
-  cpb_statistics_result facts;
+  cpb_statistics_result facts = {.size = sizeof facts};
   int result = cli_gather(job, reader, gathered);
   if (result == CLI_OK) result = cli_finish(job, cpb_reader_info(reader).path, *gathered, &facts);
   if (result == CLI_OK) options->center = facts.mean;
@@ -146,7 +146,8 @@ static int check(const cli_job *job, cpb_transform_facts facts, bool query) {
 
 int cli_embed_by_transform(const cli_job *job, const char *output) {
   const cli_options *o = &job->options;
-  cpb_transform_options options = cpb_transform_options_default();
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
   options.kind = kind_of(o->transform);
   side s = {NULL, o->side != NULL && strcmp(o->side, "query") == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE};
   int result = check(job, cpb_transform_about(options.kind), s.role == CPB_ROLE_QUERY);

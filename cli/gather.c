@@ -79,7 +79,8 @@ static int gather(void *arg, size_t slot, uint64_t first, size_t rows) {
 
 static int run_pass(const cli_job *job, cpb_reader *reader, cpb_statistics *whole) {
   gathering g = {.job = job, .reader = reader, .whole = whole};
-  cpb_statistics_options options = cpb_statistics_describe(whole);
+  cpb_statistics_options options = {.size = sizeof options};
+  cpb_statistics_describe(whole, &options);
   cpb_error error;
   int result = CLI_OK;
   for (size_t slot = 0; slot < CLI_SCAN_SLOTS && result == CLI_OK; slot++)
@@ -97,7 +98,8 @@ static int run_pass(const cli_job *job, cpb_reader *reader, cpb_statistics *whol
 
 int cli_gather(const cli_job *job, cpb_reader *reader, cpb_statistics **statistics) {
   cpb_file_info file = cpb_reader_info(reader);
-  cpb_statistics_options options = cpb_statistics_options_default();
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
   cpb_error error;
   options.d = file.cols;
   options.dtype = is_wide(file.dtype) ? CPB_F64 : file.dtype;
@@ -110,12 +112,13 @@ int cli_gather(const cli_job *job, cpb_reader *reader, cpb_statistics **statisti
 
 int cli_gather_norms(const cli_job *job, cpb_reader *reader, cpb_statistics *statistics) {
   cpb_file_info file = cpb_reader_info(reader);
-  cpb_statistics_options options = cpb_statistics_describe(statistics);
+  cpb_statistics_options options = {.size = sizeof options};
+  cpb_statistics_describe(statistics, &options);
   cpb_error error;
   if (file.cols != options.d)
     return cli_fail(job, "%s has %zu column%s, the statistics have %zu", file.path, file.cols,
                     cli_s(file.cols), options.d);
-  cpb_statistics_result result;
+  cpb_statistics_result result = {.size = sizeof result};
   cpb_status status = cpb_statistics_finish(statistics, &result, &error);
   if (status == CPB_OK && !result.norms) status = cpb_statistics_begin_norms(statistics, &error);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
@@ -160,6 +163,7 @@ int cli_write_state(const cli_job *job, const char *path, cpb_statistics *statis
 int cli_finish(const cli_job *job, const char *path, cpb_statistics *statistics,
                cpb_statistics_result *result) {
   cpb_error error;
+  cpb_statistics_result_init(result, sizeof *result);
   if (cpb_statistics_finish(statistics, result, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   if (result->rows == 0) return cli_fail(job, "%s has no rows to fit to", path);
   return CLI_OK;

@@ -199,7 +199,8 @@ static int open_writer(flow *f) {
   const cli_stream *stream = f->stream;
   int result = cli_check_typed(stream->job, stream->output, stream->to, "to");
   if (result != CLI_OK) return result;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.format = stream->to;
   options.dtype = stream->dtype;
   options.cols = stream->cols;

@@ -10,7 +10,8 @@ int main(void) {
   double y[N][D + 1], back[N][D];
 
   cpb_error error;
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = D;
   options.s = 5; /* points of this norm land on the equator */
   cpb_map *map = NULL;

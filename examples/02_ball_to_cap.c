@@ -13,7 +13,8 @@ int main(void) {
   }
 
   cpb_error error;
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = 2;
   options.s = 10;
   cpb_map *map = NULL;

@@ -11,7 +11,8 @@ int main(void) {
   const double s = 1;
 
   cpb_error error;
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = 1;
   options.s = s;
   cpb_map *map = NULL;

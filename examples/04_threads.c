@@ -7,7 +7,8 @@
 enum { N = 20000, D = 24 };
 
 static cpb_status embed(const float *x, float *y, const cpb_exec *exec, cpb_error *error) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = D;
   options.s = 3;
   cpb_map *map = NULL;

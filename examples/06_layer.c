@@ -7,7 +7,8 @@ enum { D = 2 };
 
 /* y = S(x) at scale s. */
 static cpb_status forward(const double *x, double s, double *y, cpb_error *error) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = D;
   options.s = s;
   cpb_map *map = NULL;

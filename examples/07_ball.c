@@ -9,10 +9,11 @@ int main(void) {
   const double x[N][2] = {{0, 0}, {4, 0}, {2, 2}, {2, 1}, {9, 9}};
   double center[2], soft[2], multipliers[N];
   cpb_view rows = cpb_rows(x, CPB_F64, N, 2);
-  cpb_ball_report ball;
+  cpb_ball_report ball = {.size = sizeof ball};
   cpb_ball_out out = {.center = center};
-  cpb_svdd_options options = cpb_svdd_options_default();
-  cpb_svdd_report svdd;
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_svdd_report svdd = {.size = sizeof svdd};
   cpb_error error;
   options.nu = 0.6;
 

@@ -37,11 +37,13 @@ static cpb_status row(void *self, uint64_t id, double *y, cpb_error *error) {
 
 int main(void) {
   const float x[N][D] = {{0, 0}, {3, 4}, {6, 8}, {1, 1}, {2, 2}, {9, 0}}, q[1][D] = {{5, 5}};
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_map *map = NULL;
   array a;
   cpb_index index = {.self = &a, .rows = N, .search = search, .row = row};
-  cpb_index_options asking = cpb_index_options_default();
+  cpb_index_options asking;
+  cpb_index_options_init(&asking, sizeof asking);
   cpb_index_report report = {0, false};
   cpb_hit hits[2] = {{0, 0}, {0, 0}};
   cpb_error error = {.text = ""};

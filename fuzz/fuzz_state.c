@@ -22,8 +22,9 @@ static void round_trip(cpb_statistics *s, const unsigned char *bytes, size_t cou
 }
 
 static void use(cpb_statistics *s) {
-  cpb_statistics_result result;
-  cpb_statistics_options options = cpb_statistics_describe(s);
+  cpb_statistics_result result = {.size = sizeof result};
+  cpb_statistics_options options = {.size = sizeof options};
+  cpb_statistics_describe(s, &options);
   cpb_statistics *empty;
   if (cpb_statistics_finish(s, &result, NULL) != CPB_OK) abort();
   if (cpb_statistics_new(&options, &empty, NULL) != CPB_OK) return;

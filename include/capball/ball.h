@@ -26,7 +26,7 @@ typedef enum cpb_ball_method {
                               of the hull nearest to the pole, go to the centre of its cap's ball; cubic */
 } cpb_ball_method;
 
-/** Start from cpb_ball_options_default(). */
+/** Start from cpb_ball_options_init. */
 typedef struct cpb_ball_options {
   size_t size;       /* sizeof(cpb_ball_options) */
   double gap;        /* wanted (R^2 - lower^2)/R^2, >= 0; default 1e-9. The relative error of the radius is
@@ -35,11 +35,12 @@ typedef struct cpb_ball_options {
   cpb_ball_method method;
 } cpb_ball_options;
 
-CPB_API cpb_ball_options cpb_ball_options_default(void);
+CPB_API void cpb_ball_options_init(cpb_ball_options *options, size_t size);
 
 /** How good the ball is. The call has done its work even where the gap is not what was wanted, as for
- *  data so far from 0 that no double is near enough to the centre. */
+ *  data so far from 0 that no double is near enough to the centre. Start from cpb_ball_report_init. */
 typedef struct cpb_ball_report {
+  size_t size;        /* sizeof(cpb_ball_report) */
   bool converged;     /* gap <= the wanted gap */
   double gap;         /* (radius^2 - lower_bound^2)/radius^2, 0 for radius 0 */
   double radius;      /* the largest |x_i - center|, center as returned */
@@ -49,6 +50,8 @@ typedef struct cpb_ball_report {
   size_t passes;      /* reads of the data */
   double seconds;
 } cpb_ball_report;
+
+CPB_API void cpb_ball_report_init(cpb_ball_report *report, size_t size);
 
 /** Where an answer goes: the caller's arrays. */
 typedef struct cpb_ball_out {
@@ -124,7 +127,7 @@ typedef enum cpb_svdd_method {
                                  effect and the enclosing ball comes out; kept to repeat its figure */
 } cpb_svdd_method;
 
-/** Start from cpb_svdd_options_default(). */
+/** Start from cpb_svdd_options_init. */
 typedef struct cpb_svdd_options {
   size_t size;           /* sizeof(cpb_svdd_options) */
   double nu;             /* the share that may lie outside, 0 < nu <= 1, nu n >= 1; default 0.1 */
@@ -135,10 +138,12 @@ typedef struct cpb_svdd_options {
   const double *start;   /* d coordinates of a centre to start from; NULL: the mean */
 } cpb_svdd_options;
 
-CPB_API cpb_svdd_options cpb_svdd_options_default(void);
+CPB_API void cpb_svdd_options_init(cpb_svdd_options *options, size_t size);
 
-/** How good the answer is; the objective is the mean of the worst share, in squared units. */
+/** How good the answer is; the objective is the mean of the worst share, in squared units. Start
+ *  from cpb_svdd_report_init. */
 typedef struct cpb_svdd_report {
+  size_t size;      /* sizeof(cpb_svdd_report) */
   bool converged;   /* gap <= the wanted gap; for the cap methods: the centre came to rest */
   double gap;       /* (objective - lower_bound)/objective; for the cap methods that of their ball as SVDD */
   double radius;    /* R: the distance of the row at which the share nu is used up; where that is the end of a
@@ -149,6 +154,8 @@ typedef struct cpb_svdd_report {
   size_t iterations;  /* reads of the data; rounds of the SVM for the cap methods */
   double seconds;
 } cpb_svdd_report;
+
+CPB_API void cpb_svdd_report_init(cpb_svdd_report *report, size_t size);
 
 /** SVDD of n >= 1 rows.                                                                          T11
  *  x            n rows of d, any dtype                                      borrowed for the call

@@ -94,7 +94,7 @@ CPB_API cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, siz
  *  it was opened: what was made of the rows does not count then, for some of them may have been zeros. */
 CPB_API cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error);
 
-/** What a writer is to make. Start from cpb_writer_options_default(). */
+/** What a writer is to make. Start from cpb_writer_options_init. */
 typedef struct cpb_writer_options {
   size_t size;        /* sizeof(cpb_writer_options) */
   const char *format; /* NULL: by the extension */
@@ -103,7 +103,7 @@ typedef struct cpb_writer_options {
   uint64_t rows; /* CPB_ROWS_UNKNOWN: as many as are appended */
 } cpb_writer_options;
 
-CPB_API cpb_writer_options cpb_writer_options_default(void);
+CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);
 
 /** Starts a file; gives *writer to the caller. Nothing appears under `path` before commit: rows go to
  *  a temporary file beside it. "-" is standard output (then rows must be known for formats whose

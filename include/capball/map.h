@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** What a map is made from; pointers are borrowed for the call of cpb_map_new. Start from
- *  cpb_map_options_default() and set what is not the default. */
+ *  cpb_map_options_init and set what is not the default. */
 typedef struct cpb_map_options {
   size_t size;          /* sizeof(cpb_map_options) */
   size_t d;             /* dimension of the data, >= 1 */
@@ -28,7 +28,7 @@ typedef struct cpb_map_options {
                            onto e; NULL = none. Not together with a pole. */
 } cpb_map_options;
 
-CPB_API cpb_map_options cpb_map_options_default(void);
+CPB_API void cpb_map_options_init(cpb_map_options *options, size_t size);
 
 typedef struct cpb_map cpb_map;
 
@@ -37,7 +37,7 @@ CPB_API cpb_status cpb_map_new(const cpb_map_options *options, cpb_map **map, cp
 CPB_API void cpb_map_free(cpb_map *map);
 
 /** What it was made from; views into the map, NULL where the option was NULL. */
-CPB_API cpb_map_options cpb_map_describe(const cpb_map *map);
+CPB_API void cpb_map_describe(const cpb_map *map, cpb_map_options *options);
 
 /** y_i = S(x_i) for every row.                                              R^d -> S^d, T1 T2 T6
  *  x    n rows of d, any dtype                                        borrowed for the call
@@ -129,7 +129,8 @@ CPB_API cpb_status cpb_layer_inverse_backward(cpb_view y, cpb_view g, double s, 
 
 /* A map as a file: JSON, versioned, 17 digits, with a checksum and what it was made from. */
 
-/** What the file says beside the map itself. Strings are views, NULL where absent. */
+/** What the file says beside the map itself. Strings are views, NULL where absent. Start from
+ *  cpb_map_origin_init. */
 typedef struct cpb_map_origin {
   size_t size;          /* sizeof(cpb_map_origin) */
   const char *goal;     /* how s was chosen: "given", "mean", "median", "hemisphere", .. */
@@ -137,6 +138,8 @@ typedef struct cpb_map_origin {
   uint64_t rows;        /* rows of the data, 0 if unknown */
   const char *evidence; /* JSON: why this scale; written as it is under the key "evidence" */
 } cpb_map_origin;
+
+CPB_API void cpb_map_origin_init(cpb_map_origin *origin, size_t size);
 
 /** The whole text of the file (keys "capball", "dim", "scale", "center", "pole", "whiten", "toward",
  *  "goal", "evidence", "made_from", "checksum"); gives *text, 0-terminated, to the caller, who takes it

@@ -26,7 +26,7 @@ enum { CPB_MODEL_METHODS = 4 };
 CPB_API const char *cpb_model_method_name(cpb_model_method method);
 
 /** What a model is made from; pointers are borrowed for the call of cpb_model_new, and views into the
- *  model when cpb_model_describe gives it back. Start from cpb_model_options_default(). */
+ *  model when cpb_model_describe gives it back. Start from cpb_model_options_init. */
 typedef struct cpb_model_options {
   size_t size; /* sizeof(cpb_model_options) */
   size_t d;    /* columns of the data, >= 1 */
@@ -50,14 +50,14 @@ typedef struct cpb_model_options {
   const double *vectors; /* listed rows of d; with a kernel only */
 } cpb_model_options;
 
-CPB_API cpb_model_options cpb_model_options_default(void);
+CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
 typedef struct cpb_model cpb_model;
 
 /** Gives *model to the caller. Checks everything first: EINVAL names the value. */
 CPB_API cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error);
 CPB_API void cpb_model_free(cpb_model *model);
-CPB_API cpb_model_options cpb_model_describe(const cpb_model *model);
+CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
 
 /** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside.           T3 T11
  *  x       n rows of d, any dtype

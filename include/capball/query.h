@@ -134,7 +134,7 @@ typedef struct cpb_index {
   double score_error; /* 0: cpb_query_score_error */
 } cpb_index;
 
-/** How it is asked. Start from cpb_index_options_default(). */
+/** How it is asked. Start from cpb_index_options_init. */
 typedef struct cpb_index_options {
   size_t size;   /* sizeof(cpb_index_options) */
   double radius; /* r of the ball query p(q,r); 0: the point query */
@@ -142,7 +142,7 @@ typedef struct cpb_index_options {
   size_t most;   /* candidates asked for at most; 0: all rows */
 } cpb_index_options;
 
-CPB_API cpb_index_options cpb_index_options_default(void);
+CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
 /** How good the answer to one query is. */
 typedef struct cpb_index_report {

@@ -21,7 +21,7 @@ extern "C" {
  *   piece b: new, update ..   ->   begin_norms(all)            ->   piece b: restart(all), update ..   ->   merge
  *   piece c: ..                                                     piece c: .. */
 
-/** What is gathered. Start from cpb_statistics_options_default(); pieces merge only if all of it agrees. */
+/** What is gathered. Start from cpb_statistics_options_init; pieces merge only if all of it agrees. */
 typedef struct cpb_statistics_options {
   size_t size;     /* sizeof(cpb_statistics_options) */
   size_t d;        /* columns, >= 1 */
@@ -30,7 +30,7 @@ typedef struct cpb_statistics_options {
   uint64_t seed;   /* of the sample; default 0 */
 } cpb_statistics_options;
 
-CPB_API cpb_statistics_options cpb_statistics_options_default(void);
+CPB_API void cpb_statistics_options_init(cpb_statistics_options *options, size_t size);
 
 typedef struct cpb_statistics cpb_statistics;
 
@@ -40,7 +40,7 @@ CPB_API cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb
 CPB_API void cpb_statistics_free(cpb_statistics *statistics);
 
 /** What it was made with. */
-CPB_API cpb_statistics_options cpb_statistics_describe(const cpb_statistics *statistics);
+CPB_API void cpb_statistics_describe(const cpb_statistics *statistics, cpb_statistics_options *options);
 
 /** Takes rows first_id, first_id+1, .. of the data in. Rows with NaN or inf are counted (NaN before inf) and
  *  otherwise left out, as are, in pass 2, rows whose norm is beyond double. Every row once: ids tell
@@ -64,8 +64,9 @@ CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics 
 /** Turns from pass 1 to pass 2: from now on updates gather |x - mean|. EINVAL without rows. */
 CPB_API cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);
 
-/** The results; pointers are views into the statistics. */
+/** The results; pointers are views into the statistics. Start from cpb_statistics_result_init. */
 typedef struct cpb_statistics_result {
+  size_t size;                       /* sizeof(cpb_statistics_result) */
   uint64_t rows, nan_rows, inf_rows; /* taken; left out */
   const double *mean, *low, *high;   /* d each; NULL without rows. mean within 1 ulp of the exact one,
                                         low and high the extremes of each column */
@@ -78,6 +79,8 @@ typedef struct cpb_statistics_result {
   double norm_max;         /* max |x-mean| */
   double norm_median;      /* within 2^-13 of the lower middle |x-mean|, from a histogram of logarithms */
 } cpb_statistics_result;
+
+CPB_API void cpb_statistics_result_init(cpb_statistics_result *result, size_t size);
 
 /** Tells what was gathered so far; more may come after it. The views are valid until the next call with these
  *  statistics. EINVAL when a row id was given twice. */
@@ -250,7 +253,7 @@ CPB_API cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k
                                       const double *s, size_t count, double *recall, const cpb_exec *exec,
                                       cpb_error *error);
 
-/** What is wanted. Start from cpb_goal_options_default(). */
+/** What is wanted. Start from cpb_goal_options_init. */
 typedef struct cpb_goal_options {
   size_t size; /* sizeof(cpb_goal_options) */
   cpb_goal goal;
@@ -260,7 +263,7 @@ typedef struct cpb_goal_options {
   double norm_mean, norm_median, norm_max; /* of all rows; NaN where not known (the default) */
 } cpb_goal_options;
 
-CPB_API cpb_goal_options cpb_goal_options_default(void);
+CPB_API void cpb_goal_options_init(cpb_goal_options *options, size_t size);
 
 /** One point of a curve over s. */
 typedef struct cpb_curve_point {

@@ -36,7 +36,7 @@ typedef struct cpb_hit {
   double value;
 } cpb_hit;
 
-/** What is asked. Start from cpb_search_options_default(). */
+/** What is asked. Start from cpb_search_options_init. */
 typedef struct cpb_search_options {
   size_t size; /* sizeof(cpb_search_options) */
   cpb_metric metric;
@@ -45,7 +45,7 @@ typedef struct cpb_search_options {
                            Borrowed for the call of cpb_search_new. */
 } cpb_search_options;
 
-CPB_API cpb_search_options cpb_search_options_default(void);
+CPB_API void cpb_search_options_init(cpb_search_options *options, size_t size);
 
 typedef struct cpb_search cpb_search;
 

@@ -45,7 +45,7 @@ typedef struct cpb_sketch_point {
 } cpb_sketch_point;
 
 /** What a sketch is; pointers are borrowed for the call of cpb_sketch_new, and views into the sketch when
- *  cpb_sketch_describe gives it back. Start from cpb_sketch_options_default(). */
+ *  cpb_sketch_describe gives it back. Start from cpb_sketch_options_init. */
 typedef struct cpb_sketch_options {
   size_t size; /* sizeof(cpb_sketch_options) */
   cpb_sketch_kind kind;
@@ -59,14 +59,14 @@ typedef struct cpb_sketch_options {
   const cpb_sketch_point *curve; /* of the training; NULL with curve_count = 0 */
 } cpb_sketch_options;
 
-CPB_API cpb_sketch_options cpb_sketch_options_default(void);
+CPB_API void cpb_sketch_options_init(cpb_sketch_options *options, size_t size);
 
 typedef struct cpb_sketch cpb_sketch;
 
 /** Gives *sketch to the caller. Checks everything first: EINVAL names the value. */
 CPB_API cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
 CPB_API void cpb_sketch_free(cpb_sketch *sketch);
-CPB_API cpb_sketch_options cpb_sketch_describe(const cpb_sketch *sketch);
+CPB_API void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options);
 
 /** Which normals move in a step. */
 typedef enum cpb_sketch_step {
@@ -74,7 +74,7 @@ typedef enum cpb_sketch_step {
   CPB_SKETCH_WORST = 1, /* one end of the worst pair, away from the other end; `bits` of these count as one */
 } cpb_sketch_step;
 
-/** How a sketch is trained. Start from cpb_sketch_training_default(). */
+/** How a sketch is trained. Start from cpb_sketch_training_init. */
 typedef struct cpb_sketch_training {
   size_t size; /* sizeof(cpb_sketch_training) */
   cpb_sketch_kind kind;
@@ -96,15 +96,19 @@ typedef struct cpb_sketch_training {
                        Fewer than 64 tell bits apart by chance alone, and are refused */
 } cpb_sketch_training;
 
-CPB_API cpb_sketch_training cpb_sketch_training_default(void);
+CPB_API void cpb_sketch_training_init(cpb_sketch_training *training, size_t size);
 
+/** How the training went. Start from cpb_sketch_report_init. */
 typedef struct cpb_sketch_report {
+  size_t size;                  /* sizeof(cpb_sketch_report) */
   bool settled;                 /* ended by the tolerance, not by max_steps */
   size_t steps;                 /* taken */
   size_t refused;               /* steps taken back because they made bits more dependent */
   cpb_sketch_point first, last; /* of the rows the steps looked at */
   double seconds;
 } cpb_sketch_report;
+
+CPB_API void cpb_sketch_report_init(cpb_sketch_report *report, size_t size);
 
 /** Trains a sketch; gives *sketch to the caller.                                                   T14
  *    theta_ij = (2 O_ij/n - 1) pi/2,   u_ij = (c_i <c_i,c_j> - c_j)/|.|

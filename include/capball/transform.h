@@ -59,7 +59,7 @@ typedef struct cpb_transform_facts {
 /** The facts of a kind; name is NULL for a kind there is not. */
 CPB_API cpb_transform_facts cpb_transform_about(cpb_transform_kind kind);
 
-/** What a transform is made from. Start from cpb_transform_options_default(). */
+/** What a transform is made from. Start from cpb_transform_options_init. */
 typedef struct cpb_transform_options {
   size_t size; /* sizeof(cpb_transform_options) */
   cpb_transform_kind kind;
@@ -68,7 +68,7 @@ typedef struct cpb_transform_options {
   double max_norm;      /* L: the largest |x-m| of the base, > 0; where the kind is bounded */
 } cpb_transform_options;
 
-CPB_API cpb_transform_options cpb_transform_options_default(void);
+CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t size);
 
 typedef struct cpb_transform cpb_transform;
 
@@ -78,7 +78,7 @@ CPB_API cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_t
 CPB_API void cpb_transform_free(cpb_transform *transform);
 
 /** What it was made from; center is a view into the transform. */
-CPB_API cpb_transform_options cpb_transform_describe(const cpb_transform *transform);
+CPB_API void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options);
 
 /** Columns of transformed rows. */
 CPB_API size_t cpb_transform_cols(const cpb_transform *transform);
@@ -117,7 +117,7 @@ enum { CPB_ENGINES = 3 };
 /** "float", "int8", "bits"; a view, never NULL. */
 CPB_API const char *cpb_engine_name(cpb_engine engine);
 
-/** What is asked. Start from cpb_recommend_options_default(). */
+/** What is asked. Start from cpb_recommend_options_init. */
 typedef struct cpb_recommend_options {
   size_t size; /* sizeof(cpb_recommend_options) */
   size_t k;    /* neighbours, default 10 */
@@ -131,7 +131,7 @@ typedef struct cpb_recommend_options {
   void *context;
 } cpb_recommend_options;
 
-CPB_API cpb_recommend_options cpb_recommend_options_default(void);
+CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t size);
 
 enum { CPB_RECOMMEND_ROWS = 42, CPB_RECOMMEND_CURVE = 64 };
 

@@ -7,13 +7,18 @@
 
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "geometry/t2_pole.h"
 
-cpb_map_options cpb_map_options_default(void) {
-  return (cpb_map_options){.size = sizeof(cpb_map_options), .s = 1};
+static const cpb_map_options defaults = {.size = sizeof(cpb_map_options), .s = 1};
+
+void cpb_map_options_init(cpb_map_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-cpb_map_options cpb_map_describe(const cpb_map *map) { return map->options; }
+void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
+  cpb_sized_give(options, &map->options, sizeof map->options);
+}
 
 void cpb_map_free(cpb_map *map) { free(map); }
 
@@ -26,8 +31,6 @@ static cpb_status check_finite(const double *values, size_t count, const char *n
 }
 
 static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
-  if (o == NULL || o->size != sizeof *o)
-    return cpb_fail(error, CPB_EINVAL, "map options must start from cpb_map_options_default()");
   size_t most = SIZE_MAX / sizeof(double) / 16;
   if (o->d == 0 || o->d > most || (o->whiten != NULL && o->d > most / o->d))
     return cpb_fail(error, CPB_EINVAL, "a map of dimension %zu is not possible", o->d);
@@ -125,10 +128,12 @@ static void fold_pole(cpb_map *map) {
     map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
-cpb_status cpb_map_new(const cpb_map_options *options, cpb_map **out, cpb_error *error) {
+cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *error) {
   if (out == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
   *out = NULL;
-  cpb_status status = check_options(options, error);
+  cpb_map_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_map_options", error);
+  if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
   cpb_map *map = calloc(1, sizeof *map + (4 * (d + 1) + 2 * d + 3 * square) * sizeof(double));

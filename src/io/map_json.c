@@ -11,6 +11,7 @@
 #include "capball/file.h"
 #include "capball/map.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"
 #include "io/number.h"
@@ -178,20 +179,27 @@ static bool is_json(const char *string) {
   return value != NULL;
 }
 
-cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **json, cpb_error *error) {
+static const cpb_map_origin nowhere = {.size = sizeof(cpb_map_origin)};
+
+void cpb_map_origin_init(cpb_map_origin *origin, size_t size) {
+  cpb_sized_init(origin, size, &nowhere, sizeof nowhere);
+}
+
+cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char **json, cpb_error *error) {
   if (map == NULL || json == NULL) return cpb_fail(error, CPB_EINVAL, "map and text must not be NULL");
   *json = NULL;
-  if (origin != NULL && origin->size != sizeof *origin)
-    return cpb_fail(error, CPB_EINVAL, "origin.size is %zu, wanted %zu", origin->size, sizeof *origin);
-  if (origin != NULL && origin->evidence != NULL && !is_json(origin->evidence))
-    return cpb_fail(error, CPB_EINVAL, "origin.evidence is not JSON: \"%.40s\"", origin->evidence);
-  cpb_map_options described = cpb_map_describe(map);
-  cpb_map_origin unknown = {.size = sizeof unknown};
+  cpb_map_origin origin = nowhere;
+  cpb_status status = cpb_sized_take(&origin, sizeof origin, given, "cpb_map_origin", error);
+  if (status != CPB_OK) return status;
+  if (origin.evidence != NULL && !is_json(origin.evidence))
+    return cpb_fail(error, CPB_EINVAL, "origin.evidence is not JSON: \"%.40s\"", origin.evidence);
+  cpb_map_options described = {.size = sizeof described};
+  cpb_map_describe(map, &described);
   text t = {.status = CPB_OK, .error = error};
   cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
+  status = cpb_numeric_enter(&numeric, error);
   if (status != CPB_OK) return status;
-  put_map(&t, &described, origin == NULL ? &unknown : origin);
+  put_map(&t, &described, &origin);
   cpb_numeric_leave(&numeric);
   if (t.status == CPB_OK)
     *json = (char *)t.buffer.bytes;
@@ -280,7 +288,8 @@ static cpb_status make_map(const cpb_map_options *options, const char *name, cpb
 }
 
 static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, cpb_error *error) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   part parts[PARTS];
   double *numbers[PARTS] = {NULL};
   cpb_status status = check_kind(root, name, error);

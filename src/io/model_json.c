@@ -52,7 +52,8 @@ static cpb_status put_cap(cpb_json_lines *l, const cpb_model *model, const cpb_m
 }
 
 static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error *error) {
-  cpb_model_options o = cpb_model_describe(model);
+  cpb_model_options o = {.size = sizeof o};
+  cpb_model_describe(model, &o);
   cpb_json_put_kind(l, "model", VERSION);
   cpb_json_put(l, "dim", json_integer((json_int_t)o.d));
   cpb_json_put(l, "method", json_string(cpb_model_method_name(o.method)));
@@ -224,7 +225,8 @@ cpb_status cpb_model_from_json(const char *text, size_t length, const char *name
   *model = NULL;
   cpb_status status = cpb_json_parse(text, length, called, &root, error);
   if (status != CPB_OK) return status;
-  cpb_model_options options = cpb_model_options_default();
+  cpb_model_options options;
+  cpb_model_options_init(&options, sizeof options);
   parts p = {0};
   cpb_error why = {.row = -1};
   status = read_options(root, called, &options, &p, error);

@@ -26,7 +26,8 @@ static json_t *curve_value(const cpb_sketch_options *o) {
 
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
   if (sketch == NULL || text == NULL) return cpb_fail(error, CPB_EINVAL, "sketch and text must not be NULL");
-  cpb_sketch_options o = cpb_sketch_describe(sketch);
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_sketch_describe(sketch, &o);
   cpb_json_lines l = {0};
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON's numbers end at 2^63 */
@@ -148,7 +149,8 @@ cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *nam
   *sketch = NULL;
   cpb_status status = cpb_json_parse(text, length, called, &root, error);
   if (status != CPB_OK) return status;
-  cpb_sketch_options options = cpb_sketch_options_default();
+  cpb_sketch_options options;
+  cpb_sketch_options_init(&options, sizeof options);
   parts p = {0};
   status = read_options(root, called, &options, &p, error);
   if (status == CPB_OK) status = make_sketch(&options, called, sketch, error);

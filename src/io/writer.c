@@ -4,16 +4,18 @@
 
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "io/convert.h"
 #include "io/file_fail.h"
 #include "io/format.h"
 
 enum { OUT_BUFFER = 1 << 18 };
 
-cpb_writer_options cpb_writer_options_default(void) {
-  cpb_writer_options options = {
-      .size = sizeof options, .dtype = CPB_F32, .cols = 0, .rows = CPB_ROWS_UNKNOWN};
-  return options;
+static const cpb_writer_options defaults = {
+    .size = sizeof(cpb_writer_options), .dtype = CPB_F32, .rows = CPB_ROWS_UNKNOWN};
+
+void cpb_writer_options_init(cpb_writer_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
@@ -45,13 +47,13 @@ static cpb_status open_file(cpb_writer *writer, const char *path, const char *fo
   return status;
 }
 
-cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
+cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cpb_writer **writer,
                            cpb_error *error) {
-  if (path == NULL || options == NULL || writer == NULL)
-    return cpb_fail(error, CPB_EINVAL, "path, options and writer must not be NULL");
+  if (path == NULL || writer == NULL) return cpb_fail(error, CPB_EINVAL, "path and writer must not be NULL");
   *writer = NULL;
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "options.size is %zu, wanted %zu", options->size, sizeof *options);
+  cpb_writer_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_writer_options", error);
+  if (status != CPB_OK) return status;
   if (options->cols < 1 || options->cols > INT32_MAX)
     return cpb_fail(error, CPB_EINVAL, "cols must be 1 .. %d, got %zu", INT32_MAX, options->cols);
   cpb_writer *opened = calloc(1, sizeof *opened);
@@ -60,7 +62,7 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, 
   opened->cols = options->cols;
   opened->rows = options->rows;
   opened->whole.fd = opened->whole.kept = -1;
-  cpb_status status = open_file(opened, path, options->format, error);
+  status = open_file(opened, path, options->format, error);
   if (status != CPB_OK) {
     cpb_writer_free(opened);
     return status;

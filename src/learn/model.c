@@ -10,14 +10,17 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "geometry/vector.h"
 
 struct cpb_model {
   cpb_model_options options; /* its pointers are ours */
 };
 
-cpb_model_options cpb_model_options_default(void) {
-  return (cpb_model_options){.size = sizeof(cpb_model_options), .converged = true};
+static const cpb_model_options defaults = {.size = sizeof(cpb_model_options), .converged = true};
+
+void cpb_model_options_init(cpb_model_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
@@ -65,9 +68,6 @@ static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error
 }
 
 static cpb_status check(const cpb_model_options *o, cpb_error *error) {
-  if (o->size != sizeof *o)
-    return cpb_fail(error, CPB_EINVAL, "model options have size %zu, wanted %zu: start from the default",
-                    o->size, sizeof *o);
   if (o->d == 0) return cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
   if ((unsigned)o->method >= CPB_MODEL_METHODS)
     return cpb_fail(error, CPB_EINVAL, "method must be one of cpb_model_method, got %d", (int)o->method);
@@ -94,11 +94,12 @@ static void *copy_of(const void *from, size_t count, size_t size, bool *whole) {
   return copy;
 }
 
-cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error) {
-  if (options == NULL || model == NULL)
-    return cpb_fail(error, CPB_EINVAL, "options and model must not be NULL");
+cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_error *error) {
+  if (model == NULL) return cpb_fail(error, CPB_EINVAL, "model must not be NULL");
   *model = NULL;
-  cpb_status status = check(options, error);
+  cpb_model_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_model_options", error);
+  if (status == CPB_OK) status = check(options, error);
   if (status != CPB_OK) return status;
   cpb_model *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a model");
@@ -131,7 +132,9 @@ void cpb_model_free(cpb_model *model) {
   free(model);
 }
 
-cpb_model_options cpb_model_describe(const cpb_model *model) { return model->options; }
+void cpb_model_describe(const cpb_model *model, cpb_model_options *options) {
+  cpb_sized_give(options, &model->options, sizeof model->options);
+}
 
 /* ---- scores ---- */
 

@@ -12,6 +12,7 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "learn/distances.h"
 #include "learn/working_set.h"
 
@@ -51,8 +52,14 @@ struct cpb_core {
   size_t iterations, newcomers;
 };
 
-cpb_ball_options cpb_ball_options_default(void) {
-  return (cpb_ball_options){.size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200};
+static const cpb_ball_options defaults = {.size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200};
+
+void cpb_ball_options_init(cpb_ball_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_ball_report_init(cpb_ball_report *report, size_t size) {
+  cpb_sized_init(report, size, &(cpb_ball_report){0}, sizeof(cpb_ball_report));
 }
 
 static double seconds_now(void) {
@@ -62,9 +69,6 @@ static double seconds_now(void) {
 }
 
 static cpb_status check_options(const cpb_ball_options *options, cpb_error *error) {
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "ball options have size %zu, wanted %zu: start from the default",
-                    options->size, sizeof *options);
   if (!(options->gap >= 0 && options->gap < INFINITY))
     return cpb_fail(error, CPB_EINVAL, "gap must be >= 0 and finite, got %.17g", options->gap);
   if (options->max_passes == 0) return cpb_fail(error, CPB_EINVAL, "max_passes must be >= 1, got 0");
@@ -74,12 +78,12 @@ static cpb_status check_options(const cpb_ball_options *options, cpb_error *erro
   return CPB_OK;
 }
 
-cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core, cpb_error *error) {
-  cpb_ball_options defaults = cpb_ball_options_default();
-  if (options == NULL) options = &defaults;
+cpb_status cpb_core_new(size_t d, const cpb_ball_options *given, cpb_core **core, cpb_error *error) {
+  cpb_ball_options taken = defaults, *options = &taken;
   if (core == NULL) return cpb_fail(error, CPB_EINVAL, "core must not be NULL");
   *core = NULL;
-  cpb_status status = check_options(options, error);
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_ball_options", error);
+  if (status == CPB_OK) status = check_options(options, error);
   if (status == CPB_OK && d == 0) status = cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
   if (status != CPB_OK) return status;
   cpb_core *made = calloc(1, sizeof *made);
@@ -570,6 +574,7 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   if (out == NULL || out->center == NULL)
     return cpb_fail(error, CPB_EINVAL, "out and out->center must not be NULL");
   cpb_status status = cpb_check_source(source, error);
+  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_ball_report", error);
   if (status == CPB_OK) status = cpb_core_new(source->cols, options, &core, error);
   if (status != CPB_OK) return status;
   size_t d = source->cols;
@@ -579,7 +584,7 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   if (status == CPB_OK) {
     write_out(core, &best, out, &ours);
     ours.seconds = seconds_now() - began;
-    if (report != NULL) *report = ours;
+    cpb_sized_give(report, &ours, sizeof ours);
   }
   free(best.center);
   cpb_core_free(core);

@@ -8,6 +8,7 @@
 #include "capball/ball.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
 
@@ -204,15 +205,17 @@ static cpb_status check_call(cpb_view x, const cpb_kernel *kernel, const cpb_svd
   return CPB_OK;
 }
 
-cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
+cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *given,
                            double *multipliers, double *norm2, cpb_svdd_report *report, const cpb_exec *exec,
                            cpb_error *error) {
-  cpb_svdd_options defaults = cpb_svdd_options_default();
+  cpb_svdd_options taken, *options = &taken;
   cpb_svdd_report ours = {0};
   double began = seconds_now(), ours_norm2 = 0;
-  if (options == NULL) options = &defaults;
+  cpb_svdd_options_init(options, sizeof *options);
   if (multipliers == NULL) return cpb_fail(error, CPB_EINVAL, "multipliers must not be NULL");
-  cpb_status status = check_call(x, kernel, options, error);
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
+  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
+  if (status == CPB_OK) status = check_call(x, kernel, options, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
   double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers;
@@ -238,7 +241,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;
     ours.seconds = seconds_now() - began;
     if (norm2 != NULL) *norm2 = ours_norm2;
-    if (report != NULL) *report = ours;
+    cpb_sized_give(report, &ours, sizeof ours);
   }
   free(numbers);
   return status;

@@ -9,11 +9,19 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "learn/cap_svm.h"
 #include "learn/share.h"
 
-cpb_svdd_options cpb_svdd_options_default(void) {
-  return (cpb_svdd_options){.size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
+static const cpb_svdd_options defaults = {
+    .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
+
+void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_svdd_report_init(cpb_svdd_report *report, size_t size) {
+  cpb_sized_init(report, size, &(cpb_svdd_report){0}, sizeof(cpb_svdd_report));
 }
 
 static double seconds_now(void) {
@@ -23,9 +31,6 @@ static double seconds_now(void) {
 }
 
 static cpb_status check_options(const cpb_svdd_options *options, cpb_error *error) {
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "svdd options have size %zu, wanted %zu: start from the default",
-                    options->size, sizeof *options);
   if (!(options->nu > 0 && options->nu <= 1))
     return cpb_fail(error, CPB_EINVAL, "nu must lie in (0,1], got %.17g", options->nu);
   if (!(options->gap >= 0 && options->gap < INFINITY))
@@ -147,14 +152,15 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
   return CPB_OK;
 }
 
-cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
+cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, double *multipliers,
                     cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error) {
-  cpb_svdd_options defaults = cpb_svdd_options_default();
+  cpb_svdd_options taken = defaults, *options = &taken;
   cpb_svdd_report ours = {0};
   double began = seconds_now(), sum = 0;
-  if (options == NULL) options = &defaults;
   if (center == NULL) return cpb_fail(error, CPB_EINVAL, "center must not be NULL");
-  cpb_status status = check_options(options, error);
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
+  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
+  if (status == CPB_OK) status = check_options(options, error);
   if (status == CPB_OK) status = check_rows(x, error);
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
   if (status == CPB_OK && options->nu * (double)x.rows < 1 - 1e-12)
@@ -186,7 +192,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center,
       for (size_t j = 0; j < x.cols; j++) center[j] = origin[j] + point[j];
       ours.support = count_support(multipliers, x.rows);
       ours.seconds = seconds_now() - began;
-      if (report != NULL) *report = ours;
+      cpb_sized_give(report, &ours, sizeof ours);
     }
   }
   free(origin);

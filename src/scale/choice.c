@@ -7,6 +7,7 @@
 #include "capball/map.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "scale/ceiling.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
@@ -20,21 +21,20 @@ const char *cpb_goal_name(cpb_goal goal) {
   return "unknown";
 }
 
-cpb_goal_options cpb_goal_options_default(void) {
-  cpb_goal_options options = {.size = sizeof options,
-                              .goal = CPB_GOAL_MEAN,
-                              .target = 0.99,
-                              .k = 10,
-                              .queries = 1000,
-                              .norm_mean = NAN,
-                              .norm_median = NAN,
-                              .norm_max = NAN};
-  return options;
+static const cpb_goal_options defaults = {.size = sizeof(cpb_goal_options),
+                                          .goal = CPB_GOAL_MEAN,
+                                          .target = 0.99,
+                                          .k = 10,
+                                          .queries = 1000,
+                                          .norm_mean = NAN,
+                                          .norm_median = NAN,
+                                          .norm_max = NAN};
+
+void cpb_goal_options_init(cpb_goal_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 static cpb_status check_options(const cpb_goal_options *options, cpb_error *error) {
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "options.size is %zu, wanted %zu", options->size, sizeof *options);
   if ((unsigned)options->goal >= CPB_GOALS)
     return cpb_fail(error, CPB_EINVAL, "there is no goal %d", (int)options->goal);
   if (options->goal == CPB_GOAL_RECALL && !(options->target > 0 && options->target < 1))
@@ -156,13 +156,14 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 
-cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
+cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
                             cpb_choice *choice, const cpb_exec *exec, cpb_error *error) {
   const double right_angle = 0x1.921fb54442d18p+0;
-  if (options == NULL || choice == NULL)
-    return cpb_fail(error, CPB_EINVAL, "options and choice must not be NULL");
+  if (choice == NULL) return cpb_fail(error, CPB_EINVAL, "choice must not be NULL");
   memset(choice, 0, sizeof *choice);
-  cpb_status status = check_options(options, error);
+  cpb_goal_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_goal_options", error);
+  if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   choice->sample_mean_norm = choice->s = choice->value = NAN;
   choice->alternatives[CPB_GOAL_MEAN] = options->norm_mean;

@@ -7,18 +7,22 @@
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/sized.h"
 #include "core/state_bytes.h"
 
-cpb_statistics_options cpb_statistics_options_default(void) {
-  cpb_statistics_options options = {
-      .size = sizeof options, .d = 0, .dtype = CPB_F32, .sample = 4096, .seed = 0};
-  return options;
+static const cpb_statistics_options defaults = {
+    .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096};
+
+void cpb_statistics_options_init(cpb_statistics_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_statistics_result_init(cpb_statistics_result *result, size_t size) {
+  cpb_sized_init(result, size, &(cpb_statistics_result){0}, sizeof(cpb_statistics_result));
 }
 
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "options.size is %zu, wanted %zu", options->size, sizeof *options);
   if (options->d < 1 || options->d > MOST_COLUMNS)
     return cpb_fail(error, CPB_EINVAL, "d must be 1 .. %d, got %zu", MOST_COLUMNS, options->d);
   if ((unsigned)options->dtype > CPB_I8)
@@ -30,11 +34,12 @@ static cpb_status check_options(const cpb_statistics_options *options, cpb_error
   return CPB_OK;
 }
 
-cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb_statistics **out, cpb_error *error) {
-  if (options == NULL || out == NULL)
-    return cpb_fail(error, CPB_EINVAL, "options and statistics must not be NULL");
+cpb_status cpb_statistics_new(const cpb_statistics_options *given, cpb_statistics **out, cpb_error *error) {
+  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
   *out = NULL;
-  cpb_status status = check_options(options, error);
+  cpb_statistics_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_statistics_options", error);
+  if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   cpb_statistics *s = calloc(1, sizeof *s);
   if (s == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for statistics");
@@ -63,7 +68,9 @@ void cpb_statistics_free(cpb_statistics *s) {
   free(s);
 }
 
-cpb_statistics_options cpb_statistics_describe(const cpb_statistics *s) { return s->options; }
+void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *options) {
+  cpb_sized_give(options, &s->options, sizeof s->options);
+}
 
 /* ---- taking rows in ---- */
 
@@ -213,26 +220,28 @@ cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
 cpb_status cpb_statistics_finish(cpb_statistics *s, cpb_statistics_result *result, cpb_error *error) {
   if (s == NULL || result == NULL)
     return cpb_fail(error, CPB_EINVAL, "statistics and result must not be NULL");
-  cpb_status status = cpb_row_sample_settle(&s->sample, error);
+  cpb_status status = cpb_sized_check(result, "cpb_statistics_result", error);
+  if (status == CPB_OK) status = cpb_row_sample_settle(&s->sample, error);
   if (status != CPB_OK) return status;
   set_mean(s);
   bool any = s->rows > 0;
   uint64_t n = s->norms.count;
-  *result = (cpb_statistics_result){
-      .rows = s->rows,
-      .nan_rows = s->nan_rows,
-      .inf_rows = s->inf_rows,
-      .mean = any ? s->mean : NULL,
-      .low = any ? s->columns.low : NULL,
-      .high = any ? s->columns.high : NULL,
-      .sample = cpb_rows(s->sample.rows, s->options.dtype, s->sample.count, s->options.d),
-      .sample_ids = s->sample.ids,
-      .norms = s->has_norms,
-      .norm_rows = n,
-      .norm_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[0], n) : NAN,
-      .norm_square_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[1], n) : NAN,
-      .norm_max = n > 0 ? s->norms.moments.high[0] : NAN,
-      .norm_median = n > 0 ? cpb_norm_sketch_rank(&s->norms, (n - 1) / 2) : NAN};
-  if (s->norms.overflows > 0) result->norm_square_mean = INFINITY;
+  cpb_statistics_result ours = {.rows = s->rows,
+                                .nan_rows = s->nan_rows,
+                                .inf_rows = s->inf_rows,
+                                .mean = any ? s->mean : NULL,
+                                .low = any ? s->columns.low : NULL,
+                                .high = any ? s->columns.high : NULL,
+                                .sample =
+                                    cpb_rows(s->sample.rows, s->options.dtype, s->sample.count, s->options.d),
+                                .sample_ids = s->sample.ids,
+                                .norms = s->has_norms,
+                                .norm_rows = n,
+                                .norm_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[0], n) : NAN,
+                                .norm_square_mean = n > 0 ? cpb_exact_mean(&s->norms.moments.sum[1], n) : NAN,
+                                .norm_max = n > 0 ? s->norms.moments.high[0] : NAN,
+                                .norm_median = n > 0 ? cpb_norm_sketch_rank(&s->norms, (n - 1) / 2) : NAN};
+  if (s->norms.overflows > 0) ours.norm_square_mean = INFINITY;
+  cpb_sized_give(result, &ours, sizeof ours);
   return CPB_OK;
 }

@@ -233,7 +233,8 @@ static void get_norms(cpb_state_in *from, cpb_statistics *s) {
 }
 
 static void get_all(cpb_state_in *from, cpb_statistics **out) {
-  cpb_statistics_options options = cpb_statistics_options_default();
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
   bool has_norms = false;
   cpb_error why;
   get_options(from, &options, &has_norms);

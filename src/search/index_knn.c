@@ -6,10 +6,13 @@
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "search/question.h"
 
-cpb_index_options cpb_index_options_default(void) {
-  return (cpb_index_options){.size = sizeof(cpb_index_options)};
+static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
+
+void cpb_index_options_init(cpb_index_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 /* One query under way. */
@@ -104,9 +107,6 @@ static cpb_status check(const cpb_map *map, const cpb_index *index, cpb_view que
   if (k == 0 || k > index->rows)
     return cpb_fail(error, CPB_EINVAL, "k must be 1 .. %llu, the rows of the index, got %zu",
                     (unsigned long long)index->rows, k);
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "options have size %zu, wanted %zu: start from the defaults",
-                    options->size, sizeof *options);
   if (!(options->radius >= 0) || isinf(options->radius))
     return cpb_fail(error, CPB_EINVAL, "the radius must be >= 0 and finite, got %.17g", options->radius);
   if (!(index->row_error >= 0) || !(index->score_error >= 0))
@@ -123,15 +123,15 @@ static size_t within(uint64_t wanted, size_t least, uint64_t most) {
 cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
                          const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
                          cpb_error *error) {
-  cpb_index_options usual = cpb_index_options_default();
-  if (options == NULL) options = &usual;
-  cpb_status status = check(map, index, queries, k, options, hits, error);
+  cpb_index_options o = defaults;
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_index_options", error);
+  if (status == CPB_OK) status = check(map, index, queries, k, &o, hits, error);
   if (status != CPB_OK) return status;
-  size_t d = map->options.d, most = within(options->most == 0 ? index->rows : options->most, k, index->rows);
-  size_t first = within(options->first != 0 ? options->first : 2 * k < 32 ? 32 : 2 * k, k, most);
+  size_t d = map->options.d, most = within(o.most == 0 ? index->rows : o.most, k, index->rows);
+  size_t first = within(o.first != 0 ? o.first : 2 * k < 32 ? 32 : 2 * k, k, most);
   double *memory = malloc((4 * d + 3) * sizeof *memory);
   if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a row of %zu columns", d + 1);
-  asking a = {.map = map, .index = index, .k = k, .r = options->radius};
+  asking a = {.map = map, .index = index, .k = k, .r = o.radius};
   a.row_error = index->row_error > 0 ? index->row_error : cpb_query_row_error(map, CPB_F32);
   a.score_error = index->score_error > 0 ? index->score_error : cpb_query_score_error(d);
   a.point.image = memory;

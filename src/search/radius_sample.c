@@ -74,7 +74,8 @@ static cpb_status start_search(cpb_radius_sample *sample, cpb_error *error) {
   cpb_status status = cpb_row_sample_settle(queries, error);
   if (status != CPB_OK) return status;
   if (queries->count == 0) return cpb_fail(error, CPB_EINVAL, "a usual radius needs at least one query");
-  cpb_search_options options = cpb_search_options_default();
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
   options.metric = CPB_L2;
   options.k = sample->k;
   return cpb_search_new(cpb_rows(queries->rows, CPB_F64, queries->count, sample->map->options.d), &options,

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/map_object.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "loop/chunk.h"
 
 static cpb_status add_transform(cpb_recipe *recipe, const char *name, cpb_transform_kind kind, size_t d,
                                 const double *center, double norm_max, cpb_error *error) {
-  cpb_transform_options options = cpb_transform_options_default();
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
   options.kind = kind;
   options.d = d;
   options.center = center;
@@ -20,7 +22,8 @@ static cpb_status add_transform(cpb_recipe *recipe, const char *name, cpb_transf
 }
 
 static cpb_status add_sphere(cpb_recipe *recipe, size_t d, const double *center, double s, cpb_error *error) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = d;
   options.center = center;
   options.s = s;
@@ -53,7 +56,7 @@ void cpb_recipes_free(cpb_recipe recipes[CPB_RECIPES]) {
 }
 
 size_t cpb_recipe_cols(const cpb_recipe *recipe) {
-  return recipe->map != NULL ? cpb_map_describe(recipe->map).d + 1 : cpb_transform_cols(recipe->transform);
+  return recipe->map != NULL ? recipe->map->options.d + 1 : cpb_transform_cols(recipe->transform);
 }
 
 /* Rows that were refused are NaN throughout. */

@@ -11,6 +11,7 @@
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "scale/row_sample.h"
 #include "search/ranks.h"
 #include "search/verdict.h"
@@ -24,14 +25,14 @@ const char *cpb_engine_name(cpb_engine engine) {
   return "unknown";
 }
 
-cpb_recommend_options cpb_recommend_options_default(void) {
-  return (cpb_recommend_options){
-      .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000};
+static const cpb_recommend_options defaults = {
+    .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000};
+
+void cpb_recommend_options_init(cpb_recommend_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
-  if (o == NULL || o->size != sizeof *o)
-    return cpb_fail(error, CPB_EINVAL, "recommend options must start from cpb_recommend_options_default()");
   if ((unsigned)o->engine >= CPB_ENGINES)
     return cpb_fail(error, CPB_EINVAL, "there is no engine %d", (int)o->engine);
   if (o->queries == 0) return cpb_fail(error, CPB_EINVAL, "at least 1 query is wanted, got 0");
@@ -157,7 +158,8 @@ static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_er
 /* ---- centre and scales ---- */
 
 static cpb_status find_facts(survey *s, cpb_error *error) {
-  cpb_statistics_options options = cpb_statistics_options_default();
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
   options.d = s->base.cols;
   options.dtype = s->base.dtype;
   options.seed = s->options->seed;
@@ -165,6 +167,7 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
   if (status == CPB_OK) status = cpb_statistics_update(s->statistics, s->base, 0, error);
   if (status == CPB_OK) status = cpb_statistics_begin_norms(s->statistics, error);
   if (status == CPB_OK) status = cpb_statistics_update(s->statistics, s->base, 0, error);
+  s->facts.size = sizeof s->facts;
   if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
   if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
     status = cpb_fail(error, CPB_EINVAL, "the mean norm of the base about its mean is %g, no scale",
@@ -173,7 +176,8 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
 }
 
 static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error) {
-  cpb_goal_options options = cpb_goal_options_default();
+  cpb_goal_options options;
+  cpb_goal_options_init(&options, sizeof options);
   cpb_choice choice;
   options.goal = CPB_GOAL_SPREAD;
   options.k = s->facts.sample.rows; /* the curve of recall is not asked for */
@@ -241,12 +245,14 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
   return status;
 }
 
-cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
+cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *given,
                          cpb_recommendation *recommendation, const cpb_exec *exec, cpb_error *error) {
   if (recommendation == NULL) return cpb_fail(error, CPB_EINVAL, "recommendation must not be NULL");
   memset(recommendation, 0, sizeof *recommendation);
   if (base.cols == 0) return cpb_fail(error, CPB_ESHAPE, "base has 0 columns, wanted at least 1");
-  cpb_status status = check_options(options, base, error);
+  cpb_recommend_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_recommend_options", error);
+  if (status == CPB_OK) status = check_options(options, base, error);
   if (status == CPB_OK) status = check_rows(base, "base", base.cols, exec, error);
   if (status == CPB_OK && queries.rows > 0) status = check_rows(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;

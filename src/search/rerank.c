@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "batch/map_object.h"
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "capball/query.h"
@@ -133,7 +134,7 @@ cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view q
                                const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_check_round(map, error);
   if (status != CPB_OK) return status;
-  size_t d = cpb_map_describe(map).d;
+  size_t d = map->options.d;
   status = cpb_check_view(embedded, "embedded", d + 1, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", d, error);
   if (status != CPB_OK) return status;

@@ -16,6 +16,7 @@
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "search/bit_columns.h"
@@ -28,15 +29,21 @@ enum {
   HALVINGS = 5,          /* of an angle that made the worst pair no better, before giving up */
 };
 
-cpb_sketch_training cpb_sketch_training_default(void) {
-  return (cpb_sketch_training){.size = sizeof(cpb_sketch_training),
-                               .bits = 256,
-                               .s = 1,
-                               .starts = 16,
-                               .jitter = NAN,
-                               .strength = 1,
-                               .max_steps = 1000,
-                               .tolerance = NAN};
+static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training),
+                                             .bits = 256,
+                                             .s = 1,
+                                             .starts = 16,
+                                             .jitter = NAN,
+                                             .strength = 1,
+                                             .max_steps = 1000,
+                                             .tolerance = NAN};
+
+void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
+  cpb_sized_init(training, size, &defaults, sizeof defaults);
+}
+
+void cpb_sketch_report_init(cpb_sketch_report *report, size_t size) {
+  cpb_sized_init(report, size, &(cpb_sketch_report){0}, sizeof(cpb_sketch_report));
 }
 
 typedef struct training {
@@ -429,8 +436,6 @@ static cpb_status train_worst(training *t) {
 }
 
 static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *error) {
-  if (o == NULL || o->size != sizeof *o)
-    return cpb_fail(error, CPB_EINVAL, "training must start from cpb_sketch_training_default()");
   if ((unsigned)o->kind >= CPB_SKETCH_KINDS)
     return cpb_fail(error, CPB_EINVAL, "there is no kind %d of sketches", (int)o->kind);
   if (o->step != CPB_SKETCH_ALL && o->step != CPB_SKETCH_WORST)
@@ -503,7 +508,8 @@ static cpb_status check_rows(const training *t) {
 }
 
 static cpb_status train(training *t) {
-  cpb_map_options map = cpb_map_options_default();
+  cpb_map_options map;
+  cpb_map_options_init(&map, sizeof map);
   map.d = t->x.cols;
   map.s = t->o->s;
   map.center = t->o->center;
@@ -522,14 +528,18 @@ static cpb_status train(training *t) {
   return status;
 }
 
-cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *options, cpb_sketch **sketch,
+cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, cpb_sketch **sketch,
                             cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
   if (sketch == NULL) return cpb_fail(error, CPB_EINVAL, "sketch must not be NULL");
   *sketch = NULL;
-  cpb_status status = check(sample, options, error);
+  cpb_sketch_training taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_training", error);
+  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_sketch_report", error);
+  if (status == CPB_OK) status = check(sample, options, error);
   if (status != CPB_OK) return status;
   double began = seconds_now();
-  cpb_sketch_options shape = cpb_sketch_options_default();
+  cpb_sketch_options shape;
+  cpb_sketch_options_init(&shape, sizeof shape);
   shape.kind = options->kind;
   shape.d = sample.cols;
   shape.bits = options->bits;
@@ -562,7 +572,7 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *options,
   t.report.first = t.sketch->curve[0];
   t.report.last = t.sketch->curve[t.sketch->options.curve_count - 1];
   t.report.seconds = seconds_now() - began;
-  if (report != NULL) *report = t.report;
+  cpb_sized_give(report, &t.report, sizeof t.report);
   *sketch = t.sketch;
   return CPB_OK;
 }

@@ -12,6 +12,7 @@
 #include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "search/screen.h"
@@ -77,8 +78,10 @@ const char *cpb_metric_name(cpb_metric metric) {
   return (unsigned)metric < CPB_METRICS ? names[metric] : "?";
 }
 
-cpb_search_options cpb_search_options_default(void) {
-  return (cpb_search_options){sizeof(cpb_search_options), CPB_L2, 0, NULL};
+static const cpb_search_options defaults = {.size = sizeof(cpb_search_options)};
+
+void cpb_search_options_init(cpb_search_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 /* ---- measuring candidates ---- */
@@ -396,9 +399,6 @@ static void pack_queries(cpb_search *search) {
 }
 
 static cpb_status check_options(cpb_view queries, const cpb_search_options *options, cpb_error *error) {
-  if (options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "options of %zu bytes, wanted %zu: start from the defaults",
-                    options->size, sizeof *options);
   if ((unsigned)options->metric >= CPB_METRICS)
     return cpb_fail(error, CPB_EINVAL, "there is no metric %d", (int)options->metric);
   if ((options->k == 0) == (options->limits == NULL))
@@ -427,10 +427,12 @@ static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_op
   return CPB_OK;
 }
 
-cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, cpb_search **search,
+cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb_search **search,
                           cpb_error *error) {
   *search = NULL;
-  cpb_status status = check_options(queries, options, error);
+  cpb_search_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_search_options", error);
+  if (status == CPB_OK) status = check_options(queries, options, error);
   if (status != CPB_OK) return status;
   cpb_search *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a search");
@@ -496,7 +498,8 @@ static cpb_status collect(cpb_search *search, cpb_hit *hits, cpb_error *error) {
 
 cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
                    const cpb_exec *exec, cpb_error *error) {
-  cpb_search_options options = cpb_search_options_default();
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
   options.k = k;
   options.metric = metric;
   if (k > base.rows)

@@ -11,6 +11,7 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "geometry/vector.h"
 
 struct cpb_transform {
@@ -32,13 +33,13 @@ cpb_transform_facts cpb_transform_about(cpb_transform_kind kind) {
   return (unsigned)kind < CPB_TRANSFORMS ? facts[kind] : (cpb_transform_facts){0};
 }
 
-cpb_transform_options cpb_transform_options_default(void) {
-  return (cpb_transform_options){.size = sizeof(cpb_transform_options)};
+static const cpb_transform_options defaults = {.size = sizeof(cpb_transform_options)};
+
+void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
-  if (o == NULL || o->size != sizeof *o)
-    return cpb_fail(error, CPB_EINVAL, "transform options must start from cpb_transform_options_default()");
   cpb_transform_facts facts = cpb_transform_about(o->kind);
   if (facts.name == NULL) return cpb_fail(error, CPB_EINVAL, "there is no transform %d", (int)o->kind);
   if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16)
@@ -53,10 +54,12 @@ static cpb_status check_options(const cpb_transform_options *o, cpb_error *error
   return CPB_OK;
 }
 
-cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_transform **out, cpb_error *error) {
+cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform **out, cpb_error *error) {
   if (out == NULL) return cpb_fail(error, CPB_EINVAL, "transform must not be NULL");
   *out = NULL;
-  cpb_status status = check_options(options, error);
+  cpb_transform_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_transform_options", error);
+  if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   cpb_transform *transform = malloc(sizeof *transform + options->d * sizeof(double));
   if (transform == NULL)
@@ -72,7 +75,9 @@ cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_transform
 
 void cpb_transform_free(cpb_transform *transform) { free(transform); }
 
-cpb_transform_options cpb_transform_describe(const cpb_transform *transform) { return transform->options; }
+void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options) {
+  cpb_sized_give(options, &transform->options, sizeof transform->options);
+}
 
 size_t cpb_transform_cols(const cpb_transform *transform) {
   return transform->options.d + transform->facts.extra;

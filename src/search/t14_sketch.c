@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/sized.h"
 #include "geometry/t1_embed.h"
 #include "search/sketch_object.h"
 
@@ -15,11 +16,15 @@ const char *cpb_sketch_kind_name(cpb_sketch_kind kind) {
   return (unsigned)kind < CPB_SKETCH_KINDS ? names[kind] : "?";
 }
 
-cpb_sketch_options cpb_sketch_options_default(void) {
-  return (cpb_sketch_options){.size = sizeof(cpb_sketch_options), .s = 1};
+static const cpb_sketch_options defaults = {.size = sizeof(cpb_sketch_options), .s = 1};
+
+void cpb_sketch_options_init(cpb_sketch_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-cpb_sketch_options cpb_sketch_describe(const cpb_sketch *sketch) { return sketch->options; }
+void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
+  cpb_sized_give(options, &sketch->options, sizeof sketch->options);
+}
 
 void cpb_sketch_free(cpb_sketch *sketch) {
   if (sketch == NULL) return;
@@ -101,14 +106,15 @@ void cpb_sketch_pack(cpb_sketch *sketch, size_t first, size_t count) {
   }
 }
 
-cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error) {
+cpb_status cpb_sketch_new(const cpb_sketch_options *given, cpb_sketch **sketch, cpb_error *error) {
   if (sketch == NULL) return cpb_fail(error, CPB_EINVAL, "sketch must not be NULL");
   *sketch = NULL;
-  if (options == NULL || options->size != sizeof *options)
-    return cpb_fail(error, CPB_EINVAL, "sketch options must start from cpb_sketch_options_default()");
+  cpb_sketch_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_options", error);
+  if (status != CPB_OK) return status;
   if ((unsigned)options->kind >= CPB_SKETCH_KINDS)
     return cpb_fail(error, CPB_EINVAL, "there is no kind %d of sketches", (int)options->kind);
-  cpb_status status = cpb_sketch_check_shape(options->d, options->bits, options->s, options->center, error);
+  status = cpb_sketch_check_shape(options->d, options->bits, options->s, options->center, error);
   if (status == CPB_OK) status = check_normals(options, error);
   if (status == CPB_OK) status = check_curve(options, error);
   if (status != CPB_OK) return status;

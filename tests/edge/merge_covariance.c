@@ -182,11 +182,12 @@ static void the_mean_of_statistics(void **unused) {
     cpb_covariance *c = new_covariance(x.d);
     update(c, slice(&x, 0, x.n), NULL);
     finish(c, mean, NULL);
-    cpb_statistics_options options = cpb_statistics_options_default();
+    cpb_statistics_options options;
+    cpb_statistics_options_init(&options, sizeof options);
     options.d = x.d;
     options.dtype = x.dtype;
     cpb_statistics *s;
-    cpb_statistics_result result;
+    cpb_statistics_result result = {.size = sizeof result};
     assert_int_equal(cpb_statistics_new(&options, &s, NULL), CPB_OK);
     assert_int_equal(cpb_statistics_update(s, slice(&x, 0, x.n), 0, NULL), CPB_OK);
     assert_int_equal(cpb_statistics_finish(s, &result, NULL), CPB_OK);

@@ -16,6 +16,12 @@ typedef struct data {
   cpb_statistics_options options;
 } data;
 
+static cpb_statistics_options usual(void) {
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  return options;
+}
+
 static double draw(test_rng *rng, cpb_dtype dtype) {
   static const double edges[] = {0, -0.0, 1e-30, -3e5, 1, 0.1};
   if (dtype == CPB_U8) return (double)test_below(rng, 256);
@@ -24,8 +30,7 @@ static double draw(test_rng *rng, cpb_dtype dtype) {
 }
 
 static data make_data(cpb_dtype dtype, size_t n, size_t d, size_t stride, uint64_t seed) {
-  data x = {
-      dtype, n, d, stride, calloc(n * stride + 1, cpb_dtype_size(dtype)), cpb_statistics_options_default()};
+  data x = {dtype, n, d, stride, calloc(n * stride + 1, cpb_dtype_size(dtype)), usual()};
   test_rng rng = {seed};
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < d; k++) {
@@ -212,7 +217,7 @@ static void against_high_precision(void **unused) {
   }
   cpb_statistics *s = new_statistics(&x);
   update(s, &x, 0, ROWS);
-  cpb_statistics_result result;
+  cpb_statistics_result result = {.size = sizeof result};
   test_status((int)cpb_statistics_finish(s, &result, NULL), CPB_OK, "");
   assert_int_equal(result.rows, ROWS);
   double worst = 0;
@@ -289,7 +294,7 @@ static void sample_is_the_smallest_hashes(void **unused) {
   qsort(ids, N, sizeof *ids, by_hash);
   cpb_statistics *s = new_statistics(&x);
   for (size_t first = 0; first < N; first += 60) update(s, &x, first, 60);
-  cpb_statistics_result result;
+  cpb_statistics_result result = {.size = sizeof result};
   test_status((int)cpb_statistics_finish(s, &result, NULL), CPB_OK, "");
   assert_int_equal(result.sample.rows, 100);
   for (size_t i = 0; i < 100; i++) {
@@ -387,7 +392,7 @@ static void what_does_not_merge(void **unused) {
   assert_int_equal(cpb_statistics_begin_norms(b, &error), CPB_EINVAL); /* no rows */
   update(b, &x, 30, 10);
   cpb_statistics *twice = through_bytes(a);
-  cpb_statistics_result result;
+  cpb_statistics_result result = {.size = sizeof result};
   merge(twice, b);
   assert_int_equal(cpb_statistics_finish(twice, &result, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "was given twice"));
@@ -416,11 +421,11 @@ static void what_does_not_merge(void **unused) {
 static void rows_left_out(void **unused) {
   (void)unused;
   double rows[] = {1, 2, NAN, INFINITY, 3, 4, -INFINITY, 0, 5, 6, NAN, NAN};
-  data x = {CPB_F64, 6, 2, 2, rows, cpb_statistics_options_default()};
+  data x = {CPB_F64, 6, 2, 2, rows, usual()};
   x.options.d = 2;
   x.options.dtype = CPB_F64;
   cpb_statistics *s = new_statistics(&x);
-  cpb_statistics_result result;
+  cpb_statistics_result result = {.size = sizeof result};
   test_status((int)cpb_statistics_finish(s, &result, NULL), CPB_OK, "");
   assert_true(result.rows == 0 && result.mean == NULL && result.sample.rows == 0 && isnan(result.norm_mean));
   update(s, &x, 0, 6);

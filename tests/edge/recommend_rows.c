@@ -130,7 +130,8 @@ static void zero_refused(float *y, size_t rows, size_t cols) {
 
 static size_t transform(const plain_set *s, const char *name, const double *mean, double norm_max, float *y,
                         float *p) {
-  cpb_transform_options options = cpb_transform_options_default();
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
   options.kind = strcmp(name, "lift-ip") == 0       ? CPB_TRANSFORM_LIFT_IP
                  : strcmp(name, "lift-cosine") == 0 ? CPB_TRANSFORM_LIFT_COSINE
                                                     : CPB_TRANSFORM_NORMALIZE;
@@ -151,7 +152,8 @@ static size_t transform(const plain_set *s, const char *name, const double *mean
 }
 
 static size_t embed(const plain_set *s, double scale, double r, const double *mean, float *y, float *p) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = s->d;
   options.center = mean;
   options.s = scale;
@@ -190,7 +192,8 @@ static void make_set(plain_set *s, uint64_t seed, size_t n, size_t d, size_t q, 
 }
 
 static void ask(plain_set *s, size_t threads, cpb_recommendation *out) {
-  cpb_recommend_options options = cpb_recommend_options_default();
+  cpb_recommend_options options;
+  cpb_recommend_options_init(&options, sizeof options);
   cpb_pool *pool = NULL;
   cpb_error error = {.row = -1};
   options.k = s->k;
@@ -257,8 +260,9 @@ static void check_set(plain_set *s) {
   assert_int_equal(got.candidates[0], s->k);
   assert_int_equal(got.candidates[CPB_RECOMMEND_CURVE - 1], s->n);
   cpb_statistics *statistics;
-  cpb_statistics_options options = cpb_statistics_options_default();
-  cpb_statistics_result facts;
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  cpb_statistics_result facts = {.size = sizeof facts};
   options.d = s->d;
   test_status((int)cpb_statistics_new(&options, &statistics, NULL), CPB_OK, "");
   cpb_statistics_update(statistics, cpb_rows(s->x, CPB_F32, s->n, s->d), 0, NULL);
@@ -324,7 +328,8 @@ static void any_threads_same_bytes(void **state) {
 static void samples_and_equal_rows(void **state) {
   (void)state;
   static cpb_recommendation got;
-  cpb_recommend_options options = cpb_recommend_options_default();
+  cpb_recommend_options options;
+  cpb_recommend_options_init(&options, sizeof options);
   cpb_error error = {.row = -1};
   make_set(&set, 8, MOST_N, 6, 0, 4, false, true);
   for (size_t i = 0; i < set.n; i++) memcpy(set.x + i * 6, set.x + i % 7 * 6, 6 * sizeof *set.x);
@@ -352,7 +357,8 @@ static void any_type_same_answer(void **state) {
   static cpb_recommendation floats, bytes, doubles;
   static uint8_t narrow[N * STRIDE];
   static double wide[N * STRIDE];
-  cpb_recommend_options options = cpb_recommend_options_default();
+  cpb_recommend_options options;
+  cpb_recommend_options_init(&options, sizeof options);
   test_rng rng = {11};
   make_set(&set, 11, N, D, 0, 10, true, true);
   for (size_t i = 0; i < N * STRIDE; i++) narrow[i] = (uint8_t)test_below(&rng, 256), wide[i] = NAN;
@@ -382,7 +388,9 @@ static void refused(void **state) {
   cpb_error error;
   make_set(&set, 9, 50, 3, 10, 5, false, false);
   cpb_view base = cpb_rows(set.x, CPB_F32, 50, 3), queries = cpb_rows(set.queries, CPB_F32, 10, 3);
-  cpb_recommend_options good = cpb_recommend_options_default(), bad = good;
+  cpb_recommend_options good, bad;
+  cpb_recommend_options_init(&good, sizeof good);
+  bad = good;
   bad.k = 50;
   assert_int_equal(cpb_recommend(base, queries, &bad, &got, NULL, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "below the 50 rows of the base, got 50"));

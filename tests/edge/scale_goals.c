@@ -84,7 +84,8 @@ static void each_goal(void **state) {
   cpb_choice choice;
   fill(3, false);
   cpb_view sample = cpb_rows(x, CPB_F64, N, D);
-  cpb_goal_options options = cpb_goal_options_default();
+  cpb_goal_options options;
+  cpb_goal_options_init(&options, sizeof options);
   options.norm_mean = 2.5;
   options.norm_median = 2.25;
   options.norm_max = 7;
@@ -126,7 +127,8 @@ static void what_is_refused(void **state) {
   cpb_error error;
   cpb_choice choice;
   double zero[30] = {0}, s = 1, recall;
-  cpb_goal_options options = cpb_goal_options_default();
+  cpb_goal_options options;
+  cpb_goal_options_init(&options, sizeof options);
   cpb_view few = cpb_rows(zero, CPB_F64, 10, 3);
   assert_int_equal(cpb_choose_scale(few, NULL, &options, &choice, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "goal mean needs the norms of all rows, which are not known");

@@ -75,7 +75,8 @@ static double true_distance(const table *t, size_t row, size_t query) {
 }
 
 static cpb_map *map_at(const table *t, double s) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_map *map;
   options.d = t->d;
   options.s = s;
@@ -197,7 +198,8 @@ static difference ranges_at(const table *t, const cpb_map *map, cpb_view rows, c
   ask(t, map, radii, p, b);
   for (size_t i = 0; i < t->n; i++)
     if (radii[i] == 0) b[i] = 2; /* nothing is asked */
-  cpb_search_options options = cpb_search_options_default();
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
   cpb_search *search;
   difference found = {0, 0};
   options.metric = CPB_IP;
@@ -271,7 +273,9 @@ static bool is_true(const table *t, size_t query, size_t k, const cpb_hit *hits,
 static void judge_query(const table *t, const cpb_map *map, size_t query, size_t k, double r,
                         const cpb_hit *hits, size_t most, cpb_view rows, proofs *all) {
   double distances[MOST_C], sorted[MOST_C];
-  double s = cpb_map_describe(map).s, norm = t->norms[query];
+  cpb_map_options made_from = {.size = sizeof made_from};
+  cpb_map_describe(map, &made_from);
+  double s = made_from.s, norm = t->norms[query];
   double row_error = cpb_query_row_error(map, rows.dtype), score_error = 1e-13;
   size_t bytes = rows.cols * cpb_dtype_size(rows.dtype);
   cpb_view asked = t->queries;

@@ -17,7 +17,8 @@ static const float ones[64] = {1, 1, 1, 1};
 static cpb_writer *open_writer(const char *name, cpb_dtype dtype, size_t cols, uint64_t rows) {
   cpb_error error;
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.dtype = dtype;
   options.cols = cols;
   options.rows = rows;
@@ -133,7 +134,8 @@ static void places_that_cannot_be_written(void **state) {
 static cpb_status write_limited(const char *name, cpb_dtype dtype, uint64_t rows, cpb_error *error) {
   float row[100] = {0.1f};
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.dtype = dtype;
   options.cols = 100;
   options.rows = rows;
@@ -240,7 +242,8 @@ static void options_that_are_wrong(void **state) {
   (void)state;
   cpb_error error;
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   assert_int_equal(cpb_writer_open(scratch_path("a.npy"), &options, &writer, &error),
                    CPB_EINVAL); /* cols 0 */
   assert_null(writer);
@@ -326,7 +329,8 @@ static void hdf5_data_sets(void **state) {
   cpb_writer *writer;
   cpb_reader *reader;
   for (size_t i = 0; i < 4; i++) {
-    cpb_writer_options options = cpb_writer_options_default();
+    cpb_writer_options options;
+    cpb_writer_options_init(&options, sizeof options);
     options.cols = i + 1;
     cpb_status status = cpb_writer_open(scratch_path(names[i]), &options, &writer, &error);
     if (status != CPB_OK && strstr(error.text, "without HDF5") != NULL) skip();
@@ -343,7 +347,8 @@ static void hdf5_data_sets(void **state) {
     assert_int_equal(scratch_count(), 1);
   }
   scratch_write("b.h5", "text", 4);
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.cols = 1;
   assert_int_equal(cpb_writer_open(scratch_path("b.h5:x"), &options, &writer, &error), CPB_EFORMAT);
   assert_non_null(strstr(error.text, "not an HDF5 file"));

@@ -53,7 +53,8 @@ static void expect_same_bytes(const char *name, cpb_dtype dtype) {
   for (size_t k = 0; k < 12; k++) table[k] = element(dtype, k / 4, k % 4);
   cpb_error error;
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.dtype = dtype;
   options.cols = 4;
   test_status((int)cpb_writer_open(scratch_path(name), &options, &writer, &error), CPB_OK, error.text);

@@ -12,7 +12,8 @@ enum { ROWS = 5000, COLS = 7 };
 static void write_rows(const char *path, const char *format, cpb_dtype dtype) {
   static double x[ROWS * COLS];
   for (size_t i = 0; i < ROWS * COLS; i++) x[i] = (double)(i % 101);
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.format = format;
   options.dtype = dtype;
   options.cols = COLS;

@@ -10,7 +10,8 @@ static const double vectors[K * D] = {1, 2, 3, -4, 5e-17, 6};
 static const uint64_t rows[K] = {7, 1000000007};
 
 static cpb_model_options linear(void) {
-  cpb_model_options o = cpb_model_options_default();
+  cpb_model_options o;
+  cpb_model_options_init(&o, sizeof o);
   o.d = D;
   o.center = center;
   o.radius = 1e150;
@@ -46,7 +47,8 @@ static void round_trip(const cpb_model_options *o) {
   test_status((int)cpb_model_from_json(text, strlen(text), "text", &back, &error), CPB_OK, error.text);
   test_status((int)cpb_model_to_json(back, &again, &error), CPB_OK, error.text);
   assert_string_equal(text, again);
-  cpb_model_options b = cpb_model_describe(back);
+  cpb_model_options b = {.size = sizeof b};
+  cpb_model_describe(back, &b);
   assert_true(b.d == o->d && b.radius == o->radius && b.rows == o->rows && b.nu == o->nu && b.gap == o->gap);
   assert_memory_equal(b.multipliers, o->multipliers, K * sizeof(double));
   assert_memory_equal(b.support_rows, o->support_rows, K * sizeof(uint64_t));
@@ -126,7 +128,8 @@ static void scores_ranks_cap_and_sql(void **state) {
   (void)state;
   const double c[2] = {1, -2}, x[4] = {1, -2, 4, -2};
   double scores[2], p[3], s;
-  cpb_model_options o = cpb_model_options_default();
+  cpb_model_options o;
+  cpb_model_options_init(&o, sizeof o);
   o.d = 2;
   o.center = c;
   o.radius = 2;

@@ -38,7 +38,8 @@ enum { FORMATS = sizeof formats / sizeof *formats, DTYPES = 7 };
 static bool can_write(const char *path) {
   cpb_error error;
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.cols = 1;
   cpb_status status = cpb_writer_open(path, &options, &writer, &error);
   cpb_writer_free(writer);
@@ -63,7 +64,8 @@ static cpb_status convert(const char *from, const char *from_format, const char 
   cpb_status status = cpb_reader_open(from, from_format, &reader, error);
   if (status != CPB_OK) return status;
   cpb_file_info info = cpb_reader_info(reader);
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.format = to_format;
   options.dtype = dtype < 0 ? info.dtype : (cpb_dtype)dtype;
   options.cols = info.cols;
@@ -106,7 +108,8 @@ static void *make_rows(cpb_dtype dtype, size_t count, uint64_t seed) {
 static void write_rows(const char *path, cpb_view rows, uint64_t promised) {
   cpb_error error;
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.dtype = rows.dtype;
   options.cols = rows.cols;
   options.rows = promised;
@@ -299,7 +302,8 @@ static void copy_by_threads(const char *from, const char *to, uint64_t rows) {
   cpb_writer *writer;
   test_status((int)cpb_reader_open(from, NULL, &reader, &error), CPB_OK, error.text);
   cpb_file_info info = cpb_reader_info(reader);
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.dtype = info.dtype;
   options.cols = info.cols;
   options.rows = rows;
@@ -408,7 +412,8 @@ static void pipe_out(void **state) {
   snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
   cpb_error error;
   cpb_writer *writer;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.cols = 3;
   options.format = "fbin";
   assert_int_equal(cpb_writer_open(name, &options, &writer, &error), CPB_EINVAL);

@@ -9,7 +9,8 @@ static const cpb_sketch_point curve[2] = {{0, 0.25, 0.5}, {7, 1. / 3, 0.1}};
 static double normals[BITS * (D + 1)];
 
 static cpb_sketch_options plain(void) {
-  cpb_sketch_options o = cpb_sketch_options_default();
+  cpb_sketch_options o;
+  cpb_sketch_options_init(&o, sizeof o);
   test_rng rng = {5};
   for (size_t i = 0; i < BITS; i++) test_direction(&rng, D + 1, normals + i * (D + 1));
   o.d = D;
@@ -45,7 +46,8 @@ static void files_come_back_bit_for_bit(void **state) {
     cpb_error error;
     print(&o, &text);
     test_status((int)cpb_sketch_from_json(text, strlen(text), "text", &back, &error), CPB_OK, error.text);
-    cpb_sketch_options b = cpb_sketch_describe(back);
+    cpb_sketch_options b = {.size = sizeof b};
+    cpb_sketch_describe(back, &b);
     assert_true(b.d == D && b.bits == BITS && b.s == o.s && b.seed == o.seed && b.kind == o.kind);
     assert_memory_equal(b.normals, normals, sizeof normals);
     assert_true((b.center == NULL) == (o.center == NULL) && b.curve_count == o.curve_count);

@@ -194,7 +194,8 @@ static void decimal_comma(void **state) {
   cpb_writer *writer;
   cpb_reader *reader;
   cpb_view block;
-  cpb_writer_options options = cpb_writer_options_default();
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
   options.cols = 2;
   options.dtype = CPB_F64;
   const char *path = scratch_path("a.csv");

@@ -14,7 +14,7 @@ typedef struct answer {
 } answer;
 
 static answer solve(cpb_view x, const cpb_ball_options *options, const cpb_exec *exec) {
-  answer a = {0};
+  answer a = {.report.size = sizeof a.report};
   cpb_error error = {0};
   cpb_ball_out out = {a.center, a.rows, a.multipliers};
   test_status((int)cpb_enclosing_ball(x, options, &out, &a.report, exec, &error), CPB_OK, error.text);
@@ -59,7 +59,8 @@ static double outside_in_ulp(const point_set *set, const answer *a) {
 
 static void walk_sets(cpb_ball_method method, uint64_t sets, const char *law) {
   double worst_gap = 0, worst_outside = 0, most_passes = 0;
-  cpb_ball_options options = cpb_ball_options_default();
+  cpb_ball_options options;
+  cpb_ball_options_init(&options, sizeof options);
   options.method = method;
   for (uint64_t i = 0; i < sets; i++) {
     point_set set = point_set_make(i, i % 5 == 0 ? MOST_D : 10);
@@ -120,7 +121,8 @@ static void cap_steps_are_cubic(void **state) {
   for (uint64_t seed = 0; seed < SETS; seed++) {
     double *x = gauss_rows(100 + seed, N, D), center[D] = {0};
     cpb_view rows = cpb_rows(x, CPB_F64, N, D);
-    cpb_ball_options options = cpb_ball_options_default();
+    cpb_ball_options options;
+    cpb_ball_options_init(&options, sizeof options);
     options.gap = 1e-15;
     answer exact = solve(rows, &options, NULL);
     double before = INFINITY, radius = exact.report.radius;
@@ -166,7 +168,7 @@ static void streams_end_at_the_same_ball(void **state) {
   cpb_view rows = cpb_rows(x, CPB_F64, N, D);
   answer whole = solve(rows, NULL, NULL);
   for (size_t step = 17; step < 2 * N; step = step * 7 + 1) {
-    answer a = {0};
+    answer a = {.report.size = sizeof a.report};
     pieces cut = {rows, 0, step, 0};
     cpb_source source = {.size = sizeof source,
                          .cols = D,
@@ -253,7 +255,7 @@ static void many_more_dimensions_than_rows(void **state) {
   (void)state;
   enum { N = 9, D = 20000 };
   double *x = gauss_rows(5, N, D), *center = malloc(D * sizeof *center);
-  cpb_ball_report report;
+  cpb_ball_report report = {.size = sizeof report};
   cpb_ball_out out = {.center = center};
   test_status((int)cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &report, NULL, NULL), CPB_OK,
               "");
@@ -300,7 +302,8 @@ static void the_quality_is_not_the_status(void **state) {
   /* No double is within 1e-9 of the true centre: a third of an ulp. */
   const double far = 0x1p40, step = 0x1p-12;
   const double x[] = {far, far, far + step, far, far, far + step, far + step, far + 2 * step};
-  cpb_ball_options options = cpb_ball_options_default();
+  cpb_ball_options options;
+  cpb_ball_options_init(&options, sizeof options);
   options.gap = 1e-15;
   answer a = solve(cpb_rows(x, CPB_F64, 4, 2), &options, NULL);
   assert_false(a.report.converged);
@@ -311,7 +314,8 @@ static void bad_input_gets_a_sentence(void **state) {
   (void)state;
   double x[] = {0, 1, NAN, 2, INFINITY, 3}, center[2] = {7, 7};
   cpb_ball_out out = {.center = center};
-  cpb_ball_options options = cpb_ball_options_default();
+  cpb_ball_options options;
+  cpb_ball_options_init(&options, sizeof options);
   cpb_error error;
   assert_int_equal(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 3, 2), NULL, &out, NULL, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 1);

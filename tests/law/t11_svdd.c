@@ -12,7 +12,7 @@ typedef struct answer {
 
 static answer solve(const double *x, size_t n, size_t d, const cpb_svdd_options *options,
                     const cpb_exec *exec) {
-  static answer a;
+  static answer a = {.report.size = sizeof a.report};
   cpb_error error = {0};
   test_status((int)cpb_svdd(cpb_rows(x, CPB_F64, n, d), options, a.center, a.a, &a.report, exec, &error),
               CPB_OK, error.text);
@@ -72,7 +72,8 @@ static void the_gap_is_what_it_says(void **state) {
     for (size_t k = 0; k < set.n * set.d; k++) size = fmax(size, fabs(set.x[k]));
     if (nu * (double)set.n < 1) nu = 1 / (double)set.n;
     if (size < 1e100 && size > 1e-100) {
-      cpb_svdd_options options = cpb_svdd_options_default();
+      cpb_svdd_options options;
+      cpb_svdd_options_init(&options, sizeof options);
       options.nu = nu;
       answer a = solve(set.x, set.n, set.d, &options, NULL);
       double upper = primal(set.x, set.n, set.d, NULL, nu, &a),
@@ -92,10 +93,11 @@ static void one_row_outside_of_n_is_the_enclosing_ball(void **state) {
   (void)state;
   enum { N = 400, D = 6 };
   double *x = rows_of(1, N, D, 1), center[D];
-  cpb_ball_report ball;
+  cpb_ball_report ball = {.size = sizeof ball};
   cpb_ball_out out = {.center = center};
   test_status((int)cpb_enclosing_ball(cpb_rows(x, CPB_F64, N, D), NULL, &out, &ball, NULL, NULL), CPB_OK, "");
-  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
   options.nu = 1.0 / N;
   options.gap = 1e-13;
   answer a = solve(x, N, D, &options, NULL);
@@ -121,7 +123,8 @@ static void a_weight_is_a_number_of_copies(void **state) {
     weights[i] = (double)times;
     for (size_t k = 0; k < times; k++) memcpy(copies + D * count++, x + i * D, D * sizeof *x);
   }
-  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
   options.gap = 1e-13;
   answer many = solve(copies, count, D, &options, NULL);
   options.weights = weights;
@@ -136,7 +139,8 @@ static void a_warm_start_saves_reads(void **state) {
   (void)state;
   enum { N = 5000, D = 10 };
   double *x = rows_of(3, N, D, 3);
-  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
   answer cold = solve(x, N, D, &options, NULL);
   options.start = cold.center;
   answer warm = solve(x, N, D, &options, NULL);
@@ -152,7 +156,7 @@ static void threads_and_dtypes_do_not_matter(void **state) {
   static float x[N * D];
   static double wide[N * D], one_a[N], many_a[N];
   double one[D], many[D];
-  cpb_svdd_report first, second;
+  cpb_svdd_report first = {.size = sizeof first}, second = first;
   for (size_t i = 0; i < N * D; i++) wide[i] = (double)(x[i] = (float)test_gauss(&rng));
   test_status((int)cpb_svdd(cpb_rows(x, CPB_F32, N, D), NULL, one, one_a, &first, NULL, NULL), CPB_OK, "");
   test_status((int)cpb_svdd(cpb_rows(wide, CPB_F64, N, D), NULL, many, many_a, &second, NULL, NULL), CPB_OK,
@@ -205,7 +209,8 @@ static void a_hard_negative_makes_the_scheme_svdd(void **state) {
   enum { N = 5000, D = 10 };
   for (int blobs = 1; blobs <= 3; blobs += 2) {
     double *x = rows_of(5, N, D, blobs);
-    cpb_svdd_options options = cpb_svdd_options_default();
+    cpb_svdd_options options;
+    cpb_svdd_options_init(&options, sizeof options);
     answer exact = solve(x, N, D, &options, NULL);
     options.method = CPB_SVDD_CAP_SVM;
     answer hard = solve(x, N, D, &options, NULL);
@@ -230,8 +235,9 @@ static void kernels_agree_with_what_they_are(void **state) {
   static double a[N], row[N];
   double *x = rows_of(6, N, D, 3), norm2, center[D] = {0};
   cpb_view rows = cpb_rows(x, CPB_F64, N, D);
-  cpb_svdd_options options = cpb_svdd_options_default();
-  cpb_svdd_report report;
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_svdd_report report = {.size = sizeof report};
   answer exact = solve(x, N, D, &options, NULL);
   static const cpb_kernel flat[] = {{CPB_KERNEL_LINEAR, 0, 0, 0}, {CPB_KERNEL_POLYNOMIAL, 1, 2, 1}};
   for (size_t k = 0; k < 2; k++) {
@@ -272,7 +278,7 @@ static void the_scheme_needs_only_products(void **state) {
   static double a[N], exact_a[N];
   double *x = rows_of(8, N, D, 3), norm2, center[D];
   cpb_view rows = cpb_rows(x, CPB_F64, N, D);
-  cpb_svdd_report report, exact;
+  cpb_svdd_report report = {.size = sizeof report}, exact = report;
   static const cpb_kernel kernels[] = {{CPB_KERNEL_LINEAR, 0, 0, 0},
                                        {CPB_KERNEL_POLYNOMIAL, 1, 2, 1},
                                        {CPB_KERNEL_RBF, 0.1, 0, 0},
@@ -280,7 +286,8 @@ static void the_scheme_needs_only_products(void **state) {
   double worst_center = 0, worst_radius = 0, worst_ball = 0, worst_gap = 0;
   for (size_t k = 0; k < 4; k++)
     for (int paper = 0; paper < 2; paper++) {
-      cpb_svdd_options options = cpb_svdd_options_default();
+      cpb_svdd_options options;
+      cpb_svdd_options_init(&options, sizeof options);
       options.method = paper ? CPB_SVDD_CAP_SVM_PAPER : CPB_SVDD_CAP_SVM;
       test_status((int)cpb_kernel_svdd(rows, &kernels[k], &options, a, &norm2, &report, NULL, NULL), CPB_OK,
                   "");
@@ -311,7 +318,8 @@ static void the_scheme_needs_only_products(void **state) {
 static void bad_input_gets_a_sentence(void **state) {
   (void)state;
   double x[] = {0, 1, 2, 3, 4, 5, 6, NAN}, center[2] = {7, 7}, weights[] = {1, -1, 1, 1};
-  cpb_svdd_options options = cpb_svdd_options_default();
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
   cpb_error error;
   cpb_view rows = cpb_rows(x, CPB_F64, 3, 2);
   static const double bad[] = {0, -0.1, 1.5, NAN, INFINITY};

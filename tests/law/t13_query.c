@@ -8,7 +8,8 @@
 #include "support/round.h"
 
 static cpb_map *map_of(size_t d, double s, const double *center, const double *whiten) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_map *map;
   cpb_error error = {.text = ""};
   options.d = d;
@@ -336,7 +337,8 @@ static void judge_index(const table *t, bool single, size_t k, double radius, si
   enum { Q = 12 };
   plain self = {t, single, 0};
   cpb_index index = index_of(&self);
-  cpb_index_options options = cpb_index_options_default();
+  cpb_index_options options;
+  cpb_index_options_init(&options, sizeof options);
   cpb_hit *hits = malloc(Q * k * sizeof *hits), *true_ones = malloc(Q * k * sizeof *hits);
   cpb_index_report reports[Q];
   cpb_error error = {.text = ""};
@@ -525,7 +527,8 @@ static void refusals(void **state) {
   const double pole[3] = {0.6, 0, 0.8}, toward[3] = {1, 1, 1};
   double x[4] = {1, 2, NAN, 4}, p[6], y[3] = {0, 0, 1}, radii[2] = {1, 1}, got;
   cpb_map *round = map_of(2, 1, NULL, NULL), *other;
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_error error;
   cpb_out out = cpb_rows_out(p, CPB_F64, 2, 3);
   options.d = 2;
@@ -588,7 +591,8 @@ static void refusals_of_an_index(void **state) {
   table t = table_make(&rng, 30, 2, 1);
   plain self = {&t, false, 0};
   cpb_index index = index_of(&self);
-  cpb_index_options options = cpb_index_options_default();
+  cpb_index_options options;
+  cpb_index_options_init(&options, sizeof options);
   cpb_index_report report;
   cpb_hit hits[31];
   cpb_error error;

@@ -179,7 +179,8 @@ static void limits_pieces_and_threads(void **state) {
       limits[i] = (double)plain_value(&p, i * 7, i); /* a row at the edge */
     limits[0] = metric == CPB_L2 ? INFINITY : -INFINITY;
     limits[1] = metric == CPB_L2 ? 0 : INFINITY;
-    cpb_search_options options = cpb_search_options_default();
+    cpb_search_options options;
+    cpb_search_options_init(&options, sizeof options);
     options.metric = p.metric;
     options.limits = limits;
     for (size_t threads = 1; threads <= 8; threads = threads == 3 ? 8 : threads + 1) {

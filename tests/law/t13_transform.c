@@ -10,7 +10,8 @@ static const size_t dimensions[] = {1, 2, 3, 17, 64, MOST};
 enum { DIMENSIONS = sizeof dimensions / sizeof *dimensions };
 
 static cpb_transform *make(cpb_transform_kind kind, size_t d, const double *center, double max_norm) {
-  cpb_transform_options options = cpb_transform_options_default();
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
   cpb_transform *transform = NULL;
   cpb_error error = {.row = -1};
   options.kind = kind;
@@ -261,7 +262,8 @@ static void rows_without_an_image(void **state) {
 static void options_outside_their_domain(void **state) {
   (void)state;
   const double center[] = {1, NAN};
-  cpb_transform_options good = cpb_transform_options_default();
+  cpb_transform_options good;
+  cpb_transform_options_init(&good, sizeof good);
   good.kind = CPB_TRANSFORM_LIFT_COSINE;
   good.d = 2;
   good.max_norm = 1;

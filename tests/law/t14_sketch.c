@@ -27,7 +27,8 @@ static float *wide_rows(test_rng *rng, size_t n, size_t d) {
 
 static cpb_sketch *any_sketch(test_rng *rng, size_t d, size_t bits, double s, const double *center) {
   double *normals = malloc(bits * (d + 1) * sizeof *normals);
-  cpb_sketch_options options = cpb_sketch_options_default();
+  cpb_sketch_options options;
+  cpb_sketch_options_init(&options, sizeof options);
   cpb_sketch *sketch;
   cpb_error error;
   for (size_t i = 0; i < bits; i++) test_direction(rng, d + 1, normals + i * (d + 1));
@@ -62,7 +63,8 @@ static double side_of(const cpb_sketch_options *o, const double *x, size_t i) {
 }
 
 static double worst_wrong_side(const cpb_sketch *sketch, const double *x, const uint8_t *codes, size_t rows) {
-  cpb_sketch_options o = cpb_sketch_describe(sketch);
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_sketch_describe(sketch, &o);
   double worst = 0;
   for (size_t row = 0; row < rows; row++)
     for (size_t i = 0; i < o.bits; i++) {
@@ -105,7 +107,8 @@ static void balls_are_caps(void **state) {
     size_t d = dims[trial], rows = d > 50 ? 20 : ROWS / 4;
     double s = scales[trial % 5], *center = gauss_rows(&rng, 1, d, 0, s);
     cpb_sketch *sketch = any_sketch(&rng, d, BITS, s, center);
-    cpb_sketch_options o = cpb_sketch_describe(sketch);
+    cpb_sketch_options o = {.size = sizeof o};
+    cpb_sketch_describe(sketch, &o);
     double *x = gauss_rows(&rng, rows, d, 0, s / sqrt((double)d));
     for (size_t k = 0; k < d; k++) x[k] = center[k]; /* the pole */
     push_to_boundaries(&o, x, rows);
@@ -126,7 +129,8 @@ static void limits_are_right(void **state) {
   (void)state;
   test_rng rng = {142};
   cpb_sketch *sketch = any_sketch(&rng, 3, BITS, 2, NULL);
-  cpb_sketch_options o = cpb_sketch_describe(sketch);
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_sketch_describe(sketch, &o);
   double x[4][3] = {{0, 0, 0}, {1e-320, 0, -1e-320}, {1e160, -1e160, 3}, {1e308, 1e308, -1e308}};
   uint8_t codes[4 * BITS / 8];
   cpb_error error;
@@ -177,7 +181,8 @@ static cpb_sketch *train(cpb_view x, const cpb_sketch_training *training, cpb_sk
 }
 
 static cpb_sketch_training training_for(const double *center, double s) {
-  cpb_sketch_training training = cpb_sketch_training_default();
+  cpb_sketch_training training;
+  cpb_sketch_training_init(&training, sizeof training);
   training.bits = BITS;
   training.s = s;
   training.center = center;
@@ -200,9 +205,10 @@ static void training_makes_bits_independent(void **state) {
   training.max_steps = 100;
   for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++) {
     training.kind = (cpb_sketch_kind)kind;
-    cpb_sketch_report report;
+    cpb_sketch_report report = {.size = sizeof report};
     cpb_sketch *sketch = train(rows, &training, &report, cpb_pool_exec(pool));
-    cpb_sketch_options o = cpb_sketch_describe(sketch);
+    cpb_sketch_options o = {.size = sizeof o};
+    cpb_sketch_describe(sketch, &o);
     cpb_sketch_point seen;
     assert_int_equal(cpb_sketch_dependence(sketch, rows, &seen, NULL, NULL), CPB_OK);
     assert_true(seen.mean == report.last.mean && seen.worst == report.last.worst);
@@ -225,11 +231,12 @@ static void worst_pairs_and_batches(void **state) {
   double center[D];
   for (size_t k = 0; k < D; k++) center[k] = 3;
   cpb_sketch_training training = training_for(center, 1.2);
-  cpb_sketch_report report;
+  cpb_sketch_report report = {.size = sizeof report};
   training.step = CPB_SKETCH_WORST;
   training.max_steps = 3;
   cpb_sketch *sketch = train(rows, &training, &report, NULL);
-  cpb_sketch_options o = cpb_sketch_describe(sketch);
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_sketch_describe(sketch, &o);
   assert_true(report.last.worst < report.first.worst);
   for (size_t i = 1; i < o.curve_count; i++) assert_true(o.curve[i].worst <= o.curve[i - 1].worst);
   cpb_sketch_point seen;
@@ -358,7 +365,8 @@ static void ranks_are_those_of_exact_search(void **state) {
   for (size_t i = 0; i < QUERIES * N; i++) candidates[i].id = i % N;
   for (size_t k = 0; k < D; k++) x[k] = 1e4; /* far in the south */
   cpb_view base = cpb_rows(x, CPB_F64, N, D), queries = cpb_rows(q, CPB_F64, QUERIES, D);
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   cpb_map *map;
   cpb_error error;
   options.d = D;

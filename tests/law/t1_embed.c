@@ -12,7 +12,8 @@ static const size_t dims[] = {1, 2, 3, 4, 10, 64, 100, 784, 4096};
 enum { DIMS = sizeof dims / sizeof *dims };
 
 static cpb_map *new_map(size_t d, double s) {
-  cpb_map_options options = cpb_map_options_default();
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
   options.d = d;
   options.s = s;
   cpb_map *map;
@@ -341,7 +342,8 @@ static void overflow_is_said(void **state) {
 
 static void wrong_arguments(void **state) {
   (void)state;
-  cpb_map_options o = cpb_map_options_default();
+  cpb_map_options o;
+  cpb_map_options_init(&o, sizeof o);
   cpb_map *map = NULL;
   cpb_error error = {0, ""};
   static const double bad[] = {0, -1, NAN, INFINITY, -INFINITY};

@@ -72,7 +72,8 @@ static void lift_inversion_and_embedding(void **state) {
     assert_int_equal(cpb_affine_inversion(d, x, v, s, h, NULL), CPB_OK);
     test_worst(&worst_inversion, big_vector_error(h, want, d + 1, big_div(conditioned, norm2)));
     for (size_t i = 0; i <= d; i++) want[i] = big_sub(big_mul(big_of(2 * s), want[i]), big_of(v[i]));
-    cpb_map_options o = cpb_map_options_default();
+    cpb_map_options o;
+    cpb_map_options_init(&o, sizeof o);
     o.d = d;
     o.s = s;
     o.pole = v;
@@ -105,7 +106,8 @@ static void pole_is_an_affine_map_and_a_rotation(void **state) {
       x[i] = s * test_gauss(&rng);
       z[i] = x[i] - s * v[i];
     }
-    cpb_map_options o = cpb_map_options_default();
+    cpb_map_options o;
+    cpb_map_options_init(&o, sizeof o);
     o.d = d;
     o.s = s;
     cpb_map *plain = new_map(&o);
@@ -137,7 +139,8 @@ static void pole_is_an_affine_map_and_a_rotation(void **state) {
 static void infinity_goes_to_the_antipole(void **state) {
   (void)state;
   double v[3] = {0.48, -0.64, -0.6}, x[2] = {INFINITY, 3}, y[3];
-  cpb_map_options o = cpb_map_options_default();
+  cpb_map_options o;
+  cpb_map_options_init(&o, sizeof o);
   o.d = 2;
   o.pole = v;
   cpb_map *map = new_map(&o);
@@ -155,7 +158,8 @@ static void wrong_poles(void **state) {
   (void)state;
   cpb_map *map = NULL;
   cpb_error error = {0, ""};
-  cpb_map_options o = cpb_map_options_default();
+  cpb_map_options o;
+  cpb_map_options_init(&o, sizeof o);
   o.d = 2;
   double long_pole[3] = {0, 0.6, 0.9}, flat[3] = {0.6, 0.8, 0}, bad[3] = {NAN, 0, 1}, zero[3] = {0, 0, 0};
   o.pole = long_pole;
@@ -196,7 +200,8 @@ static void mirror_turns_the_direction_onto_e(void **state) {
       toward[d] = c % 20 == 0 ? 1 : -1;
     }
     for (size_t i = 0; i <= d; i++) toward[i] *= 1e5;
-    cpb_map_options o = cpb_map_options_default();
+    cpb_map_options o;
+    cpb_map_options_init(&o, sizeof o);
     o.d = d;
     o.toward = toward;
     cpb_map *map = new_map(&o);
@@ -218,7 +223,7 @@ typedef struct random_map {
 } random_map;
 
 static void make_random_map(test_rng *rng, size_t d, unsigned kind, random_map *m) {
-  m->o = cpb_map_options_default();
+  cpb_map_options_init(&m->o, sizeof m->o);
   m->o.d = d;
   m->o.s = test_log_uniform(rng, 0.3, 3);
   for (size_t i = 0; i < d; i++) m->center[i] = test_gauss(rng);
@@ -287,7 +292,8 @@ static void caps_and_regions_of_every_map(void **state) {
 static void foreign_regions_are_refused(void **state) {
   (void)state;
   double W[4] = {2, 0, 0, 1}, other[4] = {2, 0, 0, 1.1}, c[2] = {0, 0}, p[3];
-  cpb_map_options o = cpb_map_options_default();
+  cpb_map_options o;
+  cpb_map_options_init(&o, sizeof o);
   o.d = 2;
   o.whiten = W;
   cpb_map *map = new_map(&o);
@@ -308,7 +314,8 @@ static void foreign_regions_are_refused(void **state) {
 /* No point of the sphere is inside the cap of nothing, none is outside the cap of everything. */
 static void constant_caps_have_one_sign(void **state) {
   (void)state;
-  cpb_map_options o = cpb_map_options_default();
+  cpb_map_options o;
+  cpb_map_options_init(&o, sizeof o);
   o.d = 2;
   cpb_map *map = new_map(&o);
   double y[9] = {0, 0, 1, 0, 0, -1, 0.6, 0, 0.8}, p[3], scores[3];
