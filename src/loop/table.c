@@ -9,7 +9,12 @@
 #define CPB_WIDE_LOOPS
 #endif
 
-extern const cpb_loops cpb_loops_plain;
+/* Registers of 128 bits that compute as IEEE 754 says; those of 32-bit ARM do not. */
+#if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS)
+#define CPB_V128_LOOPS
+#endif
+
+extern const cpb_loops cpb_loops_plain, cpb_loops_v128;
 #if defined(CPB_WIDE_LOOPS)
 extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512;
 
@@ -26,6 +31,9 @@ static bool has_avx512(void) {
 size_t cpb_loops_all(const cpb_loops *tables[4]) {
   size_t count = 0;
   tables[count++] = &cpb_loops_plain;
+#if defined(CPB_V128_LOOPS)
+  tables[count++] = &cpb_loops_v128;
+#endif
 #if defined(CPB_WIDE_LOOPS)
   if (has_avx2()) tables[count++] = &cpb_loops_avx2;
   if (has_avx2() && has_avx512()) tables[count++] = &cpb_loops_avx512;

@@ -141,7 +141,7 @@ typedef struct cpb_loops {
   void (*hamming)(const cpb_hamming *hamming);
 } cpb_loops;
 
-/* The table this machine runs best, or the one CPB_ISA=plain|avx2|avx512 asks for if the machine
+/* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512 asks for if the machine
  * has it. Look it up once per call, not per row. */
 const cpb_loops *cpb_loops_here(void);
 

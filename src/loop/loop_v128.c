@@ -1,0 +1,18 @@
+#include "loop/lanes_f64.h"
+#include "loop/lanes_v128.h"
+#include "loop/rows_plain.h"
+#include "loop/terms_both.h"
+#include "loop/tile_wide.h"
+#include "loop/panel_wide.h"
+#include "loop/signs_wide.h"
+#include "loop/hamming_wide.h"
+
+const cpb_loops cpb_loops_v128 = {
+    .name = "v128",
+#include "loop/table_f64.h"
+#include "loop/table_rows.h"
+    .tile = tile,
+    .panel = panel,
+    .signs = signs,
+    .hamming = hamming_wide,
+};
