@@ -8,7 +8,7 @@
 #include "core/fail.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"
-#include "io/json_file.h"
+#include "json/json_file.h"
 #include "io/input.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };

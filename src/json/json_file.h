@@ -1,7 +1,7 @@
 /* What models, sketches and other results share as files: JSON with one key per line, numbers of 17 digits so
  * that reading gives the same bits, and a checksum over the lines before it as they are written. */
-#ifndef CPB_IO_JSON_FILE_H
-#define CPB_IO_JSON_FILE_H
+#ifndef CPB_JSON_JSON_FILE_H
+#define CPB_JSON_JSON_FILE_H
 
 #include <jansson.h>
 #include <stdbool.h>

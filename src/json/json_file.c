@@ -1,4 +1,4 @@
-#include "io/json_file.h"
+#include "json/json_file.h"
 
 #include <inttypes.h>
 #include <stdint.h>
