@@ -48,12 +48,18 @@ json_t *cpb_json_vector(const double *numbers, size_t count) {
   return array;
 }
 
-/* FNV-1a, 64 bits, of the lines so far. */
+/* FNV-1a, 64 bits. */
+static const uint64_t nothing_hashed = 0xcbf29ce484222325u;
+
+static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
+  return hash;
+}
+
+/* Of the lines so far. */
 static void put_checksum(cpb_json_lines *l) {
-  uint64_t hash = 0xcbf29ce484222325u;
   char hex[17];
-  for (size_t i = 0; i < l->used; i++) hash = (hash ^ (unsigned char)l->text[i]) * 0x100000001b3u;
-  snprintf(hex, sizeof hex, "%016" PRIx64, hash);
+  snprintf(hex, sizeof hex, "%016" PRIx64, hash_bytes(nothing_hashed, l->text, l->used));
   cpb_json_put(l, "checksum", json_string(hex));
 }
 
@@ -130,12 +136,49 @@ cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *ke
   return CPB_OK;
 }
 
-cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, cpb_error *error) {
-  const char *stored = json_string_value(json_object_get(root, "checksum"));
-  static const char key[] = "\"checksum\": \"";
-  if (stored == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"checksum\"");
-  const char *right = strstr(text, key) + sizeof key - 1;
-  if (strlen(stored) == 16 && strncmp(stored, right, 16) == 0) return CPB_OK;
-  return cpb_file_fail(error, CPB_EFORMAT, name, "its numbers have checksum %.16s, but it says \"%.40s\"",
-                       right, stored);
+/* The length of the token at *p: a string, a number or word, or a single sign. */
+static size_t token_length(const char *p, const char *end) {
+  size_t i = 1;
+  if (*p == '"') {
+    while (p + i < end && p[i] != '"') i += p[i] == '\\' ? 2 : 1;
+    return i + 1;
+  }
+  if (strchr("{}[]:,", *p) != NULL) return 1;
+  while (p + i < end && strchr("{}[]:,\" \t\r\n", p[i]) == NULL) i++;
+  return i;
+}
+
+/* The checksum of an object that was parsed before: of its tokens as they stand in the text, up to the one that says
+ * "checksum", spaced as cpb_json_put spaces them. So it is that of the text as it was written, and remains so when
+ * somebody breaks its lines anew. */
+static uint64_t stored_sum(const char *p, const char *end) {
+  static const char key[] = "\"checksum\"";
+  uint64_t hash = nothing_hashed, before = hash;
+  for (int depth = 0; p < end;) {
+    if (strchr(" \t\r\n", *p) != NULL) {
+      p++;
+      continue;
+    }
+    size_t length = token_length(p, end);
+    if (depth == 1 && length == sizeof key - 1 && memcmp(p, key, length) == 0) return before;
+    depth += *p == '{' || *p == '[' ? 1 : *p == '}' || *p == ']' ? -1 : 0;
+    before = hash;
+    hash = hash_bytes(hash, p, length);
+    bool new_line = depth == 1 && (*p == ',' || *p == '{');
+    if (*p == ':' || *p == ',' || new_line)
+      hash = hash_bytes(hash, new_line ? "\n  " : " ", new_line ? 3 : 1);
+    p += length;
+  }
+  return before;
+}
+
+cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, size_t length,
+                              cpb_error *error) {
+  const char *said = json_string_value(json_object_get(root, "checksum"));
+  char right[17];
+  if (said == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"checksum\"");
+  snprintf(right, sizeof right, "%016" PRIx64, stored_sum(text, text + length));
+  if (strcmp(said, right) == 0) return CPB_OK;
+  return cpb_file_fail(error, CPB_EFORMAT, name, "its numbers have checksum %s, but it says \"%.40s\"", right,
+                       said);
 }

@@ -1,5 +1,6 @@
 /* What models, sketches and other results share as files: JSON with one key per line, numbers of 17 digits so
- * that reading gives the same bits, and a checksum over the lines before it as they are written. */
+ * that reading gives the same bits, and a checksum over the lines before it as they stand there: nothing is computed
+ * again to judge it. */
 #ifndef CPB_JSON_JSON_FILE_H
 #define CPB_JSON_JSON_FILE_H
 
@@ -47,7 +48,8 @@ cpb_status cpb_json_count(const json_t *root, const char *name, const char *key,
 cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
                             size_t *found, double **numbers, cpb_error *error);
 
-/* What was read, written again as `text`, must have the checksum that the file tells. */
-cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, cpb_error *error);
+/* The text that was parsed must have the checksum that it tells. */
+cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, size_t length,
+                              cpb_error *error);
 
 #endif

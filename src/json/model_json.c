@@ -207,16 +207,6 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
-/* Writes the model again: its checksum must be the file's. */
-static cpb_status check_sum(const json_t *root, const char *name, const cpb_model *model, cpb_error *error) {
-  char *text = NULL;
-  cpb_status status = cpb_model_to_json(model, &text, error);
-  if (status != CPB_OK) return status == CPB_ENOMEM ? status : CPB_EFORMAT;
-  status = cpb_json_check_sum(root, name, text, error);
-  free(text);
-  return status;
-}
-
 cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
                                cpb_error *error) {
   if (text == NULL || model == NULL) return cpb_fail(error, CPB_EINVAL, "text and model must not be NULL");
@@ -237,7 +227,7 @@ cpb_status cpb_model_from_json(const char *text, size_t length, const char *name
     else if (status != CPB_OK)
       cpb_fail(error, status, "%s", why.text);
   }
-  if (status == CPB_OK) status = check_sum(root, called, *model, error);
+  if (status == CPB_OK) status = cpb_json_check_sum(root, called, text, length, error);
   if (status != CPB_OK) {
     cpb_model_free(*model);
     *model = NULL;

@@ -122,16 +122,6 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_sketch_
   return status;
 }
 
-/* Writes the sketch again: its checksum must be the file's. */
-static cpb_status check_sum(const json_t *root, const char *name, const cpb_sketch *sketch,
-                            cpb_error *error) {
-  char *text = NULL;
-  cpb_status status = cpb_sketch_to_json(sketch, &text, error);
-  if (status == CPB_OK) status = cpb_json_check_sum(root, name, text, error);
-  free(text);
-  return status;
-}
-
 static cpb_status make_sketch(const cpb_sketch_options *options, const char *name, cpb_sketch **sketch,
                               cpb_error *error) {
   cpb_error why = {.row = -1};
@@ -154,7 +144,7 @@ cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *nam
   parts p = {0};
   status = read_options(root, called, &options, &p, error);
   if (status == CPB_OK) status = make_sketch(&options, called, sketch, error);
-  if (status == CPB_OK) status = check_sum(root, called, *sketch, error);
+  if (status == CPB_OK) status = cpb_json_check_sum(root, called, text, length, error);
   if (status != CPB_OK) {
     cpb_sketch_free(*sketch);
     *sketch = NULL;
