@@ -49,17 +49,24 @@ CPB_API void cpb_statistics_describe(const cpb_statistics *statistics, cpb_stati
 CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view rows, uint64_t first_id,
                                          cpb_error *error);
 
+/** The same for rows whose ids are ids[0], ids[1], ..: one call for a block of rows from anywhere. */
+CPB_API cpb_status cpb_statistics_update_ids(cpb_statistics *statistics, cpb_view rows, const uint64_t *ids,
+                                             cpb_error *error);
+
 /** Rows left out so far, NaN and inf together. */
 CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
 
 /** Adds the rows of `piece` to `whole`; both of pass 1, or both of pass 2 about the same whole. EINVAL names
- *  what does not agree; `whole` is unchanged then. Pieces that overlap are EINVAL when the sample is next
- *  put in order, at the latest by finish or serialize. */
-CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, cpb_statistics *piece, cpb_error *error);
+ *  what does not agree; `whole` is unchanged then.
+ *  A row that was given twice (a piece merged twice, pieces that overlap) is EINVAL, at the latest by finish or
+ *  serialize, in these cases: it is in the sample; or ids have no gaps, that is there are at least as many rows
+ *  as numbers from the lowest id to the highest; or pass 2 has as many rows as pass 1, and others. Otherwise
+ *  nothing tells: no state smaller than the ids themselves could, so ids without gaps are the better ones. */
+CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error);
 
 /** Empties `piece` for more rows of the same whole, in the pass `whole` is in. In pass 1 it will not
  *  keep rows that cannot reach the whole's sample any more: it is to be merged into this whole. */
-CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics *whole, cpb_error *error);
+CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole, cpb_error *error);
 
 /** Turns from pass 1 to pass 2: from now on updates gather |x - mean|. EINVAL without rows. */
 CPB_API cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);

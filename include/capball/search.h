@@ -64,6 +64,11 @@ CPB_API void cpb_search_free(cpb_search *search);
 CPB_API cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
                                    cpb_error *error);
 
+/** The same for rows whose ids are ids[0], ids[1], ..; borrowed for the call. Every id once: a row that is
+ *  offered twice may be found twice. */
+CPB_API cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids,
+                                       const cpb_exec *exec, cpb_error *error);
+
 /** How many rows have been offered. */
 CPB_API uint64_t cpb_search_rows(const cpb_search *search);
 
@@ -88,6 +93,15 @@ CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *ca
 
 /** Sorts by value, the smallest first, and by id where values are equal. */
 CPB_API void cpb_hits_by_distance(cpb_hit *hits, size_t count);
+
+/** The k nearest of several lists, such as the answers of pieces of a base: what one search over all of them
+ *  gives. A hit that is in several lists, with the same id and value, is taken once.
+ *  lists    n lists of counts[i] hits, each nearest first, equal values by id     borrowed for the call
+ *  hits     room for k, caller's; *count were found: k, fewer only where the lists have fewer
+ *  EINVAL: a list that is not in this order, or NaN in it. Thread-safe. */
+CPB_API cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *counts, size_t n,
+                                  cpb_metric metric, size_t k, cpb_hit *hits, size_t *count,
+                                  cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -79,7 +79,7 @@ double cpb_get_double(cpb_state_in *from) {
 }
 
 static void check_checksum(cpb_state_in *from, const unsigned char *bytes, size_t count) {
-  cpb_state_in tail = {bytes + count - 8, 8, from->name, CPB_OK, NULL};
+  cpb_state_in tail = {bytes + count - 8, 8, from->name, CPB_OK, NULL, 0};
   uint64_t stored = cpb_get_number(&tail, 8), is = cpb_checksum(bytes, count - 8);
   if (stored != is)
     from->status = cpb_fail(from->error, CPB_EFORMAT,
@@ -97,11 +97,12 @@ void cpb_state_begin(cpb_state_in *from, const cpb_state_kind *kind) {
     return;
   }
   cpb_get_bytes(from, 8);
-  uint64_t version = cpb_get_number(from, 4);
-  if (from->status == CPB_OK && version != kind->version)
+  from->version = cpb_get_number(from, 4);
+  uint64_t oldest = kind->oldest == 0 ? kind->version : kind->oldest;
+  if (from->status == CPB_OK && (from->version < oldest || from->version > kind->version))
     from->status =
         cpb_fail(from->error, CPB_EFORMAT, "%s: the state is of version %" PRIu64 ", wanted %" PRIu64,
-                 from->name, version, kind->version);
+                 from->name, from->version, kind->version);
   if (from->status == CPB_OK) check_checksum(from, bytes, count);
 }
 

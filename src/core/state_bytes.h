@@ -32,12 +32,14 @@ typedef struct cpb_state_in {
   const char *name;
   cpb_status status;
   cpb_error *error;
+  uint64_t version; /* of the state, set by cpb_state_begin */
 } cpb_state_in;
 
 typedef struct cpb_state_kind {
   char mark[9];
   uint64_t version;
   const char *what; /* "statistics": these are not statistics of capball */
+  uint64_t oldest;  /* version that is read, too; 0: only this one */
 } cpb_state_kind;
 
 /* Checks the mark, the version and the checksum and steps behind the version. */

@@ -155,7 +155,7 @@ size_t cpb_column_sums_add(cpb_column_sums *c, const cpb_loops *loops, cpb_view 
   return first;
 }
 
-void cpb_column_sums_merge(cpb_column_sums *c, cpb_column_sums *other) {
+void cpb_column_sums_merge(cpb_column_sums *c, const cpb_column_sums *other) {
   for (size_t i = 0; i < c->d; i++) {
     c->low[i] = fmin(c->low[i], other->low[i]);
     c->high[i] = fmax(c->high[i], other->high[i]);

@@ -24,6 +24,6 @@ void cpb_column_sums_clear(cpb_column_sums *columns);
 /* Adds rows from the first on and gives back how many: all, or, when one holds NaN or inf, some before it. */
 size_t cpb_column_sums_add(cpb_column_sums *columns, const cpb_loops *loops, cpb_view rows);
 
-void cpb_column_sums_merge(cpb_column_sums *columns, cpb_column_sums *other);
+void cpb_column_sums_merge(cpb_column_sums *columns, const cpb_column_sums *other);
 
 #endif

@@ -12,7 +12,7 @@
 #include "scale/covariance_parts.h"
 
 enum { VERSION = 1, LEAST_BIT = -1074, MOST_BIT = 1024 };
-static const cpb_state_kind kind = {"CPBCOVAR", VERSION, "covariances"};
+static const cpb_state_kind kind = {"CPBCOVAR", VERSION, "covariances", VERSION};
 
 static void put_all(cpb_state_out *to, void *covariance) {
   const cpb_covariance *c = covariance;
@@ -112,7 +112,7 @@ cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const cha
   if (bytes == NULL || out == NULL)
     return cpb_fail(error, CPB_EINVAL, "bytes and covariance must not be NULL");
   *out = NULL;
-  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error};
+  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
   get_all(&from, out);
   if (from.status == CPB_OK) return CPB_OK;
   cpb_covariance_free(*out);

@@ -93,12 +93,13 @@ bool cpb_exact_is_carried(const cpb_exact_sum *sum) {
   return top >= -low_bits - 1 && top <= low_bits;
 }
 
-void cpb_exact_merge(cpb_exact_sum *sum, cpb_exact_sum *other) {
+void cpb_exact_merge(cpb_exact_sum *sum, const cpb_exact_sum *other) {
+  cpb_exact_sum carried = *other;
   cpb_exact_carry(sum);
-  cpb_exact_carry(other);
-  if (other->first == other->end) return;
-  for (int j = other->first; j < other->end; j++) sum->digit[j] += other->digit[j];
-  widen_range(sum, other->first, other->end);
+  cpb_exact_carry(&carried);
+  if (carried.first == carried.end) return;
+  for (int j = carried.first; j < carried.end; j++) sum->digit[j] += carried.digit[j];
+  widen_range(sum, carried.first, carried.end);
   cpb_exact_carry(sum);
 }
 

@@ -22,7 +22,7 @@ void cpb_exact_deposit(cpb_exact_sum *sum, int64_t whole, int exponent);
 /* Adds a finite double. */
 void cpb_exact_add(cpb_exact_sum *sum, double x);
 
-void cpb_exact_merge(cpb_exact_sum *sum, cpb_exact_sum *other);
+void cpb_exact_merge(cpb_exact_sum *sum, const cpb_exact_sum *other);
 
 /* Carries: digits [first, end) are then 0 .. 2^32-1 but for the last, which has the sign; the outer ones
  * are not 0 (no digits for 0). */

@@ -55,7 +55,7 @@ cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, const cpb_loops *loops, 
   return CPB_OK;
 }
 
-cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, cpb_norm_sketch *other, cpb_error *error) {
+cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch *other, cpb_error *error) {
   for (uint32_t page = 0; page < CPB_NORM_PAGES; page++) /* first what can fail */
     if (other->page[page] != NULL) {
       cpb_status status = cpb_norm_sketch_count(sketch, page * CPB_NORM_PER_PAGE, 0, error);

@@ -24,7 +24,7 @@ cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, const cpb_loops *loops, 
                                size_t count, cpb_error *error);
 /* `count` more norms in one bin of the histogram, which is all that changes. */
 cpb_status cpb_norm_sketch_count(cpb_norm_sketch *sketch, uint32_t bin, uint64_t count, cpb_error *error);
-cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, cpb_norm_sketch *other, cpb_error *error);
+cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch *other, cpb_error *error);
 
 /* The middle of the bin of the norm of rank `rank` < count, from 0; within 2^-13 of it, and 0 for 0. */
 double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank);

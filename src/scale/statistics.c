@@ -74,16 +74,30 @@ void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *op
 
 /* ---- taking rows in ---- */
 
-static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+/* The ids of rows: given, or one after the other. */
+typedef struct row_ids {
+  const uint64_t *given;
+  uint64_t first;
+} row_ids;
+
+static uint64_t id_of(row_ids ids, size_t row) {
+  return ids.given != NULL ? ids.given[row] : ids.first + row;
+}
+
+static row_ids ids_after(row_ids ids, size_t rows) {
+  return (row_ids){ids.given != NULL ? ids.given + rows : NULL, ids.first + rows};
+}
+
+static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
   size_t bytes = rows.stride * cpb_dtype_size(rows.dtype);
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(&s->sample, first_id + i, (const char *)rows.data + i * bytes, error);
+    status = cpb_row_sample_offer(&s->sample, id_of(ids, i), (const char *)rows.data + i * bytes, error);
   return status;
 }
 
 /* Rows up to the first that is not finite; *count of them were taken. */
-static cpb_status take_finite(cpb_statistics *s, cpb_view rows, uint64_t first_id, size_t *count,
+static cpb_status take_finite(cpb_statistics *s, cpb_view rows, row_ids ids, size_t *count,
                               cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   *count = cpb_column_sums_add(&s->columns, loops, rows);
@@ -94,18 +108,18 @@ static cpb_status take_finite(cpb_statistics *s, cpb_view rows, uint64_t first_i
     *count = end;
   }
   s->rows += *count;
-  return offer_rows(s, cpb_view_slice(rows, 0, *count), first_id, error);
+  return offer_rows(s, cpb_view_slice(rows, 0, *count), ids, error);
 }
 
 static void count_fault(cpb_statistics *s, int fault) {
   *(fault == CPB_FAULT_NAN ? &s->nan_rows : &s->inf_rows) += 1;
 }
 
-static cpb_status update_columns(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+static cpb_status update_columns(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
   for (size_t first = 0; first < rows.rows; first++) {
     size_t count;
     cpb_status status =
-        take_finite(s, cpb_view_slice(rows, first, rows.rows - first), first_id + first, &count, error);
+        take_finite(s, cpb_view_slice(rows, first, rows.rows - first), ids_after(ids, first), &count, error);
     if (status != CPB_OK) return status;
     first += count;
     if (first < rows.rows) count_fault(s, cpb_row_fault(cpb_loops_here(), rows, first));
@@ -128,14 +142,25 @@ static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *erro
   return status;
 }
 
-cpb_status cpb_statistics_update(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+static cpb_status update(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
   if (s == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
   cpb_status status = cpb_check_view(rows, "rows", s->options.d, error);
   if (status != CPB_OK) return status;
   if (rows.dtype != s->options.dtype)
     return cpb_fail(error, CPB_EDTYPE, "rows are %s, wanted %s", cpb_dtype_name(rows.dtype),
                     cpb_dtype_name(s->options.dtype));
-  return s->has_norms ? update_norms(s, rows, error) : update_columns(s, rows, first_id, error);
+  cpb_id_sums_add(s->has_norms ? &s->norm_ids : &s->ids, ids.given, ids.first, rows.rows);
+  return s->has_norms ? update_norms(s, rows, error) : update_columns(s, rows, ids, error);
+}
+
+cpb_status cpb_statistics_update(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
+  return update(s, rows, (row_ids){NULL, first_id}, error);
+}
+
+cpb_status cpb_statistics_update_ids(cpb_statistics *s, cpb_view rows, const uint64_t *ids,
+                                     cpb_error *error) {
+  if (ids == NULL && rows.rows > 0) return cpb_fail(error, CPB_EINVAL, "ids must not be NULL");
+  return update(s, rows, (row_ids){ids, 0}, error);
 }
 
 uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) { return s->nan_rows + s->inf_rows; }
@@ -161,22 +186,29 @@ static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, 
   return CPB_OK;
 }
 
-cpb_status cpb_statistics_merge(cpb_statistics *whole, cpb_statistics *piece, cpb_error *error) {
+static cpb_status merge_norms(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error) {
+  cpb_status status = cpb_norm_sketch_merge(&whole->norms, &piece->norms, error);
+  if (status == CPB_OK) cpb_id_sums_merge(&whole->norm_ids, &piece->norm_ids);
+  return status;
+}
+
+cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error) {
   if (whole == NULL || piece == NULL || whole == piece)
     return cpb_fail(error, CPB_EINVAL, "whole and piece must be two statistics");
   cpb_status status = check_alike(whole, piece, error);
   if (status != CPB_OK) return status;
-  if (whole->has_norms) return cpb_norm_sketch_merge(&whole->norms, &piece->norms, error);
+  if (whole->has_norms) return merge_norms(whole, piece, error);
   status = cpb_row_sample_merge(&whole->sample, &piece->sample, error);
   if (status != CPB_OK) return status;
   whole->rows += piece->rows;
   whole->nan_rows += piece->nan_rows;
   whole->inf_rows += piece->inf_rows;
+  cpb_id_sums_merge(&whole->ids, &piece->ids);
   cpb_column_sums_merge(&whole->columns, &piece->columns);
   return CPB_OK;
 }
 
-cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics *whole, cpb_error *error) {
+cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole, cpb_error *error) {
   if (whole == NULL || piece == NULL || whole == piece)
     return cpb_fail(error, CPB_EINVAL, "piece and whole must be two statistics");
   piece->has_norms = whole->has_norms;
@@ -186,6 +218,7 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics *whole, 
   memcpy(piece->mean, whole->mean, whole->options.d * sizeof *piece->mean);
   cpb_norm_sketch_clear(&piece->norms);
   piece->rows = piece->nan_rows = piece->inf_rows = 0;
+  piece->ids = piece->norm_ids = (cpb_id_sums){0};
   cpb_column_sums_clear(&piece->columns);
   cpb_row_sample_clear(&piece->sample, whole->sample.bound);
   return CPB_OK;
@@ -193,9 +226,21 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, cpb_statistics *whole, 
 
 /* ---- results ---- */
 
+cpb_status cpb_statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
+  cpb_status status = cpb_id_sums_check(&s->ids, error);
+  if (status == CPB_OK) status = cpb_id_sums_check(&s->norm_ids, error);
+  bool whole = s->rows > 0 && !s->ids.unknown; /* else it is a piece */
+  if (status != CPB_OK || !s->has_norms || !whole || s->norm_ids.count < s->ids.count) return status;
+  if (cpb_id_sums_agree(&s->norm_ids, &s->ids)) return CPB_OK;
+  return cpb_fail(error, CPB_EINVAL,
+                  "pass 1 had %llu rows and pass 2 has %llu that are not the same: pieces overlap",
+                  (unsigned long long)s->ids.count, (unsigned long long)s->norm_ids.count);
+}
+
 static void set_mean(cpb_statistics *s) {
+  if (s->rows == 0) return;
   for (size_t i = 0; i < s->options.d; i++) {
-    s->mean[i] = s->rows > 0 ? cpb_exact_mean(&s->columns.sum[i], s->rows) : 0;
+    s->mean[i] = cpb_exact_mean(&s->columns.sum[i], s->rows);
     /* which of 0 and -0 came first is not to be seen */
     s->columns.low[i] += 0.;
     s->columns.high[i] += 0.;
@@ -222,6 +267,7 @@ cpb_status cpb_statistics_finish(cpb_statistics *s, cpb_statistics_result *resul
     return cpb_fail(error, CPB_EINVAL, "statistics and result must not be NULL");
   cpb_status status = cpb_sized_check(result, "cpb_statistics_result", error);
   if (status == CPB_OK) status = cpb_row_sample_settle(&s->sample, error);
+  if (status == CPB_OK) status = cpb_statistics_check_ids(s, error);
   if (status != CPB_OK) return status;
   set_mean(s);
   bool any = s->rows > 0;

@@ -4,18 +4,24 @@
 
 #include "capball/scale.h"
 #include "scale/column_sums.h"
+#include "scale/id_sums.h"
 #include "scale/norm_sketch.h"
 #include "scale/row_sample.h"
 
 struct cpb_statistics {
   cpb_statistics_options options;
   uint64_t rows, nan_rows, inf_rows;
+  cpb_id_sums ids; /* of all of them */
   cpb_column_sums columns;
   cpb_row_sample sample;
-  double *mean;    /* set by finish and begin_norms */
+  double *mean;    /* set by finish and begin_norms; by restart where there are no rows */
   bool has_norms;  /* pass 2 */
   uint64_t origin; /* pass 2: checksum of the state of pass 1 */
   cpb_norm_sketch norms;
+  cpb_id_sums norm_ids; /* pass 2: of the rows seen */
 };
+
+/* EINVAL when a row was certainly given twice in a pass. */
+cpb_status cpb_statistics_check_ids(const cpb_statistics *statistics, cpb_error *error);
 
 #endif

@@ -1,12 +1,14 @@
 /* Statistics as bytes. All numbers are little-endian; doubles as their bits.
  *
  *   "CPBSTATE"  u32 version  u32 dtype  u64 d  u64 sample  u64 seed  u64 pass (1, 2)
- *   u64 rows  u64 NaN rows  u64 inf rows
+ *   u64 rows  u64 NaN rows  u64 inf rows  ids      (ids since version 2)
  *   per column  f64 low  f64 high  sum             (no columns without rows)
  *   u64 rows of the sample, per row  u64 id  the row's elements
- *   pass 2      u64 origin  u64 norms  u64 overflows  f64 max  sum  sum of squares
+ *   pass 2      u64 origin  ids  per column f64 mean (only without rows; both since version 2)
+ *               u64 norms  u64 overflows  f64 max  sum  sum of squares
  *               u64 bins, per bin  u32 bin  u64 count
  *   u64 FNV-1a of all before
+ *   ids         u64 unknown (0, 1)  u64 count  u64 low  u64 high  u64 sum  u64 sum of squares
  *   a sum       u32 first digit  u32 digits, per digit  i64
  * An order of things for everything, so that equal statistics are equal bytes. */
 #include <math.h>
@@ -18,8 +20,8 @@
 #include "core/state_bytes.h"
 #include "scale/statistics_parts.h"
 
-enum { VERSION = 1 };
-static const cpb_state_kind kind = {"CPBSTATE", VERSION, "statistics"};
+enum { VERSION = 2, OLDEST = 1 };
+static const cpb_state_kind kind = {"CPBSTATE", VERSION, "statistics", OLDEST};
 
 static void put_sum(cpb_state_out *to, cpb_exact_sum *sum) {
   cpb_exact_carry(sum);
@@ -48,9 +50,16 @@ static void put_elements(cpb_state_out *to, const unsigned char *row, cpb_dtype 
   }
 }
 
+static void put_ids(cpb_state_out *to, const cpb_id_sums *ids) {
+  const uint64_t numbers[] = {ids->unknown, ids->count, ids->low, ids->high, ids->sum, ids->square};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) cpb_put_number(to, numbers[i], 8);
+}
+
 static void put_norms(cpb_state_out *to, cpb_statistics *s) {
   cpb_norm_sketch *norms = &s->norms;
   cpb_put_number(to, s->origin, 8);
+  put_ids(to, &s->norm_ids);
+  for (size_t i = 0; s->rows == 0 && i < s->options.d; i++) cpb_put_double(to, s->mean[i]);
   cpb_put_number(to, norms->count, 8);
   cpb_put_number(to, norms->overflows, 8);
   cpb_put_double(to, norms->count > 0 ? norms->moments.high[0] : 0);
@@ -82,6 +91,7 @@ static void put_all(cpb_state_out *to, void *statistics) {
   cpb_put_number(to, s->rows, 8);
   cpb_put_number(to, s->nan_rows, 8);
   cpb_put_number(to, s->inf_rows, 8);
+  put_ids(to, &s->ids);
   for (size_t i = 0; s->rows > 0 && i < s->options.d; i++) {
     cpb_put_double(to, s->columns.low[i] + 0.); /* 0, never -0: which came first is not to be seen */
     cpb_put_double(to, s->columns.high[i] + 0.);
@@ -101,6 +111,7 @@ cpb_status cpb_statistics_serialize(cpb_statistics *s, void **bytes, size_t *cou
     return cpb_fail(error, CPB_EINVAL, "statistics, bytes and count must not be NULL");
   *bytes = NULL;
   cpb_status status = cpb_row_sample_settle(&s->sample, error);
+  if (status == CPB_OK) status = cpb_statistics_check_ids(s, error);
   if (status != CPB_OK) return status;
   return cpb_state_write(put_all, s, bytes, count, error);
 }
@@ -149,6 +160,20 @@ static void get_options(cpb_state_in *from, cpb_statistics_options *options, boo
   *has_norms = pass == 2;
 }
 
+static void get_ids(cpb_state_in *from, cpb_id_sums *ids) {
+  uint64_t unknown = from->version == 1 ? 1 : cpb_get_number(from, 8);
+  *ids = (cpb_id_sums){.unknown = unknown != 0};
+  if (from->version == 1) return;
+  ids->count = cpb_get_number(from, 8);
+  ids->low = cpb_get_number(from, 8);
+  ids->high = cpb_get_number(from, 8);
+  ids->sum = cpb_get_number(from, 8);
+  ids->square = cpb_get_number(from, 8);
+  if (unknown > 1 || ids->low > ids->high) cpb_state_refuse(from, "the ids are damaged");
+  if (ids->count == 0 && (ids->high | ids->sum | ids->square) != 0)
+    cpb_state_refuse(from, "there are ids of no rows");
+}
+
 static bool is_extreme(double low, double high) {
   bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
   return plain && isfinite(low) && isfinite(high) && low <= high;
@@ -158,6 +183,9 @@ static void get_columns(cpb_state_in *from, cpb_statistics *s) {
   s->rows = cpb_get_number(from, 8);
   s->nan_rows = cpb_get_number(from, 8);
   s->inf_rows = cpb_get_number(from, 8);
+  get_ids(from, &s->ids);
+  if (!s->ids.unknown && s->ids.count != s->rows + s->nan_rows + s->inf_rows)
+    cpb_state_refuse(from, "the ids are not of as many rows as it says");
   for (size_t i = 0; s->rows > 0 && i < s->options.d && from->status == CPB_OK; i++) {
     s->columns.low[i] = cpb_get_double(from);
     s->columns.high[i] = cpb_get_double(from);
@@ -221,6 +249,12 @@ static void get_norms(cpb_state_in *from, cpb_statistics *s) {
   cpb_norm_sketch *norms = &s->norms;
   s->has_norms = true;
   s->origin = cpb_get_number(from, 8);
+  get_ids(from, &s->norm_ids);
+  if (from->version == 1 && s->rows == 0) cpb_state_refuse(from, "norms without rows");
+  for (size_t i = 0; s->rows == 0 && i < s->options.d && from->status == CPB_OK; i++) {
+    s->mean[i] = cpb_get_double(from);
+    if (!isfinite(s->mean[i])) cpb_state_refuse(from, "a mean is not finite");
+  }
   norms->count = cpb_get_number(from, 8);
   norms->overflows = cpb_get_number(from, 8);
   double max = cpb_get_double(from);
@@ -247,10 +281,7 @@ static void get_all(cpb_state_in *from, cpb_statistics **out) {
   if (from->status != CPB_OK) return;
   get_columns(from, *out);
   get_sample(from, *out);
-  if (has_norms && from->status == CPB_OK) {
-    if ((*out)->rows == 0) cpb_state_refuse(from, "norms without rows");
-    get_norms(from, *out);
-  }
+  if (has_norms && from->status == CPB_OK) get_norms(from, *out);
   cpb_state_end(from);
 }
 
@@ -259,7 +290,7 @@ cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const cha
   if (bytes == NULL || out == NULL)
     return cpb_fail(error, CPB_EINVAL, "bytes and statistics must not be NULL");
   *out = NULL;
-  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error};
+  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
   get_all(&from, out);
   if (from.status == CPB_OK && (*out)->has_norms) {
     cpb_statistics_result result; /* pass 2 measures from the mean */

@@ -71,13 +71,3 @@ double cpb_query_distance(double norm, double r, double s, double score, double 
   double beyond = 2 * s * ((b - score) / (rise * lift.a)) * s;
   return sqrt(fmax(0, r * r + beyond));
 }
-
-static int by_distance(const void *left, const void *right) {
-  const cpb_hit *a = left, *b = right;
-  if (a->value != b->value) return a->value < b->value ? -1 : 1;
-  return (a->id > b->id) - (a->id < b->id);
-}
-
-void cpb_hits_by_distance(cpb_hit *hits, size_t count) {
-  if (count > 1) qsort(hits, count, sizeof *hits, by_distance);
-}

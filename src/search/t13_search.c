@@ -67,7 +67,8 @@ struct cpb_search {
   size_t block_rows;
   size_t block_first, block_count; /* its rows among those fed */
   cpb_view fed;
-  uint64_t first_id; /* of the rows fed */
+  const uint64_t *ids; /* of the rows fed; NULL: first_id, first_id+1, .. */
+  uint64_t first_id;
   cpb_first_fault fault;
   atomic_bool out_of_memory;
   bool spoilt;
@@ -139,7 +140,7 @@ static void consider(group *g, size_t column, size_t row) {
     return;
   }
   double key = key_of(search, value);
-  uint64_t id = search->first_id + row;
+  uint64_t id = search->ids != NULL ? search->ids[row] : search->first_id + row;
   if (search->limits == NULL) {
     cpb_best_offer(best, key, id);
     if (best->count == best->k)
@@ -287,17 +288,29 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
   return outcome(search, error);
 }
 
-cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
-                           cpb_error *error) {
+static cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id, const uint64_t *ids,
+                       const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt) return cpb_fail(error, CPB_EINVAL, "a search whose feed has failed takes no more rows");
   search->fed = rows;
   search->first_id = first_id;
+  search->ids = ids;
   status = look_at_all(search, exec, error);
   search->spoilt = status != CPB_OK;
   if (status == CPB_OK) search->offered += rows.rows;
   return status;
+}
+
+cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
+                           cpb_error *error) {
+  return feed(search, rows, first_id, NULL, exec, error);
+}
+
+cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                               cpb_error *error) {
+  if (ids == NULL && rows.rows > 0) return cpb_fail(error, CPB_EINVAL, "ids must not be NULL");
+  return feed(search, rows, 0, ids, exec, error);
 }
 
 uint64_t cpb_search_rows(const cpb_search *search) { return search->offered; }

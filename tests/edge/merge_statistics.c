@@ -202,6 +202,143 @@ static void restarted_pieces(void **unused) {
   free(x.rows);
 }
 
+static void same_state(cpb_statistics *a, cpb_statistics *b) {
+  state s = state_of(a), t = state_of(b);
+  assert_int_equal(s.count, t.count);
+  assert_memory_equal(s.bytes, t.bytes, t.count);
+  free(s.bytes);
+  free(t.bytes);
+}
+
+/* Rows in another order, with their ids, in two blocks. */
+static void rows_with_ids(void **unused) {
+  (void)unused;
+  enum { D = 5, STEP = 1009 };
+  data x = make_data(CPB_F32, N, D, D, 4);
+  ((float *)x.rows)[17 * D] = NAN;
+  float *shuffled = malloc(N * D * sizeof *shuffled);
+  static uint64_t ids[N];
+  for (size_t i = 0; i < N; i++) {
+    ids[i] = i * STEP % N;
+    memcpy(shuffled + i * D, (float *)x.rows + ids[i] * D, D * sizeof *shuffled);
+  }
+  cpb_statistics *straight = new_statistics(&x), *other = new_statistics(&x);
+  cpb_error error;
+  for (int pass = 1; pass <= 2; pass++) {
+    update(straight, &x, 0, N);
+    for (size_t first = 0; first < N; first += N / 2)
+      test_status((int)cpb_statistics_update_ids(other, cpb_rows(shuffled + first * D, CPB_F32, N / 2, D),
+                                                 ids + first, &error),
+                  CPB_OK, error.text);
+    same_state(straight, other);
+    if (pass == 1) {
+      test_status((int)cpb_statistics_begin_norms(straight, NULL), CPB_OK, "");
+      test_status((int)cpb_statistics_begin_norms(other, NULL), CPB_OK, "");
+    }
+  }
+  assert_int_equal(cpb_statistics_update_ids(other, cpb_rows(shuffled, CPB_F32, 1, D), NULL, &error),
+                   CPB_EINVAL);
+  cpb_statistics_free(straight);
+  cpb_statistics_free(other);
+  free(shuffled);
+  free(x.rows);
+}
+
+/* Pieces of pass 2 that know the mean alone travel as bytes, before and after their rows. */
+static void pieces_without_columns(void **unused) {
+  (void)unused;
+  data x = make_data(CPB_F32, N, 7, 7, 6);
+  cpb_statistics *straight = new_statistics(&x), *whole = new_statistics(&x);
+  update(straight, &x, 0, N);
+  update(whole, &x, 0, N);
+  test_status((int)cpb_statistics_begin_norms(straight, NULL), CPB_OK, "");
+  test_status((int)cpb_statistics_begin_norms(whole, NULL), CPB_OK, "");
+  update(straight, &x, 0, N);
+  for (size_t first = 0; first < N; first += 1000) {
+    cpb_statistics *piece = new_statistics(&x), *far;
+    cpb_statistics_result result;
+    test_status((int)cpb_statistics_restart(piece, whole, NULL), CPB_OK, "");
+    far = through_bytes(piece);
+    test_status((int)cpb_statistics_finish(far, &result, NULL), CPB_OK, ""); /* keeps the mean */
+    update(far, &x, first, 1000);
+    cpb_statistics *back = through_bytes(far);
+    merge(whole, back);
+    cpb_statistics_free(piece);
+    cpb_statistics_free(far);
+    cpb_statistics_free(back);
+  }
+  same_state(straight, whole);
+  cpb_statistics_free(straight);
+  cpb_statistics_free(whole);
+  free(x.rows);
+}
+
+static void expect_overlap(cpb_statistics *s, const char *what) {
+  cpb_error error;
+  cpb_statistics_result result;
+  void *bytes;
+  size_t count;
+  assert_int_equal(cpb_statistics_finish(s, &result, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, what));
+  assert_int_equal(cpb_statistics_serialize(s, &bytes, &count, &error), CPB_EINVAL);
+  cpb_statistics_free(s);
+}
+
+/* Without a sample only counting is left. */
+static void rows_given_twice(void **unused) {
+  (void)unused;
+  data x = make_data(CPB_F32, 300, 3, 3, 61);
+  x.options.sample = 0;
+  cpb_statistics *s = new_statistics(&x), *piece = new_statistics(&x);
+  update(s, &x, 0, 300);
+  update(piece, &x, 40, 1);
+  merge(s, piece);
+  expect_overlap(s, "301 rows have ids from 0 to 299");
+  s = new_statistics(&x); /* one twice, another not at all */
+  update(s, &x, 0, 100);
+  update(s, &x, 101, 199);
+  merge(s, piece);
+  expect_overlap(s, "not each of them once");
+  cpb_statistics_free(piece);
+  s = new_statistics(&x);
+  update(s, &x, 0, 300);
+  test_status((int)cpb_statistics_begin_norms(s, NULL), CPB_OK, "");
+  update(s, &x, 0, 200);
+  update(s, &x, 100, 100);
+  expect_overlap(s, "some row was given twice");
+  s = new_statistics(&x); /* ids with a gap, other rows in pass 2 */
+  update(s, &x, 0, 10);
+  update(s, &x, 20, 10);
+  test_status((int)cpb_statistics_begin_norms(s, NULL), CPB_OK, "");
+  update(s, &x, 0, 11);
+  update(s, &x, 21, 9);
+  expect_overlap(s, "not the same");
+  free(x.rows);
+}
+
+/* Version 1 had no ids. */
+static void states_of_old(void **unused) {
+  (void)unused;
+  static const char *const names[] = {"pass1.state", "pass2.state", "bytes.state"};
+  for (size_t i = 0; i < 3; i++) {
+    char path[1024], bytes[1 << 16];
+    cpb_error error;
+    const char *slash = strrchr(__FILE__, '/');
+    snprintf(path, sizeof path, "%.*s/../golden/%s", (int)(slash - __FILE__), __FILE__, names[i]);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t count = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_int_equal(bytes[8], 1);
+    cpb_statistics *s;
+    test_status((int)cpb_statistics_deserialize(bytes, count, path, &s, &error), CPB_OK, error.text);
+    cpb_statistics *again = through_bytes(s);
+    same_state(s, again);
+    cpb_statistics_free(again);
+    cpb_statistics_free(s);
+  }
+}
+
 static void against_high_precision(void **unused) {
   (void)unused;
   enum { ROWS = 700, D = 5 };
@@ -362,9 +499,9 @@ static void damaged_states(void **unused) {
     assert_int_equal(read_back(bytes, i, &error), CPB_EFORMAT);
   }
   assert_int_equal(read_back(bytes, t.count, &error), CPB_OK);
-  bytes[8] = 2;
+  bytes[8] = 3;
   assert_int_equal(read_back(bytes, t.count, &error), CPB_EFORMAT);
-  assert_string_equal(error.text, "a.state: the state is of version 2, wanted 1");
+  assert_string_equal(error.text, "a.state: the state is of version 3, wanted 2");
   assert_int_equal(read_back("hello, world, this is no state", 30, &error), CPB_EFORMAT);
   assert_non_null(strstr(error.text, "no CPBSTATE"));
   free(t.bytes);
@@ -443,6 +580,8 @@ static void rows_left_out(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(any_cut_any_order),      cmocka_unit_test(restarted_pieces),
+      cmocka_unit_test(rows_with_ids),          cmocka_unit_test(pieces_without_columns),
+      cmocka_unit_test(rows_given_twice),       cmocka_unit_test(states_of_old),
       cmocka_unit_test(against_high_precision), cmocka_unit_test(sample_is_the_smallest_hashes),
       cmocka_unit_test(sums_are_exact),         cmocka_unit_test(damaged_states),
       cmocka_unit_test(what_does_not_merge),    cmocka_unit_test(rows_left_out),

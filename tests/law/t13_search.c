@@ -237,6 +237,80 @@ static void same_bits_on_every_table(void **state) {
   free(other);
 }
 
+/* Rows in another order, with their ids, in pieces that are merged: the hits of the whole, ties too. */
+static void ids_and_merged_lists(void **state) {
+  (void)state;
+  enum { N = 240, Q = 9, D = 3, K = 25, PIECES = 4 };
+  test_rng rng = {135};
+  static uint64_t ids[N];
+  static float shuffled[N * D];
+  for (int metric = 0; metric < CPB_METRICS; metric++) {
+    cpb_view base = cpb_rows(memory_base, CPB_F32, N, D), queries = cpb_rows(memory_queries, CPB_F32, Q, D);
+    fill_whole(memory_base, CPB_F32, N * D, &rng, 4);
+    for (size_t i = 0; i < N; i++) ((float *)memory_base)[i * D] += 1; /* no row is 0 */
+    fill_whole(memory_queries, CPB_F32, Q * D, &rng, 4);
+    for (size_t i = 0; i < Q; i++) ((float *)memory_queries)[i * D] += 1;
+    for (size_t i = 0; i < N; i++) {
+      ids[i] = i * 77 % N;
+      memcpy(shuffled + i * D, (float *)memory_base + ids[i] * D, D * sizeof *shuffled);
+    }
+    cpb_hit want[Q * K], got[K];
+    static cpb_hit found[PIECES][Q][K];
+    size_t counts[PIECES];
+    assert_int_equal(cpb_knn(base, queries, K, (cpb_metric)metric, want, NULL, NULL), CPB_OK);
+    cpb_search_options options = cpb_search_options_default();
+    options.metric = (cpb_metric)metric;
+    options.k = K;
+    for (size_t piece = 0; piece < PIECES; piece++) {
+      size_t first = piece == 0 ? 0 : 10 + (N - 10) * (piece - 1) / (PIECES - 1);
+      size_t end = 10 + (N - 10) * piece / (PIECES - 1);
+      cpb_search *search;
+      cpb_error error;
+      assert_int_equal(cpb_search_new(queries, &options, &search, &error), CPB_OK);
+      test_status((int)cpb_search_feed_ids(search, cpb_rows(shuffled + first * D, CPB_F32, end - first, D),
+                                           ids + first, NULL, &error),
+                  CPB_OK, error.text);
+      for (size_t i = 0; i < Q; i++) {
+        const cpb_hit *hits;
+        assert_int_equal(cpb_search_hits(search, i, &hits, &counts[piece], &error), CPB_OK);
+        memcpy(found[piece][i], hits, counts[piece] * sizeof *hits);
+      }
+      assert_int_equal(cpb_search_feed_ids(search, base, NULL, NULL, &error), CPB_EINVAL);
+      cpb_search_free(search);
+    }
+    for (size_t i = 0; i < Q; i++) {
+      const cpb_hit *lists[PIECES + 1];
+      size_t lengths[PIECES + 1], count;
+      for (size_t piece = 0; piece <= PIECES; piece++) { /* the first one twice: taken once */
+        lists[piece] = found[piece % PIECES][i];
+        lengths[piece] = counts[piece % PIECES];
+      }
+      assert_int_equal(cpb_hits_merge(lists, lengths, PIECES + 1, (cpb_metric)metric, K, got, &count, NULL),
+                       CPB_OK);
+      assert_int_equal(count, K);
+      for (size_t k = 0; k < K; k++)
+        assert_true(got[k].id == want[i * K + k].id && got[k].value == want[i * K + k].value);
+    }
+  }
+}
+
+static void lists_out_of_order(void **state) {
+  (void)state;
+  cpb_hit falling[] = {{1, 2}, {2, 1}}, ties[] = {{5, 1}, {4, 1}}, nan[] = {{1, NAN}}, out[4];
+  const cpb_hit *list = falling;
+  size_t two = 2, one = 1, count;
+  cpb_error error;
+  assert_int_equal(cpb_hits_merge(&list, &two, 1, CPB_L2, 4, out, &count, &error), CPB_EINVAL);
+  assert_string_equal(error.text, "lists[0] is not in the order of l2: 1 (id 2) comes after 2 (id 1)");
+  assert_int_equal(cpb_hits_merge(&list, &two, 1, CPB_IP, 4, out, &count, &error), CPB_OK);
+  assert_int_equal(count, 2);
+  list = ties;
+  assert_int_equal(cpb_hits_merge(&list, &two, 1, CPB_L2, 4, out, &count, &error), CPB_EINVAL);
+  list = nan;
+  assert_int_equal(cpb_hits_merge(&list, &one, 1, CPB_L2, 4, out, &count, &error), CPB_EINVAL);
+  assert_int_equal(cpb_hits_merge(NULL, NULL, 0, CPB_L2, 0, NULL, &count, &error), CPB_OK);
+}
+
 static void refuse(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_status wanted,
                    int64_t row, const char *sentence) {
   cpb_hit hits[64];
@@ -273,6 +347,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whole_numbers_and_ties),    cmocka_unit_test(wide_ranges),
       cmocka_unit_test(limits_pieces_and_threads), cmocka_unit_test(same_bits_on_every_table),
+      cmocka_unit_test(ids_and_merged_lists),      cmocka_unit_test(lists_out_of_order),
       cmocka_unit_test(bad_input_has_a_sentence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

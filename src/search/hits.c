@@ -1,0 +1,68 @@
+/* Lists of neighbours: sorted, and merged from pieces of a base. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "capball/search.h"
+#include "core/fail.h"
+
+static int by_distance(const void *left, const void *right) {
+  const cpb_hit *a = left, *b = right;
+  if (a->value != b->value) return a->value < b->value ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+void cpb_hits_by_distance(cpb_hit *hits, size_t count) {
+  if (count > 1) qsort(hits, count, sizeof *hits, by_distance);
+}
+
+static bool is_before(cpb_hit a, cpb_hit b, cpb_metric metric) {
+  if (a.value != b.value) return metric == CPB_L2 ? a.value < b.value : a.value > b.value;
+  return a.id < b.id;
+}
+
+static cpb_status check_lists(const cpb_hit *const *lists, const size_t *counts, size_t n, cpb_metric metric,
+                              cpb_error *error) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < counts[i]; k++) {
+      if (isnan(lists[i][k].value)) return cpb_fail(error, CPB_EINVAL, "lists[%zu][%zu] is NaN", i, k);
+      if (k > 0 && is_before(lists[i][k], lists[i][k - 1], metric))
+        return cpb_fail(error, CPB_EINVAL,
+                        "lists[%zu] is not in the order of %s: %.17g (id %llu) comes after %.17g (id %llu)",
+                        i, cpb_metric_name(metric), lists[i][k].value, (unsigned long long)lists[i][k].id,
+                        lists[i][k - 1].value, (unsigned long long)lists[i][k - 1].id);
+    }
+  return CPB_OK;
+}
+
+/* The list whose next hit comes first; n: all are used up. */
+static size_t first_list(const cpb_hit *const *lists, const size_t *counts, const size_t *at, size_t n,
+                         cpb_metric metric) {
+  size_t best = n;
+  for (size_t i = 0; i < n; i++)
+    if (at[i] < counts[i] && (best == n || is_before(lists[i][at[i]], lists[best][at[best]], metric)))
+      best = i;
+  return best;
+}
+
+cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *counts, size_t n, cpb_metric metric,
+                          size_t k, cpb_hit *hits, size_t *count, cpb_error *error) {
+  if (count == NULL || (n > 0 && (lists == NULL || counts == NULL)) || (k > 0 && hits == NULL))
+    return cpb_fail(error, CPB_EINVAL, "lists, counts, hits and count must not be NULL");
+  *count = 0;
+  if ((unsigned)metric >= CPB_METRICS)
+    return cpb_fail(error, CPB_EINVAL, "there is no metric %d", (int)metric);
+  cpb_status status = check_lists(lists, counts, n, metric, error);
+  if (status != CPB_OK) return status;
+  size_t *at = calloc(n + 1, sizeof *at), used = 0;
+  if (at == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory to merge %zu lists", n);
+  while (used < k) {
+    size_t i = first_list(lists, counts, at, n, metric);
+    if (i == n) break;
+    cpb_hit hit = lists[i][at[i]++];
+    if (used == 0 || hits[used - 1].id != hit.id || hits[used - 1].value != hit.value) hits[used++] = hit;
+  }
+  free(at);
+  *count = used;
+  return CPB_OK;
+}
