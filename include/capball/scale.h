@@ -60,7 +60,7 @@ CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
  *  what does not agree; `whole` is unchanged then.
  *  A row that was given twice (a piece merged twice, pieces that overlap) is EINVAL, at the latest by finish or
  *  serialize, in these cases: it is in the sample; or ids have no gaps, that is there are at least as many rows
- *  as numbers from the lowest id to the highest; or pass 2 has as many rows as pass 1, and others. Otherwise
+ *  as numbers from the lowest id to the highest; or pass 2 has more rows than pass 1. Otherwise
  *  nothing tells: no state smaller than the ids themselves could, so ids without gaps are the better ones. */
 CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error);
 

@@ -52,9 +52,3 @@ cpb_status cpb_id_sums_check(const cpb_id_sums *s, cpb_error *error) {
                   "%llu rows have ids from %llu to %llu, but not each of them once: pieces overlap",
                   (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
 }
-
-bool cpb_id_sums_agree(const cpb_id_sums *a, const cpb_id_sums *b) {
-  return a->unknown || b->unknown ||
-         (a->count == b->count && a->low == b->low && a->high == b->high && a->sum == b->sum &&
-          a->square == b->square);
-}

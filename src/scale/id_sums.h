@@ -21,7 +21,4 @@ void cpb_id_sums_merge(cpb_id_sums *sums, const cpb_id_sums *other);
  * each of them. What it cannot see: an id twice where others between low and high are missing. */
 cpb_status cpb_id_sums_check(const cpb_id_sums *sums, cpb_error *error);
 
-/* Whether two are of the same ids, as far as can be told. */
-bool cpb_id_sums_agree(const cpb_id_sums *a, const cpb_id_sums *b);
-
 #endif

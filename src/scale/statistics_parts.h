@@ -18,7 +18,7 @@ struct cpb_statistics {
   bool has_norms;  /* pass 2 */
   uint64_t origin; /* pass 2: checksum of the state of pass 1 */
   cpb_norm_sketch norms;
-  cpb_id_sums norm_ids; /* pass 2: of the rows seen */
+  uint64_t norm_rows; /* pass 2: rows seen, also those without a norm */
 };
 
 /* EINVAL when a row was certainly given twice in a pass. */

@@ -4,7 +4,7 @@
  *   u64 rows  u64 NaN rows  u64 inf rows  ids      (ids since version 2)
  *   per column  f64 low  f64 high  sum             (no columns without rows)
  *   u64 rows of the sample, per row  u64 id  the row's elements
- *   pass 2      u64 origin  ids  per column f64 mean (only without rows; both since version 2)
+ *   pass 2      u64 origin  u64 rows seen  per column f64 mean (only without rows; both since version 2)
  *               u64 norms  u64 overflows  f64 max  sum  sum of squares
  *               u64 bins, per bin  u32 bin  u64 count
  *   u64 FNV-1a of all before
@@ -58,7 +58,7 @@ static void put_ids(cpb_state_out *to, const cpb_id_sums *ids) {
 static void put_norms(cpb_state_out *to, cpb_statistics *s) {
   cpb_norm_sketch *norms = &s->norms;
   cpb_put_number(to, s->origin, 8);
-  put_ids(to, &s->norm_ids);
+  cpb_put_number(to, s->norm_rows, 8);
   for (size_t i = 0; s->rows == 0 && i < s->options.d; i++) cpb_put_double(to, s->mean[i]);
   cpb_put_number(to, norms->count, 8);
   cpb_put_number(to, norms->overflows, 8);
@@ -249,7 +249,7 @@ static void get_norms(cpb_state_in *from, cpb_statistics *s) {
   cpb_norm_sketch *norms = &s->norms;
   s->has_norms = true;
   s->origin = cpb_get_number(from, 8);
-  get_ids(from, &s->norm_ids);
+  s->norm_rows = from->version == 1 ? 0 : cpb_get_number(from, 8);
   if (from->version == 1 && s->rows == 0) cpb_state_refuse(from, "norms without rows");
   for (size_t i = 0; s->rows == 0 && i < s->options.d && from->status == CPB_OK; i++) {
     s->mean[i] = cpb_get_double(from);
@@ -257,6 +257,8 @@ static void get_norms(cpb_state_in *from, cpb_statistics *s) {
   }
   norms->count = cpb_get_number(from, 8);
   norms->overflows = cpb_get_number(from, 8);
+  if (from->version == 1) s->norm_rows = norms->count;
+  if (norms->count > s->norm_rows) cpb_state_refuse(from, "there are more norms than rows");
   double max = cpb_get_double(from);
   bool plain = norms->overflows <= norms->count && isfinite(max) && !signbit(max);
   if (!plain || (norms->count == 0 && max != 0)) cpb_state_refuse(from, "the norms are damaged");
@@ -273,8 +275,9 @@ static void get_all(cpb_state_in *from, cpb_statistics **out) {
   cpb_error why;
   get_options(from, &options, &has_norms);
   if (from->status != CPB_OK) return;
-  /* a column takes 24 bytes, so a short state cannot make us allocate much */
-  if (options.d > 1 && options.d > from->left / 24 && from->left > 40)
+  /* a column takes 8 bytes and more, so a short state cannot make us allocate much */
+  enum { WITHOUT_ROWS = 88 };
+  if (options.d > 1 && options.d > from->left / 8 && from->left > WITHOUT_ROWS)
     cpb_state_refuse(from, "the state is truncated");
   if (from->status == CPB_OK && cpb_statistics_new(&options, out, &why) != CPB_OK)
     cpb_state_refuse(from, why.text);

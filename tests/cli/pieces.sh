@@ -6,7 +6,7 @@ data=$root/../shared/data
 # gather PIECES..: each "first:last" of x.npy; both passes, merged in the given order, into map.json
 gather() {
   local piece i=0
-  rm -f ./*.state
+  rm -f ./*.state map.json
   for piece; do
     capball convert x.npy piece$i.npy --rows "$piece" -q
     capball fit piece$i.npy --state $i.state --first-row "${piece%%:*}" --threads $((i % 2 ? 8 : 1)) -q || return 1

@@ -256,7 +256,7 @@ static void pieces_without_columns(void **unused) {
   update(straight, &x, 0, N);
   for (size_t first = 0; first < N; first += 1000) {
     cpb_statistics *piece = new_statistics(&x), *far;
-    cpb_statistics_result result;
+    cpb_statistics_result result = {.size = sizeof result};
     test_status((int)cpb_statistics_restart(piece, whole, NULL), CPB_OK, "");
     far = through_bytes(piece);
     test_status((int)cpb_statistics_finish(far, &result, NULL), CPB_OK, ""); /* keeps the mean */
@@ -275,7 +275,7 @@ static void pieces_without_columns(void **unused) {
 
 static void expect_overlap(cpb_statistics *s, const char *what) {
   cpb_error error;
-  cpb_statistics_result result;
+  cpb_statistics_result result = {.size = sizeof result};
   void *bytes;
   size_t count;
   assert_int_equal(cpb_statistics_finish(s, &result, &error), CPB_EINVAL);
@@ -305,14 +305,8 @@ static void rows_given_twice(void **unused) {
   test_status((int)cpb_statistics_begin_norms(s, NULL), CPB_OK, "");
   update(s, &x, 0, 200);
   update(s, &x, 100, 100);
-  expect_overlap(s, "some row was given twice");
-  s = new_statistics(&x); /* ids with a gap, other rows in pass 2 */
-  update(s, &x, 0, 10);
-  update(s, &x, 20, 10);
-  test_status((int)cpb_statistics_begin_norms(s, NULL), CPB_OK, "");
-  update(s, &x, 0, 11);
-  update(s, &x, 21, 9);
-  expect_overlap(s, "not the same");
+  update(s, &x, 299, 1);
+  expect_overlap(s, "pass 1 had 300 rows, pass 2 has 301");
   free(x.rows);
 }
 

@@ -258,7 +258,8 @@ static void ids_and_merged_lists(void **state) {
     static cpb_hit found[PIECES][Q][K];
     size_t counts[PIECES];
     assert_int_equal(cpb_knn(base, queries, K, (cpb_metric)metric, want, NULL, NULL), CPB_OK);
-    cpb_search_options options = cpb_search_options_default();
+    cpb_search_options options;
+    cpb_search_options_init(&options, sizeof options);
     options.metric = (cpb_metric)metric;
     options.k = K;
     for (size_t piece = 0; piece < PIECES; piece++) {
