@@ -66,7 +66,8 @@ CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statist
 
 /** Empties `piece` for more rows of the same whole, in the pass `whole` is in. In pass 1 it will not
  *  keep rows that cannot reach the whole's sample any more: it is to be merged into this whole. */
-CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole, cpb_error *error);
+CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole,
+                                          cpb_error *error);
 
 /** Turns from pass 1 to pass 2: from now on updates gather |x - mean|. EINVAL without rows. */
 CPB_API cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);

@@ -296,7 +296,7 @@ cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const cha
   cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
   get_all(&from, out);
   if (from.status == CPB_OK && (*out)->has_norms) {
-    cpb_statistics_result result; /* pass 2 measures from the mean */
+    cpb_statistics_result result = {.size = sizeof result}; /* pass 2 measures from the mean */
     from.status = cpb_statistics_finish(*out, &result, error);
   }
   if (from.status == CPB_OK) return CPB_OK;
