@@ -9,6 +9,7 @@
 #include "loop/signs_wide.h"
 #include "loop/lanes_u64_avx2.h"
 #include "loop/hamming_wide.h"
+#include "loop/grid.h"
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
@@ -18,4 +19,5 @@ const cpb_loops cpb_loops_avx2 = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming_wide,
+#include "loop/table_bytes.h"
 };

@@ -9,8 +9,10 @@
 #include "loop/signs_wide.h"
 #include "loop/lanes_u64_avx512.h"
 #include "loop/hamming_wide.h"
+#include "loop/grid.h"
 
 void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);
+void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
 
 static void hamming(const cpb_hamming *h) {
   if (__builtin_cpu_supports("avx512vpopcntdq"))
@@ -27,4 +29,17 @@ const cpb_loops cpb_loops_avx512 = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming,
+#include "loop/table_bytes.h"
+};
+
+const cpb_loops cpb_loops_avx512vnni = {
+    .name = "avx512vnni",
+#include "loop/table_f64.h"
+#include "loop/table_rows.h"
+    .tile = tile,
+    .panel = panel,
+    .signs = signs,
+    .hamming = hamming,
+#include "loop/table_bytes.h"
+    .panel_bytes = cpb_panel_bytes_vnni,
 };

@@ -3,6 +3,8 @@
 #include "loop/tile_plain.h"
 #include "loop/panel_plain.h"
 #include "loop/hamming_plain.h"
+#include "loop/grid.h"
+#include "loop/panel_bytes_plain.h"
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
@@ -12,4 +14,6 @@ const cpb_loops cpb_loops_plain = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming,
+#include "loop/table_bytes.h"
+    .panel_bytes = panel_bytes,
 };

@@ -6,6 +6,7 @@
 #include "loop/panel_wide.h"
 #include "loop/signs_wide.h"
 #include "loop/hamming_wide.h"
+#include "loop/grid.h"
 
 const cpb_loops cpb_loops_v128 = {
     .name = "v128",
@@ -15,4 +16,5 @@ const cpb_loops cpb_loops_v128 = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming_wide,
+#include "loop/table_bytes.h"
 };

@@ -16,7 +16,7 @@
 
 extern const cpb_loops cpb_loops_plain, cpb_loops_v128;
 #if defined(CPB_WIDE_LOOPS)
-extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512;
+extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512, cpb_loops_avx512vnni;
 
 /* Every processor with AVX2 and FMA has F16C, which clang 14 cannot ask for; asking cpuid itself costs
  * microseconds under a hypervisor, and this is asked once per call. */
@@ -26,9 +26,11 @@ static bool has_avx512(void) {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
+
+static bool has_vnni(void) { return __builtin_cpu_supports("avx512vnni"); }
 #endif
 
-size_t cpb_loops_all(const cpb_loops *tables[4]) {
+size_t cpb_loops_all(const cpb_loops *tables[CPB_TABLES]) {
   size_t count = 0;
   tables[count++] = &cpb_loops_plain;
 #if defined(CPB_V128_LOOPS)
@@ -37,12 +39,13 @@ size_t cpb_loops_all(const cpb_loops *tables[4]) {
 #if defined(CPB_WIDE_LOOPS)
   if (has_avx2()) tables[count++] = &cpb_loops_avx2;
   if (has_avx2() && has_avx512()) tables[count++] = &cpb_loops_avx512;
+  if (has_avx2() && has_avx512() && has_vnni()) tables[count++] = &cpb_loops_avx512vnni;
 #endif
   return count;
 }
 
 const cpb_loops *cpb_loops_here(void) {
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   const char *wanted = getenv("CPB_ISA");
   if (wanted != NULL)

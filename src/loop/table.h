@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "capball/view.h"
+#include "loop/panel_bytes.h"
 
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 
@@ -139,13 +140,24 @@ typedef struct cpb_loops {
   void (*signs)(const float *values, float margin, uint64_t *above, uint64_t *unsure);
 
   void (*hamming)(const cpb_hamming *hamming);
+
+  /* z -= center of n floats; gives the largest |z|. */
+  float (*reach)(float *z, const float *center, size_t n);
+  /* n <= CPB_GRID_MOST numbers as codes round(per_step z), which are at most 127, and zeros after them up to
+   * the next sixteen: 64 to a line, lines `step` bytes apart. */
+  void (*grid)(const float *z, size_t n, float per_step, int8_t *to, size_t step, cpb_gridded *about);
+  /* The same for bytes, of which `bits` are turned over: 128 takes 128 from u8, 0 leaves i8 as they are. */
+  void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
+  /* NULL where products of floats are as fast. */
+  void (*panel_bytes)(const cpb_panel_bytes *panel);
 } cpb_loops;
 
-/* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512 asks for if the machine
+/* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512|avx512vnni asks for if the machine
  * has it. Look it up once per call, not per row. */
 const cpb_loops *cpb_loops_here(void);
 
 /* All tables this machine can run, plain first; for tests and benchmarks. */
-size_t cpb_loops_all(const cpb_loops *tables[4]);
+enum { CPB_TABLES = 5 };
+size_t cpb_loops_all(const cpb_loops *tables[CPB_TABLES]);
 
 #endif

@@ -223,7 +223,7 @@ static void same_bits_on_every_table(void **state) {
   size_t queries = 130, k = 12;
   cpb_hit *first = malloc(queries * k * sizeof *first), *other = malloc(queries * k * sizeof *other);
   fill_gauss(&p, CPB_F32, 700, queries, 100, 134);
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   for (int metric = 0; metric < CPB_METRICS; metric++)
     for (size_t t = 0; t < count; t++) {

@@ -263,7 +263,7 @@ static void same_bits_everywhere(void **state) {
   for (size_t k = 0; k < D; k++) center[k] = 3;
   cpb_sketch_training training = training_for(center, 1.2);
   training.max_steps = 4;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   char *first = NULL;
   static uint8_t codes[N * BITS / 8], again[N * BITS / 8];

@@ -15,7 +15,7 @@ enum { SHORT = 68, LENGTHS = SHORT + sizeof long_lengths / sizeof *long_lengths 
 static size_t length_at(size_t i) { return i < SHORT ? i : long_lengths[i - SHORT]; }
 
 static double x[ROOM], y[ROOM], z[ROOM], wanted[ROOM];
-static const cpb_loops *tables[4];
+static const cpb_loops *tables[CPB_TABLES];
 static size_t table_count;
 
 static int find_tables(void **state) {

@@ -40,7 +40,7 @@ static void fill(test_rng *rng) {
 
 static void tables_agree(void **state) {
   (void)state;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {171};
   static told plain, other;
@@ -59,7 +59,7 @@ static void tables_agree(void **state) {
 
 static void the_plain_one_counts_bits(void **state) {
   (void)state;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   cpb_loops_all(tables);
   test_rng rng = {172};
   static told t;
@@ -82,7 +82,7 @@ static void signs_agree(void **state) {
   (void)state;
   static const float edges[] = {0, -0.0f, 0x1p-149f, -0x1p-149f, 1, -1, INFINITY, -INFINITY, NAN, 2, -2};
   static const float margins[] = {0, 0x1p-149f, 1, INFINITY};
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {173};
   for (size_t trial = 0; trial < 100; trial++) {

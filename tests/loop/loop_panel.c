@@ -58,7 +58,7 @@ static void tables_agree(void **state) {
   static operands o;
   static told plain, other;
   static const size_t depths[] = {0, 1, 2, 3, 17, 96, 200};
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {141};
   for (size_t columns = 1; columns <= CPB_PANEL_COLS; columns++)
@@ -78,7 +78,7 @@ static void the_plain_one_is_the_chain(void **state) {
   (void)state;
   static operands o;
   static told t;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   cpb_loops_all(tables);
   test_rng rng = {142};
   fill(&o, CPB_PANEL_COLS, &rng);

@@ -68,7 +68,7 @@ static void run_shape(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype) 
   float *wanted = aligned_alloc(64, (out_room * 4 + 63) / 64 * 64),
         *got = aligned_alloc(64, (out_room * 4 + 63) / 64 * 64);
   fill(rng, sh, embedding, dtype, in_stride, in);
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   care wanted_care = {{0}};
   for (size_t t = 0; t < count; t++) {

@@ -10,7 +10,7 @@ static double x[LONGEST], magic[2 * LONGEST], sum[2 * LONGEST], want[2 * LONGEST
 
 static void extremes(void **state) {
   (void)state;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {61};
   for (size_t n = 0; n <= 67; n++)
@@ -39,7 +39,7 @@ static void extremes(void **state) {
 
 static void parts(void **state) {
   (void)state;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {62};
   for (size_t n = 0; n <= 67; n++)

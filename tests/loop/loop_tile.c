@@ -29,7 +29,7 @@ static void tables_agree(void **state) {
   (void)state;
   static operands start, plain, other;
   static const size_t depths[] = {0, 1, 2, 3, 7, 8, 95, 96, 97, 192, 200};
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {91};
   for (size_t trial = 0; trial < 2 * sizeof depths / sizeof *depths; trial++) {
@@ -51,7 +51,7 @@ static void tables_agree(void **state) {
 static void the_plain_one_is_the_product(void **state) {
   (void)state;
   static operands o;
-  const cpb_loops *tables[4];
+  const cpb_loops *tables[CPB_TABLES];
   cpb_loops_all(tables);
   test_rng rng = {92};
   double worst = 0;

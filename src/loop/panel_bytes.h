@@ -1,0 +1,56 @@
+/* Products of rows of bytes with a panel of columns of bytes, exact in 32 bits and looked at while they are in
+ * registers:
+ *   value(i,j) = start[i] + sum over k of a(i,k) b(k,j),      a in -128..127, b in 0..255
+ * found() is told of rows as for cpb_panel: every row i that has a column with value(i,j) > threshold[j], in
+ * order, and may raise thresholds, which is seen from the next CPB_PANEL_ROWS rows on at the latest. No value
+ * may leave 32 bits.
+ *
+ * Numbers go four to a word, zeros after the last one. a lies as for cpb_panel, in groups of CPB_PANEL_ROWS
+ * rows interleaved by cache lines: number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is whole.
+ * b is aligned to 64 bytes: number k of column j is b[cpb_bytes_panel_at(k, j)]. */
+#ifndef CPB_LOOP_PANEL_BYTES_H
+#define CPB_LOOP_PANEL_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CPB_BYTES_ROWS = 6, CPB_BYTES_COLS = 64, CPB_BYTES_WORD = 4, CPB_BYTES_LINE = 64 };
+
+/* A row of codes: their sum, the sum of their squares, and what rounding left, squared and in steps. */
+typedef struct cpb_gridded {
+  int32_t sum, square;
+  float rest;
+} cpb_gridded;
+
+enum { CPB_GRID_MOST = 16384 }; /* columns; longer rows would leave 32 bits */
+
+typedef struct cpb_panel_bytes {
+  size_t rows, words, columns; /* columns <= CPB_BYTES_COLS */
+  const int8_t *a;
+  const int32_t *start;
+  const uint8_t *b;
+  const int32_t *threshold; /* CPB_BYTES_COLS; those beyond `columns` are not looked at */
+  void (*found)(void *context, size_t row, uint64_t columns, const int32_t *values);
+  void *context;
+} cpb_panel_bytes;
+
+static inline size_t cpb_bytes_words(size_t depth) { return (depth + CPB_BYTES_WORD - 1) / CPB_BYTES_WORD; }
+
+/* Bytes of a group of rows of so many words: whole lines. */
+static inline size_t cpb_bytes_group(size_t words) {
+  size_t lines = (words * CPB_BYTES_WORD + CPB_BYTES_LINE - 1) / CPB_BYTES_LINE;
+  return lines * CPB_BYTES_LINE * CPB_BYTES_ROWS;
+}
+
+static inline size_t cpb_bytes_at(size_t words, size_t i, size_t k) {
+  return i / CPB_BYTES_ROWS * cpb_bytes_group(words) + k / CPB_BYTES_LINE * CPB_BYTES_LINE * CPB_BYTES_ROWS +
+         i % CPB_BYTES_ROWS * CPB_BYTES_LINE + k % CPB_BYTES_LINE;
+}
+
+static inline size_t cpb_bytes_panel(size_t words) { return words * CPB_BYTES_COLS * CPB_BYTES_WORD; }
+
+static inline size_t cpb_bytes_panel_at(size_t k, size_t j) {
+  return (k / CPB_BYTES_WORD * CPB_BYTES_COLS + j) * CPB_BYTES_WORD + k % CPB_BYTES_WORD;
+}
+
+#endif

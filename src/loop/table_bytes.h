@@ -1,0 +1,2 @@
+/* The entries of a table that grid.h provides. */
+.reach = reach, .grid = grid, .flip = flip,
