@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
+#include "recommend_text.h"
 #include "support/timing.h"
 
 enum { K = 10 };
@@ -99,14 +100,12 @@ static void zero_refused(float *y, size_t rows, size_t cols) {
     if (isnan(y[i * cols])) memset(y + i * cols, 0, cols * sizeof *y);
 }
 
-static size_t transform(const experiment *e, const char *name, float *y, float *p) {
+static size_t transform(const experiment *e, cpb_transform_kind kind, float *y, float *p) {
   cpb_transform_options options;
   cpb_transform_options_init(&options, sizeof options);
-  options.kind = strcmp(name, "lift-ip") == 0       ? CPB_TRANSFORM_LIFT_IP
-                 : strcmp(name, "lift-cosine") == 0 ? CPB_TRANSFORM_LIFT_COSINE
-                                                    : CPB_TRANSFORM_NORMALIZE;
+  options.kind = kind == CPB_TRANSFORM_NONE ? CPB_TRANSFORM_NORMALIZE : kind; /* by cosine */
   options.d = e->base.cols;
-  options.center = strcmp(name, "none") == 0 ? NULL : e->mean;
+  options.center = kind == CPB_TRANSFORM_NONE ? NULL : e->mean;
   options.max_norm = e->norm_max;
   cpb_transform *made;
   cpb_error error;
@@ -161,7 +160,7 @@ static void store_as(cpb_engine index, float *y, size_t count) {
 }
 
 static double evaluate(const experiment *e, const cpb_recommend_row *row, double radius, float *y, float *p) {
-  size_t cols = isnan(row->scale) ? transform(e, row->transform, y, p)
+  size_t cols = isnan(row->scale) ? transform(e, row->kind, y, p)
                                   : embed(e, e->mean, row->scale, row->ball ? radius : 0, y, p);
   store_as(row->index, y, e->base.rows * cols);
   store_as(row->index, p, e->queries.rows * cols);
@@ -170,9 +169,12 @@ static double evaluate(const experiment *e, const cpb_recommend_row *row, double
 
 /* ---- one set ---- */
 
+enum { ROWS = 42 }; /* of a recommendation */
+
 typedef struct result {
-  cpb_recommendation told;
-  double full[CPB_RECOMMEND_ROWS];
+  cpb_recommendation *recommendation;
+  cpb_recommendation_facts told;
+  double full[ROWS];
   double about_zero[2]; /* S(q) and ball with no centre, s = the mean norm about 0 */
   size_t d;
   double seconds, worst;
@@ -219,7 +221,10 @@ static void run_set(const char *name, const cpb_exec *exec, result *r) {
   cpb_recommend_options_init(&options, sizeof options);
   cpb_error error;
   double start = bench_now();
-  must(cpb_recommend(e.base, e.queries, &options, &r->told, exec, &error), &error);
+  must(cpb_recommend(e.base, e.queries, &options, &r->recommendation, exec, &error), &error);
+  r->told.size = sizeof r->told;
+  cpb_recommendation_describe(r->recommendation, &r->told);
+  if (r->told.count != ROWS) exit(1);
   r->seconds = bench_now() - start;
   find_facts(&e);
   size_t wide = e.base.cols + 2;
@@ -227,8 +232,8 @@ static void run_set(const char *name, const cpb_exec *exec, result *r) {
   float *y = memory(e.base.rows * wide, sizeof *y), *p = memory(e.queries.rows * wide, sizeof *p);
   r->worst = 0;
   for (size_t i = 0; i < r->told.count; i++) {
-    r->full[i] = evaluate(&e, &r->told.rows[i], r->told.radius, y, p);
-    r->worst = fmax(r->worst, 100 * fabs(r->full[i] - r->told.rows[i].recall));
+    r->full[i] = evaluate(&e, r->told.rows[i], r->told.radius, y, p);
+    r->worst = fmax(r->worst, 100 * fabs(r->full[i] - r->told.rows[i]->recall));
   }
   for (size_t form = 0; form < 2; form++) {
     size_t cols = embed(&e, NULL, mean_norm(&e), form == 1 ? r->told.radius : 0, y, p);
@@ -247,13 +252,7 @@ static void run_set(const char *name, const cpb_exec *exec, result *r) {
 /* ---- the page ---- */
 
 /* Rows of one index stand in the order of the header: 2 rivals, 5 scales twice, 2 lifts. */
-enum {
-  PER_INDEX = CPB_RECOMMEND_ROWS / CPB_ENGINES,
-  AT_NONE = 0,
-  AT_NORMALIZE = 1,
-  AT_MEAN = 4,
-  AT_LIFT_IP = 12
-};
+enum { PER_INDEX = ROWS / CPB_ENGINES, AT_NONE = 0, AT_NORMALIZE = 1, AT_MEAN = 4, AT_LIFT_IP = 12 };
 
 static void print_head(FILE *to) {
   fprintf(
@@ -293,16 +292,18 @@ static void print_set(const char *name, const result *r, FILE *to) {
       "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       name, r->told.norm_mean, r->told.radius, r->worst);
   for (size_t i = 0; i < PER_INDEX; i++) {
-    const cpb_recommend_row *row = &r->told.rows[i];
+    const cpb_recommend_row *row = r->told.rows[i];
     char s[32] = "";
     if (!isnan(row->scale)) snprintf(s, sizeof s, "%.5g", row->scale);
-    fprintf(to, "| %s | %s | %s", row->transform, s, row->ball ? "ball" : "point");
+    fprintf(to, "| %s | %s | %s", row->name, s, row->ball ? "ball" : "point");
     for (size_t at = i; at < r->told.count; at += PER_INDEX)
-      fprintf(to, " | %.1f | %.1f | %llu", 100 * r->full[at], 100 * r->told.rows[at].recall,
-              (unsigned long long)r->told.rows[at].candidates_for_99);
+      fprintf(to, " | %.1f | %.1f | %llu", 100 * r->full[at], 100 * r->told.rows[at]->recall,
+              (unsigned long long)r->told.rows[at]->candidates_for_99);
     fputs(" |\n", to);
   }
-  fprintf(to, "\n%s\n", r->told.text);
+  char *text = cli_recommend_text(&r->told);
+  fprintf(to, "\n%s\n", text);
+  free(text);
 }
 
 static void print_details(FILE *to) {

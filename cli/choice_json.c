@@ -19,7 +19,7 @@ int cli_check_target(const cli_job *job) {
 }
 
 int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_statistics_result *facts,
-               cpb_view sample, const double *center, cpb_choice *choice) {
+               cpb_view sample, const double *center, cpb_choice **choice) {
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);
   cpb_error error;
@@ -53,15 +53,23 @@ static const char *measured(cpb_goal goal) {
   return goal == CPB_GOAL_SPREAD ? "abid" : goal == CPB_GOAL_RECALL ? "recall" : "norm";
 }
 
-char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *choice) {
+double cli_choice_scale(const cpb_choice *choice) {
+  cpb_choice_facts facts = {.size = sizeof facts};
+  cpb_choice_describe(choice, &facts);
+  return facts.s;
+}
+
+char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *of) {
+  cpb_choice_facts facts = {.size = sizeof facts}, *choice = &facts;
+  cpb_choice_describe(of, choice);
   json_t *root = json_pack("{s:f}", measured(goal), choice->value), *others = json_object();
   if (goal == CPB_GOAL_RECALL) {
     uint64_t k = job->options.neighbours;
     json_object_set_new(root, "target", json_real(job->options.target != 0 ? job->options.target : 0.99));
     json_object_set_new(root, "neighbours", json_integer(k != 0 ? (json_int_t)k : 10));
   }
-  for (int other = 0; other < CPB_GOALS; other++)
-    if (other != (int)goal && isfinite(choice->alternatives[other]))
+  for (size_t other = 0; other < choice->alternative_count; other++)
+    if (other != (size_t)goal && isfinite(choice->alternatives[other]))
       json_object_set_new(others, cpb_goal_name((cpb_goal)other), json_real(choice->alternatives[other]));
   json_object_set_new(root, "alternatives", others);
   if (choice->abid_count > 0) {

@@ -13,7 +13,9 @@ int cli_check_target(const cli_job *job);
 /* Chooses s by --target and --neighbours. CLI_OK, or an exit code after a sentence about `name` (NULL: the
  * states together). */
 int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_statistics_result *facts,
-               cpb_view sample, const double *center, cpb_choice *choice);
+               cpb_view sample, const double *center, cpb_choice **choice);
+
+double cli_choice_scale(const cpb_choice *choice);
 
 /* "evidence" of a map file, text that the caller frees: what the goal measures at s, the curves and the
  * scales of the other goals. */

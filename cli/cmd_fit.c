@@ -96,7 +96,7 @@ static cpb_view sample_seen(const cli_fit *fit, const plan *p, double **whitened
 }
 
 static int choose_scale(cli_fit *fit, plan *p, double *s) {
-  cpb_choice choice;
+  cpb_choice *choice = NULL;
   double *whitened = NULL;
   cpb_goal goal = cli_goal(fit->job, CPB_GOAL_MEAN);
   cpb_view sample = sample_seen(fit, p, &whitened);
@@ -104,8 +104,9 @@ static int choose_scale(cli_fit *fit, plan *p, double *s) {
                           whitened == NULL ? fit->center : NULL, &choice);
   free(whitened);
   if (result != CLI_OK) return result;
-  *s = choice.s;
-  p->evidence = cli_evidence(fit->job, goal, &choice);
+  *s = cli_choice_scale(choice);
+  p->evidence = cli_evidence(fit->job, goal, choice);
+  cpb_choice_free(choice);
   return CLI_OK;
 }
 

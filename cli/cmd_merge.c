@@ -23,7 +23,7 @@ static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_
   cpb_map_options options;
   cpb_map_options_init(&options, sizeof options);
   options.d = facts->sample.cols;
-  options.s = choice->s;
+  options.s = cli_choice_scale(choice);
   options.center = facts->mean;
   char *evidence = cli_evidence(job, goal, choice);
   cpb_map_origin origin = {sizeof origin, cpb_goal_name(goal), NULL, facts->rows, evidence};
@@ -41,7 +41,7 @@ static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_
 
 static int make_map(const cli_job *job, cpb_statistics *whole) {
   cpb_statistics_result facts = {.size = sizeof facts};
-  cpb_choice choice;
+  cpb_choice *choice = NULL;
   int result = cli_finish(job, job->operands[0], whole, &facts);
   if (result != CLI_OK) return result;
   cpb_goal goal = cli_goal(job, CPB_GOAL_MEAN);
@@ -52,7 +52,9 @@ static int make_map(const cli_job *job, cpb_statistics *whole) {
         "run `capball fit PIECE --about ALL.state --state P.state` on each piece, and merge those",
         cpb_goal_name(goal), (unsigned long long)facts.rows, (unsigned long long)facts.norm_rows);
   result = cli_choose(job, NULL, goal, &facts, facts.sample, facts.mean, &choice);
-  return result == CLI_OK ? save_map(job, &facts, goal, &choice) : result;
+  if (result == CLI_OK) result = save_map(job, &facts, goal, choice);
+  cpb_choice_free(choice);
+  return result;
 }
 
 static bool is_map(const char *path) {

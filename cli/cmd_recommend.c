@@ -9,6 +9,7 @@
 #include "progress.h"
 #include "recommend_commands.h"
 #include "recommend_page.h"
+#include "recommend_text.h"
 
 enum { SAMPLE = 100000, QUERIES = 1000 };
 
@@ -49,16 +50,15 @@ static int read_queries(const cli_job *job, const sampled *base, sampled *querie
 typedef struct watching {
   cli_progress progress;
   double total;
-  _Atomic uint64_t told;
+  uint64_t told;
 } watching;
 
-static bool watch(void *context, double share) {
+static int watch(void *context, double share) {
   watching *w = context;
-  uint64_t now = (uint64_t)(share * w->total), told = atomic_load(&w->told);
-  while (now > told && !atomic_compare_exchange_weak(&w->told, &told, now)) {
-  }
-  if (now > told) cli_progress_add(&w->progress, now - told);
-  return cli_interrupted() == 0;
+  uint64_t now = (uint64_t)(share * w->total);
+  cli_progress_add(&w->progress, now - w->told);
+  w->told = now;
+  return cli_interrupted();
 }
 
 /* ---- showing ---- */
@@ -76,66 +76,70 @@ static void print_commands(char *commands) {
   }
 }
 
-static void print_table(const cpb_recommendation *r, char *commands) {
+static void print_table(const cpb_recommendation_facts *r, const char *text, char *commands) {
   char recall[32];
   snprintf(recall, sizeof recall, "recall@%zu", r->k);
   printf("  %-12s %12s  %-6s %-6s %10s %14s %8s\n", "transform", "s", "index", "query", recall, "for 99 %",
          "bytes");
   for (size_t i = 0; i < r->count; i++) {
-    const cpb_recommend_row *row = &r->rows[i];
+    const cpb_recommend_row *row = r->rows[i];
     char s[32] = "";
     if (!isnan(row->scale)) snprintf(s, sizeof s, "%.6g", row->scale);
-    printf("%c %-12s %12s  %-6s %-6s %9.1f%% %14llu %8zu\n", i == r->pick ? '>' : ' ', row->transform, s,
+    printf("%c %-12s %12s  %-6s %-6s %9.1f%% %14llu %8zu\n", i == r->pick ? '>' : ' ', row->name, s,
            cpb_engine_name(row->index), row->ball ? "ball" : "point", 100 * row->recall,
            (unsigned long long)row->candidates_for_99, row->bytes);
   }
   printf("\n%zu rows, %zu queries, mean norm about the mean %.6g, ball queries of radius %.6g.\n",
          r->base_rows, r->queries, r->norm_mean, r->radius);
-  cli_print_wrapped(stdout, r->text, 0, 0);
+  cli_print_wrapped(stdout, text, 0, 0);
   print_commands(commands);
 }
 
 static json_t *row_json(const cpb_recommend_row *row) {
-  return json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:I}", "transform", row->transform, "scale",
+  return json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:I}", "transform", row->name, "scale",
                    isnan(row->scale) ? json_null() : json_real(row->scale), "index",
                    cpb_engine_name(row->index), "query", row->ball ? "ball" : "point", "recall", row->recall,
                    "candidates_for_99", (json_int_t)row->candidates_for_99, "bytes", (json_int_t)row->bytes);
 }
 
-static int print_json(const cli_job *job, const cpb_recommendation *r, char *commands) {
+static int print_json(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
+                      char *commands) {
   json_t *rows = json_array(), *lines = json_array();
   for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    json_t *text = json_string(line); /* NULL for a file whose name is not UTF-8 */
-    json_array_append_new(lines, text != NULL ? text : json_null());
+    json_t *command = json_string(line); /* NULL for a file whose name is not UTF-8 */
+    json_array_append_new(lines, command != NULL ? command : json_null());
   }
-  for (size_t i = 0; i < r->count; i++) json_array_append_new(rows, row_json(&r->rows[i]));
+  for (size_t i = 0; i < r->count; i++) json_array_append_new(rows, row_json(r->rows[i]));
   return cli_print_json(job, json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",
-                                       row_json(&r->rows[r->pick]), "text", r->text, "k", (json_int_t)r->k,
+                                       row_json(r->rows[r->pick]), "text", text, "k", (json_int_t)r->k,
                                        "base_rows", (json_int_t)r->base_rows, "queries",
                                        (json_int_t)r->queries, "mean_norm", r->norm_mean, "radius", r->radius,
                                        "rows", rows, "commands", lines));
 }
 
-static int write_page(const cli_job *job, const cpb_recommendation *r) {
+static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text) {
   size_t length;
   cpb_error error;
-  char *page = cli_recommend_page(r, cli_name(job->operands[0]), &length);
+  char *page = cli_recommend_page(r, text, cli_name(job->operands[0]), &length);
   if (page == NULL) return cli_fail(job, "no memory for the page");
   cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
   free(page);
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
-static int tell(const cli_job *job, const cpb_recommendation *r) {
-  char *commands = cli_recommend_commands(job, r);
-  int result = CLI_OK;
-  if (commands == NULL)
-    result = cli_fail(job, "no memory for the commands");
-  else if (job->options.json)
-    result = print_json(job, r, commands);
-  else
-    print_table(r, commands);
+static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
+  cpb_recommendation_facts r = {.size = sizeof r};
+  cpb_recommendation_describe(recommendation, &r);
+  char *commands = cli_recommend_commands(job, &r), *text = cli_recommend_text(&r);
+  int result =
+      commands == NULL || text == NULL ? cli_fail(job, "no memory for the recommendation in words") : CLI_OK;
+  if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text);
+  if (result == CLI_OK && job->options.json)
+    result = print_json(job, &r, text, commands);
+  else if (result == CLI_OK)
+    print_table(&r, text, commands);
   free(commands);
+  free(text);
   return result;
 }
 
@@ -148,7 +152,7 @@ static cpb_engine engine_of(const char *name) {
   return (cpb_engine)engine;
 }
 
-static int measure(const cli_job *job, const sampled *base, const sampled *queries, cpb_recommendation *r) {
+static int measure(const cli_job *job, const sampled *base, const sampled *queries, cpb_recommendation **r) {
   const cli_options *o = &job->options;
   cpb_view rows = base->facts.sample;
   cpb_recommend_options options;
@@ -159,12 +163,12 @@ static int measure(const cli_job *job, const sampled *base, const sampled *queri
   options.sample = rows.rows;
   options.queries = QUERIES;
   options.seed = o->seed;
-  options.progress = watch;
-  options.context = &w;
   cpb_error error = {.row = -1};
   cli_progress_start(&w.progress, job, rows.rows, 0);
-  cpb_status status =
-      cpb_recommend(rows, queries->facts.sample, &options, r, cpb_pool_exec(job->pool), &error);
+  cpb_exec exec = *cpb_pool_exec(job->pool);
+  exec.progress = watch;
+  exec.context = &w;
+  cpb_status status = cpb_recommend(rows, queries->facts.sample, &options, r, &exec, &error);
   cli_progress_end(&w.progress);
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s: %s", cli_name(job->operands[0]), error.text);
 }
@@ -174,15 +178,14 @@ static int run(cli_job *job) {
   sampled base = {0}, queries = {0};
   if (o->html != NULL && strcmp(o->html, "-") == 0)
     return cli_misuse(job, "the table goes to standard output: give --html a name");
-  cpb_recommendation *r = cli_alloc(1, sizeof *r);
+  cpb_recommendation *r = NULL;
   int result = read_sample(job, job->operands[0], o->sample != 0 ? (size_t)o->sample : SAMPLE, &base);
   if (result == CLI_OK) result = read_queries(job, &base, &queries);
-  if (result == CLI_OK) result = measure(job, &base, &queries, r);
-  if (result == CLI_OK && o->html != NULL) result = write_page(job, r);
+  if (result == CLI_OK) result = measure(job, &base, &queries, &r);
   if (result == CLI_OK) result = tell(job, r);
   cpb_statistics_free(base.statistics);
   cpb_statistics_free(queries.statistics);
-  free(r);
+  cpb_recommendation_free(r);
   return result;
 }
 

@@ -71,13 +71,14 @@ static int take_map(plan *p, size_t d) {
 
 static int choose(plan *p) {
   const cli_job *job = p->job;
-  cpb_choice choice;
+  cpb_choice *choice = NULL;
   p->center = p->facts.mean;
   p->s = job->options.scale;
   if (p->s != 0) return CLI_OK;
   int result = cli_choose(job, cli_name(job->operands[0]), cli_goal(job, CPB_GOAL_MEAN), &p->facts,
                           p->facts.sample, p->center, &choice);
-  p->s = choice.s;
+  if (result == CLI_OK) p->s = cli_choice_scale(choice);
+  cpb_choice_free(choice);
   return result;
 }
 

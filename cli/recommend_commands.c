@@ -38,8 +38,8 @@ static void by_transform(const naming *n, const char *transform) {
 }
 
 /* The engine's answer to asked.npy is ids.npy; what it finds is put in order by distance. */
-static void by_sphere(const naming *n, const cpb_recommendation *r) {
-  const cpb_recommend_row *pick = &r->rows[r->pick];
+static void by_sphere(const naming *n, const cpb_recommendation_facts *r) {
+  const cpb_recommend_row *pick = r->rows[r->pick];
   bool ball = pick->ball && r->radius > 0;
   fprintf(n->to, "capball fit --scale %.17g", pick->scale);
   put_input(n, n->base);
@@ -58,9 +58,9 @@ static void by_sphere(const naming *n, const cpb_recommendation *r) {
   fprintf(n->to, " -k %zu -o nearest.npy\n", r->k);
 }
 
-char *cli_recommend_commands(const cli_job *job, const cpb_recommendation *r) {
+char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r) {
   const char *base = job->operands[0], *queries = job->options.queries;
-  const cpb_recommend_row *pick = &r->rows[r->pick];
+  const cpb_recommend_row *pick = r->rows[r->pick];
   char *text = NULL;
   size_t length;
   naming n = {.to = open_memstream(&text, &length),
@@ -68,10 +68,10 @@ char *cli_recommend_commands(const cli_job *job, const cpb_recommendation *r) {
               .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
               .format = job->options.format};
   if (n.to == NULL) return NULL;
-  if (strcmp(pick->transform, "sphere") == 0)
+  if (pick->sphere)
     by_sphere(&n, r);
-  else if (strcmp(pick->transform, "none") != 0)
-    by_transform(&n, pick->transform);
+  else if (pick->kind != CPB_TRANSFORM_NONE)
+    by_transform(&n, pick->name);
   if (fclose(n.to) == 0) return text;
   free(text);
   return NULL;

@@ -7,6 +7,6 @@
 /* Lines of shell, apart by newlines, with the file names of the job; BASE and QUERIES stand for what came by
  * a pipe or was not given. The caller frees them. NULL when there is no memory; "" where rows go into the
  * index as they are. */
-char *cli_recommend_commands(const cli_job *job, const cpb_recommendation *r);
+char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r);
 
 #endif

@@ -8,24 +8,24 @@
 
 void cli_recommend_name(const cpb_recommend_row *row, char *to, size_t room) {
   if (isnan(row->scale))
-    snprintf(to, room, "%s", row->transform);
+    snprintf(to, room, "%s", row->name);
   else
-    snprintf(to, room, "%s s = %.5g %s", row->transform, row->scale, row->ball ? "ball" : "point");
+    snprintf(to, room, "%s s = %.5g %s", row->name, row->scale, row->ball ? "ball" : "point");
 }
 
 /* One colour per transform: rows of one map share it, and differ by their dashes. */
-static const char *colour_of(const cpb_recommendation *r, size_t row) {
+static const char *colour_of(const cpb_recommendation_facts *r, size_t row) {
   static const char *const colours[] = {"#868e96", "#495057", "#c2255c", "#e8590c", "#f08c00",
                                         "#2f9e44", "#0c8599", "#1971c2", "#6741d9"};
   size_t per_index = r->count / CPB_ENGINES, at = 0;
-  for (size_t i = row / per_index * per_index + 1; i <= row; i++) at += !r->rows[i].ball;
+  for (size_t i = row / per_index * per_index + 1; i <= row; i++) at += !r->rows[i]->ball;
   return colours[at % (sizeof colours / sizeof *colours)];
 }
 
-static void print_row(const cpb_recommendation *r, size_t i, FILE *to) {
-  const cpb_recommend_row *row = &r->rows[i];
+static void print_row(const cpb_recommendation_facts *r, size_t i, FILE *to) {
+  const cpb_recommend_row *row = r->rows[i];
   fprintf(to, "<tr%s><td><i style=\"background:%s;height:10px\"></i>%s</td>",
-          i == r->pick ? " style=\"font-weight:700\"" : "", colour_of(r, i), row->transform);
+          i == r->pick ? " style=\"font-weight:700\"" : "", colour_of(r, i), row->name);
   if (isnan(row->scale))
     fputs("<td></td>", to);
   else
@@ -35,7 +35,7 @@ static void print_row(const cpb_recommendation *r, size_t i, FILE *to) {
           (unsigned long long)row->candidates_for_99, row->bytes);
 }
 
-static void print_table(const cpb_recommendation *r, size_t first, size_t end, FILE *to) {
+static void print_table(const cpb_recommendation_facts *r, size_t first, size_t end, FILE *to) {
   fprintf(to,
           "<div class=\"wide\"><table><tr><th>transform</th><th>s</th><th>index</th><th>query</th>"
           "<th>recall@%zu</th><th>candidates for 99 %%</th><th>bytes</th></tr>\n",
@@ -54,11 +54,11 @@ typedef struct axes {
 } axes;
 
 /* As far as the curves have something to tell. */
-static axes axes_of(const cpb_recommendation *r, size_t first, size_t end) {
+static axes axes_of(const cpb_recommendation_facts *r, size_t first, size_t end) {
   double most = 4 * (double)r->k, least = 1;
   for (size_t i = first; i < end; i++) {
-    most = fmax(most, 1.3 * (double)r->rows[i].candidates_for_99);
-    least = fmin(least, r->rows[i].recall);
+    most = fmax(most, 1.3 * (double)r->rows[i]->candidates_for_99);
+    least = fmin(least, r->rows[i]->recall);
   }
   return (axes){log2((double)r->k), log2(fmin(most, (double)r->base_rows)), fmin(floor(least * 5) / 5, 0.8)};
 }
@@ -71,7 +71,7 @@ static double down(axes a, double share) {
   return TOP + (1 - share) / (1 - a.floor) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void draw_axes(axes a, const cpb_recommendation *r, FILE *to) {
+static void draw_axes(axes a, const cpb_recommendation_facts *r, FILE *to) {
   for (int tenth = (int)lrint(10 * a.floor); tenth <= 10; tenth += 2)
     fprintf(to,
             "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"note\" "
@@ -88,18 +88,18 @@ static void draw_axes(axes a, const cpb_recommendation *r, FILE *to) {
           down(a, 0.99), down(a, 0.99));
 }
 
-static void draw_curve(axes a, const cpb_recommendation *r, size_t i, FILE *to) {
-  const cpb_recommend_row *row = &r->rows[i];
+static void draw_curve(axes a, const cpb_recommendation_facts *r, size_t i, FILE *to) {
+  const cpb_recommend_row *row = r->rows[i];
   char name[96];
   cli_recommend_name(row, name, sizeof name);
   fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s points=\"", colour_of(r, i),
           i == r->pick ? "3.5" : "1.8", row->ball ? " stroke-dasharray=\"7 4\"" : "");
-  for (size_t at = 0; at < CPB_RECOMMEND_CURVE && (double)r->candidates[at] <= exp2(a.high); at++)
+  for (size_t at = 0; at < r->curve_count && (double)r->candidates[at] <= exp2(a.high); at++)
     fprintf(to, "%.1f,%.1f ", across(a, (double)r->candidates[at]), down(a, row->curve[at]));
   fprintf(to, "\"><title>%s</title></polyline>\n", name);
 }
 
-static void draw_index(const cpb_recommendation *r, size_t first, size_t end, FILE *to) {
+static void draw_index(const cpb_recommendation_facts *r, size_t first, size_t end, FILE *to) {
   axes a = axes_of(r, first, end);
   fprintf(to, "<svg class=\"pic\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH, HEIGHT);
   draw_axes(a, r, to);
@@ -109,7 +109,7 @@ static void draw_index(const cpb_recommendation *r, size_t first, size_t end, FI
 
 /* ---- the page ---- */
 
-static void print_indexes(const cpb_recommendation *r, FILE *to) {
+static void print_indexes(const cpb_recommendation_facts *r, FILE *to) {
   static const char *const titles[CPB_ENGINES] = {"Float index", "int8 index", "Sign bits"};
   size_t per_index = r->count / CPB_ENGINES;
   for (size_t engine = 0; engine < CPB_ENGINES; engine++) {
@@ -119,7 +119,8 @@ static void print_indexes(const cpb_recommendation *r, FILE *to) {
   }
 }
 
-char *cli_recommend_page(const cpb_recommendation *r, const char *name, size_t *length) {
+char *cli_recommend_page(const cpb_recommendation_facts *r, const char *text, const char *name,
+                         size_t *length) {
   char *page = NULL;
   FILE *to = open_memstream(&page, length);
   if (to == NULL) return NULL;
@@ -127,7 +128,7 @@ char *cli_recommend_page(const cpb_recommendation *r, const char *name, size_t *
   fputs("<h1>What to do to ", to);
   cli_page_text(to, name);
   fputs(" before the index</h1>\n<p>", to);
-  cli_page_text(to, r->text);
+  cli_page_text(to, text);
   fprintf(to,
           "</p>\n<p>%zu rows, %zu queries, the %zu nearest by Euclidean distance. Mean norm about the mean "
           "%.6g; ball queries have r = %.6g, the median distance of the neighbour number %zu. Curves: share "

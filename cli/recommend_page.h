@@ -8,6 +8,7 @@
 void cli_recommend_name(const cpb_recommend_row *row, char *to, size_t room);
 
 /* The page in memory of the caller's, or NULL. name: what the base is called. */
-char *cli_recommend_page(const cpb_recommendation *r, const char *name, size_t *length);
+char *cli_recommend_page(const cpb_recommendation_facts *r, const char *text, const char *name,
+                         size_t *length);
 
 #endif

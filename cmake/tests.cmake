@@ -39,6 +39,10 @@ foreach(source ${CPB_BENCHES})
   add_dependencies(benches ${name})
 endforeach()
 
+# The page that search_recall writes has the words of the command.
+target_sources(search_recall PRIVATE ${CMAKE_SOURCE_DIR}/cli/recommend_text.c)
+target_include_directories(search_recall PRIVATE ${CMAKE_SOURCE_DIR}/cli)
+
 add_custom_target(examples)
 file(GLOB CPB_EXAMPLES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.c)
 foreach(source ${CPB_EXAMPLES})

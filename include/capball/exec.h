@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /** How a call is run; borrowed for the call. NULL in place of it means "on this thread, nobody is told".
- *  Start from cpb_exec_init, or from a copy of a pool's. */
+ *  Start from cpb_exec_init, or from a copy of a pool's. None of it is seen in results; members that a
+ *  library does not know are not looked at. */
 typedef struct cpb_exec {
   size_t size; /* sizeof(cpb_exec) */
 

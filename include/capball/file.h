@@ -43,6 +43,7 @@ typedef struct cpb_writer cpb_writer;
 
 /** What a reader found. Views into it. */
 typedef struct cpb_file_info {
+  size_t size;        /* sizeof(cpb_file_info) */
   const char *path;   /* as given */
   const char *format; /* the name in the table above */
   cpb_dtype dtype;    /* of the elements a block holds */
@@ -56,7 +57,15 @@ typedef struct cpb_file_info {
 CPB_API cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader,
                                    cpb_error *error);
 CPB_API void cpb_reader_free(cpb_reader *reader);
-CPB_API cpb_file_info cpb_reader_info(const cpb_reader *reader);
+
+/** Fills *info, whose size is set; cpb_reader_info is the same in one line. */
+CPB_API void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info);
+static inline cpb_file_info cpb_reader_info(const cpb_reader *reader) {
+  cpb_file_info info;
+  info.size = sizeof info;
+  cpb_reader_describe(reader, &info);
+  return info;
+}
 
 /** The next block of at most max_rows >= 1 rows, in order; rows = 0 at the end, and only there. Blocks of
  *  sparse files (libsvm, hdf5) are 16 MiB or one row at most, so they may be shorter than asked for.

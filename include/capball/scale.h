@@ -278,25 +278,36 @@ typedef struct cpb_curve_point {
   double s, value;
 } cpb_curve_point;
 
-/** A scale, and why. Arrays are part of it; curves are empty for mean, median and hemisphere. */
-typedef struct cpb_choice {
+/** A scale, and why; belongs to the caller, who frees it by cpb_choice_free. */
+typedef struct cpb_choice cpb_choice;
+CPB_API void cpb_choice_free(cpb_choice *choice);
+
+/** What was chosen. Arrays are views into the choice; curves are empty for mean, median and hemisphere. */
+typedef struct cpb_choice_facts {
+  size_t size; /* sizeof(cpb_choice_facts) */
   double s;
-  double value;                   /* what the goal measures at s: a norm, ABID, recall */
-  double alternatives[CPB_GOALS]; /* s of every goal, by its number; NaN where not known */
-  double sample_mean_norm;        /* NaN where not needed */
-  size_t abid_count, maxima_count, ceiling_count;
-  cpb_curve_point abid[20];    /* 0.1 .. 10 times the mean norm of the sample */
-  cpb_abid_maximum maxima[8];  /* of ABID, the highest first */
-  cpb_curve_point ceiling[40]; /* recall of exact embedded search, in the order of s */
-} cpb_choice;
+  double value;               /* what the goal measures at s: a norm, ABID, recall */
+  double sample_mean_norm;    /* NaN where not needed */
+  size_t alternative_count;   /* the goals this library knows */
+  const double *alternatives; /* s of every goal, by its number; NaN where not known */
+  size_t abid_count;
+  const cpb_curve_point *abid; /* 0.1 .. 10 times the mean norm of the sample */
+  size_t maxima_count;
+  const cpb_abid_maximum *maxima; /* of ABID, the highest first */
+  size_t ceiling_count;
+  const cpb_curve_point *ceiling; /* recall of exact embedded search, in the order of s */
+} cpb_choice_facts;
+
+/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
+CPB_API void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts);
 
 /** Chooses s. mean, median and hemisphere take the norms of the options; spread and recall measure both
  *  curves on the sample. EINVAL names what is missing: norms, rows (recall wants more than k, spread 2),
- *  or a scale (all rows at the centre).
+ *  or a scale (all rows at the centre). Gives *choice to the caller.
  *  sample   rows of any dtype, in random order
  *  center   d coordinates or NULL */
 CPB_API cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
-                                    cpb_choice *choice, const cpb_exec *exec, cpb_error *error);
+                                    cpb_choice **choice, const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,7 @@ typedef enum cpb_role {
 
 /** What a kind is called and needs, and how its rows are compared. */
 typedef struct cpb_transform_facts {
+  size_t size;       /* sizeof(cpb_transform_facts) */
   const char *name;  /* "none", "center", "normalize", "lift-ip", .. */
   size_t extra;      /* columns more than the data have */
   cpb_metric metric; /* of transformed rows */
@@ -56,8 +57,15 @@ typedef struct cpb_transform_facts {
   bool bounded;      /* needs the largest norm */
 } cpb_transform_facts;
 
-/** The facts of a kind; name is NULL for a kind there is not. */
-CPB_API cpb_transform_facts cpb_transform_about(cpb_transform_kind kind);
+/** The facts of a kind into *facts, whose size is set; name is NULL for a kind there is not.
+ *  cpb_transform_about is the same in one line. */
+CPB_API void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *facts);
+static inline cpb_transform_facts cpb_transform_about(cpb_transform_kind kind) {
+  cpb_transform_facts facts;
+  facts.size = sizeof facts;
+  cpb_transform_kind_describe(kind, &facts);
+  return facts;
+}
 
 /** What a transform is made from. Start from cpb_transform_options_init. */
 typedef struct cpb_transform_options {
@@ -125,52 +133,64 @@ typedef struct cpb_recommend_options {
   size_t sample;  /* base rows that are measured, at most, chosen by a hash of their number; default 100000 */
   size_t queries; /* queries, at most, chosen in the same way; default 1000 */
   uint64_t seed;  /* of the hashes; default 0 */
-  /* Told of the share of the work that is done, 0 .. 1, on any thread; false ends the work. NULL: nobody is.
-   */
-  bool (*progress)(void *context, double share);
-  void *context;
 } cpb_recommend_options;
 
 CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t size);
 
-enum { CPB_RECOMMEND_ROWS = 42, CPB_RECOMMEND_CURVE = 64 };
-
-/** One combination. */
+/** One combination; a view into the recommendation. */
 typedef struct cpb_recommend_row {
-  const char *transform; /* a static name: "none", "normalize", "sphere", "lift-ip", "lift-cosine" */
-  double scale;          /* s of the sphere; NaN for the others */
+  size_t size;             /* sizeof(cpb_recommend_row) in the library */
+  const char *name;        /* a static name: "none", "normalize", "sphere", "lift-ip", "lift-cosine" */
+  bool sphere;             /* the map; else .. */
+  cpb_transform_kind kind; /* .. this transform, for none the raw rows by cosine */
+  double scale;            /* s of the sphere; NaN for the others */
   cpb_engine index;
   bool ball;                  /* the query form */
   double recall;              /* share of the true k nearest among its first k; as near as the k-th is true */
   uint64_t candidates_for_99; /* the smallest C whose first C hold 99 % of the true ones, over all queries */
   size_t bytes;               /* per vector */
-  double curve[CPB_RECOMMEND_CURVE]; /* share of the true ones among its first `candidates` */
+  const double *curve;        /* curve_count: share of the true ones among its first `candidates` */
 } cpb_recommend_row;
 
-/** The measurement and what follows from it. */
-typedef struct cpb_recommendation {
-  size_t k, base_rows, queries;             /* that were measured */
-  double norm_mean;                         /* of the base about its mean */
-  double radius;                            /* r of the ball queries */
-  uint64_t candidates[CPB_RECOMMEND_CURVE]; /* k times powers of the third root of 2, at most base_rows */
-  size_t count;
-  cpb_recommend_row rows[CPB_RECOMMEND_ROWS]; /* by index, then in the order of the list above */
-  size_t pick;     /* the best row for the engine of the options: fewest candidates,
-                      then recall, then bytes, then the simpler: none, normalize, lift-ip,
-                      lift-cosine, sphere with point queries, with ball queries; then the earlier */
-  char text[1024]; /* which, and why, with the numbers; where the embedding does not help, where a
-                      lift cannot be used, and where even the best is poor, it says so */
-} cpb_recommendation;
+/** The measurement and what follows from it; belongs to the caller, who frees it by
+ *  cpb_recommendation_free. */
+typedef struct cpb_recommendation cpb_recommendation;
+CPB_API void cpb_recommendation_free(cpb_recommendation *recommendation);
 
-/** Measures every combination and picks one.                                                            T13
+/** What was measured; arrays are views into the recommendation. */
+typedef struct cpb_recommendation_facts {
+  size_t size;                  /* sizeof(cpb_recommendation_facts) */
+  size_t k, base_rows, queries; /* that were measured */
+  double norm_mean;             /* of the base about its mean */
+  double radius;                /* r of the ball queries */
+  size_t curve_count;
+  const uint64_t *candidates; /* curve_count: k times powers of the third root of 2, at most base_rows */
+  size_t count;
+  const cpb_recommend_row *const *rows; /* count: by index, then in the order of the list above */
+
+  /* the best rows for the engine of the options: fewest candidates, then recall, then bytes, then the
+   * simpler: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries; then the
+   * earlier */
+  size_t pick;        /* of all */
+  size_t rival;       /* of those without the sphere where the pick is one, else of those on the sphere */
+  size_t for_cosine;  /* of those that an engine of cosines can hold: all but lift-ip */
+  size_t for_growing; /* of those that take rows longer than the longest now: all but lift-cosine */
+  bool poor;          /* most of what even the pick finds is wrong, and very many rows are to be re-ranked */
+} cpb_recommendation_facts;
+
+/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
+CPB_API void cpb_recommendation_describe(const cpb_recommendation *recommendation,
+                                         cpb_recommendation_facts *facts);
+
+/** Measures every combination and picks one; gives *recommendation to the caller.                     T13
  *  base      n > k rows of d, any dtype                                 borrowed for the call
  *  queries   rows of d, or no rows: rows of the base ask, and do not find themselves
  *  Scores of equal size are ordered by row, the lower first. A row without a direction (0, under none and
  *  normalize) scores 0. Up to k rows beyond the k-th that are just as near count as true neighbours.
  *  The answer depends on data, seed and sizes alone, not on threads or instruction set.
- *  EROW names a row with NaN or inf; EINVAL for k = 0, k >= n, all rows equal, and a stop by `progress`. */
+ *  EROW names a row with NaN or inf; EINVAL for k = 0, k >= n, all rows equal. */
 CPB_API cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
-                                 cpb_recommendation *recommendation, const cpb_exec *exec, cpb_error *error);
+                                 cpb_recommendation **recommendation, const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/sized.h"
 #include "io/file_fail.h"
 #include "io/format.h"
 
@@ -48,10 +49,14 @@ static bool random_access(const cpb_reader *reader) {
   return reader->format->at != NULL && !reader->source.stream;
 }
 
-cpb_file_info cpb_reader_info(const cpb_reader *reader) {
-  cpb_file_info info = {reader->path, reader->format->name, reader->dtype,
-                        reader->cols, reader->rows,         random_access(reader)};
-  return info;
+void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
+  cpb_file_info ours = {.path = reader->path,
+                        .format = reader->format->name,
+                        .dtype = reader->dtype,
+                        .cols = reader->cols,
+                        .rows = reader->rows,
+                        .random_access = random_access(reader)};
+  cpb_sized_give(info, &ours, sizeof ours);
 }
 
 cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {

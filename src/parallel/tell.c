@@ -1,9 +1,10 @@
+#include "core/sized.h"
 #include "parallel/tell.h"
 
 #include "core/fail.h"
 
 void cpb_exec_init(cpb_exec *exec, size_t size) {
-  if (exec != NULL && size >= sizeof *exec) *exec = (cpb_exec){.size = sizeof *exec, .threads = 1};
+  cpb_sized_init(exec, size, &(cpb_exec){.threads = 1}, sizeof *exec);
 }
 
 void cpb_exec_run(const cpb_exec *exec, size_t tasks, void (*task)(void *arg, size_t i), void *arg) {
@@ -18,7 +19,10 @@ size_t cpb_exec_threads(const cpb_exec *exec) {
   return exec == NULL || exec->run == NULL || exec->threads == 0 ? 1 : exec->threads;
 }
 
-bool cpb_exec_listens(const cpb_exec *exec) { return exec != NULL && exec->progress != NULL; }
+bool cpb_exec_listens(const cpb_exec *exec) {
+  return exec != NULL && exec->size >= offsetof(cpb_exec, context) + sizeof exec->context &&
+         exec->progress != NULL;
+}
 
 cpb_status cpb_exec_tell(const cpb_exec *exec, double share, cpb_error *error) {
   if (!cpb_exec_listens(exec) || exec->progress(exec->context, share) == 0) return CPB_OK;
@@ -32,7 +36,10 @@ static int tell_whole(void *context, double share) {
 
 const cpb_exec *cpb_exec_part_of(cpb_exec_part *part, const cpb_exec *whole, double from, double to) {
   if (whole == NULL) return NULL;
-  *part = (cpb_exec_part){*whole, whole, from, to};
+  *part = (cpb_exec_part){{.size = sizeof part->exec}, whole, from, to};
+  part->exec.run = whole->run;
+  part->exec.pool = whole->pool;
+  part->exec.threads = whole->threads;
   if (cpb_exec_listens(whole)) {
     part->exec.progress = tell_whole;
     part->exec.context = part;

@@ -1,6 +1,7 @@
 /* The scale for a goal, with the evidence for it. */
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capball/scale.h"
@@ -34,6 +35,32 @@ void cpb_goal_options_init(cpb_goal_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
+enum { ABID_POINTS = 20, MAXIMA = 8, CEILING_POINTS = 40 };
+
+struct cpb_choice {
+  double s, value, sample_mean_norm, alternatives[CPB_GOALS];
+  size_t abid_count, maxima_count, ceiling_count;
+  cpb_curve_point abid[ABID_POINTS], ceiling[CEILING_POINTS];
+  cpb_abid_maximum maxima[MAXIMA];
+};
+
+void cpb_choice_free(cpb_choice *choice) { free(choice); }
+
+void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
+  cpb_choice_facts ours = {.s = choice->s,
+                           .value = choice->value,
+                           .sample_mean_norm = choice->sample_mean_norm,
+                           .alternative_count = CPB_GOALS,
+                           .alternatives = choice->alternatives,
+                           .abid_count = choice->abid_count,
+                           .abid = choice->abid,
+                           .maxima_count = choice->maxima_count,
+                           .maxima = choice->maxima,
+                           .ceiling_count = choice->ceiling_count,
+                           .ceiling = choice->ceiling};
+  cpb_sized_give(facts, &ours, sizeof ours);
+}
+
 static cpb_status check_options(const cpb_goal_options *options, cpb_error *error) {
   if ((unsigned)options->goal >= CPB_GOALS)
     return cpb_fail(error, CPB_EINVAL, "there is no goal %d", (int)options->goal);
@@ -53,20 +80,21 @@ static cpb_status new_curve(cpb_view sample, const double *center, cpb_abid_curv
 
 static cpb_status fill_abid(cpb_choice *c, const cpb_abid_curve *curve, cpb_error *error) {
   double unit = c->sample_mean_norm;
-  for (size_t i = 0; i < 20; i++) {
+  for (size_t i = 0; i < ABID_POINTS; i++) {
     cpb_curve_point *p = &c->abid[i];
-    p->s = unit * cpb_pow(10, 2 * (double)i / 19 - 1);
+    p->s = unit * cpb_pow(10, 2 * (double)i / (ABID_POINTS - 1) - 1);
     cpb_status status = cpb_abid_curve_at(curve, p->s, CPB_PAIRS_ALL, &p->value, NULL, error);
     if (status != CPB_OK) return status;
   }
-  c->abid_count = 20;
-  return cpb_abid_curve_maxima(curve, unit / 10, unit * 10, CPB_PAIRS_ALL, c->maxima, 8, &c->maxima_count,
-                               error);
+  c->abid_count = ABID_POINTS;
+  return cpb_abid_curve_maxima(curve, unit / 10, unit * 10, CPB_PAIRS_ALL, c->maxima, MAXIMA,
+                               &c->maxima_count, error);
 }
 
 /* The highest maximum; on a curve without one, the highest end. */
 static cpb_curve_point best_spread(const cpb_choice *c) {
-  cpb_curve_point best = c->abid[0].value >= c->abid[19].value ? c->abid[0] : c->abid[19];
+  cpb_curve_point best =
+      c->abid[0].value >= c->abid[ABID_POINTS - 1].value ? c->abid[0] : c->abid[ABID_POINTS - 1];
   if (c->maxima_count > 0) best = (cpb_curve_point){c->maxima[0].s, c->maxima[0].abid};
   return best;
 }
@@ -156,22 +184,16 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 
-cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
-                            cpb_choice *choice, const cpb_exec *exec, cpb_error *error) {
+static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *center,
+                         const cpb_goal_options *options, const cpb_exec *exec, cpb_error *error) {
   const double right_angle = 0x1.921fb54442d18p+0;
-  if (choice == NULL) return cpb_fail(error, CPB_EINVAL, "choice must not be NULL");
-  memset(choice, 0, sizeof *choice);
-  cpb_goal_options taken = defaults, *options = &taken;
-  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_goal_options", error);
-  if (status == CPB_OK) status = check_options(options, error);
-  if (status != CPB_OK) return status;
   choice->sample_mean_norm = choice->s = choice->value = NAN;
   choice->alternatives[CPB_GOAL_MEAN] = options->norm_mean;
   choice->alternatives[CPB_GOAL_MEDIAN] = options->norm_median;
   choice->alternatives[CPB_GOAL_HEMISPHERE] = cpb_hemisphere_scale(options->norm_max, right_angle);
   choice->alternatives[CPB_GOAL_SPREAD] = choice->alternatives[CPB_GOAL_RECALL] = NAN;
   if (options->goal < CPB_GOAL_SPREAD) return take_norm(choice, options, error);
-  status = find_spread(choice, sample, center, exec, error);
+  cpb_status status = find_spread(choice, sample, center, exec, error);
   cpb_curve_point best = {NAN, NAN};
   bool recall = options->goal == CPB_GOAL_RECALL;
   if (status == CPB_OK && (recall || sample.rows > options->k)) {
@@ -183,4 +205,22 @@ cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goa
   choice->s = best.s;
   choice->value = best.value;
   return CPB_OK;
+}
+
+cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
+                            cpb_choice **choice, const cpb_exec *exec, cpb_error *error) {
+  if (choice == NULL) return cpb_fail(error, CPB_EINVAL, "choice must not be NULL");
+  *choice = NULL;
+  cpb_goal_options options = defaults;
+  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_goal_options", error);
+  if (status == CPB_OK) status = check_options(&options, error);
+  if (status != CPB_OK) return status;
+  cpb_choice *made = calloc(1, sizeof *made);
+  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a choice");
+  status = choose(made, sample, center, &options, exec, error);
+  if (status == CPB_OK)
+    *choice = made;
+  else
+    cpb_choice_free(made);
+  return status;
 }

@@ -100,15 +100,7 @@ static void encode_rows(const measurement *m, cpb_engine engine, const float *ro
              groups + cpb_panel_at(m->cols, i, k));
 }
 
-static bool has_stopped(const measurement *m) {
-  return atomic_load(&m->job->work->stopped) || atomic_load(&m->no_memory);
-}
-
-static void tell(cpb_work *work, size_t rows) {
-  uint64_t done = atomic_fetch_add(&work->done, rows) + rows;
-  if (work->progress != NULL && !work->progress(work->context, fmin(1, (double)done / work->total)))
-    atomic_store(&work->stopped, true);
-}
+static bool has_stopped(const measurement *m) { return atomic_load(&m->no_memory); }
 
 /* ---- the largest coordinate ---- */
 
@@ -326,7 +318,6 @@ static void count_block(void *arg, size_t block, size_t first, size_t count) {
       for (size_t panel = 0; panel < panels_of(m); panel++)
         count_panel(m, c, panel, coded, first, count, zeros, ahead);
     }
-    tell(m->job->work, count);
   } else
     atomic_store(&m->no_memory, true);
   free(rows);
@@ -376,13 +367,11 @@ cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINE
     cpb_blocks members = {job->truth->queries, 1, score_query, &m};
     cpb_blocks_run(&members, exec);
     cpb_blocks all = {job->base.rows, m.per_block, count_block, &m};
-    cpb_blocks_run(&all, exec);
+    status = cpb_blocks_run_told(&all, exec, error);
   }
   if (status == CPB_OK && atomic_load(&m.no_memory))
     status =
         cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries of %zu numbers", job->truth->queries, cols);
-  if (status == CPB_OK && atomic_load(&job->work->stopped))
-    status = cpb_fail(error, CPB_EINVAL, "stopped by the caller");
   for (size_t i = 0; i < m.count && status == CPB_OK; i++)
     add_up(&m, &m.contests[i], ranks[m.contests[i].engine][m.contests[i].form]);
   free_contests(&m);

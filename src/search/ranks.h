@@ -3,8 +3,6 @@
 #ifndef CPB_SEARCH_RANKS_H
 #define CPB_SEARCH_RANKS_H
 
-#include <stdatomic.h>
-
 #include "capball/transform.h"
 #include "search/recipe.h"
 
@@ -17,25 +15,15 @@ typedef struct cpb_truth {
   double *kth;             /* per query the distance of the k-th */
 } cpb_truth;
 
-/* Work that is told of on the way, in rows of the base. */
-typedef struct cpb_work {
-  bool (*progress)(void *context, double share);
-  void *context;
-  double total;
-  _Atomic uint64_t done;
-  atomic_bool stopped;
-} cpb_work;
-
 typedef struct cpb_rank_job {
   cpb_view base, queries;
   const cpb_truth *truth;
   const cpb_recipe *recipe;
   double radius; /* of ball queries; 0: only points are asked for */
-  cpb_work *work;
 } cpb_rank_job;
 
 /* ranks[engine][form], form 1 being the ball query: queries x k places counted from 0, each query's own in
- * rising order. Those of form 1 may be NULL where the radius is 0. */
+ * rising order. Those of form 1 may be NULL where the radius is 0. Tells of the base rows that are done. */
 cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINES][2], const cpb_exec *exec,
                              cpb_error *error);
 

@@ -9,15 +9,16 @@
 #include "core/rows.h"
 #include "loop/chunk.h"
 
-static cpb_status add_transform(cpb_recipe *recipe, const char *name, cpb_transform_kind kind, size_t d,
-                                const double *center, double norm_max, cpb_error *error) {
+/* Raw rows under cosine are rows divided by their length. */
+static cpb_status add_transform(cpb_recipe *recipe, cpb_transform_kind kind, size_t d, const double *center,
+                                double norm_max, cpb_error *error) {
   cpb_transform_options options;
   cpb_transform_options_init(&options, sizeof options);
-  options.kind = kind;
+  options.kind = kind == CPB_TRANSFORM_NONE ? CPB_TRANSFORM_NORMALIZE : kind;
   options.d = d;
   options.center = center;
   options.max_norm = norm_max;
-  *recipe = (cpb_recipe){.name = name, .s = NAN};
+  *recipe = (cpb_recipe){.kind = kind, .s = NAN};
   return cpb_transform_new(&options, &recipe->transform, error);
 }
 
@@ -27,24 +28,22 @@ static cpb_status add_sphere(cpb_recipe *recipe, size_t d, const double *center,
   options.d = d;
   options.center = center;
   options.s = s;
-  *recipe = (cpb_recipe){.name = "sphere", .s = s};
+  *recipe = (cpb_recipe){.s = s};
   return cpb_map_new(&options, &recipe->map, error);
 }
 
 cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], size_t d, const double *center, double spread,
                            double norm_mean, double norm_max, cpb_error *error) {
   memset(recipes, 0, CPB_RECIPES * sizeof *recipes);
-  /* Raw rows under cosine are rows divided by their length. */
-  cpb_status status = add_transform(&recipes[0], "none", CPB_TRANSFORM_NORMALIZE, d, NULL, 0, error);
-  if (status == CPB_OK)
-    status = add_transform(&recipes[1], "normalize", CPB_TRANSFORM_NORMALIZE, d, center, 0, error);
+  cpb_status status = add_transform(&recipes[0], CPB_TRANSFORM_NONE, d, NULL, 0, error);
+  if (status == CPB_OK) status = add_transform(&recipes[1], CPB_TRANSFORM_NORMALIZE, d, center, 0, error);
   const double scales[] = {spread, norm_mean, 2 * norm_mean, 4 * norm_mean, 8 * norm_mean};
   for (size_t i = 0; i < 5 && status == CPB_OK; i++)
     status = add_sphere(&recipes[2 + i], d, center, scales[i], error);
   if (status == CPB_OK)
-    status = add_transform(&recipes[7], "lift-ip", CPB_TRANSFORM_LIFT_IP, d, center, norm_max, error);
+    status = add_transform(&recipes[7], CPB_TRANSFORM_LIFT_IP, d, center, norm_max, error);
   if (status == CPB_OK)
-    status = add_transform(&recipes[8], "lift-cosine", CPB_TRANSFORM_LIFT_COSINE, d, center, norm_max, error);
+    status = add_transform(&recipes[8], CPB_TRANSFORM_LIFT_COSINE, d, center, norm_max, error);
   return status;
 }
 

@@ -6,7 +6,7 @@
 #include "capball/transform.h"
 
 typedef struct cpb_recipe {
-  const char *name;
+  cpb_transform_kind kind;
   double s; /* of the map; NaN without */
   cpb_map *map;
   cpb_transform *transform; /* one of the two */

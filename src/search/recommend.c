@@ -12,6 +12,7 @@
 #include "core/median.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "parallel/tell.h"
 #include "scale/row_sample.h"
 #include "search/ranks.h"
 #include "search/verdict.h"
@@ -30,6 +31,12 @@ static const cpb_recommend_options defaults = {
 
 void cpb_recommend_options_init(cpb_recommend_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_recommendation_free(cpb_recommendation *recommendation) { free(recommendation); }
+
+void cpb_recommendation_describe(const cpb_recommendation *recommendation, cpb_recommendation_facts *facts) {
+  cpb_sized_give(facts, &recommendation->facts, sizeof recommendation->facts);
 }
 
 static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
@@ -94,7 +101,6 @@ typedef struct survey {
   cpb_statistics_result facts;
   double spread;
   cpb_recipe recipes[CPB_RECIPES];
-  cpb_work work;
 } survey;
 
 static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *error) {
@@ -178,12 +184,16 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
 static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error) {
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);
-  cpb_choice choice;
+  cpb_choice *choice = NULL;
+  cpb_choice_facts chosen = {.size = sizeof chosen};
   options.goal = CPB_GOAL_SPREAD;
   options.k = s->facts.sample.rows; /* the curve of recall is not asked for */
   cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
-  s->spread = choice.s;
-  return status;
+  if (status != CPB_OK) return status;
+  cpb_choice_describe(choice, &chosen);
+  s->spread = chosen.s;
+  cpb_choice_free(choice);
+  return CPB_OK;
 }
 
 /* ---- measuring ---- */
@@ -196,8 +206,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
                       .queries = s->queries,
                       .truth = &s->truth,
                       .recipe = of,
-                      .radius = forms == 2 ? out->radius : 0,
-                      .work = &s->work};
+                      .radius = forms == 2 ? out->facts.radius : 0};
   uint64_t *memory = malloc(CPB_ENGINES * 2 * numbers * sizeof *memory), *ranks[CPB_ENGINES][2];
   if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu ranks", numbers);
   for (size_t i = 0; i < (size_t)CPB_ENGINES * 2; i++) ranks[i / 2][i % 2] = memory + i * numbers;
@@ -207,8 +216,12 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     /* A radius of 0 asks for the point itself. */
     uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
     cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
-    *row = (cpb_recommend_row){
-        .transform = of->name, .scale = of->s, .index = (cpb_engine)engine, .ball = form == 1};
+    row->sphere = of->map != NULL;
+    row->kind = of->kind;
+    row->name = row->sphere ? "sphere" : cpb_transform_about(of->kind).name;
+    row->scale = of->s;
+    row->index = (cpb_engine)engine;
+    row->ball = form == 1;
     cpb_verdict_measure(out, row, of_form, numbers, cpb_recipe_cols(of));
   }
   free(memory);
@@ -218,11 +231,12 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
 static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_recipes_new(s->recipes, s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean,
                                       s->facts.norm_max, error);
-  s->work.progress = s->options->progress;
-  s->work.context = s->options->context;
-  s->work.total = (double)s->base.rows * CPB_RECIPES;
-  for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++)
-    status = measure_recipe(s, i, out, exec, error);
+  for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++) {
+    cpb_exec_part part;
+    double share = 1. / CPB_RECIPES;
+    const cpb_exec *mine = cpb_exec_part_of(&part, exec, (double)i * share, (double)(i + 1) * share);
+    status = measure_recipe(s, i, out, mine, error);
+  }
   cpb_recipes_free(s->recipes);
   return status;
 }
@@ -233,12 +247,11 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
   if (status == CPB_OK) status = find_facts(s, error);
   if (status == CPB_OK) status = find_spread(s, exec, error);
   if (status != CPB_OK) return status;
-  *out = (cpb_recommendation){.k = s->options->k,
-                              .base_rows = s->base.rows,
-                              .queries = s->queries.rows,
-                              .norm_mean = s->facts.norm_mean,
-                              .radius = cpb_median(s->truth.kth, s->truth.queries),
-                              .count = CPB_RECOMMEND_ROWS};
+  out->facts = (cpb_recommendation_facts){.k = s->options->k,
+                                          .base_rows = s->base.rows,
+                                          .queries = s->queries.rows,
+                                          .norm_mean = s->facts.norm_mean,
+                                          .radius = cpb_median(s->truth.kth, s->truth.queries)};
   cpb_verdict_begin(out);
   status = measure(s, out, exec, error);
   if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
@@ -246,9 +259,9 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
 }
 
 cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *given,
-                         cpb_recommendation *recommendation, const cpb_exec *exec, cpb_error *error) {
+                         cpb_recommendation **recommendation, const cpb_exec *exec, cpb_error *error) {
   if (recommendation == NULL) return cpb_fail(error, CPB_EINVAL, "recommendation must not be NULL");
-  memset(recommendation, 0, sizeof *recommendation);
+  *recommendation = NULL;
   if (base.cols == 0) return cpb_fail(error, CPB_ESHAPE, "base has 0 columns, wanted at least 1");
   cpb_recommend_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_recommend_options", error);
@@ -256,12 +269,18 @@ cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_op
   if (status == CPB_OK) status = check_rows(base, "base", base.cols, exec, error);
   if (status == CPB_OK && queries.rows > 0) status = check_rows(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
+  cpb_recommendation *made = calloc(1, sizeof *made);
+  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a recommendation");
   survey s = {.options = options};
   status = choose(&s, base, queries, error);
-  if (status == CPB_OK) status = run(&s, queries.rows > 0, recommendation, exec, error);
+  if (status == CPB_OK) status = run(&s, queries.rows > 0, made, exec, error);
   cpb_row_sample_free(&s.base_sample);
   cpb_row_sample_free(&s.query_sample);
   cpb_statistics_free(s.statistics);
   free_truth(&s.truth);
+  if (status == CPB_OK)
+    *recommendation = made;
+  else
+    cpb_recommendation_free(made);
   return status;
 }

@@ -20,17 +20,21 @@ struct cpb_transform {
   double center[]; /* d, where there is one */
 };
 
-cpb_transform_facts cpb_transform_about(cpb_transform_kind kind) {
+void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *to) {
   static const cpb_transform_facts facts[CPB_TRANSFORMS] = {
-      [CPB_TRANSFORM_NONE] = {"none", 0, CPB_L2, CPB_L2, false, false},
-      [CPB_TRANSFORM_CENTER] = {"center", 0, CPB_L2, CPB_L2, true, false},
-      [CPB_TRANSFORM_NORMALIZE] = {"normalize", 0, CPB_COSINE, CPB_COSINE, true, false},
-      [CPB_TRANSFORM_LIFT_IP] = {"lift-ip", 1, CPB_IP, CPB_L2, true, true},
-      [CPB_TRANSFORM_LIFT_COSINE] = {"lift-cosine", 2, CPB_COSINE, CPB_L2, true, true},
-      [CPB_TRANSFORM_IP_COSINE] = {"ip-cosine", 1, CPB_COSINE, CPB_IP, false, true},
-      [CPB_TRANSFORM_IP_L2] = {"ip-l2", 1, CPB_L2, CPB_IP, false, true},
+      [CPB_TRANSFORM_NONE] = {sizeof(cpb_transform_facts), "none", 0, CPB_L2, CPB_L2, false, false},
+      [CPB_TRANSFORM_CENTER] = {sizeof(cpb_transform_facts), "center", 0, CPB_L2, CPB_L2, true, false},
+      [CPB_TRANSFORM_NORMALIZE] = {sizeof(cpb_transform_facts), "normalize", 0, CPB_COSINE, CPB_COSINE, true,
+                                   false},
+      [CPB_TRANSFORM_LIFT_IP] = {sizeof(cpb_transform_facts), "lift-ip", 1, CPB_IP, CPB_L2, true, true},
+      [CPB_TRANSFORM_LIFT_COSINE] = {sizeof(cpb_transform_facts), "lift-cosine", 2, CPB_COSINE, CPB_L2, true,
+                                     true},
+      [CPB_TRANSFORM_IP_COSINE] = {sizeof(cpb_transform_facts), "ip-cosine", 1, CPB_COSINE, CPB_IP, false,
+                                   true},
+      [CPB_TRANSFORM_IP_L2] = {sizeof(cpb_transform_facts), "ip-l2", 1, CPB_L2, CPB_IP, false, true},
   };
-  return (unsigned)kind < CPB_TRANSFORMS ? facts[kind] : (cpb_transform_facts){0};
+  cpb_sized_give(to, (unsigned)kind < CPB_TRANSFORMS ? &facts[kind] : &(cpb_transform_facts){0},
+                 sizeof *facts);
 }
 
 static const cpb_transform_options defaults = {.size = sizeof(cpb_transform_options)};

@@ -99,8 +99,8 @@ static void find_places(const plain_set *s, cpb_engine engine, const float *y, c
   qsort(places, s->q * s->k, sizeof *places, rising_places);
 }
 
-static void check_row(const plain_set *s, const cpb_recommend_row *row, const uint64_t *steps, const float *y,
-                      const float *p, size_t cols) {
+static void check_row(const plain_set *s, const cpb_recommend_row *row, const cpb_recommendation_facts *of,
+                      const float *y, const float *p, size_t cols) {
   static uint64_t places[MOST_Q * MOST_K];
   size_t count = s->q * s->k, at = 0;
   find_places(s, row->index, y, p, cols, places);
@@ -111,12 +111,12 @@ static void check_row(const plain_set *s, const cpb_recommend_row *row, const ui
     for (found = 0; found < count && places[found] < candidates; found++) {
     }
   assert_int_equal(row->candidates_for_99, candidates - 1);
-  for (size_t i = 0; i < CPB_RECOMMEND_CURVE; i += 5) {
-    for (at = 0; at < count && places[at] < steps[i]; at++) {
+  for (size_t i = 0; i < of->curve_count; i += 5) {
+    for (at = 0; at < count && places[at] < of->candidates[i]; at++) {
     }
     assert_true(row->curve[i] == (double)at / (double)count);
   }
-  assert_true(row->curve[CPB_RECOMMEND_CURVE - 1] == 1);
+  assert_true(row->curve[of->curve_count - 1] == 1);
   size_t bytes[] = {4 * cols, cols, (cols + 7) / 8};
   assert_int_equal(row->bytes, bytes[row->index]);
 }
@@ -128,18 +128,16 @@ static void zero_refused(float *y, size_t rows, size_t cols) {
     for (size_t k = 0; isnan(y[i * cols]) && k < cols; k++) y[i * cols + cols - 1 - k] = 0;
 }
 
-static size_t transform(const plain_set *s, const char *name, const double *mean, double norm_max, float *y,
-                        float *p) {
+static size_t transform(const plain_set *s, cpb_transform_kind kind, const double *mean, double norm_max,
+                        float *y, float *p) {
   cpb_transform_options options;
   cpb_transform_options_init(&options, sizeof options);
-  options.kind = strcmp(name, "lift-ip") == 0       ? CPB_TRANSFORM_LIFT_IP
-                 : strcmp(name, "lift-cosine") == 0 ? CPB_TRANSFORM_LIFT_COSINE
-                                                    : CPB_TRANSFORM_NORMALIZE;
+  options.kind = kind == CPB_TRANSFORM_NONE ? CPB_TRANSFORM_NORMALIZE : kind; /* by cosine */
   options.d = s->d;
-  options.center = strcmp(name, "none") == 0 ? NULL : mean;
+  options.center = kind == CPB_TRANSFORM_NONE ? NULL : mean;
   options.max_norm = norm_max;
   cpb_transform *made;
-  test_status((int)cpb_transform_new(&options, &made, NULL), CPB_OK, name);
+  test_status((int)cpb_transform_new(&options, &made, NULL), CPB_OK, "transform");
   size_t cols = cpb_transform_cols(made);
   cpb_transform_apply(made, CPB_ROLE_BASE, cpb_rows(s->x, CPB_F32, s->n, s->d),
                       cpb_rows_out(y, CPB_F32, s->n, cols), NULL, NULL);
@@ -191,9 +189,22 @@ static void make_set(plain_set *s, uint64_t seed, size_t n, size_t d, size_t q, 
   }
 }
 
-static void ask(plain_set *s, size_t threads, cpb_recommendation *out) {
+/* A recommendation and its facts. */
+typedef struct told {
+  cpb_recommendation *made;
+  cpb_recommendation_facts facts;
+} told;
+
+static told describe(cpb_recommendation *made) {
+  told t = {made, {.size = sizeof t.facts}};
+  cpb_recommendation_describe(made, &t.facts);
+  return t;
+}
+
+static told ask(plain_set *s, size_t threads) {
   cpb_recommend_options options;
   cpb_recommend_options_init(&options, sizeof options);
+  cpb_recommendation *made;
   cpb_pool *pool = NULL;
   cpb_error error = {.row = -1};
   options.k = s->k;
@@ -201,10 +212,29 @@ static void ask(plain_set *s, size_t threads, cpb_recommendation *out) {
   options.seed = 5;
   if (threads > 0) test_status((int)cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
   cpb_view queries = cpb_rows(s->queries, CPB_F32, s->own ? 0 : s->q, s->d);
-  test_status((int)cpb_recommend(cpb_rows(s->x, CPB_F32, s->n, s->d), queries, &options, out,
+  test_status((int)cpb_recommend(cpb_rows(s->x, CPB_F32, s->n, s->d), queries, &options, &made,
                                  cpb_pool_exec(pool), &error),
               CPB_OK, error.text);
   cpb_pool_free(pool);
+  return describe(made);
+}
+
+static void expect_same_row(const cpb_recommend_row *a, const cpb_recommend_row *b, size_t points) {
+  assert_string_equal(a->name, b->name);
+  assert_true(a->sphere == b->sphere && a->kind == b->kind && a->index == b->index && a->ball == b->ball);
+  assert_memory_equal(&a->scale, &b->scale, sizeof a->scale);
+  assert_true(a->recall == b->recall && a->candidates_for_99 == b->candidates_for_99 && a->bytes == b->bytes);
+  assert_memory_equal(a->curve, b->curve, points * sizeof *a->curve);
+}
+
+static void expect_same(const cpb_recommendation_facts *a, const cpb_recommendation_facts *b) {
+  assert_true(a->k == b->k && a->base_rows == b->base_rows && a->queries == b->queries);
+  assert_true(a->norm_mean == b->norm_mean && a->radius == b->radius && a->poor == b->poor);
+  assert_true(a->pick == b->pick && a->rival == b->rival && a->for_cosine == b->for_cosine &&
+              a->for_growing == b->for_growing);
+  assert_true(a->count == b->count && a->curve_count == b->curve_count);
+  assert_memory_equal(a->candidates, b->candidates, a->curve_count * sizeof *a->candidates);
+  for (size_t i = 0; i < a->count; i++) expect_same_row(a->rows[i], b->rows[i], a->curve_count);
 }
 
 /* Which rows of the base ask: all of them here, in the order of their hashes, which is not ours to know;
@@ -216,49 +246,51 @@ static void let_all_ask(plain_set *s) {
 }
 
 static int effort(const cpb_recommend_row *row) {
-  if (strcmp(row->transform, "sphere") == 0) return row->ball ? 5 : 4;
-  if (strncmp(row->transform, "lift", 4) == 0) return strcmp(row->transform, "lift-ip") == 0 ? 2 : 3;
-  return strcmp(row->transform, "none") == 0 ? 0 : 1;
+  static const int of_kind[] = {[CPB_TRANSFORM_NONE] = 0,
+                                [CPB_TRANSFORM_NORMALIZE] = 1,
+                                [CPB_TRANSFORM_LIFT_IP] = 2,
+                                [CPB_TRANSFORM_LIFT_COSINE] = 3};
+  return row->sphere ? 4 + row->ball : of_kind[row->kind];
 }
 
-/* What is said must be true of the table. */
-static void check_text(const cpb_recommendation *got, const cpb_recommend_row *best) {
-  bool sphere = strcmp(best->transform, "sphere") == 0;
-  assert_true((strstr(got->text, "does not help") != NULL) == !sphere);
-  assert_true((strstr(got->text, "Without the embedding") != NULL) == sphere);
-  if (strncmp(best->transform, "lift", 4) == 0)
-    assert_non_null(strstr(got->text, effort(best) == 2 ? "only cosine take" : "longer than the longest"));
-  assert_true((strstr(got->text, "Caution") != NULL) ==
-              (best->recall < 0.5 && best->candidates_for_99 > 10 * got->k));
+static bool is_better(const cpb_recommend_row *a, const cpb_recommend_row *b) {
+  return a->candidates_for_99 != b->candidates_for_99 ? a->candidates_for_99 < b->candidates_for_99
+         : a->recall != b->recall                     ? a->recall > b->recall
+         : a->bytes != b->bytes                       ? a->bytes < b->bytes
+                                                      : effort(a) < effort(b);
 }
 
-static void check_pick(const cpb_recommendation *got, cpb_engine engine) {
-  const cpb_recommend_row *best = &got->rows[got->pick];
-  assert_int_equal(best->index, engine);
-  for (size_t i = 0; i < got->count; i++) {
-    const cpb_recommend_row *row = &got->rows[i];
-    if (row->index != engine || i == got->pick) continue;
-    bool better = row->candidates_for_99 != best->candidates_for_99
-                      ? row->candidates_for_99 < best->candidates_for_99
-                  : row->recall != best->recall ? row->recall > best->recall
-                  : row->bytes != best->bytes   ? row->bytes < best->bytes
-                  : effort(row) != effort(best) ? effort(row) < effort(best)
-                                                : i < got->pick;
-    assert_false(better);
+/* The best of those rows of the pick's index whose bit of effort is in `allowed`. */
+static size_t best_of(const cpb_recommendation_facts *of, cpb_engine engine, unsigned allowed) {
+  size_t best = SIZE_MAX;
+  for (size_t i = 0; i < of->count; i++) {
+    const cpb_recommend_row *row = of->rows[i];
+    if (row->index != engine || (allowed >> effort(row) & 1) == 0) continue;
+    if (best == SIZE_MAX || is_better(row, of->rows[best])) best = i;
   }
-  check_text(got, best);
+  return best;
+}
+
+static void check_pick(const cpb_recommendation_facts *got, cpb_engine engine) {
+  const unsigned all = 63, sphere = 16 + 32, lift_ip = 4, lift_cosine = 8;
+  const cpb_recommend_row *best = got->rows[got->pick];
+  assert_int_equal(got->pick, best_of(got, engine, all));
+  assert_int_equal(got->rival, best_of(got, engine, best->sphere ? all - sphere : sphere));
+  assert_int_equal(got->for_cosine, best_of(got, engine, all - lift_ip));
+  assert_int_equal(got->for_growing, best_of(got, engine, all - lift_cosine));
+  assert_true(got->poor == (best->recall < 0.5 && best->candidates_for_99 > 10 * got->k));
 }
 
 static void check_set(plain_set *s) {
   static float y[MOST_N * WIDE], p[MOST_Q * WIDE];
-  static cpb_recommendation got;
   double mean[MOST_D], norms = 0, norm_max = 0, kth[MOST_Q];
   if (s->own) let_all_ask(s);
-  ask(s, 0, &got);
-  assert_int_equal(got.count, CPB_RECOMMEND_ROWS);
+  told asked = ask(s, 0);
+  cpb_recommendation_facts got = asked.facts;
+  assert_int_equal(got.count, 42);
   assert_int_equal(got.queries, s->q);
   assert_int_equal(got.candidates[0], s->k);
-  assert_int_equal(got.candidates[CPB_RECOMMEND_CURVE - 1], s->n);
+  assert_int_equal(got.candidates[got.curve_count - 1], s->n);
   cpb_statistics *statistics;
   cpb_statistics_options options;
   cpb_statistics_options_init(&options, sizeof options);
@@ -280,13 +312,13 @@ static void check_set(plain_set *s) {
   qsort(kth, s->q, sizeof *kth, rising_doubles);
   assert_true(fabs(got.radius - (kth[(s->q - 1) / 2] + kth[s->q / 2]) / 2) <= 1e-12 * got.radius);
   for (size_t i = 0; i < got.count; i++) {
-    const cpb_recommend_row *row = &got.rows[i];
-    bool sphere = strcmp(row->transform, "sphere") == 0;
-    size_t cols = sphere ? embed(s, row->scale, row->ball ? got.radius : 0, mean, y, p)
-                         : transform(s, row->transform, mean, norm_max, y, p);
-    check_row(s, row, got.candidates, y, p, cols);
+    const cpb_recommend_row *row = got.rows[i];
+    size_t cols = row->sphere ? embed(s, row->scale, row->ball ? got.radius : 0, mean, y, p)
+                              : transform(s, row->kind, mean, norm_max, y, p);
+    check_row(s, row, &got, y, p, cols);
   }
   check_pick(&got, CPB_ENGINE_FLOAT);
+  cpb_recommendation_free(asked.made);
 }
 
 static plain_set set;
@@ -315,19 +347,20 @@ static void rows_do_not_find_themselves(void **state) {
 
 static void any_threads_same_bytes(void **state) {
   (void)state;
-  static cpb_recommendation one, other;
   make_set(&set, 7, MOST_N, 16, 66, 10, false, false);
-  ask(&set, 0, &one);
+  told one = ask(&set, 0);
   for (size_t threads = 2; threads <= 3; threads++) {
-    ask(&set, threads, &other);
-    assert_memory_equal(&one, &other, sizeof one);
+    told other = ask(&set, threads);
+    expect_same(&one.facts, &other.facts);
+    cpb_recommendation_free(other.made);
   }
+  cpb_recommendation_free(one.made);
 }
 
 /* A sample asks fewer rows; equal rows are found at once by everybody. */
 static void samples_and_equal_rows(void **state) {
   (void)state;
-  static cpb_recommendation got;
+  cpb_recommendation *made;
   cpb_recommend_options options;
   cpb_recommend_options_init(&options, sizeof options);
   cpb_error error = {.row = -1};
@@ -337,24 +370,25 @@ static void samples_and_equal_rows(void **state) {
   options.sample = 500;
   options.queries = 33;
   cpb_view none = {0};
-  test_status((int)cpb_recommend(cpb_rows(set.x, CPB_F32, set.n, 6), none, &options, &got, NULL, &error),
+  test_status((int)cpb_recommend(cpb_rows(set.x, CPB_F32, set.n, 6), none, &options, &made, NULL, &error),
               CPB_OK, error.text);
+  cpb_recommendation_facts got = describe(made).facts;
   assert_int_equal(got.base_rows, 500);
   assert_int_equal(got.queries, 33);
   assert_true(got.radius == 0);
   for (size_t i = 0; i < got.count; i++)
-    if (got.rows[i].index != CPB_ENGINE_BITS && strcmp(got.rows[i].transform, "none") != 0 &&
-        strcmp(got.rows[i].transform, "lift-ip") != 0)
-      assert_true(got.rows[i].recall == 1);
+    if (got.rows[i]->index != CPB_ENGINE_BITS && effort(got.rows[i]) != 0 && effort(got.rows[i]) != 2)
+      assert_true(got.rows[i]->recall == 1);
   assert_int_equal(got.pick, 0);
-  assert_non_null(strstr(got.text, "does not help"));
+  assert_true(got.rows[got.rival]->sphere);
+  cpb_recommendation_free(made);
 }
 
 /* The numbers count, not how they are kept: bytes and doubles with gaps between the rows. */
 static void any_type_same_answer(void **state) {
   (void)state;
   enum { N = 300, D = 9, STRIDE = 13 };
-  static cpb_recommendation floats, bytes, doubles;
+  cpb_recommendation *made[3];
   static uint8_t narrow[N * STRIDE];
   static double wide[N * STRIDE];
   cpb_recommend_options options;
@@ -368,23 +402,27 @@ static void any_type_same_answer(void **state) {
   }
   options.sample = 250; /* both ways of reading rows: chosen ones, and by their ids */
   cpb_view none = {0}, rows = cpb_rows(set.x, CPB_F32, N, D);
-  test_status((int)cpb_recommend(rows, none, &options, &floats, NULL, NULL), CPB_OK, "f32");
+  test_status((int)cpb_recommend(rows, none, &options, &made[0], NULL, NULL), CPB_OK, "f32");
   rows = (cpb_view){narrow, CPB_U8, N, D, STRIDE};
-  test_status((int)cpb_recommend(rows, none, &options, &bytes, NULL, NULL), CPB_OK, "u8");
+  test_status((int)cpb_recommend(rows, none, &options, &made[1], NULL, NULL), CPB_OK, "u8");
   rows = (cpb_view){wide, CPB_F64, N, D, STRIDE};
-  test_status((int)cpb_recommend(rows, none, &options, &doubles, NULL, NULL), CPB_OK, "f64");
-  assert_memory_equal(&floats, &bytes, sizeof floats);
-  assert_memory_equal(&floats, &doubles, sizeof floats);
+  test_status((int)cpb_recommend(rows, none, &options, &made[2], NULL, NULL), CPB_OK, "f64");
+  told floats = describe(made[0]), bytes = describe(made[1]), doubles = describe(made[2]);
+  expect_same(&floats.facts, &bytes.facts);
+  expect_same(&floats.facts, &doubles.facts);
+  for (size_t i = 0; i < 3; i++) cpb_recommendation_free(made[i]);
 }
 
-static bool stop(void *context, double share) {
+/* Ends the call when it has begun. */
+static int stop(void *context, double share) {
+  assert_true(share >= *(double *)context && share <= 1);
   *(double *)context = share;
-  return false;
+  return share > 0;
 }
 
 static void refused(void **state) {
   (void)state;
-  static cpb_recommendation got;
+  cpb_recommendation *got;
   cpb_error error;
   make_set(&set, 9, 50, 3, 10, 5, false, false);
   cpb_view base = cpb_rows(set.x, CPB_F32, 50, 3), queries = cpb_rows(set.queries, CPB_F32, 10, 3);
@@ -405,12 +443,13 @@ static void refused(void **state) {
   bad = good;
   bad.engine = (cpb_engine)CPB_ENGINES;
   assert_int_equal(cpb_recommend(base, queries, &bad, &got, NULL, &error), CPB_EINVAL);
-  double share = -1;
-  bad = good;
-  bad.progress = stop;
-  bad.context = &share;
-  assert_int_equal(cpb_recommend(base, queries, &bad, &got, NULL, &error), CPB_EINVAL);
-  assert_true(share > 0 && share <= 1);
+  double share = 0;
+  cpb_exec exec;
+  cpb_exec_init(&exec, sizeof exec);
+  exec.progress = stop;
+  exec.context = &share;
+  assert_int_equal(cpb_recommend(base, queries, &good, &got, &exec, &error), CPB_ESTOPPED);
+  assert_true(share > 0 && share < 0.5 && got == NULL);
   assert_int_equal(cpb_recommend(cpb_rows(NULL, CPB_F32, 0, 3), queries, &good, &got, NULL, &error),
                    CPB_EINVAL);
   assert_int_equal(cpb_recommend(base, cpb_rows(set.queries, CPB_F32, 10, 2), &good, &got, NULL, &error),

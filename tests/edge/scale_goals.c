@@ -78,10 +78,18 @@ static void ceiling_is_the_plain_loop(void **state) {
   assert_true(again[0] == 1);
 }
 
+/* The facts stay good until the next choice. */
+static void choose(cpb_view sample, const cpb_goal_options *options, cpb_choice_facts *facts) {
+  static cpb_choice *choice;
+  cpb_error error;
+  cpb_choice_free(choice);
+  test_status((int)cpb_choose_scale(sample, NULL, options, &choice, NULL, &error), CPB_OK, error.text);
+  cpb_choice_describe(choice, facts);
+}
+
 static void each_goal(void **state) {
   (void)state;
-  cpb_error error;
-  cpb_choice choice;
+  cpb_choice_facts choice = {.size = sizeof choice};
   fill(3, false);
   cpb_view sample = cpb_rows(x, CPB_F64, N, D);
   cpb_goal_options options;
@@ -92,13 +100,13 @@ static void each_goal(void **state) {
   static const double wanted[] = {2.5, 2.25, 7};
   for (int goal = 0; goal < 3; goal++) {
     options.goal = (cpb_goal)goal;
-    test_status((int)cpb_choose_scale(sample, NULL, &options, &choice, NULL, &error), CPB_OK, error.text);
+    choose(sample, &options, &choice);
     assert_true(fabs(choice.s / wanted[goal] - 1) <= 4 * U64 && choice.value == wanted[goal]);
     assert_true(choice.alternatives[CPB_GOAL_MEDIAN] == 2.25 && isnan(choice.alternatives[CPB_GOAL_SPREAD]));
     assert_true(choice.abid_count == 0 && choice.ceiling_count == 0);
   }
   options.goal = CPB_GOAL_SPREAD;
-  test_status((int)cpb_choose_scale(sample, NULL, &options, &choice, NULL, &error), CPB_OK, error.text);
+  choose(sample, &options, &choice);
   double at_s;
   cpb_abid_embedded(sample, NULL, &choice.s, 1, CPB_PAIRS_ALL, &at_s, NULL, NULL, NULL);
   assert_true(fabs(at_s / choice.value - 1) <= 1e-12);
@@ -109,7 +117,7 @@ static void each_goal(void **state) {
   static const double targets[] = {0.8, 0.9, 0.99};
   for (size_t t = 0; t < 3; t++) {
     options.target = targets[t];
-    test_status((int)cpb_choose_scale(sample, NULL, &options, &choice, NULL, &error), CPB_OK, error.text);
+    choose(sample, &options, &choice);
     double less = choice.s * pow(2, -0.5 / 11), recall[2], spread[2], two[2] = {less, choice.s};
     cpb_ceiling_measure(sample, NULL, 10, 1000, two, 2, recall, spread, NULL, NULL);
     assert_true(recall[1] - spread[1] >= targets[t] && recall[1] == choice.value);
@@ -120,12 +128,13 @@ static void each_goal(void **state) {
                 choice.alternatives[CPB_GOAL_RECALL] == choice.s);
   }
   assert_true(choice.s > most_even);
+  assert_int_equal(choice.alternative_count, CPB_GOALS);
 }
 
 static void what_is_refused(void **state) {
   (void)state;
   cpb_error error;
-  cpb_choice choice;
+  cpb_choice *choice;
   double zero[30] = {0}, s = 1, recall;
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);

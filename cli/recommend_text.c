@@ -1,0 +1,89 @@
+#define _POSIX_C_SOURCE 200809L
+#include "recommend_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void put_name(const cpb_recommend_row *row, FILE *to) {
+  if (row->sphere)
+    fprintf(to, "the sphere at s = %.6g with %s queries", row->scale, row->ball ? "ball" : "point");
+  else
+    fputs(row->kind == CPB_TRANSFORM_NONE        ? "cosine of the raw rows"
+          : row->kind == CPB_TRANSFORM_NORMALIZE ? "centre + normalise"
+                                                 : row->name,
+          to);
+}
+
+static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
+/* "the sphere at s = 2 with ball queries (11 candidates, recall 98.0 %)" */
+static void cite(const cpb_recommend_row *row, FILE *to) {
+  put_name(row, to);
+  fprintf(to, " (%llu candidate%s, recall %.1f %%)", (unsigned long long)row->candidates_for_99,
+          plural(row->candidates_for_99), 100 * row->recall);
+}
+
+static const char *index_name(cpb_engine engine) {
+  if (engine == CPB_ENGINE_BITS) return "an index of sign bits";
+  return engine == CPB_ENGINE_INT8 ? "an int8 index" : "a float index";
+}
+
+static void put_pick(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
+  fprintf(to, "For %s take ", index_name(pick->index));
+  put_name(pick, to);
+  fprintf(to,
+          ": 99 %% of the true %zu nearest are among its first %llu candidate%s, recall@%zu is %.1f %%, %zu "
+          "byte%s per vector. ",
+          of->k, (unsigned long long)pick->candidates_for_99, plural(pick->candidates_for_99), of->k,
+          100 * pick->recall, pick->bytes, plural(pick->bytes));
+}
+
+static void put_rival(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
+  fputs(pick->sphere ? "Without the embedding the best is "
+        : pick->kind != CPB_TRANSFORM_LIFT_IP
+            ? "The embedding does not help here: its best is "
+            : "For inner products the embedding does not help: its best is ",
+        to);
+  cite(of->rows[of->rival], to);
+  fputc('.', to);
+}
+
+/* A lift is not for every engine, or not for all rows to come. */
+static void put_limit(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
+  if (of->for_cosine != of->pick && pick->index != CPB_ENGINE_BITS) {
+    const cpb_recommend_row *next = of->rows[of->for_cosine];
+    fputs(" Where the engine has only cosine take ", to);
+    cite(next, to);
+    fprintf(to, "%s.",
+            next->sphere || next->kind != CPB_TRANSFORM_LIFT_COSINE
+                ? ""
+                : ", which cannot take rows longer than the longest now");
+  } else if (of->for_growing != of->pick) {
+    fputs(" lift-cosine cannot take rows longer than the longest now; where such rows may come take ", to);
+    cite(of->rows[of->for_growing], to);
+    fputc('.', to);
+  }
+}
+
+/* Where most of what is found is wrong, and re-ranking has to look at very many rows. */
+static void put_caution(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
+  if (of->poor)
+    fprintf(to, " Caution: even the best is poor here, with %llu of %zu rows to re-rank%s.",
+            (unsigned long long)pick->candidates_for_99, of->base_rows,
+            pick->index == CPB_ENGINE_FLOAT ? "" : "; an index that keeps more of each number does better");
+}
+
+char *cli_recommend_text(const cpb_recommendation_facts *of) {
+  const cpb_recommend_row *pick = of->rows[of->pick];
+  char *text = NULL;
+  size_t length;
+  FILE *to = open_memstream(&text, &length);
+  if (to == NULL) return NULL;
+  put_pick(of, pick, to);
+  put_rival(of, pick, to);
+  put_limit(of, pick, to);
+  put_caution(of, pick, to);
+  if (fclose(to) == 0) return text;
+  free(text);
+  return NULL;
+}
