@@ -1,7 +1,9 @@
 #include "learn/distances.h"
 
+#include <limits.h>
 #include <math.h>
 
+#include "core/rows.h"
 #include "loop/chunk.h"
 
 double cpb_scaled(double x, int exponent) { return exponent == 0 ? x : ldexp(x, -exponent); }
@@ -46,4 +48,16 @@ void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, 
     else
       for (size_t j = 0; j < count; j++) row[offset + j] = chunk[j];
   }
+}
+
+int cpb_spread_exponent(cpb_view x, const double *weights, const double *origin) {
+  int largest = INT_MIN;
+  for (size_t i = 0; i < x.rows; i++)
+    for (size_t j = 0; j < x.cols && (weights == NULL || weights[i] > 0); j++) {
+      double at = cpb_view_at(x, i, j), half = at / 2 - origin[j] / 2;
+      if (half == 0) half = at - origin[j]; /* halves of the smallest numbers */
+      int exponent = half == 0 || !isfinite(half) ? INT_MIN : ilogb(half) + 1;
+      if (exponent > largest) largest = exponent;
+    }
+  return largest;
 }

@@ -12,6 +12,10 @@ void cpb_dist2_of_rows(const cpb_loops *loops, cpb_view x, int exponent, size_t 
 /* row = 2^-exponent x_i */
 void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, double *row);
 
+/* The exponent of the largest |x_ij - origin_j|, of rows that weigh something (weights NULL: all); INT_MIN
+ * when all are 0. */
+int cpb_spread_exponent(cpb_view x, const double *weights, const double *origin);
+
 /* x 2^-exponent where 2^-exponent itself may not be a double. */
 double cpb_scaled(double x, int exponent);
 

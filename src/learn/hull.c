@@ -23,6 +23,7 @@ void cpb_hull_free(cpb_hull *hull) {
   free(hull->p);
   free(hull->q);
   free(hull->weight);
+  free(hull->cap);
   free(hull->tag);
   free(hull->point);
   free(hull->basis);
@@ -44,7 +45,7 @@ static cpb_status make_room(cpb_hull *hull) {
   if (tag != NULL) hull->tag = tag;
   double *triangle = calloc(room, room * sizeof *triangle);
   if (tag == NULL || triangle == NULL || !grow(&hull->p, room * hull->dim) || !grow(&hull->q, room) ||
-      !grow(&hull->weight, room) || !grow(&hull->basis, room * (hull->dim + 1)) ||
+      !grow(&hull->weight, room) || !grow(&hull->cap, room) || !grow(&hull->basis, room * (hull->dim + 1)) ||
       !grow(&hull->scratch, hull->dim + 1 + 2 * room)) {
     free(triangle);
     return CPB_ENOMEM;
@@ -103,13 +104,13 @@ static bool project(const cpb_hull *hull, const double *p, double *coefficient, 
   return hull->count<length && * rest> DEPENDENT * whole;
 }
 
-static void append(cpb_hull *hull, const double *p, double q, uint64_t tag, double weight,
-                   const double *coefficient, double rest) {
+static void append(cpb_hull *hull, const cpb_hull_column *column, const double *coefficient, double rest) {
   size_t k = hull->count++;
-  memcpy(column_at(hull, k), p, hull->dim * sizeof *p);
-  hull->q[k] = q;
-  hull->tag[k] = tag;
-  hull->weight[k] = weight;
+  memcpy(column_at(hull, k), column->p, hull->dim * sizeof *column->p);
+  hull->q[k] = column->q;
+  hull->tag[k] = column->tag;
+  hull->weight[k] = column->weight;
+  hull->cap[k] = column->cap;
   memcpy(triangle_at(hull, k), coefficient, k * sizeof *coefficient);
   triangle_at(hull, k)[k] = rest;
   const double *residual = residual_of(hull);
@@ -133,6 +134,7 @@ static void drop(cpb_hull *hull, size_t k) {
     hull->q[j] = hull->q[j + 1];
     hull->tag[j] = hull->tag[j + 1];
     hull->weight[j] = hull->weight[j + 1];
+    hull->cap[j] = hull->cap[j + 1];
     memcpy(triangle_at(hull, j), triangle_at(hull, j + 1), (j + 2) * sizeof *hull->triangle);
   }
   for (size_t i = k; i < last; i++) {
@@ -143,16 +145,39 @@ static void drop(cpb_hull *hull, size_t k) {
   }
 }
 
+/* Moves a column's cap into the sums of the full ones (sign 1) or out of them (-1). */
+static void move_to_full(cpb_hull *hull, const double *p, double q, double cap, int sign) {
+  hull->full.weight += sign * cap;
+  hull->full.height += sign * cap * q;
+  hull->loops->axpby(sign * cap, p, 1, hull->full.point, hull->full.point, hull->dim);
+}
+
+static void leave(cpb_hull *hull, size_t k, bool full) {
+  if (full) move_to_full(hull, column_at(hull, k), hull->q[k], hull->cap[k], 1);
+  if (hull->left != NULL) hull->left(hull->context, hull->tag[k], full);
+  drop(hull, k);
+}
+
 static void settle(cpb_hull *hull) {
-  double sum = 0, height = 0;
+  double sum = 0, height = hull->full.height, share = 1 - hull->full.weight;
   for (size_t k = 0; k < hull->count; k++) sum += hull->weight[k];
-  memset(hull->point, 0, hull->dim * sizeof *hull->point);
+  if (hull->full.point == NULL)
+    memset(hull->point, 0, hull->dim * sizeof *hull->point);
+  else
+    memcpy(hull->point, hull->full.point, hull->dim * sizeof *hull->point);
   for (size_t k = 0; k < hull->count; k++) {
-    hull->weight[k] /= sum;
+    if (sum > 0) hull->weight[k] = hull->weight[k] / sum * share;
     height += hull->weight[k] * hull->q[k];
     hull->loops->axpby(hull->weight[k], column_at(hull, k), 1, hull->point, hull->point, hull->dim);
   }
   hull->value = height - hull->loops->dot(hull->point, hull->point, hull->dim);
+}
+
+double cpb_hull_lower(const cpb_hull *hull) {
+  double sum = hull->full.height, u = DBL_EPSILON / 2;
+  for (size_t k = 0; k < hull->count; k++) sum += hull->weight[k] * hull->q[k];
+  double depth = 4 * (double)hull->count + (double)(hull->dim / CPB_CHUNK) + 64;
+  return hull->value - 4 * depth * u * sum;
 }
 
 /* By how much the form would grow, to first order, if weight moved to column k; 0 for all at the optimum. */
@@ -161,16 +186,23 @@ static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
   return (hull->q[k] - 2 * along + norm2) - hull->value;
 }
 
+/* Gains about their mean: beside full columns the optimum has them equal, not 0. */
+static double gains_about_mean(const cpb_hull *hull, double *gain) {
+  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim), mean = 0, largest = 0;
+  for (size_t k = 0; k < hull->count; k++) {
+    gain[k] = gain_of(hull, k, norm2);
+    mean += gain[k] / (double)hull->count;
+  }
+  if (hull->full.point == NULL) mean = 0;
+  for (size_t k = 0; k < hull->count; k++) largest = fmax(largest, fabs(gain[k] -= mean));
+  return largest;
+}
+
 /* The step of the weights to the optimum over the affine hull: half of (A^T A)^-1 times the gains of the
  * columns, less what keeps the sum of weights. Written with the gains at the present weights, it is its
  * own iterative refinement. Returns the largest gain. */
 static double step_to_optimum(const cpb_hull *hull, double *step) {
-  double largest = 0, top = 0, bottom = 0;
-  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim);
-  for (size_t k = 0; k < hull->count; k++) {
-    step[k] = gain_of(hull, k, norm2);
-    largest = fmax(largest, fabs(step[k]));
-  }
+  double top = 0, bottom = 0, largest = gains_about_mean(hull, step);
   solve_lower(hull, step);
   for (size_t k = 0; k < hull->count; k++) {
     double unit = basis_at(hull, k)[0];
@@ -182,14 +214,21 @@ static double step_to_optimum(const cpb_hull *hull, double *step) {
   return largest;
 }
 
-/* The largest t <= limit with weight + t step >= 0, and the column that stops it (count: none). */
+/* How far a weight can go along its step. */
+static double room_along(double weight, double cap, double step) {
+  return step < 0 ? weight / -step : step > 0 ? fmax(0, cap - weight) / step : INFINITY;
+}
+
+/* The largest t <= limit with 0 <= weight + t step <= cap, and the column that stops it (count: none). */
 static double farthest_step(const cpb_hull *hull, const double *step, double limit, size_t *stopper) {
   *stopper = hull->count;
-  for (size_t k = 0; k < hull->count; k++)
-    if (step[k] < 0 && hull->weight[k] < -step[k] * limit) {
-      limit = hull->weight[k] / -step[k];
+  for (size_t k = 0; k < hull->count; k++) {
+    double room = room_along(hull->weight[k], hull->cap[k], step[k]);
+    if (room < limit) {
+      limit = room;
       *stopper = k;
     }
+  }
   return limit;
 }
 
@@ -197,20 +236,25 @@ static void advance(cpb_hull *hull, const double *step, double t) {
   for (size_t k = 0; k < hull->count; k++) hull->weight[k] = fmax(0, hull->weight[k] + t * step[k]);
 }
 
-/* A column in the span of the others: weight flows to it along the direction that leaves the point
- * where it is, until one of the others is empty. True when it did. */
-static bool exchange(cpb_hull *hull, double q, double *coefficient, double *weight) {
+/* What became of a column in the span of the others. */
+typedef enum exchanged { NO_GAIN, PLACE_MADE, WENT_ACROSS } exchanged;
+
+/* A column in the span of the others: weight flows to it, or from its cap, along the direction that leaves
+ * the point where it is, until one of the others is empty or full, or the column has gone from 0 to its
+ * cap or back. */
+static exchanged exchange(cpb_hull *hull, cpb_hull_column *column, bool down, double *coefficient) {
   size_t stopper;
-  double gain = q;
+  double gain = column->q, own = down ? column->weight : column->cap - column->weight;
   solve_upper(hull, coefficient);
   for (size_t k = 0; k < hull->count; k++) gain -= coefficient[k] * hull->q[k];
-  for (size_t k = 0; k < hull->count; k++) coefficient[k] = -coefficient[k];
-  double t = farthest_step(hull, coefficient, INFINITY, &stopper);
-  if (!(gain > 0) || stopper == hull->count) return false;
+  for (size_t k = 0; k < hull->count; k++) coefficient[k] = down ? coefficient[k] : -coefficient[k];
+  double t = farthest_step(hull, coefficient, own, &stopper);
+  if (!(down ? gain < 0 : gain > 0) || !(t < INFINITY)) return NO_GAIN;
   advance(hull, coefficient, t);
-  *weight += t;
-  drop(hull, stopper);
-  return true;
+  column->weight += down ? -t : t;
+  if (stopper == hull->count) return WENT_ACROSS;
+  leave(hull, stopper, coefficient[stopper] > 0);
+  return PLACE_MADE;
 }
 
 static void descend_to_optimum(cpb_hull *hull) {
@@ -223,25 +267,41 @@ static void descend_to_optimum(cpb_hull *hull) {
     double scale = fabs(hull->value) + hull->loops->dot(hull->point, hull->point, hull->dim);
     if (stopper == hull->count && (size <= 8 * DBL_EPSILON * scale || refinements++ == REFINEMENTS)) break;
     advance(hull, step, t);
-    if (stopper < hull->count) drop(hull, stopper);
+    if (stopper < hull->count) leave(hull, stopper, step[stopper] > 0);
     settle(hull);
   }
 }
 
-cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better) {
-  double before = hull->count == 0 ? -INFINITY : hull->value, rest, weight = hull->count == 0;
+/* The column is full, or empty, after all. */
+static void put_aside(cpb_hull *hull, const cpb_hull_column *column, bool full) {
+  if (full) move_to_full(hull, column->p, column->q, column->cap, 1);
+  if (hull->left != NULL) hull->left(hull->context, column->tag, full);
+  settle(hull);
+}
+
+cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better) {
+  double before = hull->count == 0 ? -INFINITY : hull->value, rest;
   cpb_status status = make_room(hull);
   *better = false;
   if (status != CPB_OK) return status;
+  bool full = hull->count > 0 && column.weight > 0 && column.weight >= column.cap;
+  if (full) move_to_full(hull, column.p, column.q, column.cap, -1);
   double *coefficient = vector_at(hull, 0);
-  while (!project(hull, p, coefficient, &rest))
-    if (!exchange(hull, q, coefficient, &weight)) {
-      settle(hull);
-      return CPB_OK;
-    }
-  append(hull, p, q, tag, weight, coefficient, rest);
-  if (weight > 0) settle(hull); /* a column without weight yet has moved nothing */
+  while (!project(hull, column.p, coefficient, &rest)) {
+    exchanged done = exchange(hull, &column, full, coefficient);
+    if (done == PLACE_MADE) continue;
+    put_aside(hull, &column, done == WENT_ACROSS ? !full : full);
+    *better = done == WENT_ACROSS && hull->value > before;
+    return CPB_OK;
+  }
+  append(hull, &column, coefficient, rest);
+  if (column.weight > 0) settle(hull); /* a column without weight yet has moved nothing */
   descend_to_optimum(hull);
   *better = hull->value > before;
   return CPB_OK;
+}
+
+cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better) {
+  cpb_hull_column column = {p, q, INFINITY, hull->count == 0, tag};
+  return cpb_hull_enter_capped(hull, column, better);
 }

@@ -6,7 +6,10 @@
  * means of points the dual of SVDD (T11), and q = 0 the point of the hull nearest to 0: one solver for
  * all. It is Wolfe's active-set method: the columns with w_k > 0 stay affinely independent, and the
  * matrix of the columns (unit, p_k) is kept as an orthonormal basis times a triangle, so that columns
- * that almost coincide cost no more digits than they must. */
+ * that almost coincide cost no more digits than they must.
+ *
+ * Columns may have a cap, w_k <= cap_k. One that reaches it leaves the active set as one that reaches 0
+ * does, and goes on weighing in `full`; `left` tells the caller, who may let it in again from there. */
 #ifndef CPB_LEARN_HULL_H
 #define CPB_LEARN_HULL_H
 
@@ -14,16 +17,26 @@
 
 #include "loop/table.h"
 
+/* Columns at their caps: the sums of cap times p, q and 1. */
+typedef struct cpb_hull_full {
+  double *point; /* dim, the caller's; NULL: there are none */
+  double height, weight;
+} cpb_hull_full;
+
 typedef struct cpb_hull {
   const cpb_loops *loops;
   size_t dim, room, count;
-  double unit;      /* a length like those of the columns, > 0 */
-  double *p;        /* count rows of dim */
-  double *q;        /* count numbers, as the next two */
-  double *weight;   /* > 0, sum 1 */
-  uint64_t *tag;    /* the caller's name of the column */
-  double *point;    /* sum w p, dim coordinates */
-  double value;     /* sum w q - |point|^2 */
+  double unit;    /* a length like those of the columns, > 0 */
+  double *p;      /* count rows of dim */
+  double *q;      /* count numbers, as the next two */
+  double *weight; /* > 0, sum 1 - full.weight */
+  double *cap;
+  uint64_t *tag; /* the caller's name of the column */
+  double *point; /* sum w p, dim coordinates */
+  double value;  /* sum w q - |point|^2 */
+  cpb_hull_full full;
+  void (*left)(void *context, uint64_t tag, bool full); /* NULL: nobody asks */
+  void *context;
   double *basis;    /* count orthonormal rows of dim+1 */
   double *triangle; /* column k holds its k+1 coefficients at triangle + k*room */
   double *scratch;  /* a column with its 1, and two vectors of weights */
@@ -36,5 +49,19 @@ void cpb_hull_free(cpb_hull *hull);
 /* Lets a column in and moves to the optimum over what is there, dropping columns that lost their
  * weight (perhaps the new one). *better: the value grew. p is copied. */
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better);
+
+/* The same for a column with a cap, and a weight that it has already: 0, or the cap, when it comes from
+ * `full`; any part of it for the first one. */
+typedef struct cpb_hull_column {
+  const double *p;
+  double q, cap, weight;
+  uint64_t tag;
+} cpb_hull_column;
+
+cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better);
+
+/* A lower bound of the value that these weights have exactly, for columns with q = |p|^2 or a mean of such:
+ * less what rounding can have added in `value`. The columns themselves are taken as they are. */
+double cpb_hull_lower(const cpb_hull *hull);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct cpb_share {
   const cpb_loops *loops;
   const cpb_exec *exec;
   cpb_view x;           /* the rows p, plus origin */
-  const double *origin; /* x.cols coordinates, NULL = 0 */
+  const double *origin; /* x.cols coordinates, NULL = 0; with squares the mean of the rows */
+  int exponent;         /* of the unit of x: centres are rounded as those in the data's own unit will be */
   bool squares;         /* q = |p|^2; else q = 0 */
   const double *caps;   /* n numbers, or NULL */
   double cap;           /* of every row when caps is NULL */
@@ -26,7 +27,9 @@ typedef struct cpb_share {
   double *multipliers; /* n, or NULL */
   /* the answer */
   double *point;       /* x.cols coordinates: a start, then the best point found */
-  double upper, lower; /* bounds of the maximum; upper is the value of the filling at `point` */
+  double *center;      /* x.cols coordinates or NULL: origin + point, rounded once */
+  double upper, lower; /* bounds of the maximum; upper is the value of the filling at `center`, lower (with
+                          squares) is below the exact maximum whatever was rounded */
   double edge;         /* score of the row that is taken in part, at `point` */
   size_t iterations;
 } cpb_share;

@@ -23,7 +23,10 @@ typedef struct lift_job {
   double s;
   double *z;        /* n rows of d+1 */
   double *distance; /* per block: sum of |x-center| */
+  double *whole;    /* one C for all rows that are there; NULL: for all */
 } lift_job;
+
+static bool weighs(const cpb_share *share, size_t i) { return share->caps == NULL || share->caps[i] > 0; }
 
 static void lift_block(void *argument, size_t block, size_t first, size_t count) {
   lift_job *job = argument;
@@ -32,6 +35,10 @@ static void lift_block(void *argument, size_t block, size_t first, size_t count)
   double sum = 0;
   for (size_t i = first; i < first + count; i++) {
     double *z = job->z + i * (d + 1);
+    if (!weighs(job->share, i)) { /* not there */
+      memset(z, 0, (d + 1) * sizeof *z);
+      continue;
+    }
     cpb_scaled_row(loops, job->share->x, 0, i, z);
     loops->axpby(1, z, -1, job->center, z, d);
     double norm2 = loops->dot(z, z, d), factor = 2 * job->s / (norm2 + job->s * job->s);
@@ -46,11 +53,13 @@ static void lift_block(void *argument, size_t block, size_t first, size_t count)
 static double lift(lift_job *job) {
   const cpb_share *share = job->share;
   double sum = 0;
+  size_t rows = 0;
+  for (size_t i = 0; i < share->x.rows; i++) rows += weighs(share, i);
   for (size_t j = 0; j < share->x.cols; j++) job->center[j] = share->origin[j] + share->point[j];
   cpb_blocks blocks = {share->x.rows, BLOCK_ROWS, lift_block, job};
   cpb_blocks_run(&blocks, share->exec);
   for (size_t i = 0; i < cpb_blocks_count(&blocks); i++) sum += job->distance[i];
-  return sum / (double)share->x.rows;
+  return sum / (double)rows;
 }
 
 /* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose
@@ -62,7 +71,7 @@ static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, double 
   lift(job);
   cpb_share svm = {.loops = share->loops,
                    .exec = share->exec,
-                   .caps = paper ? NULL : share->caps,
+                   .caps = paper ? job->whole : share->caps,
                    .cap = paper ? 1 : share->cap,
                    .gap = 1e-12,
                    .max_iterations = share->max_iterations,
@@ -92,6 +101,9 @@ cpb_status cpb_cap_svm(cpb_share *share, bool paper, size_t *rounds, bool *settl
   job.z = n > SIZE_MAX / sizeof(double) / (d + 1) ? NULL : malloc(n * (d + 1) * sizeof *job.z);
   job.distance = malloc((n / BLOCK_ROWS + 1) * sizeof *job.distance);
   cpb_status status = job.center == NULL || job.z == NULL || job.distance == NULL ? CPB_ENOMEM : CPB_OK;
+  if (paper && share->caps != NULL && (job.whole = malloc(n * sizeof *job.whole)) == NULL)
+    status = CPB_ENOMEM;
+  for (size_t i = 0; job.whole != NULL && i < n; i++) job.whole[i] = weighs(share, i);
   *settled = false;
   *radius = 0;
   if (status == CPB_OK) job.s = lift(&job);
@@ -106,5 +118,6 @@ cpb_status cpb_cap_svm(cpb_share *share, bool paper, size_t *rounds, bool *settl
   free(job.center);
   free(job.z);
   free(job.distance);
+  free(job.whole);
   return status;
 }

@@ -11,7 +11,10 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/cap_svm.h"
+#include "learn/distances.h"
 #include "learn/share.h"
+#include "learn/svdd_rows.h"
+#include "learn/twofold.h"
 
 static const cpb_svdd_options defaults = {
     .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
@@ -41,18 +44,24 @@ static cpb_status check_options(const cpb_svdd_options *options, cpb_error *erro
   return CPB_OK;
 }
 
-/* The sum of weights, after a look at each. */
-static cpb_status check_weights(const double *weights, size_t n, double *sum, cpb_error *error) {
+/* The sum of weights and how many are not 0, after a look at each. */
+static cpb_status check_weights(const double *weights, size_t n, double *sum, size_t *rows,
+                                cpb_error *error) {
+  cpb_twofold total = {0, 0};
   *sum = (double)n;
+  *rows = n;
   if (weights == NULL) return CPB_OK;
-  *sum = 0;
+  *rows = 0;
   for (size_t i = 0; i < n; i++) {
     if (!(weights[i] >= 0 && weights[i] < INFINITY))
       return cpb_fail_row(error, CPB_EINVAL, i, "weight of row %zu must be >= 0 and finite, got %.17g", i,
                           weights[i]);
-    *sum += weights[i];
+    *rows += weights[i] > 0;
+    cpb_twofold_add(&total, weights[i]);
   }
-  return *sum > 0 ? CPB_OK : cpb_fail(error, CPB_EINVAL, "all %zu weights are 0", n);
+  *sum = cpb_twofold_value(total);
+  if (*rows == 0) return cpb_fail(error, CPB_EINVAL, "all %zu weights are 0", n);
+  return *sum < INFINITY ? CPB_OK : cpb_fail(error, CPB_EINVAL, "the weights add up to more than a double");
 }
 
 static cpb_status check_rows(cpb_view x, cpb_error *error) {
@@ -61,52 +70,6 @@ static cpb_status check_rows(cpb_view x, cpb_error *error) {
   if (x.cols == 0) return cpb_fail(error, CPB_ESHAPE, "x has 0 columns, wanted at least 1");
   if (x.rows == 0) return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no ball around them");
   return CPB_OK;
-}
-
-/* ---- the mean, which is the origin of all sums and looks at every row ---- */
-
-typedef struct mean_job {
-  const cpb_loops *loops;
-  cpb_view x;
-  double *partial;
-  cpb_first_fault fault;
-} mean_job;
-
-enum { BLOCK_ROWS = 4096 };
-
-static void mean_block(void *argument, size_t block, size_t first, size_t count) {
-  mean_job *job = argument;
-  double *sum = job->partial + block * job->x.cols, buffer[CPB_CHUNK];
-  for (size_t row = first; row < first + count; row++) {
-    double probe = 0;
-    for (size_t offset = 0; offset < job->x.cols; offset += CPB_CHUNK) {
-      size_t length = cpb_chunk_count(job->x.cols, offset);
-      const double *chunk = cpb_row_chunk(job->loops, job->x, row, offset, length, buffer);
-      for (size_t j = 0; j < length; j++) {
-        sum[offset + j] += chunk[j];
-        probe += 0 * chunk[j];
-      }
-    }
-    if (probe != 0) /* NaN: 0 times a number that is not finite */
-      cpb_first_fault_meet(&job->fault, row, (cpb_fault)cpb_row_fault(job->loops, job->x, row));
-  }
-}
-
-static cpb_status mean_of_rows(const cpb_loops *loops, cpb_view x, double *mean, const cpb_exec *exec,
-                               cpb_error *error) {
-  mean_job job = {.loops = loops, .x = x};
-  cpb_blocks blocks = {x.rows, BLOCK_ROWS, mean_block, &job};
-  size_t count = cpb_blocks_count(&blocks);
-  job.partial = calloc(count * x.cols, sizeof *job.partial);
-  if (job.partial == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a pass over %zu rows", x.rows);
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks_run(&blocks, exec);
-  memset(mean, 0, x.cols * sizeof *mean);
-  for (size_t block = 0; block < count; block++)
-    for (size_t j = 0; j < x.cols; j++) mean[j] += job.partial[block * x.cols + j];
-  for (size_t j = 0; j < x.cols; j++) mean[j] /= (double)x.rows;
-  free(job.partial);
-  return cpb_first_fault_report(&job.fault, "x", error);
 }
 
 static size_t count_support(const double *multipliers, size_t n) {
@@ -125,7 +88,6 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
         cpb_cap_svm(share, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled, &report->radius);
     /* what their ball is worth as SVDD: one read at its centre */
     cpb_share judged = *share;
-    judged.max_iterations = 2;
     judged.multipliers = NULL;
     double *point = judged.point, *kept = malloc(share->x.cols * sizeof *kept);
     if (kept == NULL) status = CPB_ENOMEM;
@@ -152,50 +114,77 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
   return CPB_OK;
 }
 
+/* Everything in the unit of the data again; what is squared may leave the range of double there. */
+static void to_data_unit(cpb_svdd_report *report, int exponent) {
+  report->radius = ldexp(report->radius, exponent);
+  report->objective = ldexp(report->objective, 2 * exponent);
+  report->lower_bound = ldexp(report->lower_bound, 2 * exponent);
+}
+
+/* C w_i, none above 1. A quotient first: the product nu sum may be too small. */
+static double *caps_of(const cpb_svdd_options *options, size_t n, double sum) {
+  double *caps = malloc(n * sizeof *caps);
+  for (size_t i = 0; caps != NULL && i < n; i++) caps[i] = fmin(options->weights[i] / sum / options->nu, 1);
+  return caps;
+}
+
+static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, const cpb_svdd_options *options,
+                             double *center, double *multipliers, cpb_svdd_report *report,
+                             const cpb_exec *exec, cpb_error *error) {
+  size_t d = rows->x.cols;
+  double *point = malloc(2 * d * sizeof *point);
+  if (point == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", d);
+  for (size_t j = 0; j < d; j++)
+    point[j] = options->start == NULL ? 0 : cpb_scaled(options->start[j], rows->exponent) - rows->origin[j];
+  cpb_share share = {.loops = cpb_loops_here(),
+                     .exec = exec,
+                     .x = rows->x,
+                     .origin = rows->origin,
+                     .exponent = rows->exponent,
+                     .squares = true,
+                     .caps = caps,
+                     .cap = fmin(1 / (options->nu * (double)rows->x.rows), 1),
+                     .gap = options->gap,
+                     .max_iterations = options->max_iterations,
+                     .multipliers = multipliers,
+                     .point = point,
+                     .center = point + d};
+  cpb_status status = solve(&share, options, report, error);
+  if (status == CPB_OK) {
+    for (size_t j = 0; j < d; j++) center[j] = ldexp(share.center[j], rows->exponent);
+    to_data_unit(report, rows->exponent);
+  }
+  free(point);
+  return status;
+}
+
 cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, double *multipliers,
                     cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error) {
   cpb_svdd_options taken = defaults, *options = &taken;
   cpb_svdd_report ours = {0};
-  double began = seconds_now(), sum = 0;
+  double began = seconds_now(), sum = 0, *caps = NULL;
+  size_t count = 0;
   if (center == NULL) return cpb_fail(error, CPB_EINVAL, "center must not be NULL");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
   if (status == CPB_OK) status = check_options(options, error);
   if (status == CPB_OK) status = check_rows(x, error);
-  if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
-  if (status == CPB_OK && options->nu * (double)x.rows < 1 - 1e-12)
-    status = cpb_fail(error, CPB_EINVAL, "nu n must be >= 1, got %.17g times %zu rows", options->nu, x.rows);
+  if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, &count, error);
+  if (status == CPB_OK && options->nu * (double)count < 1 - 1e-12)
+    status = cpb_fail(error, CPB_EINVAL, "nu n must be >= 1, got %.17g times %zu rows", options->nu, count);
   if (status != CPB_OK) return status;
-  double cap = 1 / (options->nu * sum), *origin = malloc(2 * x.cols * sizeof *origin), *caps = NULL;
-  if (options->weights != NULL && (caps = malloc(x.rows * sizeof *caps)) != NULL)
-    for (size_t i = 0; i < x.rows; i++) caps[i] = cap * options->weights[i];
-  if (origin == NULL || (options->weights != NULL && caps == NULL))
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows", x.rows);
-  const cpb_loops *loops = cpb_loops_here();
-  if (status == CPB_OK) status = mean_of_rows(loops, x, origin, exec, error);
+  if (options->weights != NULL && (caps = caps_of(options, x.rows, sum)) == NULL)
+    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows", x.rows);
+  cpb_svdd_rows rows;
+  status = cpb_svdd_rows_init(&rows, cpb_loops_here(), x, caps, exec, error);
   if (status == CPB_OK) {
-    double *point = origin + x.cols;
-    for (size_t j = 0; j < x.cols; j++) point[j] = options->start == NULL ? 0 : options->start[j] - origin[j];
-    cpb_share share = {.loops = loops,
-                       .exec = exec,
-                       .x = x,
-                       .origin = origin,
-                       .squares = true,
-                       .caps = caps,
-                       .cap = fmin(cap, 1),
-                       .gap = options->gap,
-                       .max_iterations = options->max_iterations,
-                       .multipliers = multipliers,
-                       .point = point};
-    status = solve(&share, options, &ours, error);
-    if (status == CPB_OK) {
-      for (size_t j = 0; j < x.cols; j++) center[j] = origin[j] + point[j];
-      ours.support = count_support(multipliers, x.rows);
-      ours.seconds = seconds_now() - began;
-      cpb_sized_give(report, &ours, sizeof ours);
-    }
+    status = solve_rows(&rows, caps, options, center, multipliers, &ours, exec, error);
+    cpb_svdd_rows_free(&rows);
   }
-  free(origin);
   free(caps);
-  return status;
+  if (status != CPB_OK) return status;
+  ours.support = count_support(multipliers, x.rows);
+  ours.seconds = seconds_now() - began;
+  cpb_sized_give(report, &ours, sizeof ours);
+  return CPB_OK;
 }
