@@ -63,6 +63,18 @@ static void divide(double *x, size_t n, double by) {
   for (size_t i = 0; i < n; i++) x[i] /= by;
 }
 
+/* m as two floats, followed by CPB_LANES zeros; nothing when they cannot hold it. */
+static void split_center(cpb_map *map, float *high) {
+  size_t d = map->options.d;
+  float *low = high + d + CPB_LANES;
+  for (size_t i = 0; i < d; i++) {
+    if (!(fabs(map->center[i]) <= CPB_CENTER_MOST)) return;
+    high[i] = (float)map->center[i];
+    low[i] = (float)(map->center[i] - (double)high[i]);
+  }
+  map->floats = (cpb_rows_center){high, low};
+}
+
 /* The reflection that swaps t = toward/|toward| and e has the normal t - e; near e the difference of
  * the last coordinates is taken as -|t'|^2/(1+t0), which does not cancel. */
 static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
@@ -136,7 +148,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
-  cpb_map *map = calloc(1, sizeof *map + (4 * (d + 1) + 2 * d + 3 * square) * sizeof(double));
+  cpb_map *map = calloc(1, sizeof *map + (4 * (d + 1) + 3 * d + CPB_LANES + 3 * square) * sizeof(double));
   if (map == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a map of dimension %zu", d);
   double *numbers = map->numbers;
   map->options = *options;
@@ -148,6 +160,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
     map->pole = memcpy(take(&numbers, d + 1), options->pole, (d + 1) * sizeof(double));
     divide(map->pole, d + 1, length(map->pole, d + 1));
   }
+  if (map->center != NULL) split_center(map, (float *)take(&numbers, d + CPB_LANES));
   if (options->toward != NULL) status = make_mirror(map, take(&numbers, d + 1), error);
   if (status == CPB_OK && options->whiten != NULL) {
     map->unwhiten = take(&numbers, square);

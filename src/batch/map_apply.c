@@ -7,8 +7,8 @@
 
 typedef struct application {
   cpb_map_rows rows;   /* of the whole call */
+  cpb_rows_job job;    /* the same for the loop */
   cpb_rows_loop *loop; /* NULL: row by row */
-  bool stream;
   atomic_bool no_memory;
 } application;
 
@@ -26,16 +26,11 @@ static void apply_block(void *arg, size_t block, size_t first, size_t count) {
   rows.in = cpb_view_slice(rows.in, first, count);
   rows.out = cpb_out_slice(rows.out, first, count);
   if (a->loop != NULL) {
-    cpb_rows_job job = {.n = count,
-                        .d = d,
-                        .in = rows.in.data,
-                        .in_stride = rows.in.stride,
-                        .out = rows.out.data,
-                        .out_stride = rows.out.stride,
-                        .s = rows.map->options.s,
-                        .stream = a->stream,
-                        .careful = careful,
-                        .context = &rows};
+    cpb_rows_job job = a->job;
+    job.n = count;
+    job.in = rows.in.data;
+    job.out = rows.out.data;
+    job.context = &rows;
     a->loop(&job);
     return;
   }
@@ -47,8 +42,10 @@ static void apply_block(void *arg, size_t block, size_t first, size_t count) {
   free(rows.scratch);
 }
 
-static bool is_plain(const cpb_map *map) {
-  return map->center == NULL && map->pole == NULL && map->whiten == NULL && map->mirror == NULL;
+/* The loops know T1 about a centre. */
+static bool has_loop(const cpb_map *map) {
+  bool held = map->center == NULL || map->floats.high != NULL;
+  return held && map->pole == NULL && map->whiten == NULL && map->mirror == NULL;
 }
 
 /* Above this the output does not stay in a cache anyway; storing past it saves reading it first. */
@@ -56,6 +53,25 @@ static bool worth_streaming(cpb_view in, cpb_out out) {
   size_t in_bytes = in.rows * in.stride * cpb_dtype_size(in.dtype);
   size_t out_bytes = out.rows * out.stride * cpb_dtype_size(out.dtype);
   return in_bytes + out_bytes >= (size_t)32 << 20;
+}
+
+/* The loop for the call, chosen once. */
+static void plan(application *a, bool stream) {
+  const cpb_map_rows *rows = &a->rows;
+  a->job = (cpb_rows_job){.embedding = rows->one == cpb_map_embed_row,
+                          .in_type = rows->in.dtype,
+                          .out_type = rows->out.dtype,
+                          .n = rows->in.rows,
+                          .d = rows->map->options.d,
+                          .in = rows->in.data,
+                          .in_stride = rows->in.stride,
+                          .out = rows->out.data,
+                          .out_stride = rows->out.stride,
+                          .s = rows->map->options.s,
+                          .center = rows->map->floats,
+                          .stream = stream,
+                          .careful = careful};
+  a->loop = rows->loops->rows(&a->job);
 }
 
 static cpb_status apply(application *a, const char *in_name, const char *out_name, size_t in_cols,
@@ -66,8 +82,7 @@ static cpb_status apply(application *a, const char *in_name, const char *out_nam
   bool in_place = cpb_same_rows(rows->in, rows->out);
   if (status == CPB_OK && !in_place) status = cpb_check_apart(rows->in, in_name, rows->out, out_name, error);
   if (status != CPB_OK) return status;
-  if (!is_plain(rows->map) || rows->out.dtype != CPB_F32) a->loop = NULL;
-  a->stream = !in_place && worth_streaming(rows->in, rows->out);
+  if (has_loop(rows->map)) plan(a, !in_place && worth_streaming(rows->in, rows->out));
   cpb_first_fault fault;
   cpb_first_fault_init(&fault);
   rows->fault = &fault;
@@ -86,8 +101,7 @@ cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_ex
   if (map == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
   size_t d = map->options.d;
   const cpb_loops *loops = cpb_loops_here();
-  application a = {.rows = {.map = map, .one = cpb_map_embed_row, .loops = loops, .in = x, .out = y},
-                   .loop = x.dtype <= CPB_I8 ? loops->embed[x.dtype] : NULL};
+  application a = {.rows = {.map = map, .one = cpb_map_embed_row, .loops = loops, .in = x, .out = y}};
   return apply(&a, "x", "y", d, d + 1, exec, error);
 }
 
@@ -96,7 +110,6 @@ cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_
   if (map == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
   size_t d = map->options.d;
   const cpb_loops *loops = cpb_loops_here();
-  application a = {.rows = {.map = map, .one = cpb_map_unembed_row, .loops = loops, .in = y, .out = x},
-                   .loop = y.dtype == CPB_F32 ? loops->unembed : NULL};
+  application a = {.rows = {.map = map, .one = cpb_map_unembed_row, .loops = loops, .in = y, .out = x}};
   return apply(&a, "y", "x", d + 1, d, exec, error);
 }

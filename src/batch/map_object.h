@@ -14,6 +14,7 @@ struct cpb_map {
   double *mirror;         /* unit normal of the reflection that swaps `toward` and e */
   double *unwhiten;       /* W^-1 */
   double *metric, *onset; /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
+  cpb_rows_center floats; /* the centre as the loops over floats take it; NULL where floats cannot hold it */
   double numbers[];
 };
 

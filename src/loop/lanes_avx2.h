@@ -1,4 +1,7 @@
 /* Sixteen lanes on AVX2: two registers of floats, four of doubles. */
+#ifndef CPB_LOOP_LANES_AVX2_H
+#define CPB_LOOP_LANES_AVX2_H
+
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +16,10 @@ typedef struct lanes_f64 {
 } lanes_f64;
 
 #define LANE_INLINE static inline __attribute__((always_inline))
+
+/* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
+LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+LANE_INLINE void lanes_fence(void) { _mm_sfence(); }
 
 /* all bits set in lanes [from, to) of the eight lanes that start at `base` */
 LANE_INLINE __m256i lane_mask(size_t base, size_t from, size_t to) {
@@ -83,6 +90,12 @@ LANE_INLINE lanes_f32 lanes_times(lanes_f32 x, float factor) {
   __m256 f = _mm256_set1_ps(factor);
   return (lanes_f32){_mm256_mul_ps(x.low, f), _mm256_mul_ps(x.high, f)};
 }
+LANE_INLINE lanes_f32 lanes_plus(lanes_f32 x, lanes_f32 y) {
+  return (lanes_f32){_mm256_add_ps(x.low, y.low), _mm256_add_ps(x.high, y.high)};
+}
+LANE_INLINE lanes_f32 lanes_less(lanes_f32 x, lanes_f32 y) {
+  return (lanes_f32){_mm256_sub_ps(x.low, y.low), _mm256_sub_ps(x.high, y.high)};
+}
 /* lanes [from, to) from a, the others from b */
 LANE_INLINE lanes_f32 lanes_choose(lanes_f32 a, lanes_f32 b, size_t from, size_t to) {
   return (lanes_f32){_mm256_blendv_ps(b.low, a.low, _mm256_castsi256_ps(lane_mask(0, from, to))),
@@ -101,7 +114,7 @@ LANE_INLINE void store_lanes(float *p, lanes_f32 x) {
   _mm256_storeu_ps(p, x.low);
   _mm256_storeu_ps(p + 8, x.high);
 }
-LANE_INLINE void stream_lanes(float *p, lanes_f32 x) {
+LANE_INLINE void lanes_stream(float *p, lanes_f32 x) {
   _mm256_stream_ps(p, x.low);
   _mm256_stream_ps(p + 8, x.high);
 }
@@ -169,3 +182,5 @@ LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm256_max_ps(x, 
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
   return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ));
 }
+
+#endif

@@ -1,4 +1,7 @@
 /* Sixteen lanes on AVX-512: one register of floats, two of doubles. */
+#ifndef CPB_LOOP_LANES_AVX512_H
+#define CPB_LOOP_LANES_AVX512_H
+
 #include <immintrin.h>
 
 #include "loop/table.h"
@@ -9,6 +12,10 @@ typedef struct lanes_f64 {
 } lanes_f64;
 
 #define LANE_INLINE static inline __attribute__((always_inline))
+
+/* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
+LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+LANE_INLINE void lanes_fence(void) { _mm_sfence(); }
 
 /* lanes [from, to) */
 LANE_INLINE __mmask16 lane_mask(size_t from, size_t to) { return (__mmask16)((1u << to) - (1u << from)); }
@@ -39,6 +46,8 @@ LANE_INLINE lanes_f32 part_f16(const void *p, size_t from, size_t to) {
 LANE_INLINE lanes_f32 lanes_times(lanes_f32 x, float factor) {
   return _mm512_mul_ps(x, _mm512_set1_ps(factor));
 }
+LANE_INLINE lanes_f32 lanes_plus(lanes_f32 x, lanes_f32 y) { return _mm512_add_ps(x, y); }
+LANE_INLINE lanes_f32 lanes_less(lanes_f32 x, lanes_f32 y) { return _mm512_sub_ps(x, y); }
 LANE_INLINE lanes_f32 lanes_set(lanes_f32 x, size_t lane, float value) {
   return _mm512_mask_broadcastss_ps(x, (__mmask16)(1u << lane), _mm_set_ss(value));
 }
@@ -48,7 +57,7 @@ LANE_INLINE lanes_f32 lanes_join(lanes_f32 a, lanes_f32 b, size_t lane) {
 }
 
 LANE_INLINE void store_lanes(float *p, lanes_f32 x) { _mm512_storeu_ps(p, x); }
-LANE_INLINE void stream_lanes(float *p, lanes_f32 x) { _mm512_stream_ps(p, x); }
+LANE_INLINE void lanes_stream(float *p, lanes_f32 x) { _mm512_stream_ps(p, x); }
 LANE_INLINE void store_part(float *p, lanes_f32 x, size_t from, size_t to) {
   _mm512_mask_storeu_ps(p, lane_mask(from, to), x);
 }
@@ -102,3 +111,5 @@ LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) { return _mm5
 LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm512_max_ps(x, y); }
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) { return _mm512_cmp_ps_mask(x, y, _CMP_GT_OQ); }
+
+#endif

@@ -1,8 +1,5 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx2.h"
-#include "loop/rows_wide.h"
-#include "loop/rows_tiny_avx2.h"
-#include "loop/rows_by_length.h"
 #include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
@@ -11,10 +8,12 @@
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 
+cpb_rows_loop *cpb_rows_avx2(const cpb_rows_job *job);
+
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
 #include "loop/table_f64.h"
-#include "loop/table_rows.h"
+    .rows = cpb_rows_avx2,
     .tile = tile,
     .panel = panel,
     .signs = signs,

@@ -1,8 +1,5 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx512.h"
-#include "loop/rows_wide.h"
-#include "loop/rows_narrow_avx512.h"
-#include "loop/rows_by_length.h"
 #include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
@@ -21,10 +18,12 @@ static void hamming(const cpb_hamming *h) {
     hamming_wide(h);
 }
 
+cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job);
+
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
 #include "loop/table_f64.h"
-#include "loop/table_rows.h"
+    .rows = cpb_rows_avx512,
     .tile = tile,
     .panel = panel,
     .signs = signs,

@@ -9,7 +9,7 @@
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.h"
-#include "loop/table_rows.h"
+    .rows = plain_rows,
     .tile = tile,
     .panel = panel,
     .signs = signs,

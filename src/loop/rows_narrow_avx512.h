@@ -1,15 +1,21 @@
-/* T1 for short float rows on AVX-512: sixteen rows at a time; rows_wide.h comes first.
+/* T1 for short float rows on AVX-512, longer than tiny ones: sixteen rows at a time.
  *
  * Sixteen rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
- * summed by a transposing tree in the order of lanes_sum() (d > 4); tiny rows (d <= 4) have their factors
- * from columns, by short_factor.h.
+ * summed by a transposing tree in the order of lanes_sum().
  *
  * Memory is kept busy by walking four ranges of rows at once. Where a block is a few lines, or its output
  * stays in the cache, it is enough that the ranges take turns. Longer blocks would come to memory in bursts:
  * they are written in lockstep, a line of every range, and what the next blocks need is worked out between
  * the lines.
- */
+ *
+ * A centre is subtracted where numbers are read and added where lines are written: there it lies in memory as
+ * the lines of the output lie, repeated for sixteen rows. */
+#ifndef CPB_LOOP_ROWS_NARROW_AVX512_H
+#define CPB_LOOP_ROWS_NARROW_AVX512_H
+
+#include "loop/lanes_avx512.h"
+#include "loop/rows_tiny_avx512.h"
 
 enum {
   NARROW_MOST = 40, /* measured: beyond, the walk is faster */
@@ -17,24 +23,12 @@ enum {
   HALF = 8,
   PAIRS = 8
 };
-enum { TINY_MOST = CPB_SHORT_MOST };
-
-#define REAL __m512
-#define REAL_FMA _mm512_fmadd_ps
-#define REAL_ABS _mm512_abs_ps
-#define REAL_MAX _mm512_max_ps
-#define REAL_MIN _mm512_min_ps
-#define REAL_SAME _mm512_set1_ps
-#define REAL_BELOW(x, most) (_mm512_cmp_ps_mask(x, _mm512_set1_ps(most), _CMP_LE_OQ) == 0xffff)
-#define SHORT(name) sixteen_##name
-#include "loop/short_factor.h"
-
 /* What is known when a loop is compiled, or at least before it starts. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
-  bool embedding, stream, tiny; /* tiny: d <= TINY_MOST */
+  bool embedding, centered, stream;
   bool lockstep;
-  size_t fours; /* floats of a row that are looked at, in fours; for d > TINY_MOST */
+  size_t fours; /* floats of a row that are looked at, in fours */
 } narrow_shape;
 
 typedef struct narrow_line {
@@ -45,15 +39,18 @@ typedef struct narrow_line {
 } narrow_line;
 
 typedef struct narrow_plan {
-  __m512i column[TINY_MOST + 1];    /* index of column j of row r in the block, modulo 32 */
-  __mmask16 pair[TINY_MOST + 1][3]; /* rows of that column in lines 2k, 2k+1 */
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
-/* The map's numbers: in every lane, and as tiny rows need them. */
+/* The centre at the lanes of the lines of the output, in two floats; 0 where a lane has none. */
+typedef struct narrow_center {
+  __m512 high[NARROW_MOST + 1], low[NARROW_MOST + 1];
+} narrow_center;
+
+/* The map's numbers, in every lane. */
 typedef struct narrow_scale {
   lanes_f64 square, twice; /* s^2, 2s */
-  short_scale tiny;
+  cpb_rows_center center;
 } narrow_scale;
 
 /* Where the lanes of a line of the output lie. */
@@ -83,19 +80,6 @@ static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place plac
   line->own = scaled | last;
 }
 
-static void plan_columns(size_t stride, narrow_plan *plan) {
-  for (size_t j = 0; j < stride; j++) {
-    int32_t index[ROWS];
-    for (size_t k = 0; k < 3; k++) plan->pair[j][k] = 0;
-    for (size_t r = 0; r < ROWS; r++) {
-      size_t at = r * stride + j;
-      index[r] = (int32_t)(at % (2 * ROWS));
-      plan->pair[j][at / (2 * ROWS)] |= lane_mask(r, r + 1);
-    }
-    plan->column[j] = _mm512_loadu_si512(index);
-  }
-}
-
 static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
   narrow_place place = {all_lanes(0),
                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)};
@@ -104,7 +88,19 @@ static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *pla
     plan_line(job, embedding, place, &plan->line[k]);
     place.column = _mm512_add_epi32(place.column, all_lanes(ROWS));
   }
-  if (job->d <= TINY_MOST) plan_columns(job->in_stride, plan);
+}
+
+static void plan_center(const cpb_rows_job *job, narrow_center *center) {
+  size_t column = 0;
+  for (size_t k = 0; k < job->out_stride; k++) {
+    float high[ROWS], low[ROWS];
+    for (size_t lane = 0; lane < ROWS; lane++, column = column + 1 < job->out_stride ? column + 1 : 0) {
+      high[lane] = column < job->d ? job->center.high[column] : 0;
+      low[lane] = column < job->d ? job->center.low[column] : 0;
+    }
+    center->high[k] = _mm512_loadu_ps(high);
+    center->low[k] = _mm512_loadu_ps(low);
+  }
 }
 
 LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
@@ -135,23 +131,19 @@ LANE_INLINE lanes_f64 fused(lanes_f64 a, lanes_f64 b, lanes_f64 c) {
 
 LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
 
-/* Column j of the sixteen rows in `lines` consecutive lines. */
-LANE_INLINE __m512 column_of(const narrow_plan *plan, const __m512 *line, size_t lines, size_t j) {
-  __m512 column = _mm512_permutex2var_ps(line[0], plan->column[j], line[lines > 1 ? 1 : 0]);
-  for (size_t k = 2; k + 1 < lines; k += 2)
-    column = _mm512_mask_mov_ps(column, plan->pair[j][k / 2],
-                                _mm512_permutex2var_ps(line[k], plan->column[j], line[k + 1]));
-  if (lines > 2 &&
-      lines % 2 == 1) /* of an index modulo 32 a permutation of one line takes the low four bits */
-    column = _mm512_mask_permutexvar_ps(column, plan->pair[j][lines / 2], plan->column[j], line[lines - 1]);
-  return column;
+/* Eight numbers of a row from number i on, about the centre if there is one. */
+LANE_INLINE __m256 eight_floats(const cpb_rows_center *center, const float *row, size_t i) {
+  __m256 x = _mm256_loadu_ps(row + i);
+  if (center == NULL) return x;
+  return _mm256_sub_ps(_mm256_sub_ps(x, _mm256_loadu_ps(center->high + i)), _mm256_loadu_ps(center->low + i));
 }
 
 /* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
-LANE_INLINE __m512d eight_lanes(const float *row, size_t eights, __mmask8 left) {
+LANE_INLINE __m512d eight_lanes(const cpb_rows_center *center, const float *row, size_t eights,
+                                __mmask8 left) {
   __m512d x[NARROW_MOST / 8];
   for (size_t k = 0; k < eights; k++) {
-    __m256 eight = _mm256_loadu_ps(row + 8 * k);
+    __m256 eight = eight_floats(center, row, 8 * k);
     x[k] = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
   }
   __m512d even = _mm512_mul_pd(x[0], x[0]);
@@ -165,11 +157,17 @@ LANE_INLINE __m256 two_fours(const float *a, const float *b) {
   return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1);
 }
 
+LANE_INLINE __m256 twice_four(const float *a) { return _mm256_broadcast_ps((const __m128 *)a); }
+
 /* The sums of lane j, j+4 and j+8 of rows a and b of five to twelve floats, by fours; `left` as above. */
-LANE_INLINE __m512d fours_of_pair(const float *a, const float *b, size_t fours, __mmask8 left) {
+LANE_INLINE __m512d fours_of_pair(const cpb_rows_center *center, const float *a, const float *b, size_t fours,
+                                  __mmask8 left) {
   __m512d x[3];
   for (size_t k = 0; k < fours; k++) {
     __m256 both = two_fours(a + 4 * k, b + 4 * k);
+    if (center != NULL)
+      both = _mm256_sub_ps(_mm256_sub_ps(both, twice_four(center->high + 4 * k)),
+                           twice_four(center->low + 4 * k));
     x[k] = k + 1 < fours ? _mm512_cvtps_pd(both) : _mm512_maskz_cvtps_pd(left, both);
   }
   __m512d sum = _mm512_mul_pd(x[0], x[0]);
@@ -178,9 +176,10 @@ LANE_INLINE __m512d fours_of_pair(const float *a, const float *b, size_t fours, 
 }
 
 /* Lane j with j+4: those of a, then those of b. */
-LANE_INLINE __m512d pair_lanes(const float *a, const float *b, size_t fours, __mmask8 left) {
-  if (fours < 4) return fours_of_pair(a, b, fours, left);
-  __m512d x = eight_lanes(a, fours / 2, left), y = eight_lanes(b, fours / 2, left);
+LANE_INLINE __m512d pair_lanes(const cpb_rows_center *center, const float *a, const float *b, size_t fours,
+                               __mmask8 left) {
+  if (fours < 4) return fours_of_pair(center, a, b, fours, left);
+  __m512d x = eight_lanes(center, a, fours / 2, left), y = eight_lanes(center, b, fours / 2, left);
   return _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x, y), _mm512_shuffle_f64x2(x, y, 0x4e));
 }
 
@@ -237,22 +236,17 @@ LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, const narro
   return (block_factors){factor, _mm512_setzero_ps(), unit && all_in_range(factor)};
 }
 
-LANE_INLINE block_factors tiny_factors(const narrow_plan *plan, const short_scale *scale, narrow_shape shape,
-                                       const float *in) {
-  size_t stride = shape.in_stride;
-  __m512 line[TINY_MOST + 1], column[TINY_MOST + 1];
-  for (size_t k = 0; k < stride; k++) line[k] = _mm512_loadu_ps(in + k * ROWS);
-  for (size_t j = 0; j < shape.d + (shape.embedding ? 0 : 1); j++)
-    column[j] = column_of(plan, line, stride, j);
-  sixteen_factors f =
-      shape.embedding ? sixteen_embed(column, shape.d, scale) : sixteen_unembed(column, shape.d, scale);
-  return (block_factors){f.factor, f.last, f.fine};
+/* What is subtracted from the numbers of a row; NULL: nothing */
+LANE_INLINE const cpb_rows_center *taken_off(const narrow_scale *scale, narrow_shape shape) {
+  return shape.centered && shape.embedding ? &scale->center : NULL;
 }
 
 /* Pair `pair` (0..PAIRS-1) of a block: the sums of two of its rows, in the order of eight_norms(). */
-LANE_INLINE __m512d pair_of_block(narrow_shape shape, const float *in, size_t pair) {
+LANE_INLINE __m512d pair_of_block(const narrow_scale *scale, narrow_shape shape, const float *in,
+                                  size_t pair) {
   const float *row = in + (pair / (HALF / 2) * HALF + pair % (HALF / 2)) * shape.in_stride;
-  return pair_lanes(row, row + HALF / 2 * shape.in_stride, shape.fours, last_lanes(shape.d, shape.fours));
+  return pair_lanes(taken_off(scale, shape), row, row + HALF / 2 * shape.in_stride, shape.fours,
+                    last_lanes(shape.d, shape.fours));
 }
 
 LANE_INLINE block_factors factors_of_norms(const narrow_scale *scale, narrow_shape shape, const float *in,
@@ -263,12 +257,15 @@ LANE_INLINE block_factors factors_of_norms(const narrow_scale *scale, narrow_sha
   return unembed_factors(norms, widen_lanes(_mm512_i32gather_ps(at, in + shape.d, 4)), scale);
 }
 
-LANE_INLINE void write_line(const narrow_line *line, narrow_shape shape, const float *in, float *out,
-                            block_factors f) {
+LANE_INLINE void write_line(const narrow_plan *plan, const narrow_center *center, size_t k,
+                            narrow_shape shape, const float *in, float *out, block_factors f) {
+  const narrow_line *line = &plan->line[k];
   const float *p = in + line->start;
   __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
   __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), line->source, next);
+  if (shape.centered && shape.embedding) x = x - center->high[k] - center->low[k];
   x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, line->factor, f.last));
+  if (shape.centered && !shape.embedding) x = x + center->low[k] + center->high[k];
   if (shape.stream)
     _mm512_stream_ps(out, x);
   else if (shape.embedding || shape.out_stride == shape.d)
@@ -278,20 +275,19 @@ LANE_INLINE void write_line(const narrow_line *line, narrow_shape shape, const f
 }
 
 LANE_INLINE void prefetch_line(const float *in, size_t line) {
-  _mm_prefetch((const char *)(in + line * ROWS) + PREFETCH_BYTES, _MM_HINT_T0);
+  lanes_prefetch((const char *)(in + line * ROWS) + PREFETCH_BYTES);
 }
 
 /* Square norms of half a block, the first (0) or the second (1). */
-LANE_INLINE __m512d norms_of_half(narrow_shape shape, const float *in, size_t half) {
+LANE_INLINE __m512d norms_of_half(const narrow_scale *scale, narrow_shape shape, const float *in,
+                                  size_t half) {
   __m512d pair[HALF / 2];
-  for (size_t k = 0; k < HALF / 2; k++) pair[k] = pair_of_block(shape, in, half * (HALF / 2) + k);
+  for (size_t k = 0; k < HALF / 2; k++) pair[k] = pair_of_block(scale, shape, in, half * (HALF / 2) + k);
   return eight_norms(pair);
 }
 
-LANE_INLINE block_factors factors_of_block(const narrow_plan *plan, const narrow_scale *scale,
-                                           narrow_shape shape, const float *in) {
-  if (shape.tiny) return tiny_factors(plan, &scale->tiny, shape, in);
-  lanes_f64 norms = {norms_of_half(shape, in, 0), norms_of_half(shape, in, 1)};
+LANE_INLINE block_factors factors_of_block(const narrow_scale *scale, narrow_shape shape, const float *in) {
+  lanes_f64 norms = {norms_of_half(scale, shape, in, 0), norms_of_half(scale, shape, in, 1)};
   return factors_of_norms(scale, shape, in, norms);
 }
 
@@ -303,14 +299,14 @@ typedef struct narrow_blocks {
   float *out;
 } narrow_blocks;
 
-LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan, const narrow_scale *scale,
-                               narrow_shape shape, narrow_blocks blocks) {
+LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan, const narrow_center *center,
+                               const narrow_scale *scale, narrow_shape shape, narrow_blocks blocks) {
   for (size_t i = 0; i < blocks.count; i++) {
     size_t turn = i / STREAMS, range = i % STREAMS;
     size_t row = (turn < blocks.per_range ? range * blocks.per_range + turn : i) * ROWS;
     const float *in = blocks.in + row * shape.in_stride;
     float *out = blocks.out + row * shape.out_stride;
-    block_factors f = factors_of_block(plan, scale, shape, in);
+    block_factors f = factors_of_block(scale, shape, in);
     if (__builtin_expect(!f.fine, 0)) {
       walk_singly(job, shape.embedding, blocks.first + row, ROWS);
       continue;
@@ -318,7 +314,7 @@ LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan,
     for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
     for (size_t k = 0; k < shape.out_stride; k++) {
       if (k < shape.in_stride) prefetch_line(in, k);
-      write_line(&plan->line[k], shape, in, out + k * ROWS, f);
+      write_line(plan, center, k, shape, in, out + k * ROWS, f);
     }
   }
 }
@@ -338,7 +334,7 @@ LANE_INLINE void work_ahead(const narrow_scale *scale, narrow_shape shape, const
   if (piece < PAIRS) {
     EACH_STREAM
     for (size_t r = 0; r < STREAMS; r++)
-      ahead->pair[r][piece] = pair_of_block(shape, in + r * in_step, piece);
+      ahead->pair[r][piece] = pair_of_block(scale, shape, in + r * in_step, piece);
   } else {
     size_t r = piece - PAIRS;
     lanes_f64 norms = {eight_norms(ahead->pair[r]), eight_norms(ahead->pair[r] + HALF / 2)};
@@ -348,7 +344,8 @@ LANE_INLINE void work_ahead(const narrow_scale *scale, narrow_shape shape, const
 
 /* Returns the blocks done: as many of every range. */
 LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *plan,
-                                    const narrow_scale *scale, narrow_shape shape, narrow_blocks blocks) {
+                                    const narrow_center *center, const narrow_scale *scale,
+                                    narrow_shape shape, narrow_blocks blocks) {
   size_t in_step = blocks.per_range * ROWS * shape.in_stride;
   size_t out_step = blocks.per_range * ROWS * shape.out_stride;
   const float *in = blocks.in, *next = in;
@@ -370,7 +367,7 @@ LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *
       EACH_STREAM
       for (size_t r = 0; r < STREAMS; r++) {
         prefetch_line(in + r * in_step, k);
-        write_line(&plan->line[k], shape, in + r * in_step, out + r * out_step + k * ROWS, f[r]);
+        write_line(plan, center, k, shape, in + r * in_step, out + r * out_step + k * ROWS, f[r]);
       }
       for (; piece * shape.out_stride < (k + 1) * PIECES; piece++)
         work_ahead(scale, shape, next, in_step, piece, &ahead);
@@ -393,11 +390,13 @@ LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, narrow_shape shape, size
   plan_block(job, shape.embedding, &planned);
   /* copies that no row written can be taken to change: they stay in registers where they fit */
   const narrow_plan plan = planned;
-  const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), short_scale_of(job->s)};
+  const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), job->center};
+  narrow_center center;
+  if (shape.centered) plan_center(job, &center);
   narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
-                          job->out + first * shape.out_stride};
-  if (shape.lockstep && shape.fours >= 4) return walk_in_lockstep(job, &plan, &scale, shape, blocks);
-  walk_in_turns(job, &plan, &scale, shape, blocks);
+                          (float *)job->out + first * shape.out_stride};
+  if (shape.lockstep && shape.fours >= 4) return walk_in_lockstep(job, &plan, &center, &scale, shape, blocks);
+  walk_in_turns(job, &plan, &center, &scale, shape, blocks);
   return count;
 }
 
@@ -407,67 +406,62 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
   walk_singly(job, shape.embedding, first, job->n - first);
 }
 
-/* From row `first` on, d <= TINY_MOST; input and output rows have `in_pad` and `out_pad` floats beyond d. The
- * cases make all of the shape a constant. */
-LANE_INLINE void narrow_tiny(const cpb_rows_job *job, bool embedding, bool stream, size_t in_pad,
-                             size_t out_pad, size_t first) {
-  narrow_shape shape = {0, in_pad, out_pad, embedding, stream, true, false, 0};
-  switch (job->d) {
-  case 1: shape.d = 1, shape.in_stride += 1, shape.out_stride += 1, narrow_walk(job, shape, first); return;
-  case 2: shape.d = 2, shape.in_stride += 2, shape.out_stride += 2, narrow_walk(job, shape, first); return;
-  case 3: shape.d = 3, shape.in_stride += 3, shape.out_stride += 3, narrow_walk(job, shape, first); return;
-  default: shape.d = 4, shape.in_stride += 4, shape.out_stride += 4, narrow_walk(job, shape, first);
-  }
-}
-
-/* The same of larger d; a constant is how much of a row there is. */
-LANE_INLINE void narrow_more(const cpb_rows_job *job, bool embedding, bool stream, bool lockstep,
-                             size_t first) {
-  narrow_shape shape = {job->d, job->in_stride, job->out_stride, embedding, stream, false, lockstep, 0};
-  switch ((job->d + 3) / 4) {
-  case 2: shape.fours = 2, narrow_walk(job, shape, first); return;
-  case 3: shape.fours = 3, narrow_walk(job, shape, first); return;
-  case 4: shape.fours = 4, narrow_walk(job, shape, first); return;
-  case 5:
-  case 6: shape.fours = 6, narrow_walk(job, shape, first); return;
-  case 7:
-  case 8: shape.fours = 8, narrow_walk(job, shape, first); return;
-  default: shape.fours = 10, narrow_walk(job, shape, first);
-  }
+/* From row `first` on; a constant is how much of a row there is: two, three or an even number of fours. */
+LANE_INLINE void narrow_more(const cpb_rows_job *job, narrow_shape shape, bool lockstep, size_t first) {
+  size_t fours = (job->d + 3) / 4, even = fours < 4 ? fours : (fours + 1) / 2 * 2;
+  shape.d = job->d, shape.in_stride = job->in_stride, shape.out_stride = job->out_stride;
+  shape.lockstep = lockstep;
+#pragma GCC unroll 10
+  for (size_t k = 2; k <= NARROW_MOST / 4; k += k < 4 ? 1 : 2)
+    if (even == k) {
+      shape.fours = k;
+      narrow_walk(job, shape, first);
+    }
 }
 
 /* Rows in place go in lockstep from so many on: of fewer, the blocks it leaves over would be too many. */
 enum { LOCKSTEP_ROWS = 64 * ROWS };
 
 /* Whether blocks that begin lines can be written past the cache: none where no row begins one. */
-static bool narrow_streams(const cpb_rows_job *job, bool embedding) {
-  bool padded = embedding ? job->in_stride > job->d && job->d <= TINY_MOST : job->out_stride > job->d;
-  return !padded && rows_to_line(job) < job->n;
+static bool narrow_streams(const cpb_rows_job *job) {
+  return (job->embedding || job->out_stride == job->d) && rows_to_line(job) < job->n;
 }
 
-LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding) {
-  bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
-  if (job->stream && narrow_streams(job, embedding)) {
+LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding, bool centered) {
+  narrow_shape kept = {.embedding = embedding, .centered = centered}, past = kept;
+  past.stream = true;
+  if (job->stream && narrow_streams(job)) {
     size_t skip = rows_to_line(job);
     walk_singly(job, embedding, 0, skip);
-    if (job->d > TINY_MOST)
-      narrow_more(job, embedding, true, true, skip);
-    else
-      narrow_tiny(job, embedding, true, embedding ? 0 : 1, embedding ? 1 : 0, skip);
-  } else if (job->d > TINY_MOST && job->in == job->out && job->n >= LOCKSTEP_ROWS)
-    narrow_more(job, embedding, false, true, 0);
-  else if (job->d > TINY_MOST)
-    narrow_more(job, embedding, false, false, 0);
-  else if (padded)
-    narrow_tiny(job, embedding, false, 1, 1, 0);
+    narrow_more(job, past, true, skip);
+    lanes_fence();
+  } else if (job->in == job->out && job->n >= LOCKSTEP_ROWS)
+    narrow_more(job, kept, true, 0);
   else
-    narrow_tiny(job, embedding, false, embedding ? 0 : 1, embedding ? 1 : 0, 0);
+    narrow_more(job, kept, false, 0);
 }
 
-static bool is_short(const cpb_rows_job *job, bool embedding) {
-  if (job->d > NARROW_MOST || job->out_stride > job->d + 1) return false;
-  return !job->stream || narrow_streams(job, embedding) || !walk_streams(job, embedding);
+LANE_INLINE void tiny_or_narrow(const cpb_rows_job *job, bool embedding, bool centered) {
+  if (job->d <= TINY_MOST)
+    tiny_rows(job, embedding, centered);
+  else
+    narrow_rows(job, embedding, centered);
 }
 
-static void embed_short(const cpb_rows_job *job) { narrow_rows(job, true); }
-static void unembed_short(const cpb_rows_job *job) { narrow_rows(job, false); }
+enum { SHORT_MOST = NARROW_MOST };
+
+static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
+
+static void short_rows(const cpb_rows_job *job) {
+  bool centered = job->center.high != NULL;
+  if (job->embedding && centered)
+    tiny_or_narrow(job, true, true);
+  else if (job->embedding)
+    tiny_or_narrow(job, true, false);
+  else if (centered)
+    tiny_or_narrow(job, false, true);
+  else
+    tiny_or_narrow(job, false, false);
+}
+
+#endif

@@ -13,37 +13,45 @@ static float element(const void *row, cpb_dtype dtype, size_t i) {
   }
 }
 
-static double square_norm(const void *row, cpb_dtype dtype, size_t d) {
+/* The same about the centre, which is two floats: z = (x - high) - low. */
+static float centered(const cpb_rows_job *job, const void *row, cpb_dtype dtype, size_t i) {
+  float x = element(row, dtype, i);
+  return job->center.high == NULL ? x : (x - job->center.high[i]) - job->center.low[i];
+}
+
+static double square_norm(const cpb_rows_job *job, const void *row, cpb_dtype dtype, bool embedding) {
   double lane[CPB_LANES] = {0};
-  for (size_t i = 0; i < d; i++) {
-    double x = (double)element(row, dtype, i);
+  for (size_t i = 0; i < job->d; i++) {
+    double x = (double)(embedding ? centered(job, row, dtype, i) : element(row, dtype, i));
     lane[i % CPB_LANES] += x * x;
   }
   return add_lanes(lane);
 }
 
-static row_factor factor_of(const void *row, cpb_dtype dtype, size_t d, bool embedding, double s) {
+static row_factor factor_of(const cpb_rows_job *job, const void *row, cpb_dtype dtype, bool embedding) {
+  size_t d = job->d;
   if (d <= CPB_SHORT_MOST) {
     float x[CPB_SHORT_MOST + 1];
-    for (size_t i = 0; i < d + (embedding ? 0 : 1); i++) x[i] = element(row, dtype, i);
-    short_scale scale = short_scale_of(s);
+    for (size_t i = 0; i < d; i++) x[i] = embedding ? centered(job, row, dtype, i) : element(row, dtype, i);
+    if (!embedding) x[d] = element(row, dtype, d);
+    short_scale scale = short_scale_of(job->s);
     row_factor f = short_factor(x, d, embedding, &scale);
     if (f.fine) return f;
   }
-  double n = square_norm(row, dtype, d);
-  return embedding ? embed_factor(n, s) : unembed_factor(n, (double)element(row, dtype, d), s);
+  double n = square_norm(job, row, dtype, embedding);
+  return embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)element(row, dtype, d), job->s);
 }
 
 static void embed_rows(const cpb_rows_job *job, cpb_dtype dtype, size_t size) {
   for (size_t row = 0; row < job->n; row++) {
     const void *x = (const char *)job->in + row * job->in_stride * size;
-    float *y = job->out + row * job->out_stride;
-    row_factor f = factor_of(x, dtype, job->d, true, job->s);
+    float *y = (float *)job->out + row * job->out_stride;
+    row_factor f = factor_of(job, x, dtype, true);
     if (!f.fine) {
       job->careful(job->context, row);
       continue;
     }
-    for (size_t i = 0; i < job->d; i++) y[i] = f.factor * element(x, dtype, i);
+    for (size_t i = 0; i < job->d; i++) y[i] = f.factor * centered(job, x, dtype, i);
     y[job->d] = f.last;
   }
 }
@@ -54,14 +62,26 @@ static void embed_u8(const cpb_rows_job *job) { embed_rows(job, CPB_U8, 1); }
 static void embed_i8(const cpb_rows_job *job) { embed_rows(job, CPB_I8, 1); }
 
 static void unembed_f32(const cpb_rows_job *job) {
+  const float *high = job->center.high, *low = job->center.low;
   for (size_t row = 0; row < job->n; row++) {
     const float *y = (const float *)job->in + row * job->in_stride;
-    float *x = job->out + row * job->out_stride;
-    row_factor f = factor_of(y, CPB_F32, job->d, false, job->s);
+    float *x = (float *)job->out + row * job->out_stride;
+    row_factor f = factor_of(job, y, CPB_F32, false);
     if (!f.fine) {
       job->careful(job->context, row);
       continue;
     }
-    for (size_t i = 0; i < job->d; i++) x[i] = f.factor * y[i];
+    for (size_t i = 0; i < job->d; i++)
+      x[i] = high == NULL ? f.factor * y[i] : (f.factor * y[i] + low[i]) + high[i];
   }
+}
+
+static cpb_rows_loop *plain_rows(const cpb_rows_job *job) {
+  static cpb_rows_loop *const embed[] = {[CPB_F32] = embed_f32,
+                                         [CPB_F64] = NULL,
+                                         [CPB_F16] = embed_f16,
+                                         [CPB_U8] = embed_u8,
+                                         [CPB_I8] = embed_i8};
+  if (job->out_type != CPB_F32) return NULL;
+  return job->embedding ? embed[job->in_type] : job->in_type == CPB_F32 ? unembed_f32 : NULL;
 }

@@ -1,6 +1,9 @@
-/* T1 for rows of up to CPB_SHORT_MOST floats on AVX2: eight rows at a time, by columns; rows_wide.h comes
- * first.
- */
+/* T1 for rows of up to CPB_SHORT_MOST floats on AVX2: eight rows at a time, by columns. */
+#ifndef CPB_LOOP_ROWS_TINY_AVX2_H
+#define CPB_LOOP_ROWS_TINY_AVX2_H
+
+#include "loop/lanes_avx2.h"
+#include "loop/rows_wide.h"
 
 #define REAL __m256
 #define REAL_FMA _mm256_fmadd_ps
@@ -15,47 +18,59 @@
 enum { EIGHT = 8 };
 
 /* Eight rows; false when one of them needs care (then nothing is written). */
-LANE_INLINE bool map_eight(const cpb_rows_job *job, const short_scale *scale, bool embedding, size_t d,
-                           size_t first) {
+LANE_INLINE bool map_eight(const cpb_rows_job *job, const short_scale *scale, bool embedding, bool centered,
+                           size_t d, size_t first) {
   const float *in = (const float *)job->in + first * job->in_stride;
-  float *out = job->out + first * job->out_stride;
+  float *out = (float *)job->out + first * job->out_stride;
   __m256i rows =
       _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)job->in_stride));
   __m256 column[CPB_SHORT_MOST + 1];
   for (size_t j = 0; j < d + (embedding ? 0 : 1); j++) column[j] = _mm256_i32gather_ps(in + j, rows, 4);
+  const float *high = job->center.high, *low = job->center.low;
+  for (size_t j = 0; centered && embedding && j < d; j++)
+    column[j] = column[j] - _mm256_set1_ps(high[j]) - _mm256_set1_ps(low[j]);
   eight_factors f = embedding ? eight_embed(column, d, scale) : eight_unembed(column, d, scale);
   if (!f.fine) return false;
   float result[CPB_SHORT_MOST + 1][EIGHT];
-  for (size_t j = 0; j < d; j++) _mm256_storeu_ps(result[j], _mm256_mul_ps(column[j], f.factor));
+  for (size_t j = 0; j < d; j++) {
+    __m256 x = _mm256_mul_ps(column[j], f.factor);
+    if (centered && !embedding) x = x + _mm256_set1_ps(low[j]) + _mm256_set1_ps(high[j]);
+    _mm256_storeu_ps(result[j], x);
+  }
   if (embedding) _mm256_storeu_ps(result[d], f.last);
   for (size_t r = 0; r < EIGHT; r++)
     for (size_t j = 0; j < d + (embedding ? 1 : 0); j++) out[r * job->out_stride + j] = result[j][r];
   return true;
 }
 
-LANE_INLINE void tiny_of(const cpb_rows_job *job, bool embedding, size_t d) {
+LANE_INLINE void tiny_of(const cpb_rows_job *job, bool embedding, bool centered, size_t d) {
   const short_scale scale = short_scale_of(job->s);
   size_t row = 0;
   for (; row + EIGHT <= job->n; row += EIGHT)
-    if (__builtin_expect(!map_eight(job, &scale, embedding, d, row), 0))
+    if (__builtin_expect(!map_eight(job, &scale, embedding, centered, d, row), 0))
       walk_singly(job, embedding, row, EIGHT);
   walk_singly(job, embedding, row, job->n - row);
 }
 
-/* The cases make d a constant. */
-LANE_INLINE void tiny_rows(const cpb_rows_job *job, bool embedding) {
-  switch (job->d) {
-  case 1: tiny_of(job, embedding, 1); return;
-  case 2: tiny_of(job, embedding, 2); return;
-  case 3: tiny_of(job, embedding, 3); return;
-  default: tiny_of(job, embedding, 4);
-  }
+/* d becomes a constant. */
+LANE_INLINE void tiny_rows(const cpb_rows_job *job, bool embedding, bool centered) {
+#pragma GCC unroll 4
+  for (size_t d = 1; d <= CPB_SHORT_MOST; d++)
+    if (job->d == d) tiny_of(job, embedding, centered, d);
 }
 
-static bool is_short(const cpb_rows_job *job, bool embedding) {
-  (void)embedding;
-  return job->d <= CPB_SHORT_MOST;
+enum { SHORT_MOST = CPB_SHORT_MOST };
+
+static bool short_rows_stream(const cpb_rows_job *job) {
+  (void)job;
+  return false;
 }
 
-static void embed_short(const cpb_rows_job *job) { tiny_rows(job, true); }
-static void unembed_short(const cpb_rows_job *job) { tiny_rows(job, false); }
+static void short_rows(const cpb_rows_job *job) {
+  if (job->embedding)
+    tiny_rows(job, true, job->center.high != NULL);
+  else
+    tiny_rows(job, false, job->center.high != NULL);
+}
+
+#endif

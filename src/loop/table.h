@@ -15,17 +15,29 @@
 
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 
-/* n rows through T1 (pole e), f32 results. `in` is f32, u8, i8 or f16 for embed, f32 for unembed.
- * Strides in elements. in == out (in place) is allowed when both are f32 with the same stride.
+/* The centre of a map: d numbers, and CPB_LANES places beyond that may be read. NULL: 0. */
+typedef struct cpb_rows_center {
+  const float *high, *low; /* their sum, for f32 results of floats, halves and bytes */
+} cpb_rows_center;
+
+#define CPB_CENTER_MOST 0x1p100 /* the largest number of a centre of floats */
+
+/* n rows through T1 (pole e) about a centre, forth or back; results are f32. `in` is f32, u8, i8 or f16 for
+ * embedding, f32 for unembedding. Strides in elements. in == out (in place) is allowed when both have the
+ * same type and stride.
+ * Embedding takes z = (x - high) - low for x, unembedding gives (x + low) + high, in floats.
  * A row whose numbers leave the range where single-precision factors are safe, or that is not a
  * plain finite (for unembed: unit) row, is not written: careful(context, row) is called instead. */
 typedef struct cpb_rows_job {
+  bool embedding;
+  cpb_dtype in_type, out_type;
   size_t n, d;
   const void *in;
   size_t in_stride;
-  float *out;
+  void *out;
   size_t out_stride;
   double s;
+  cpb_rows_center center;
   bool stream; /* the output is large and not read again soon: bypass the cache */
   void (*careful)(void *context, size_t row);
   void *context;
@@ -131,8 +143,9 @@ typedef struct cpb_loops {
   /* The first i < n with x[i] > least or x[i] NaN; n when there is none. */
   size_t (*first_above)(const double *x, size_t n, double least);
 
-  cpb_rows_loop *embed[5]; /* by dtype of the input; NULL: no special loop, take the general way */
-  cpb_rows_loop *unembed;  /* f32 */
+  /* The loop for these rows, or NULL: none, take the general way. It serves any run of the rows that begins a
+   * multiple of CPB_LANES rows after the first, so it is asked for once per call. */
+  cpb_rows_loop *(*rows)(const cpb_rows_job *job);
 
   void (*tile)(const cpb_tile *tile);
   void (*panel)(const cpb_panel *panel);

@@ -1,0 +1,170 @@
+/* T1 for rows of up to CPB_SHORT_MOST floats on AVX-512: sixteen rows at a time, by columns.
+ *
+ * Sixteen rows are a whole number of lines on both sides. Their columns are taken out of the lines of the
+ * input, become those of the result by short_factor.h, and are put together to the lines of the output. Four
+ * ranges of rows take turns, which keeps memory busy. */
+#ifndef CPB_LOOP_ROWS_TINY_AVX512_H
+#define CPB_LOOP_ROWS_TINY_AVX512_H
+
+#include "loop/lanes_avx512.h"
+#include "loop/rows_wide.h"
+
+#define REAL __m512
+#define REAL_FMA _mm512_fmadd_ps
+#define REAL_ABS _mm512_abs_ps
+#define REAL_MAX _mm512_max_ps
+#define REAL_MIN _mm512_min_ps
+#define REAL_SAME _mm512_set1_ps
+#define REAL_BELOW(x, most) (_mm512_cmp_ps_mask(x, _mm512_set1_ps(most), _CMP_LE_OQ) == 0xffff)
+#define SHORT(name) sixteen_##name
+#include "loop/short_factor.h"
+
+enum { TINY_ROWS = 16, TINY_MOST = CPB_SHORT_MOST, TINY_COLUMNS = TINY_MOST + 1 };
+
+/* Sixteen lanes out of up to TINY_COLUMNS registers: lane k of register j is index[..] = 16 j + k, of which
+ * instructions look at the part that says which of two registers; `pair` are the lanes from registers 2p,
+ * 2p+1. */
+typedef struct tiny_pick {
+  __m512i index;
+  __mmask16 pair[(TINY_COLUMNS + 1) / 2];
+} tiny_pick;
+
+typedef struct tiny_plan {
+  tiny_pick column[TINY_COLUMNS]; /* column j out of the lines of the input */
+  tiny_pick line[TINY_COLUMNS];   /* line k out of the columns of the result */
+  __mmask16 own[TINY_COLUMNS];    /* lanes of line k that are written */
+} tiny_plan;
+
+/* What is known when a loop is compiled. */
+typedef struct tiny_shape {
+  size_t d, in_stride, out_stride;
+  bool embedding, centered, stream;
+} tiny_shape;
+
+static tiny_pick pick_of(const size_t at[TINY_ROWS]) {
+  tiny_pick pick = {0};
+  int32_t index[TINY_ROWS];
+  for (size_t lane = 0; lane < TINY_ROWS; lane++) {
+    index[lane] = (int32_t)(at[lane] % (2 * TINY_ROWS));
+    pick.pair[at[lane] / (2 * TINY_ROWS)] |= lane_mask(lane, lane + 1);
+  }
+  pick.index = _mm512_loadu_si512(index);
+  return pick;
+}
+
+static void plan_tiny(tiny_shape shape, tiny_plan *plan) {
+  size_t at[TINY_ROWS], columns = shape.d + (shape.embedding ? 1 : 0);
+  for (size_t j = 0; j < shape.in_stride; j++) {
+    for (size_t row = 0; row < TINY_ROWS; row++) at[row] = row * shape.in_stride + j;
+    plan->column[j] = pick_of(at);
+  }
+  for (size_t k = 0; k < shape.out_stride; k++) {
+    plan->own[k] = 0;
+    for (size_t lane = 0; lane < TINY_ROWS; lane++) {
+      size_t number = k * TINY_ROWS + lane, row = number / shape.out_stride, j = number % shape.out_stride;
+      if (j < columns) plan->own[k] |= lane_mask(lane, lane + 1);
+      at[lane] = j < columns ? j * TINY_ROWS + row : 0;
+    }
+    plan->line[k] = pick_of(at);
+  }
+}
+
+LANE_INLINE __m512 picked(const tiny_pick *pick, const __m512 *from, size_t count) {
+  __m512 x = _mm512_permutex2var_ps(from[0], pick->index, from[count > 1 ? 1 : 0]);
+  for (size_t k = 2; k + 1 < count; k += 2)
+    x = _mm512_mask_mov_ps(x, pick->pair[k / 2], _mm512_permutex2var_ps(from[k], pick->index, from[k + 1]));
+  if (count > 2 && count % 2 == 1) /* of an index modulo 32 a permutation of one takes the low four bits */
+    x = _mm512_mask_permutexvar_ps(x, pick->pair[count / 2], pick->index, from[count - 1]);
+  return x;
+}
+
+/* The map's numbers. */
+typedef struct tiny_numbers {
+  short_scale scale;
+  float high[TINY_MOST], low[TINY_MOST];
+} tiny_numbers;
+
+/* Sixteen rows; false when one of them needs care (then nothing is written). */
+LANE_INLINE bool tiny_block(const tiny_plan *plan, const tiny_numbers *of, tiny_shape shape, const float *in,
+                            float *out) {
+  __m512 line[TINY_COLUMNS], x[TINY_COLUMNS];
+  for (size_t k = 0; k < shape.in_stride; k++) {
+    lanes_prefetch((const char *)(in + k * TINY_ROWS) + PREFETCH_BYTES);
+    line[k] = _mm512_loadu_ps(in + k * TINY_ROWS);
+  }
+  for (size_t j = 0; j < shape.d + (shape.embedding ? 0 : 1); j++)
+    x[j] = picked(&plan->column[j], line, shape.in_stride);
+  for (size_t j = 0; shape.centered && shape.embedding && j < shape.d; j++)
+    x[j] = x[j] - _mm512_set1_ps(of->high[j]) - _mm512_set1_ps(of->low[j]);
+  sixteen_factors f =
+      shape.embedding ? sixteen_embed(x, shape.d, &of->scale) : sixteen_unembed(x, shape.d, &of->scale);
+  if (__builtin_expect(!f.fine, 0)) return false;
+  for (size_t j = 0; j < shape.d; j++) {
+    x[j] = x[j] * f.factor;
+    if (shape.centered && !shape.embedding)
+      x[j] = x[j] + _mm512_set1_ps(of->low[j]) + _mm512_set1_ps(of->high[j]);
+  }
+  if (shape.embedding) x[shape.d] = f.last;
+  for (size_t k = 0; k < shape.out_stride; k++) {
+    __m512 y = picked(&plan->line[k], x, shape.d + (shape.embedding ? 1 : 0));
+    if (shape.stream)
+      _mm512_stream_ps(out + k * TINY_ROWS, y);
+    else if (shape.embedding || shape.out_stride == shape.d)
+      _mm512_storeu_ps(out + k * TINY_ROWS, y);
+    else
+      _mm512_mask_storeu_ps(out + k * TINY_ROWS, plan->own[k], y);
+  }
+  return true;
+}
+
+/* From row `first` on. */
+LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t first) {
+  size_t blocks = (job->n - first) / TINY_ROWS, per_range = blocks / STREAMS;
+  tiny_plan planned;
+  plan_tiny(shape, &planned);
+  /* copies that no row written can be taken to change: they stay in registers where they fit */
+  const tiny_plan plan = planned;
+  tiny_numbers of = {.scale = short_scale_of(job->s)};
+  for (size_t j = 0; shape.centered && j < shape.d; j++) {
+    of.high[j] = job->center.high[j];
+    of.low[j] = job->center.low[j];
+  }
+  const float *in = (const float *)job->in + first * shape.in_stride;
+  float *out = (float *)job->out + first * shape.out_stride;
+  for (size_t i = 0; i < blocks; i++) {
+    size_t turn = i / STREAMS, range = i % STREAMS;
+    size_t row = (turn < per_range ? range * per_range + turn : i) * TINY_ROWS;
+    if (!tiny_block(&plan, &of, shape, in + row * shape.in_stride, out + row * shape.out_stride))
+      walk_singly(job, shape.embedding, first + row, TINY_ROWS);
+  }
+  walk_singly(job, shape.embedding, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
+}
+
+/* Everything of the shape becomes a constant; rows have `in_pad` and `out_pad` floats beyond d. */
+LANE_INLINE void tiny_rows_of(const cpb_rows_job *job, tiny_shape shape, size_t in_pad, size_t out_pad,
+                              size_t first) {
+#pragma GCC unroll 4
+  for (size_t d = 1; d <= TINY_MOST; d++)
+    if (job->d == d) {
+      shape.d = d, shape.in_stride = d + in_pad, shape.out_stride = d + out_pad;
+      tiny_walk(job, shape, first);
+    }
+}
+
+/* Past the cache where rows begin lines and none of them is padded. */
+LANE_INLINE void tiny_rows(const cpb_rows_job *job, bool embedding, bool centered) {
+  tiny_shape kept = {.embedding = embedding, .centered = centered}, past = kept;
+  size_t pad = embedding ? 0 : 1, skip = rows_to_line(job);
+  bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
+  past.stream = true;
+  if (padded)
+    tiny_rows_of(job, kept, 1, 1, 0);
+  else if (job->stream && skip < job->n) {
+    walk_singly(job, embedding, 0, skip);
+    tiny_rows_of(job, past, pad, 1 - pad, skip);
+    lanes_fence();
+  } else
+    tiny_rows_of(job, kept, pad, 1 - pad, 0);
+}
+
+#endif
