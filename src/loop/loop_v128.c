@@ -1,6 +1,5 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_v128.h"
-#include "loop/rows_plain.h"
 #include "loop/terms_both.h"
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
@@ -8,10 +7,12 @@
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 
+cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job);
+
 const cpb_loops cpb_loops_v128 = {
     .name = "v128",
 #include "loop/table_f64.h"
-#include "loop/table_rows.h"
+    .rows = cpb_rows_v128,
     .tile = tile,
     .panel = panel,
     .signs = signs,

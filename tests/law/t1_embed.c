@@ -22,14 +22,15 @@ static cpb_map *new_map(size_t d, double s) {
   return map;
 }
 
-/* |y - S(x)|, S in MPFR. */
-static double embed_error(const double *x, size_t d, double s, const double *y) {
+/* |y - S(x-m)|, S in MPFR; m may be NULL. */
+static double centered_error(const double *x, const double *m, size_t d, double s, const double *y) {
   mpfr_t n, q, t, sum;
   mpfr_inits2(BITS, n, q, t, sum, (mpfr_ptr)0);
   mpfr_set_zero(n, 1);
   mpfr_set_zero(sum, 1);
   for (size_t i = 0; i < d; i++) {
     mpfr_set_d(t, x[i], MPFR_RNDN);
+    if (m != NULL) mpfr_sub_d(t, t, m[i], MPFR_RNDN);
     mpfr_fma(n, t, t, n, MPFR_RNDN);
   }
   mpfr_set_d(t, s, MPFR_RNDN);
@@ -38,6 +39,7 @@ static double embed_error(const double *x, size_t d, double s, const double *y) 
   for (size_t i = 0; i <= d; i++) {
     if (i < d) {
       mpfr_set_d(t, x[i], MPFR_RNDN);
+      if (m != NULL) mpfr_sub_d(t, t, m[i], MPFR_RNDN);
       mpfr_mul_d(t, t, s, MPFR_RNDN);
       mpfr_mul_2ui(t, t, 1, MPFR_RNDN);
     } else
@@ -50,6 +52,10 @@ static double embed_error(const double *x, size_t d, double s, const double *y) 
   double error = mpfr_get_d(sum, MPFR_RNDU);
   mpfr_clears(n, q, t, sum, (mpfr_ptr)0);
   return error;
+}
+
+static double embed_error(const double *x, size_t d, double s, const double *y) {
+  return centered_error(x, NULL, d, s, y);
 }
 
 /* | |y|-1 | */
@@ -150,6 +156,58 @@ static void interior_f32(void **state) {
 static void interior_f64(void **state) {
   (void)state;
   walk_interior(through_f64, U64, "f64", 16);
+}
+
+static cpb_map *new_centered_map(size_t d, double s, const double *m) {
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
+  options.d = d;
+  options.s = s;
+  options.center = m;
+  cpb_map *map;
+  cpb_error error;
+  test_status((int)cpb_map_new(&options, &map, &error), CPB_OK, error.text);
+  return map;
+}
+
+/* Rows about a centre from a thousandth to a thousand times as far away as s; the error of the way back is of
+ * |x| and of the length it is found at, |x-m|. */
+static void walk_centers(void (*through)(const cpb_map *, size_t, sample *), double u, const char *real,
+                         double bound) {
+  static sample p;
+  static double m[MOST_D];
+  test_rng rng = {8};
+  double worst_embed = 0, worst_length = 0, worst_back = 0;
+  for (size_t k = 0; k < DIMS; k++) {
+    size_t d = dims[k], cases = d > 1000 ? 100 : d > 500 ? 300 : 3000;
+    for (size_t c = 0; c < cases; c++) {
+      double s = test_log_uniform(&rng, 1e-8, 1e8), length = s * test_log_uniform(&rng, 1e-3, 1e3);
+      double away = s * test_log_uniform(&rng, 1e-3, 1e3), distance_back;
+      test_direction(&rng, d, m);
+      test_direction(&rng, d, p.x);
+      for (size_t i = 0; i < d; i++) p.x[i] = length * p.x[i] + (m[i] *= away);
+      cpb_map *map = new_centered_map(d, s, m);
+      through(map, d, &p);
+      cpb_map_free(map);
+      distance_back = distance(p.x, m, d) + norm(p.x, d);
+      test_worst(&worst_embed, centered_error(p.x, m, d, s, p.y) / u);
+      test_worst(&worst_length, length_error(p.y, d + 1) / u);
+      test_worst(&worst_back, distance(p.x, p.back, d) / distance_back / u);
+    }
+  }
+  law_holds("T1", "embed about a centre, normwise, d to 4096", real, worst_embed, 4);
+  law_holds("T1", "length of a row embedded about a centre", real, worst_length, 4);
+  law_holds("T1", "unembed(embed(x)) about a centre, of |x-m|+|x|", real, worst_back, bound);
+}
+
+static void centers_f32(void **state) {
+  (void)state;
+  walk_centers(through_f32, U32, "f32", 4);
+}
+
+static void centers_f64(void **state) {
+  (void)state;
+  walk_centers(through_f64, U64, "f64", 16);
 }
 
 /* {0, smallest, tiny, 1, huge, largest} for x and s, where squares leave the range. */
@@ -471,6 +529,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(interior_f32),
       cmocka_unit_test(interior_f64),
+      cmocka_unit_test(centers_f32),
+      cmocka_unit_test(centers_f64),
       cmocka_unit_test(ranges_f64),
       cmocka_unit_test(ranges_f32),
       cmocka_unit_test(every_dtype),

@@ -1,0 +1,16 @@
+/* Rows in registers of 128 bits: all of them by the walk. */
+#include "loop/lanes_v128.h"
+#include "loop/rows_wide.h"
+
+enum { SHORT_MOST = 0 };
+
+static bool short_rows_stream(const cpb_rows_job *job) {
+  (void)job;
+  return false;
+}
+
+static void short_rows(const cpb_rows_job *job) { walk_singly(job, job->embedding, 0, job->n); }
+
+#include "loop/rows_plan.h"
+
+cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job) { return plan_rows(job); }
