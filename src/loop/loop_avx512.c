@@ -34,7 +34,7 @@ const cpb_loops cpb_loops_avx512 = {
 const cpb_loops cpb_loops_avx512vnni = {
     .name = "avx512vnni",
 #include "loop/table_f64.h"
-#include "loop/table_rows.h"
+    .rows = cpb_rows_avx512,
     .tile = tile,
     .panel = panel,
     .signs = signs,
