@@ -10,7 +10,7 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all demo test asan tsan valgrind fuzz bench install format clean help
+.PHONY: all demo test asan tsan valgrind faults fuzz bench install format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -30,6 +30,9 @@ tsan: setup-test build-tsan ## the tests that use threads, under TSan
 
 valgrind: setup-test build-tests ## the examples, also under valgrind
 	@tools/run-tests examples
+
+faults: setup-test build-tests ## every command, each allocation and system call failing; minutes
+	@build/tests/fault_calls && /usr/bin/python3 tests/faults/fault_loop.py build/capball build/tests/fault_shim.so
 
 fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS
 	@tools/run-tests fuzz

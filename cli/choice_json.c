@@ -1,4 +1,5 @@
 #include "choice_json.h"
+#include "json_print.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,14 +39,14 @@ int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_st
 json_t *cli_json_curve(const cpb_curve_point *points, size_t count) {
   json_t *list = json_array();
   for (size_t i = 0; i < count; i++)
-    json_array_append_new(list, json_pack("[f, f]", points[i].s, points[i].value));
+    list = cli_json_append(list, json_pack("[f, f]", points[i].s, points[i].value));
   return list;
 }
 
 json_t *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count) {
   json_t *list = json_array();
   for (size_t i = 0; i < count; i++)
-    json_array_append_new(list, json_pack("[f, f]", maxima[i].s, maxima[i].abid));
+    list = cli_json_append(list, json_pack("[f, f]", maxima[i].s, maxima[i].abid));
   return list;
 }
 
@@ -65,20 +66,18 @@ char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *of) {
   json_t *root = json_pack("{s:f}", measured(goal), choice->value), *others = json_object();
   if (goal == CPB_GOAL_RECALL) {
     uint64_t k = job->options.neighbours;
-    json_object_set_new(root, "target", json_real(job->options.target != 0 ? job->options.target : 0.99));
-    json_object_set_new(root, "neighbours", json_integer(k != 0 ? (json_int_t)k : 10));
+    root = cli_json_set(root, "target", json_real(job->options.target != 0 ? job->options.target : 0.99));
+    root = cli_json_set(root, "neighbours", json_integer(k != 0 ? (json_int_t)k : 10));
   }
   for (size_t other = 0; other < choice->alternative_count; other++)
     if (other != (size_t)goal && isfinite(choice->alternatives[other]))
-      json_object_set_new(others, cpb_goal_name((cpb_goal)other), json_real(choice->alternatives[other]));
-  json_object_set_new(root, "alternatives", others);
+      others = cli_json_set(others, cpb_goal_name((cpb_goal)other), json_real(choice->alternatives[other]));
+  root = cli_json_set(root, "alternatives", others);
   if (choice->abid_count > 0) {
-    json_object_set_new(root, "abid_curve", cli_json_curve(choice->abid, choice->abid_count));
-    json_object_set_new(root, "abid_maxima", cli_json_maxima(choice->maxima, choice->maxima_count));
+    root = cli_json_set(root, "abid_curve", cli_json_curve(choice->abid, choice->abid_count));
+    root = cli_json_set(root, "abid_maxima", cli_json_maxima(choice->maxima, choice->maxima_count));
   }
   if (choice->ceiling_count > 0)
-    json_object_set_new(root, "recall_curve", cli_json_curve(choice->ceiling, choice->ceiling_count));
-  char *text = json_dumps(root, JSON_REAL_PRECISION(17) | JSON_COMPACT);
-  json_decref(root);
-  return text;
+    root = cli_json_set(root, "recall_curve", cli_json_curve(choice->ceiling, choice->ceiling_count));
+  return cli_json_text(root);
 }

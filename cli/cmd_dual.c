@@ -176,7 +176,8 @@ static int answer_lines(const duality *dual, FILE *from) {
     if (blank(text)) continue;
     result = answer_text(dual, text, (size_t)length, number);
   }
-  if (ferror(from) && result == CLI_OK && cli_interrupted() == 0)
+  /* no end and no error: no memory for the line */
+  if (!feof(from) && result == CLI_OK && cli_interrupted() == 0)
     result = cli_fail(dual->job, "cannot read %s: %s", dual->name, strerror(errno));
   free(text);
   return result;

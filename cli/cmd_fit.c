@@ -107,7 +107,7 @@ static int choose_scale(cli_fit *fit, plan *p, double *s) {
   *s = cli_choice_scale(choice);
   p->evidence = cli_evidence(fit->job, goal, choice);
   cpb_choice_free(choice);
-  return CLI_OK;
+  return p->evidence != NULL ? CLI_OK : cli_fail(fit->job, "no memory for the evidence");
 }
 
 /* *center: allocated, or NULL for "none". */

@@ -187,16 +187,16 @@ static int print_json(const inspection *in) {
                 cpb_dtype_name(file->dtype), "rows", (json_int_t)in->count, "columns", (json_int_t)file->cols,
                 "nan_rows", (json_int_t)in->nan_rows, "inf_rows", (json_int_t)in->infinite_rows);
   if (object != NULL && in->nan_rows + in->infinite_rows > 0)
-    json_object_set_new(object, "first_bad_row", json_integer((json_int_t)in->first_bad));
+    object = cli_json_set(object, "first_bad_row", json_integer((json_int_t)in->first_bad));
   if (object != NULL && in->norms.count > 0) {
     json_t *counts = json_array();
     for (size_t i = 0; i < in->bars; i++)
-      json_array_append_new(counts, json_integer((json_int_t)in->counts[i]));
-    json_object_set_new(object, "norms",
-                        json_pack("{s:f, s:f, s:f, s:f, s:{s:b, s:o, s:o}}", "min", in->norms.min, "mean",
-                                  in->mean, "median", in->median, "max", in->norms.max, "histogram", "exact",
-                                  in->exact, "edges", cli_json_vector(in->edges, in->bars + 1), "counts",
-                                  counts));
+      counts = cli_json_append(counts, json_integer((json_int_t)in->counts[i]));
+    object = cli_json_set(object, "norms",
+                          json_pack("{s:f, s:f, s:f, s:f, s:{s:b, s:o, s:o}}", "min", in->norms.min, "mean",
+                                    in->mean, "median", in->median, "max", in->norms.max, "histogram",
+                                    "exact", in->exact, "edges", cli_json_vector(in->edges, in->bars + 1),
+                                    "counts", counts));
   }
   return cli_print_json(in->job, object);
 }

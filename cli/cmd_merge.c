@@ -26,6 +26,7 @@ static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_
   options.s = cli_choice_scale(choice);
   options.center = facts->mean;
   char *evidence = cli_evidence(job, goal, choice);
+  if (evidence == NULL) return cli_fail(job, "no memory for the evidence");
   cpb_map_origin origin = {sizeof origin, cpb_goal_name(goal), NULL, facts->rows, evidence};
   cpb_map *map = NULL;
   cpb_error error;

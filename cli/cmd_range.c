@@ -4,13 +4,13 @@
 
 #include "base_search.h"
 #include "json_print.h"
+#include "growing_text.h"
 
 typedef struct lines {
   const cli_job *job;
   cpb_metric metric;
   FILE *to;
-  char *text;
-  size_t length, found;
+  size_t found;
 } lines;
 
 static int begin(void *arg, size_t queries, uint64_t base) {
@@ -53,14 +53,15 @@ static int run(cli_job *job) {
   int result = limit_of(job, l.metric, &search.limit);
   if (result != CLI_OK) return result;
   cpb_error error;
-  l.to = open_memstream(&l.text, &l.length);
+  cli_text text;
+  l.to = cli_text_open(&text);
   result = l.to == NULL ? cli_fail(job, "no memory for the rows found") : cli_base_search_run(&search);
-  if (l.to != NULL && fclose(l.to) != 0 && result == CLI_OK)
+  if (l.to != NULL && !cli_text_close(&text, l.to) && result == CLI_OK)
     result = cli_fail(job, "no memory for the rows found");
-  if (result == CLI_OK && cpb_write_whole(job->options.output, l.text, l.length, &error) != CPB_OK)
+  if (result == CLI_OK && cpb_write_whole(job->options.output, text.bytes, text.length, &error) != CPB_OK)
     result = cli_fail(job, "%s", error.text);
   if (result == CLI_OK) cli_say(job, "%zu row%s found", l.found, cli_s(l.found));
-  free(l.text);
+  free(text.bytes);
   return result;
 }
 

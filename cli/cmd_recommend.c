@@ -107,9 +107,9 @@ static int print_json(const cli_job *job, const cpb_recommendation_facts *r, con
   json_t *rows = json_array(), *lines = json_array();
   for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
     json_t *command = json_string(line); /* NULL for a file whose name is not UTF-8 */
-    json_array_append_new(lines, command != NULL ? command : json_null());
+    lines = cli_json_append(lines, command != NULL ? command : json_null());
   }
-  for (size_t i = 0; i < r->count; i++) json_array_append_new(rows, row_json(r->rows[i]));
+  for (size_t i = 0; i < r->count; i++) rows = cli_json_append(rows, row_json(r->rows[i]));
   return cli_print_json(job, json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",
                                        row_json(r->rows[r->pick]), "text", text, "k", (json_int_t)r->k,
                                        "base_rows", (json_int_t)r->base_rows, "queries",

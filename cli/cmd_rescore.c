@@ -69,7 +69,8 @@ static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, 
   cpb_view rows = cpb_rows(c->rows, r->embedded.dtype, r->C, r->d + 1);
   cpb_status status =
       cpb_query_distances(r->map, cli_rows_slice(r->queries, query, 1), rows, c->distance, error);
-  if (status != CPB_OK) return fail_on_row(r, query, (size_t)error->row, error);
+  if (status != CPB_EROW && status != CPB_OK) return status;
+  if (status == CPB_EROW) return fail_on_row(r, query, (size_t)error->row, error);
   for (size_t i = 0; i < r->C; i++) {
     c->lowest = fmin(c->lowest, cli_dot(p, row_of(r, c, i), r->d + 1) + r->score_error);
     c->at_most[i] = c->distance[i];
@@ -150,7 +151,10 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
 static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
   candidates c = candidates_new(r);
   c.lowest = INFINITY;
-  cpb_status status = cli_embedded_fetch(&r->embedded, r->ids + query * r->C, r->C, c.rows, c.buffer, error);
+  cpb_status status = c.buffer == NULL ? CPB_ENOMEM : CPB_OK;
+  if (status != CPB_OK) snprintf(error->text, sizeof error->text, "no memory for the rows of a query");
+  if (status == CPB_OK)
+    status = cli_embedded_fetch(&r->embedded, r->ids + query * r->C, r->C, c.rows, c.buffer, error);
   if (status == CPB_OK)
     status = r->scores.data == NULL ? measure_rows(r, query, &c, error) : measure_scores(r, query, &c, error);
   if (status == CPB_OK) rank(r, query, &c);
@@ -175,6 +179,7 @@ static int rescore_all(rescoring *r) {
   if (cli_interrupted() != 0) return CLI_FAILED;
   if (atomic_load(&r->failed) == r->n) return CLI_OK;
   cpb_status status = rescore_query(r, atomic_load(&r->failed), &error);
+  if (status == CPB_OK) return rescore_all(r); /* there was no memory, and now there is */
   if (status != CPB_EROW && status != CPB_EINVAL) return cli_fail(r->job, "%s", error.text);
   return cli_fail(r->job, "%s: %s", status == CPB_EROW ? r->job->options.embedded : r->job->options.scores,
                   error.text);
@@ -276,7 +281,7 @@ static int tell(const rescoring *r) {
   json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I}", "ids", o->output, "queries", (json_int_t)r->n, "k",
                              (json_int_t)r->k, "candidates", (json_int_t)r->C, "proven", (json_int_t)proven);
   if (object != NULL && o->certificates != NULL)
-    json_object_set_new(object, "needed", json_integer((json_int_t)needed));
+    object = cli_json_set(object, "needed", json_integer((json_int_t)needed));
   return cli_print_json(r->job, object);
 }
 

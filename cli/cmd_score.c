@@ -119,9 +119,9 @@ static int tell(const scoring *s, const double *labels, double auc, double preci
   if (job->options.json) {
     json_t *object = json_pack("{s:s, s:I, s:I}", "scores", job->options.output, "rows", (json_int_t)s->count,
                                "inside", (json_int_t)inside);
-    if (labels != NULL && object != NULL)
-      json_object_update_new(object, json_pack("{s:I, s:f, s:f}", "outliers", (json_int_t)outliers, "auc",
-                                               auc, "average_precision", precision));
+    if (labels != NULL) object = cli_json_set(object, "outliers", json_integer((json_int_t)outliers));
+    if (labels != NULL) object = cli_json_set(object, "auc", json_real(auc));
+    if (labels != NULL) object = cli_json_set(object, "average_precision", json_real(precision));
     return cli_print_json(job, object);
   }
   if (labels != NULL)

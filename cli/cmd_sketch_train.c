@@ -6,6 +6,7 @@
 #include "choice_json.h"
 #include "doubles.h"
 #include "gather.h"
+#include "json_print.h"
 
 enum { SAMPLE = 8192 };
 
@@ -113,7 +114,7 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_r
   if (!job->options.json) return CLI_OK;
   json_t *curve = json_array();
   for (size_t i = 0; i < o.curve_count; i++)
-    json_array_append_new(
+    curve = cli_json_append(
         curve, json_pack("[I, f, f]", (json_int_t)o.curve[i].steps, o.curve[i].mean, o.curve[i].worst));
   return cli_print_json(job,
                         json_pack("{s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b, s:o}", "sketch",

@@ -3,6 +3,7 @@
 
 #include "demo.h"
 #include "page.h"
+#include "growing_text.h"
 
 static void print_colour(FILE *to, const float *rgb) {
   fprintf(to, "<i style=\"background:#%02x%02x%02x\"></i>", (unsigned)rgb[0], (unsigned)rgb[1],
@@ -54,7 +55,7 @@ static void print_summary(const demo *d, FILE *to) {
   fprintf(to, "<p>%s</p>\n", demo_how);
 }
 
-static void print_range(const demo *d, FILE *to) {
+static bool print_range(const demo *d, FILE *to) {
   const demo_question *q = &d->range;
   fprintf(
       to,
@@ -68,17 +69,17 @@ static void print_range(const demo *d, FILE *to) {
   for (size_t i = 0; i < d->range_rows; i++) print_colour(to, d->data.colours[d->ids[i]].rgb);
   fputs("</div>\n<p></p>\n", to);
   demo_draw_scores(d, to);
-  char *plot = NULL;
-  size_t length;
-  FILE *memory = open_memstream(&plot, &length);
+  cli_text plot = {0};
+  FILE *memory = cli_text_open(&plot);
   bool drawn = memory != NULL && demo_draw_by_gnuplot(d, memory);
-  if (memory != NULL) fclose(memory);
-  if (drawn)
+  bool whole = memory != NULL && cli_text_close(&plot, memory);
+  if (drawn && whole)
     fprintf(to,
             "<p>All ten queries with the same radius, by gnuplot: above 0 is within r.</p>\n<div "
             "class=\"plot\">%s</div>\n",
-            plot);
-  free(plot);
+            plot.bytes);
+  free(plot.bytes);
+  return whole;
 }
 
 /* These lines run as they stand: nothing here is a placeholder. */
@@ -96,8 +97,8 @@ static void print_ending(FILE *to) {
 }
 
 char *demo_page(const demo *d, size_t *length) {
-  char *page = NULL;
-  FILE *to = open_memstream(&page, length);
+  cli_text page;
+  FILE *to = cli_text_open(&page);
   if (to == NULL) return NULL;
   cli_page_begin(to, "capball: nearest colours by cosine");
   print_summary(d, to);
@@ -107,16 +108,16 @@ char *demo_page(const demo *d, size_t *length) {
       "noise.</p>\n",
       to);
   print_table(d, to);
-  print_range(d, to);
+  bool whole = print_range(d, to);
   fputs("<h2>A ball and its cap</h2>\n<div class=\"formula\">S(x) = (2 s x, s&#178;&#8722;|x|&#178;) / "
         "(|x|&#178;+s&#178;)</div>\n<p></p>\n",
         to);
   cpb_error error;
   bool drawn = demo_draw_ball_and_cap(to, &error);
   print_ending(to);
-  if (fclose(to) != 0 || !drawn) {
-    free(page);
-    return NULL;
-  }
-  return page;
+  whole = cli_text_close(&page, to) && whole;
+  *length = page.length;
+  if (whole && drawn) return page.bytes;
+  free(page.bytes);
+  return NULL;
 }

@@ -2,14 +2,28 @@
 
 #include <stdlib.h>
 
+#include "growing_text.h"
+
+/* json_dumps forgets to look whether there was memory for a key; cli_text does not. */
+char *cli_json_text(json_t *value) {
+  cli_text text = {0};
+  FILE *to = value == NULL ? NULL : cli_text_open(&text);
+  bool dumped = to != NULL && json_dumpf(value, to, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0;
+  bool whole = to != NULL && cli_text_close(&text, to);
+  json_decref(value);
+  if (dumped && whole) return text.bytes;
+  free(text.bytes);
+  return NULL;
+}
+
 int cli_print_json(const cli_job *job, json_t *object) { return cli_print_json_id(job, NULL, object); }
 
 int cli_print_json_id(const cli_job *job, const char *id, json_t *object) {
   if (object == NULL)
-    return cli_fail(job,
-                    "JSON cannot say the result: a number that is not finite, or a name that is not UTF-8");
-  char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
-  json_decref(object);
+    return cli_fail(
+        job, "JSON cannot say the result: a number that is not finite, a name that is not UTF-8, or no "
+             "memory");
+  char *text = cli_json_text(object);
   if (text == NULL) return cli_fail(job, "no memory for a line of JSON");
   if (id != NULL)
     printf("{\"id\":%s,%s\n", id, text + 1);
@@ -19,12 +33,20 @@ int cli_print_json_id(const cli_job *job, const char *id, json_t *object) {
   return CLI_OK;
 }
 
+json_t *cli_json_append(json_t *array, json_t *value) {
+  if (json_array_append_new(array, value) == 0) return array;
+  json_decref(array);
+  return NULL;
+}
+
+json_t *cli_json_set(json_t *object, const char *key, json_t *value) {
+  if (json_object_set_new(object, key, value) == 0) return object;
+  json_decref(object);
+  return NULL;
+}
+
 json_t *cli_json_vector(const double *values, size_t n) {
   json_t *array = json_array();
-  for (size_t i = 0; i < n; i++)
-    if (json_array_append_new(array, json_real(values[i])) != 0) {
-      json_decref(array);
-      return NULL;
-    }
+  for (size_t i = 0; i < n; i++) array = cli_json_append(array, json_real(values[i]));
   return array;
 }

@@ -13,6 +13,14 @@ int cli_print_json(const cli_job *job, json_t *object);
 /* The same with "id":id in front, the text of a JSON value; NULL: none. */
 int cli_print_json_id(const cli_job *job, const char *id, json_t *object);
 
+/* Its text on one line, the caller's to free; takes it over. NULL for NULL, and without memory. */
+char *cli_json_text(json_t *value);
+
+/* The array or object with one value more, which it takes over; NULL, with it given back, for a value that is
+ * NULL and where there is no memory. So a chain of them needs one look, at its end. */
+json_t *cli_json_append(json_t *array, json_t *value);
+json_t *cli_json_set(json_t *object, const char *key, json_t *value);
+
 /* An array of n numbers; NULL when one of them is not finite. */
 json_t *cli_json_vector(const double *values, size_t n);
 

@@ -1,4 +1,5 @@
 #include "recommend_commands.h"
+#include "growing_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +62,8 @@ static void by_sphere(const naming *n, const cpb_recommendation_facts *r) {
 char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r) {
   const char *base = job->operands[0], *queries = job->options.queries;
   const cpb_recommend_row *pick = r->rows[r->pick];
-  char *text = NULL;
-  size_t length;
-  naming n = {.to = open_memstream(&text, &length),
+  cli_text text;
+  naming n = {.to = cli_text_open(&text),
               .base = strcmp(base, "-") == 0 ? "BASE" : base,
               .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
               .format = job->options.format};
@@ -72,7 +72,6 @@ char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts 
     by_sphere(&n, r);
   else if (pick->kind != CPB_TRANSFORM_NONE)
     by_transform(&n, pick->name);
-  if (fclose(n.to) == 0) return text;
-  free(text);
-  return NULL;
+  cli_text_close(&text, n.to);
+  return text.bytes;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "growing_text.h"
 
 void cli_recommend_name(const cpb_recommend_row *row, char *to, size_t room) {
   if (isnan(row->scale))
@@ -121,8 +122,8 @@ static void print_indexes(const cpb_recommendation_facts *r, FILE *to) {
 
 char *cli_recommend_page(const cpb_recommendation_facts *r, const char *text, const char *name,
                          size_t *length) {
-  char *page = NULL;
-  FILE *to = open_memstream(&page, length);
+  cli_text page;
+  FILE *to = cli_text_open(&page);
   if (to == NULL) return NULL;
   cli_page_begin(to, "capball: what to do before the index");
   fputs("<h1>What to do to ", to);
@@ -137,7 +138,7 @@ char *cli_recommend_page(const cpb_recommendation_facts *r, const char *text, co
           r->base_rows, r->queries, r->k, r->norm_mean, r->radius, r->k);
   print_indexes(r, to);
   fputs("</main></body></html>\n", to);
-  if (fclose(to) == 0) return page;
-  free(page);
-  return NULL;
+  cli_text_close(&page, to);
+  *length = page.length;
+  return page.bytes;
 }

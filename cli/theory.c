@@ -75,9 +75,9 @@ static int print_json(const cli_job *job, const law *first, size_t count) {
   json_t *list = json_array();
   for (size_t i = 0; i < count; i++) {
     const law *l = first + i;
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "law", l->number, "title",
-                                          l->title, "formula", l->formula, "header", l->header, "source",
-                                          l->source, "test", l->test));
+    list = cli_json_append(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "law", l->number, "title",
+                                           l->title, "formula", l->formula, "header", l->header, "source",
+                                           l->source, "test", l->test));
   }
   return cli_print_json(job, list);
 }

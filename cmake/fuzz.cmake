@@ -34,6 +34,6 @@ if(CPB_FUZZ)
   endforeach()
   # The command's own parser, without its main().
   target_include_directories(fuzz_dual PRIVATE cli)
-  target_sources(fuzz_dual PRIVATE cli/cmd_dual.c cli/dual_id.c cli/dual_read.c cli/dual_print.c cli/json_print.c cli/doubles.c
+  target_sources(fuzz_dual PRIVATE cli/cmd_dual.c cli/dual_id.c cli/dual_read.c cli/dual_print.c cli/json_print.c cli/growing_text.c cli/doubles.c
                  cli/format_names.c cli/nearest.c cli/plain.c)
 endif()

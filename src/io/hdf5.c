@@ -42,8 +42,9 @@ static void hush_end(hush saved) {
   H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
 }
 
+/* A library that could not begin may not be asked for anything else. */
 static hdf5_state *state_new(cpb_error *error) {
-  hdf5_state *state = malloc(sizeof *state);
+  hdf5_state *state = H5open() < 0 ? NULL : malloc(sizeof *state);
   if (state == NULL)
     cpb_fail_memory(error, sizeof *state);
   else
@@ -494,7 +495,7 @@ static bool is_same_object(hid_t file, const char *name, const char *other, hid_
 static bool is_linked(const char *path, const char *name, const char *other) {
   cpb_input source;
   bool left = false, same = false;
-  if (cpb_input_open(path, &source, NULL) != CPB_OK) return false;
+  if (H5open() < 0 || cpb_input_open(path, &source, NULL) != CPB_OK) return false;
   cpb_hdf5_bytes bytes = {.source = &source, .size = source.size};
   hush quiet = hush_begin();
   hid_t access = make_access(H5P_LINK_ACCESS, &left);

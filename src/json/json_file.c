@@ -9,8 +9,7 @@
 #include "core/fail.h"
 #include "io/file_fail.h"
 
-static void put(cpb_json_lines *l, const char *bytes) {
-  size_t count = strlen(bytes);
+static void put_bytes(cpb_json_lines *l, const char *bytes, size_t count) {
   if (l->used + count + 1 > l->room && !l->failed) {
     char *larger = realloc(l->text, 2 * (l->used + count + 1));
     l->failed = larger == NULL;
@@ -20,20 +19,25 @@ static void put(cpb_json_lines *l, const char *bytes) {
     }
   }
   if (l->failed) return;
-  memcpy(l->text + l->used, bytes, count + 1);
+  memcpy(l->text + l->used, bytes, count);
   l->used += count;
+  l->text[l->used] = 0;
+}
+
+static void put(cpb_json_lines *l, const char *text) { put_bytes(l, text, strlen(text)); }
+
+static int take(const char *bytes, size_t count, void *lines) {
+  put_bytes(lines, bytes, count);
+  return 0;
 }
 
 void cpb_json_put(cpb_json_lines *l, const char *key, json_t *value) {
-  char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
   put(l, l->used == 0 ? "{\n  \"" : ",\n  \"");
   put(l, key);
   put(l, "\": ");
-  if (text == NULL)
+  /* json_dumps forgets to look whether there was memory for a key */
+  if (value == NULL || json_dump_callback(value, take, l, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) != 0)
     l->failed = true;
-  else
-    put(l, text);
-  free(text);
   json_decref(value);
 }
 
@@ -41,10 +45,16 @@ void cpb_json_put_kind(cpb_json_lines *l, const char *kind, int version) {
   cpb_json_put(l, "capball", json_pack("{s:s, s:i}", "kind", kind, "version", version));
 }
 
+json_t *cpb_json_append(json_t *array, json_t *value) {
+  if (json_array_append_new(array, value) == 0) return array;
+  json_decref(array);
+  return NULL;
+}
+
 json_t *cpb_json_vector(const double *numbers, size_t count) {
   if (numbers == NULL) return json_null();
   json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) json_array_append_new(array, json_real(numbers[i]));
+  for (size_t i = 0; i < count; i++) array = cpb_json_append(array, json_real(numbers[i]));
   return array;
 }
 

@@ -24,6 +24,9 @@ void cpb_json_put(cpb_json_lines *lines, const char *key, json_t *value);
 /* "capball": {"kind": .., "version": ..}, the first line. */
 void cpb_json_put_kind(cpb_json_lines *lines, const char *kind, int version);
 
+/* The array with one value more, which it takes over; NULL, and the array given back, where there is no memory. */
+json_t *cpb_json_append(json_t *array, json_t *value);
+
 /* null for NULL. */
 json_t *cpb_json_vector(const double *numbers, size_t count);
 

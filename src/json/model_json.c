@@ -20,7 +20,7 @@ static const char *const kernel_names[] = {"linear", "rbf", "polynomial"};
 static json_t *row_numbers(const uint64_t *rows, size_t count) {
   if (rows == NULL) return json_null();
   json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) json_array_append_new(array, json_integer((json_int_t)rows[i]));
+  for (size_t i = 0; i < count; i++) array = cpb_json_append(array, json_integer((json_int_t)rows[i]));
   return array;
 }
 

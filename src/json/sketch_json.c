@@ -19,7 +19,7 @@ enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 static json_t *curve_value(const cpb_sketch_options *o) {
   json_t *array = json_array();
   for (size_t i = 0; i < o->curve_count; i++)
-    json_array_append_new(
+    array = cpb_json_append(
         array, json_pack("[I, f, f]", (json_int_t)o->curve[i].steps, o->curve[i].mean, o->curve[i].worst));
   return array;
 }
