@@ -64,10 +64,10 @@ static int check_options(const cli_job *job) {
   return CLI_OK;
 }
 
-/* Sentences about weights call them so: they are not about DATA. */
+/* What is wrong with weights is not wrong with DATA. */
 static int fail_rows(const ball_fit *fit, cpb_status status, const cpb_error *error) {
   const char *path =
-      strstr(error->text, "weight") != NULL ? fit->job->options.weights : fit->job->operands[0];
+      strcmp(error->argument, "weights") == 0 ? fit->job->options.weights : fit->job->operands[0];
   return status == CPB_EROW ? cli_fail_row(fit->job, fit->job->operands[0], 0, error)
                             : cli_fail(fit->job, "%s: %s", cli_name(path), error->text);
 }

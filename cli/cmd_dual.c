@@ -111,18 +111,24 @@ static int fail_line(const duality *dual, size_t number, const char *why) {
   return cli_fail(dual->job, "%s, line %zu: %s", dual->name, number, why);
 }
 
-/* The sentences of the library with the names a line has for the semi-axes. */
-static int refuse_region(const duality *dual, size_t number, const char *text) {
-  static const char *const words[][2] = {
-      {"along/r", "r1/r2"}, {"along = ", "r1 = "}, {" r = ", " r2 = "}, {"semi-axis along", "r1"}};
-  char said[sizeof(((cpb_error *)0)->text)];
-  snprintf(said, sizeof said, "%s", text);
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    char *at = strstr(said, words[i][0]), rest[sizeof said];
-    if (at == NULL) continue;
-    snprintf(rest, sizeof rest, "%s", at + strlen(words[i][0]));
-    snprintf(at, sizeof said - (size_t)(at - said), "%s%s", words[i][1], rest);
-  }
+/* |w| of the pole that a line is under. */
+static double tilt_of(const duality *dual, const dual_line *line) {
+  const double *v = dual->map != NULL ? cli_map_options(dual->map).pole : pole_of(dual, line);
+  return v == NULL ? 1 : fabs(v[line->d]);
+}
+
+/* What the library says of semi-axes, with the names a line has for them. */
+static int refuse_region(const duality *dual, size_t number, const dual_line *line, const cpb_error *error) {
+  char said[sizeof error->text];
+  double r1 = line->region.along, r2 = line->region.r;
+  if (error->reason == CPB_WHY_PROLATE)
+    snprintf(said, sizeof said, "a prolate ellipsoid (r1 = %.17g > r2 = %.17g) is no cap: see T6", r1, r2);
+  else if (error->reason == CPB_WHY_SPHEROID_OTHER_POLE)
+    snprintf(said, sizeof said, "r1/r2 = %.17g is not the pole's |w| = %.17g", r1 / r2, tilt_of(dual, line));
+  else if (error->reason == CPB_WHY_SPHEROID_TOO_FLAT)
+    snprintf(said, sizeof said, "r1/r2 = %g/%g is below the smallest double", r1, r2);
+  else
+    return fail_line(dual, number, error->text);
   return fail_line(dual, number, said);
 }
 
@@ -140,7 +146,7 @@ static int answer(const duality *dual, const char *id, json_t *json, size_t numb
         fail_line(dual, number,
                   "under this map only ellipsoids of its metric are caps, and W^T W is no multiple of it");
   else if ((line.is_cap ? to_region : to_cap)(dual, &line, &error) != CPB_OK)
-    result = line.axis != NULL && !line.is_cap ? refuse_region(dual, number, error.text)
+    result = line.axis != NULL && !line.is_cap ? refuse_region(dual, number, &line, &error)
                                                : fail_line(dual, number, error.text);
   else {
     line.is_cap = !line.is_cap;

@@ -97,11 +97,8 @@ void cli_say(const cli_job *job, const char *format, ...) {
 
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
   if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
-  /* The library counts from the block; only the rest of its sentence holds for the file. */
-  char prefix[32];
-  snprintf(prefix, sizeof prefix, "row %lld ", (long long)error->row);
-  const char *at = strstr(error->text, prefix);
-  const char *what = at != NULL ? at + strlen(prefix) : error->text;
+  /* The library counts from the block; only what it says of the row holds for the file. */
+  const char *what = error->text + error->about;
   bool could_skip = !job->options.skip_bad && (job->command->accepts & CLI_BIT(CLI_SKIP_BAD)) != 0;
   return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
                   (unsigned long long)(first + (uint64_t)error->row), what,

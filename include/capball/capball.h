@@ -1,7 +1,7 @@
 /* capball: hyperplanes where you need balls, balls where you need hyperplanes.
  *
  * Read in this order; each header is a page and stands alone.
- *   status.h      how a call ends
+ *   status.h      how a call ends (reason.h: why, in numbers)
  *   view.h        rows of numbers that belong to the caller
  *   exec.h        how a call is run: threads, progress
  *   region.h      cap <-> ball, half-space, ellipsoid; scores    T3 T4 T5 T6

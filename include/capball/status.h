@@ -1,4 +1,4 @@
-/* How a call ends: a pinned status, and for the person who called a sentence.
+/* How a call ends: a pinned status and reason, and for the person who called a sentence.
  *
  * The status says whether the call did its work; how good an answer is (a gap, a residual) is
  * part of the answer, never of the status. */
@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "capball/reason.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,10 +43,17 @@ typedef enum cpb_status {
   CPB_ESTOPPED = 8, /* the caller's own progress callback ended the call; nothing is half-written */
 } cpb_status;
 
-/** What went wrong, for a person. Caller's; every function takes NULL instead. */
+/** What went wrong, as data and for a person. Caller's, and need not be set before; every function takes NULL
+ *  instead. Its layout never changes. */
 typedef struct cpb_error {
-  int64_t row;    /* the row the sentence speaks of, counted from 0; -1 when it is about no row */
-  char text[512]; /* one sentence that names the value, such as "scale s must be > 0, got -1" */
+  cpb_status status; /* what the call returned */
+  cpb_reason reason; /* a pinned number of reason.h; 0 in an error of a caller's own callback */
+  int64_t row;       /* the row the sentence speaks of, counted from 0; -1 when it is about no row */
+  int32_t
+      about; /* where what is said of the row begins: text + about is "holds NaN"; 0: the whole sentence */
+  char argument[60]; /* the parameter or member at fault ("s", "weights"), "path" for what is wrong with a
+                        file; "" when it is none of them */
+  char text[512];    /* one sentence that names the value, such as "scale s must be > 0, got -1" */
 } cpb_error;
 
 /** A short fixed name ("ok", "invalid value", ..); a view, never NULL. */

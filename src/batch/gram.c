@@ -98,8 +98,7 @@ static void answer_block(void *arg, size_t block, size_t first, size_t count) {
 
 static cpb_status check_not_below_0(const double *norm2, size_t n, const char *name, cpb_error *error) {
   for (size_t i = 0; i < n; i++)
-    if (norm2[i] < 0)
-      return cpb_fail(error, CPB_EINVAL, "%s[%zu] must be >= 0, got %.17g", name, i, norm2[i]);
+    if (norm2[i] < 0) return cpb_fail_domain(error, "", norm2[i], "%s[%zu] must be >= 0", name, i);
   return CPB_OK;
 }
 
@@ -108,12 +107,10 @@ static cpb_status check_columns(const gram_job *job, cpb_error *error) {
   for (size_t j = 0; j < job->g.cols; j++) {
     double norm2 = job->y.norm2[j], rest = along(job->y, j);
     if (job->rises && !(norm2 > 0 && norm2 < INFINITY))
-      return cpb_fail(error, CPB_EINVAL, "y.norm2[%zu], a rise 1+<y^,v>, must be > 0 and finite, got %.17g",
-                      j, norm2);
-    if (!isfinite(norm2))
-      return cpb_fail(error, CPB_EINVAL, "y.norm2[%zu] must be finite, got %.17g", j, norm2);
-    if (!isfinite(rest))
-      return cpb_fail(error, CPB_EINVAL, "y.along[%zu] must be finite, got %.17g", j, rest);
+      return cpb_fail_domain(error, "y.norm2", norm2, "y.norm2[%zu], a rise 1+<y^,v>, must be > 0 and finite",
+                             j);
+    if (!isfinite(norm2)) return cpb_fail_domain(error, "y.norm2", norm2, "y.norm2[%zu] must be finite", j);
+    if (!isfinite(rest)) return cpb_fail_domain(error, "y.along", rest, "y.along[%zu] must be finite", j);
   }
   return CPB_OK;
 }
@@ -121,7 +118,7 @@ static cpb_status check_columns(const gram_job *job, cpb_error *error) {
 static cpb_status check_numbers(const gram_job *job, const double *numbers, size_t n, const char *name,
                                 bool needed, cpb_error *error) {
   if (numbers == NULL && needed && n != 0)
-    return cpb_fail(error, CPB_EINVAL, "%s must hold %zu numbers, got NULL", name, n);
+    return cpb_fail(error, CPB_WHY_NO_NUMBERS, "", "%s must hold %zu numbers, got NULL", name, n);
   return numbers == NULL ? CPB_OK
                          : cpb_check_apart(cpb_rows(numbers, CPB_F64, 1, n), name, job->g, "g", error);
 }
@@ -130,11 +127,11 @@ static cpb_status check(const gram_job *job, cpb_error *error) {
   cpb_status status = cpb_check_out(job->g, "g", job->g.rows, job->g.cols, error);
   if (status == CPB_OK) status = cpb_check_scale(job->s, error);
   if (status == CPB_OK && !(fabs(job->w) <= 1 && job->w != 0))
-    status = cpb_fail(error, CPB_EINVAL,
-                      "last coordinate w of the pole must lie in [-1,1] and not be 0, got %.17g", job->w);
+    status = cpb_fail_domain(error, "pole", job->w,
+                             "last coordinate w of the pole must lie in [-1,1] and not be 0");
   if (status == CPB_OK && job->result != CPB_PRODUCTS && job->result != CPB_DISTANCES2)
-    status = cpb_fail(error, CPB_EINVAL, "result must be CPB_PRODUCTS or CPB_DISTANCES2, got %d",
-                      (int)job->result);
+    status = cpb_fail_domain(error, "result", (double)job->result,
+                             "result must be CPB_PRODUCTS or CPB_DISTANCES2");
   if (status == CPB_OK) status = check_numbers(job, job->x.norm2, job->g.rows, "x.norm2", true, error);
   if (status == CPB_OK) status = check_numbers(job, job->x.along, job->g.rows, "x.along", job->rises, error);
   if (status == CPB_OK) status = check_numbers(job, job->y.norm2, job->g.cols, "y.norm2", true, error);

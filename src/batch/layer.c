@@ -220,11 +220,11 @@ static cpb_status check(const layer_job *job, const char *row, const char *out, 
   size_t out_cols = d + (job->law == OF_INVERSE);
   cpb_status status = cpb_check_scale(job->s, error);
   if (status == CPB_OK && d == 0)
-    status = cpb_fail(error, CPB_ESHAPE, "the data must have 1 or more columns, got 0");
+    status = cpb_fail_count(error, "data", 0, "the data must have 1 or more columns");
   if (status == CPB_OK) status = cpb_check_view(job->row, row, row_cols, error);
   if (status == CPB_OK) status = cpb_check_view(job->g, "g", g_cols, error);
   if (status == CPB_OK && job->g.rows != job->row.rows)
-    status = cpb_fail(error, CPB_ESHAPE, "g has %zu rows, wanted %zu", job->g.rows, job->row.rows);
+    status = cpb_fail_rows(error, "g", job->g.rows, job->row.rows);
   if (status == CPB_OK) status = cpb_check_out(job->out, out, job->row.rows, out_cols, error);
   if (status == CPB_OK) status = cpb_check_apart(job->row, row, job->out, out, error);
   if (status == CPB_OK) status = cpb_check_apart(job->g, "g", job->out, out, error);
@@ -239,7 +239,7 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
   size_t count = cpb_blocks_count(&blocks);
   if (grad_t != NULL && count != 0) {
     job->parts = calloc(count, sizeof *job->parts);
-    if (job->parts == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu partial sums", count);
+    if (job->parts == NULL) return cpb_fail_memory(error, "%zu partial sums", count);
   }
   job->loops = cpb_loops_here();
   cpb_first_fault_init(&job->row_fault);

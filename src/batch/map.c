@@ -25,17 +25,17 @@ void cpb_map_free(cpb_map *map) { free(map); }
 static cpb_status check_finite(const double *values, size_t count, const char *name, cpb_error *error) {
   for (size_t i = 0; i < count; i++)
     if (!isfinite(values[i]))
-      return cpb_fail(error, CPB_EINVAL, "coordinate %zu of the %s must be finite, got %g", i, name,
-                      values[i]);
+      return cpb_fail_domain(error, "", values[i], "coordinate %zu of the %s must be finite", i, name);
   return CPB_OK;
 }
 
 static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
   size_t most = SIZE_MAX / sizeof(double) / 16;
   if (o->d == 0 || o->d > most || (o->whiten != NULL && o->d > most / o->d))
-    return cpb_fail(error, CPB_EINVAL, "a map of dimension %zu is not possible", o->d);
+    return cpb_fail_dimension(error, "map", o->d);
   if (o->pole != NULL && o->toward != NULL)
-    return cpb_fail(error, CPB_EINVAL, "a map takes a pole or a direction to turn onto e, not both");
+    return cpb_fail(error, CPB_WHY_POLE_AND_DIRECTION, "map",
+                    "a map takes a pole or a direction to turn onto e, not both");
   cpb_status status = cpb_check_scale(o->s, error);
   if (status == CPB_OK && o->center != NULL) status = check_finite(o->center, o->d, "centre", error);
   if (status == CPB_OK && o->pole != NULL) status = cpb_check_pole(o->d, o->pole, error);
@@ -81,7 +81,8 @@ static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
   size_t d = map->options.d;
   double largest = 0;
   for (size_t i = 0; i <= d; i++) largest = fmax(largest, fabs(map->options.toward[i]));
-  if (largest == 0) return cpb_fail(error, CPB_EINVAL, "the direction to turn onto e must not be 0");
+  if (largest == 0)
+    return cpb_fail(error, CPB_WHY_DIRECTION_ZERO, "", "the direction to turn onto e must not be 0");
   for (size_t i = 0; i <= d; i++) normal[i] = map->options.toward[i] / largest;
   divide(normal, d + 1, length(normal, d + 1));
   double rest2 = cpb_loops_here()->dot(normal, normal, d), last = normal[d];
@@ -101,7 +102,7 @@ static cpb_status invert(size_t d, double *left, double *inverse, cpb_error *err
       if (fabs(left[i * d + k]) > fabs(left[pivot * d + k])) pivot = i;
     double value = left[pivot * d + k];
     if (value == 0 || !isfinite(1 / value))
-      return cpb_fail(error, CPB_EINVAL,
+      return cpb_fail(error, CPB_WHY_WHITENING_DEPENDENT, "whiten",
                       "the whitening W must be invertible, but column %zu depends on the ones before", k);
     for (size_t j = 0; j < d; j++) {
       double kept = left[k * d + j];
@@ -141,7 +142,7 @@ static void fold_pole(cpb_map *map) {
 }
 
 cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *error) {
-  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
+  if (out == NULL) return cpb_fail_missing(error, "map");
   *out = NULL;
   cpb_map_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_map_options", error);
@@ -149,7 +150,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   if (status != CPB_OK) return status;
   size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
   cpb_map *map = calloc(1, sizeof *map + (4 * (d + 1) + 3 * d + CPB_LANES + 3 * square) * sizeof(double));
-  if (map == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a map of dimension %zu", d);
+  if (map == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
   double *numbers = map->numbers;
   map->options = *options;
   map->center = map->options.center = keep(&numbers, options->center, d);

@@ -92,13 +92,12 @@ static cpb_status apply(application *a, const char *in_name, const char *out_nam
                        .body = apply_block,
                        .arg = a};
   cpb_blocks_run(&blocks, exec);
-  if (atomic_load(&a->no_memory))
-    return cpb_fail(error, CPB_ENOMEM, "no memory for one row of %zu numbers", in_cols);
+  if (atomic_load(&a->no_memory)) return cpb_fail_memory(error, "one row of %zu numbers", in_cols);
   return cpb_first_fault_report(&fault, in_name, error);
 }
 
 cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_exec *exec, cpb_error *error) {
-  if (map == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
+  if (map == NULL) return cpb_fail_missing(error, "map");
   size_t d = map->options.d;
   const cpb_loops *loops = cpb_loops_here();
   application a = {.rows = {.map = map, .one = cpb_map_embed_row, .loops = loops, .in = x, .out = y}};
@@ -107,7 +106,7 @@ cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_ex
 
 cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_exec *exec,
                            cpb_error *error) {
-  if (map == NULL) return cpb_fail(error, CPB_EINVAL, "map must not be NULL");
+  if (map == NULL) return cpb_fail_missing(error, "map");
   size_t d = map->options.d;
   const cpb_loops *loops = cpb_loops_here();
   application a = {.rows = {.map = map, .one = cpb_map_unembed_row, .loops = loops, .in = y, .out = x}};

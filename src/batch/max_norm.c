@@ -35,14 +35,15 @@ static void norm_block(void *argument, size_t block, size_t first, size_t count)
 
 cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
                         cpb_error *error) {
-  if (max_norm == NULL) return cpb_fail(error, CPB_EINVAL, "max_norm must not be NULL");
+  if (max_norm == NULL) return cpb_fail_missing(error, "max_norm");
   *max_norm = NAN;
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
-  if (x.cols == 0) return cpb_fail(error, CPB_ESHAPE, "x has 0 columns, wanted at least 1");
-  if (x.rows == 0) return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no largest norm");
+  if (x.cols == 0) return cpb_fail_no_columns(error, "x");
+  if (x.rows == 0)
+    return cpb_fail(error, CPB_WHY_NO_LARGEST_NORM, "x", "x has 0 rows: there is no largest norm");
   if (center != NULL && !cpb_all_finite(center, x.cols))
-    return cpb_fail(error, CPB_EINVAL, "center is not finite");
+    return cpb_fail_not_finite(error, "center", "center");
   norm_job job = {.ruler = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
   atomic_init(&job.largest, 0);
   cpb_first_fault_init(&job.fault);

@@ -110,10 +110,9 @@ cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out scores, const 
 
 static cpb_status check_region_metric(const cpb_region *region, cpb_error *error) {
   double length;
-  if (region->axis != NULL && region->W != NULL)
-    return cpb_fail(error, CPB_EINVAL, "region has an axis and a W: only one of them");
+  if (region->axis != NULL && region->W != NULL) return cpb_fail_axis_and_whitening(error);
   if (region->W != NULL && !cpb_all_finite(region->W, region->d * region->d))
-    return cpb_fail(error, CPB_EINVAL, "whitening W is not finite");
+    return cpb_fail_not_finite(error, "whiten", "whitening W");
   return region->axis == NULL ? CPB_OK : cpb_check_axis(region->axis, region->d, &length, error);
 }
 

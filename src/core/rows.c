@@ -34,33 +34,43 @@ const char *cpb_dtype_name(cpb_dtype dtype) {
 static cpb_status check_shape(const void *data, size_t element, size_t rows, size_t cols, size_t stride,
                               const char *name, size_t wanted, cpb_error *error) {
   if (cols != wanted)
-    return cpb_fail(error, CPB_ESHAPE, "%s has %zu columns, wanted %zu", name, cols, wanted);
+    return cpb_fail(error, CPB_WHY_COLUMNS, name, "%s has %zu columns, wanted %zu", name, cols, wanted);
   if (stride < cols)
-    return cpb_fail(error, CPB_ESHAPE, "%s has stride %zu, smaller than its %zu columns", name, stride, cols);
+    return cpb_fail(error, CPB_WHY_STRIDE, name, "%s has stride %zu, smaller than its %zu columns", name,
+                    stride, cols);
   if (rows != 0 && stride > SIZE_MAX / element / rows)
-    return cpb_fail(error, CPB_ESHAPE, "%s has %zu rows of stride %zu, more than memory can hold", name, rows,
-                    stride);
+    return cpb_fail(error, CPB_WHY_TOO_MANY_ROWS, name,
+                    "%s has %zu rows of stride %zu, more than memory can hold", name, rows, stride);
   if (rows != 0 && data == NULL)
-    return cpb_fail(error, CPB_EINVAL, "%s has %zu rows but no data", name, rows);
+    return cpb_fail(error, CPB_WHY_NO_DATA, name, "%s has %zu rows but no data", name, rows);
   if (rows != 0 && (uintptr_t)data % element != 0)
-    return cpb_fail(error, CPB_EINVAL, "%s is not aligned to its %zu-byte elements", name, element);
+    return cpb_fail(error, CPB_WHY_ALIGNMENT, name, "%s is not aligned to its %zu-byte elements", name,
+                    element);
   return CPB_OK;
 }
 
-cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error) {
+cpb_status cpb_fail_dtype(cpb_error *error, const char *argument, cpb_dtype dtype) {
+  return cpb_fail(error, CPB_WHY_DTYPE_IN, argument, "%s is %s, wanted f32, f64, f16, u8 or i8", argument,
+                  cpb_dtype_name(dtype));
+}
+
+cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_error *error) {
   size_t element = cpb_dtype_size(view.dtype);
-  if (element == 0) return cpb_fail(error, CPB_EDTYPE, "%s has unknown dtype %d", name, (int)view.dtype);
-  if (view.dtype > CPB_I8)
-    return cpb_fail(error, CPB_EDTYPE, "%s is %s, wanted f32, f64, f16, u8 or i8", name,
-                    cpb_dtype_name(view.dtype));
+  if (element == 0)
+    return cpb_fail(error, CPB_WHY_UNKNOWN_DTYPE, name, "%s has unknown dtype %d", name, (int)view.dtype);
   return check_shape(view.data, element, view.rows, view.cols, view.stride, name, cols, error);
+}
+
+cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error) {
+  if (view.dtype > CPB_I8 && view.dtype <= CPB_I64) return cpb_fail_dtype(error, name, view.dtype);
+  return cpb_check_layout(view, name, cols, error);
 }
 
 cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols, cpb_error *error) {
   if (out.dtype != CPB_F32 && out.dtype != CPB_F64)
-    return cpb_fail(error, CPB_EDTYPE, "%s must be f32 or f64, got %s", name, cpb_dtype_name(out.dtype));
-  if (out.rows != rows)
-    return cpb_fail(error, CPB_ESHAPE, "%s has %zu rows, wanted %zu", name, out.rows, rows);
+    return cpb_fail(error, CPB_WHY_DTYPE_OUT, name, "%s must be f32 or f64, got %s", name,
+                    cpb_dtype_name(out.dtype));
+  if (out.rows != rows) return cpb_fail_rows(error, name, out.rows, rows);
   return check_shape(out.data, cpb_dtype_size(out.dtype), out.rows, out.cols, out.stride, name, cols, error);
 }
 
@@ -74,7 +84,7 @@ cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const 
   size_t a_bytes = extent(in.dtype, in.rows, in.cols, in.stride);
   size_t b_bytes = extent(out.dtype, out.rows, out.cols, out.stride);
   if (a_bytes == 0 || b_bytes == 0 || a + a_bytes <= b || b + b_bytes <= a) return CPB_OK;
-  return cpb_fail(error, CPB_ESHAPE, "%s and %s overlap in memory", in_name, out_name);
+  return cpb_fail(error, CPB_WHY_OVERLAP, out_name, "%s and %s overlap in memory", in_name, out_name);
 }
 
 bool cpb_same_rows(cpb_view in, cpb_out out) {
@@ -129,12 +139,13 @@ cpb_view cpb_view_of(cpb_out out) {
 }
 
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
-  if (source == NULL) return cpb_fail(error, CPB_EINVAL, "source must not be NULL");
+  if (source == NULL) return cpb_fail_missing(error, "source");
   if (source->size != sizeof *source)
-    return cpb_fail(error, CPB_EINVAL, "source has size %zu, wanted %zu", source->size, sizeof *source);
+    return cpb_fail(error, CPB_WHY_SOURCE_SIZE, "source", "source has size %zu, wanted %zu", source->size,
+                    sizeof *source);
   if (source->next == NULL || source->rewind == NULL)
-    return cpb_fail(error, CPB_EINVAL, "source->next and source->rewind must not be NULL");
-  if (source->cols == 0) return cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
+    return cpb_fail_missing(error, source->next == NULL ? "source->next" : "source->rewind");
+  if (source->cols == 0) return cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   return source->view.rows == 0 ? CPB_OK : cpb_check_view(source->view, "x", source->cols, error);
 }
 

@@ -8,6 +8,12 @@
 
 /* `name` is what the sentence calls the argument: "x has 3 columns, wanted 4". */
 cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error);
+/* The same for elements of any type, ids too. */
+cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_error *error);
+
+/* "x is i32, wanted f32, f64, f16, u8 or i8" */
+cpb_status cpb_fail_dtype(cpb_error *error, const char *argument, cpb_dtype dtype);
+
 cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols, cpb_error *error);
 
 /* ESHAPE when two arguments share memory. */

@@ -41,8 +41,7 @@ cpb_status cpb_state_write(void (*put)(cpb_state_out *to, void *object), void *o
   cpb_state_out measure = {NULL, 0};
   put(&measure, object);
   cpb_state_out to = {malloc(measure.used), 0};
-  if (to.bytes == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for a state of %zu bytes", measure.used);
+  if (to.bytes == NULL) return cpb_fail_memory(error, "a state of %zu bytes", measure.used);
   put(&to, object);
   *bytes = to.bytes;
   *count = to.used;
@@ -52,7 +51,8 @@ cpb_status cpb_state_write(void (*put)(cpb_state_out *to, void *object), void *o
 /* ---- reading ---- */
 
 void cpb_state_refuse(cpb_state_in *from, const char *what) {
-  if (from->status == CPB_OK) from->status = cpb_fail(from->error, CPB_EFORMAT, "%s: %s", from->name, what);
+  if (from->status == CPB_OK)
+    from->status = cpb_fail(from->error, CPB_WHY_STATE, "bytes", "%s: %s", from->name, what);
 }
 
 const unsigned char *cpb_get_bytes(cpb_state_in *from, size_t count) {
@@ -82,7 +82,7 @@ static void check_checksum(cpb_state_in *from, const unsigned char *bytes, size_
   cpb_state_in tail = {bytes + count - 8, 8, from->name, CPB_OK, NULL, 0};
   uint64_t stored = cpb_get_number(&tail, 8), is = cpb_checksum(bytes, count - 8);
   if (stored != is)
-    from->status = cpb_fail(from->error, CPB_EFORMAT,
+    from->status = cpb_fail(from->error, CPB_WHY_STATE_CHECKSUM, "",
                             "%s: its bytes have checksum %016" PRIx64 ", but it says %016" PRIx64
                             ": the state is truncated or damaged",
                             from->name, is, stored);
@@ -92,17 +92,18 @@ void cpb_state_begin(cpb_state_in *from, const cpb_state_kind *kind) {
   const unsigned char *bytes = from->bytes;
   size_t count = from->left;
   if (count < 8 || memcmp(bytes, kind->mark, 8) != 0) {
-    from->status = cpb_fail(from->error, CPB_EFORMAT, "%s: these are not %s of capball (no %s at the start)",
-                            from->name, kind->what, kind->mark);
+    from->status =
+        cpb_fail(from->error, CPB_WHY_STATE_FOREIGN, "",
+                 "%s: these are not %s of capball (no %s at the start)", from->name, kind->what, kind->mark);
     return;
   }
   cpb_get_bytes(from, 8);
   from->version = cpb_get_number(from, 4);
   uint64_t oldest = kind->oldest == 0 ? kind->version : kind->oldest;
   if (from->status == CPB_OK && (from->version < oldest || from->version > kind->version))
-    from->status =
-        cpb_fail(from->error, CPB_EFORMAT, "%s: the state is of version %" PRIu64 ", wanted %" PRIu64,
-                 from->name, from->version, kind->version);
+    from->status = cpb_fail(from->error, CPB_WHY_STATE_VERSION, "",
+                            "%s: the state is of version %" PRIu64 ", wanted %" PRIu64, from->name,
+                            from->version, kind->version);
   if (from->status == CPB_OK) check_checksum(from, bytes, count);
 }
 

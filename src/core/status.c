@@ -1,9 +1,6 @@
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "core/fail.h"
+#include "capball/status.h"
 
 const char *cpb_status_name(cpb_status status) {
   switch (status) {
@@ -28,30 +25,3 @@ const char *cpb_version(void) { return WITH_DOTS(CPB_VERSION_MAJOR, CPB_VERSION_
 int cpb_version_number(void) { return CPB_VERSION_NUMBER; }
 
 void cpb_free(void *given) { free(given); }
-
-static void write_error(cpb_error *error, int64_t row, const char *format, va_list arguments) {
-  if (error == NULL) return;
-  error->row = row;
-  vsnprintf(error->text, sizeof error->text, format, arguments);
-}
-
-cpb_status cpb_fail(cpb_error *error, cpb_status status, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  write_error(error, -1, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-cpb_status cpb_fail_row(cpb_error *error, cpb_status status, size_t row, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  write_error(error, (int64_t)row, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-cpb_status cpb_check_scale(double s, cpb_error *error) {
-  if (s > 0 && s < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "scale s must be > 0 and finite, got %.17g", s);
-}

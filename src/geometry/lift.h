@@ -28,6 +28,10 @@ cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
 /* EINVAL unless the region is there and what its kind needs is finite and in its domain. */
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
 
+/* Sentences that several laws have. */
+cpb_status cpb_fail_halfspace(cpb_error *error, double h, double s);
+cpb_status cpb_fail_axis_and_whitening(cpb_error *error);
+
 /* EINVAL unless |axis| = 1 within 1e-9; *length is its length. */
 cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error);
 

@@ -18,41 +18,52 @@ const char *cpb_region_kind_name(cpb_region_kind kind) {
   return "unknown";
 }
 
+cpb_status cpb_fail_halfspace(cpb_error *error, double h, double s) {
+  return cpb_fail(error, CPB_WHY_NO_CAP_OF_HALFSPACE, "region",
+                  "no double holds the cap of a half-space with offset %g at scale s = %g", h, s);
+}
+
+cpb_status cpb_fail_axis_and_whitening(cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_REGION_AXIS_AND_WHITENING, "region",
+                  "region has an axis and a W: only one of them");
+}
+
 cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
-  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
-  if (cap->d == 0) return cpb_fail(error, CPB_EINVAL, "cap has d = 0, wanted d >= 1");
-  if (!cpb_all_finite(cap->p, cap->d + 1)) return cpb_fail(error, CPB_EINVAL, "cap's p is not finite");
+  if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
+  if (cap->d == 0) return cpb_fail_dimension(error, "cap", 0);
+  if (!cpb_all_finite(cap->p, cap->d + 1)) return cpb_fail_not_finite(error, "cap", "cap's p");
   bool within = cap->b >= -1 && cap->b <= 1;
   double off = within ? cap->sigma * cap->sigma - (1 - cap->b) * (1 + cap->b) : 0;
   if (isnan(cap->b) || isnan(cap->a) || !(cap->sigma >= 0) || !(fabs(off) <= 1e-6))
-    return cpb_fail(error, CPB_EINVAL, "cap is not complete: b = %.17g, sigma = %.17g, a = %.17g", cap->b,
-                    cap->sigma, cap->a);
+    return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "cap",
+                    "cap is not complete: b = %.17g, sigma = %.17g, a = %.17g", cap->b, cap->sigma, cap->a);
   return CPB_OK;
 }
 
-static cpb_status check_size(double size, const char *name, cpb_error *error) {
+static cpb_status check_size(double size, const char *argument, const char *name, cpb_error *error) {
   if (size > 0 && size < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "%s must be > 0 and finite, got %.17g", name, size);
+  return cpb_fail_domain(error, argument, size, "%s must be > 0 and finite", name);
 }
 
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error) {
-  if (region == NULL) return cpb_fail(error, CPB_EINVAL, "region must not be NULL");
-  if (region->d == 0) return cpb_fail(error, CPB_EINVAL, "region has d = 0, wanted d >= 1");
+  if (region == NULL) return cpb_fail_missing(error, "region");
+  if (region->d == 0) return cpb_fail_dimension(error, "region", 0);
   if ((unsigned)region->kind > CPB_EVERYTHING)
-    return cpb_fail(error, CPB_EINVAL, "region has unknown kind %d", (int)region->kind);
+    return cpb_fail(error, CPB_WHY_REGION_KIND, "region", "region has unknown kind %d", (int)region->kind);
   if (region->kind == CPB_EMPTY || region->kind == CPB_EVERYTHING) return CPB_OK;
-  if (region->c == NULL) return cpb_fail(error, CPB_EINVAL, "region's c must not be NULL");
-  if (!cpb_all_finite(region->c, region->d)) return cpb_fail(error, CPB_EINVAL, "region's c is not finite");
+  if (region->c == NULL) return cpb_fail_missing(error, "region->c");
+  if (!cpb_all_finite(region->c, region->d)) return cpb_fail_not_finite(error, "region", "region's c");
   if (region->kind == CPB_PUNCTURED) return CPB_OK;
   if (region->kind == CPB_HALFSPACE) {
     if (!isfinite(region->r))
-      return cpb_fail(error, CPB_EINVAL, "half-space offset must be finite, got %.17g", region->r);
+      return cpb_fail_domain(error, "", region->r, "half-space offset must be finite");
     if (!(cpb_norm(region->c, region->d) > 0))
-      return cpb_fail(error, CPB_EINVAL, "half-space normal must not be 0");
+      return cpb_fail(error, CPB_WHY_NORMAL_ZERO, "", "half-space normal must not be 0");
     return CPB_OK;
   }
-  cpb_status status = check_size(region->r, "radius r", error);
-  if (status == CPB_OK && region->axis != NULL) status = check_size(region->along, "semi-axis along", error);
+  cpb_status status = check_size(region->r, "region->r", "radius r", error);
+  if (status == CPB_OK && region->axis != NULL)
+    status = check_size(region->along, "region->along", "semi-axis along", error);
   return status;
 }
 
@@ -75,18 +86,20 @@ void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d) {
 
 cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error) {
   if (isfinite(region->r) && cpb_all_finite(region->c, region->d)) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "the region of this cap overflows: s = %.17g, a = %.17g", s, a);
+  return cpb_fail(error, CPB_WHY_REGION_OVERFLOW, "region",
+                  "the region of this cap overflows: s = %.17g, a = %.17g", s, a);
 }
 
 cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *error) {
-  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
-  if (cap->d == 0) return cpb_fail(error, CPB_EINVAL, "cap has d = 0, wanted d >= 1");
+  if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
+  if (cap->d == 0) return cpb_fail_dimension(error, "cap", 0);
   size_t n = cap->d + 1;
-  if (isnan(cap->b)) return cpb_fail(error, CPB_EINVAL, "cap's b is NaN");
-  if (!cpb_all_finite(cap->p, n)) return cpb_fail(error, CPB_EINVAL, "cap's p is not finite");
-  if (v != NULL && !cpb_all_finite(v, n)) return cpb_fail(error, CPB_EINVAL, "pole v is not finite");
+  if (isnan(cap->b)) return cpb_fail(error, CPB_WHY_CAP_NAN, "cap", "cap's b is NaN");
+  if (!cpb_all_finite(cap->p, n)) return cpb_fail_not_finite(error, "cap", "cap's p");
+  if (v != NULL && !cpb_all_finite(v, n)) return cpb_fail_not_finite(error, "v", "pole v");
   cpb_squares squares = cpb_squares_of(cap->p, n);
-  if (squares.hi == 0) return cpb_fail(error, CPB_EINVAL, "cap's p is 0 and has no direction");
+  if (squares.hi == 0)
+    return cpb_fail(error, CPB_WHY_CAP_NO_DIRECTION, "cap", "cap's p is 0 and has no direction");
 
   /* All differences are taken before the division by |p|, which would round their terms. */
   for (size_t i = 0; i < n; i++) cap->p[i] = ldexp(cap->p[i], -squares.exponent);
@@ -120,7 +133,7 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
                      .a = 2 * s1 * s2,
                      .exponent = exponent};
   if (lift->a >= DBL_MIN && (r == 0 || lift->sigma >= DBL_MIN)) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL,
+  return cpb_fail(error, CPB_WHY_NO_CAP_OF_BALL, "",
                   "no double holds the cap of a ball with |c| = %g, r = %g at scale s = %g",
                   cpb_squares_root(&center, 0), r, s);
 }
@@ -157,10 +170,7 @@ static cpb_status cap_of_halfspace(const double *n, double h, double s, cpb_cap 
   double scale = ldexp(s, -of_s), offset = ldexp(h, -exponent);
   double across = ldexp(scale * cpb_squares_root(&squares, of_n), of_n + of_s - exponent);
   double length = cpb_hypot(offset, across);
-  if (!(across / length >= DBL_MIN))
-    return cpb_fail(error, CPB_EINVAL,
-                    "no double holds the cap of a half-space with offset %g at scale s = %g",
-                    h / cpb_squares_root(&squares, 0), s);
+  if (!(across / length >= DBL_MIN)) return cpb_fail_halfspace(error, h / cpb_squares_root(&squares, 0), s);
   for (size_t i = 0; i < cap->d; i++)
     cap->p[i] = ldexp(scale * ldexp(n[i], -of_n), of_n + of_s - exponent) / length;
   cap->p[cap->d] = -offset / length;
@@ -173,9 +183,10 @@ cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap,
   if (status == CPB_OK) status = cpb_check_region(region, error);
   if (status != CPB_OK) return status;
   if (region->axis != NULL || region->W != NULL)
-    return cpb_fail(error, CPB_EINVAL, "region has %s: T3 takes round ones, see T5 and T6",
+    return cpb_fail(error, CPB_WHY_REGION_NOT_ROUND, "region",
+                    "region has %s: T3 takes round ones, see T5 and T6",
                     region->W != NULL ? "a whitening W" : "an axis");
-  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
   cap->d = region->d;
   switch (region->kind) {
   case CPB_BALL: return cap_of_ball(region->c, region->r, s, 1, cap, error);
@@ -200,7 +211,7 @@ cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region,
   if (status == CPB_OK) status = cpb_check_cap(cap, error);
   if (status != CPB_OK) return status;
   if (region == NULL || region->c == NULL)
-    return cpb_fail(error, CPB_EINVAL, "region and region->c must not be NULL");
+    return cpb_fail_missing(error, region == NULL ? "region" : "region->c");
   cpb_region_kind kind = cpb_kind_of_cap(cap);
   cpb_region_clear(region, kind, cap->d);
   if (kind == CPB_EMPTY || kind == CPB_EVERYTHING) return CPB_OK;

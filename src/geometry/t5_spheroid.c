@@ -6,12 +6,16 @@
 #include "geometry/t2_pole.h"
 
 /* How far an axis or a ratio of axes may be from what it should be. */
+static cpb_status fail_whitened(cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_REGION_WHITENED, "region", "region has a whitening W: see T6");
+}
+
 static const double tolerance = 1e-9;
 
 cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error) {
   *length = cpb_all_finite(axis, d) ? cpb_norm(axis, d) : NAN;
   if (fabs(*length - 1) <= tolerance) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "axis must have length 1, got %.17g", *length);
+  return cpb_fail_domain(error, "axis", *length, "axis must have length 1");
 }
 
 /* <p,H> > 0 with H = [x, (s-<x,u>)/w]: the normal p' - (p0/w) u and the offset -s p0/w. */
@@ -31,7 +35,9 @@ cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, 
   if (status == CPB_OK) status = cpb_check_pole(cap->d, v, error);
   if (status != CPB_OK) return status;
   if (region == NULL || region->c == NULL || region->axis == NULL)
-    return cpb_fail(error, CPB_EINVAL, "region, region->c and region->axis must not be NULL");
+    return cpb_fail_missing(error, region == NULL      ? "region"
+                                   : region->c == NULL ? "region->c"
+                                                       : "region->axis");
   size_t d = cap->d;
   double *axis = region->axis, tilt = cpb_norm(v, d), w = fabs(v[d]);
   cpb_region_kind kind = cpb_kind_of_cap(cap);
@@ -59,18 +65,21 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
   if (region->axis == NULL) {
     double tilt = cpb_norm(v, d);
     if (tilt <= tolerance) return CPB_OK;
-    return cpb_fail(error, CPB_EINVAL, "a round region is no cap under a pole with |u| = %.17g", tilt);
+    return cpb_fail(error, CPB_WHY_ROUND_UNDER_POLE, "",
+                    "a round region is no cap under a pole with |u| = %.17g", tilt);
   }
   cpb_status status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   if (!(fabs(ratio - w) <= tolerance))
-    return cpb_fail(error, CPB_EINVAL, "along/r = %.17g is not the pole's |w| = %.17g", ratio, w);
+    return cpb_fail(error, CPB_WHY_SPHEROID_OTHER_POLE, "along",
+                    "along/r = %.17g is not the pole's |w| = %.17g", ratio, w);
   double part = cpb_dot_from(0, v, region->axis, d);
   cpb_squares off = cpb_squares_none();
   for (size_t i = 0; i < d; i++) cpb_squares_add(&off, v[i] - part * region->axis[i], 1);
   double across = cpb_squares_root(&off, 0);
   if (!(across <= tolerance))
-    return cpb_fail(error, CPB_EINVAL, "the pole's u is not along the axis: %.17g of it lies across", across);
+    return cpb_fail(error, CPB_WHY_POLE_ACROSS_AXIS, "v",
+                    "the pole's u is not along the axis: %.17g of it lies across", across);
   return CPB_OK;
 }
 
@@ -91,8 +100,7 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   cap->sigma = room / D;
   cap->a = 0;
   if (isfinite(D) && cap->sigma > 0) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "no double holds the cap of a half-space with offset %g at scale s = %g",
-                  h, s);
+  return cpb_fail_halfspace(error, h, s);
 }
 
 /* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is
@@ -103,8 +111,8 @@ static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, d
   for (size_t i = 0; i < d; i++) cap->p[i] = fma(-s, v[i], region->c[i]);
   cap->p[d] = -cpb_dot_from(0, cap->p, v, d) / v[d];
   if (!cpb_all_finite(cap->p, d + 1))
-    return cpb_fail(error, CPB_EINVAL, "the region is too far from the scale s = %g and the pole's w = %g", s,
-                    v[d]);
+    return cpb_fail(error, CPB_WHY_REGION_TOO_FAR, "region",
+                    "the region is too far from the scale s = %g and the pole's w = %g", s, v[d]);
   cpb_lift lift;
   cpb_status status = cpb_lift_ball(cpb_squares_of(cap->p, d + 1), r, s, &lift, error);
   if (status != CPB_OK) return status;
@@ -121,8 +129,8 @@ cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const doubl
   if (status == CPB_OK) status = cpb_check_region(region, error);
   if (status == CPB_OK) status = cpb_check_pole(region->d, v, error);
   if (status != CPB_OK) return status;
-  if (region->W != NULL) return cpb_fail(error, CPB_EINVAL, "region has a whitening W: see T6");
-  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  if (region->W != NULL) return fail_whitened(error);
+  if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
   cap->d = region->d;
   switch (region->kind) {
   case CPB_BALL:
@@ -142,15 +150,16 @@ cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const doubl
 cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error) {
   cpb_status status = cpb_check_region(region, error);
   if (status != CPB_OK) return status;
-  if (v == NULL) return cpb_fail(error, CPB_EINVAL, "pole v must not be NULL");
-  if (region->W != NULL) return cpb_fail(error, CPB_EINVAL, "region has a whitening W: see T6");
+  if (v == NULL) return cpb_fail_missing(error, "v");
+  if (region->W != NULL) return fail_whitened(error);
   if (region->kind != CPB_BALL && region->kind != CPB_COMPLEMENT)
-    return cpb_fail(error, CPB_EINVAL, "a region of kind %s has no axes", cpb_region_kind_name(region->kind));
+    return cpb_fail(error, CPB_WHY_REGION_NO_AXES, "region", "a region of kind %s has no axes",
+                    cpb_region_kind_name(region->kind));
   size_t d = region->d;
   double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
   if (along > r)
-    return cpb_fail(error, CPB_EINVAL, "a prolate ellipsoid (along = %.17g > r = %.17g) is no cap: see T6",
-                    along, r);
+    return cpb_fail(error, CPB_WHY_PROLATE, "",
+                    "a prolate ellipsoid (along = %.17g > r = %.17g) is no cap: see T6", along, r);
   if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   double w = along / r, tilt = sqrt((r - along) / r * ((r + along) / r));
@@ -158,5 +167,6 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   for (size_t i = 0; i < d; i++) v[i] = region->axis == NULL ? 0 : tilt * (region->axis[i] / length);
   v[d] = w;
   if (w > 0) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "along/r = %g/%g is below the smallest double", along, r);
+  return cpb_fail(error, CPB_WHY_SPHEROID_TOO_FLAT, "along", "along/r = %g/%g is below the smallest double",
+                  along, r);
 }

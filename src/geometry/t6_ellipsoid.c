@@ -31,8 +31,8 @@ static cpb_status factorise(const double *W, size_t d, double *scratch, factors 
   for (size_t k = 0; k < d; k++) {
     double whole = column_norm(W, d, k, 0), left = column_norm(f->qr, d, k, k);
     if (!(left > (double)d * 0x1p-52 * whole))
-      return cpb_fail(error, CPB_EINVAL, "whitening W is singular: column %zu keeps %g of its length %g", k,
-                      left, whole);
+      return cpb_fail(error, CPB_WHY_WHITENING_SINGULAR, "whiten",
+                      "whitening W is singular: column %zu keeps %g of its length %g", k, left, whole);
     f->diagonal[k] = f->qr[k * d + k] > 0 ? -left : left;
     f->qr[k * d + k] -= f->diagonal[k];
     for (size_t j = k + 1; j < d; j++) reflect(f, k, f->qr + j, d);
@@ -64,10 +64,9 @@ static void solve_transposed(const factors *f, double *y) {
 
 static cpb_status check_map(const double *W, const double *m, const double *scratch, size_t d,
                             cpb_error *error) {
-  if (W == NULL || scratch == NULL)
-    return cpb_fail(error, CPB_EINVAL, "whitening W and scratch must not be NULL");
-  if (!cpb_all_finite(W, d * d)) return cpb_fail(error, CPB_EINVAL, "whitening W is not finite");
-  if (m != NULL && !cpb_all_finite(m, d)) return cpb_fail(error, CPB_EINVAL, "centre m is not finite");
+  if (W == NULL || scratch == NULL) return cpb_fail_missing(error, W == NULL ? "W" : "scratch");
+  if (!cpb_all_finite(W, d * d)) return cpb_fail_not_finite(error, "whiten", "whitening W");
+  if (m != NULL && !cpb_all_finite(m, d)) return cpb_fail_not_finite(error, "center", "centre m");
   return CPB_OK;
 }
 
@@ -109,9 +108,8 @@ cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, doubl
                                 cpb_cap *cap, cpb_error *error) {
   cpb_status status = cpb_check_region(region, error);
   if (status != CPB_OK) return status;
-  if (region->axis != NULL)
-    return cpb_fail(error, CPB_EINVAL, "region has an axis and a W: only one of them");
-  if (cap == NULL || cap->p == NULL) return cpb_fail(error, CPB_EINVAL, "cap and cap->p must not be NULL");
+  if (region->axis != NULL) return cpb_fail_axis_and_whitening(error);
+  if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
   size_t d = region->d;
   cpb_region white = {.kind = region->kind, .d = d, .c = scratch, .r = region->r};
   if (region->kind == CPB_HALFSPACE)
@@ -159,7 +157,7 @@ static cpb_status check_symmetric(const double *G, size_t d, cpb_error *error) {
     for (size_t j = 0; j < i; j++) {
       double low = G[i * d + j], high = G[j * d + i];
       if (!(fabs(low - high) <= 1e-9 * sqrt(fabs(G[i * d + i])) * sqrt(fabs(G[j * d + j]))))
-        return cpb_fail(error, CPB_EINVAL,
+        return cpb_fail(error, CPB_WHY_NOT_SYMMETRIC, "G",
                         "metric G is not symmetric: G[%zu][%zu] = %.17g, G[%zu][%zu] = %.17g", i, j, low, j,
                         i, high);
     }
@@ -167,9 +165,9 @@ static cpb_status check_symmetric(const double *G, size_t d, cpb_error *error) {
 }
 
 cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error) {
-  if (G == NULL || W == NULL) return cpb_fail(error, CPB_EINVAL, "metric G and W must not be NULL");
-  if (d == 0) return cpb_fail(error, CPB_EINVAL, "metric G has d = 0, wanted d >= 1");
-  if (!cpb_all_finite(G, d * d)) return cpb_fail(error, CPB_EINVAL, "metric G is not finite");
+  if (G == NULL || W == NULL) return cpb_fail_missing(error, G == NULL ? "G" : "W");
+  if (d == 0) return cpb_fail_dimension(error, "metric", 0);
+  if (!cpb_all_finite(G, d * d)) return cpb_fail_not_finite(error, "G", "metric G");
   cpb_status status = check_symmetric(G, d, error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < d; k++)
@@ -181,8 +179,8 @@ cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_e
         continue;
       }
       if (!(hi + lo > 0))
-        return cpb_fail(error, CPB_EINVAL, "metric G is not positive definite: pivot %zu is %.17g", k,
-                        hi + lo);
+        return cpb_fail(error, CPB_WHY_NOT_DEFINITE, "G",
+                        "metric G is not positive definite: pivot %zu is %.17g", k, hi + lo);
       W[k * d + k] = sqrt(hi + lo);
     }
   for (size_t i = 0; i < d; i++)

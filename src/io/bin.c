@@ -12,15 +12,15 @@ static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
   cpb_status status = cpb_input_read(&reader->source, &header, sizeof header, &got, error);
   if (status != CPB_OK) return status;
   if (got < sizeof header)
-    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "has %zu bytes, its header alone has %zu",
-                         got, sizeof header);
+    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
+                         "has %zu bytes, its header alone has %zu", got, sizeof header);
   status = cpb_fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols, sizeof header, 0, error);
   return status == CPB_OK ? cpb_fixed_rows(reader, header.rows, error) : status;
 }
 
 static cpb_status make_header(const cpb_writer *writer, uint64_t rows, bin_header *header, cpb_error *error) {
   if (rows > UINT32_MAX)
-    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_COUNT, writer->whole.path,
                          "%llu rows are more than the header of %s can count, %u", (unsigned long long)rows,
                          writer->format->name, UINT32_MAX);
   *header = (bin_header){(uint32_t)rows, (uint32_t)writer->cols};

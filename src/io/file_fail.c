@@ -31,31 +31,29 @@ static void compose(cpb_error *made, const char *path, const char *format, va_li
   snprintf(made->text, sizeof made->text, "%s%s: %s", cut ? ".." : "", end_of(name), plain);
 }
 
-cpb_status cpb_file_fail(cpb_error *error, cpb_status status, const char *path, const char *format, ...) {
+cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, const char *format, ...) {
   cpb_error made;
   va_list arguments;
   va_start(arguments, format);
   compose(&made, path, format, arguments);
   va_end(arguments);
-  return cpb_fail(error, status, "%s", made.text);
+  return cpb_fail(error, reason, "path", "%s", made.text);
 }
 
-cpb_status cpb_file_fail_row(cpb_error *error, cpb_status status, const char *path, uint64_t row,
+cpb_status cpb_file_fail_row(cpb_error *error, cpb_reason reason, const char *path, uint64_t row,
                              const char *format, ...) {
   cpb_error made;
   va_list arguments;
   va_start(arguments, format);
   compose(&made, path, format, arguments);
   va_end(arguments);
-  return cpb_fail_row(error, status, (size_t)row, "%s", made.text);
+  cpb_status status = cpb_fail(error, reason, "path", "%s", made.text);
+  if (error != NULL) error->row = (int64_t)row;
+  return status;
 }
 
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb) {
-  char reason[128];
-  if (strerror_r(errno, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", errno);
-  return cpb_file_fail(error, CPB_EIO, path, "cannot %s: %s", verb, reason);
-}
-
-cpb_status cpb_fail_memory(cpb_error *error, size_t bytes) {
-  return cpb_fail(error, CPB_ENOMEM, "no memory for %zu bytes", bytes);
+  char said[128];
+  if (strerror_r(errno, said, sizeof said) != 0) snprintf(said, sizeof said, "error %d", errno);
+  return cpb_file_fail(error, CPB_WHY_SYSTEM, path, "cannot %s: %s", verb, said);
 }

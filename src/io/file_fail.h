@@ -4,13 +4,13 @@
 
 #include "capball/status.h"
 
-/* The file's name and the sentence. A long path keeps its end, so that the sentence always fits; control
+/* The file's name and the sentence; the argument at fault is "path". A long path keeps its end, so that the sentence always fits; control
  * characters of a name or of what stands in a file are shown as \xNN. */
-cpb_status cpb_file_fail(cpb_error *error, cpb_status status, const char *path, const char *format, ...)
+cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The same about one row, counted from the file's start. */
-cpb_status cpb_file_fail_row(cpb_error *error, cpb_status status, const char *path, uint64_t row,
+cpb_status cpb_file_fail_row(cpb_error *error, cpb_reason reason, const char *path, uint64_t row,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* EIO: "base.fvecs: cannot <verb>: <what the system says of errno>". */
@@ -18,8 +18,5 @@ cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *v
 
 /* The plural of "row". */
 static inline const char *cpb_s(uint64_t count) { return count == 1 ? "" : "s"; }
-
-/* ENOMEM with the size. */
-cpb_status cpb_fail_memory(cpb_error *error, size_t bytes);
 
 #endif

@@ -115,6 +115,10 @@ cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_
                                   cpb_error *error);
 /* Sets rows, and for files checks that they hold them and no more. */
 cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error);
+/* "row 7 has d = 3, row 0 has 128" */
+cpb_status cpb_fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error);
+/* "csv has no random access here" */
+cpb_status cpb_fail_random_access(const char *path, const cpb_format *format, cpb_error *error);
 size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
 cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
 cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,

@@ -67,19 +67,20 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
     snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : " ", formats[i]->name);
   }
   if (name != NULL)
-    return cpb_file_fail(error, CPB_EINVAL, path, "there is no format \"%.40s\"; there are %s", name, names);
-  return cpb_file_fail(error, CPB_EINVAL, path, "has no extension that tells its format; name one of %s",
-                       names);
+    return cpb_file_fail(error, CPB_WHY_FILE_FORMAT, path, "there is no format \"%.40s\"; there are %s", name,
+                         names);
+  return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,
+                       "has no extension that tells its format; name one of %s", names);
 }
 
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error) {
-  if (path == NULL) return cpb_fail(error, CPB_EINVAL, "path must not be NULL");
+  if (path == NULL) return cpb_fail_missing(error, "path");
   *format = name == NULL ? by_extension(path) : by_name(name);
   if (*format == NULL) return refuse(path, name, error);
   const char *colon = find_colon(path, *format);
   *file = strdup(path);
-  if (*file == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for the path");
+  if (*file == NULL) return cpb_fail_memory(error, "the path");
   if (colon == NULL || colon[1] == 0) {
     *set = NULL;
     if (colon != NULL) (*file)[colon - path] = 0;

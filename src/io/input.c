@@ -59,7 +59,7 @@ static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
 }
 
 static cpb_status refuse_shorter(const cpb_input *source, uint64_t size, cpb_error *error) {
-  return cpb_file_fail(error, CPB_EFORMAT, source->path,
+  return cpb_file_fail(error, CPB_WHY_FILE_SHRANK, source->path,
                        "became shorter while it was being read: %llu bytes are left of %llu",
                        (unsigned long long)size, (unsigned long long)source->size);
 }
@@ -125,6 +125,12 @@ void cpb_input_unread(cpb_input *source, const void *bytes, size_t count) {
   source->unread_count = count;
 }
 
+static cpb_status fail_end(const cpb_input *source, uint64_t at, size_t missing, cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_FILE_ENDS_BEFORE, source->path,
+                       "ends before byte %llu, where %zu more bytes should be", (unsigned long long)at,
+                       missing);
+}
+
 cpb_status cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, size_t count,
                              cpb_error *error) {
   for (size_t done = 0; done < count;) {
@@ -133,10 +139,7 @@ cpb_status cpb_input_read_at(const cpb_input *source, uint64_t offset, void *byt
         pread(source->fd, (unsigned char *)bytes + done, left < PIECE ? left : PIECE, (off_t)(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
-    if (n == 0)
-      return cpb_file_fail(error, CPB_EFORMAT, source->path,
-                           "ends before byte %llu, where %zu more bytes should be",
-                           (unsigned long long)(offset + done), left);
+    if (n == 0) return fail_end(source, (uint64_t)(offset + done), left, error);
     done += (size_t)n;
   }
   return CPB_OK;
@@ -146,10 +149,7 @@ cpb_status cpb_input_map(const cpb_input *source, uint64_t offset, size_t count,
                          const unsigned char **bytes, cpb_error *error) {
   struct stat now;
   if (fstat(source->fd, &now) != 0) return cpb_file_fail_errno(error, source->path, "look at");
-  if ((uint64_t)now.st_size < offset + count)
-    return cpb_file_fail(error, CPB_EFORMAT, source->path,
-                         "ends before byte %llu, where %zu more bytes should be",
-                         (unsigned long long)now.st_size, count);
+  if ((uint64_t)now.st_size < offset + count) return fail_end(source, (uint64_t)now.st_size, count, error);
   size_t before = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
   *size = before + count;
   *memory = mmap(NULL, *size, PROT_READ, MAP_SHARED | MAP_POPULATE, source->fd, (off_t)(offset - before));
@@ -163,7 +163,8 @@ void cpb_input_unmap(void *memory, size_t size) {
 }
 
 cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error) {
-  if (source->stream) return cpb_file_fail(error, CPB_EIO, source->path, "a pipe can be read only once");
+  if (source->stream)
+    return cpb_file_fail(error, CPB_WHY_PIPE_TWICE, source->path, "a pipe can be read only once");
   if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
   source->unread_count = 0;
   return CPB_OK;
@@ -174,5 +175,5 @@ cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *
   size_t got;
   cpb_status status = cpb_input_read(source, &byte, 1, &got, error);
   if (status != CPB_OK || got == 0) return status;
-  return cpb_file_fail(error, CPB_EFORMAT, source->path, "goes on after %s", what);
+  return cpb_file_fail(error, CPB_WHY_FILE_GOES_ON, source->path, "goes on after %s", what);
 }

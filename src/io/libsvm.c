@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fail.h"
 #include "io/file_fail.h"
 #include "io/format.h"
 #include "io/lines.h"
@@ -19,7 +20,7 @@ typedef struct entry {
 static cpb_status refuse(const cpb_reader *reader, uint64_t row, const char *text, size_t length,
                          const char *why, cpb_error *error) {
   const cpb_lines *lines = reader->state;
-  return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row, "line %llu: \"%.*s\" %s",
+  return cpb_file_fail_row(error, CPB_WHY_LIBSVM_FIELD, reader->source.path, row, "line %llu: \"%.*s\" %s",
                            (unsigned long long)lines->number, (int)(length < 40 ? length : 40), text, why);
 }
 
@@ -113,7 +114,7 @@ static cpb_status first_pass(cpb_reader *reader, cpb_error *error) {
     if (status != CPB_OK) return status;
   }
   if (largest == 0)
-    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_LIBSVM_EMPTY, reader->source.path,
                          "has %llu row%s and no index:value in them, so no d", (unsigned long long)rows,
                          cpb_s(rows));
   reader->cols = largest;
@@ -129,7 +130,7 @@ static cpb_status libsvm_rewind(cpb_reader *reader, cpb_error *error) {
 
 static cpb_status libsvm_open(cpb_reader *reader, cpb_error *error) {
   reader->state = calloc(1, sizeof(cpb_lines));
-  if (reader->state == NULL) return cpb_fail_memory(error, sizeof(cpb_lines));
+  if (reader->state == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof(cpb_lines));
   reader->dtype = CPB_F64;
   cpb_status status = first_pass(reader, error);
   if (status == CPB_OK) status = cpb_input_rewind(&reader->source, error);
@@ -149,7 +150,8 @@ static cpb_status read_rows(cpb_reader *reader, size_t count, double *numbers, c
     cpb_status status = take_line(reader, &line, error);
     if (status != CPB_OK) return status;
     if (line.text == NULL)
-      return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "has fewer lines than in the first pass");
+      return cpb_file_fail(error, CPB_WHY_LIBSVM_CHANGED, reader->source.path,
+                           "has fewer lines than in the first pass");
     memset(numbers + i * reader->cols, 0, reader->cols * sizeof(double));
     status = parse_line(reader, row, line, numbers + i * reader->cols, &largest, error);
     if (status != CPB_OK) return status;
@@ -174,8 +176,8 @@ static cpb_status libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *blo
 
 static cpb_status libsvm_begin(cpb_writer *writer, cpb_error *error) {
   if (writer->cols <= CPB_COLS_MAX) return CPB_OK;
-  return cpb_file_fail(error, CPB_EINVAL, writer->whole.path, "libsvm files have at most %d columns, got %zu",
-                       CPB_COLS_MAX, writer->cols);
+  return cpb_file_fail(error, CPB_WHY_LIBSVM_WIDTH, writer->whole.path,
+                       "libsvm files have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
 }
 
 /* +0 is left out; -0 is not, or its sign would be lost. */

@@ -22,7 +22,7 @@ static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) 
   lines->begin = 0;
   lines->end = left;
   if (left >= LINE_MAX_BYTES)
-    return cpb_file_fail(error, CPB_EFORMAT, source->path, "line %llu has more than %d bytes%s",
+    return cpb_file_fail(error, CPB_WHY_LINE_TOO_LONG, source->path, "line %llu has more than %d bytes%s",
                          (unsigned long long)lines->next, LINE_MAX_BYTES,
                          lines->quotes ? ", or a quote is never closed" : "");
   size_t size = left < FIRST_SIZE / 2 ? FIRST_SIZE : 2 * left;

@@ -13,7 +13,7 @@
 
 cpb_status cpb_numeric_enter(cpb_numeric *numeric, cpb_error *error) {
   numeric->own = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  if (numeric->own == (locale_t)0) return cpb_fail(error, CPB_ENOMEM, "no memory for the C locale");
+  if (numeric->own == (locale_t)0) return cpb_fail_memory(error, "the C locale");
   numeric->before = uselocale(numeric->own);
   return CPB_OK;
 }

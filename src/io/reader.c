@@ -9,22 +9,22 @@
 
 static cpb_status open_file(cpb_reader *reader, const char *path, const char *format, cpb_error *error) {
   reader->path = strdup(path);
-  if (reader->path == NULL) return cpb_fail_memory(error, strlen(path));
+  if (reader->path == NULL) return cpb_fail_memory(error, "%zu bytes", strlen(path));
   cpb_status status = cpb_format_find(path, format, &reader->format, &reader->file, &reader->set, error);
   if (status != CPB_OK) return status;
   status = cpb_input_open(reader->file, &reader->source, error);
   if (status != CPB_OK) return status;
   if (reader->source.stream && !reader->format->streams_in)
-    return cpb_file_fail(error, CPB_EIO, reader->source.path, "%s cannot be read from a pipe",
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_IN, reader->source.path, "%s cannot be read from a pipe",
                          reader->format->name);
   return reader->format->open(reader, error);
 }
 
 cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader, cpb_error *error) {
-  if (path == NULL || reader == NULL) return cpb_fail(error, CPB_EINVAL, "path and reader must not be NULL");
+  if (path == NULL || reader == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "reader");
   *reader = NULL;
   cpb_reader *opened = calloc(1, sizeof *opened);
-  if (opened == NULL) return cpb_fail_memory(error, sizeof *opened);
+  if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->rows = CPB_ROWS_UNKNOWN;
   cpb_status status = open_file(opened, path, format, error);
   if (status != CPB_OK) {
@@ -60,7 +60,7 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
 }
 
 cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  if (max_rows == 0) return cpb_fail(error, CPB_EINVAL, "max_rows must be >= 1, got 0");
+  if (max_rows == 0) return cpb_fail_count(error, "max_rows", 0, "max_rows must be >= 1");
   cpb_status status = reader->format->next(reader, max_rows, block, error);
   if (status == CPB_OK) reader->next_row += block->rows;
   return status;
@@ -74,14 +74,16 @@ cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
   return status;
 }
 
+cpb_status cpb_fail_random_access(const char *path, const cpb_format *format, cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, path, "%s has no random access here", format->name);
+}
+
 static cpb_status check_rows(const cpb_reader *reader, uint64_t first, size_t count, cpb_error *error) {
-  if (!random_access(reader))
-    return cpb_file_fail(error, CPB_EINVAL, reader->path, "%s has no random access here",
-                         reader->format->name);
+  if (!random_access(reader)) return cpb_fail_random_access(reader->path, reader->format, error);
   if (first > reader->rows || count > reader->rows - first)
-    return cpb_file_fail(error, CPB_ESHAPE, reader->path, "rows %llu .. +%zu reach beyond its %llu row%s",
-                         (unsigned long long)first, count, (unsigned long long)reader->rows,
-                         cpb_s(reader->rows));
+    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, reader->path,
+                         "rows %llu .. +%zu reach beyond its %llu row%s", (unsigned long long)first, count,
+                         (unsigned long long)reader->rows, cpb_s(reader->rows));
   return CPB_OK;
 }
 
@@ -97,7 +99,8 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
   cpb_status status = check_rows(reader, first, count, error);
   if (status != CPB_OK) return status;
   if (reader->format->lend == NULL)
-    return cpb_file_fail(error, CPB_EINVAL, reader->path, "%s rows cannot be lent", reader->format->name);
+    return cpb_file_fail(error, CPB_WHY_NO_LOAN, reader->path, "%s rows cannot be lent",
+                         reader->format->name);
   return reader->format->lend(reader, first, count, loan, block, error);
 }
 

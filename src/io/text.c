@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fail.h"
 #include "io/file_fail.h"
 #include "io/format.h"
 #include "io/lines.h"
@@ -97,14 +98,14 @@ static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t co
   const text_state *state = reader->state;
   unsigned long long line = state->lines.number;
   if (unclosed(f))
-    return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
+    return cpb_file_fail_row(error, CPB_WHY_TEXT_QUOTE, reader->source.path, row,
                              "line %llu, column %zu: a quote is not closed before the separator", line,
                              column + 1);
   if (rest[0] != 0 && !is_text(f)) /* of what might have been a header */
-    return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
+    return cpb_file_fail_row(error, CPB_WHY_TEXT_BINARY, reader->source.path, row,
                              "line %llu, column %zu: \"%.*s\" is binary, not text", line, column + 1,
                              (int)(f.length < 40 ? f.length : 40), f.text);
-  return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
+  return cpb_file_fail_row(error, CPB_WHY_TEXT_NUMBER, reader->source.path, row,
                            "line %llu, column %zu: \"%.*s\" is not a number that a double holds%s", line,
                            column + 1, (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
@@ -122,7 +123,7 @@ static cpb_status parse_line(const cpb_reader *reader, cpb_line line, uint64_t r
   }
   if (p == NULL && column == reader->cols) return CPB_OK;
   uint64_t fields = count_fields(line, separator).fields;
-  return cpb_file_fail_row(error, CPB_EFORMAT, reader->source.path, row,
+  return cpb_file_fail_row(error, CPB_WHY_TEXT_FIELDS, reader->source.path, row,
                            "line %llu has %llu field%s, the first line has %zu",
                            (unsigned long long)state->lines.number, (unsigned long long)fields,
                            fields == 1 ? "" : "s", reader->cols);
@@ -148,7 +149,7 @@ static cpb_status take_first_row(cpb_reader *reader, census header, cpb_error *e
   reader->rows = 0;
   if (header.like_numbers == 0) return CPB_OK;
   return cpb_file_fail(
-      error, CPB_EFORMAT, reader->source.path,
+      error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
       "its only line begins like numbers, but is no row of %s: is the separator another one?",
       reader->format->name);
 }
@@ -167,11 +168,12 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
   cpb_status status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
   if (status != CPB_OK) return status;
   if (state->first.text == NULL)
-    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path, "is empty: without a line there is no d");
+    return cpb_file_fail(error, CPB_WHY_TEXT_EMPTY, reader->source.path,
+                         "is empty: without a line there is no d");
   skip_byte_order_mark(&state->first);
   census count = count_fields(state->first, (char)reader->format->variant);
   if (count.fields > CPB_COLS_MAX)
-    return cpb_file_fail(error, CPB_EFORMAT, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_TEXT_WIDTH, reader->source.path,
                          "line 1 has %llu fields, at most %d are read", (unsigned long long)count.fields,
                          CPB_COLS_MAX);
   reader->cols = (size_t)count.fields;
@@ -190,7 +192,7 @@ static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
 
 static cpb_status text_open(cpb_reader *reader, cpb_error *error) {
   reader->state = calloc(1, sizeof(text_state));
-  if (reader->state == NULL) return cpb_fail_memory(error, sizeof(text_state));
+  if (reader->state == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof(text_state));
   reader->dtype = CPB_F64;
   return text_rewind(reader, error);
 }

@@ -197,7 +197,7 @@ cpb_status cpb_whole_write_at(const cpb_whole *whole, uint64_t offset, const voi
 
 cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error) {
   if (size > INT64_MAX)
-    return cpb_file_fail(error, CPB_EINVAL, whole->path, "%llu bytes are more than a file can have",
+    return cpb_file_fail(error, CPB_WHY_FILE_BYTES, whole->path, "%llu bytes are more than a file can have",
                          (unsigned long long)size);
   return ftruncate(whole->fd, (off_t)size) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "write");
 }
@@ -218,13 +218,13 @@ cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error) {
   if (whole->kept < 0 && errno == ENOENT) return CPB_OK;
   if (whole->kept < 0) return cpb_file_fail_errno(error, whole->path, "open");
   if (!is_free(whole->kept))
-    return cpb_file_fail(error, CPB_EIO, whole->path,
+    return cpb_file_fail(error, CPB_WHY_FILE_BUSY, whole->path,
                          "another program is writing to it: run this again when that has ended");
   return fstat(whole->kept, &whole->seen) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "look at");
 }
 
 static cpb_status refuse_changed(const cpb_whole *whole, cpb_error *error) {
-  return cpb_file_fail(error, CPB_EIO, whole->path,
+  return cpb_file_fail(error, CPB_WHY_FILE_WRITTEN_MEANWHILE, whole->path,
                        "another program has written it meanwhile, and it stays as it is: run this again");
 }
 
@@ -324,7 +324,7 @@ void cpb_whole_close(cpb_whole *whole) {
 cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error) {
   cpb_whole whole;
   if (path == NULL || (bytes == NULL && count != 0))
-    return cpb_fail(error, CPB_EINVAL, "path and bytes must not be NULL");
+    return cpb_fail_missing(error, path == NULL ? "path" : "bytes");
   cpb_status status = cpb_whole_open(path, &whole, error);
   if (status == CPB_OK) status = cpb_whole_write(&whole, bytes, count, error);
   if (status == CPB_OK) status = cpb_whole_commit(&whole, error);

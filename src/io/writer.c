@@ -19,20 +19,19 @@ void cpb_writer_options_init(cpb_writer_options *options, size_t size) {
 }
 
 static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
-  size_t element = cpb_dtype_size(writer->dtype);
-  if (element == 0) return cpb_fail(error, CPB_EDTYPE, "unknown dtype %d", (int)writer->dtype);
+  if (cpb_dtype_size(writer->dtype) == 0) return cpb_fail_choice(error, "dtype", (int)writer->dtype);
   if ((writer->format->dtypes & 1u << writer->dtype) == 0)
-    return cpb_file_fail(error, CPB_EDTYPE, writer->file, "%s files cannot hold %s", writer->format->name,
-                         cpb_dtype_name(writer->dtype));
+    return cpb_file_fail(error, CPB_WHY_FILE_DTYPE, writer->file, "%s files cannot hold %s",
+                         writer->format->name, cpb_dtype_name(writer->dtype));
   return CPB_OK;
 }
 
 static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
   if (!writer->format->streams_out)
-    return cpb_file_fail(error, CPB_EIO, writer->whole.path, "%s cannot be written to a pipe",
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_OUT, writer->whole.path, "%s cannot be written to a pipe",
                          writer->format->name);
   if (writer->format->header_counts_rows && writer->rows == CPB_ROWS_UNKNOWN)
-    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_PIPE_COUNT, writer->whole.path,
                          "the header of %s counts the rows: in a pipe their number must be known first",
                          writer->format->name);
   return CPB_OK;
@@ -49,15 +48,15 @@ static cpb_status open_file(cpb_writer *writer, const char *path, const char *fo
 
 cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cpb_writer **writer,
                            cpb_error *error) {
-  if (path == NULL || writer == NULL) return cpb_fail(error, CPB_EINVAL, "path and writer must not be NULL");
+  if (path == NULL || writer == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "writer");
   *writer = NULL;
   cpb_writer_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_writer_options", error);
   if (status != CPB_OK) return status;
   if (options->cols < 1 || options->cols > INT32_MAX)
-    return cpb_fail(error, CPB_EINVAL, "cols must be 1 .. %d, got %zu", INT32_MAX, options->cols);
+    return cpb_fail_count(error, "cols", options->cols, "cols must be 1 .. %d", INT32_MAX);
   cpb_writer *opened = calloc(1, sizeof *opened);
-  if (opened == NULL) return cpb_fail_memory(error, sizeof *opened);
+  if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->dtype = options->dtype;
   opened->cols = options->cols;
   opened->rows = options->rows;
@@ -90,7 +89,7 @@ cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t r
   size_t fit = cpb_convert(one.data, one.dtype, to, writer->dtype, one.cols);
   if (fit == one.cols) return CPB_OK;
   unsigned long long number = writer->appended + row;
-  return cpb_file_fail_row(error, CPB_EROW, writer->whole.path, number,
+  return cpb_file_fail_row(error, CPB_WHY_ROW_DOES_NOT_FIT, writer->whole.path, number,
                            "row %llu, column %zu: %.17g does not fit in %s", number, fit,
                            cpb_view_at(one, 0, fit), cpb_dtype_name(writer->dtype));
 }
@@ -102,20 +101,10 @@ cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_er
 }
 
 static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
-  size_t element = cpb_dtype_size(block.dtype);
-  if (element == 0) return cpb_fail(error, CPB_EDTYPE, "block has unknown dtype %d", (int)block.dtype);
-  if (block.cols != writer->cols || block.stride < block.cols)
-    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path,
-                         "block has %zu columns and stride %zu, wanted %zu columns", block.cols, block.stride,
-                         writer->cols);
-  if (block.rows != 0 && block.stride > SIZE_MAX / element / block.rows)
-    return cpb_fail(error, CPB_ESHAPE, "block has %zu rows of stride %zu, more than memory can hold",
-                    block.rows, block.stride);
-  if (block.rows != 0 && (block.data == NULL || (uintptr_t)block.data % element != 0))
-    return cpb_fail(error, CPB_EINVAL, "block has no data, or data not aligned to its %zu-byte elements",
-                    element);
+  cpb_status status = cpb_check_layout(block, "block", writer->cols, error);
+  if (status != CPB_OK) return status;
   if (first > writer->rows || block.rows > writer->rows - first)
-    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND_PROMISE, writer->whole.path,
                          "rows %llu .. +%zu reach beyond the %llu rows promised", (unsigned long long)first,
                          block.rows, (unsigned long long)writer->rows);
   return CPB_OK;
@@ -123,7 +112,7 @@ static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view
 
 cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
   if (writer->committed || writer->broken)
-    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_WRITER_CLOSED, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
   cpb_status status = check_block(writer, writer->appended, block, error);
   if (status == CPB_OK && block.rows != 0) {
@@ -140,10 +129,9 @@ bool cpb_writer_random_access(const cpb_writer *writer) {
 
 cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
   if (!cpb_writer_random_access(writer))
-    return cpb_file_fail(error, CPB_EINVAL, writer->whole.path, "%s has no random access here",
-                         writer->format->name);
+    return cpb_fail_random_access(writer->whole.path, writer->format, error);
   if (block.dtype != writer->dtype)
-    return cpb_file_fail(error, CPB_EDTYPE, writer->whole.path, "block is %s, the file is %s",
+    return cpb_file_fail(error, CPB_WHY_BLOCK_DTYPE, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
   cpb_status status = check_block(writer, first, block, error);
   if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
@@ -153,18 +141,20 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
 
 static cpb_status complete(cpb_writer *writer, cpb_error *error) {
   uint64_t written = writer->appended + atomic_load(&writer->placed);
-  if (writer->broken) return cpb_file_fail(error, CPB_EIO, writer->whole.path, "a write before failed");
+  if (writer->broken)
+    return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, writer->whole.path, "a write before failed");
   if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
-    return cpb_file_fail(error, CPB_ESHAPE, writer->whole.path, "%llu row%s promised, %llu written",
-                         (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
-                         (unsigned long long)written);
+    return cpb_file_fail(error, CPB_WHY_ROWS_PROMISED, writer->whole.path,
+                         "%llu row%s promised, %llu written", (unsigned long long)writer->rows,
+                         writer->rows == 1 ? " was" : "s were", (unsigned long long)written);
   cpb_status status = cpb_writer_flush(writer, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
   return status == CPB_OK ? cpb_whole_commit(&writer->whole, error) : status;
 }
 
 cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
-  if (writer->committed) return cpb_file_fail(error, CPB_EINVAL, writer->whole.path, "is committed already");
+  if (writer->committed)
+    return cpb_file_fail(error, CPB_WHY_WRITER_COMMITTED, writer->whole.path, "is committed already");
   cpb_status status = complete(writer, error);
   writer->broken = status != CPB_OK;
   writer->committed = status == CPB_OK;

@@ -80,7 +80,7 @@ cpb_status cpb_json_finish(cpb_json_lines *l, const char *what, char **text, cpb
   if (!l->failed) return CPB_OK;
   free(l->text);
   *text = NULL;
-  return cpb_fail(error, CPB_ENOMEM, "no memory for the text of a %s", what);
+  return cpb_fail_memory(error, "the text of a %s", what);
 }
 
 cpb_status cpb_json_parse(const char *text, size_t length, const char *name, json_t **root,
@@ -88,26 +88,30 @@ cpb_status cpb_json_parse(const char *text, size_t length, const char *name, jso
   json_error_t where;
   *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
   if (*root != NULL) return CPB_OK;
-  return cpb_file_fail(error, CPB_EFORMAT, name, "line %d, column %d: %.100s", where.line, where.column,
-                       where.text);
+  return cpb_file_fail(error, CPB_WHY_JSON_SYNTAX, name, "line %d, column %d: not JSON: %.100s", where.line,
+                       where.column, where.text);
 }
 
 cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char *wanted, int version,
                                cpb_error *error) {
   const json_t *mark = json_object_get(root, "capball");
   const char *kind = json_string_value(json_object_get(mark, "kind"));
-  if (kind == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"capball\": {\"kind\": ..}");
+  if (kind == NULL)
+    return cpb_file_fail(error, CPB_WHY_JSON_NO_KIND, name, "has no \"capball\": {\"kind\": ..}");
   if (strcmp(kind, wanted) != 0)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
-  if (json_integer_value(json_object_get(mark, "version")) != version)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "is not of version %d", version);
+    return cpb_file_fail(error, CPB_WHY_JSON_KIND, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
+  json_int_t said = json_integer_value(json_object_get(mark, "version"));
+  if (said != version)
+    return cpb_file_fail(error, CPB_WHY_JSON_VERSION, name,
+                         "is of version %" JSON_INTEGER_FORMAT ", wanted %d", said, version);
   return CPB_OK;
 }
 
 cpb_status cpb_json_number(const json_t *root, const char *name, const char *key, double *number,
                            cpb_error *error) {
   const json_t *value = json_object_get(root, key);
-  if (!json_is_number(value)) return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\" must be a number", key);
+  if (!json_is_number(value))
+    return cpb_file_fail(error, CPB_WHY_JSON_NUMBER, name, "\"%s\" must be a number", key);
   *number = json_number_value(value);
   return CPB_OK;
 }
@@ -117,7 +121,7 @@ cpb_status cpb_json_count(const json_t *root, const char *name, const char *key,
   const json_t *value = json_object_get(root, key);
   json_int_t number = json_integer_value(value);
   if (!json_is_integer(value) || number < least || number > most)
-    return cpb_file_fail(error, CPB_EFORMAT, name,
+    return cpb_file_fail(error, CPB_WHY_JSON_COUNT, name,
                          "\"%s\" must be a whole number %" JSON_INTEGER_FORMAT " .. %" JSON_INTEGER_FORMAT,
                          key, least, most);
   *count = (size_t)number;
@@ -132,14 +136,14 @@ cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *ke
   if (array == NULL || json_is_null(array)) return CPB_OK;
   size_t size = json_array_size(array);
   if (!json_is_array(array) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\" must be null or %zu numbers, got %zu", key, count,
-                         size);
+    return cpb_file_fail(error, CPB_WHY_JSON_NUMBERS, name, "\"%s\" must be null or %zu numbers, got %zu",
+                         key, count, size);
   *numbers = malloc(size * sizeof **numbers);
-  if (*numbers == NULL) return cpb_fail_memory(error, size * sizeof **numbers);
+  if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
   for (size_t i = 0; i < size; i++) {
     const json_t *number = json_array_get(array, i);
     if (!json_is_number(number))
-      return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\"[%zu] is not a number", key, i);
+      return cpb_file_fail(error, CPB_WHY_JSON_ELEMENT, name, "\"%s\"[%zu] is not a number", key, i);
     (*numbers)[i] = json_number_value(number);
   }
   if (found != NULL) *found = size;
@@ -186,9 +190,18 @@ cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *
                               cpb_error *error) {
   const char *said = json_string_value(json_object_get(root, "checksum"));
   char right[17];
-  if (said == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"checksum\"");
   snprintf(right, sizeof right, "%016" PRIx64, stored_sum(text, text + length));
+  return cpb_json_compare_sum(said, name, right, error);
+}
+
+cpb_status cpb_json_compare_sum(const char *said, const char *name, const char *right, cpb_error *error) {
+  if (said == NULL) return cpb_file_fail(error, CPB_WHY_JSON_NO_CHECKSUM, name, "has no \"checksum\"");
   if (strcmp(said, right) == 0) return CPB_OK;
-  return cpb_file_fail(error, CPB_EFORMAT, name, "its numbers have checksum %s, but it says \"%.40s\"", right,
-                       said);
+  return cpb_file_fail(error, CPB_WHY_JSON_CHECKSUM, name,
+                       "its numbers have checksum %s, but it says \"%.40s\"", right, said);
+}
+
+cpb_status cpb_json_refused(const char *name, const cpb_error *why, cpb_error *error) {
+  if (why->status == CPB_ENOMEM) return cpb_fail_again(error, why);
+  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "%s", why->text);
 }

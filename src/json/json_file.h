@@ -55,4 +55,10 @@ cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *ke
 cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, size_t length,
                               cpb_error *error);
 
+/* The same of a checksum that was computed in another way; said may be NULL. */
+cpb_status cpb_json_compare_sum(const char *said, const char *name, const char *right, cpb_error *error);
+
+/* What is refused when an object is made from a file's values is the file's fault. */
+cpb_status cpb_json_refused(const char *name, const cpb_error *why, cpb_error *error);
+
 #endif

@@ -16,6 +16,7 @@
 #include "io/file_fail.h"
 #include "io/number.h"
 #include "io/input.h"
+#include "json/json_file.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
@@ -186,13 +187,14 @@ void cpb_map_origin_init(cpb_map_origin *origin, size_t size) {
 }
 
 cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char **json, cpb_error *error) {
-  if (map == NULL || json == NULL) return cpb_fail(error, CPB_EINVAL, "map and text must not be NULL");
+  if (map == NULL || json == NULL) return cpb_fail_missing(error, map == NULL ? "map" : "text");
   *json = NULL;
   cpb_map_origin origin = nowhere;
   cpb_status status = cpb_sized_take(&origin, sizeof origin, given, "cpb_map_origin", error);
   if (status != CPB_OK) return status;
   if (origin.evidence != NULL && !is_json(origin.evidence))
-    return cpb_fail(error, CPB_EINVAL, "origin.evidence is not JSON: \"%.40s\"", origin.evidence);
+    return cpb_fail(error, CPB_WHY_EVIDENCE, "origin.evidence", "origin.evidence is not JSON: \"%.40s\"",
+                    origin.evidence);
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
   text t = {.status = CPB_OK, .error = error};
@@ -219,48 +221,10 @@ cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_orig
 
 /* ---- reading ---- */
 
-static cpb_status check_kind(const json_t *root, const char *name, cpb_error *error) {
-  const json_t *mark = json_object_get(root, "capball");
-  const char *kind = json_string_value(json_object_get(mark, "kind"));
-  json_int_t version = json_integer_value(json_object_get(mark, "version"));
-  if (kind == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"capball\": {\"kind\": ..}");
-  if (strcmp(kind, "map") != 0)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "holds a \"%.40s\", wanted a \"map\"", kind);
-  if (version != VERSION)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "is of version %" JSON_INTEGER_FORMAT ", wanted %d",
-                         version, VERSION);
-  return CPB_OK;
-}
-
 static cpb_status read_shape(const json_t *root, const char *name, cpb_map_options *map, cpb_error *error) {
-  json_int_t d = json_integer_value(json_object_get(root, "dim"));
-  const json_t *scale = json_object_get(root, "scale");
-  if (d < 1 || d > DIM_MAX)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "\"dim\" must be a whole number 1 .. %d", DIM_MAX);
-  if (!json_is_number(scale)) return cpb_file_fail(error, CPB_EFORMAT, name, "\"scale\" must be a number");
-  map->d = (size_t)d;
-  map->s = json_number_value(scale);
-  return CPB_OK;
-}
-
-/* The numbers of one part, NULL where the file says null; the caller frees them. */
-static cpb_status read_part(const json_t *root, const char *name, part *p, double **numbers,
-                            cpb_error *error) {
-  const json_t *array = json_object_get(root, p->key);
-  *numbers = NULL;
-  if (array == NULL || json_is_null(array)) return CPB_OK;
-  if (!json_is_array(array) || json_array_size(array) != p->count)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\" must be null or %zu numbers, got %zu", p->key,
-                         p->count, json_array_size(array));
-  *numbers = malloc(p->count * sizeof **numbers);
-  if (*numbers == NULL) return cpb_fail_memory(error, p->count * sizeof **numbers);
-  for (size_t i = 0; i < p->count; i++) {
-    const json_t *number = json_array_get(array, i);
-    if (!json_is_number(number))
-      return cpb_file_fail(error, CPB_EFORMAT, name, "\"%s\"[%zu] is not a number", p->key, i);
-    (*numbers)[i] = json_number_value(number);
-  }
-  return CPB_OK;
+  cpb_status status = cpb_json_check_kind(root, name, "map", VERSION, error);
+  if (status == CPB_OK) status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &map->d, error);
+  return status == CPB_OK ? cpb_json_number(root, name, "scale", &map->s, error) : status;
 }
 
 static cpb_status check_sum(const json_t *root, const char *name, const cpb_map_options *map,
@@ -272,19 +236,14 @@ static cpb_status check_sum(const json_t *root, const char *name, const cpb_map_
   if (status != CPB_OK) return status;
   print_checksum(hex, map);
   cpb_numeric_leave(&numeric);
-  if (stored == NULL) return cpb_file_fail(error, CPB_EFORMAT, name, "has no \"checksum\"");
-  if (strcmp(stored, hex) == 0) return CPB_OK;
-  return cpb_file_fail(error, CPB_EFORMAT, name, "its numbers have checksum %s, but it says \"%.40s\"", hex,
-                       stored);
+  return cpb_json_compare_sum(stored, name, hex, error);
 }
 
 static cpb_status make_map(const cpb_map_options *options, const char *name, cpb_map **map,
                            cpb_error *error) {
   cpb_error why;
   cpb_status status = cpb_map_new(options, map, &why);
-  if (status == CPB_OK) return CPB_OK;
-  if (status == CPB_ENOMEM) return cpb_fail(error, status, "%s", why.text);
-  return cpb_file_fail(error, CPB_EFORMAT, name, "%s", why.text);
+  return status == CPB_OK ? CPB_OK : cpb_json_refused(name, &why, error);
 }
 
 static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, cpb_error *error) {
@@ -292,12 +251,11 @@ static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, 
   cpb_map_options_init(&options, sizeof options);
   part parts[PARTS];
   double *numbers[PARTS] = {NULL};
-  cpb_status status = check_kind(root, name, error);
-  if (status == CPB_OK) status = read_shape(root, name, &options, error);
+  cpb_status status = read_shape(root, name, &options, error);
   if (status != CPB_OK) return status;
   list_parts(&options, parts);
   for (size_t k = 0; k < PARTS && status == CPB_OK; k++)
-    status = read_part(root, name, &parts[k], &numbers[k], error);
+    status = cpb_json_numbers(root, name, parts[k].key, parts[k].count, NULL, &numbers[k], error);
   options.center = numbers[0];
   options.pole = numbers[1];
   options.whiten = numbers[2];
@@ -310,21 +268,19 @@ static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, 
 
 cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, cpb_map **map,
                              cpb_error *error) {
-  if (json == NULL || map == NULL) return cpb_fail(error, CPB_EINVAL, "text and map must not be NULL");
-  json_error_t where;
+  if (json == NULL || map == NULL) return cpb_fail_missing(error, json == NULL ? "text" : "map");
   const char *called = name == NULL ? "map" : name;
+  json_t *root;
   *map = NULL;
-  json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &where);
-  if (root == NULL)
-    return cpb_file_fail(error, CPB_EFORMAT, called, "line %d, column %d: not JSON: %.100s", where.line,
-                         where.column, where.text);
-  cpb_status status = read_map(root, called, map, error);
+  cpb_status status = cpb_json_parse(json, length, called, &root, error);
+  if (status != CPB_OK) return status;
+  status = read_map(root, called, map, error);
   json_decref(root);
   return status;
 }
 
 cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
-  if (path == NULL || map == NULL) return cpb_fail(error, CPB_EINVAL, "path and map must not be NULL");
+  if (path == NULL || map == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "map");
   cpb_buffer buffer = {NULL, 0};
   size_t length;
   const char *name;

@@ -39,7 +39,7 @@ static cpb_status put_cap(cpb_json_lines *l, const cpb_model *model, const cpb_m
   }
   cpb_cap cap = {.d = o->d, .p = malloc((o->d + 1) * sizeof(double))};
   double scale;
-  if (cap.p == NULL) return cpb_fail_memory(error, (o->d + 1) * sizeof(double));
+  if (cap.p == NULL) return cpb_fail_memory(error, "%zu bytes", (o->d + 1) * sizeof(double));
   cpb_status status = cpb_model_cap(model, &scale, &cap, error);
   if (status == CPB_OK) {
     cpb_json_put(l, "scale", json_real(scale));
@@ -78,7 +78,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
 }
 
 cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error) {
-  if (model == NULL || text == NULL) return cpb_fail(error, CPB_EINVAL, "model and text must not be NULL");
+  if (model == NULL || text == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "text");
   *text = NULL;
   cpb_json_lines l = {0};
   cpb_status status = put_model(&l, model, error);
@@ -117,14 +117,15 @@ static cpb_status read_rows(const json_t *support, const char *name, size_t coun
   const json_t *array = json_object_get(support, "rows");
   if (array == NULL || json_is_null(array) || count == 0) return CPB_OK;
   if (json_array_size(array) != count)
-    return cpb_file_fail(error, CPB_EFORMAT, name, "\"rows\" must be null or %zu numbers, got %zu", count,
-                         json_array_size(array));
+    return cpb_file_fail(error, CPB_WHY_JSON_ROW_NUMBERS, name,
+                         "\"rows\" must be null or %zu numbers, got %zu", count, json_array_size(array));
   *rows = malloc(count * sizeof **rows);
-  if (*rows == NULL) return cpb_fail_memory(error, count * sizeof **rows);
+  if (*rows == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof **rows);
   for (size_t i = 0; i < count; i++) {
     const json_t *row = json_array_get(array, i);
     if (!json_is_integer(row) || json_integer_value(row) < 0)
-      return cpb_file_fail(error, CPB_EFORMAT, name, "\"rows\"[%zu] is not a whole number >= 0", i);
+      return cpb_file_fail(error, CPB_WHY_JSON_ROW_NUMBER, name, "\"rows\"[%zu] is not a whole number >= 0",
+                           i);
     (*rows)[i] = (uint64_t)json_integer_value(row);
   }
   return CPB_OK;
@@ -136,7 +137,7 @@ static cpb_status read_kernel(const json_t *root, const char *name, cpb_kernel *
   size_t degree = 0, i = 0;
   while (kind != NULL && i < 3 && strcmp(kind, kernel_names[i]) != 0) i++;
   if (kind == NULL || i == 3)
-    return cpb_file_fail(error, CPB_EFORMAT, name,
+    return cpb_file_fail(error, CPB_WHY_JSON_KERNEL, name,
                          "\"kernel\" must have a \"kind\": linear, rbf or polynomial");
   kernel->kind = (cpb_kernel_kind)i;
   cpb_status status = cpb_json_number(value, name, "gamma", &kernel->gamma, error);
@@ -166,7 +167,7 @@ static cpb_status read_method(const json_t *root, const char *name, cpb_model_me
       *method = (cpb_model_method)i;
       return CPB_OK;
     }
-  return cpb_file_fail(error, CPB_EFORMAT, name,
+  return cpb_file_fail(error, CPB_WHY_JSON_METHOD, name,
                        "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
                        word == NULL ? "" : word);
 }
@@ -209,7 +210,7 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
 
 cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
                                cpb_error *error) {
-  if (text == NULL || model == NULL) return cpb_fail(error, CPB_EINVAL, "text and model must not be NULL");
+  if (text == NULL || model == NULL) return cpb_fail_missing(error, text == NULL ? "text" : "model");
   const char *called = name == NULL ? "model" : name;
   json_t *root;
   *model = NULL;
@@ -222,10 +223,7 @@ cpb_status cpb_model_from_json(const char *text, size_t length, const char *name
   status = read_options(root, called, &options, &p, error);
   if (status == CPB_OK) {
     status = cpb_model_new(&options, model, &why);
-    if (status != CPB_OK && status != CPB_ENOMEM)
-      status = cpb_file_fail(error, CPB_EFORMAT, called, "%s", why.text);
-    else if (status != CPB_OK)
-      cpb_fail(error, status, "%s", why.text);
+    if (status != CPB_OK) status = cpb_json_refused(called, &why, error);
   }
   if (status == CPB_OK) status = cpb_json_check_sum(root, called, text, length, error);
   if (status != CPB_OK) {
@@ -238,7 +236,7 @@ cpb_status cpb_model_from_json(const char *text, size_t length, const char *name
 }
 
 cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error) {
-  if (path == NULL || model == NULL) return cpb_fail(error, CPB_EINVAL, "path and model must not be NULL");
+  if (path == NULL || model == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "model");
   cpb_buffer buffer = {NULL, 0};
   size_t length;
   const char *name;

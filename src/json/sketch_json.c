@@ -25,7 +25,7 @@ static json_t *curve_value(const cpb_sketch_options *o) {
 }
 
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
-  if (sketch == NULL || text == NULL) return cpb_fail(error, CPB_EINVAL, "sketch and text must not be NULL");
+  if (sketch == NULL || text == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "text");
   cpb_sketch_options o = {.size = sizeof o};
   cpb_sketch_describe(sketch, &o);
   cpb_json_lines l = {0};
@@ -66,7 +66,7 @@ static cpb_status read_kind(const json_t *root, const char *name, cpb_sketch_opt
       o->kind = (cpb_sketch_kind)kind;
       return CPB_OK;
     }
-  return cpb_file_fail(error, CPB_EFORMAT, name,
+  return cpb_file_fail(error, CPB_WHY_JSON_VARIANT, name,
                        "\"variant\" must be embedded, centred, random-embedded or random-centred");
 }
 
@@ -79,24 +79,26 @@ static cpb_status read_seed(const json_t *root, const char *name, uint64_t *seed
     right = digit <= 9 && *seed <= (UINT64_MAX - digit) / 10;
     *seed = 10 * *seed + digit;
   }
-  return right
-             ? CPB_OK
-             : cpb_file_fail(error, CPB_EFORMAT, name, "\"seed\" must be the digits of a number below 2^64");
+  return right ? CPB_OK
+               : cpb_file_fail(error, CPB_WHY_JSON_SEED, name,
+                               "\"seed\" must be the digits of a number below 2^64");
 }
 
 static cpb_status read_curve(const json_t *root, const char *name, cpb_sketch_options *o, parts *p,
                              cpb_error *error) {
   const json_t *array = json_object_get(root, "curve");
   size_t count = json_array_size(array);
-  if (!json_is_array(array)) return cpb_file_fail(error, CPB_EFORMAT, name, "\"curve\" must be an array");
+  if (!json_is_array(array))
+    return cpb_file_fail(error, CPB_WHY_JSON_CURVE, name, "\"curve\" must be an array");
   p->curve = calloc(count + 1, sizeof *p->curve);
-  if (p->curve == NULL) return cpb_fail_memory(error, count * sizeof *p->curve);
+  if (p->curve == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof *p->curve);
   for (size_t i = 0; i < count; i++) {
     const json_t *point = json_array_get(array, i), *steps = json_array_get(point, 0);
     const json_t *mean = json_array_get(point, 1), *worst = json_array_get(point, 2);
     if (json_array_size(point) != 3 || !json_is_integer(steps) || json_integer_value(steps) < 0 ||
         !json_is_number(mean) || !json_is_number(worst))
-      return cpb_file_fail(error, CPB_EFORMAT, name, "\"curve\"[%zu] is not [steps, mean, worst]", i);
+      return cpb_file_fail(error, CPB_WHY_JSON_CURVE_POINT, name,
+                           "\"curve\"[%zu] is not [steps, mean, worst]", i);
     p->curve[i] = (cpb_sketch_point){(uint64_t)json_integer_value(steps), json_number_value(mean),
                                      json_number_value(worst)};
   }
@@ -126,14 +128,12 @@ static cpb_status make_sketch(const cpb_sketch_options *options, const char *nam
                               cpb_error *error) {
   cpb_error why = {.row = -1};
   cpb_status status = cpb_sketch_new(options, sketch, &why);
-  if (status == CPB_OK) return CPB_OK;
-  if (status == CPB_ENOMEM) return cpb_fail(error, status, "%s", why.text);
-  return cpb_file_fail(error, CPB_EFORMAT, name, "%s", why.text);
+  return status == CPB_OK ? CPB_OK : cpb_json_refused(name, &why, error);
 }
 
 cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name, cpb_sketch **sketch,
                                 cpb_error *error) {
-  if (text == NULL || sketch == NULL) return cpb_fail(error, CPB_EINVAL, "text and sketch must not be NULL");
+  if (text == NULL || sketch == NULL) return cpb_fail_missing(error, text == NULL ? "text" : "sketch");
   const char *called = name == NULL ? "sketch" : name;
   json_t *root;
   *sketch = NULL;
@@ -157,7 +157,7 @@ cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *nam
 }
 
 cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error) {
-  if (path == NULL || sketch == NULL) return cpb_fail(error, CPB_EINVAL, "path and sketch must not be NULL");
+  if (path == NULL || sketch == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "sketch");
   cpb_buffer buffer = {NULL, 0};
   size_t length;
   const char *name;

@@ -32,54 +32,54 @@ const char *cpb_model_method_name(cpb_model_method method) {
 
 static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
   if (!(o->radius > 0 && o->radius < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "radius must be > 0 and finite, got %.17g", o->radius);
-  if (!(o->nu >= 0 && o->nu <= 1))
-    return cpb_fail(error, CPB_EINVAL, "nu must lie in [0,1], got %.17g", o->nu);
-  if (!(o->gap >= 0 && o->gap <= 1))
-    return cpb_fail(error, CPB_EINVAL, "gap must lie in [0,1], got %.17g", o->gap);
+    return cpb_fail_domain(error, "radius", o->radius, "radius must be > 0 and finite");
+  if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in [0,1]");
+  if (!(o->gap >= 0 && o->gap <= 1)) return cpb_fail_domain(error, "gap", o->gap, "gap must lie in [0,1]");
   if (!(o->lower_bound >= 0 && o->lower_bound < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "lower_bound must be >= 0 and finite, got %.17g", o->lower_bound);
+    return cpb_fail_domain(error, "lower_bound", o->lower_bound, "lower_bound must be >= 0 and finite");
   if (o->quantile_count == 1 || (o->quantile_count > 1 && o->quantiles == NULL))
-    return cpb_fail(error, CPB_EINVAL, "quantiles must be none or at least 2");
+    return cpb_fail(error, CPB_WHY_QUANTILE_COUNT, "quantiles", "quantiles must be none or at least 2");
   for (size_t i = 0; i < o->quantile_count; i++)
     if (!isfinite(o->quantiles[i]) || (i > 0 && o->quantiles[i] < o->quantiles[i - 1]))
-      return cpb_fail(error, CPB_EINVAL, "quantile %zu is %.17g: not finite, or below the one before", i,
-                      o->quantiles[i]);
+      return cpb_fail(error, CPB_WHY_QUANTILE_ORDER, "",
+                      "quantile %zu is %.17g: not finite, or below the one before", i, o->quantiles[i]);
   return CPB_OK;
 }
 
 static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error) {
-  if (o->kernel.kind > CPB_KERNEL_POLYNOMIAL)
-    return cpb_fail(error, CPB_EINVAL, "kernel must be linear, rbf or polynomial");
+  if (o->kernel.kind > CPB_KERNEL_POLYNOMIAL) return cpb_fail_choice(error, "kernel", (int)o->kernel.kind);
   if (!has_kernel(o)) {
     if (o->center == NULL || !cpb_all_finite(o->center, o->d))
-      return cpb_fail(error, CPB_EINVAL, "center must be %zu finite numbers", o->d);
+      return cpb_fail(error, CPB_WHY_CENTER, "center", "center must be %zu finite numbers", o->d);
     return CPB_OK;
   }
   if (o->center != NULL || o->whiten != NULL)
-    return cpb_fail(error, CPB_EINVAL, "a model with a kernel has neither center nor whitening");
+    return cpb_fail(error, CPB_WHY_KERNEL_WITH_CENTER, "model",
+                    "a model with a kernel has neither center nor whitening");
   if (o->listed == 0 || o->vectors == NULL)
-    return cpb_fail(error, CPB_EINVAL, "a model with a kernel needs its support vectors");
+    return cpb_fail(error, CPB_WHY_KERNEL_WITHOUT_VECTORS, "model",
+                    "a model with a kernel needs its support vectors");
   if (!(o->norm2 >= 0 && o->norm2 < INFINITY) || !cpb_all_finite(o->vectors, o->listed * o->d))
-    return cpb_fail(error, CPB_EINVAL, "norm2 and vectors must be finite, norm2 >= 0");
+    return cpb_fail(error, CPB_WHY_KERNEL_NUMBERS, "norm2", "norm2 and vectors must be finite, norm2 >= 0");
   double probe;
   cpb_view one = cpb_rows(o->vectors, CPB_F64, 1, o->d);
   return cpb_kernel_row(&o->kernel, one, 0, one, &probe, error);
 }
 
 static cpb_status check(const cpb_model_options *o, cpb_error *error) {
-  if (o->d == 0) return cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
+  if (o->d == 0) return cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   if ((unsigned)o->method >= CPB_MODEL_METHODS)
-    return cpb_fail(error, CPB_EINVAL, "method must be one of cpb_model_method, got %d", (int)o->method);
+    return cpb_fail_domain(error, "method", (double)o->method, "method must be one of cpb_model_method");
   if (o->listed > o->support || (o->listed > 0 && o->multipliers == NULL))
-    return cpb_fail(error, CPB_EINVAL, "%zu of %zu support vectors are listed, with%s multipliers", o->listed,
-                    o->support, o->multipliers == NULL ? "out" : "");
+    return cpb_fail(error, CPB_WHY_SUPPORT_LIST, "",
+                    "%zu of %zu support vectors are listed, with%s multipliers", o->listed, o->support,
+                    o->multipliers == NULL ? "out" : "");
   if (o->listed > 0 && !cpb_all_finite(o->multipliers, o->listed))
-    return cpb_fail(error, CPB_EINVAL, "multipliers must be finite");
+    return cpb_fail(error, CPB_WHY_MULTIPLIERS, "multipliers", "multipliers must be finite");
   cpb_status status = check_numbers(o, error);
   if (status == CPB_OK) status = check_kernel_part(o, error);
   if (status == CPB_OK && o->whiten != NULL && !cpb_all_finite(o->whiten, o->d * o->d))
-    status = cpb_fail(error, CPB_EINVAL, "whitening W is not finite");
+    status = cpb_fail_not_finite(error, "whiten", "whitening W");
   return status;
 }
 
@@ -95,14 +95,14 @@ static void *copy_of(const void *from, size_t count, size_t size, bool *whole) {
 }
 
 cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_error *error) {
-  if (model == NULL) return cpb_fail(error, CPB_EINVAL, "model must not be NULL");
+  if (model == NULL) return cpb_fail_missing(error, "model");
   *model = NULL;
   cpb_model_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_model_options", error);
   if (status == CPB_OK) status = check(options, error);
   if (status != CPB_OK) return status;
   cpb_model *made = calloc(1, sizeof *made);
-  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a model");
+  if (made == NULL) return cpb_fail_memory(error, "a model");
   bool whole = true;
   size_t d = options->d, k = options->listed;
   cpb_model_options *o = &made->options;
@@ -115,7 +115,7 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->vectors = copy_of(options->vectors, k * d, sizeof(double), &whole);
   if (!whole) {
     cpb_model_free(made);
-    return cpb_fail(error, CPB_ENOMEM, "no memory for a model of dimension %zu", d);
+    return cpb_fail_memory(error, "a model of dimension %zu", d);
   }
   *model = made;
   return CPB_OK;
@@ -225,9 +225,10 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
 
 cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
   const cpb_model_options *o = &model->options;
-  if (has_kernel(o)) return cpb_fail(error, CPB_EINVAL, "a model with a kernel has no cap");
+  if (has_kernel(o))
+    return cpb_fail(error, CPB_WHY_KERNEL_NO_CAP, "model", "a model with a kernel has no cap");
   double *c = malloc(o->d * sizeof *c);
-  if (c == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu coordinates", o->d);
+  if (c == NULL) return cpb_fail_memory(error, "%zu coordinates", o->d);
   for (size_t i = 0; i < o->d; i++)
     c[i] = o->whiten == NULL ? o->center[i] : cpb_dot_from(0, o->whiten + i * o->d, o->center, o->d);
   *scale = cpb_hypot(cpb_norm(c, o->d), o->radius);
@@ -290,7 +291,8 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
                             cpb_error *error) {
   const cpb_model_options *o = &model->options;
   *text = NULL;
-  if (has_kernel(o)) return cpb_fail(error, CPB_EINVAL, "a model with a kernel has no short SQL");
+  if (has_kernel(o))
+    return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no short SQL");
   sql s = {0};
   for (size_t i = 0; i < o->d; i++) {
     put(&s, "%s", i == 0 ? "" : " + ");
@@ -299,7 +301,7 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   put(&s, " <= %.17g", o->radius * o->radius);
   if (s.failed) {
     free(s.text);
-    return cpb_fail(error, CPB_ENOMEM, "no memory for the condition of %zu columns", o->d);
+    return cpb_fail_memory(error, "the condition of %zu columns", o->d);
   }
   *text = s.text;
   return CPB_OK;

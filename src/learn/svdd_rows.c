@@ -72,8 +72,7 @@ static cpb_status look(mean_job *job, const double *first, double *mean, double 
   size_t count = cpb_blocks_count(&blocks);
   job->first = first;
   job->partial = calloc(count, (job->x.cols + 1) * sizeof *job->partial);
-  if (job->partial == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for a pass over %zu rows", job->x.rows);
+  if (job->partial == NULL) return cpb_fail_memory(error, "a pass over %zu rows", job->x.rows);
   job->largest2 = job->partial + count * job->x.cols;
   cpb_first_fault_init(&job->fault);
   cpb_blocks_run(&blocks, exec);
@@ -95,7 +94,7 @@ static size_t heaviest(const double *caps, size_t n) {
 static cpb_status copy_in_unit(cpb_svdd_rows *rows, const mean_job *job, cpb_error *error) {
   size_t n = job->x.rows, d = job->x.cols;
   rows->copies = d > SIZE_MAX / sizeof(double) / n ? NULL : calloc(n * d, sizeof *rows->copies);
-  if (rows->copies == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows in another unit", n);
+  if (rows->copies == NULL) return cpb_fail_memory(error, "%zu rows in another unit", n);
   for (size_t i = 0; i < n; i++)
     if (weight_of(job, i) > 0) cpb_scaled_row(job->loops, job->x, rows->exponent, i, rows->copies + i * d);
   rows->x = cpb_rows(rows->copies, CPB_F64, n, d);
@@ -126,9 +125,8 @@ cpb_status cpb_svdd_rows_init(cpb_svdd_rows *rows, const cpb_loops *loops, cpb_v
   mean_job job = {.loops = loops, .x = x, .caps = caps};
   *rows = (cpb_svdd_rows){.x = x, .origin = malloc(x.cols * sizeof(double))};
   double *first = malloc(x.cols * sizeof *first);
-  cpb_status status = rows->origin == NULL || first == NULL
-                          ? cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", x.cols)
-                          : make_ready(rows, &job, first, exec, error);
+  cpb_status status = rows->origin == NULL || first == NULL ? cpb_fail_memory(error, "%zu columns", x.cols)
+                                                            : make_ready(rows, &job, first, exec, error);
   free(first);
   if (status != CPB_OK) cpb_svdd_rows_free(rows);
   return status;

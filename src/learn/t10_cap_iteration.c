@@ -12,6 +12,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "learn/distances.h"
+#include "learn/svdd_fail.h"
 #include "learn/working_set.h"
 
 enum { CAP_STEPS = 64, STEPS_WITHOUT_GAIN = 2 };
@@ -156,8 +157,7 @@ cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *er
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status == CPB_OK) status = cpb_check_scale(s, error);
   if (status != CPB_OK) return status;
-  if (x.rows == 0 || x.cols == 0)
-    return cpb_fail(error, CPB_EINVAL, "x has %zu rows of %zu columns: there is no ball", x.rows, x.cols);
+  if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
   const cpb_loops *loops = cpb_loops_here();
   cpb_working_set set = {.d = x.cols, .count = x.rows};
   lifted all;
@@ -172,5 +172,5 @@ cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *er
   free(multiplier);
   free(set.rows);
   lifted_free(&all);
-  return status == CPB_ENOMEM ? cpb_fail(error, status, "no memory for %zu lifted rows", x.rows) : status;
+  return status == CPB_ENOMEM ? cpb_fail_memory(error, "%zu lifted rows", x.rows) : status;
 }

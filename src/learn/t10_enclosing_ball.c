@@ -14,6 +14,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/distances.h"
+#include "learn/svdd_fail.h"
 #include "learn/working_set.h"
 
 enum {
@@ -70,21 +71,21 @@ static double seconds_now(void) {
 
 static cpb_status check_options(const cpb_ball_options *options, cpb_error *error) {
   if (!(options->gap >= 0 && options->gap < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "gap must be >= 0 and finite, got %.17g", options->gap);
-  if (options->max_passes == 0) return cpb_fail(error, CPB_EINVAL, "max_passes must be >= 1, got 0");
+    return cpb_fail_domain(error, "gap", options->gap, "gap must be >= 0 and finite");
+  if (options->max_passes == 0) return cpb_fail_count(error, "max_passes", 0, "max_passes must be >= 1");
   if (options->method != CPB_BALL_ACTIVE_SET && options->method != CPB_BALL_CAPS)
-    return cpb_fail(error, CPB_EINVAL, "method must be CPB_BALL_ACTIVE_SET or CPB_BALL_CAPS, got %d",
-                    (int)options->method);
+    return cpb_fail_domain(error, "method", (double)options->method,
+                           "method must be CPB_BALL_ACTIVE_SET or CPB_BALL_CAPS");
   return CPB_OK;
 }
 
 cpb_status cpb_core_new(size_t d, const cpb_ball_options *given, cpb_core **core, cpb_error *error) {
   cpb_ball_options taken = defaults, *options = &taken;
-  if (core == NULL) return cpb_fail(error, CPB_EINVAL, "core must not be NULL");
+  if (core == NULL) return cpb_fail_missing(error, "core");
   *core = NULL;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_ball_options", error);
   if (status == CPB_OK) status = check_options(options, error);
-  if (status == CPB_OK && d == 0) status = cpb_fail(error, CPB_EINVAL, "dimension d must be >= 1, got 0");
+  if (status == CPB_OK && d == 0) status = cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   if (status != CPB_OK) return status;
   cpb_core *made = calloc(1, sizeof *made);
   if (made != NULL) {
@@ -98,7 +99,7 @@ cpb_status cpb_core_new(size_t d, const cpb_ball_options *given, cpb_core **core
     }
   }
   cpb_core_free(made);
-  return cpb_fail(error, CPB_ENOMEM, "no memory for a core-set of dimension %zu", d);
+  return cpb_fail_memory(error, "a core-set of dimension %zu", d);
 }
 
 void cpb_core_free(cpb_core *core) {
@@ -287,7 +288,7 @@ static cpb_status read_started(cpb_core *core, cpb_view x, const cpb_exec *exec,
     free(job.far_count);
     free(job.largest2);
   }
-  if (status == CPB_ENOMEM) return cpb_fail(error, status, "no memory for a pass over %zu rows", x.rows);
+  if (status == CPB_ENOMEM) return cpb_fail_memory(error, "a pass over %zu rows", x.rows);
   core->rows_seen += x.rows;
   return status;
 }
@@ -383,8 +384,7 @@ static cpb_status solve(cpb_core *core, cpb_error *error) {
   cpb_status status = take_staged(core);
   if (status == CPB_OK && core->set.count > 0)
     status = core->options.method == CPB_BALL_CAPS ? solve_by_caps(core) : solve_active_set(core);
-  if (status != CPB_OK)
-    return cpb_fail(error, status, "no memory for a working set of %zu rows", core->set.count);
+  if (status != CPB_OK) return cpb_fail_memory(error, "a working set of %zu rows", core->set.count);
   core->loops->axpby(1, core->origin, 1, core->point, core->center, core->d);
   return CPB_OK;
 }
@@ -416,7 +416,7 @@ static cpb_status start(cpb_core *core, cpb_view x, cpb_error *error) {
     status = cpb_working_set_add(&core->set, row, i, 0);
   }
   free(row);
-  if (status != CPB_OK) return cpb_fail(error, status, "no memory for a sample of %zu rows", x.rows);
+  if (status != CPB_OK) return cpb_fail_memory(error, "a sample of %zu rows", x.rows);
   core->loops->axpby(1, core->origin, 1, core->point, core->center, core->d);
   core->started = true;
   if (!(largest2 > 1 / safe2 && largest2 < safe2)) {
@@ -466,11 +466,11 @@ static cpb_status return_to_support(cpb_core *core) {
 }
 
 cpb_status cpb_core_add(cpb_core *core, cpb_view x, double *outside, const cpb_exec *exec, cpb_error *error) {
-  if (core == NULL) return cpb_fail(error, CPB_EINVAL, "core must not be NULL");
+  if (core == NULL) return cpb_fail_missing(error, "core");
   bool first = core->support_count == 0;
   begin_pass(core);
   cpb_status status = return_to_support(core);
-  if (status != CPB_OK) return cpb_fail(error, status, "no memory for a working set");
+  if (status != CPB_OK) return cpb_fail_memory(error, "a working set");
   status = read_rows(core, x, exec, error);
   if (status != CPB_OK) return status;
   if (outside != NULL)
@@ -479,9 +479,10 @@ cpb_status cpb_core_add(cpb_core *core, cpb_view x, double *outside, const cpb_e
 }
 
 cpb_status cpb_core_merge(cpb_core *into, const cpb_core *from, const cpb_exec *exec, cpb_error *error) {
-  if (into == NULL || from == NULL) return cpb_fail(error, CPB_EINVAL, "core must not be NULL");
+  if (into == NULL || from == NULL) return cpb_fail_missing(error, into == NULL ? "into" : "from");
   if (into->d != from->d)
-    return cpb_fail(error, CPB_ESHAPE, "core-sets of dimension %zu and %zu do not merge", into->d, from->d);
+    return cpb_fail(error, CPB_WHY_CORE_DIMENSIONS, "core", "core-sets of dimension %zu and %zu do not merge",
+                    into->d, from->d);
   return cpb_core_add(into, cpb_core_rows(from), NULL, exec, error);
 }
 
@@ -490,8 +491,9 @@ cpb_view cpb_core_rows(const cpb_core *core) {
 }
 
 cpb_status cpb_core_ball(const cpb_core *core, double *center, double *radius, cpb_error *error) {
-  if (core == NULL || center == NULL) return cpb_fail(error, CPB_EINVAL, "core and center must not be NULL");
-  if (core->support_count == 0) return cpb_fail(error, CPB_EINVAL, "the core-set has seen no rows");
+  if (core == NULL || center == NULL) return cpb_fail_missing(error, core == NULL ? "core" : "center");
+  if (core->support_count == 0)
+    return cpb_fail(error, CPB_WHY_CORE_EMPTY, "core", "the core-set has seen no rows");
   for (size_t j = 0; j < core->d; j++) center[j] = ldexp(core->center[j], core->exponent);
   if (radius != NULL) *radius = ldexp(sqrt(core->lower2), core->exponent);
   return CPB_OK;
@@ -526,9 +528,7 @@ static cpb_status read_pass(cpb_core *core, cpb_source *source, const cpb_exec *
     status = source->next(source, &block, error);
     if (status != CPB_OK || block.rows == 0) return status;
     status = read_rows(core, block, exec, error);
-    if (status == CPB_EROW && error != NULL && before > 0)
-      return cpb_fail_row(error, status, (size_t)before + (size_t)error->row, "x row %llu holds NaN or inf",
-                          (unsigned long long)before + (unsigned long long)error->row);
+    if (status == CPB_EROW) return cpb_fail_later(error, before);
   }
   return status;
 }
@@ -538,8 +538,7 @@ static cpb_status iterate(cpb_core *core, cpb_source *source, best_ball *best, c
   for (;;) {
     cpb_status status = read_pass(core, source, exec, error);
     if (status != CPB_OK) return status;
-    if (core->rows_seen == 0)
-      return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no ball around them");
+    if (core->rows_seen == 0) return cpb_fail_no_ball(error, 0, core->d);
     report->passes++;
     bool solved = core->support_count > 0;
     if (solved) keep_best(core, best);
@@ -571,15 +570,14 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   double began = seconds_now();
   cpb_ball_report ours = {0};
   cpb_core *core = NULL;
-  if (out == NULL || out->center == NULL)
-    return cpb_fail(error, CPB_EINVAL, "out and out->center must not be NULL");
+  if (out == NULL || out->center == NULL) return cpb_fail_missing(error, out == NULL ? "out" : "out->center");
   cpb_status status = cpb_check_source(source, error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_ball_report", error);
   if (status == CPB_OK) status = cpb_core_new(source->cols, options, &core, error);
   if (status != CPB_OK) return status;
   size_t d = source->cols;
   best_ball best = {.center = malloc(d * sizeof(double)), .radius = INFINITY};
-  status = best.center == NULL ? cpb_fail(error, CPB_ENOMEM, "no memory for %zu coordinates", d)
+  status = best.center == NULL ? cpb_fail_memory(error, "%zu coordinates", d)
                                : iterate(core, source, &best, &ours, exec, error);
   if (status == CPB_OK) {
     write_out(core, &best, out, &ours);

@@ -11,18 +11,17 @@
 #include "core/sized.h"
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
+#include "learn/svdd_fail.h"
 
 static cpb_status check_kernel(const cpb_kernel *kernel, cpb_error *error) {
-  if (kernel == NULL || kernel->kind > CPB_KERNEL_POLYNOMIAL)
-    return cpb_fail(error, CPB_EINVAL, "kernel must be linear, rbf or polynomial");
+  if (kernel == NULL) return cpb_fail_missing(error, "kernel");
+  if (kernel->kind > CPB_KERNEL_POLYNOMIAL) return cpb_fail_choice(error, "kernel", (int)kernel->kind);
   if (kernel->kind != CPB_KERNEL_LINEAR && !(kernel->gamma > 0 && kernel->gamma < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "gamma of the kernel must be > 0 and finite, got %.17g",
-                    kernel->gamma);
+    return cpb_fail_domain(error, "gamma", kernel->gamma, "gamma of the kernel must be > 0 and finite");
   if (kernel->kind == CPB_KERNEL_POLYNOMIAL && !(kernel->offset >= 0 && kernel->offset < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "offset of the kernel must be >= 0 and finite, got %.17g",
-                    kernel->offset);
+    return cpb_fail_domain(error, "offset", kernel->offset, "offset of the kernel must be >= 0 and finite");
   if (kernel->kind == CPB_KERNEL_POLYNOMIAL && kernel->degree == 0)
-    return cpb_fail(error, CPB_EINVAL, "degree of the kernel must be >= 1, got 0");
+    return cpb_fail_count(error, "degree", 0, "degree of the kernel must be >= 1");
   return CPB_OK;
 }
 
@@ -50,7 +49,8 @@ cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_vi
   if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
   if (status == CPB_OK) status = cpb_check_view(y, "y", x.cols, error);
   if (status == CPB_OK && i >= x.rows)
-    status = cpb_fail(error, CPB_EINVAL, "row %zu of x does not exist: it has %zu", i, x.rows);
+    status =
+        cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "row", "row %zu of x does not exist: it has %zu", i, x.rows);
   if (status != CPB_OK) return status;
   const cpb_loops *loops = cpb_loops_here();
   bool squares = kernel->kind == CPB_KERNEL_RBF;
@@ -105,7 +105,7 @@ static cpb_status look_at_rows(cpb_kernel_rows *m, cpb_error *error) {
     m->norm2[i] = row_product(m->loops, m->x, i, m->x, i);
     m->diagonal[i] = of_products(m->kernel, m->norm2[i], m->norm2[i], m->norm2[i]);
     if (!isfinite(m->diagonal[i])) /* where the diagonal is finite, all of the matrix is */
-      return cpb_fail_row(error, CPB_EROW, i, "k(x,x) of x row %zu is too large for a double", i);
+      return cpb_fail_row(error, CPB_WHY_ROW_KERNEL, "x", i, "has a k(x,x) too large for a double");
   }
   return CPB_OK;
 }
@@ -114,12 +114,10 @@ static cpb_status set_caps(double *cap, size_t n, const cpb_svdd_options *option
   double sum = 0;
   for (size_t i = 0; i < n; i++) {
     cap[i] = options->weights == NULL ? 1 : options->weights[i];
-    if (!(cap[i] >= 0 && cap[i] < INFINITY))
-      return cpb_fail_row(error, CPB_EINVAL, i, "weight of row %zu must be >= 0 and finite, got %.17g", i,
-                          cap[i]);
+    if (!(cap[i] >= 0 && cap[i] < INFINITY)) return cpb_fail_weight(error, i, cap[i]);
     sum += cap[i];
   }
-  if (!(sum > 0)) return cpb_fail(error, CPB_EINVAL, "all %zu weights are 0", n);
+  if (!(sum > 0)) return cpb_fail_weights_zero(error, n);
   for (size_t i = 0; i < n; i++) cap[i] = fmin(1, cap[i] / (options->nu * sum));
   return CPB_OK;
 }
@@ -192,16 +190,14 @@ static cpb_status check_call(cpb_view x, const cpb_kernel *kernel, const cpb_svd
   cpb_status status = check_kernel(kernel, error);
   if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
-  if (x.rows == 0 || x.cols == 0)
-    return cpb_fail(error, CPB_EINVAL, "x has %zu rows of %zu columns: there is no ball", x.rows, x.cols);
+  if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
   if (!(options->nu > 0 && options->nu <= 1))
-    return cpb_fail(error, CPB_EINVAL, "nu must lie in (0,1], got %.17g", options->nu);
-  if (options->nu * (double)x.rows < 1 - 1e-12)
-    return cpb_fail(error, CPB_EINVAL, "nu n must be >= 1, got %.17g times %zu rows", options->nu, x.rows);
+    return cpb_fail_domain(error, "nu", options->nu, "nu must lie in (0,1]");
+  if (options->nu * (double)x.rows < 1 - 1e-12) return cpb_fail_nu_rows(error, options->nu, x.rows);
   if (!(options->gap >= 0 && options->gap < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "gap must be >= 0 and finite, got %.17g", options->gap);
+    return cpb_fail_domain(error, "gap", options->gap, "gap must be >= 0 and finite");
   if (options->method > CPB_SVDD_CAP_SVM_PAPER)
-    return cpb_fail(error, CPB_EINVAL, "method must be one of cpb_svdd_method, got %d", (int)options->method);
+    return cpb_fail_domain(error, "method", (double)options->method, "method must be one of cpb_svdd_method");
   return CPB_OK;
 }
 
@@ -212,14 +208,14 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   cpb_svdd_report ours = {0};
   double began = seconds_now(), ours_norm2 = 0;
   cpb_svdd_options_init(options, sizeof *options);
-  if (multipliers == NULL) return cpb_fail(error, CPB_EINVAL, "multipliers must not be NULL");
+  if (multipliers == NULL) return cpb_fail_missing(error, "multipliers");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
   if (status == CPB_OK) status = check_call(x, kernel, options, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
   double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers;
-  if (numbers == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows", n);
+  if (numbers == NULL) return cpb_fail_memory(error, "%zu rows", n);
   cpb_kernel_rows rows = {.loops = cpb_loops_here(),
                           .exec = exec,
                           .kernel = kernel,
@@ -232,7 +228,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
     status = options->method == CPB_SVDD_EXACT
                  ? solve_exactly(&rows, cap, options->gap, multipliers, &ours_norm2, &ours)
                  : solve_by_caps(&rows, cap, options, multipliers, &ours_norm2, &ours);
-    if (status != CPB_OK) status = cpb_fail(error, status, "no memory for kernel rows of %zu numbers", n);
+    if (status != CPB_OK) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {
     ours.lower_bound = fmin(fmax(ours.lower_bound, 0), ours.objective);

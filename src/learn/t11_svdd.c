@@ -13,6 +13,7 @@
 #include "learn/cap_svm.h"
 #include "learn/distances.h"
 #include "learn/share.h"
+#include "learn/svdd_fail.h"
 #include "learn/svdd_rows.h"
 #include "learn/twofold.h"
 
@@ -35,12 +36,13 @@ static double seconds_now(void) {
 
 static cpb_status check_options(const cpb_svdd_options *options, cpb_error *error) {
   if (!(options->nu > 0 && options->nu <= 1))
-    return cpb_fail(error, CPB_EINVAL, "nu must lie in (0,1], got %.17g", options->nu);
+    return cpb_fail_domain(error, "nu", options->nu, "nu must lie in (0,1]");
   if (!(options->gap >= 0 && options->gap < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "gap must be >= 0 and finite, got %.17g", options->gap);
-  if (options->max_iterations == 0) return cpb_fail(error, CPB_EINVAL, "max_iterations must be >= 1, got 0");
+    return cpb_fail_domain(error, "gap", options->gap, "gap must be >= 0 and finite");
+  if (options->max_iterations == 0)
+    return cpb_fail_count(error, "max_iterations", 0, "max_iterations must be >= 1");
   if (options->method > CPB_SVDD_CAP_SVM_PAPER)
-    return cpb_fail(error, CPB_EINVAL, "method must be one of cpb_svdd_method, got %d", (int)options->method);
+    return cpb_fail_domain(error, "method", (double)options->method, "method must be one of cpb_svdd_method");
   return CPB_OK;
 }
 
@@ -53,22 +55,22 @@ static cpb_status check_weights(const double *weights, size_t n, double *sum, si
   if (weights == NULL) return CPB_OK;
   *rows = 0;
   for (size_t i = 0; i < n; i++) {
-    if (!(weights[i] >= 0 && weights[i] < INFINITY))
-      return cpb_fail_row(error, CPB_EINVAL, i, "weight of row %zu must be >= 0 and finite, got %.17g", i,
-                          weights[i]);
+    if (!(weights[i] >= 0 && weights[i] < INFINITY)) return cpb_fail_weight(error, i, weights[i]);
     *rows += weights[i] > 0;
     cpb_twofold_add(&total, weights[i]);
   }
   *sum = cpb_twofold_value(total);
-  if (*rows == 0) return cpb_fail(error, CPB_EINVAL, "all %zu weights are 0", n);
-  return *sum < INFINITY ? CPB_OK : cpb_fail(error, CPB_EINVAL, "the weights add up to more than a double");
+  if (*rows == 0) return cpb_fail_weights_zero(error, n);
+  return *sum < INFINITY ? CPB_OK
+                         : cpb_fail(error, CPB_WHY_WEIGHTS_OVERFLOW, "weights",
+                                    "the weights add up to more than a double");
 }
 
 static cpb_status check_rows(cpb_view x, cpb_error *error) {
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
-  if (x.cols == 0) return cpb_fail(error, CPB_ESHAPE, "x has 0 columns, wanted at least 1");
-  if (x.rows == 0) return cpb_fail(error, CPB_EINVAL, "x has 0 rows: there is no ball around them");
+  if (x.cols == 0) return cpb_fail_no_columns(error, "x");
+  if (x.rows == 0) return cpb_fail_no_ball(error, 0, x.cols);
   return CPB_OK;
 }
 
@@ -105,7 +107,7 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
     status = cpb_share_solve(share);
     report->radius = sqrt(fmax(share->edge, 0));
   }
-  if (status != CPB_OK) return cpb_fail(error, status, "no memory for %zu rows", share->x.rows);
+  if (status != CPB_OK) return cpb_fail_memory(error, "%zu rows", share->x.rows);
   report->objective = share->upper;
   report->lower_bound = fmin(fmax(share->lower, 0), share->upper);
   report->gap = share->upper > 0 ? (share->upper - report->lower_bound) / share->upper : 0;
@@ -133,7 +135,7 @@ static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, cons
                              const cpb_exec *exec, cpb_error *error) {
   size_t d = rows->x.cols;
   double *point = malloc(2 * d * sizeof *point);
-  if (point == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", d);
+  if (point == NULL) return cpb_fail_memory(error, "%zu columns", d);
   for (size_t j = 0; j < d; j++)
     point[j] = options->start == NULL ? 0 : cpb_scaled(options->start[j], rows->exponent) - rows->origin[j];
   cpb_share share = {.loops = cpb_loops_here(),
@@ -164,17 +166,17 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   cpb_svdd_report ours = {0};
   double began = seconds_now(), sum = 0, *caps = NULL;
   size_t count = 0;
-  if (center == NULL) return cpb_fail(error, CPB_EINVAL, "center must not be NULL");
+  if (center == NULL) return cpb_fail_missing(error, "center");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
   if (status == CPB_OK) status = check_options(options, error);
   if (status == CPB_OK) status = check_rows(x, error);
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, &count, error);
   if (status == CPB_OK && options->nu * (double)count < 1 - 1e-12)
-    status = cpb_fail(error, CPB_EINVAL, "nu n must be >= 1, got %.17g times %zu rows", options->nu, count);
+    status = cpb_fail_nu_rows(error, options->nu, count);
   if (status != CPB_OK) return status;
   if (options->weights != NULL && (caps = caps_of(options, x.rows, sum)) == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows", x.rows);
+    return cpb_fail_memory(error, "%zu rows", x.rows);
   cpb_svdd_rows rows;
   status = cpb_svdd_rows_init(&rows, cpb_loops_here(), x, caps, exec, error);
   if (status == CPB_OK) {

@@ -15,15 +15,17 @@ void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault) {
 cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error) {
   uint64_t key = atomic_load(&first->key);
   if (key == UINT64_MAX) return CPB_OK;
-  static const char *const what[] = {[CPB_FAULT_NAN] = "holds NaN",
-                                     [CPB_FAULT_INFINITE] = "holds inf",
-                                     [CPB_FAULT_POLE] =
-                                         "is the pole -v, the image of infinity: it has no inverse",
-                                     [CPB_FAULT_ZERO] = "is 0: it has no direction",
-                                     [CPB_FAULT_RANGE] = "has an answer too large for the output's type",
-                                     [CPB_FAULT_LONG] = "is longer than the longest row allowed"};
-  size_t row = (size_t)(key / 8);
-  return cpb_fail_row(error, CPB_EROW, row, "%s row %zu %s", name, row, what[key % 8]);
+  static const struct {
+    cpb_reason reason;
+    const char *predicate;
+  } said[] = {
+      [CPB_FAULT_NAN] = {CPB_WHY_ROW_NAN, "holds NaN"},
+      [CPB_FAULT_INFINITE] = {CPB_WHY_ROW_INFINITE, "holds inf"},
+      [CPB_FAULT_POLE] = {CPB_WHY_ROW_POLE, "is the pole -v, the image of infinity: it has no inverse"},
+      [CPB_FAULT_ZERO] = {CPB_WHY_ROW_ZERO, "is 0: it has no direction"},
+      [CPB_FAULT_RANGE] = {CPB_WHY_ROW_RANGE, "has an answer too large for the output's type"},
+      [CPB_FAULT_LONG] = {CPB_WHY_ROW_LONG, "is longer than the longest row allowed"}};
+  return cpb_fail_row(error, said[key % 8].reason, name, key / 8, "%s", said[key % 8].predicate);
 }
 
 size_t cpb_blocks_count(const cpb_blocks *blocks) {

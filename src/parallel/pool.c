@@ -84,17 +84,16 @@ static size_t processors(void) {
 
 cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
   enum { MOST = 1024 };
-  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "pool must not be NULL");
+  if (out == NULL) return cpb_fail_missing(error, "pool");
   *out = NULL;
-  if (threads > MOST)
-    return cpb_fail(error, CPB_EINVAL, "a pool takes at most %d threads, got %zu", MOST, threads);
+  if (threads > MOST) return cpb_fail_count(error, "pool", threads, "a pool takes at most %d threads", MOST);
   if (threads == 0) threads = processors();
   cpb_pool *pool = calloc(1, sizeof *pool);
   pthread_t *handles = calloc(threads, sizeof *handles);
   if (pool == NULL || handles == NULL) {
     free(pool);
     free(handles);
-    return cpb_fail(error, CPB_ENOMEM, "no memory for a pool of %zu threads", threads);
+    return cpb_fail_memory(error, "a pool of %zu threads", threads);
   }
   pool->threads = handles;
   pthread_mutex_init(&pool->lock, NULL);
@@ -105,7 +104,7 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
     if (pthread_create(&handles[pool->workers], NULL, work, pool) != 0) {
       size_t got = pool->workers;
       cpb_pool_free(pool);
-      return cpb_fail(error, CPB_ENOMEM, "the system gave %zu of %zu threads", got + 1, threads);
+      return cpb_fail(error, CPB_WHY_THREADS, "", "the system gave %zu of %zu threads", got + 1, threads);
     }
   *out = pool;
   return CPB_OK;

@@ -26,7 +26,7 @@ bool cpb_exec_listens(const cpb_exec *exec) {
 
 cpb_status cpb_exec_tell(const cpb_exec *exec, double share, cpb_error *error) {
   if (!cpb_exec_listens(exec) || exec->progress(exec->context, share) == 0) return CPB_OK;
-  return cpb_fail(error, CPB_ESTOPPED, "stopped by the caller");
+  return cpb_fail(error, CPB_WHY_STOPPED, "", "stopped by the caller");
 }
 
 static int tell_whole(void *context, double share) {

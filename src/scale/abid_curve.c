@@ -73,7 +73,7 @@ static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, rang
                                 cpb_error *error) {
   double middle = (r.low + r.high) / 2, half = (r.high - r.low) / 2;
   double *place = malloc((2 * c->nodes + 1) * sizeof *place), *weight = place + c->nodes;
-  if (place == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu nodes", c->nodes);
+  if (place == NULL) return cpb_fail_memory(error, "%zu nodes", c->nodes);
   set_places(c->nodes, place, weight);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = cpb_exp(middle + half * place[k]);
   for (size_t i = 0; i < u->n; i++)
@@ -118,7 +118,7 @@ static void set_shares(const cpb_abid_curve *c, const double *border, double log
 
 static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weights *w, cpb_error *error) {
   double *logs = malloc((u->n + c->nodes + 1) * sizeof *logs);
-  if (logs == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory to sort %zu norms", u->n);
+  if (logs == NULL) return cpb_fail_memory(error, "to sort %zu norms", u->n);
   size_t count = 0;
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) logs[count++] = cpb_log(u->norm[i]);
@@ -142,16 +142,17 @@ static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *e
     c->products = calloc(nodes * nodes + 1, sizeof(double));
     if (c->norm != NULL && c->rows != NULL && c->squares != NULL && c->products != NULL) return CPB_OK;
   }
-  return cpb_fail(error, CPB_ENOMEM, "no memory for a curve of %zu nodes", nodes);
+  return cpb_fail_memory(error, "a curve of %zu nodes", nodes);
 }
 
 static cpb_status find_nodes(range r, size_t bins, size_t *nodes, cpb_error *error) {
   *nodes = bins;
-  if (bins > 4096) return cpb_fail(error, CPB_EINVAL, "at most 4096 bins, got %zu", bins);
+  if (bins > 4096) return cpb_fail_count(error, "at", bins, "at most 4096 bins");
   if (bins > 0) return CPB_OK;
   if (r.high - r.low > 18 * log_10)
-    return cpb_fail(error, CPB_EINVAL, "norms from %g to %g are too far apart for interpolation: take bins",
-                    cpb_exp(r.low), cpb_exp(r.high));
+    return cpb_fail(error, CPB_WHY_NORMS_FAR_APART, "norms",
+                    "norms from %g to %g are too far apart for interpolation: take bins", cpb_exp(r.low),
+                    cpb_exp(r.high));
   *nodes = r.low <= r.high ? chebyshev_count(r) : 0;
   return CPB_OK;
 }
@@ -186,7 +187,7 @@ static cpb_status fill_curve(cpb_abid_curve **curve, const cpb_directions *u, si
 
 cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
                               const cpb_exec *exec, cpb_error *error) {
-  if (curve == NULL) return cpb_fail(error, CPB_EINVAL, "curve must not be NULL");
+  if (curve == NULL) return cpb_fail_missing(error, "curve");
   *curve = NULL;
   cpb_directions u;
   cpb_status status = cpb_directions_new(&u, x, center, exec, error);
@@ -232,7 +233,7 @@ static void curve_form(const cpb_abid_curve *c, double s, double *F, double *F_s
 
 cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
                              double *slope, cpb_error *error) {
-  if (curve == NULL || abid == NULL) return cpb_fail(error, CPB_EINVAL, "curve and abid must not be NULL");
+  if (curve == NULL || abid == NULL) return cpb_fail_missing(error, curve == NULL ? "curve" : "abid");
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = cpb_check_pairs(curve->n, pairs, error);
   if (status != CPB_OK) return status;
@@ -269,10 +270,11 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
                                  cpb_abid_maximum *maxima, size_t room, size_t *found, cpb_error *error) {
   enum { PER_DECADE = 20 };
   if (curve == NULL || maxima == NULL || found == NULL)
-    return cpb_fail(error, CPB_EINVAL, "curve, maxima and found must not be NULL");
+    return cpb_fail_missing(error, curve == NULL ? "curve" : maxima == NULL ? "maxima" : "found");
   *found = 0;
   if (!(low > 0 && low < high && high < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "scales must be 0 < low < high, got %g and %g", low, high);
+    return cpb_fail(error, CPB_WHY_SCALE_RANGE, "", "scales must be 0 < low < high, got %g and %g", low,
+                    high);
   cpb_status status = cpb_check_pairs(curve->n, pairs, error);
   if (status != CPB_OK) return status;
   ascent a = {curve, pairs};

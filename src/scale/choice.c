@@ -62,10 +62,9 @@ void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
 }
 
 static cpb_status check_options(const cpb_goal_options *options, cpb_error *error) {
-  if ((unsigned)options->goal >= CPB_GOALS)
-    return cpb_fail(error, CPB_EINVAL, "there is no goal %d", (int)options->goal);
+  if ((unsigned)options->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options->goal);
   if (options->goal == CPB_GOAL_RECALL && !(options->target > 0 && options->target < 1))
-    return cpb_fail(error, CPB_EINVAL, "target must be > 0 and < 1, got %g", options->target);
+    return cpb_fail_domain(error, "target", options->target, "target must be > 0 and < 1");
   return CPB_OK;
 }
 
@@ -106,8 +105,9 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
   if (status != CPB_OK) return status;
   c->sample_mean_norm = cpb_abid_curve_mean_norm(curve);
   if (sample.rows < 2 || !(c->sample_mean_norm > 0))
-    status = cpb_fail(error, CPB_EINVAL, "%zu rows with mean norm %g about the centre have no scale",
-                      sample.rows, c->sample_mean_norm);
+    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_ROWS, "",
+                      "%zu rows with mean norm %g about the centre have no scale", sample.rows,
+                      c->sample_mean_norm);
   if (status == CPB_OK) status = fill_abid(c, curve, error);
   cpb_abid_curve_free(curve);
   if (status == CPB_OK) c->alternatives[CPB_GOAL_SPREAD] = best_spread(c).s;
@@ -159,7 +159,8 @@ static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *cent
   if (status != CPB_OK) return status;
   size_t at = first_reached(c, &sure, o->target);
   if (at == GRID)
-    return cpb_fail(error, CPB_EINVAL, "recall %g is not reached: %g at %g times the mean norm", o->target,
+    return cpb_fail(error, CPB_WHY_RECALL_NOT_REACHED, "recall",
+                    "recall %g is not reached: %g at %g times the mean norm", o->target,
                     c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->sample_mean_norm);
   if (at > 0)
     status =
@@ -177,10 +178,10 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
   c->s = c->alternatives[o->goal];
   c->value = norms[o->goal];
   if (isnan(c->value))
-    return cpb_fail(error, CPB_EINVAL, "goal %s needs the norms of all rows, which are not known",
-                    cpb_goal_name(o->goal));
+    return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "goal",
+                    "goal %s needs the norms of all rows, which are not known", cpb_goal_name(o->goal));
   if (c->s > 0 && c->s < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "the %s norm about the centre is %g, no scale",
+  return cpb_fail(error, CPB_WHY_NO_SCALE_OF_NORM, "", "the %s norm about the centre is %g, no scale",
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 
@@ -209,14 +210,14 @@ static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *cent
 
 cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
                             cpb_choice **choice, const cpb_exec *exec, cpb_error *error) {
-  if (choice == NULL) return cpb_fail(error, CPB_EINVAL, "choice must not be NULL");
+  if (choice == NULL) return cpb_fail_missing(error, "choice");
   *choice = NULL;
   cpb_goal_options options = defaults;
   cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_goal_options", error);
   if (status == CPB_OK) status = check_options(&options, error);
   if (status != CPB_OK) return status;
   cpb_choice *made = calloc(1, sizeof *made);
-  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a choice");
+  if (made == NULL) return cpb_fail_memory(error, "a choice");
   status = choose(made, sample, center, &options, exec, error);
   if (status == CPB_OK)
     *choice = made;

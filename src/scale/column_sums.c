@@ -24,7 +24,7 @@ cpb_status cpb_column_sums_new(cpb_column_sums *c, size_t d, cpb_error *error) {
   if (c->low == NULL || c->high == NULL || c->sum == NULL || c->slab_low == NULL || c->slab_high == NULL ||
       c->magic == NULL || c->part == NULL || c->quantum == NULL) {
     cpb_column_sums_free(c);
-    return cpb_fail(error, CPB_ENOMEM, "no memory for sums of %zu columns", d);
+    return cpb_fail_memory(error, "sums of %zu columns", d);
   }
   for (size_t i = 0; i < d; i++) cpb_exact_clear(&c->sum[i]);
   cpb_column_sums_clear(c);

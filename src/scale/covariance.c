@@ -9,16 +9,16 @@
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "scale/covariance_parts.h"
+#include "scale/piece_fail.h"
 
 enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14, BAND = 24, STRIP = 128 };
 
 cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) {
-  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "covariance must not be NULL");
+  if (out == NULL) return cpb_fail_missing(error, "covariance");
   *out = NULL;
-  if (d < 1 || d > MOST_COLUMNS)
-    return cpb_fail(error, CPB_EINVAL, "d must be 1 .. %d, got %zu", MOST_COLUMNS, d);
+  if (d < 1 || d > MOST_COLUMNS) return cpb_fail_count(error, "", d, "d must be 1 .. %d", MOST_COLUMNS);
   cpb_covariance *c = calloc(1, sizeof *c);
-  if (c == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a covariance");
+  if (c == NULL) return cpb_fail_memory(error, "a covariance");
   c->d = d;
   size_t bands = cpb_round_up(d + 1, BAND), tiles = cpb_round_up(d + 1, CPB_TILE_COLS);
   c->wide = bands > tiles ? bands : tiles;
@@ -208,7 +208,7 @@ static void add_slab(slab *s, const cpb_exec *exec) {
 cpb_status cpb_covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
   if (c->held == 0) return CPB_OK;
   slab s = {.c = c, .loops = cpb_loops_here(), .bits = malloc((c->d + 1) * sizeof *s.bits)};
-  if (s.bits == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", c->d);
+  if (s.bits == NULL) return cpb_fail_memory(error, "%zu columns", c->d);
   find_bits(&s);
   cpb_status status = cpb_pair_sums_reserve(&c->sums, s.bits, c->held, error);
   if (status == CPB_OK) {
@@ -226,7 +226,7 @@ static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *
   if (c->row == NULL) c->row = calloc(SLAB * c->wide, sizeof *c->row);
   if (c->limb == NULL) c->limb = calloc(LIMBS * SLAB * c->wide, sizeof *c->limb);
   if (c->row != NULL && c->limb != NULL) return CPB_OK;
-  return cpb_fail(error, CPB_ENOMEM, "no memory for %d rows of %zu columns", SLAB, c->d);
+  return cpb_fail_memory(error, "%d rows of %zu columns", SLAB, c->d);
 }
 
 static void hold(cpb_covariance *c, const cpb_loops *loops, cpb_view rows, size_t row) {
@@ -238,7 +238,7 @@ static void hold(cpb_covariance *c, const cpb_loops *loops, cpb_view rows, size_
 }
 
 cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exec *exec, cpb_error *error) {
-  if (c == NULL) return cpb_fail(error, CPB_EINVAL, "covariance must not be NULL");
+  if (c == NULL) return cpb_fail_missing(error, "covariance");
   cpb_status status = cpb_check_view(rows, "rows", c->d, error);
   const cpb_loops *loops = cpb_loops_here();
   for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
@@ -255,10 +255,8 @@ cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exe
 
 cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *piece, const cpb_exec *exec,
                                 cpb_error *error) {
-  if (whole == NULL || piece == NULL || whole == piece)
-    return cpb_fail(error, CPB_EINVAL, "whole and piece must be two covariances");
-  if (whole->d != piece->d)
-    return cpb_fail(error, CPB_EINVAL, "one piece has %zu columns, the other %zu", whole->d, piece->d);
+  if (whole == NULL || piece == NULL || whole == piece) return cpb_fail_same_piece(error, "covariances");
+  if (whole->d != piece->d) return cpb_fail_piece_columns(error, whole->d, piece->d);
   cpb_status status = cpb_covariance_flush(whole, exec, error);
   if (status == CPB_OK && piece->held > 0) status = make_room(whole, exec, error);
   if (status == CPB_OK)

@@ -160,8 +160,9 @@ static double mean_of(const cpb_covariance *c, size_t i) {
 
 cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix, const cpb_exec *exec,
                                  cpb_error *error) {
-  if (c == NULL) return cpb_fail(error, CPB_EINVAL, "covariance must not be NULL");
-  if (c->rows == 0) return cpb_fail(error, CPB_EINVAL, "there are no rows, and so no mean and no covariance");
+  if (c == NULL) return cpb_fail_missing(error, "covariance");
+  if (c->rows == 0)
+    return cpb_fail(error, CPB_WHY_NO_COVARIANCE, "", "there are no rows, and so no mean and no covariance");
   cpb_status status = cpb_covariance_flush(c, exec, error);
   if (status != CPB_OK) return status;
   for (size_t i = 0; mean != NULL && i < c->d; i++) mean[i] = mean_of(c, i);
@@ -171,6 +172,6 @@ cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix
   cpb_blocks_run(&(cpb_blocks){c->d, 1, finish_row, &f}, exec);
   size_t beyond = atomic_load(&f.beyond);
   if (beyond == SIZE_MAX) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "the covariance of columns %zu and %zu is beyond double", beyond / c->d,
-                  beyond % c->d);
+  return cpb_fail(error, CPB_WHY_COVARIANCE_OVERFLOW, "covariance",
+                  "the covariance of columns %zu and %zu is beyond double", beyond / c->d, beyond % c->d);
 }

@@ -40,7 +40,7 @@ static void put_all(cpb_state_out *to, void *covariance) {
 cpb_status cpb_covariance_serialize(cpb_covariance *c, void **bytes, size_t *count, const cpb_exec *exec,
                                     cpb_error *error) {
   if (c == NULL || bytes == NULL || count == NULL)
-    return cpb_fail(error, CPB_EINVAL, "covariance, bytes and count must not be NULL");
+    return cpb_fail_missing(error, c == NULL ? "covariance" : bytes == NULL ? "bytes" : "count");
   *bytes = NULL;
   cpb_status status = cpb_covariance_flush(c, exec, error);
   return status != CPB_OK ? status : cpb_state_write(put_all, c, bytes, count, error);
@@ -81,7 +81,7 @@ static void get_sum(cpb_state_in *from, cpb_covariance *c, size_t i, size_t j) {
 static void get_sums(cpb_state_in *from, cpb_covariance *c) {
   size_t d = c->d;
   cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
-  if (bits == NULL) from->status = cpb_fail(from->error, CPB_ENOMEM, "no memory for %zu columns", d);
+  if (bits == NULL) from->status = cpb_fail_memory(from->error, "%zu columns", d);
   if (bits != NULL) get_bits(from, bits, d);
   if (from->status == CPB_OK) from->status = cpb_pair_sums_reserve(&c->sums, bits, c->rows, from->error);
   free(bits);
@@ -109,8 +109,7 @@ static void get_all(cpb_state_in *from, cpb_covariance **out) {
 
 cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name, cpb_covariance **out,
                                       cpb_error *error) {
-  if (bytes == NULL || out == NULL)
-    return cpb_fail(error, CPB_EINVAL, "bytes and covariance must not be NULL");
+  if (bytes == NULL || out == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : "covariance");
   *out = NULL;
   cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
   get_all(&from, out);

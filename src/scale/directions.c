@@ -61,16 +61,16 @@ cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const doub
   *directions = (cpb_directions){.n = x.rows, .d = x.cols};
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
-  if (x.cols == 0) return cpb_fail(error, CPB_ESHAPE, "x has 0 columns, wanted at least 1");
+  if (x.cols == 0) return cpb_fail_no_columns(error, "x");
   if (center != NULL && !cpb_all_finite(center, x.cols))
-    return cpb_fail(error, CPB_EINVAL, "center is not finite");
+    return cpb_fail_not_finite(error, "center", "center");
   directions->rows = cpb_round_up(x.rows, CPB_DIRECTIONS_BLOCK);
   directions->stride = cpb_round_up(x.cols, CPB_TILE_COLS);
   if (directions->rows < SIZE_MAX / sizeof(double) / directions->stride)
     directions->unit = cpb_aligned_zeros(directions->rows * directions->stride);
   directions->norm = cpb_aligned_zeros(directions->rows);
   if (directions->unit == NULL || directions->norm == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows of %zu numbers", x.rows, x.cols);
+    return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
   direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}, {0}};
   cpb_first_fault_init(&job.fault);
   cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), direction_block, &job};

@@ -28,7 +28,7 @@ void cpb_norm_sketch_free(cpb_norm_sketch *sketch) {
 cpb_status cpb_norm_sketch_count(cpb_norm_sketch *sketch, uint32_t bin, uint64_t count, cpb_error *error) {
   uint64_t **page = &sketch->page[bin / CPB_NORM_PER_PAGE];
   if (*page == NULL) *page = calloc(CPB_NORM_PER_PAGE, sizeof(uint64_t));
-  if (*page == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a histogram of norms");
+  if (*page == NULL) return cpb_fail_memory(error, "a histogram of norms");
   (*page)[bin % CPB_NORM_PER_PAGE] += count;
   return CPB_OK;
 }

@@ -30,7 +30,7 @@ static size_t words_needed(cpb_column_bits a, cpb_column_bits b, uint64_t terms)
 
 cpb_status cpb_pair_sums_new(cpb_pair_sums *sums, size_t columns, cpb_error *error) {
   *sums = (cpb_pair_sums){.columns = columns, .bits = malloc(columns * sizeof(cpb_column_bits))};
-  if (sums->bits == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for sums of %zu columns", columns);
+  if (sums->bits == NULL) return cpb_fail_memory(error, "sums of %zu columns", columns);
   for (size_t i = 0; i < columns; i++) sums->bits[i] = cpb_no_bits;
   return CPB_OK;
 }
@@ -91,14 +91,13 @@ void cpb_pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
 static cpb_status rebuild(cpb_pair_sums *sums, const cpb_column_bits *bits, size_t words, cpb_error *error) {
   size_t count = pair_count(sums->columns);
   uint32_t *word = words > SIZE_MAX / 4 / count ? NULL : calloc(count * words, sizeof *word);
-  if (word == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for the products of %zu columns", sums->columns - 1);
+  if (word == NULL) return cpb_fail_memory(error, "the products of %zu columns", sums->columns - 1);
   cpb_pair_sums other = *sums;
   cpb_column_bits *kept = sums->bits;
   other.bits = malloc(sums->columns * sizeof *other.bits);
   if (other.bits == NULL) {
     free(word);
-    return cpb_fail(error, CPB_ENOMEM, "no memory for sums of %zu columns", sums->columns);
+    return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
   }
   memcpy(other.bits, kept, sums->columns * sizeof *kept);
   memcpy(kept, bits, sums->columns * sizeof *kept);
@@ -118,7 +117,7 @@ static bool same_units(const cpb_pair_sums *sums, const cpb_column_bits *bits) {
 cpb_status cpb_pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bits, uint64_t terms,
                                  cpb_error *error) {
   cpb_column_bits *all = malloc(sums->columns * sizeof *all);
-  if (all == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for sums of %zu columns", sums->columns);
+  if (all == NULL) return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
   for (size_t i = 0; i < sums->columns; i++) {
     all[i] = sums->bits[i];
     cpb_bits_widen(&all[i], bits[i]);

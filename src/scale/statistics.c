@@ -7,8 +7,10 @@
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/sized.h"
 #include "core/state_bytes.h"
+#include "scale/piece_fail.h"
 
 static const cpb_statistics_options defaults = {
     .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096};
@@ -24,33 +26,29 @@ void cpb_statistics_result_init(cpb_statistics_result *result, size_t size) {
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
   if (options->d < 1 || options->d > MOST_COLUMNS)
-    return cpb_fail(error, CPB_EINVAL, "d must be 1 .. %d, got %zu", MOST_COLUMNS, options->d);
-  if ((unsigned)options->dtype > CPB_I8)
-    return cpb_fail(error, CPB_EDTYPE, "dtype is %s, wanted f32, f64, f16, u8 or i8",
-                    cpb_dtype_name(options->dtype));
+    return cpb_fail_count(error, "", options->d, "d must be 1 .. %d", MOST_COLUMNS);
+  if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
   if (options->sample > MOST_SAMPLE)
-    return cpb_fail(error, CPB_EINVAL, "a sample holds at most %d rows, got %zu", MOST_SAMPLE,
-                    options->sample);
+    return cpb_fail_count(error, "sample", options->sample, "a sample holds at most %d rows", MOST_SAMPLE);
   return CPB_OK;
 }
 
 cpb_status cpb_statistics_new(const cpb_statistics_options *given, cpb_statistics **out, cpb_error *error) {
-  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
+  if (out == NULL) return cpb_fail_missing(error, "statistics");
   *out = NULL;
   cpb_statistics_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_statistics_options", error);
   if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   cpb_statistics *s = calloc(1, sizeof *s);
-  if (s == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for statistics");
+  if (s == NULL) return cpb_fail_memory(error, "statistics");
   s->options = *options;
   cpb_row_sample_init(&s->sample, options->sample, options->d * cpb_dtype_size(options->dtype),
                       options->seed);
   status = cpb_column_sums_new(&s->columns, options->d, error);
   if (status == CPB_OK) status = cpb_norm_sketch_init(&s->norms, error);
   s->mean = calloc(options->d, sizeof(double));
-  if (status == CPB_OK && s->mean == NULL)
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for %zu columns", options->d);
+  if (status == CPB_OK && s->mean == NULL) status = cpb_fail_memory(error, "%zu columns", options->d);
   if (status != CPB_OK) {
     cpb_statistics_free(s);
     return status;
@@ -143,11 +141,11 @@ static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *erro
 }
 
 static cpb_status update(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
-  if (s == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
+  if (s == NULL) return cpb_fail_missing(error, "statistics");
   cpb_status status = cpb_check_view(rows, "rows", s->options.d, error);
   if (status != CPB_OK) return status;
   if (rows.dtype != s->options.dtype)
-    return cpb_fail(error, CPB_EDTYPE, "rows are %s, wanted %s", cpb_dtype_name(rows.dtype),
+    return cpb_fail(error, CPB_WHY_DTYPE_OTHER, "rows", "rows are %s, wanted %s", cpb_dtype_name(rows.dtype),
                     cpb_dtype_name(s->options.dtype));
   if (s->has_norms) {
     s->norm_rows += rows.rows;
@@ -163,7 +161,7 @@ cpb_status cpb_statistics_update(cpb_statistics *s, cpb_view rows, uint64_t firs
 
 cpb_status cpb_statistics_update_ids(cpb_statistics *s, cpb_view rows, const uint64_t *ids,
                                      cpb_error *error) {
-  if (ids == NULL && rows.rows > 0) return cpb_fail(error, CPB_EINVAL, "ids must not be NULL");
+  if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
   return update(s, rows, (row_ids){ids, 0}, error);
 }
 
@@ -173,20 +171,22 @@ uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) { return s->nan_rows +
 
 static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, cpb_error *error) {
   const cpb_statistics_options *p = &a->options, *q = &b->options;
-  if (p->d != q->d)
-    return cpb_fail(error, CPB_EINVAL, "one piece has %zu columns, the other %zu", p->d, q->d);
+  if (p->d != q->d) return cpb_fail_piece_columns(error, p->d, q->d);
   if (p->dtype != q->dtype)
-    return cpb_fail(error, CPB_EINVAL, "one piece is %s, the other %s", cpb_dtype_name(p->dtype),
-                    cpb_dtype_name(q->dtype));
+    return cpb_fail(error, CPB_WHY_PIECE_DTYPE, "piece", "one piece is %s, the other %s",
+                    cpb_dtype_name(p->dtype), cpb_dtype_name(q->dtype));
   if (p->sample != q->sample)
-    return cpb_fail(error, CPB_EINVAL, "one piece samples %zu rows, the other %zu", p->sample, q->sample);
+    return cpb_fail(error, CPB_WHY_PIECE_SAMPLE, "piece", "one piece samples %zu rows, the other %zu",
+                    p->sample, q->sample);
   if (p->seed != q->seed)
-    return cpb_fail(error, CPB_EINVAL, "one piece has seed %llu, the other %llu", (unsigned long long)p->seed,
-                    (unsigned long long)q->seed);
+    return cpb_fail(error, CPB_WHY_PIECE_SEED, "piece", "one piece has seed %llu, the other %llu",
+                    (unsigned long long)p->seed, (unsigned long long)q->seed);
   if (a->has_norms != b->has_norms)
-    return cpb_fail(error, CPB_EINVAL, "one piece is of pass 1, the other of pass 2 (with norms)");
+    return cpb_fail(error, CPB_WHY_PIECE_PASS, "piece",
+                    "one piece is of pass 1, the other of pass 2 (with norms)");
   if (a->origin != b->origin)
-    return cpb_fail(error, CPB_EINVAL, "the norms of the pieces are about different centres");
+    return cpb_fail(error, CPB_WHY_PIECE_CENTRE, "norms",
+                    "the norms of the pieces are about different centres");
   return CPB_OK;
 }
 
@@ -197,8 +197,7 @@ static cpb_status merge_norms(cpb_statistics *whole, const cpb_statistics *piece
 }
 
 cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error) {
-  if (whole == NULL || piece == NULL || whole == piece)
-    return cpb_fail(error, CPB_EINVAL, "whole and piece must be two statistics");
+  if (whole == NULL || piece == NULL || whole == piece) return cpb_fail_same_piece(error, "statistics");
   cpb_status status = check_alike(whole, piece, error);
   if (status != CPB_OK) return status;
   if (whole->has_norms) return merge_norms(whole, piece, error);
@@ -213,8 +212,7 @@ cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *pie
 }
 
 cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole, cpb_error *error) {
-  if (whole == NULL || piece == NULL || whole == piece)
-    return cpb_fail(error, CPB_EINVAL, "piece and whole must be two statistics");
+  if (whole == NULL || piece == NULL || whole == piece) return cpb_fail_same_piece(error, "statistics");
   piece->has_norms = whole->has_norms;
   piece->origin = whole->origin;
   cpb_status status = check_alike(whole, piece, error);
@@ -235,7 +233,7 @@ cpb_status cpb_statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
   uint64_t given = s->rows + s->nan_rows + s->inf_rows;
   cpb_status status = cpb_id_sums_check(&s->ids, error);
   if (status != CPB_OK || s->rows == 0 || s->norm_rows <= given) return status;
-  return cpb_fail(error, CPB_EINVAL, "pass 1 had %llu rows, pass 2 has %llu: pieces overlap",
+  return cpb_fail(error, CPB_WHY_PASS_ROWS, "", "pass 1 had %llu rows, pass 2 has %llu: pieces overlap",
                   (unsigned long long)given, (unsigned long long)s->norm_rows);
 }
 
@@ -250,9 +248,10 @@ static void set_mean(cpb_statistics *s) {
 }
 
 cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
-  if (s == NULL) return cpb_fail(error, CPB_EINVAL, "statistics must not be NULL");
-  if (s->has_norms) return cpb_fail(error, CPB_EINVAL, "pass 2 has begun already");
-  if (s->rows == 0) return cpb_fail(error, CPB_EINVAL, "there are no rows, and so no mean to measure from");
+  if (s == NULL) return cpb_fail_missing(error, "statistics");
+  if (s->has_norms) return cpb_fail(error, CPB_WHY_PASS_BEGUN, "", "pass 2 has begun already");
+  if (s->rows == 0)
+    return cpb_fail(error, CPB_WHY_NO_MEAN, "", "there are no rows, and so no mean to measure from");
   void *bytes;
   size_t count;
   cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);
@@ -265,8 +264,7 @@ cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
 }
 
 cpb_status cpb_statistics_finish(cpb_statistics *s, cpb_statistics_result *result, cpb_error *error) {
-  if (s == NULL || result == NULL)
-    return cpb_fail(error, CPB_EINVAL, "statistics and result must not be NULL");
+  if (s == NULL || result == NULL) return cpb_fail_missing(error, s == NULL ? "statistics" : "result");
   cpb_status status = cpb_sized_check(result, "cpb_statistics_result", error);
   if (status == CPB_OK) status = cpb_row_sample_settle(&s->sample, error);
   if (status == CPB_OK) status = cpb_statistics_check_ids(s, error);

@@ -108,7 +108,7 @@ static void put_all(cpb_state_out *to, void *statistics) {
 
 cpb_status cpb_statistics_serialize(cpb_statistics *s, void **bytes, size_t *count, cpb_error *error) {
   if (s == NULL || bytes == NULL || count == NULL)
-    return cpb_fail(error, CPB_EINVAL, "statistics, bytes and count must not be NULL");
+    return cpb_fail_missing(error, s == NULL ? "statistics" : bytes == NULL ? "bytes" : "count");
   *bytes = NULL;
   cpb_status status = cpb_row_sample_settle(&s->sample, error);
   if (status == CPB_OK) status = cpb_statistics_check_ids(s, error);
@@ -219,7 +219,7 @@ static void get_sample(cpb_state_in *from, cpb_statistics *s) {
     cpb_state_refuse(from, "the state is truncated");
   double *row = from->status == CPB_OK ? malloc(cpb_dtype_size(CPB_F64) * s->options.d) : NULL;
   if (from->status == CPB_OK && row == NULL)
-    from->status = cpb_fail(from->error, CPB_ENOMEM, "no memory for a row of %zu columns", s->options.d);
+    from->status = cpb_fail_memory(from->error, "a row of %zu columns", s->options.d);
   for (uint64_t i = 0; i < count && from->status == CPB_OK; i++)
     get_sample_row(from, s, (unsigned char *)row, &hash, &id, i == 0);
   free(row);
@@ -290,8 +290,7 @@ static void get_all(cpb_state_in *from, cpb_statistics **out) {
 
 cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name, cpb_statistics **out,
                                       cpb_error *error) {
-  if (bytes == NULL || out == NULL)
-    return cpb_fail(error, CPB_EINVAL, "bytes and statistics must not be NULL");
+  if (bytes == NULL || out == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : "statistics");
   *out = NULL;
   cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
   get_all(&from, out);

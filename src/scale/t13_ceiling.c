@@ -101,8 +101,7 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
   }
   free(norm2);
   free(found);
-  if (atomic_load(&job.out_of_memory))
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries", queries);
+  if (atomic_load(&job.out_of_memory)) return cpb_fail_memory(error, "%zu queries", queries);
   return CPB_OK;
 }
 
@@ -114,12 +113,11 @@ cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t
 cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
                                size_t count, double *recall, double *spread, const cpb_exec *exec,
                                cpb_error *error) {
-  if (count > 0 && (s == NULL || recall == NULL))
-    return cpb_fail(error, CPB_EINVAL, "s and recall must not be NULL for %zu scales", count);
+  if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
   if (k == 0 || queries == 0)
-    return cpb_fail(error, CPB_EINVAL, "k and queries must be at least 1, got %zu and %zu", k, queries);
-  if (x.rows <= k)
-    return cpb_fail(error, CPB_EINVAL, "%zu neighbours need more than %zu rows, got %zu", k, k, x.rows);
+    return cpb_fail(error, CPB_WHY_K_AND_QUERIES, "k", "k and queries must be at least 1, got %zu and %zu", k,
+                    queries);
+  if (x.rows <= k) return cpb_fail_count(error, "", x.rows, "%zu neighbours need more than %zu rows", k, k);
   for (size_t i = 0; i < count; i++) {
     cpb_status status = cpb_check_scale(s[i], error);
     if (status != CPB_OK) return status;

@@ -12,11 +12,11 @@
 
 cpb_status cpb_check_pairs(size_t n, cpb_pairs pairs, cpb_error *error) {
   if (pairs != CPB_PAIRS_ALL && pairs != CPB_PAIRS_DISTINCT)
-    return cpb_fail(error, CPB_EINVAL, "pairs must be CPB_PAIRS_ALL or CPB_PAIRS_DISTINCT, got %d",
-                    (int)pairs);
+    return cpb_fail_domain(error, "pairs", (double)pairs,
+                           "pairs must be CPB_PAIRS_ALL or CPB_PAIRS_DISTINCT");
   size_t least = pairs == CPB_PAIRS_ALL ? 1 : 2;
   if (n >= least) return CPB_OK;
-  return cpb_fail(error, CPB_EINVAL, "ABID needs at least %zu rows with a direction, got %zu", least, n);
+  return cpb_fail_count(error, "", n, "ABID needs at least %zu rows with a direction", least);
 }
 
 double cpb_abid_of(double F, size_t n, cpb_pairs pairs) {
@@ -31,7 +31,7 @@ double cpb_abid_slope(double abid, double F, double F_slope, size_t n, cpb_pairs
 
 cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, double *abid,
                              const cpb_exec *exec, cpb_error *error) {
-  if (abid == NULL) return cpb_fail(error, CPB_EINVAL, "abid must not be NULL");
+  if (abid == NULL) return cpb_fail_missing(error, "abid");
   *abid = NAN;
   cpb_directions u;
   cpb_weights w = {0};
@@ -70,7 +70,7 @@ static cpb_status sweep_new(sweep *w, const cpb_directions *u, size_t count, boo
   w->squares = calloc(w->columns * w->columns, sizeof(double));
   w->products = calloc(w->columns * w->columns, sizeof(double));
   if (status == CPB_OK && (w->zz == NULL || w->squares == NULL || w->products == NULL))
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for %zu scales", count);
+    status = cpb_fail_memory(error, "%zu scales", count);
   return status;
 }
 
@@ -104,9 +104,8 @@ static double sweep_part(const sweep *w, size_t k, size_t l) {
 }
 
 static cpb_status check_sweep(const double *s, size_t count, const double *abid, cpb_error *error) {
-  if (count > 0 && (s == NULL || abid == NULL))
-    return cpb_fail(error, CPB_EINVAL, "s and abid must not be NULL for %zu scales", count);
-  if (count > 4096) return cpb_fail(error, CPB_EINVAL, "at most 4096 scales at once, got %zu", count);
+  if (count > 0 && (s == NULL || abid == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "abid");
+  if (count > 4096) return cpb_fail_count(error, "at", count, "at most 4096 scales at once");
   for (size_t k = 0; k < count; k++) {
     cpb_status status = cpb_check_scale(s[k], error);
     if (status != CPB_OK) return status;

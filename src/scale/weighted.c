@@ -19,7 +19,7 @@ cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *direction
   if (directions->rows < SIZE_MAX / sizeof(double) / weights->stride)
     weights->value = cpb_aligned_zeros(directions->rows * weights->stride);
   if (weights->value != NULL) return CPB_OK;
-  return cpb_fail(error, CPB_ENOMEM, "no memory for %zu weights of %zu rows", columns, directions->n);
+  return cpb_fail_memory(error, "%zu weights of %zu rows", columns, directions->n);
 }
 
 void cpb_weights_free(cpb_weights *weights) {
@@ -59,7 +59,7 @@ static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double
       for (size_t i = 0; i < size; i++) sums[i] += job->partials[t * size + i];
   }
   free(job->partials);
-  if (atomic_load(&job->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for sums over pairs");
+  if (atomic_load(&job->out_of_memory)) return cpb_fail_memory(error, "sums over pairs");
   return CPB_OK;
 }
 
@@ -298,7 +298,7 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   start_job(&job);
   if (shares == 1) return run_tasks(&job, moment_task, tasks, squares, exec, error);
   job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
-  if (job.shares == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for sums over pairs");
+  if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
   cpb_exec_run(exec, tasks * shares, share_task, &job);
   cpb_status status = run_tasks(&job, join_task, tasks, squares, exec, error);
   free(job.shares);

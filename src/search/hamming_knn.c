@@ -155,15 +155,15 @@ static bool allocate(scan *s, size_t queries) {
 }
 
 static cpb_status check(cpb_view codes, cpb_view queries, size_t k, const cpb_hit *hits, cpb_error *error) {
-  if (hits == NULL && queries.rows > 0) return cpb_fail(error, CPB_EINVAL, "hits must not be NULL");
+  if (hits == NULL && queries.rows > 0) return cpb_fail_missing(error, "hits");
   if (codes.dtype != CPB_U8 || queries.dtype != CPB_U8)
-    return cpb_fail(error, CPB_EDTYPE, "codes must be u8, got %s and %s", cpb_dtype_name(codes.dtype),
-                    cpb_dtype_name(queries.dtype));
-  if (codes.cols == 0) return cpb_fail(error, CPB_ESHAPE, "codes have no columns");
+    return cpb_fail(error, CPB_WHY_CODES_DTYPE, "codes", "codes must be u8, got %s and %s",
+                    cpb_dtype_name(codes.dtype), cpb_dtype_name(queries.dtype));
+  if (codes.cols == 0) return cpb_fail_no_columns(error, "codes");
   cpb_status status = cpb_check_view(codes, "codes", codes.cols, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", codes.cols, error);
   if (status == CPB_OK && (k == 0 || k > codes.rows))
-    return cpb_fail(error, CPB_EINVAL, "k must be 1 .. the number of codes, %zu, got %zu", codes.rows, k);
+    return cpb_fail_count(error, "k", k, "k must be 1 .. the number of codes, %zu", codes.rows);
   return status;
 }
 
@@ -184,7 +184,7 @@ cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *
       run_batch(&s, cpb_view_slice(queries, first, left < batch ? left : batch), hits + first * k, exec);
     }
   else
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for the %zu best of %zu queries", k, batch);
+    status = cpb_fail_memory(error, "the %zu best of %zu queries", k, batch);
   free(s.words_of_queries);
   free((void *)s.limits);
   free(s.best);

@@ -25,9 +25,10 @@ static cpb_status check_lists(const cpb_hit *const *lists, const size_t *counts,
                               cpb_error *error) {
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < counts[i]; k++) {
-      if (isnan(lists[i][k].value)) return cpb_fail(error, CPB_EINVAL, "lists[%zu][%zu] is NaN", i, k);
+      if (isnan(lists[i][k].value))
+        return cpb_fail(error, CPB_WHY_LIST_NAN, "lists", "lists[%zu][%zu] is NaN", i, k);
       if (k > 0 && is_before(lists[i][k], lists[i][k - 1], metric))
-        return cpb_fail(error, CPB_EINVAL,
+        return cpb_fail(error, CPB_WHY_LIST_ORDER, "lists",
                         "lists[%zu] is not in the order of %s: %.17g (id %llu) comes after %.17g (id %llu)",
                         i, cpb_metric_name(metric), lists[i][k].value, (unsigned long long)lists[i][k].id,
                         lists[i][k - 1].value, (unsigned long long)lists[i][k - 1].id);
@@ -48,14 +49,16 @@ static size_t first_list(const cpb_hit *const *lists, const size_t *counts, cons
 cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *counts, size_t n, cpb_metric metric,
                           size_t k, cpb_hit *hits, size_t *count, cpb_error *error) {
   if (count == NULL || (n > 0 && (lists == NULL || counts == NULL)) || (k > 0 && hits == NULL))
-    return cpb_fail(error, CPB_EINVAL, "lists, counts, hits and count must not be NULL");
+    return cpb_fail_missing(error, count == NULL    ? "lists"
+                                   : lists == NULL  ? "counts"
+                                   : counts == NULL ? "hits"
+                                                    : "count");
   *count = 0;
-  if ((unsigned)metric >= CPB_METRICS)
-    return cpb_fail(error, CPB_EINVAL, "there is no metric %d", (int)metric);
+  if ((unsigned)metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)metric);
   cpb_status status = check_lists(lists, counts, n, metric, error);
   if (status != CPB_OK) return status;
   size_t *at = calloc(n + 1, sizeof *at), used = 0;
-  if (at == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory to merge %zu lists", n);
+  if (at == NULL) return cpb_fail_memory(error, "to merge %zu lists", n);
   while (used < k) {
     size_t i = first_list(lists, counts, at, n, metric);
     if (i == n) break;

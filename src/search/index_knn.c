@@ -38,7 +38,7 @@ static cpb_status make_room(asking *a, size_t count, cpb_error *error) {
   cpb_hit *candidates = realloc(a->candidates, count * sizeof *candidates);
   if (candidates != NULL) a->candidates = candidates;
   if (ids == NULL || scores == NULL || candidates == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu candidates", count);
+    return cpb_fail_memory(error, "%zu candidates", count);
   a->room = count;
   return CPB_OK;
 }
@@ -62,18 +62,18 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
   if (status == CPB_OK) status = index->search(index->self, a->p, count, a->ids, a->scores, found, error);
   if (status != CPB_OK) return status;
   if (*found > count || *found < a->k)
-    return cpb_fail(error, CPB_EINVAL, "the index found %zu rows of %zu, wanted at least %zu", *found, count,
-                    a->k);
+    return cpb_fail(error, CPB_WHY_INDEX_FOUND_FEW, "index",
+                    "the index found %zu rows of %zu, wanted at least %zu", *found, count, a->k);
   *lowest = INFINITY;
   for (size_t i = 0; i < *found; i++) {
     if (a->ids[i] >= index->rows)
-      return cpb_fail(error, CPB_EINVAL, "the index found row %llu of %llu", (unsigned long long)a->ids[i],
-                      (unsigned long long)index->rows);
+      return cpb_fail(error, CPB_WHY_INDEX_FOUND_NONE, "index", "the index found row %llu of %llu",
+                      (unsigned long long)a->ids[i], (unsigned long long)index->rows);
     status = index->row(index->self, a->ids[i], a->row, error);
     if (status != CPB_OK) return status;
     a->candidates[i] = (cpb_hit){a->ids[i], cpb_question_distance(&a->point, a->row)};
     if (isnan(a->candidates[i].value) || isnan(a->scores[i]))
-      return cpb_fail(error, CPB_EINVAL, "row %llu of the index is no point of the sphere",
+      return cpb_fail(error, CPB_WHY_INDEX_ROW, "row", "row %llu of the index is no point of the sphere",
                       (unsigned long long)a->ids[i]);
     *lowest = fmin(*lowest, a->scores[i]);
   }
@@ -103,16 +103,17 @@ static cpb_status check(const cpb_map *map, const cpb_index *index, cpb_view que
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
   if (status != CPB_OK) return status;
   if (index == NULL || index->search == NULL || index->row == NULL)
-    return cpb_fail(error, CPB_EINVAL, "an index needs its callbacks search and row");
+    return cpb_fail(error, CPB_WHY_INDEX_CALLBACKS, "index", "an index needs its callbacks search and row");
   if (k == 0 || k > index->rows)
-    return cpb_fail(error, CPB_EINVAL, "k must be 1 .. %llu, the rows of the index, got %zu",
-                    (unsigned long long)index->rows, k);
+    return cpb_fail_count(error, "k", k, "k must be 1 .. %llu, the rows of the index",
+                          (unsigned long long)index->rows);
   if (!(options->radius >= 0) || isinf(options->radius))
-    return cpb_fail(error, CPB_EINVAL, "the radius must be >= 0 and finite, got %.17g", options->radius);
+    return cpb_fail_domain(error, "radius", options->radius, "the radius must be >= 0 and finite");
   if (!(index->row_error >= 0) || !(index->score_error >= 0))
-    return cpb_fail(error, CPB_EINVAL, "the errors of an index must be >= 0, got %.17g and %.17g",
-                    index->row_error, index->score_error);
-  if (queries.rows > 0 && hits == NULL) return cpb_fail(error, CPB_EINVAL, "hits must not be NULL");
+    return cpb_fail(error, CPB_WHY_INDEX_ERRORS, "",
+                    "the errors of an index must be >= 0, got %.17g and %.17g", index->row_error,
+                    index->score_error);
+  if (queries.rows > 0 && hits == NULL) return cpb_fail_missing(error, "hits");
   return CPB_OK;
 }
 
@@ -130,7 +131,7 @@ cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view qu
   size_t d = map->options.d, most = within(o.most == 0 ? index->rows : o.most, k, index->rows);
   size_t first = within(o.first != 0 ? o.first : 2 * k < 32 ? 32 : 2 * k, k, most);
   double *memory = malloc((4 * d + 3) * sizeof *memory);
-  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a row of %zu columns", d + 1);
+  if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d + 1);
   asking a = {.map = map, .index = index, .k = k, .r = o.radius};
   a.row_error = index->row_error > 0 ? index->row_error : cpb_query_row_error(map, CPB_F32);
   a.score_error = index->score_error > 0 ? index->score_error : cpb_query_score_error(d);

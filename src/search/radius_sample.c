@@ -23,10 +23,10 @@ cpb_status cpb_radius_sample_new(const cpb_map *map, size_t k, size_t most, cpb_
   enum { USUAL = 64 };
   cpb_status status = cpb_check_round(map, error);
   if (status != CPB_OK) return status;
-  if (sample == NULL) return cpb_fail(error, CPB_EINVAL, "sample must not be NULL");
-  if (k == 0) return cpb_fail(error, CPB_EINVAL, "k must be at least 1, got 0");
+  if (sample == NULL) return cpb_fail_missing(error, "sample");
+  if (k == 0) return cpb_fail_count(error, "k", 0, "k must be at least 1");
   *sample = calloc(1, sizeof **sample);
-  if (*sample == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a sample of queries");
+  if (*sample == NULL) return cpb_fail_memory(error, "a sample of queries");
   (*sample)->map = map;
   (*sample)->k = k;
   cpb_row_sample_init(&(*sample)->queries, most == 0 ? USUAL : most, map->options.d * sizeof(double), 0);
@@ -51,14 +51,15 @@ static void to_metric(const cpb_map *map, cpb_view rows, size_t row, double *x, 
 
 cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries, uint64_t first_id,
                                      cpb_error *error) {
-  if (sample == NULL) return cpb_fail(error, CPB_EINVAL, "sample must not be NULL");
+  if (sample == NULL) return cpb_fail_missing(error, "sample");
   size_t d = sample->map->options.d;
   cpb_status status = cpb_check_view(queries, "queries", d, error);
   if (status == CPB_OK && sample->search != NULL)
-    status = cpb_fail(error, CPB_EINVAL, "the base has been offered already: no more queries");
+    status =
+        cpb_fail(error, CPB_WHY_BASE_BEGUN, "base", "the base has been offered already: no more queries");
   if (status != CPB_OK) return status;
   double *memory = malloc(2 * d * sizeof *memory);
-  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a row of %zu columns", d);
+  if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d);
   for (size_t row = 0; row < queries.rows && status == CPB_OK; row++) {
     status = cpb_check_finite_row(queries, row, "queries", error);
     if (status != CPB_OK || cpb_row_sample_hash(0, first_id + row) > sample->queries.bound) continue;
@@ -73,7 +74,8 @@ static cpb_status start_search(cpb_radius_sample *sample, cpb_error *error) {
   cpb_row_sample *queries = &sample->queries;
   cpb_status status = cpb_row_sample_settle(queries, error);
   if (status != CPB_OK) return status;
-  if (queries->count == 0) return cpb_fail(error, CPB_EINVAL, "a usual radius needs at least one query");
+  if (queries->count == 0)
+    return cpb_fail(error, CPB_WHY_NO_QUERY, "", "a usual radius needs at least one query");
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
   options.metric = CPB_L2;
@@ -86,7 +88,7 @@ static cpb_status feed_whitened(cpb_radius_sample *sample, cpb_view rows, uint64
                                 const cpb_exec *exec, cpb_error *error) {
   size_t d = sample->map->options.d;
   double *memory = malloc((rows.rows + 1) * d * sizeof *memory), *z = memory + d;
-  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows", rows.rows);
+  if (memory == NULL) return cpb_fail_memory(error, "%zu rows", rows.rows);
   for (size_t row = 0; row < rows.rows; row++) to_metric(sample->map, rows, row, memory, z + row * d);
   cpb_status status = cpb_search_feed(sample->search, cpb_rows(z, CPB_F64, rows.rows, d), first, exec, error);
   free(memory);
@@ -95,7 +97,7 @@ static cpb_status feed_whitened(cpb_radius_sample *sample, cpb_view rows, uint64
 
 cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, const cpb_exec *exec,
                                   cpb_error *error) {
-  if (sample == NULL) return cpb_fail(error, CPB_EINVAL, "sample must not be NULL");
+  if (sample == NULL) return cpb_fail_missing(error, "sample");
   cpb_status status = cpb_check_view(rows, "rows", sample->map->options.d, error);
   if (status == CPB_OK && sample->search == NULL) status = start_search(sample, error);
   if (status != CPB_OK) return status;
@@ -105,15 +107,13 @@ cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, cons
 }
 
 cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error) {
-  if (sample == NULL || radius == NULL)
-    return cpb_fail(error, CPB_EINVAL, "sample and radius must not be NULL");
+  if (sample == NULL || radius == NULL) return cpb_fail_missing(error, sample == NULL ? "sample" : "radius");
   uint64_t rows = sample->search != NULL ? cpb_search_rows(sample->search) : 0;
   if (rows < sample->k)
-    return cpb_fail(error, CPB_EINVAL, "%zu neighbours need a base of as many rows, got %llu", sample->k,
-                    (unsigned long long)rows);
+    return cpb_fail_count(error, "", rows, "%zu neighbours need a base of as many rows", sample->k);
   size_t n = sample->queries.count;
   double *all = malloc(n * sizeof *all);
-  if (all == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu distances", n);
+  if (all == NULL) return cpb_fail_memory(error, "%zu distances", n);
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < n && status == CPB_OK; i++) {
     const cpb_hit *hits;

@@ -132,8 +132,7 @@ static void find_factor(measurement *m, const cpb_exec *exec) {
 static cpb_status prepare_queries(measurement *m, size_t form, cpb_error *error) {
   const cpb_rank_job *job = m->job;
   m->queries[form] = malloc(job->queries.rows * m->cols * sizeof **m->queries);
-  if (m->queries[form] == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries", job->queries.rows);
+  if (m->queries[form] == NULL) return cpb_fail_memory(error, "%zu queries", job->queries.rows);
   return cpb_recipe_queries(job->recipe, job->queries, form == 1 ? job->radius : 0, m->queries[form], error);
 }
 
@@ -370,8 +369,7 @@ cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINE
     status = cpb_blocks_run_told(&all, exec, error);
   }
   if (status == CPB_OK && atomic_load(&m.no_memory))
-    status =
-        cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries of %zu numbers", job->truth->queries, cols);
+    status = cpb_fail_memory(error, "%zu queries of %zu numbers", job->truth->queries, cols);
   for (size_t i = 0; i < m.count && status == CPB_OK; i++)
     add_up(&m, &m.contests[i], ranks[m.contests[i].engine][m.contests[i].form]);
   free_contests(&m);

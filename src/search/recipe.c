@@ -82,7 +82,7 @@ static cpb_status cap_centres(const cpb_map *map, cpb_view rows, double r, float
   const cpb_loops *loops = cpb_loops_here();
   size_t d = rows.cols;
   double *q = malloc((2 * d + 1) * sizeof *q);
-  if (q == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a cap of dimension %zu", d);
+  if (q == NULL) return cpb_fail_memory(error, "a cap of dimension %zu", d);
   cpb_region ball = {.kind = CPB_BALL, .d = d, .c = q, .r = r, .along = r};
   cpb_cap cap = {.d = d, .p = q + d};
   cpb_status status = CPB_OK;

@@ -40,13 +40,12 @@ void cpb_recommendation_describe(const cpb_recommendation *recommendation, cpb_r
 }
 
 static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
-  if ((unsigned)o->engine >= CPB_ENGINES)
-    return cpb_fail(error, CPB_EINVAL, "there is no engine %d", (int)o->engine);
-  if (o->queries == 0) return cpb_fail(error, CPB_EINVAL, "at least 1 query is wanted, got 0");
+  if ((unsigned)o->engine >= CPB_ENGINES) return cpb_fail_choice(error, "engine", (int)o->engine);
+  if (o->queries == 0) return cpb_fail_count(error, "at", 0, "at least 1 query is wanted");
   size_t rows = base.rows < o->sample ? base.rows : o->sample;
   if (o->k == 0 || o->k >= rows)
-    return cpb_fail(error, CPB_EINVAL, "k must be at least 1 and below the %zu rows of the %s, got %zu", rows,
-                    rows < base.rows ? "sample" : "base", o->k);
+    return cpb_fail_count(error, "k", o->k, "k must be at least 1 and below the %zu rows of the %s", rows,
+                          rows < base.rows ? "sample" : "base");
   return CPB_OK;
 }
 
@@ -125,7 +124,7 @@ static cpb_status new_truth(cpb_truth *t, size_t queries, size_t k, size_t most,
   t->self = calloc(queries, sizeof *t->self);
   t->kth = calloc(queries, sizeof *t->kth);
   if (t->count == NULL || t->ids == NULL || t->self == NULL || t->kth == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu neighbours of %zu queries", most, queries);
+    return cpb_fail_memory(error, "%zu neighbours of %zu queries", most, queries);
   return CPB_OK;
 }
 
@@ -152,8 +151,7 @@ static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_er
   cpb_status status = new_truth(t, queries, k, most, error);
   if (status != CPB_OK) return status;
   cpb_hit *hits = malloc(queries * wanted * sizeof *hits);
-  if (hits == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu neighbours of %zu queries", wanted, queries);
+  if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, queries);
   for (size_t q = 0; q < queries; q++) t->self[q] = asked ? UINT64_MAX : s->query_sample.ids[q];
   status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
   for (size_t q = 0; q < queries && status == CPB_OK; q++) take_hits(t, q, hits + q * wanted, wanted);
@@ -176,8 +174,8 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
   s->facts.size = sizeof s->facts;
   if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
   if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
-    status = cpb_fail(error, CPB_EINVAL, "the mean norm of the base about its mean is %g, no scale",
-                      s->facts.norm_mean);
+    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_BASE, "mean",
+                      "the mean norm of the base about its mean is %g, no scale", s->facts.norm_mean);
   return status;
 }
 
@@ -208,7 +206,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
                       .recipe = of,
                       .radius = forms == 2 ? out->facts.radius : 0};
   uint64_t *memory = malloc(CPB_ENGINES * 2 * numbers * sizeof *memory), *ranks[CPB_ENGINES][2];
-  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu ranks", numbers);
+  if (memory == NULL) return cpb_fail_memory(error, "%zu ranks", numbers);
   for (size_t i = 0; i < (size_t)CPB_ENGINES * 2; i++) ranks[i / 2][i % 2] = memory + i * numbers;
   cpb_status status = cpb_ranks_measure(&job, ranks, exec, error);
   for (size_t i = 0; i < CPB_ENGINES * forms && status == CPB_OK; i++) {
@@ -260,9 +258,9 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
 
 cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *given,
                          cpb_recommendation **recommendation, const cpb_exec *exec, cpb_error *error) {
-  if (recommendation == NULL) return cpb_fail(error, CPB_EINVAL, "recommendation must not be NULL");
+  if (recommendation == NULL) return cpb_fail_missing(error, "recommendation");
   *recommendation = NULL;
-  if (base.cols == 0) return cpb_fail(error, CPB_ESHAPE, "base has 0 columns, wanted at least 1");
+  if (base.cols == 0) return cpb_fail_no_columns(error, "base");
   cpb_recommend_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_recommend_options", error);
   if (status == CPB_OK) status = check_options(options, base, error);
@@ -270,7 +268,7 @@ cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_op
   if (status == CPB_OK && queries.rows > 0) status = check_rows(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
   cpb_recommendation *made = calloc(1, sizeof *made);
-  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a recommendation");
+  if (made == NULL) return cpb_fail_memory(error, "a recommendation");
   survey s = {.options = options};
   status = choose(&s, base, queries, error);
   if (status == CPB_OK) status = run(&s, queries.rows > 0, made, exec, error);

@@ -100,10 +100,9 @@ static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
 static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   enum { QUERIES_PER_TASK = 8 };
   if (r->queries.rows > 0 && (r->candidates == NULL || r->hits == NULL))
-    return cpb_fail(error, CPB_EINVAL, "candidates and hits must not be NULL");
+    return cpb_fail_missing(error, r->candidates == NULL ? "candidates" : "hits");
   if (r->k == 0 || r->k > r->count)
-    return cpb_fail(error, CPB_EINVAL, "k must be 1 .. the number of candidates, %zu, got %zu", r->count,
-                    r->k);
+    return cpb_fail_count(error, "k", r->k, "k must be 1 .. the number of candidates, %zu", r->count);
   cpb_first_fault_init(&r->query_fault);
   cpb_first_fault_init(&r->row_fault);
   r->loops = cpb_loops_here();
@@ -111,10 +110,9 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks_run(&blocks, exec);
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
-    return cpb_fail(error, CPB_EINVAL, "candidate %llu is beyond the %zu rows of the base",
+    return cpb_fail(error, CPB_WHY_CANDIDATE, "base", "candidate %llu is beyond the %zu rows of the base",
                     (unsigned long long)foreign, r->base.rows);
-  if (atomic_load(&r->out_of_memory))
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu neighbours", r->k);
+  if (atomic_load(&r->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", r->k);
   cpb_status status = cpb_first_fault_report(&r->query_fault, "queries", error);
   return status == CPB_OK ? cpb_first_fault_report(&r->row_fault, "base", error) : status;
 }

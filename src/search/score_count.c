@@ -70,8 +70,7 @@ static cpb_status run(count_job *job, cpb_view p, uint64_t *counts, const cpb_ex
     cpb_blocks_run(&blocks, exec);
   }
   cpb_status status = cpb_first_fault_report(&job->fault, "rows", error);
-  if (atomic_load(&job->out_of_memory))
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries", p.rows);
+  if (atomic_load(&job->out_of_memory)) status = cpb_fail_memory(error, "%zu queries", p.rows);
   for (size_t j = 0; status == CPB_OK && j < p.rows; j++) counts[j] += atomic_load(&job->counts[j]);
   free(turned);
   free((void *)job->counts);
@@ -83,8 +82,7 @@ cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint
   cpb_status status = cpb_check_view(p, "p", rows.cols, error);
   if (status == CPB_OK) status = cpb_check_view(rows, "rows", rows.cols, error);
   if (status != CPB_OK || p.rows == 0 || rows.rows == 0) return status;
-  if (limits == NULL || counts == NULL)
-    return cpb_fail(error, CPB_EINVAL, "limits and counts must not be NULL");
+  if (limits == NULL || counts == NULL) return cpb_fail_missing(error, limits == NULL ? "limits" : "counts");
   count_job job = {.loops = cpb_loops_here(),
                    .rows = rows,
                    .queries = p.rows,

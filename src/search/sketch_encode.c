@@ -195,7 +195,7 @@ static cpb_status encode(encoding *e, const cpb_exec *exec, cpb_error *error) {
   cpb_first_fault_init(&e->fault);
   cpb_blocks blocks = {e->x.rows, e->per_block, encode_block, e};
   cpb_blocks_run(&blocks, exec);
-  if (atomic_load(&e->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for codes of rows");
+  if (atomic_load(&e->out_of_memory)) return cpb_fail_memory(error, "codes of rows");
   return cpb_first_fault_report(&e->fault, "x", error);
 }
 
@@ -208,7 +208,7 @@ cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const c
 cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,
                              cpb_error *error) {
   if (sketch == NULL || (codes == NULL && x.rows > 0))
-    return cpb_fail(error, CPB_EINVAL, "sketch and codes must not be NULL");
+    return cpb_fail_missing(error, sketch == NULL ? "sketch" : "codes");
   encoding e = {.sketch = sketch, .x = x, .codes = codes, .to = {.count = cpb_sketch_panels(sketch)}};
   return encode(&e, exec, error);
 }

@@ -349,7 +349,7 @@ static cpb_status remember(training *t) {
   size_t count = sketch->options.curve_count;
   if (count >= t->curve_room) {
     cpb_sketch_point *larger = realloc(sketch->curve, 2 * (count + 1) * sizeof *larger);
-    if (larger == NULL) return cpb_fail(t->error, CPB_ENOMEM, "no memory for the curve of a training");
+    if (larger == NULL) return cpb_fail_memory(t->error, "the curve of a training");
     t->curve_room = 2 * (count + 1);
     sketch->curve = larger;
   }
@@ -416,7 +416,7 @@ static cpb_status train_worst(training *t) {
   cpb_sketch *one = cpb_sketch_room(&shape);
   cpb_status status = CPB_OK;
   if (one == NULL || !cpb_bit_columns_new(&bits, 1, t->x.rows))
-    status = cpb_fail(t->error, CPB_ENOMEM, "no memory for the training of a sketch");
+    status = cpb_fail_memory(t->error, "the training of a sketch");
   if (status == CPB_OK) status = measure(t, t->x);
   if (status == CPB_OK) status = remember(t);
   for (size_t i = 0; status == CPB_OK && i < t->bits; i++) find_partner(t, i);
@@ -436,26 +436,25 @@ static cpb_status train_worst(training *t) {
 }
 
 static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *error) {
-  if ((unsigned)o->kind >= CPB_SKETCH_KINDS)
-    return cpb_fail(error, CPB_EINVAL, "there is no kind %d of sketches", (int)o->kind);
+  if ((unsigned)o->kind >= CPB_SKETCH_KINDS) return cpb_fail_choice(error, "kind", (int)o->kind);
   if (o->step != CPB_SKETCH_ALL && o->step != CPB_SKETCH_WORST)
-    return cpb_fail(error, CPB_EINVAL, "there is no step %d", (int)o->step);
-  if (o->starts == 0) return cpb_fail(error, CPB_EINVAL, "starts must be at least 1, got 0");
+    return cpb_fail_choice(error, "step", (int)o->step);
+  if (o->starts == 0) return cpb_fail_count(error, "starts", 0, "starts must be at least 1");
   if (o->jitter < 0 || isinf(o->jitter))
-    return cpb_fail(error, CPB_EINVAL, "jitter must be >= 0, got %g", o->jitter);
+    return cpb_fail_domain(error, "jitter", o->jitter, "jitter must be >= 0");
   if (!(o->strength > 0) || isinf(o->strength))
-    return cpb_fail(error, CPB_EINVAL, "strength must be > 0, got %g", o->strength);
+    return cpb_fail_domain(error, "strength", o->strength, "strength must be > 0");
   if (o->tolerance < 0 || o->tolerance >= 1)
-    return cpb_fail(error, CPB_EINVAL, "tolerance must be in [0,1), got %g", o->tolerance);
+    return cpb_fail_domain(error, "tolerance", o->tolerance, "tolerance must be in [0,1)");
   if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
     return cpb_fail(
-        error, CPB_EINVAL,
+        error, CPB_WHY_BATCH, "batch",
         "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
         LEAST_BATCH, o->batch);
   cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
   if (status == CPB_OK && x.rows < 2)
-    return cpb_fail(error, CPB_EINVAL, "a sketch is trained on at least 2 rows, got %zu", x.rows);
+    return cpb_fail_count(error, "sketch", x.rows, "a sketch is trained on at least 2 rows");
   return status;
 }
 
@@ -530,7 +529,7 @@ static cpb_status train(training *t) {
 
 cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, cpb_sketch **sketch,
                             cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
-  if (sketch == NULL) return cpb_fail(error, CPB_EINVAL, "sketch must not be NULL");
+  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
   *sketch = NULL;
   cpb_sketch_training taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_training", error);
@@ -563,7 +562,7 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   if (allocate(&t))
     status = train(&t);
   else
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for the training of a sketch");
+    status = cpb_fail_memory(error, "the training of a sketch");
   release(&t);
   if (status != CPB_OK) {
     cpb_sketch_free(t.sketch);
@@ -579,9 +578,8 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
 
 cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
                                  const cpb_exec *exec, cpb_error *error) {
-  if (sketch == NULL || point == NULL)
-    return cpb_fail(error, CPB_EINVAL, "sketch and point must not be NULL");
-  if (x.rows == 0) return cpb_fail(error, CPB_EINVAL, "dependence is measured on at least 1 row, got 0");
+  if (sketch == NULL || point == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "point");
+  if (x.rows == 0) return cpb_fail_count(error, "", 0, "dependence is measured on at least 1 row");
   training t = {.exec = exec, .error = error, .x = x, .bits = sketch->options.bits};
   size_t tasks = t.bits / NORMALS_PER_TASK + 1;
   cpb_status status = CPB_OK;
@@ -589,7 +587,7 @@ cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketc
   t.lean = calloc(t.bits * t.bits, sizeof(double));
   t.column = calloc(tasks * ((x.rows + 63) / 64), sizeof(uint64_t));
   if (t.lean == NULL || t.column == NULL || !cpb_bit_columns_new(&t.columns, t.bits, x.rows))
-    status = cpb_fail(error, CPB_ENOMEM, "no memory for the bits of %zu rows", x.rows);
+    status = cpb_fail_memory(error, "the bits of %zu rows", x.rows);
   if (status == CPB_OK) status = measure(&t, x);
   if (status == CPB_OK) *point = t.now;
   release(&t);

@@ -9,13 +9,13 @@
 #include "search/question.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
-  if (map == NULL) return cpb_fail(error, CPB_EINVAL, "a query needs a map");
+  if (map == NULL) return cpb_fail_missing(error, "map");
   if (map->pole != NULL)
-    return cpb_fail(error, CPB_EINVAL,
+    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
                     "the map has a pole of its own, under which Euclidean balls are no caps: take one with "
                     "the pole e");
   if (map->mirror != NULL)
-    return cpb_fail(error, CPB_EINVAL,
+    return cpb_fail(error, CPB_WHY_MAP_TURNED, "map",
                     "the map turns a direction of the sphere to e: its rows are directions, and Euclidean "
                     "balls are no caps of it");
   return CPB_OK;
@@ -91,12 +91,12 @@ static cpb_status report(const caps_job *job, cpb_error *error) {
   if (cpb_first_fault_report(&job->fault, "queries", &own) == CPB_OK) return CPB_OK;
   size_t row = (size_t)own.row;
   double *memory = malloc((2 * job->map->options.d + 1) * sizeof *memory);
-  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a query");
+  if (memory == NULL) return cpb_fail_memory(error, "a query");
   cpb_status status = answer_row(job, row, memory, &own);
   free(memory);
-  if (status == CPB_OK) return cpb_fail(error, CPB_ENOMEM, "no memory for a query");
-  if (status != CPB_EINVAL) return cpb_fail_row(error, status, row, "%s", own.text);
-  return cpb_fail_row(error, CPB_EROW, row, "queries row %zu has no cap: %.400s", row, own.text);
+  if (status == CPB_OK) return cpb_fail_memory(error, "a query");
+  if (status != CPB_EINVAL) return cpb_fail_again(error, &own);
+  return cpb_fail_row(error, CPB_WHY_ROW_NO_CAP, "queries", row, "has no cap: %.400s", own.text);
 }
 
 cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p, double *b,
@@ -108,10 +108,10 @@ cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *ra
   if (status == CPB_OK) status = cpb_check_out(p, "p", queries.rows, d + 1, error);
   if (status == CPB_OK) status = cpb_check_apart(queries, "queries", p, "p", error);
   if (status != CPB_OK) return status;
-  if (queries.rows > 0 && radii == NULL) return cpb_fail(error, CPB_EINVAL, "radii must not be NULL");
+  if (queries.rows > 0 && radii == NULL) return cpb_fail_missing(error, "radii");
   for (size_t i = 0; i < queries.rows; i++)
     if (!(radii[i] >= 0) || isinf(radii[i]))
-      return cpb_fail(error, CPB_EINVAL, "a radius must be >= 0 and finite, got %.17g", radii[i]);
+      return cpb_fail_domain(error, "radius", radii[i], "a radius must be >= 0 and finite");
   caps_job job = {map, cpb_loops_here(), queries, radii, p, b, sigma, {0}};
   cpb_first_fault_init(&job.fault);
   cpb_blocks blocks = {queries.rows, 64, answer_rows, &job};
@@ -141,7 +141,7 @@ cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, 
   cpb_status status = cpb_check_round(map, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
   if (status != CPB_OK) return status;
-  if (queries.rows > 0 && norms == NULL) return cpb_fail(error, CPB_EINVAL, "norms must not be NULL");
+  if (queries.rows > 0 && norms == NULL) return cpb_fail_missing(error, "norms");
   norms_job job = {
       {.loops = cpb_loops_here(), .x = queries, .c = map->center, .sign = 1, .stretch = 1, .W = map->whiten},
       norms,

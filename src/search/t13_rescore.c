@@ -35,7 +35,7 @@ static cpb_status measure(const cpb_question_point *point, cpb_view rows, double
     cpb_loops_here()->widen[at.dtype](at.data, at.cols, row);
     distances[i] = cpb_question_distance(point, row);
     if (isnan(distances[i]))
-      return cpb_fail_row(error, CPB_EROW, i, "rows row %zu is no point of the sphere", i);
+      return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is no point of the sphere");
   }
   return CPB_OK;
 }
@@ -48,12 +48,12 @@ cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows
   status = cpb_check_view(query, "query", d, error);
   if (status == CPB_OK) status = cpb_check_view(rows, "rows", d + 1, error);
   if (status != CPB_OK) return status;
-  if (query.rows != 1) return cpb_fail(error, CPB_ESHAPE, "query has %zu rows, wanted 1", query.rows);
-  if (rows.rows > 0 && distances == NULL) return cpb_fail(error, CPB_EINVAL, "distances must not be NULL");
+  if (query.rows != 1) return cpb_fail_rows(error, "query", query.rows, 1);
+  if (rows.rows > 0 && distances == NULL) return cpb_fail_missing(error, "distances");
   status = cpb_check_finite_row(query, 0, "query", error);
   if (status != CPB_OK) return status;
   double *memory = malloc(2 * (d + 1) * sizeof *memory);
-  if (memory == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a row of %zu columns", d + 1);
+  if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d + 1);
   cpb_question_point point = {.image = memory};
   status = cpb_question_embed(map, query, &point, error);
   if (status == CPB_OK) status = measure(&point, rows, memory + d + 1, distances, error);

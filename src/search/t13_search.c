@@ -261,7 +261,7 @@ static void settle_all(void *arg, size_t task) {
 }
 
 static cpb_status outcome(const cpb_search *search, cpb_error *error) {
-  if (atomic_load(&search->out_of_memory)) return cpb_fail(error, CPB_ENOMEM, "no memory for the rows found");
+  if (atomic_load(&search->out_of_memory)) return cpb_fail_memory(error, "the rows found");
   return cpb_first_fault_report(&search->fault, "base", error);
 }
 
@@ -292,7 +292,9 @@ static cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id, con
                        const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
   if (status != CPB_OK) return status;
-  if (search->spoilt) return cpb_fail(error, CPB_EINVAL, "a search whose feed has failed takes no more rows");
+  if (search->spoilt)
+    return cpb_fail(error, CPB_WHY_SEARCH_VOID, "search",
+                    "a search whose feed has failed takes no more rows");
   search->fed = rows;
   search->first_id = first_id;
   search->ids = ids;
@@ -309,7 +311,7 @@ cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id,
 
 cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                cpb_error *error) {
-  if (ids == NULL && rows.rows > 0) return cpb_fail(error, CPB_EINVAL, "ids must not be NULL");
+  if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
   return feed(search, rows, 0, ids, exec, error);
 }
 
@@ -412,26 +414,25 @@ static void pack_queries(cpb_search *search) {
 }
 
 static cpb_status check_options(cpb_view queries, const cpb_search_options *options, cpb_error *error) {
-  if ((unsigned)options->metric >= CPB_METRICS)
-    return cpb_fail(error, CPB_EINVAL, "there is no metric %d", (int)options->metric);
+  if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((options->k == 0) == (options->limits == NULL))
-    return cpb_fail(error, CPB_EINVAL, "either k >= 1 or limits must be given, got k = %zu and %s limits",
-                    options->k, options->limits == NULL ? "no" : "also");
+    return cpb_fail(error, CPB_WHY_K_OR_LIMITS, "",
+                    "either k >= 1 or limits must be given, got k = %zu and %s limits", options->k,
+                    options->limits == NULL ? "no" : "also");
   if (queries.rows == 0 || queries.cols == 0)
-    return cpb_fail(error, CPB_ESHAPE, "a search needs queries, got %zu of %zu columns", queries.rows,
-                    queries.cols);
+    return cpb_fail(error, CPB_WHY_NO_QUERIES, "search", "a search needs queries, got %zu of %zu columns",
+                    queries.rows, queries.cols);
   for (size_t i = 0; options->limits != NULL && i < queries.rows; i++)
     if (isnan(options->limits[i]) || (options->metric == CPB_L2 && options->limits[i] < 0))
-      return cpb_fail(error, CPB_EINVAL, "limits[%zu] must be a number%s, got %.17g", i,
-                      options->metric == CPB_L2 ? " >= 0" : "", options->limits[i]);
+      return cpb_fail_domain(error, "limits", options->limits[i], "limits[%zu] must be a number%s", i,
+                             options->metric == CPB_L2 ? " >= 0" : "");
   return cpb_check_view(queries, "queries", queries.cols, error);
 }
 
 static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_options *options,
                        cpb_error *error) {
   if (!allocate(search, options->limits != NULL, queries.dtype == CPB_F64))
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries of %zu columns", queries.rows,
-                    queries.cols);
+    return cpb_fail_memory(error, "%zu queries of %zu columns", queries.rows, queries.cols);
   cpb_status status = take_queries(search, queries, error);
   if (status != CPB_OK) return status;
   if (options->limits != NULL) memcpy(search->limits, options->limits, search->n * sizeof *search->limits);
@@ -448,7 +449,7 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
   if (status == CPB_OK) status = check_options(queries, options, error);
   if (status != CPB_OK) return status;
   cpb_search *made = calloc(1, sizeof *made);
-  if (made == NULL) return cpb_fail(error, CPB_ENOMEM, "no memory for a search");
+  if (made == NULL) return cpb_fail_memory(error, "a search");
   made->screen.metric = options->metric;
   made->screen.d = queries.cols;
   made->n = queries.rows;
@@ -483,12 +484,12 @@ static cpb_ranked *gather(const cpb_search *search, size_t query, size_t *count)
 cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                            cpb_error *error) {
   if (query >= search->n)
-    return cpb_fail(error, CPB_EINVAL, "there is no query %zu among %zu", query, search->n);
+    return cpb_fail(error, CPB_WHY_NO_SUCH_QUERY, "", "there is no query %zu among %zu", query, search->n);
   cpb_ranked *all = gather(search, query, count);
   cpb_hit *answer = all == NULL ? NULL : realloc(search->answer, (*count + 1) * sizeof *answer);
   if (answer == NULL) {
     free(all);
-    return cpb_fail(error, CPB_ENOMEM, "no memory for %zu rows found", *count);
+    return cpb_fail_memory(error, "%zu rows found", *count);
   }
   qsort(all, *count, sizeof *all, cpb_ranked_compare);
   if (search->limits == NULL && *count > search->k) *count = search->k;
@@ -516,7 +517,8 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
   options.k = k;
   options.metric = metric;
   if (k > base.rows)
-    return cpb_fail(error, CPB_EINVAL, "%zu neighbours asked of a base of %zu rows", k, base.rows);
+    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "", "%zu neighbours asked of a base of %zu rows", k,
+                    base.rows);
   cpb_search *search;
   cpb_status status = cpb_search_new(queries, &options, &search, error);
   if (status != CPB_OK) return status;

@@ -45,29 +45,27 @@ void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
 
 static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
   cpb_transform_facts facts = cpb_transform_about(o->kind);
-  if (facts.name == NULL) return cpb_fail(error, CPB_EINVAL, "there is no transform %d", (int)o->kind);
-  if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16)
-    return cpb_fail(error, CPB_EINVAL, "a transform of dimension %zu is not possible", o->d);
+  if (facts.name == NULL) return cpb_fail_choice(error, "transform", (int)o->kind);
+  if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16) return cpb_fail_dimension(error, "transform", o->d);
   if (o->center != NULL && !facts.centred)
-    return cpb_fail(error, CPB_EINVAL, "transform %s takes no centre", facts.name);
+    return cpb_fail(error, CPB_WHY_TRANSFORM_CENTER, "transform", "transform %s takes no centre", facts.name);
   if (o->center != NULL && !cpb_all_finite(o->center, o->d))
-    return cpb_fail(error, CPB_EINVAL, "center is not finite");
+    return cpb_fail_not_finite(error, "center", "center");
   if (facts.bounded && !(o->max_norm > 0 && o->max_norm < INFINITY))
-    return cpb_fail(error, CPB_EINVAL, "transform %s needs the largest norm of the base, > 0, got %g",
-                    facts.name, o->max_norm);
+    return cpb_fail_domain(error, "transform", o->max_norm,
+                           "transform %s needs the largest norm of the base, > 0", facts.name);
   return CPB_OK;
 }
 
 cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform **out, cpb_error *error) {
-  if (out == NULL) return cpb_fail(error, CPB_EINVAL, "transform must not be NULL");
+  if (out == NULL) return cpb_fail_missing(error, "transform");
   *out = NULL;
   cpb_transform_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_transform_options", error);
   if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   cpb_transform *transform = malloc(sizeof *transform + options->d * sizeof(double));
-  if (transform == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for a transform of dimension %zu", options->d);
+  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options->d);
   transform->options = *options;
   transform->facts = cpb_transform_about(options->kind);
   if (options->center != NULL)
@@ -182,21 +180,20 @@ static cpb_status report(const application *a, cpb_error *error) {
   size_t row = (size_t)(key / 8);
   double length = NAN;
   if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
-    return cpb_fail_row(error, CPB_EROW, row, "x row %zu is the centre: it has no direction", row);
+    return cpb_fail_row(error, CPB_WHY_ROW_AT_CENTRE, "x", row, "is the centre: it has no direction");
   if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
   cpb_ruler_length(&a->metric, row, &length);
-  return cpb_fail_row(error, CPB_EROW, row,
-                      "x row %zu has length %.9g%s, longer than %.9g, the longest row that transform %s was "
+  return cpb_fail_row(error, CPB_WHY_ROW_TOO_LONG, "x", row,
+                      "has length %.9g%s, longer than %.9g, the longest row that transform %s was "
                       "made for",
-                      row, length, a->metric.c != NULL ? " about the centre" : "",
-                      a->transform->options.max_norm, a->transform->facts.name);
+                      length, a->metric.c != NULL ? " about the centre" : "", a->transform->options.max_norm,
+                      a->transform->facts.name);
 }
 
 cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,
                                const cpb_exec *exec, cpb_error *error) {
-  if (transform == NULL) return cpb_fail(error, CPB_EINVAL, "transform must not be NULL");
-  if (role != CPB_ROLE_BASE && role != CPB_ROLE_QUERY)
-    return cpb_fail(error, CPB_EINVAL, "there is no role %d", (int)role);
+  if (transform == NULL) return cpb_fail_missing(error, "transform");
+  if (role != CPB_ROLE_BASE && role != CPB_ROLE_QUERY) return cpb_fail_choice(error, "role", (int)role);
   cpb_status status = cpb_check_view(x, "x", transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_out(y, "y", x.rows, cpb_transform_cols(transform), error);
   if (status == CPB_OK) status = cpb_check_apart(x, "x", y, "y", error);

@@ -37,28 +37,27 @@ void cpb_sketch_free(cpb_sketch *sketch) {
 
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error) {
   if (bits < 8 || bits > BITS_MAX || bits % 8 != 0)
-    return cpb_fail(error, CPB_EINVAL, "bits must be a multiple of 8 in 8 .. %d, got %zu", BITS_MAX, bits);
-  if (d == 0 || d > SIZE_MAX / 64 / bits)
-    return cpb_fail(error, CPB_EINVAL, "a sketch of dimension %zu is not possible", d);
+    return cpb_fail_count(error, "bits", bits, "bits must be a multiple of 8 in 8 .. %d", BITS_MAX);
+  if (d == 0 || d > SIZE_MAX / 64 / bits) return cpb_fail_dimension(error, "sketch", d);
   cpb_status status = cpb_check_scale(s, error);
   for (size_t k = 0; status == CPB_OK && center != NULL && k < d; k++)
     if (!isfinite(center[k]))
-      return cpb_fail(error, CPB_EINVAL, "coordinate %zu of the centre must be finite, got %g", k, center[k]);
+      return cpb_fail_domain(error, "", center[k], "coordinate %zu of the centre must be finite", k);
   return status;
 }
 
 static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
-  if (o->normals == NULL) return cpb_fail(error, CPB_EINVAL, "normals must not be NULL");
+  if (o->normals == NULL) return cpb_fail_missing(error, "normals");
   for (size_t i = 0; i < o->bits; i++) {
     const double *normal = o->normals + i * (o->d + 1);
     double length = sqrt(loops->dot(normal, normal, o->d + 1));
     if (!(fabs(length - 1) <= 1e-9))
-      return cpb_fail(error, CPB_EINVAL, "normal %zu must have length 1, got %.17g", i, length);
+      return cpb_fail_domain(error, "", length, "normal %zu must have length 1", i);
     bool flat = o->kind == CPB_SKETCH_CENTRED || o->kind == CPB_SKETCH_RANDOM_CENTRED;
     if (flat && normal[o->d] != 0)
-      return cpb_fail(error, CPB_EINVAL, "the last coordinate of normal %zu must be 0 for %s, got %g", i,
-                      cpb_sketch_kind_name(o->kind), normal[o->d]);
+      return cpb_fail_domain(error, "", normal[o->d], "the last coordinate of normal %zu must be 0 for %s", i,
+                             cpb_sketch_kind_name(o->kind));
   }
   return CPB_OK;
 }
@@ -67,7 +66,8 @@ static cpb_status check_curve(const cpb_sketch_options *o, cpb_error *error) {
   for (size_t i = 0; i < o->curve_count; i++)
     if (o->curve == NULL || !(o->curve[i].mean >= 0 && o->curve[i].mean <= 0.5) ||
         !(o->curve[i].worst >= 0 && o->curve[i].worst <= 0.5))
-      return cpb_fail(error, CPB_EINVAL, "point %zu of the curve is not within 0 .. 1/2", i);
+      return cpb_fail(error, CPB_WHY_CURVE_POINT, "point", "point %zu of the curve is not within 0 .. 1/2",
+                      i);
   return CPB_OK;
 }
 
@@ -107,21 +107,19 @@ void cpb_sketch_pack(cpb_sketch *sketch, size_t first, size_t count) {
 }
 
 cpb_status cpb_sketch_new(const cpb_sketch_options *given, cpb_sketch **sketch, cpb_error *error) {
-  if (sketch == NULL) return cpb_fail(error, CPB_EINVAL, "sketch must not be NULL");
+  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
   *sketch = NULL;
   cpb_sketch_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_options", error);
   if (status != CPB_OK) return status;
-  if ((unsigned)options->kind >= CPB_SKETCH_KINDS)
-    return cpb_fail(error, CPB_EINVAL, "there is no kind %d of sketches", (int)options->kind);
+  if ((unsigned)options->kind >= CPB_SKETCH_KINDS) return cpb_fail_choice(error, "kind", (int)options->kind);
   status = cpb_sketch_check_shape(options->d, options->bits, options->s, options->center, error);
   if (status == CPB_OK) status = check_normals(options, error);
   if (status == CPB_OK) status = check_curve(options, error);
   if (status != CPB_OK) return status;
   cpb_sketch *made = cpb_sketch_room(options);
   if (made == NULL)
-    return cpb_fail(error, CPB_ENOMEM, "no memory for a sketch of %zu bits, dimension %zu", options->bits,
-                    options->d);
+    return cpb_fail_memory(error, "a sketch of %zu bits, dimension %zu", options->bits, options->d);
   memcpy(made->normals, options->normals, options->bits * (options->d + 1) * sizeof *made->normals);
   cpb_sketch_pack(made, 0, options->bits);
   *sketch = made;

@@ -19,7 +19,7 @@ static void write_rows(const char *path, const char *format, cpb_dtype dtype) {
   options.cols = COLS;
   options.rows = ROWS;
   cpb_writer *writer;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status((int)cpb_writer_open(path, &options, &writer, &error), CPB_OK, error.text);
   test_status((int)cpb_writer_append(writer, cpb_rows(x, CPB_F64, ROWS, COLS), &error), CPB_OK, error.text);
   test_status((int)cpb_writer_commit(writer, &error), CPB_OK, error.text);
@@ -28,7 +28,7 @@ static void write_rows(const char *path, const char *format, cpb_dtype dtype) {
 
 static cpb_reader *open_rows(const char *path, const char *format) {
   cpb_reader *reader;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status((int)cpb_reader_open(path, format, &reader, &error), CPB_OK, error.text);
   return reader;
 }
@@ -60,7 +60,7 @@ static void lent_rows_are_the_rows(void **state) {
       void *buffer = aligned_alloc(64, (cpb_reader_buffer_size(reader, count) + 64) / 64 * 64);
       cpb_view read, lent;
       cpb_loan loan;
-      cpb_error error = {0, ""};
+      cpb_error error = {.row = -1};
       test_status((int)cpb_reader_at(reader, first, count, buffer, &read, &error), CPB_OK, error.text);
       test_status((int)cpb_reader_lend(reader, first, count, &loan, &lent, &error), CPB_OK, error.text);
       same_rows(read, lent);
@@ -75,7 +75,7 @@ static void lent_rows_are_the_rows(void **state) {
 
 static void what_cannot_be_lent(void **state) {
   (void)state;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   cpb_loan loan;
   cpb_view block;
   const char *path = scratch_path("rows");

@@ -86,7 +86,7 @@ static void every_fault_has_a_sentence(void **state) {
   (void)state;
   refused("{", "", "line 2, column 11");
   refused("\"sketch\"", "\"model\"", "holds a \"model\", wanted a \"sketch\"");
-  refused("\"version\": 1", "\"version\": 2", "is not of version 1");
+  refused("\"version\": 1", "\"version\": 2", "is of version 2, wanted 1");
   refused("\"dim\": 2", "\"dim\": 0", "\"dim\" must be a whole number 1 .. 16777216");
   refused("\"dim\": 2", "\"dim\": 3", "\"center\" must be null or 3 numbers, got 2");
   refused("\"bits\": 8", "\"bits\": 16", "\"normals\" must be null or 48 numbers, got 24");

@@ -264,7 +264,7 @@ static void kernels_agree_with_what_they_are(void **state) {
   cpb_kernel steep = {CPB_KERNEL_POLYNOMIAL, 1e300, 0, 2};
   cpb_error error;
   assert_int_equal(cpb_kernel_svdd(rows, &steep, &options, a, &norm2, &report, NULL, &error), CPB_EROW);
-  assert_string_equal(error.text, "k(x,x) of x row 0 is too large for a double");
+  assert_string_equal(error.text, "x row 0 has a k(x,x) too large for a double");
   rbf.gamma = -1;
   assert_int_equal(cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_EINVAL);
   free(x);
@@ -334,7 +334,7 @@ static void bad_input_gets_a_sentence(void **state) {
   options.nu = 0.5;
   options.weights = weights;
   assert_int_equal(cpb_svdd(rows, &options, center, NULL, NULL, NULL, &error), CPB_EINVAL);
-  assert_string_equal(error.text, "weight of row 1 must be >= 0 and finite, got -1");
+  assert_string_equal(error.text, "weights row 1 must be >= 0 and finite, got -1");
   weights[0] = weights[1] = weights[2] = 0;
   assert_int_equal(cpb_svdd(rows, &options, center, NULL, NULL, NULL, &error), CPB_EINVAL);
   options.weights = NULL;

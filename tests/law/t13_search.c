@@ -315,7 +315,7 @@ static void lists_out_of_order(void **state) {
 static void refuse(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_status wanted,
                    int64_t row, const char *sentence) {
   cpb_hit hits[64];
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   assert_int_equal(cpb_knn(base, queries, k, metric, hits, NULL, &error), wanted);
   assert_int_equal(error.row, row);
   assert_string_equal(error.text, sentence);

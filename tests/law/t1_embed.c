@@ -17,7 +17,7 @@ static cpb_map *new_map(size_t d, double s) {
   options.d = d;
   options.s = s;
   cpb_map *map;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status((int)cpb_map_new(&options, &map, &error), CPB_OK, error.text);
   return map;
 }
@@ -98,7 +98,7 @@ typedef struct sample {
 } sample;
 
 static void through_f32(const cpb_map *map, size_t d, sample *p) {
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   for (size_t i = 0; i < d; i++) p->x[i] = (double)(p->xf[i] = (float)p->x[i]);
   test_status((int)cpb_map_embed(map, cpb_rows(p->xf, CPB_F32, 1, d), cpb_rows_out(p->yf, CPB_F32, 1, d + 1),
                                  NULL, &error),
@@ -112,7 +112,7 @@ static void through_f32(const cpb_map *map, size_t d, sample *p) {
 }
 
 static void through_f64(const cpb_map *map, size_t d, sample *p) {
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status((int)cpb_map_embed(map, cpb_rows(p->x, CPB_F64, 1, d), cpb_rows_out(p->y, CPB_F64, 1, d + 1),
                                  NULL, &error),
               CPB_OK, error.text);
@@ -346,7 +346,7 @@ static void poles_and_bad_rows(void **state) {
       xf[5 * d] = -INFINITY, xd[5 * d] = -INFINITY;
       cpb_view x = real ? cpb_rows(xd, CPB_F64, n, d) : cpb_rows(xf, CPB_F32, n, d);
       cpb_out y = real ? cpb_rows_out(yd, CPB_F64, n, d + 1) : cpb_rows_out(yf, CPB_F32, n, d + 1);
-      cpb_error error = {0, ""};
+      cpb_error error = {.row = -1};
       assert_int_equal(cpb_map_embed(map, x, y, NULL, &error), CPB_OK);
       for (size_t i = 0; i <= d; i++) {
         double v = real ? yd[5 * (d + 1) + i] : (double)yf[5 * (d + 1) + i];
@@ -388,7 +388,7 @@ static void overflow_is_said(void **state) {
   (void)state;
   cpb_map *map = new_map(2, 1e30);
   float y[] = {1e-10f, 0, -1, 0.6f, 0, 0.8f}, x[4];
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   assert_int_equal(
       cpb_map_unembed(map, cpb_rows(y, CPB_F32, 2, 3), cpb_rows_out(x, CPB_F32, 2, 2), NULL, &error),
       CPB_EROW);
@@ -403,7 +403,7 @@ static void wrong_arguments(void **state) {
   cpb_map_options o;
   cpb_map_options_init(&o, sizeof o);
   cpb_map *map = NULL;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   static const double bad[] = {0, -1, NAN, INFINITY, -INFINITY};
   for (size_t i = 0; i < 5; i++) {
     o.d = 3;
@@ -486,7 +486,7 @@ static void threads_and_places(void **state) {
       cpb_pool *pool;
       assert_int_equal(cpb_pool_new(threads[t], &pool, NULL), CPB_OK);
       const cpb_exec *exec = cpb_pool_exec(pool);
-      cpb_error error = {0, ""};
+      cpb_error error = {.row = -1};
       memset(again, 1, room * 4);
       assert_int_equal(cpb_map_embed(map, cpb_rows(x, CPB_F32, n, d), cpb_rows_out(again, CPB_F32, n, d + 1),
                                      exec, &error),

@@ -22,20 +22,20 @@ static double random_w(test_rng *rng) {
 
 static cpb_map *new_map(const cpb_map_options *options) {
   cpb_map *map = NULL;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status((int)cpb_map_new(options, &map, &error), CPB_OK, error.text);
   return map;
 }
 
 static void embed_one(const cpb_map *map, const double *x, size_t d, double *y) {
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status(
       (int)cpb_map_embed(map, cpb_rows(x, CPB_F64, 1, d), cpb_rows_out(y, CPB_F64, 1, d + 1), NULL, &error),
       CPB_OK, error.text);
 }
 
 static void unembed_one(const cpb_map *map, const double *y, size_t d, double *x) {
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   test_status(
       (int)cpb_map_unembed(map, cpb_rows(y, CPB_F64, 1, d + 1), cpb_rows_out(x, CPB_F64, 1, d), NULL, &error),
       CPB_OK, error.text);
@@ -146,7 +146,7 @@ static void infinity_goes_to_the_antipole(void **state) {
   cpb_map *map = new_map(&o);
   embed_one(map, x, 2, y);
   for (int i = 0; i < 3; i++) assert_true(fabs(y[i] + v[i]) <= 2 * U64);
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   double minus[3] = {-0.48, 0.64, 0.6};
   cpb_status status =
       cpb_map_unembed(map, cpb_rows(minus, CPB_F64, 1, 3), cpb_rows_out(x, CPB_F64, 1, 2), NULL, &error);
@@ -157,7 +157,7 @@ static void infinity_goes_to_the_antipole(void **state) {
 static void wrong_poles(void **state) {
   (void)state;
   cpb_map *map = NULL;
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   cpb_map_options o;
   cpb_map_options_init(&o, sizeof o);
   o.d = 2;
@@ -256,7 +256,7 @@ static void caps_and_regions_of_every_map(void **state) {
     if (c % 97 == 0) cap.b = 1.5;
     if (c % 101 == 0) cap.b = -1.5;
     cpb_region region = {.d = d, .c = center, .axis = axis};
-    cpb_error error = {0, ""};
+    cpb_error error = {.row = -1};
     test_status((int)cpb_map_region(map, &cap, &region, &error), CPB_OK, error.text);
     kinds[region.kind]++;
     cpb_cap again = {d, q, 0, 0, 0};
@@ -299,7 +299,7 @@ static void foreign_regions_are_refused(void **state) {
   cpb_map *map = new_map(&o);
   cpb_region region = {.kind = CPB_BALL, .d = 2, .c = c, .r = 1, .along = 1};
   cpb_cap cap = {2, p, 0, 0, 0};
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   assert_int_equal(cpb_map_cap(map, &region, &cap, &error), CPB_EINVAL);
   region.W = other;
   assert_int_equal(cpb_map_cap(map, &region, &cap, &error), CPB_EINVAL);
@@ -339,7 +339,7 @@ static void singular_whitening_is_refused(void **state) {
   double c[2] = {1, 2}, W[4] = {1, 1, 1, 1}, scratch[6], p[3];
   cpb_region region = {.kind = CPB_BALL, .d = 2, .c = c, .r = 1, .along = 1, .W = W};
   cpb_cap cap = {.p = p};
-  cpb_error error = {0, ""};
+  cpb_error error = {.row = -1};
   assert_int_equal(cpb_cap_from_ellipsoid(&region, NULL, 1.5, scratch, &cap, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "singular"));
 }

@@ -376,7 +376,7 @@ static void what_is_not_a_region(void **state) {
   region = ball, region.c = NULL;
   refuses(cpb_cap_from_region(&region, 1, &cap, &error), &error, "NULL");
   region = ball, region.d = 0;
-  refuses(cpb_cap_from_region(&region, 1, &cap, &error), &error, "d = 0");
+  refuses(cpb_cap_from_region(&region, 1, &cap, &error), &error, "dimension 0");
   region = ball, region.kind = (cpb_region_kind)17;
   refuses(cpb_cap_from_region(&region, 1, &cap, &error), &error, "17");
   region = ball, region.kind = CPB_HALFSPACE, region.c = zero;
@@ -407,7 +407,7 @@ static void what_is_not_a_cap(void **state) {
   cap = good, cap.a = 1e-300;
   refuses(cpb_region_from_cap(&cap, 1e10, &region, &error), &error, "overflows");
   cap = good, cap.d = 0;
-  refuses(cpb_region_from_cap(&cap, 1, &region, &error), &error, "d = 0");
+  refuses(cpb_region_from_cap(&cap, 1, &region, &error), &error, "dimension 0");
   cap = good, cap.p = zero;
   refuses(cpb_cap_complete(&cap, NULL, &error), &error, "p is 0");
   cap = good, cap.p = hole;

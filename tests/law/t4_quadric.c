@@ -308,7 +308,7 @@ static void what_is_not_a_quadric(void **state) {
   quadric = (cpb_quadric){.d = 1, .m = zero};
   refuses(cpb_cap_from_quadric(&quadric, 1, &cap, &error), &error, "0 = 0");
   quadric = good, quadric.d = 0;
-  refuses(cpb_cap_from_quadric(&quadric, 1, &cap, &error), &error, "d = 0");
+  refuses(cpb_cap_from_quadric(&quadric, 1, &cap, &error), &error, "dimension 0");
   assert_int_equal(cpb_cap_from_quadric(&good, NAN, &cap, NULL), CPB_EINVAL);
   assert_int_equal(cpb_quadric_from_cap(&cap, NAN, &good, NULL), CPB_EINVAL);
 }

@@ -275,7 +275,7 @@ static void what_is_refused(void **state) {
   refuses(cpb_whitening_from_metric(zero, 1, scratch, &error), &error, "pivot 0 is 0");
   refuses(cpb_whitening_from_metric(hole, 2, scratch, &error), &error, "not finite");
   refuses(cpb_whitening_from_metric(NULL, 2, scratch, &error), &error, "NULL");
-  refuses(cpb_whitening_from_metric(G, 0, scratch, &error), &error, "d = 0");
+  refuses(cpb_whitening_from_metric(G, 0, scratch, &error), &error, "dimension 0");
   assert_int_equal(cpb_whitening_from_metric(G, 2, scratch, NULL), CPB_EINVAL);
 }
 
