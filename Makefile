@@ -10,7 +10,7 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all demo test asan tsan valgrind faults fuzz bench install format clean help
+.PHONY: all demo test asan tsan valgrind faults fuzz soak coverage bench install format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -37,6 +37,12 @@ faults: setup-test build-tests ## every command, each allocation and system call
 fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS
 	@tools/run-tests fuzz
 
+soak: setup-test build-fuzz ## fuzz until stopped; reports executions and keeps what is new
+	@tools/soak
+
+coverage: setup-test ## lines and branches that the tests never take, in build-coverage/
+	@tools/coverage
+
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches
 	@tools/run-benches
@@ -48,7 +54,7 @@ format: ## clang-format every source
 	@clang-format -i $(sources)
 
 clean: ## remove every build
-	@rm -rf build build-asan build-tsan build-clang build-fuzz
+	@rm -rf build build-asan build-tsan build-clang build-fuzz build-coverage
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile

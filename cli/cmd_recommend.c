@@ -106,8 +106,7 @@ static int print_json(const cli_job *job, const cpb_recommendation_facts *r, con
                       char *commands) {
   json_t *rows = json_array(), *lines = json_array();
   for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    json_t *command = json_string(line); /* NULL for a file whose name is not UTF-8 */
-    lines = cli_json_append(lines, command != NULL ? command : json_null());
+    lines = cli_json_append(lines, cli_is_utf8(line) ? json_string(line) : json_null());
   }
   for (size_t i = 0; i < r->count; i++) rows = cli_json_append(rows, row_json(r->rows[i]));
   return cli_print_json(job, json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",

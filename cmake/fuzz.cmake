@@ -32,6 +32,16 @@ if(CPB_FUZZ)
       ${CMAKE_SOURCE_DIR}/tests/golden ${CMAKE_BINARY_DIR}/fuzz/corpus)
     add_dependencies(fuzzers ${name})
   endforeach()
+  target_link_libraries(fuzz_hdf5 PRIVATE ${CMAKE_DL_LIBS})
+  # The whole command: it ends and catches signals where the fuzzer says.
+  target_include_directories(fuzz_args PRIVATE cli)
+  file(GLOB CPB_FUZZ_COMMAND CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)
+  add_library(cpb_fuzz_command OBJECT EXCLUDE_FROM_ALL ${CPB_FUZZ_COMMAND})
+  target_include_directories(cpb_fuzz_command PRIVATE include SYSTEM ${JANSSON_INCLUDE_DIRS})
+  target_compile_definitions(cpb_fuzz_command PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${HDF5_FOUND}> main=capball_main
+    exit=fuzz_exit sigaction=fuzz_sigaction)
+  target_compile_options(cpb_fuzz_command PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer-no-link)
+  target_sources(fuzz_args PRIVATE $<TARGET_OBJECTS:cpb_fuzz_command>)
   # The command's own parser, without its main().
   target_include_directories(fuzz_dual PRIVATE cli)
   target_sources(fuzz_dual PRIVATE cli/cmd_dual.c cli/dual_id.c cli/dual_read.c cli/dual_print.c cli/json_print.c cli/growing_text.c cli/doubles.c

@@ -7,7 +7,7 @@ add_custom_target(tests)
 if(CMOCKA_FOUND AND MPFR_FOUND)
   file(GLOB CPB_TEST_SUPPORT CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
   add_library(cpb_test_support STATIC EXCLUDE_FROM_ALL ${CPB_TEST_SUPPORT})
-  target_include_directories(cpb_test_support PUBLIC tests src ${CMOCKA_INCLUDE_DIRS} ${MPFR_INCLUDE_DIRS})
+  target_include_directories(cpb_test_support PUBLIC tests src ${JANSSON_INCLUDE_DIRS} ${CMOCKA_INCLUDE_DIRS} ${MPFR_INCLUDE_DIRS})
   target_link_libraries(cpb_test_support PUBLIC capball_static ${CMOCKA_LINK_LIBRARIES} ${MPFR_LINK_LIBRARIES} gmp m)
   file(GLOB CPB_TESTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/law/*.c ${CMAKE_SOURCE_DIR}/tests/loop/*.c
        ${CMAKE_SOURCE_DIR}/tests/edge/*.c ${CMAKE_SOURCE_DIR}/tests/io/*.c)

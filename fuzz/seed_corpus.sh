@@ -32,6 +32,11 @@ fuzz_dual)
     done <"$file"
   done
   ;;
+fuzz_hdf5)
+  for file in "$golden"/*.hdf5; do
+    if [ -f "$file" ]; then cp "$file" "$corpus"; fi
+  done
+  ;;
 fuzz_state)
   for file in "$golden"/*.state; do
     if [ -f "$file" ]; then cp "$file" "$corpus"; fi

@@ -56,6 +56,21 @@ typedef struct cpb_file_info {
  *  format  a name of the table, or NULL to go by the extension */
 CPB_API cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader,
                                    cpb_error *error);
+
+/** How a file is opened. Start from cpb_reader_options_init. */
+typedef struct cpb_reader_options {
+  size_t size;        /* sizeof(cpb_reader_options) */
+  const char *format; /* a name of the table, or NULL to go by the extension */
+  bool
+      follow_external; /* HDF5: links, sets and virtual sets may lead to other files. Only for files one trusts:
+                           they can name any file that the user may read */
+} cpb_reader_options;
+
+CPB_API void cpb_reader_options_init(cpb_reader_options *options, size_t size);
+
+/** The same as cpb_reader_open with more to say; NULL options are the defaults. */
+CPB_API cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *options,
+                                      cpb_reader **reader, cpb_error *error);
 CPB_API void cpb_reader_free(cpb_reader *reader);
 
 /** Fills *info, whose size is set; cpb_reader_info is the same in one line. */

@@ -54,13 +54,10 @@ cpb_status cpb_fail_dtype(cpb_error *error, const char *argument, cpb_dtype dtyp
                   cpb_dtype_name(dtype));
 }
 
-cpb_status cpb_fail_unknown_dtype(cpb_error *error, const char *argument, cpb_dtype dtype) {
-  return cpb_fail(error, CPB_WHY_UNKNOWN_DTYPE, argument, "%s has unknown dtype %d", argument, (int)dtype);
-}
-
 cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_error *error) {
   size_t element = cpb_dtype_size(view.dtype);
-  if (element == 0) return cpb_fail_unknown_dtype(error, name, view.dtype);
+  if (element == 0)
+    return cpb_fail(error, CPB_WHY_UNKNOWN_DTYPE, name, "%s has unknown dtype %d", name, (int)view.dtype);
   return check_shape(view.data, element, view.rows, view.cols, view.stride, name, cols, error);
 }
 
@@ -125,7 +122,8 @@ void cpb_out_set(cpb_out out, size_t row, size_t column, double value) {
 }
 
 cpb_view cpb_view_slice(cpb_view view, size_t first, size_t count) {
-  view.data = (const char *)view.data + first * view.stride * cpb_dtype_size(view.dtype);
+  size_t offset = first * view.stride * cpb_dtype_size(view.dtype);
+  if (offset != 0) view.data = (const char *)view.data + offset; /* no rows may have no data */
   view.rows = count;
   return view;
 }

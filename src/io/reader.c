@@ -20,13 +20,30 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   return reader->format->open(reader, error);
 }
 
+static const cpb_reader_options defaults = {.size = sizeof(cpb_reader_options)};
+
+void cpb_reader_options_init(cpb_reader_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
 cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader, cpb_error *error) {
+  cpb_reader_options options = defaults;
+  options.format = format;
+  return cpb_reader_open_as(path, &options, reader, error);
+}
+
+cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given, cpb_reader **reader,
+                              cpb_error *error) {
   if (path == NULL || reader == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "reader");
   *reader = NULL;
+  cpb_reader_options options = defaults;
+  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_reader_options", error);
+  if (status != CPB_OK) return status;
   cpb_reader *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->rows = CPB_ROWS_UNKNOWN;
-  cpb_status status = open_file(opened, path, format, error);
+  opened->follow_external = options.follow_external;
+  status = open_file(opened, path, options.format, error);
   if (status != CPB_OK) {
     cpb_reader_free(opened);
     return status;

@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "io/file_fail.h"
+#include "json/json_read.h"
 
 static void put_bytes(cpb_json_lines *l, const char *bytes, size_t count) {
   if (l->used + count + 1 > l->room && !l->failed) {
@@ -85,11 +86,7 @@ cpb_status cpb_json_finish(cpb_json_lines *l, const char *what, char **text, cpb
 
 cpb_status cpb_json_parse(const char *text, size_t length, const char *name, json_t **root,
                           cpb_error *error) {
-  json_error_t where;
-  *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-  if (*root != NULL) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_JSON_SYNTAX, name, "line %d, column %d: not JSON: %.100s", where.line,
-                       where.column, where.text);
+  return cpb_json_read(text, length, false, name, root, error);
 }
 
 cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char *wanted, int version,

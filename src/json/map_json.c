@@ -17,6 +17,7 @@
 #include "io/number.h"
 #include "io/input.h"
 #include "json/json_file.h"
+#include "json/json_read.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
@@ -175,9 +176,10 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
 }
 
 static bool is_json(const char *string) {
-  json_t *value = json_loads(string, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+  json_t *value;
+  bool is = cpb_json_read(string, strlen(string), true, "evidence", &value, NULL) == CPB_OK;
   json_decref(value);
-  return value != NULL;
+  return is;
 }
 
 static const cpb_map_origin nowhere = {.size = sizeof(cpb_map_origin)};

@@ -1,6 +1,5 @@
 /* Every call of the library that allocates, with its 1st, 2nd, .. allocation failing, once or from there on: the
- * call ends with a status and a sentence, and gives back all that it took. JSON is not read here: where libjansson
- * has no memory for a long number, an assertion of its own ends the process. */
+ * call ends with a status and a sentence, and gives back all that it took. */
 #define _POSIX_C_SOURCE 200809L
 #include <unistd.h>
 
@@ -42,11 +41,13 @@ static cpb_map *make_map(cpb_error *error) {
 static cpb_status maps(cpb_error *error) {
   double y[ROWS * (COLS + 1)];
   char *text = NULL;
-  cpb_map *map = make_map(error);
+  cpb_map *map = make_map(error), *again = NULL;
   if (map == NULL) return CPB_ENOMEM;
   cpb_status status = cpb_map_embed(map, rows(), cpb_rows_out(y, CPB_F64, ROWS, COLS + 1), NULL, error);
   if (status == CPB_OK) status = cpb_map_to_json(map, NULL, &text, error);
+  if (status == CPB_OK) status = cpb_map_from_json(text, strlen(text), "text", &again, error);
   cpb_map_free(map);
+  cpb_map_free(again);
   cpb_free(text);
   return status;
 }
@@ -68,12 +69,14 @@ static cpb_status models(cpb_error *error) {
   options.multipliers = multipliers;
   double scores[ROWS];
   char *text = NULL;
-  cpb_model *model = NULL;
+  cpb_model *model = NULL, *again = NULL;
   cpb_status status = cpb_model_new(&options, &model, error);
   if (status == CPB_OK)
     status = cpb_model_scores(model, rows(), cpb_rows_out(scores, CPB_F64, ROWS, 1), NULL, error);
   if (status == CPB_OK) status = cpb_model_to_json(model, &text, error);
+  if (status == CPB_OK) status = cpb_model_from_json(text, strlen(text), "text", &again, error);
   cpb_model_free(model);
+  cpb_model_free(again);
   cpb_free(text);
   return status;
 }
@@ -165,13 +168,15 @@ static cpb_status sketches(cpb_error *error) {
   uint8_t codes[ROWS * BITS / 8];
   cpb_hit hits[ROWS * 2];
   char *text = NULL;
-  cpb_sketch *sketch = NULL;
+  cpb_sketch *sketch = NULL, *again = NULL;
   cpb_status status = cpb_sketch_train(rows(), &training, &sketch, NULL, NULL, error);
   if (status == CPB_OK) status = cpb_sketch_encode(sketch, rows(), codes, NULL, error);
   cpb_view coded = cpb_rows(codes, CPB_U8, ROWS, BITS / 8);
   if (status == CPB_OK) status = cpb_hamming_knn(coded, coded, 2, hits, NULL, error);
   if (status == CPB_OK) status = cpb_sketch_to_json(sketch, &text, error);
+  if (status == CPB_OK) status = cpb_sketch_from_json(text, strlen(text), "text", &again, error);
   cpb_sketch_free(sketch);
+  cpb_sketch_free(again);
   cpb_free(text);
   return status;
 }

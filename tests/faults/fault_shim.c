@@ -246,20 +246,33 @@ static void on_call(int signal, siginfo_t *info, void *context) {
 }
 
 /* Frames of this shim, of the signal and of the C library say nothing; the first other one tells whose it is. */
-static bool is_elsewhere(void) {
-  void *frames[32];
+static int whose(void *const *frames, size_t count) {
   Dl_info where;
-  int count = backtrace(frames, 32);
-  for (int i = 0; i < count; i++) {
+  for (size_t i = 0; i < count; i++) {
     if (dladdr(frames[i], &where) == 0 || strstr(where.dli_fname, "shim") != NULL) continue;
     if (strstr(where.dli_fname, "/libc.") != NULL || strstr(where.dli_fname, "/ld-linux") != NULL) continue;
     return strstr(where.dli_fname, "libhdf5") != NULL || strstr(where.dli_fname, "libjansson") != NULL;
   }
-  return false;
+  return -1;
 }
 
-static void on_crash(int number) {
-  if (is_elsewhere()) _exit(CRASH_ELSEWHERE);
+/* A jump to nowhere cannot be unwound: then the words on the stack are looked at. */
+static bool is_elsewhere(const ucontext_t *context) {
+  void *frames[32];
+  int found = whose(frames, (size_t)backtrace(frames, 32));
+#if defined __x86_64__
+  if (found < 0) found = whose((void *const *)context->uc_mcontext.gregs[REG_RSP], 64);
+#elif defined __aarch64__
+  if (found < 0) found = whose((void *const *)context->uc_mcontext.sp, 64);
+#else
+  (void)context;
+#endif
+  return found == 1;
+}
+
+static void on_crash(int number, siginfo_t *info, void *context) {
+  (void)info;
+  if (is_elsewhere(context)) _exit(CRASH_ELSEWHERE);
   signal(number, SIG_DFL);
   raise(number);
 }
@@ -344,7 +357,7 @@ __attribute__((constructor)) static void begin(void) {
   backtrace(frames, 4);       /* the first one allocates */
   static char stack[1 << 16]; /* a stack that is full is a crash too */
   sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
-  struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+  struct sigaction crash = {.sa_sigaction = on_crash, .sa_flags = SA_ONSTACK | SA_SIGINFO};
   sigaction(SIGSEGV, &crash, NULL);
   sigaction(SIGABRT, &crash, NULL);
   sigaction(SIGFPE, &crash, NULL);

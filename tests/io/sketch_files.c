@@ -84,7 +84,7 @@ static void refused(const char *from, const char *to, const char *words) {
 
 static void every_fault_has_a_sentence(void **state) {
   (void)state;
-  refused("{", "", "line 2, column 11");
+  refused("{", "", "line 2, column 3");
   refused("\"sketch\"", "\"model\"", "holds a \"model\", wanted a \"sketch\"");
   refused("\"version\": 1", "\"version\": 2", "is of version 2, wanted 1");
   refused("\"dim\": 2", "\"dim\": 0", "\"dim\" must be a whole number 1 .. 16777216");
