@@ -55,7 +55,7 @@ static void print_table(const demo *d, FILE *to) {
         to);
   const demo_question *q = &d->range;
   fprintf(to, "Range query: every colour within %.1f of %s, one threshold\n", q->r, demo_queries()[0].name);
-  fprintf(to, "  <p,y> > b   p = (%.4f, %.4f, %.4f, %.4f)   b = %.6f\n", q->p[0], q->p[1], q->p[2], q->p[3],
+  fprintf(to, "  <p,y> >= b   p = (%.4f, %.4f, %.4f, %.4f)   b = %.6f\n", q->p[0], q->p[1], q->p[2], q->p[3],
           q->b);
   fprintf(to, "  by threshold %zu rows, by measuring every distance %zu rows: %s\n", q->by_threshold,
           q->by_distance, q->same_rows ? "the same rows" : "different rows");
@@ -89,7 +89,7 @@ const cli_command cli_verb_demo = {
     .verb = "demo",
     .operands = "",
     .summary = "show what it is for: nearest colours from an index that only knows cosine",
-    .formula = "|x-q| < r   <=>   <p,S(x)> > b,   (p,b) the cap of the ball (q,r)                  T3 T8\n"
+    .formula = "|x-q| <= r   <=>   <p,S(x)> >= b,   (p,b) the cap of the ball (q,r)                  T3 T8\n"
                "|x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),   x^ = S(x)",
     .text =
         "Generates a few thousand colours, puts them into an index of unit rows, once divided by their "

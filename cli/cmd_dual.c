@@ -258,10 +258,10 @@ const cli_command cli_verb_dual = {
     .verb = "dual",
     .operands = "(-m MAP.json | --scale S [--pole FILE]) [FILE|-]",
     .summary = "turn balls and ellipsoids into caps, and caps into them",
-    .formula = "cap <p,y> > b  =  ball |x-c| < r,   c = s p'/a,  r = s sigma/|a|,               T3\n"
+    .formula = "cap <p,y> >= b  =  ball |x-c| <= r,   c = s p'/a,  r = s sigma/|a|,               T3\n"
                "a = b+p0,  sigma = sqrt(1-b^2);  a = 0 is a half-space, a < 0 a complement\n"
                "pole v = (u,w):  c = s(p'+b u)/a,  r2 = s sigma/|a|,  r1 = |w| r2           T5\n"
-               "any ellipsoid |W(x-c)| < r:  y = S(W(x-m))                                  T6",
+               "any ellipsoid |W(x-c)| <= r:  y = S(W(x-m))                                  T6",
     .text =
         "One JSON object a line in, one out, numbers with 17 digits; \"id\", any JSON value, is carried "
         "through as "
@@ -270,7 +270,8 @@ const cli_command cli_verb_dual = {
         "{\"halfspace\":{\"n\":[..],\"h\":H}} is <n,x> > h, n of any length\n"
         "{\"complement\":{\"c\":[..],\"r\":R}}, or of an ellipsoid\n"
         "{\"ellipsoid\":{\"c\":[..],\"axis\":[..],\"r1\":R1,\"r2\":R2}}, r1 along the axis, r2 across it\n"
-        "{\"ellipsoid\":{\"c\":[..],\"W\":[[..],..],\"r\":R}} is |W(x-c)| < r, r = 1 if left out; or \"G\" = "
+        "{\"ellipsoid\":{\"c\":[..],\"W\":[[..],..],\"r\":R}} is |W(x-c)| <= r, r = 1 if left out; or \"G\" "
+        "= "
         "W^T W\n"
         "{\"cap\":{\"p\":[..],\"b\":B}}, with \"sigma\" and \"a\" where they are known\n"
         "{\"empty\":{}} {\"everything\":{}} (with \"d\" unless the map tells it) "

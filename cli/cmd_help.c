@@ -53,7 +53,7 @@ void cli_print_summaries(const char *group, FILE *to) {
 void cli_print_overview(FILE *to) {
   fputs("capball: hyperplanes where you need balls, balls where you need hyperplanes\n\n"
         "  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)     R^d -> the unit sphere of R^(d+1)\n"
-        "  A ball in R^d is a cap <p,y> > b on the sphere, and the other way round.\n\n"
+        "  A ball in R^d is a cap <p,y> >= b on the sphere, and the other way round.\n\n"
         "Commands\n",
         to);
   cli_print_summaries(NULL, to);

@@ -43,7 +43,7 @@ typedef struct demo_result {
   size_t hits;   /* rows in the last cap */
 } demo_result;
 
-/* {|x-c| < r} as the question the engine understands. */
+/* {|x-c| <= r} as the question the engine understands. */
 typedef struct demo_question {
   double c[3], r;
   double p[4], b;

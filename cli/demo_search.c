@@ -161,7 +161,7 @@ static bool run_range(demo *d, const float *center, double r, cpb_error *error) 
   q->by_threshold = d->range_rows = demo_engine_above(&d->ours, q->p, q->b, d->ids);
   q->same_rows = true;
   for (size_t i = 0, k = 0; i < d->data.count; i++) {
-    bool near = demo_distance(d->data.colours[i].rgb, center) < r;
+    bool near = demo_distance(d->data.colours[i].rgb, center) <= r;
     bool found = k < q->by_threshold && d->ids[k] == i;
     q->by_distance += near;
     k += found;

@@ -102,7 +102,7 @@ const cli_option cli_option_table[CLI_OPTION_COUNT] = {
     [CLI_POINT] = {"point", 0, CLI_FLAG, NULL, AT(point), "point queries, the embedded queries themselves",
                    NULL},
     [CLI_THRESHOLDS] = {"thresholds", 0, CLI_WRITTEN, "FILE", AT(thresholds),
-                        "also write b, one number per query: the ball is <p,y> > b", NULL},
+                        "also write b, one number per query: the ball is <p,y> >= b", NULL},
     [CLI_EMBEDDED] = {"embedded", 0, CLI_PATH, "EMB", AT(embedded),
                       "the embedded rows of the index, from `capball embed`", NULL},
     [CLI_SCORES] = {"scores", 0, CLI_PATH, "FILE", AT(scores),

@@ -1,5 +1,5 @@
 /* T3: exact range search with nothing but an inner product. All points within r of a query are those with
- * <p,y> > b, for the p and b of one cap: any index for cosine or inner product can do that. */
+ * <p,y> >= b, for the p and b of one cap: any index for cosine or inner product can do that. */
 #include <capball/capball.h>
 #include <stdio.h>
 

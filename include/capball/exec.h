@@ -34,7 +34,9 @@ typedef struct cpb_exec {
 /** On this thread, nobody is told. size = sizeof(cpb_exec) */
 CPB_API void cpb_exec_init(cpb_exec *exec, size_t size);
 
-/** A pool of threads-1 workers plus the calling thread. One caller at a time. */
+/** A pool of threads-1 workers plus whoever calls. Any number of threads may call through one pool at once,
+ *  and tasks may call through the pool they run on: callers work on their own, the workers help where they
+ *  are fewest. After a fork the child's first call starts workers of its own. */
 typedef struct cpb_pool cpb_pool;
 
 /** threads = 0 takes the number of processors this process may use.

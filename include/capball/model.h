@@ -74,7 +74,7 @@ CPB_API double cpb_model_rank(const cpb_model *model, double score);
 CPB_API void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
 
 /** The scale at which the model's cap is given, hypot(|Wc|, r), and the cap itself: under the map
- *  y = S(W x) of that scale the rows inside are those with <p,y> > b (T3, T6), a query for an index that
+ *  y = S(W x) of that scale the rows inside are those with <p,y> >= b (T3, T6), a query for an index that
  *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */
 CPB_API cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 

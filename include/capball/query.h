@@ -2,7 +2,7 @@
  *
  * The engine holds rows y = S(x) that cpb_map_embed made and answers a vector p with the rows of the largest
  * score <p,y>. With q a query and |.| the length |Wx| in the metric of the map (W = I unless it whitens):
- *   range   {|x-q| < r} is {<p,y> > b}, (p,b) the cap of the ball (q,r): exact
+ *   range   {|x-q| <= r} is {<p,y> >= b}, (p,b) the cap of the ball (q,r): exact
  *   k-NN    ask for more than k by p(q,r), r a usual k-th distance, or by the point query p(q,0) = S(q);
  *           take the distances from the rows or from the scores; a certificate says whether any row
  *           left out could be nearer

@@ -4,6 +4,9 @@
  *   T5  cap <-> ellipsoid of revolution, under a general pole  cpb_spheroid_from_cap, cpb_cap_from_spheroid
  *   T6  cap <-> any ellipsoid, by whitening                    cpb_cap_from_ellipsoid, cpb_ellipsoid_from_cap
  *
+ * Edges belong to their regions: <p,y> >= b, |x-c| <= r, a score >= 0 is inside. A cap without an inside,
+ * b >= 1, counts as empty.
+ *
  * All vectors are the caller's arrays of double: the objects only point at them. Nothing here
  * allocates; everything is thread-safe. Lengths and s share one unit, the unit of the data. */
 #ifndef CAPBALL_REGION_H
@@ -17,7 +20,7 @@
 extern "C" {
 #endif
 
-/** The cap {y on the unit sphere of R^(d+1) : <p,y> > b}.
+/** The cap {y on the unit sphere of R^(d+1) : <p,y> >= b}.
  *  p has d+1 coordinates and unit length. sigma = sqrt(1-b^2) and a = b+<p,v> are part of the cap
  *  because they cannot be had back from (p,b) once the ball is small: with them the round trip
  *  ball -> cap -> ball keeps every digit. */
@@ -29,10 +32,10 @@ typedef struct cpb_cap {
 
 typedef enum cpb_region_kind {
   CPB_EMPTY = 0,
-  CPB_BALL = 1,       /* |A(x-c)| < r */
-  CPB_HALFSPACE = 2,  /* <c,x> > r, where c is the unit normal and r the offset */
-  CPB_COMPLEMENT = 3, /* |A(x-c)| > r */
-  CPB_PUNCTURED = 4,  /* everything but the one point c */
+  CPB_BALL = 1,       /* |A(x-c)| <= r */
+  CPB_HALFSPACE = 2,  /* <c,x> >= r, where c is the unit normal and r the offset */
+  CPB_COMPLEMENT = 3, /* |A(x-c)| >= r */
+  CPB_PUNCTURED = 4,  /* everything, with the one point c on the edge: b = -1 */
   CPB_EVERYTHING = 5,
 } cpb_region_kind;
 
@@ -107,7 +110,7 @@ CPB_API cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, con
  *  v    caller's, d+1 coordinates. A prolate ellipsoid (along > r) is EINVAL: use T6. */
 CPB_API cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error);
 
-/** The cap of {|W(x-c)| < r} (or its complement, or a half-space) under y = S(W(x-m)), T6:
+/** The cap of {|W(x-c)| <= r} (or its complement, or a half-space) under y = S(W(x-m)), T6:
  *  the cap T3 gives for the ball (W(c-m), r).
  *  m        d coordinates or NULL for 0
  *  region   its W is the whitening of the map
@@ -129,7 +132,7 @@ CPB_API cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *
 
 /* T4: ball, half-space, complement and cap as one quadratic form. */
 
-/** The region {x : k2|x|^2 - 2<m,x> + k0 < 0}.
+/** The region {x : k2|x|^2 - 2<m,x> + k0 <= 0}.
  *  k2 > 0 is a ball, k2 = 0 a half-space, k2 < 0 a complement. root = sqrt(|m|^2 - k2 k0) >= 0
  *  does not change under translation and keeps the radius root/|k2| where the difference would
  *  lose it. m has d coordinates and is the caller's. */
@@ -155,7 +158,7 @@ CPB_API cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cp
  *  centre and keeps its radius. */
 CPB_API void cpb_quadric_translate(cpb_quadric *quadric, const double *t);
 
-/** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; negative inside.                   T4 */
+/** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; <= 0 inside.                     T4 */
 CPB_API double cpb_quadric_value(const cpb_quadric *quadric, const double *x);
 
 /* Membership of n points: one sign everywhere, score >= 0 is inside. */

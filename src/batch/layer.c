@@ -219,8 +219,7 @@ static cpb_status check(const layer_job *job, const char *row, const char *out, 
   size_t d = job->d, row_cols = d + (job->law != FROM_X), g_cols = d + (job->law != OF_INVERSE);
   size_t out_cols = d + (job->law == OF_INVERSE);
   cpb_status status = cpb_check_scale(job->s, error);
-  if (status == CPB_OK && d == 0)
-    status = cpb_fail_count(error, "data", 0, "the data must have 1 or more columns");
+  if (status == CPB_OK && d == 0) status = cpb_fail_no_columns(error, row);
   if (status == CPB_OK) status = cpb_check_view(job->row, row, row_cols, error);
   if (status == CPB_OK) status = cpb_check_view(job->g, "g", g_cols, error);
   if (status == CPB_OK && job->g.rows != job->row.rows)

@@ -54,10 +54,13 @@ cpb_status cpb_fail_dtype(cpb_error *error, const char *argument, cpb_dtype dtyp
                   cpb_dtype_name(dtype));
 }
 
+cpb_status cpb_fail_unknown_dtype(cpb_error *error, const char *argument, cpb_dtype dtype) {
+  return cpb_fail(error, CPB_WHY_UNKNOWN_DTYPE, argument, "%s has unknown dtype %d", argument, (int)dtype);
+}
+
 cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_error *error) {
   size_t element = cpb_dtype_size(view.dtype);
-  if (element == 0)
-    return cpb_fail(error, CPB_WHY_UNKNOWN_DTYPE, name, "%s has unknown dtype %d", name, (int)view.dtype);
+  if (element == 0) return cpb_fail_unknown_dtype(error, name, view.dtype);
   return check_shape(view.data, element, view.rows, view.cols, view.stride, name, cols, error);
 }
 

@@ -13,6 +13,8 @@ cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_er
 
 /* "x is i32, wanted f32, f64, f16, u8 or i8" */
 cpb_status cpb_fail_dtype(cpb_error *error, const char *argument, cpb_dtype dtype);
+/* "x has unknown dtype 9" */
+cpb_status cpb_fail_unknown_dtype(cpb_error *error, const char *argument, cpb_dtype dtype);
 
 cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols, cpb_error *error);
 

@@ -19,7 +19,7 @@ void cpb_writer_options_init(cpb_writer_options *options, size_t size) {
 }
 
 static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
-  if (cpb_dtype_size(writer->dtype) == 0) return cpb_fail_choice(error, "dtype", (int)writer->dtype);
+  if (cpb_dtype_size(writer->dtype) == 0) return cpb_fail_unknown_dtype(error, "file", writer->dtype);
   if ((writer->format->dtypes & 1u << writer->dtype) == 0)
     return cpb_file_fail(error, CPB_WHY_FILE_DTYPE, writer->file, "%s files cannot hold %s",
                          writer->format->name, cpb_dtype_name(writer->dtype));

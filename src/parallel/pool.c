@@ -1,4 +1,5 @@
-/* A small pool of POSIX threads that runs one parallel-for at a time. */
+/* A small pool of POSIX threads. Any number of callers may have a parallel-for under way: each works on its own,
+ * and the workers help where they are fewest. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,68 +12,117 @@
 #include "capball/exec.h"
 #include "core/fail.h"
 
-struct cpb_pool {
-  cpb_exec exec;
-  size_t workers;
-  pthread_t *threads;
-  pthread_mutex_t lock;
-  pthread_cond_t wake, idle;
-  /* guarded by lock */
-  unsigned long round;
-  size_t busy;
-  int closing;
-  /* the job of this round; written before the round starts */
+/* One parallel-for, on its caller's stack. */
+typedef struct job {
   void (*task)(void *arg, size_t i);
   void *arg;
   size_t tasks;
   atomic_size_t next;
+  /* guarded by the pool's lock */
+  size_t helpers;
+  struct job *after;
+} job;
+
+struct cpb_pool {
+  cpb_exec exec;
+  size_t workers;
+  pthread_t *threads;
+  _Atomic pid_t owner; /* the process whose threads these are; -pid while it starts them anew after a fork */
+  pthread_mutex_t lock;
+  pthread_cond_t wake, left;
+  /* guarded by lock */
+  job *jobs;
+  int closing;
 };
 
-static void take_tasks(cpb_pool *pool) {
+static void take_tasks(job *of) {
   for (;;) {
-    size_t i = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-    if (i >= pool->tasks) return;
-    pool->task(pool->arg, i);
+    size_t i = atomic_fetch_add_explicit(&of->next, 1, memory_order_relaxed);
+    if (i >= of->tasks) return;
+    of->task(of->arg, i);
   }
+}
+
+/* The job with the fewest helpers among those that have tasks left. */
+static job *job_in_need(const cpb_pool *pool) {
+  job *found = NULL;
+  for (job *j = pool->jobs; j != NULL; j = j->after)
+    if (atomic_load_explicit(&j->next, memory_order_relaxed) < j->tasks &&
+        (found == NULL || j->helpers < found->helpers))
+      found = j;
+  return found;
 }
 
 static void *work(void *argument) {
   cpb_pool *pool = argument;
-  unsigned long seen = 0;
   pthread_mutex_lock(&pool->lock);
-  for (;;) {
-    while (pool->round == seen && !pool->closing) pthread_cond_wait(&pool->wake, &pool->lock);
-    if (pool->closing) break;
-    seen = pool->round;
+  while (!pool->closing) {
+    job *of = job_in_need(pool);
+    if (of == NULL) {
+      pthread_cond_wait(&pool->wake, &pool->lock);
+      continue;
+    }
+    of->helpers++;
     pthread_mutex_unlock(&pool->lock);
-    take_tasks(pool);
+    take_tasks(of);
     pthread_mutex_lock(&pool->lock);
-    if (--pool->busy == 0) pthread_cond_signal(&pool->idle);
+    if (--of->helpers == 0) pthread_cond_broadcast(&pool->left);
   }
   pthread_mutex_unlock(&pool->lock);
   return NULL;
 }
 
-static void run(void *argument, size_t tasks, void (*task)(void *arg, size_t i), void *arg) {
-  cpb_pool *pool = argument;
-  if (tasks == 0) return;
-  if (tasks == 1 || pool->workers == 0) {
-    for (size_t i = 0; i < tasks; i++) task(arg, i);
-    return;
+/* As many workers as the system gives, up to those wanted. */
+static void start_workers(cpb_pool *pool) {
+  pthread_mutex_init(&pool->lock, NULL);
+  pthread_cond_init(&pool->wake, NULL);
+  pthread_cond_init(&pool->left, NULL);
+  pool->jobs = NULL;
+  for (pool->workers = 0; pool->workers + 1 < pool->exec.threads; pool->workers++)
+    if (pthread_create(&pool->threads[pool->workers], NULL, work, pool) != 0) return;
+}
+
+/* A fork leaves the workers behind, and perhaps a lock that nobody will open: the child's first call starts its
+ * own. */
+static void own_workers(cpb_pool *pool) {
+  pid_t me = getpid(), owner = atomic_load(&pool->owner);
+  if (owner == me) return;
+  if (owner != -me && atomic_compare_exchange_strong(&pool->owner, &owner, -me)) {
+    start_workers(pool);
+    atomic_store(&pool->owner, me);
   }
+  while (atomic_load(&pool->owner) != me) sched_yield();
+}
+
+static void enter(cpb_pool *pool, job *of) {
   pthread_mutex_lock(&pool->lock);
-  pool->task = task;
-  pool->arg = arg;
-  pool->tasks = tasks;
-  atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-  pool->busy = pool->workers;
-  pool->round++;
+  of->after = pool->jobs;
+  pool->jobs = of;
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
-  take_tasks(pool);
+}
+
+/* When all tasks are taken: nobody joins any more, and those who help are waited for. */
+static void leave(cpb_pool *pool, job *of) {
   pthread_mutex_lock(&pool->lock);
-  while (pool->busy != 0) pthread_cond_wait(&pool->idle, &pool->lock);
+  job **at = &pool->jobs;
+  while (*at != of) at = &(*at)->after;
+  *at = of->after;
+  while (of->helpers != 0) pthread_cond_wait(&pool->left, &pool->lock);
   pthread_mutex_unlock(&pool->lock);
+}
+
+static void run(void *argument, size_t tasks, void (*task)(void *arg, size_t i), void *arg) {
+  cpb_pool *pool = argument;
+  job mine = {.task = task, .arg = arg, .tasks = tasks};
+  if (tasks <= 1 || pool->exec.threads == 1) {
+    take_tasks(&mine);
+    return;
+  }
+  own_workers(pool);
+  enter(pool, &mine);
+  take_tasks(&mine);
+  leave(pool, &mine);
 }
 
 static size_t processors(void) {
@@ -86,7 +136,8 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
   enum { MOST = 1024 };
   if (out == NULL) return cpb_fail_missing(error, "pool");
   *out = NULL;
-  if (threads > MOST) return cpb_fail_count(error, "pool", threads, "a pool takes at most %d threads", MOST);
+  if (threads > MOST)
+    return cpb_fail_count(error, "threads", threads, "a pool takes at most %d threads", MOST);
   if (threads == 0) threads = processors();
   cpb_pool *pool = calloc(1, sizeof *pool);
   pthread_t *handles = calloc(threads, sizeof *handles);
@@ -96,30 +147,33 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
     return cpb_fail_memory(error, "a pool of %zu threads", threads);
   }
   pool->threads = handles;
-  pthread_mutex_init(&pool->lock, NULL);
-  pthread_cond_init(&pool->wake, NULL);
-  pthread_cond_init(&pool->idle, NULL);
   pool->exec = (cpb_exec){.size = sizeof(cpb_exec), .run = run, .pool = pool, .threads = threads};
-  for (; pool->workers + 1 < threads; pool->workers++)
-    if (pthread_create(&handles[pool->workers], NULL, work, pool) != 0) {
-      size_t got = pool->workers;
-      cpb_pool_free(pool);
-      return cpb_fail(error, CPB_WHY_THREADS, "", "the system gave %zu of %zu threads", got + 1, threads);
-    }
+  start_workers(pool);
+  atomic_init(&pool->owner, getpid());
+  if (pool->workers + 1 < threads) {
+    size_t got = pool->workers;
+    cpb_pool_free(pool);
+    return cpb_fail(error, CPB_WHY_THREADS, "threads", "the system gave %zu of %zu threads", got + 1,
+                    threads);
+  }
   *out = pool;
   return CPB_OK;
 }
 
-void cpb_pool_free(cpb_pool *pool) {
-  if (pool == NULL) return;
+static void end_workers(cpb_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   pool->closing = 1;
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
   for (size_t i = 0; i < pool->workers; i++) pthread_join(pool->threads[i], NULL);
-  pthread_cond_destroy(&pool->idle);
+  pthread_cond_destroy(&pool->left);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->lock);
+}
+
+void cpb_pool_free(cpb_pool *pool) {
+  if (pool == NULL) return;
+  if (atomic_load(&pool->owner) == getpid()) end_workers(pool); /* else they stayed with the parent */
   free(pool->threads);
   free(pool);
 }

@@ -630,7 +630,7 @@ static void it_refuses(void **state) {
   one_row.rows = 1;
   no_x.data = NULL;
   ints.dtype = CPB_I32;
-  wants(cpb_layer_backward(x, g, 0, gx, &t, NULL, &e), CPB_EINVAL, &e, "got 0");
+  wants(cpb_layer_backward(x, g, 0, gx, &t, NULL, &e), CPB_EINVAL, &e, "0 columns");
   wants(cpb_layer_backward(x, g, -1, gx, &t, NULL, &e), CPB_EINVAL, &e, "got -1");
   wants(cpb_layer_backward_saved(y, g, NAN, gx, &t, NULL, &e), CPB_EINVAL, &e, "nan");
   wants(cpb_layer_inverse_backward(y, x, INFINITY, gy, &t, NULL, &e), CPB_EINVAL, &e, "inf");
@@ -643,7 +643,7 @@ static void it_refuses(void **state) {
   wants(cpb_layer_inverse_backward(y, x, 1, gx, &t, NULL, &e), CPB_ESHAPE, &e, "gy has 3 columns, wanted 4");
   wants(cpb_layer_backward(cpb_rows(memory, CPB_F64, 2, 0), cpb_rows(memory, CPB_F64, 2, 1), 1,
                            cpb_rows_out(memory + 32, CPB_F64, 2, 0), &t, NULL, &e),
-        CPB_ESHAPE, &e, "got 0");
+        CPB_ESHAPE, &e, "0 columns");
   bad.dtype = CPB_F16;
   wants(cpb_layer_backward(x, g, 1, bad, &t, NULL, &e), CPB_EDTYPE, &e, "f16");
   bad = gx;

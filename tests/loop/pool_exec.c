@@ -1,7 +1,12 @@
 /* The pool runs every task once, and the first faulty row is the lowest whatever thread meets it. */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capball/exec.h"
+#include "capball/scale.h"
 #include "parallel/blocks.h"
 #include "support/check.h"
 
@@ -73,6 +78,116 @@ static void pools_nest(void **state) {
       exec->run(exec->pool, 5, run_inner, &n);
       assert_int_equal(atomic_load(&n.ran), 5 * sizes[size]);
     }
+    cpb_pool_free(pool);
+  }
+}
+
+/* A task that calls through the pool it runs on. */
+typedef struct nest_in_one {
+  const cpb_exec *exec;
+  nest inner;
+} nest_in_one;
+
+static void run_in_the_same(void *arg, size_t i) {
+  (void)i;
+  nest_in_one *n = arg;
+  n->exec->run(n->exec->pool, n->inner.inner_tasks, add_one, &n->inner);
+}
+
+static void one_pool_nests(void **state) {
+  (void)state;
+  for (size_t k = 0; k < COUNTS; k++) {
+    cpb_pool *pool = new_pool(thread_counts[k]);
+    nest_in_one n = {.exec = cpb_pool_exec(pool), .inner = {.inner_tasks = 50}};
+    atomic_init(&n.inner.ran, 0);
+    n.exec->run(n.exec->pool, 40, run_in_the_same, &n);
+    assert_int_equal(atomic_load(&n.inner.ran), 40 * 50);
+    cpb_pool_free(pool);
+  }
+}
+
+/* --- Several callers --------------------------------------------------------------------------------- */
+
+enum { CALLS = 10000, ROWS = 12, COLS = 2, SCALES = 3 };
+
+typedef struct caller {
+  const cpb_exec *exec;
+  double x[ROWS * COLS], right[SCALES];
+  size_t wrong;
+} caller;
+
+static void ask(const caller *c, const cpb_exec *exec, double *recall) {
+  static const double s[SCALES] = {0.5, 2, 8};
+  cpb_search_ceiling(cpb_rows(c->x, CPB_F64, ROWS, COLS), NULL, 3, ROWS, s, SCALES, recall, exec, NULL);
+}
+
+static void *call_often(void *argument) {
+  caller *c = argument;
+  for (size_t i = 0; i < CALLS; i++) {
+    double recall[SCALES] = {-1, -1, -1};
+    ask(c, c->exec, recall);
+    c->wrong += memcmp(recall, c->right, sizeof recall) != 0;
+  }
+  return NULL;
+}
+
+static void two_callers_share_a_pool(void **state) {
+  (void)state;
+  enum { CALLERS = 2 };
+  static caller callers[CALLERS];
+  pthread_t threads[CALLERS];
+  test_rng rng = {31};
+  cpb_pool *pool = new_pool(3);
+  for (size_t k = 0; k < CALLERS; k++) {
+    for (size_t i = 0; i < ROWS * COLS; i++) callers[k].x[i] = test_gauss(&rng);
+    callers[k].exec = cpb_pool_exec(pool);
+    ask(&callers[k], NULL, callers[k].right);
+  }
+  for (size_t k = 0; k < CALLERS; k++)
+    assert_int_equal(pthread_create(&threads[k], NULL, call_often, &callers[k]), 0);
+  for (size_t k = 0; k < CALLERS; k++) pthread_join(threads[k], NULL);
+  for (size_t k = 0; k < CALLERS; k++) assert_int_equal(callers[k].wrong, 0);
+  cpb_pool_free(pool);
+}
+
+/* What the child finds: 0 when every task ran once. It does not come back. */
+static _Noreturn void run_in_child(const cpb_exec *exec, cpb_pool *pool) {
+  static atomic_int counts[MOST + 1];
+  exec->run(exec->pool, MOST, count_task, counts);
+  exec->run(exec->pool, MOST, count_task, counts);
+  int wrong = 0;
+  for (size_t i = 0; i < MOST; i++) wrong += atomic_load(&counts[i]) != 2;
+  cpb_pool_free(pool);
+  _exit(wrong != 0);
+}
+
+static void a_fork_has_workers_of_its_own(void **state) {
+  (void)state;
+#if defined(__SANITIZE_THREAD__)
+  skip(); /* the sanitizer ends children that start threads */
+#endif
+  for (size_t k = 0; k < COUNTS; k++) {
+    cpb_pool *pool = new_pool(thread_counts[k]);
+    const cpb_exec *exec = cpb_pool_exec(pool);
+    static atomic_int counts[MOST + 1];
+    exec->run(exec->pool, MOST, count_task, counts);
+    for (int round = 0; round < 5; round++) {
+      pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        run_in_child(exec, pool);
+      }
+      int ended = -1;
+      assert_int_equal(waitpid(child, &ended, 0), child);
+      assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    }
+    if (fork() == 0) { /* a child that only frees it */
+      cpb_pool_free(pool);
+      _exit(0);
+    }
+    int ended = -1;
+    assert_true(wait(&ended) > 0 && WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    exec->run(exec->pool, MOST, count_task, counts);
     cpb_pool_free(pool);
   }
 }
@@ -189,6 +304,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_task_runs_once),
       cmocka_unit_test(pools_nest),
+      cmocka_unit_test(one_pool_nests),
+      cmocka_unit_test(two_callers_share_a_pool),
+      cmocka_unit_test(a_fork_has_workers_of_its_own),
       cmocka_unit_test(pools_of_odd_sizes),
       cmocka_unit_test(blocks_cover_every_row_once),
       cmocka_unit_test(the_first_fault_is_the_lowest_row),
