@@ -98,7 +98,7 @@ static void answer_block(void *arg, size_t block, size_t first, size_t count) {
 
 static cpb_status check_not_below_0(const double *norm2, size_t n, const char *name, cpb_error *error) {
   for (size_t i = 0; i < n; i++)
-    if (norm2[i] < 0) return cpb_fail_domain(error, "", norm2[i], "%s[%zu] must be >= 0", name, i);
+    if (norm2[i] < 0) return cpb_fail_domain(error, name, norm2[i], "%s[%zu] must be >= 0", name, i);
   return CPB_OK;
 }
 
@@ -118,7 +118,7 @@ static cpb_status check_columns(const gram_job *job, cpb_error *error) {
 static cpb_status check_numbers(const gram_job *job, const double *numbers, size_t n, const char *name,
                                 bool needed, cpb_error *error) {
   if (numbers == NULL && needed && n != 0)
-    return cpb_fail(error, CPB_WHY_NO_NUMBERS, "", "%s must hold %zu numbers, got NULL", name, n);
+    return cpb_fail(error, CPB_WHY_NO_NUMBERS, name, "%s must hold %zu numbers, got NULL", name, n);
   return numbers == NULL ? CPB_OK
                          : cpb_check_apart(cpb_rows(numbers, CPB_F64, 1, n), name, job->g, "g", error);
 }

@@ -22,10 +22,11 @@ void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
 
 void cpb_map_free(cpb_map *map) { free(map); }
 
-static cpb_status check_finite(const double *values, size_t count, const char *name, cpb_error *error) {
+static cpb_status check_finite(const double *values, size_t count, const char *argument, const char *name,
+                               cpb_error *error) {
   for (size_t i = 0; i < count; i++)
     if (!isfinite(values[i]))
-      return cpb_fail_domain(error, "", values[i], "coordinate %zu of the %s must be finite", i, name);
+      return cpb_fail_domain(error, argument, values[i], "coordinate %zu of the %s must be finite", i, name);
   return CPB_OK;
 }
 
@@ -34,14 +35,16 @@ static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
   if (o->d == 0 || o->d > most || (o->whiten != NULL && o->d > most / o->d))
     return cpb_fail_dimension(error, "map", o->d);
   if (o->pole != NULL && o->toward != NULL)
-    return cpb_fail(error, CPB_WHY_POLE_AND_DIRECTION, "map",
+    return cpb_fail(error, CPB_WHY_POLE_AND_DIRECTION, "pole",
                     "a map takes a pole or a direction to turn onto e, not both");
   cpb_status status = cpb_check_scale(o->s, error);
-  if (status == CPB_OK && o->center != NULL) status = check_finite(o->center, o->d, "centre", error);
+  if (status == CPB_OK && o->center != NULL)
+    status = check_finite(o->center, o->d, "center", "centre", error);
   if (status == CPB_OK && o->pole != NULL) status = cpb_check_pole(o->d, o->pole, error);
   if (status == CPB_OK && o->whiten != NULL)
-    status = check_finite(o->whiten, o->d * o->d, "whitening", error);
-  if (status == CPB_OK && o->toward != NULL) status = check_finite(o->toward, o->d + 1, "direction", error);
+    status = check_finite(o->whiten, o->d * o->d, "whiten", "whitening", error);
+  if (status == CPB_OK && o->toward != NULL)
+    status = check_finite(o->toward, o->d + 1, "toward", "direction", error);
   return status;
 }
 
@@ -82,7 +85,7 @@ static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
   double largest = 0;
   for (size_t i = 0; i <= d; i++) largest = fmax(largest, fabs(map->options.toward[i]));
   if (largest == 0)
-    return cpb_fail(error, CPB_WHY_DIRECTION_ZERO, "", "the direction to turn onto e must not be 0");
+    return cpb_fail(error, CPB_WHY_DIRECTION_ZERO, "toward", "the direction to turn onto e must not be 0");
   for (size_t i = 0; i <= d; i++) normal[i] = map->options.toward[i] / largest;
   divide(normal, d + 1, length(normal, d + 1));
   double rest2 = cpb_loops_here()->dot(normal, normal, d), last = normal[d];

@@ -43,14 +43,14 @@ static bool has_metric(const cpb_region *region) {
 static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb_error *error) {
   if (map->metric == NULL || !has_metric(region) || region->W == map->metric) return CPB_OK;
   if (region->W == NULL)
-    return cpb_fail(error, CPB_WHY_REGION_NOT_WHITENED, "",
+    return cpb_fail(error, CPB_WHY_REGION_NOT_WHITENED, "region",
                     "under a whitened map only ellipsoids of its whitening are caps, got a region without W");
   size_t count = region->d * region->d;
   double largest = 0;
   for (size_t i = 0; i < count; i++) largest = fmax(largest, fabs(map->metric[i]));
   for (size_t i = 0; i < count; i++)
     if (!(fabs(region->W[i] - map->metric[i]) <= 1e-9 * largest))
-      return cpb_fail(error, CPB_WHY_REGION_OTHER_WHITENING, "",
+      return cpb_fail(error, CPB_WHY_REGION_OTHER_WHITENING, "region",
                       "the ellipsoid's W is not the map's whitening: entry %zu is %.17g, the map has %.17g",
                       i, region->W[i], map->metric[i]);
   return CPB_OK;

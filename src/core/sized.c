@@ -24,7 +24,7 @@ void cpb_sized_init(void *to, size_t size, const void *defaults, size_t known) {
 
 cpb_status cpb_sized_check(const void *to, const char *name, cpb_error *error) {
   if (to == NULL || size_of(to) >= sizeof(size_t)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_SIZE_NONE, "", "%s has size %zu: start from %s_init", name, size_of(to),
+  return cpb_fail(error, CPB_WHY_SIZE_NONE, name, "%s has size %zu: start from %s_init", name, size_of(to),
                   name);
 }
 
@@ -32,7 +32,7 @@ cpb_status cpb_sized_take(void *ours, size_t known, const void *given, const cha
   cpb_status status = cpb_sized_check(given, name, error);
   if (status != CPB_OK || given == NULL) return status;
   if (size_of(given) > known)
-    return cpb_fail(error, CPB_WHY_SIZE_NEWER, "",
+    return cpb_fail(error, CPB_WHY_SIZE_NEWER, name,
                     "%s has size %zu, but version %s of the library knows only %zu: start from %s_init, or "
                     "update the library",
                     name, size_of(given), cpb_version(), known, name);

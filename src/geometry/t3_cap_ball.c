@@ -56,9 +56,9 @@ cpb_status cpb_check_region(const cpb_region *region, cpb_error *error) {
   if (region->kind == CPB_PUNCTURED) return CPB_OK;
   if (region->kind == CPB_HALFSPACE) {
     if (!isfinite(region->r))
-      return cpb_fail_domain(error, "", region->r, "half-space offset must be finite");
+      return cpb_fail_domain(error, "region->r", region->r, "half-space offset must be finite");
     if (!(cpb_norm(region->c, region->d) > 0))
-      return cpb_fail(error, CPB_WHY_NORMAL_ZERO, "", "half-space normal must not be 0");
+      return cpb_fail(error, CPB_WHY_NORMAL_ZERO, "region->c", "half-space normal must not be 0");
     return CPB_OK;
   }
   cpb_status status = check_size(region->r, "region->r", "radius r", error);
@@ -86,7 +86,7 @@ void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d) {
 
 cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error) {
   if (isfinite(region->r) && cpb_all_finite(region->c, region->d)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_REGION_OVERFLOW, "region",
+  return cpb_fail(error, CPB_WHY_REGION_OVERFLOW, "cap",
                   "the region of this cap overflows: s = %.17g, a = %.17g", s, a);
 }
 
@@ -133,7 +133,7 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
                      .a = 2 * s1 * s2,
                      .exponent = exponent};
   if (lift->a >= DBL_MIN && (r == 0 || lift->sigma >= DBL_MIN)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NO_CAP_OF_BALL, "",
+  return cpb_fail(error, CPB_WHY_NO_CAP_OF_BALL, "region",
                   "no double holds the cap of a ball with |c| = %g, r = %g at scale s = %g",
                   cpb_squares_root(&center, 0), r, s);
 }

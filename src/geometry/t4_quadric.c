@@ -78,7 +78,7 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
     return cpb_fail(error, CPB_WHY_QUADRIC_ROOT, "quadric", "quadric's root %g is not sqrt(|m|^2 - k2 k0)",
                     quadric->root);
   if ((quadric->k2 != 0 && fabs(cap->a) < DBL_MIN) || (quadric->root > 0 && cap->sigma < DBL_MIN))
-    return cpb_fail(error, CPB_WHY_NO_CAP_OF_QUADRIC, "",
+    return cpb_fail(error, CPB_WHY_NO_CAP_OF_QUADRIC, "quadric",
                     "no double holds the cap of this quadric at scale s = %g", s);
   return CPB_OK;
 }

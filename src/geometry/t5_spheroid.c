@@ -65,13 +65,13 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
   if (region->axis == NULL) {
     double tilt = cpb_norm(v, d);
     if (tilt <= tolerance) return CPB_OK;
-    return cpb_fail(error, CPB_WHY_ROUND_UNDER_POLE, "",
+    return cpb_fail(error, CPB_WHY_ROUND_UNDER_POLE, "region",
                     "a round region is no cap under a pole with |u| = %.17g", tilt);
   }
   cpb_status status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   if (!(fabs(ratio - w) <= tolerance))
-    return cpb_fail(error, CPB_WHY_SPHEROID_OTHER_POLE, "along",
+    return cpb_fail(error, CPB_WHY_SPHEROID_OTHER_POLE, "region",
                     "along/r = %.17g is not the pole's |w| = %.17g", ratio, w);
   double part = cpb_dot_from(0, v, region->axis, d);
   cpb_squares off = cpb_squares_none();
@@ -158,7 +158,7 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   size_t d = region->d;
   double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
   if (along > r)
-    return cpb_fail(error, CPB_WHY_PROLATE, "",
+    return cpb_fail(error, CPB_WHY_PROLATE, "region",
                     "a prolate ellipsoid (along = %.17g > r = %.17g) is no cap: see T6", along, r);
   if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
@@ -167,6 +167,6 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   for (size_t i = 0; i < d; i++) v[i] = region->axis == NULL ? 0 : tilt * (region->axis[i] / length);
   v[d] = w;
   if (w > 0) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_SPHEROID_TOO_FLAT, "along", "along/r = %g/%g is below the smallest double",
+  return cpb_fail(error, CPB_WHY_SPHEROID_TOO_FLAT, "region", "along/r = %g/%g is below the smallest double",
                   along, r);
 }

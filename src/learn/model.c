@@ -41,7 +41,7 @@ static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail(error, CPB_WHY_QUANTILE_COUNT, "quantiles", "quantiles must be none or at least 2");
   for (size_t i = 0; i < o->quantile_count; i++)
     if (!isfinite(o->quantiles[i]) || (i > 0 && o->quantiles[i] < o->quantiles[i - 1]))
-      return cpb_fail(error, CPB_WHY_QUANTILE_ORDER, "",
+      return cpb_fail(error, CPB_WHY_QUANTILE_ORDER, "quantiles",
                       "quantile %zu is %.17g: not finite, or below the one before", i, o->quantiles[i]);
   return CPB_OK;
 }
@@ -54,10 +54,10 @@ static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error
     return CPB_OK;
   }
   if (o->center != NULL || o->whiten != NULL)
-    return cpb_fail(error, CPB_WHY_KERNEL_WITH_CENTER, "model",
+    return cpb_fail(error, CPB_WHY_KERNEL_WITH_CENTER, "center",
                     "a model with a kernel has neither center nor whitening");
   if (o->listed == 0 || o->vectors == NULL)
-    return cpb_fail(error, CPB_WHY_KERNEL_WITHOUT_VECTORS, "model",
+    return cpb_fail(error, CPB_WHY_KERNEL_WITHOUT_VECTORS, "vectors",
                     "a model with a kernel needs its support vectors");
   if (!(o->norm2 >= 0 && o->norm2 < INFINITY) || !cpb_all_finite(o->vectors, o->listed * o->d))
     return cpb_fail(error, CPB_WHY_KERNEL_NUMBERS, "norm2", "norm2 and vectors must be finite, norm2 >= 0");
@@ -71,7 +71,7 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
   if ((unsigned)o->method >= CPB_MODEL_METHODS)
     return cpb_fail_domain(error, "method", (double)o->method, "method must be one of cpb_model_method");
   if (o->listed > o->support || (o->listed > 0 && o->multipliers == NULL))
-    return cpb_fail(error, CPB_WHY_SUPPORT_LIST, "",
+    return cpb_fail(error, CPB_WHY_SUPPORT_LIST, "listed",
                     "%zu of %zu support vectors are listed, with%s multipliers", o->listed, o->support,
                     o->multipliers == NULL ? "out" : "");
   if (o->listed > 0 && !cpb_all_finite(o->multipliers, o->listed))

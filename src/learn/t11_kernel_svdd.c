@@ -49,8 +49,7 @@ cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_vi
   if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
   if (status == CPB_OK) status = cpb_check_view(y, "y", x.cols, error);
   if (status == CPB_OK && i >= x.rows)
-    status =
-        cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "row", "row %zu of x does not exist: it has %zu", i, x.rows);
+    status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "i", "row %zu of x does not exist: it has %zu", i, x.rows);
   if (status != CPB_OK) return status;
   const cpb_loops *loops = cpb_loops_here();
   bool squares = kernel->kind == CPB_KERNEL_RBF;

@@ -147,10 +147,10 @@ static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *e
 
 static cpb_status find_nodes(range r, size_t bins, size_t *nodes, cpb_error *error) {
   *nodes = bins;
-  if (bins > 4096) return cpb_fail_count(error, "at", bins, "at most 4096 bins");
+  if (bins > 4096) return cpb_fail_count(error, "bins", bins, "at most 4096 bins");
   if (bins > 0) return CPB_OK;
   if (r.high - r.low > 18 * log_10)
-    return cpb_fail(error, CPB_WHY_NORMS_FAR_APART, "norms",
+    return cpb_fail(error, CPB_WHY_NORMS_FAR_APART, "bins",
                     "norms from %g to %g are too far apart for interpolation: take bins", cpb_exp(r.low),
                     cpb_exp(r.high));
   *nodes = r.low <= r.high ? chebyshev_count(r) : 0;
@@ -273,7 +273,7 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
     return cpb_fail_missing(error, curve == NULL ? "curve" : maxima == NULL ? "maxima" : "found");
   *found = 0;
   if (!(low > 0 && low < high && high < INFINITY))
-    return cpb_fail(error, CPB_WHY_SCALE_RANGE, "", "scales must be 0 < low < high, got %g and %g", low,
+    return cpb_fail(error, CPB_WHY_SCALE_RANGE, "low", "scales must be 0 < low < high, got %g and %g", low,
                     high);
   cpb_status status = cpb_check_pairs(curve->n, pairs, error);
   if (status != CPB_OK) return status;

@@ -105,7 +105,7 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
   if (status != CPB_OK) return status;
   c->sample_mean_norm = cpb_abid_curve_mean_norm(curve);
   if (sample.rows < 2 || !(c->sample_mean_norm > 0))
-    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_ROWS, "",
+    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_ROWS, "sample",
                       "%zu rows with mean norm %g about the centre have no scale", sample.rows,
                       c->sample_mean_norm);
   if (status == CPB_OK) status = fill_abid(c, curve, error);
@@ -159,7 +159,7 @@ static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *cent
   if (status != CPB_OK) return status;
   size_t at = first_reached(c, &sure, o->target);
   if (at == GRID)
-    return cpb_fail(error, CPB_WHY_RECALL_NOT_REACHED, "recall",
+    return cpb_fail(error, CPB_WHY_RECALL_NOT_REACHED, "target",
                     "recall %g is not reached: %g at %g times the mean norm", o->target,
                     c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->sample_mean_norm);
   if (at > 0)
@@ -181,7 +181,7 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
     return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "goal",
                     "goal %s needs the norms of all rows, which are not known", cpb_goal_name(o->goal));
   if (c->s > 0 && c->s < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NO_SCALE_OF_NORM, "", "the %s norm about the centre is %g, no scale",
+  return cpb_fail(error, CPB_WHY_NO_SCALE_OF_NORM, "goal", "the %s norm about the centre is %g, no scale",
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 

@@ -16,7 +16,7 @@ enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14, BA
 cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) {
   if (out == NULL) return cpb_fail_missing(error, "covariance");
   *out = NULL;
-  if (d < 1 || d > MOST_COLUMNS) return cpb_fail_count(error, "", d, "d must be 1 .. %d", MOST_COLUMNS);
+  if (d < 1 || d > MOST_COLUMNS) return cpb_fail_count(error, "d", d, "d must be 1 .. %d", MOST_COLUMNS);
   cpb_covariance *c = calloc(1, sizeof *c);
   if (c == NULL) return cpb_fail_memory(error, "a covariance");
   c->d = d;

@@ -162,7 +162,8 @@ cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix
                                  cpb_error *error) {
   if (c == NULL) return cpb_fail_missing(error, "covariance");
   if (c->rows == 0)
-    return cpb_fail(error, CPB_WHY_NO_COVARIANCE, "", "there are no rows, and so no mean and no covariance");
+    return cpb_fail(error, CPB_WHY_NO_COVARIANCE, "covariance",
+                    "there are no rows, and so no mean and no covariance");
   cpb_status status = cpb_covariance_flush(c, exec, error);
   if (status != CPB_OK) return status;
   for (size_t i = 0; mean != NULL && i < c->d; i++) mean[i] = mean_of(c, i);

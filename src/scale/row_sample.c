@@ -61,7 +61,7 @@ static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
   for (size_t i = 1; i < sample->count; i++)
     if (by_hash(&sample->entries[i - 1], &sample->entries[i]) == 0)
-      return cpb_fail(error, CPB_WHY_ROW_TWICE, "row", "row %llu was given twice: pieces overlap",
+      return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "row %llu was given twice: pieces overlap",
                       (unsigned long long)sample->entries[i].id);
   if (sample->count < sample->most) return CPB_OK;
   sample->count = sample->most;

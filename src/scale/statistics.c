@@ -26,7 +26,7 @@ void cpb_statistics_result_init(cpb_statistics_result *result, size_t size) {
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
   if (options->d < 1 || options->d > MOST_COLUMNS)
-    return cpb_fail_count(error, "", options->d, "d must be 1 .. %d", MOST_COLUMNS);
+    return cpb_fail_count(error, "d", options->d, "d must be 1 .. %d", MOST_COLUMNS);
   if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
   if (options->sample > MOST_SAMPLE)
     return cpb_fail_count(error, "sample", options->sample, "a sample holds at most %d rows", MOST_SAMPLE);
@@ -185,7 +185,7 @@ static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, 
     return cpb_fail(error, CPB_WHY_PIECE_PASS, "piece",
                     "one piece is of pass 1, the other of pass 2 (with norms)");
   if (a->origin != b->origin)
-    return cpb_fail(error, CPB_WHY_PIECE_CENTRE, "norms",
+    return cpb_fail(error, CPB_WHY_PIECE_CENTRE, "piece",
                     "the norms of the pieces are about different centres");
   return CPB_OK;
 }
@@ -233,8 +233,9 @@ cpb_status cpb_statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
   uint64_t given = s->rows + s->nan_rows + s->inf_rows;
   cpb_status status = cpb_id_sums_check(&s->ids, error);
   if (status != CPB_OK || s->rows == 0 || s->norm_rows <= given) return status;
-  return cpb_fail(error, CPB_WHY_PASS_ROWS, "", "pass 1 had %llu rows, pass 2 has %llu: pieces overlap",
-                  (unsigned long long)given, (unsigned long long)s->norm_rows);
+  return cpb_fail(error, CPB_WHY_PASS_ROWS, "statistics",
+                  "pass 1 had %llu rows, pass 2 has %llu: pieces overlap", (unsigned long long)given,
+                  (unsigned long long)s->norm_rows);
 }
 
 static void set_mean(cpb_statistics *s) {
@@ -249,9 +250,10 @@ static void set_mean(cpb_statistics *s) {
 
 cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
   if (s == NULL) return cpb_fail_missing(error, "statistics");
-  if (s->has_norms) return cpb_fail(error, CPB_WHY_PASS_BEGUN, "", "pass 2 has begun already");
+  if (s->has_norms) return cpb_fail(error, CPB_WHY_PASS_BEGUN, "statistics", "pass 2 has begun already");
   if (s->rows == 0)
-    return cpb_fail(error, CPB_WHY_NO_MEAN, "", "there are no rows, and so no mean to measure from");
+    return cpb_fail(error, CPB_WHY_NO_MEAN, "statistics",
+                    "there are no rows, and so no mean to measure from");
   void *bytes;
   size_t count;
   cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);

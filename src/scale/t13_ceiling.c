@@ -117,7 +117,7 @@ cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_
   if (k == 0 || queries == 0)
     return cpb_fail(error, CPB_WHY_K_AND_QUERIES, "k", "k and queries must be at least 1, got %zu and %zu", k,
                     queries);
-  if (x.rows <= k) return cpb_fail_count(error, "", x.rows, "%zu neighbours need more than %zu rows", k, k);
+  if (x.rows <= k) return cpb_fail_count(error, "k", x.rows, "%zu neighbours need more than %zu rows", k, k);
   for (size_t i = 0; i < count; i++) {
     cpb_status status = cpb_check_scale(s[i], error);
     if (status != CPB_OK) return status;

@@ -16,7 +16,7 @@ cpb_status cpb_check_pairs(size_t n, cpb_pairs pairs, cpb_error *error) {
                            "pairs must be CPB_PAIRS_ALL or CPB_PAIRS_DISTINCT");
   size_t least = pairs == CPB_PAIRS_ALL ? 1 : 2;
   if (n >= least) return CPB_OK;
-  return cpb_fail_count(error, "", n, "ABID needs at least %zu rows with a direction", least);
+  return cpb_fail_count(error, "x", n, "ABID needs at least %zu rows with a direction", least);
 }
 
 double cpb_abid_of(double F, size_t n, cpb_pairs pairs) {
@@ -105,7 +105,7 @@ static double sweep_part(const sweep *w, size_t k, size_t l) {
 
 static cpb_status check_sweep(const double *s, size_t count, const double *abid, cpb_error *error) {
   if (count > 0 && (s == NULL || abid == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "abid");
-  if (count > 4096) return cpb_fail_count(error, "at", count, "at most 4096 scales at once");
+  if (count > 4096) return cpb_fail_count(error, "count", count, "at most 4096 scales at once");
   for (size_t k = 0; k < count; k++) {
     cpb_status status = cpb_check_scale(s[k], error);
     if (status != CPB_OK) return status;

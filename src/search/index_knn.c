@@ -73,7 +73,7 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
     if (status != CPB_OK) return status;
     a->candidates[i] = (cpb_hit){a->ids[i], cpb_question_distance(&a->point, a->row)};
     if (isnan(a->candidates[i].value) || isnan(a->scores[i]))
-      return cpb_fail(error, CPB_WHY_INDEX_ROW, "row", "row %llu of the index is no point of the sphere",
+      return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is no point of the sphere",
                       (unsigned long long)a->ids[i]);
     *lowest = fmin(*lowest, a->scores[i]);
   }
@@ -110,7 +110,7 @@ static cpb_status check(const cpb_map *map, const cpb_index *index, cpb_view que
   if (!(options->radius >= 0) || isinf(options->radius))
     return cpb_fail_domain(error, "radius", options->radius, "the radius must be >= 0 and finite");
   if (!(index->row_error >= 0) || !(index->score_error >= 0))
-    return cpb_fail(error, CPB_WHY_INDEX_ERRORS, "",
+    return cpb_fail(error, CPB_WHY_INDEX_ERRORS, "index",
                     "the errors of an index must be >= 0, got %.17g and %.17g", index->row_error,
                     index->score_error);
   if (queries.rows > 0 && hits == NULL) return cpb_fail_missing(error, "hits");

@@ -56,7 +56,7 @@ cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries
   cpb_status status = cpb_check_view(queries, "queries", d, error);
   if (status == CPB_OK && sample->search != NULL)
     status =
-        cpb_fail(error, CPB_WHY_BASE_BEGUN, "base", "the base has been offered already: no more queries");
+        cpb_fail(error, CPB_WHY_BASE_BEGUN, "sample", "the base has been offered already: no more queries");
   if (status != CPB_OK) return status;
   double *memory = malloc(2 * d * sizeof *memory);
   if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d);
@@ -75,7 +75,7 @@ static cpb_status start_search(cpb_radius_sample *sample, cpb_error *error) {
   cpb_status status = cpb_row_sample_settle(queries, error);
   if (status != CPB_OK) return status;
   if (queries->count == 0)
-    return cpb_fail(error, CPB_WHY_NO_QUERY, "", "a usual radius needs at least one query");
+    return cpb_fail(error, CPB_WHY_NO_QUERY, "sample", "a usual radius needs at least one query");
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
   options.metric = CPB_L2;
@@ -110,7 +110,7 @@ cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, c
   if (sample == NULL || radius == NULL) return cpb_fail_missing(error, sample == NULL ? "sample" : "radius");
   uint64_t rows = sample->search != NULL ? cpb_search_rows(sample->search) : 0;
   if (rows < sample->k)
-    return cpb_fail_count(error, "", rows, "%zu neighbours need a base of as many rows", sample->k);
+    return cpb_fail_count(error, "k", rows, "%zu neighbours need a base of as many rows", sample->k);
   size_t n = sample->queries.count;
   double *all = malloc(n * sizeof *all);
   if (all == NULL) return cpb_fail_memory(error, "%zu distances", n);

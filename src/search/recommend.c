@@ -41,7 +41,7 @@ void cpb_recommendation_describe(const cpb_recommendation *recommendation, cpb_r
 
 static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
   if ((unsigned)o->engine >= CPB_ENGINES) return cpb_fail_choice(error, "engine", (int)o->engine);
-  if (o->queries == 0) return cpb_fail_count(error, "at", 0, "at least 1 query is wanted");
+  if (o->queries == 0) return cpb_fail_count(error, "queries", 0, "at least 1 query is wanted");
   size_t rows = base.rows < o->sample ? base.rows : o->sample;
   if (o->k == 0 || o->k >= rows)
     return cpb_fail_count(error, "k", o->k, "k must be at least 1 and below the %zu rows of the %s", rows,
@@ -174,7 +174,7 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
   s->facts.size = sizeof s->facts;
   if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
   if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
-    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_BASE, "mean",
+    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_BASE, "base",
                       "the mean norm of the base about its mean is %g, no scale", s->facts.norm_mean);
   return status;
 }

@@ -579,7 +579,7 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
 cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
                                  const cpb_exec *exec, cpb_error *error) {
   if (sketch == NULL || point == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "point");
-  if (x.rows == 0) return cpb_fail_count(error, "", 0, "dependence is measured on at least 1 row");
+  if (x.rows == 0) return cpb_fail_count(error, "x", 0, "dependence is measured on at least 1 row");
   training t = {.exec = exec, .error = error, .x = x, .bits = sketch->options.bits};
   size_t tasks = t.bits / NORMALS_PER_TASK + 1;
   cpb_status status = CPB_OK;

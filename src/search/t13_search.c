@@ -416,11 +416,11 @@ static void pack_queries(cpb_search *search) {
 static cpb_status check_options(cpb_view queries, const cpb_search_options *options, cpb_error *error) {
   if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((options->k == 0) == (options->limits == NULL))
-    return cpb_fail(error, CPB_WHY_K_OR_LIMITS, "",
+    return cpb_fail(error, CPB_WHY_K_OR_LIMITS, "k",
                     "either k >= 1 or limits must be given, got k = %zu and %s limits", options->k,
                     options->limits == NULL ? "no" : "also");
   if (queries.rows == 0 || queries.cols == 0)
-    return cpb_fail(error, CPB_WHY_NO_QUERIES, "search", "a search needs queries, got %zu of %zu columns",
+    return cpb_fail(error, CPB_WHY_NO_QUERIES, "queries", "a search needs queries, got %zu of %zu columns",
                     queries.rows, queries.cols);
   for (size_t i = 0; options->limits != NULL && i < queries.rows; i++)
     if (isnan(options->limits[i]) || (options->metric == CPB_L2 && options->limits[i] < 0))
@@ -484,7 +484,8 @@ static cpb_ranked *gather(const cpb_search *search, size_t query, size_t *count)
 cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                            cpb_error *error) {
   if (query >= search->n)
-    return cpb_fail(error, CPB_WHY_NO_SUCH_QUERY, "", "there is no query %zu among %zu", query, search->n);
+    return cpb_fail(error, CPB_WHY_NO_SUCH_QUERY, "query", "there is no query %zu among %zu", query,
+                    search->n);
   cpb_ranked *all = gather(search, query, count);
   cpb_hit *answer = all == NULL ? NULL : realloc(search->answer, (*count + 1) * sizeof *answer);
   if (answer == NULL) {
@@ -517,7 +518,7 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
   options.k = k;
   options.metric = metric;
   if (k > base.rows)
-    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "", "%zu neighbours asked of a base of %zu rows", k,
+    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours asked of a base of %zu rows", k,
                     base.rows);
   cpb_search *search;
   cpb_status status = cpb_search_new(queries, &options, &search, error);

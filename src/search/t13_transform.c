@@ -48,7 +48,7 @@ static cpb_status check_options(const cpb_transform_options *o, cpb_error *error
   if (facts.name == NULL) return cpb_fail_choice(error, "transform", (int)o->kind);
   if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16) return cpb_fail_dimension(error, "transform", o->d);
   if (o->center != NULL && !facts.centred)
-    return cpb_fail(error, CPB_WHY_TRANSFORM_CENTER, "transform", "transform %s takes no centre", facts.name);
+    return cpb_fail(error, CPB_WHY_TRANSFORM_CENTER, "center", "transform %s takes no centre", facts.name);
   if (o->center != NULL && !cpb_all_finite(o->center, o->d))
     return cpb_fail_not_finite(error, "center", "center");
   if (facts.bounded && !(o->max_norm > 0 && o->max_norm < INFINITY))

@@ -42,7 +42,7 @@ cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double 
   cpb_status status = cpb_check_scale(s, error);
   for (size_t k = 0; status == CPB_OK && center != NULL && k < d; k++)
     if (!isfinite(center[k]))
-      return cpb_fail_domain(error, "", center[k], "coordinate %zu of the centre must be finite", k);
+      return cpb_fail_domain(error, "center", center[k], "coordinate %zu of the centre must be finite", k);
   return status;
 }
 
@@ -53,10 +53,11 @@ static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
     const double *normal = o->normals + i * (o->d + 1);
     double length = sqrt(loops->dot(normal, normal, o->d + 1));
     if (!(fabs(length - 1) <= 1e-9))
-      return cpb_fail_domain(error, "", length, "normal %zu must have length 1", i);
+      return cpb_fail_domain(error, "normals", length, "normal %zu must have length 1", i);
     bool flat = o->kind == CPB_SKETCH_CENTRED || o->kind == CPB_SKETCH_RANDOM_CENTRED;
     if (flat && normal[o->d] != 0)
-      return cpb_fail_domain(error, "", normal[o->d], "the last coordinate of normal %zu must be 0 for %s", i,
+      return cpb_fail_domain(error, "normals", normal[o->d],
+                             "the last coordinate of normal %zu must be 0 for %s", i,
                              cpb_sketch_kind_name(o->kind));
   }
   return CPB_OK;
@@ -66,7 +67,7 @@ static cpb_status check_curve(const cpb_sketch_options *o, cpb_error *error) {
   for (size_t i = 0; i < o->curve_count; i++)
     if (o->curve == NULL || !(o->curve[i].mean >= 0 && o->curve[i].mean <= 0.5) ||
         !(o->curve[i].worst >= 0 && o->curve[i].worst <= 0.5))
-      return cpb_fail(error, CPB_WHY_CURVE_POINT, "point", "point %zu of the curve is not within 0 .. 1/2",
+      return cpb_fail(error, CPB_WHY_CURVE_POINT, "curve", "point %zu of the curve is not within 0 .. 1/2",
                       i);
   return CPB_OK;
 }

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-wanted="capball $(sed -n 's/^project(capball VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)"
+version=$(sed -n 's/^#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' include/capball/status.h | paste -sd.)
+wanted="capball $version"
 cases=0 failures=0
 
 check() { # name command ..
@@ -45,7 +46,7 @@ through_cmake() {
   mkdir -p "$work/cmake" && cd "$work/cmake" && cp "$root/tests/install/outside.c" . && cat >CMakeLists.txt <<'TEXT' &&
 cmake_minimum_required(VERSION 3.18)
 project(outside LANGUAGES C)
-find_package(capball 0.1 REQUIRED)
+find_package(capball 0.2 REQUIRED)
 add_executable(shared outside.c)
 target_link_libraries(shared capball::capball)
 add_executable(static outside.c)
