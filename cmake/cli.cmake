@@ -1,10 +1,9 @@
 # The command: everything in cli/, over the public headers alone.
-file(GLOB CPB_CLI_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)
+file(GLOB CPB_CLI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
 if(CPB_CLI_SOURCES)
   add_executable(capball_cli ${CPB_CLI_SOURCES})
   set_target_properties(capball_cli PROPERTIES OUTPUT_NAME capball)
-  target_compile_definitions(capball_cli PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${HDF5_FOUND}>)
-  target_include_directories(capball_cli PRIVATE ${JANSSON_INCLUDE_DIRS})
-  target_link_libraries(capball_cli PRIVATE capball_static ${JANSSON_LINK_LIBRARIES} m)
+  target_compile_definitions(capball_cli PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${CPB_WITH_hdf5}>)
+  target_link_libraries(capball_cli PRIVATE capball_static capball::jansson m)
   install(TARGETS capball_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -14,29 +14,47 @@ install(DIRECTORY include/capball DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_
 
 # CMake: find_package(capball), then link capball::capball or capball::capball_static.
 install(EXPORT capballTargets NAMESPACE capball:: DESTINATION ${cmake_dir})
-configure_package_config_file(cmake/capballConfig.cmake.in ${CMAKE_BINARY_DIR}/capballConfig.cmake
+configure_package_config_file(cmake/capballConfig.cmake.in ${PROJECT_BINARY_DIR}/capballConfig.cmake
   INSTALL_DESTINATION ${cmake_dir})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/capballConfigVersion.cmake COMPATIBILITY SameMajorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/capballConfig.cmake ${CMAKE_BINARY_DIR}/capballConfigVersion.cmake
-  DESTINATION ${cmake_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/capballConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/capballConfig.cmake ${PROJECT_BINARY_DIR}/capballConfigVersion.cmake
+  cmake/capballDependencies.cmake DESTINATION ${cmake_dir})
 
-# pkg-config: what the static library needs is private, so that a shared link names capball alone.
-pkg_check_modules(JANSSON QUIET jansson)
+# pkg-config: what the static library needs is private, so that a shared link names capball alone. libhdf5.a does not say
+# what it needs itself: the shortest list that links stands in a file of its own, as that must come after -lhdf5.
 set(CPB_PC_REQUIRES "")
 set(CPB_PC_LIBS "")
-if(JANSSON_FOUND)
+if(CPB_WITH_json)
   list(APPEND CPB_PC_REQUIRES jansson)
 endif()
-if(HDF5_FOUND)
-  foreach(library ${HDF5_C_LIBRARIES} ${HDF5_LINK_LIBRARIES})
-    string(APPEND CPB_PC_LIBS " ${library}")
+if(CPB_WITH_hdf5 AND CPB_LIBHDF5_LINK_LIBRARIES)
+  list(APPEND CPB_PC_REQUIRES hdf5)
+  include(CheckCSourceCompiles)
+  foreach(names "dl" "z dl" "sz z dl" "sz aec z dl")
+    string(REGEX REPLACE "([a-z]+)" "-l\\1" CPB_PC_STATIC "${names}")
+    string(MAKE_C_IDENTIFIER "CPB_STATIC_HDF5_${names}" links)
+    set(CMAKE_REQUIRED_INCLUDES ${CPB_LIBHDF5_INCLUDE_DIRS})
+    set(CMAKE_REQUIRED_LIBRARIES -static ${CPB_LIBHDF5_STATIC_LDFLAGS} ${CPB_PC_STATIC} -lm -pthread)
+    set(CMAKE_REQUIRED_QUIET ON)
+    check_c_source_compiles("#include <hdf5.h>\nint main(void) { return H5open() < 0; }" ${links})
+    if(${links})
+      configure_file(cmake/capball-static.pc.in ${PROJECT_BINARY_DIR}/capball-static.pc @ONLY)
+      install(FILES ${PROJECT_BINARY_DIR}/capball-static.pc DESTINATION ${pkgconfig_dir})
+      list(APPEND CPB_PC_REQUIRES capball-static)
+      break()
+    endif()
   endforeach()
+elseif(CPB_WITH_hdf5)
+  string(APPEND CPB_PC_LIBS " -lhdf5")
+endif()
+if(CPB_WITH_threads)
+  string(APPEND CPB_PC_LIBS " -pthread")
 endif()
 list(JOIN CPB_PC_REQUIRES ", " CPB_PC_REQUIRES)
 file(RELATIVE_PATH CPB_PC_PREFIX /${pkgconfig_dir} /)
 string(REGEX REPLACE "/$" "" CPB_PC_PREFIX ${CPB_PC_PREFIX})
-configure_file(cmake/capball.pc.in ${CMAKE_BINARY_DIR}/capball.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/capball.pc DESTINATION ${pkgconfig_dir})
+configure_file(cmake/capball.pc.in ${PROJECT_BINARY_DIR}/capball.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/capball.pc DESTINATION ${pkgconfig_dir})
 
 # The command writes its own manual page and completions, from the same tables as its help.
 set(man_page ${CMAKE_INSTALL_MANDIR}/man1/capball.1)
@@ -44,7 +62,7 @@ set(bash_completion ${CMAKE_INSTALL_DATADIR}/bash-completion/completions/capball
 set(zsh_completion ${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_capball)
 set(fish_completion ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d/capball.fish)
 install(CODE "
-  set(command \"${CMAKE_BINARY_DIR}/capball\")
+  set(command \"${PROJECT_BINARY_DIR}/capball\")
   function(write_page path)
     set(target \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${path}\")
     get_filename_component(directory \"\${target}\" DIRECTORY)

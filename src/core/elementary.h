@@ -4,6 +4,8 @@
 #ifndef CPB_CORE_ELEMENTARY_H
 #define CPB_CORE_ELEMENTARY_H
 
+#include "core/arithmetic.h"
+
 /* sqrt(x^2 + y^2) without overflow or underflow on the way. */
 double cpb_hypot(double x, double y);
 

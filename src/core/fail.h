@@ -7,6 +7,7 @@
 #define CPB_CORE_FAIL_H
 
 #include "capball/status.h"
+#include "core/arithmetic.h"
 
 /* The status of a reason is its thousands. */
 static inline cpb_status cpb_status_of(cpb_reason reason) { return (cpb_status)(reason / 1000); }

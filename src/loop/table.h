@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "capball/view.h"
+#include "core/arithmetic.h"
 #include "loop/panel_bytes.h"
 
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };

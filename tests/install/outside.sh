@@ -42,16 +42,29 @@ through_static_archive() {
     ! ldd outside-static | grep -q libcapball && says_version ./outside-static
 }
 
+# Nothing shared at all: pkg-config has to name whatever a static dependency needs itself.
+through_static_program() {
+  cd "$work" && $cc -std=c17 outside.c -o outside-alone -static $(pkg-config --static --cflags --libs capball) &&
+    ! ldd outside-alone && says_version ./outside-alone
+}
+
+# Nothing installed knows where it or what it needs lay when it was built.
+no_absolute_path() {
+  ! grep -nE '(^|[^A-Za-z0-9_.}$])/(usr|lib|opt|home|tmp|work|root)/|\.so\b.*/|'"$root" \
+    "$prefix"/lib/pkgconfig/*.pc "$prefix"/lib/cmake/capball/*.cmake | grep -v '_IMPORT_PREFIX'
+}
+
 through_cmake() {
   mkdir -p "$work/cmake" && cd "$work/cmake" && cp "$root/tests/install/outside.c" . && cat >CMakeLists.txt <<'TEXT' &&
 cmake_minimum_required(VERSION 3.18)
 project(outside LANGUAGES C)
-find_package(capball 0.2 REQUIRED)
+find_package(capball @ REQUIRED)
 add_executable(shared outside.c)
 target_link_libraries(shared capball::capball)
 add_executable(static outside.c)
 target_link_libraries(static capball::capball_static)
 TEXT
+    sed -i "s/@/${version%.*}/" CMakeLists.txt &&
     cmake -G Ninja -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" && ninja -C build &&
     says_version build/shared && ! ldd build/static | grep -q libcapball && says_version build/static
 }
@@ -64,10 +77,12 @@ man_page_and_completions() {
 }
 
 check "make install DESTDIR PREFIX" make --no-print-directory install DESTDIR="$work/stage" PREFIX=/opt/capball
-check "the shared library has a SONAME link" test -L "$prefix/lib/libcapball.so.0"
+check "the shared library has a SONAME link" test -L "$prefix/lib/libcapball.so.${version%.*}"
 check "pkg-config, shared" through_pkg_config
 check "pkg-config, static archive" through_static_archive
+check "pkg-config, a program without any shared library" through_static_program
 check "CMake package, shared and static" through_cmake
+check "no absolute path in what is installed" no_absolute_path
 check "command, manual page and completions" man_page_and_completions
 echo "1..$cases"
 [ "$failures" = 0 ]

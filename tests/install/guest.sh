@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The library as a guest of another project, through FetchContent (which is add_subdirectory): the host's warnings are
+# errors, many, and none of them ours; nothing but the library comes along. TAP.
+. "$(dirname "$0")/../support/tap.sh"
+cp "$root/tests/install/outside.c" .
+cat >CMakeLists.txt <<TEXT
+cmake_minimum_required(VERSION 3.18)
+project(host LANGUAGES C)
+include(FetchContent)
+add_compile_options(-Wall -Wextra -Werror -Wcast-qual -Wfloat-equal -Wmissing-prototypes -Wunused-macros -Wswitch-enum)
+FetchContent_Declare(capball SOURCE_DIR "$root")
+FetchContent_MakeAvailable(capball)
+add_executable(shared outside.c)
+target_link_libraries(shared PRIVATE capball::capball)
+add_executable(static outside.c)
+target_link_libraries(static PRIVATE capball::capball_static)
+TEXT
+
+only_the_library() {
+  local targets
+  targets=$(ninja -C build -t targets all | sed -n 's/: phony$//p' | grep -E '^(tests|benches|examples|fuzzers|capball_cli)$')
+  [ -z "$targets" ] || { echo "$targets"; return 1; }
+  ! ninja -C build -t targets all | grep -E '^(install/|libcapball)' | grep libcapball # not in the host's own directory
+}
+
+installs_nothing() { DESTDIR="$work/nothing" cmake --install build && ! find "$work/nothing" -name '*capball*' | grep .; }
+
+check "configures in a host" cmake -G Ninja -B build -DCMAKE_C_COMPILER="${CC:-cc}"
+check "brings the library's targets alone" only_the_library
+check "builds under the host's -Werror" ninja -C build
+check "the host's program, shared" build/shared
+check "the host's program, static" build/static
+check "installs nothing on its own" installs_nothing
+finish
