@@ -4,36 +4,22 @@
 #include <math.h>
 #include <string.h>
 
-cpb_goal cli_goal(const cli_job *job, cpb_goal otherwise) {
-  for (int goal = 0; job->options.goal != NULL && goal < CPB_GOALS; goal++)
-    if (strcmp(job->options.goal, cpb_goal_name((cpb_goal)goal)) == 0) return (cpb_goal)goal;
-  return otherwise;
-}
-
 int cli_check_target(const cli_job *job) {
   const cli_options *o = &job->options;
-  bool recall = o->goal != NULL && strcmp(o->goal, "recall") == 0;
+  bool recall = o->goal.given && o->goal.at == CPB_GOAL_RECALL;
   if (o->target != 0 && !recall) return cli_misuse(job, "--target goes with --goal recall");
   if (o->neighbours != 0 && !recall) return cli_misuse(job, "--neighbours goes with --goal recall");
   if (o->target >= 1) return cli_misuse(job, "--target must be below 1, got %g", o->target);
   return CLI_OK;
 }
 
-int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_statistics_result *facts,
-               cpb_view sample, const double *center, cpb_choice **choice) {
-  cpb_goal_options options;
-  cpb_goal_options_init(&options, sizeof options);
-  cpb_error error;
-  options.goal = goal;
-  if (job->options.target != 0) options.target = job->options.target;
-  if (job->options.neighbours != 0) options.k = (size_t)job->options.neighbours;
-  options.norm_mean = facts->norm_mean;
-  options.norm_median = facts->norm_median;
-  options.norm_max = facts->norm_max;
-  if (cpb_choose_scale(sample, center, &options, choice, cpb_pool_exec(job->pool), &error) == CPB_OK)
-    return CLI_OK;
-  return cli_fail(job, "%s%s%s; give one with --scale, or another goal", name == NULL ? "" : name,
-                  name == NULL ? "" : ": ", error.text);
+void cli_map_wish(const cli_job *job, cpb_map_fit_options *options) {
+  const cli_options *o = &job->options;
+  cpb_map_fit_options_init(options, sizeof *options);
+  options->s = o->scale;
+  options->goal = (cpb_goal)o->goal.at;
+  if (o->target != 0) options->target = o->target;
+  if (o->neighbours != 0) options->k = (size_t)o->neighbours;
 }
 
 json_t *cli_json_curve(const cpb_curve_point *points, size_t count) {
@@ -52,12 +38,6 @@ json_t *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count) {
 
 static const char *measured(cpb_goal goal) {
   return goal == CPB_GOAL_SPREAD ? "abid" : goal == CPB_GOAL_RECALL ? "recall" : "norm";
-}
-
-double cli_choice_scale(const cpb_choice *choice) {
-  cpb_choice_facts facts = {.size = sizeof facts};
-  cpb_choice_describe(choice, &facts);
-  return facts.s;
 }
 
 char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *of) {

@@ -4,18 +4,11 @@
 
 #include "json_print.h"
 
-/* The goal of --goal, or `otherwise`. */
-cpb_goal cli_goal(const cli_job *job, cpb_goal otherwise);
-
 /* CLI_USAGE after a sentence for a --target that is none, or that no goal asks for. */
 int cli_check_target(const cli_job *job);
 
-/* Chooses s by --target and --neighbours. CLI_OK, or an exit code after a sentence about `name` (NULL: the
- * states together). */
-int cli_choose(const cli_job *job, const char *name, cpb_goal goal, const cpb_statistics_result *facts,
-               cpb_view sample, const double *center, cpb_choice **choice);
-
-double cli_choice_scale(const cpb_choice *choice);
+/* The defaults with --scale, --goal, --target and --neighbours. */
+void cli_map_wish(const cli_job *job, cpb_map_fit_options *options);
 
 /* "evidence" of a map file, text that the caller frees: what the goal measures at s, the curves and the
  * scales of the other goals. */

@@ -7,6 +7,7 @@
 
 #include "capball/capball.h"
 #include "options.h"
+#include "progress.h"
 
 /* Exit codes. An interrupted job ends with 128 + the number of the signal. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
@@ -20,6 +21,8 @@ typedef struct cli_job {
   char **operands;
   size_t count;
   cpb_pool *pool; /* NULL for commands without --threads */
+  cpb_exec exec;  /* the pool, the bar, the end that a signal asks for */
+  cli_bar *bar;
 } cli_job;
 
 /* What a map or a model was made from. */
@@ -34,18 +37,21 @@ static inline cpb_model_options cli_model_options(const cpb_model *model) {
   return options;
 }
 
+/* How the calls of a job are run. */
+static inline const cpb_exec *cli_exec(const cli_job *job) { return &job->exec; }
+
 /* One row of the table that feeds parsing, help, manual page and completion. */
 struct cli_command {
   const char *verb;
-  const char *operands; /* as in the synopsis: "IN OUT" */
-  const char *summary;  /* half a line */
-  const char *formula;  /* lines of formula, or NULL */
-  const char *text;     /* paragraphs, each one line, apart by a newline */
-  const char *example;  /* lines of shell that run in an empty directory */
-  size_t least, most;   /* operands */
-  size_t made;          /* the operand that is an output; 0: none is */
-  uint64_t accepts;     /* options: bits CLI_BIT(id) */
-  uint64_t requires;    /* options that must be given */
+  const char *operands;             /* as in the synopsis: "IN OUT" */
+  const char *summary;              /* half a line */
+  const char *formula;              /* lines of formula, or NULL */
+  const char *text;                 /* paragraphs, each one line, apart by a newline */
+  const char *example;              /* lines of shell that run in an empty directory */
+  size_t least, most;               /* operands */
+  size_t made;                      /* the operand that is an output; 0: none is */
+  const cli_option *const *options; /* ends with NULL .. */
+  size_t required;                  /* .. of which the first so many must be given */
   int (*run)(cli_job *job);
 };
 
@@ -95,6 +101,12 @@ int cli_check_files(const cli_job *job);
 /* A sentence of the library about row error->row of a block that starts at row `first` of a file:
  * names the file and the row of the file. */
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error);
+
+/* |x| of one vector, without overflow or underflow; NaN where it holds NaN or inf. */
+double cli_length(const double *x, size_t d);
+
+/* Whether a failure of the library is about this argument of the call. */
+bool cli_is_about(const cpb_error *error, const char *argument);
 
 /* The signal that asked this process to end, 0 if none did. Looked at between blocks. */
 int cli_interrupted(void);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "choice_json.h"
-#include "doubles.h"
-#include "gather.h"
+#include "data_file.h"
 #include "plot.h"
 
 enum { CURVE = 20, MAXIMA = 8, FINE = 200 };
@@ -100,24 +99,33 @@ static int report(const cli_job *job, const findings *f) {
   return result == CLI_OK ? print(job, f) : result;
 }
 
-static int run(cli_job *job) {
-  cpb_reader *reader;
-  int result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
-  if (result != CLI_OK) return result;
+static int look(cli_input *in) {
+  const cli_job *job = in->job;
   cpb_statistics *gathered = NULL;
-  cpb_statistics_result facts = {.size = sizeof facts};
+  cpb_statistics_result facts;
   findings f = {0};
+  int result = cli_sample(in, &gathered, &facts);
   cpb_error error;
-  result = cli_gather(job, reader, &gathered);
-  if (result == CLI_OK) result = cli_finish(job, job->operands[0], gathered, &facts);
-  if (result == CLI_OK && measure(&facts, cpb_pool_exec(job->pool), &f, &error) != CPB_OK)
+  if (result == CLI_OK && measure(&facts, cli_exec(job), &f, &error) != CPB_OK)
     result = cli_fail(job, "%s: %s", job->operands[0], error.text);
   if (result == CLI_OK) result = report(job, &f);
   cpb_abid_curve_free(f.curve);
   cpb_statistics_free(gathered);
-  cpb_reader_free(reader);
   return result;
 }
+
+static int run(cli_job *job) {
+  cli_input in;
+  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK) result = look(&in);
+  cli_input_close(&in);
+  return result;
+}
+
+static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, NULL, "print the curve over s");
+
+CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli_opt_skip_bad,
+            &cli_opt_format, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_abid = {
     .verb = "abid",
@@ -133,7 +141,5 @@ const cli_command cli_verb_abid = {
                "capball abid points.csv --sweep",
     .least = 1,
     .most = 1,
-    .accepts = CLI_BIT(CLI_SWEEP) | CLI_BIT(CLI_PLOT) | CLI_BIT(CLI_SAMPLE) | CLI_BIT(CLI_SEED) |
-               CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) |
-               CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

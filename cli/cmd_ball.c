@@ -1,56 +1,22 @@
 /* A ball around data: enclosing, or with a soft margin; as a model file. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "doubles.h"
-#include "fit_passes.h"
+#include "data_file.h"
 #include "json_print.h"
 #include "score_plot.h"
-#include "table_file.h"
 
-enum { QUANTILES = 101, LISTED = 10000, PLOTTED = 20000 };
+enum { PLOTTED = 20000 };
 
-typedef struct ball_fit {
-  const cli_job *job;
-  cpb_reader *reader;
-  cpb_view rows;      /* in memory, as read; data NULL while they stream */
-  cpb_view y;         /* what is fitted: the rows, or W times them */
-  double *W;          /* NULL without --whiten */
-  double *weights;    /* NULL: all 1 */
-  double *center;     /* in the unit of the data */
-  double *multiplier; /* per listed support vector */
-  uint64_t *support;
-  double *vectors;
-  double *scores; /* of the training rows */
-  uint64_t count; /* training rows */
-  cpb_model_options model;
-  size_t iterations;
-  double seconds;
-} ball_fit;
+static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL_LINEAR; }
 
-static double wanted_gap(const cli_job *job) {
-  return job->options.gap.given ? job->options.gap.value : 1e-9;
-}
-
-static bool is_kernel(const cli_options *o, const char *name) {
-  return o->kernel != NULL && strcmp(o->kernel, name) == 0;
-}
-
-static bool has_kernel(const cli_options *o) { return o->kernel != NULL && !is_kernel(o, "linear"); }
-
-static int check_options(const cli_job *job) {
+static int check_kernel(const cli_job *job) {
   const cli_options *o = &job->options;
-  bool polynomial = is_kernel(o, "polynomial");
-  if (o->nu.given && !(o->nu.value > 0 && o->nu.value <= 1))
-    return cli_fail(job, "--nu must lie in (0,1], got %g", o->nu.value);
-  if (o->gap.given && !(o->gap.value >= 0 && o->gap.value < INFINITY))
-    return cli_misuse(job, "--gap must be a number >= 0, got %g", o->gap.value);
-  if (!o->nu.given && (o->method != NULL || has_kernel(o) || o->weights != NULL))
-    return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
-  if (has_kernel(o) && o->whiten) return cli_misuse(job, "--kernel %s does not go with --whiten", o->kernel);
-  if (has_kernel(o) && o->sql != NULL) return cli_misuse(job, "--kernel %s has no SQL", o->kernel);
+  bool polynomial = o->kernel.at == CPB_KERNEL_POLYNOMIAL;
+  const char *name = polynomial ? "polynomial" : "rbf";
+  if (has_kernel(o) && o->whiten) return cli_misuse(job, "--kernel %s does not go with --whiten", name);
+  if (has_kernel(o) && o->sql != NULL) return cli_misuse(job, "--kernel %s has no SQL", name);
   if (o->gamma != 0 && !has_kernel(o)) return cli_misuse(job, "--gamma goes with --kernel rbf or polynomial");
   if ((o->offset.given || o->degree != 0) && !polynomial)
     return cli_misuse(job, "--offset and --degree go with --kernel polynomial");
@@ -58,205 +24,58 @@ static int check_options(const cli_job *job) {
     return cli_misuse(job, "--offset must be >= 0, got %g", o->offset.value);
   if (o->degree > 1000)
     return cli_misuse(job, "--degree must be 1 .. 1000, got %llu", (unsigned long long)o->degree);
-  if (strcmp(job->operands[0], "-") == 0 && o->whiten)
-    return cli_misuse(job,
-                      "--whiten reads the data more than once, but a pipe can be read once: give a file");
   return CLI_OK;
 }
 
-/* What is wrong with weights is not wrong with DATA. */
-static int fail_rows(const ball_fit *fit, cpb_status status, const cpb_error *error) {
-  const char *path =
-      strcmp(error->argument, "weights") == 0 ? fit->job->options.weights : fit->job->operands[0];
-  return status == CPB_EROW ? cli_fail_row(fit->job, fit->job->operands[0], 0, error)
-                            : cli_fail(fit->job, "%s: %s", cli_name(path), error->text);
+static int check(const cli_job *job) {
+  const cli_options *o = &job->options;
+  if (o->nu.given && !(o->nu.value > 0 && o->nu.value <= 1))
+    return cli_fail(job, "--nu must lie in (0,1], got %g", o->nu.value);
+  if (o->gap.given && !(o->gap.value >= 0 && o->gap.value < INFINITY))
+    return cli_misuse(job, "--gap must be a number >= 0, got %g", o->gap.value);
+  if (!o->nu.given && (o->method.given || has_kernel(o) || o->weights != NULL))
+    return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
+  if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
+  return check_kernel(job);
 }
 
-/* ---- whitening ---- */
-
-static int find_whitening(ball_fit *fit) {
-  size_t d = fit->rows.cols;
-  if (d > 16384) return cli_fail(fit->job, "--whiten needs %zu x %zu numbers in memory: too many", d, d);
-  cli_fit passes;
-  double *mean = cli_alloc(d, sizeof *mean), *covariance = cli_alloc(d * d, sizeof *covariance);
-  cpb_error error;
-  fit->W = cli_alloc(d * d, sizeof *fit->W);
-  cli_fit_new(&passes, fit->job, fit->reader);
-  int result =
-      cpb_reader_rewind(fit->reader, &error) == CPB_OK ? CLI_OK : cli_fail(fit->job, "%s", error.text);
-  if (result == CLI_OK) result = cli_fit_mean(&passes, mean);
-  passes.center = mean;
-  if (result == CLI_OK) result = cli_fit_covariance(&passes, covariance);
-  if (result == CLI_OK) result = cli_fit_whitening(&passes, covariance, fit->W);
-  cli_fit_free(&passes);
-  free(mean);
-  free(covariance);
-  return result;
+static cpb_model_fit_options wish_of(const cli_options *o) {
+  cpb_model_fit_options wish;
+  cpb_model_fit_options_init(&wish, sizeof wish);
+  wish.nu = o->nu.value;
+  if (o->gap.given) wish.gap = o->gap.value;
+  wish.method = (cpb_svdd_method)o->method.at;
+  wish.kernel.kind = (cpb_kernel_kind)o->kernel.at;
+  wish.kernel.gamma = o->gamma;
+  if (o->offset.given) wish.kernel.offset = o->offset.value;
+  if (o->degree != 0) wish.kernel.degree = (unsigned)o->degree;
+  wish.whiten = o->whiten;
+  wish.ridge = o->ridge.value;
+  return wish;
 }
 
-/* y = W x for all rows; W is lower triangular. */
-static void whiten_rows(ball_fit *fit) {
-  size_t n = fit->rows.rows, d = fit->rows.cols;
-  double *y = cli_alloc(n * d, sizeof *y), *buffer = cli_alloc(d, sizeof *buffer);
-  for (size_t i = 0; i < n; i++) {
-    const double *x = cli_row(fit->rows, i, buffer);
-    for (size_t k = 0; k < d; k++) y[i * d + k] = cli_dot(fit->W + k * d, x, k + 1);
-  }
-  free(buffer);
-  fit->y = cpb_rows(y, CPB_F64, n, d);
-}
+/* ---- pictures ---- */
 
-/* center <- W^-1 center, by forward substitution. */
-static void unwhiten_center(ball_fit *fit) {
-  size_t d = fit->y.cols;
-  for (size_t k = 0; k < d; k++)
-    fit->center[k] = (fit->center[k] - cli_dot(fit->W + k * d, fit->center, k)) / fit->W[k * d + k];
-}
-
-/* ---- the three kinds of fit ---- */
-
-static cpb_status first_block(cpb_source *source, cpb_error *error) {
-  ball_fit *fit = source->self;
-  fit->count = 0;
-  return cpb_reader_rewind(fit->reader, error);
-}
-
-static cpb_status next_block(cpb_source *source, cpb_view *block, cpb_error *error) {
-  ball_fit *fit = source->self;
-  cpb_status status = cpb_reader_next(fit->reader, 1 << 16, block, error);
-  if (status == CPB_OK) fit->count += block->rows;
-  return status;
-}
-
-static int fit_enclosing(ball_fit *fit) {
-  size_t d = fit->model.d;
-  cpb_ball_options options;
-  cpb_ball_options_init(&options, sizeof options);
-  cpb_ball_report report = {.size = sizeof report};
-  cpb_error error = {.row = -1};
-  options.gap = wanted_gap(fit->job);
-  fit->support = cli_alloc(d + 1, sizeof *fit->support);
-  fit->multiplier = cli_alloc(d + 1, sizeof *fit->multiplier);
-  cpb_ball_out out = {fit->center, fit->support, fit->multiplier};
-  const cpb_exec *exec = cpb_pool_exec(fit->job->pool);
-  cpb_source rows = {sizeof rows, d, CPB_F64, CPB_ROWS_UNKNOWN, next_block, first_block, fit, {0}, 0};
-  if (fit->y.data != NULL) rows = cpb_source_from_view(fit->y);
-  cpb_status status = cpb_enclosing_ball_stream(&rows, &options, &out, &report, exec, &error);
-  if (status != CPB_OK) return fail_rows(fit, status, &error);
-  fit->model.radius = report.radius;
-  fit->model.gap = report.gap;
-  fit->model.lower_bound = report.lower_bound;
-  fit->model.converged = report.converged;
-  fit->model.support = fit->model.listed = report.support;
-  fit->iterations = report.passes;
-  fit->seconds = report.seconds;
-  return CLI_OK;
-}
-
-/* Lists the support vectors, unless they are too many; a kernel needs them all. */
-static void list_support(ball_fit *fit, const double *a, bool kernel) {
-  size_t n = fit->y.rows, d = fit->y.cols, at = 0;
-  fit->model.listed = kernel || fit->model.support <= LISTED ? fit->model.support : 0;
-  if (fit->model.listed == 0) return;
-  fit->support = cli_alloc(fit->model.listed, sizeof *fit->support);
-  fit->multiplier = cli_alloc(fit->model.listed, sizeof *fit->multiplier);
-  if (kernel) fit->vectors = cli_alloc(fit->model.listed * d, sizeof *fit->vectors);
-  double *buffer = cli_alloc(d, sizeof *buffer);
-  for (size_t i = 0; i < n; i++) {
-    if (!(a[i] > 0)) continue;
-    if (kernel) memcpy(fit->vectors + at * d, cli_row(fit->y, i, buffer), d * sizeof *buffer);
-    fit->support[at] = i;
-    fit->multiplier[at++] = a[i];
-  }
-  free(buffer);
-}
-
-static cpb_kernel kernel_of(const cli_options *o, size_t d) {
-  double gamma = o->gamma != 0 ? o->gamma : 1 / (double)d;
-  if (is_kernel(o, "rbf")) return (cpb_kernel){.kind = CPB_KERNEL_RBF, .gamma = gamma};
-  return (cpb_kernel){CPB_KERNEL_POLYNOMIAL, gamma, o->offset.given ? o->offset.value : 1,
-                      o->degree != 0 ? (unsigned)o->degree : 3};
-}
-
-static int fit_svdd(ball_fit *fit) {
-  const cli_options *o = &fit->job->options;
-  cpb_svdd_options options;
-  cpb_svdd_options_init(&options, sizeof options);
-  cpb_svdd_report report = {.size = sizeof report};
-  cpb_error error = {.row = -1};
-  options.nu = o->nu.value;
-  options.gap = wanted_gap(fit->job);
-  options.weights = fit->weights;
-  if (o->method != NULL && strcmp(o->method, "exact") != 0)
-    options.method = strcmp(o->method, "cap-svm") == 0 ? CPB_SVDD_CAP_SVM : CPB_SVDD_CAP_SVM_PAPER;
-  double *a = cli_alloc(fit->y.rows, sizeof *a);
-  const cpb_exec *exec = cpb_pool_exec(fit->job->pool);
-  cpb_status status;
-  if (has_kernel(o)) {
-    fit->model.kernel = kernel_of(o, fit->y.cols);
-    status =
-        cpb_kernel_svdd(fit->y, &fit->model.kernel, &options, a, &fit->model.norm2, &report, exec, &error);
-  } else {
-    status = cpb_svdd(fit->y, &options, fit->center, a, &report, exec, &error);
-  }
-  if (status == CPB_OK) {
-    fit->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)options.method);
-    fit->model.nu = options.nu;
-    fit->model.radius = report.radius;
-    fit->model.gap = report.gap;
-    fit->model.lower_bound = report.lower_bound;
-    fit->model.converged = report.converged;
-    fit->model.support = report.support;
-    fit->iterations = report.iterations;
-    fit->seconds = report.seconds;
-    list_support(fit, a, has_kernel(o));
-  }
-  free(a);
-  return status == CPB_OK ? CLI_OK : fail_rows(fit, status, &error);
-}
-
-/* ---- the model and what is told of it ---- */
-
-/* Scores of all training rows, from memory or by one more pass. */
-static int score_training(ball_fit *fit, const cpb_model *model) {
-  const cpb_exec *exec = cpb_pool_exec(fit->job->pool);
-  cpb_error error = {.row = -1};
-  cpb_status status = CPB_OK;
-  fit->scores = cli_alloc(fit->count, sizeof *fit->scores);
-  if (fit->rows.data != NULL)
-    status = cpb_model_scores(model, fit->rows, cpb_rows_out(fit->scores, CPB_F64, fit->rows.rows, 1), exec,
-                              &error);
-  else {
-    size_t at = 0;
-    cpb_view block;
-    status = cpb_reader_rewind(fit->reader, &error);
-    while (status == CPB_OK) {
-      status = cpb_reader_next(fit->reader, 1 << 16, &block, &error);
-      if (status != CPB_OK || block.rows == 0 || at + block.rows > fit->count) break;
-      status = cpb_model_scores(model, block, cpb_rows_out(fit->scores + at, CPB_F64, block.rows, 1), exec,
-                                &error);
-      at += block.rows;
-    }
-  }
-  return status == CPB_OK ? CLI_OK : fail_rows(fit, status, &error);
-}
+typedef struct picture {
+  cpb_view rows;
+  cpb_model_options model;
+} picture;
 
 static void write_plane(const void *arg, FILE *script) {
-  const ball_fit *fit = arg;
-  size_t step = fit->rows.rows / PLOTTED + 1;
-  double buffer[2], turn = 2 * acos(-1.0);
-  const double *W = fit->W, *c = fit->center;
+  const picture *p = arg;
+  size_t step = p->rows.rows / PLOTTED + 1;
+  double *x = cli_alloc(p->rows.rows, 2 * sizeof *x), turn = 2 * acos(-1.0);
+  const double *W = p->model.whiten, *c = p->model.center;
   fprintf(script, "set size ratio -1\nset xlabel 'x0'\nset ylabel 'x1'\n"
                   "plot '-' with points pt 7 ps 0.3 lc rgb '#2f6fb5' title 'rows', "
                   "'-' with lines lw 2 lc rgb '#d9480f' title 'ball', "
                   "'-' with points pt 2 lc rgb '#d9480f' title 'centre'\n");
-  for (size_t i = 0; i < fit->rows.rows; i += step) {
-    const double *x = cli_row(fit->rows, i, buffer);
-    fprintf(script, "%.9g %.9g\n", x[0], x[1]);
-  }
+  cpb_view_widen(p->rows, x);
+  for (size_t i = 0; i < p->rows.rows; i += step) fprintf(script, "%.9g %.9g\n", x[2 * i], x[2 * i + 1]);
+  free(x);
   fputs("e\n", script);
   for (int k = 0; k <= 360; k++) {
-    double u = fit->model.radius * cos(turn * k / 360), v = fit->model.radius * sin(turn * k / 360);
+    double u = p->model.radius * cos(turn * k / 360), v = p->model.radius * sin(turn * k / 360);
     if (W != NULL) {
       u /= W[0];
       v = (v - W[2] * u) / W[3];
@@ -266,129 +85,151 @@ static void write_plane(const void *arg, FILE *script) {
   fprintf(script, "e\n%.9g %.9g\ne\n", c[0], c[1]);
 }
 
-static int draw(const ball_fit *fit) {
-  const char *path = fit->job->options.plot;
-  if (fit->rows.cols == 2 && fit->center != NULL && fit->vectors == NULL)
-    return cli_plot_wanted(fit->job, path, write_plane, fit);
-  cli_score_histogram histogram = {fit->scores, NULL, (size_t)fit->count};
-  return cli_plot_wanted(fit->job, path, cli_write_histogram, &histogram);
+static int draw_scores(const cli_job *job, const cpb_model *model, cpb_view rows) {
+  double *scores = cli_alloc(rows.rows, sizeof *scores);
+  cpb_error error;
+  cpb_out out = cpb_rows_out(scores, CPB_F64, rows.rows, 1);
+  cli_score_histogram histogram = {scores, NULL, rows.rows};
+  int result = cpb_model_scores(model, rows, out, cli_exec(job), &error) == CPB_OK
+                   ? cli_plot_wanted(job, job->options.plot, cli_write_histogram, &histogram)
+                   : cli_fail(job, "%s", error.text);
+  free(scores);
+  return result;
 }
 
-static int write_sql(const ball_fit *fit, const cpb_model *model) {
+static int draw(const cli_input *in, const cpb_model *model) {
+  picture p = {in->rows, cli_model_options(model)};
+  if (in->info.cols != 2 || p.model.center == NULL) return draw_scores(in->job, model, in->rows);
+  return cli_plot_wanted(in->job, in->job->options.plot, write_plane, &p);
+}
+
+/* ---- the model and what is told of it ---- */
+
+static int write_sql(const cli_job *job, const cpb_model *model) {
   char *text = NULL;
   cpb_error error;
   cpb_status status = cpb_model_to_sql(model, NULL, &text, &error);
   if (status == CPB_OK) {
     size_t length = strlen(text);
     text[length] = '\n'; /* in place of the end */
-    status = cpb_write_whole(fit->job->options.sql, text, length + 1, &error);
+    status = cpb_write_whole(job->options.sql, text, length + 1, &error);
   }
-  free(text);
-  return status == CPB_OK ? CLI_OK : cli_fail(fit->job, "%s", error.text);
+  cpb_free(text);
+  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
-static int tell(const ball_fit *fit) {
-  const cpb_model_options *m = &fit->model;
-  const cli_options *o = &fit->job->options;
-  const char *how = m->nu == 0 ? "enclosing ball" : cpb_model_method_name(m->method);
-  if (has_kernel(o) && m->method == CPB_MODEL_EXACT) how = "SVDD";
-  cli_say(fit->job, "%s%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s",
-          has_kernel(o) ? o->kernel : "", has_kernel(o) ? " " : "", how, m->radius, m->gap,
-          m->converged ? "" : " (more than was asked for)", m->support, cli_s(m->support),
-          (unsigned long long)fit->count, cli_s(fit->count));
-  if (!fit->job->options.json) return CLI_OK;
-  json_t *center = m->center != NULL ? cli_json_vector(m->center, m->d) : json_null();
-  return cli_print_json(
-      fit->job,
-      json_pack("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:f}", "model",
-                fit->job->options.output, "method", cpb_model_method_name(m->method), "dim", (json_int_t)m->d,
-                "rows", (json_int_t)fit->count, "center", center, "radius", m->radius, "nu", m->nu, "gap",
-                m->gap, "lower_bound", m->lower_bound, "converged", m->converged, "support",
-                (json_int_t)m->support, "iterations", (json_int_t)fit->iterations, "seconds", fit->seconds));
+static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_report *report) {
+  cpb_model_options m = cli_model_options(model);
+  static const char *const kernels[] = {"", "rbf ", "polynomial "};
+  const char *how = m.nu == 0 ? "enclosing ball" : cpb_model_method_name(m.method);
+  if (m.kernel.kind != CPB_KERNEL_LINEAR && m.method == CPB_MODEL_EXACT) how = "SVDD";
+  cli_say(job, "%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s", kernels[m.kernel.kind], how,
+          m.radius, m.gap, m.converged ? "" : " (more than was asked for)", m.support, cli_s(m.support),
+          (unsigned long long)m.rows, cli_s(m.rows));
+  if (!job->options.json) return CLI_OK;
+  json_t *center = m.center != NULL ? cli_json_vector(m.center, m.d) : json_null();
+  return cli_print_json(job,
+                        json_pack("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:f}",
+                                  "model", job->options.output, "method", cpb_model_method_name(m.method),
+                                  "dim", (json_int_t)m.d, "rows", (json_int_t)m.rows, "center", center,
+                                  "radius", m.radius, "nu", m.nu, "gap", m.gap, "lower_bound", m.lower_bound,
+                                  "converged", m.converged, "support", (json_int_t)m.support, "iterations",
+                                  (json_int_t)report->iterations, "seconds", report->seconds));
 }
 
-static int make_model(ball_fit *fit, cpb_model **model) {
+static int save(const cli_input *in, const cpb_model *model, const cpb_model_fit_report *report) {
+  const cli_job *job = in->job;
   cpb_error error;
-  fit->model.center = fit->model.kernel.kind == CPB_KERNEL_LINEAR ? fit->center : NULL;
-  fit->model.whiten = fit->W;
-  fit->model.rows = fit->count;
-  fit->model.support_rows = fit->support;
-  fit->model.multipliers = fit->multiplier;
-  fit->model.vectors = fit->vectors;
-  cpb_model_free(*model);
-  if (cpb_model_new(&fit->model, model, &error) != CPB_OK) return cli_fail(fit->job, "%s", error.text);
-  return CLI_OK;
+  int result = job->options.plot != NULL ? draw(in, model) : CLI_OK;
+  if (result == CLI_OK && job->options.sql != NULL) result = write_sql(job, model);
+  if (result == CLI_OK && cpb_model_save(model, job->options.output, &error) != CPB_OK)
+    result = cli_fail(job, "%s", error.text);
+  return result == CLI_OK ? tell(job, model, report) : result;
 }
 
-static int save(ball_fit *fit) {
-  const cli_options *o = &fit->job->options;
+/* A pipe can be read once, and a picture shows the rows: both are held. */
+static int hold_where_needed(cli_input *in) {
+  bool pipe = strcmp(in->job->operands[0], "-") == 0;
+  return pipe || in->job->options.plot != NULL ? cli_input_hold(in) : CLI_OK;
+}
+
+/* One per row; where only reading tells how many rows there are they are held. */
+static int read_weights(cli_input *in, double **weights) {
+  int result = in->source.rows == CPB_ROWS_UNKNOWN ? cli_input_hold(in) : CLI_OK;
+  if (result != CLI_OK) return result;
+  return cli_read_numbers(in->job, in->job->options.weights, "weights", in->source.rows, weights);
+}
+
+static int fit(cli_input *in) {
+  const cli_job *job = in->job;
+  cpb_model_fit_options wish = wish_of(&job->options);
+  cpb_model_fit_report report;
   cpb_model *model = NULL;
   cpb_error error;
-  double quantiles[QUANTILES];
-  int result = make_model(fit, &model);
-  if (result == CLI_OK) result = score_training(fit, model);
-  if (result == CLI_OK && o->plot != NULL) result = draw(fit);
+  double *weights = NULL;
+  cpb_model_fit_report_init(&report, sizeof report);
+  int result = hold_where_needed(in);
+  if (result == CLI_OK && job->options.weights != NULL) result = read_weights(in, &weights);
+  wish.weights = weights;
+  wish.weight_count = in->source.rows;
   if (result == CLI_OK) {
-    cpb_score_quantiles(fit->scores, (size_t)fit->count, QUANTILES, quantiles);
-    fit->model.quantiles = quantiles;
-    fit->model.quantile_count = QUANTILES;
-    result = make_model(fit, &model);
+    cpb_status status = cpb_model_fit(&in->source, &wish, &model, &report, cli_exec(job), &error);
+    if (status != CPB_OK)
+      result = cli_is_about(&error, "weights") ? cli_fail(job, "%s: %s", job->options.weights, error.text)
+                                               : cli_fail_input(in, status, &error);
   }
-  if (result == CLI_OK && o->sql != NULL) result = write_sql(fit, model);
-  if (result == CLI_OK && cpb_model_save(model, o->output, &error) != CPB_OK)
-    result = cli_fail(fit->job, "%s", error.text);
-  if (result == CLI_OK) result = tell(fit);
+  if (result == CLI_OK) result = save(in, model, &report);
   cpb_model_free(model);
+  free(weights);
   return result;
-}
-
-static int fit_and_save(ball_fit *fit) {
-  const cli_job *job = fit->job;
-  const cli_options *o = &job->options;
-  int result = CLI_OK;
-  bool stream = !o->nu.given && !o->whiten && o->plot == NULL && strcmp(job->operands[0], "-") != 0 &&
-                cpb_reader_info(fit->reader).dtype <= CPB_I8;
-  if (!stream) {
-    result = cli_read_table(job, fit->reader, &fit->rows);
-    fit->count = fit->rows.rows;
-    fit->y = fit->rows;
-  }
-  if (result == CLI_OK && o->weights != NULL) {
-    result = cli_read_numbers(job, o->weights, "weights", fit->rows.rows, &fit->weights);
-  }
-  if (result == CLI_OK && o->whiten) result = find_whitening(fit);
-  if (result == CLI_OK && o->whiten) whiten_rows(fit);
-  if (result == CLI_OK) result = o->nu.given ? fit_svdd(fit) : fit_enclosing(fit);
-  if (result == CLI_OK && fit->count == 1)
-    result = cli_fail(job, "%s has one row: there is no ball of radius > 0 around it", job->operands[0]);
-  if (result == CLI_OK && !(fit->model.radius > 0))
-    result = cli_fail(job, "%s: the ball has radius 0%s", job->operands[0],
-                      fit->model.lower_bound > 0 ? "" : ", all columns are constant");
-  if (result == CLI_OK && o->whiten) unwhiten_center(fit);
-  return result == CLI_OK ? save(fit) : result;
 }
 
 static int run(cli_job *job) {
-  ball_fit fit = {.job = job};
-  cpb_model_options_init(&fit.model, sizeof fit.model);
-  int result = check_options(job);
-  if (result == CLI_OK) result = cli_open_reader(job, job->operands[0], job->options.format, &fit.reader);
+  cli_input in;
+  int result = check(job);
   if (result != CLI_OK) return result;
-  fit.model.d = cpb_reader_info(fit.reader).cols;
-  fit.center = cli_alloc(fit.model.d, sizeof *fit.center);
-  result = fit_and_save(&fit);
-  if (fit.y.data != fit.rows.data) free((void *)(uintptr_t)fit.y.data);
-  free((void *)(uintptr_t)fit.rows.data);
-  free(fit.W);
-  free(fit.weights);
-  free(fit.center);
-  free(fit.multiplier);
-  free(fit.support);
-  free(fit.vectors);
-  free(fit.scores);
-  cpb_reader_free(fit.reader);
+  result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK) result = fit(&in);
+  cli_input_close(&in);
   return result;
 }
+
+static const char *method_name(size_t i) {
+  return i + 1 < CPB_MODEL_METHODS ? cpb_model_method_name((cpb_model_method)(i + 1)) : NULL;
+}
+
+static const char *kernel_name(size_t i) {
+  static const char *const names[] = {"linear", "rbf", "polynomial"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MODEL.json", output, NULL,
+                  "where the model goes; it appears whole or not at all");
+static CLI_OPTION(nu, "nu", 'n', CLI_NUMBER, "NU", nu, NULL,
+                  "the share of the rows that may lie outside, in (0,1]; without it none may");
+static CLI_OPTION(
+    method, "method", 0, CLI_CHOICE, "METHOD", method, method_name,
+    "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C for all)");
+static CLI_OPTION(kernel, "kernel", 'k', CLI_CHOICE, "KERNEL", kernel, kernel_name,
+                  "linear (default), rbf or polynomial");
+static CLI_OPTION(
+    gamma_option, "gamma", 0, CLI_POSITIVE, "GAMMA", gamma, NULL,
+    "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)");
+static CLI_OPTION(offset, "offset", 0, CLI_NUMBER, "OFFSET", offset, NULL,
+                  "of the polynomial kernel (default 1)");
+static CLI_OPTION(degree, "degree", 0, CLI_POSITIVE_COUNT, "DEGREE", degree, NULL,
+                  "of the polynomial kernel (default 3)");
+static CLI_OPTION(gap, "gap", 0, CLI_NUMBER, "GAP", gap, NULL, "wanted relative gap (default 1e-9)");
+static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights, NULL,
+                  "a vector file with one weight >= 0 per row of DATA; with --nu");
+static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE", sql, NULL,
+                  "the ball as a condition on columns x0, x1, ..");
+static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
+                  "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
+
+CLI_OPTIONS(options, &output, &nu, &method, &kernel, &gamma_option, &offset, &degree, &gap, &cli_opt_whiten,
+            &cli_opt_ridge, &weights_option, &sql, &plot, &cli_opt_format, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_ball = {
     .verb = "ball",
@@ -398,29 +239,23 @@ const cli_command cli_verb_ball = {
                "min R^2 + 1/(nu n) sum max(0, |x-c|^2 - R^2)                                  --nu NU, T11\n"
                "lower bound: sum a|x|^2 - |sum a x|^2,  sum a = 1,  0 <= a <= 1/(nu n)",
     .text =
-        "Without --nu the file is read a few times in constant memory; with it the rows are held. MODEL.json "
-        "has centre and radius in the unit of the data, the gap to the lower bound, support vectors and "
-        "multipliers, quantiles of the scores, and the ball as a cap (T3) at \"scale\".\n"
+        "Without --nu the file is read a few times in constant memory; with it the rows are held. "
+        "MODEL.json has centre and radius in the unit of the data, the gap to the lower bound, support "
+        "vectors and multipliers, quantiles of the scores, and the ball as a cap (T3) at \"scale\".\n"
         "\"lower_bound\" is what no ball goes below: without --nu a radius, the radius of every enclosing "
-        "ball "
-        "is at least this; with --nu a value of the objective, R^2 plus the slack, in the square of the "
-        "unit. "
-        "\"gap\" is the share of R^2, or of the objective, that lies above the bound.\n"
+        "ball is at least this; with --nu a value of the objective, R^2 plus the slack, in the square of "
+        "the unit. \"gap\" is the share of R^2, or of the objective, that lies above the bound.\n"
         "--whiten takes |W(x-c)| with W^T W = cov(x)^-1 for |x-c|: an ellipsoid.\n"
         "--method cap-svm embeds, separates from -e by a linear SVM and goes to its ball, until it rests; "
         "cap-svm-paper does so with one C for all, which leaves no slack to the rows.\n"
-        "--kernel rbf or polynomial takes the ball in the kernel's feature space, by any method; radius and "
-        "scores are in its unit. Time and memory are for some ten thousand rows.",
+        "--kernel rbf or polynomial takes the ball in the kernel's feature space, by any method; radius "
+        "and scores are in its unit. Time and memory are for some ten thousand rows.",
     .example = "printf '0,0\\n2,0\\n1,1\\n1,0.5\\n' > points.csv\n"
                "capball ball points.csv -o ball.json --sql -\n"
                "capball ball points.csv -o soft.json --nu 0.5\n"
                "capball ball points.csv -o curved.json --nu 0.5 --kernel rbf --method cap-svm",
     .least = 1,
     .most = 1,
-    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_NU) | CLI_BIT(CLI_METHOD) | CLI_BIT(CLI_KERNEL) |
-               CLI_BIT(CLI_GAMMA) | CLI_BIT(CLI_OFFSET) | CLI_BIT(CLI_DEGREE) | CLI_BIT(CLI_GAP) |
-               CLI_BIT(CLI_WHITEN) | CLI_BIT(CLI_WEIGHTS) | CLI_BIT(CLI_SQL) | CLI_BIT(CLI_PLOT) |
-               CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) |
-               CLI_BIT(CLI_HELP),
-    .requires = CLI_BIT(CLI_OUTPUT),
+    .options = options,
+    .required = 1,
     .run = run};

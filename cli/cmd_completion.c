@@ -26,7 +26,7 @@ static void print_second_words(const cli_command *const *first) {
 
 static void print_choices(const cli_option *option) {
   const char *name;
-  for (size_t i = 0; (name = option->choice(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
+  for (size_t i = 0; (name = option->names(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
 }
 
 /* Prints the words a command takes in place of a file; false if it takes files. */
@@ -40,28 +40,35 @@ static bool operand_words(const cli_command *command) {
   return true;
 }
 
+/* The names a value can have, where it has names. */
+static void print_bash_values(const cli_command *command) {
+  for (size_t i = 0; command->options[i] != NULL; i++) {
+    const cli_option *option = command->options[i];
+    if (option->names == NULL) continue;
+    printf("    '%s --%s'", command->verb, option->name);
+    if (option->letter != 0) printf("|'%s -%c'", command->verb, option->letter);
+    fputs(") words='", stdout);
+    print_choices(option);
+    fputs("' ;;\n", stdout);
+  }
+}
+
+static void print_bash_command(const cli_command *command) {
+  printf("    '%s') words='", command->verb);
+  operand_words(command);
+  fputs("' options='", stdout);
+  for (size_t i = 0; command->options[i] != NULL; i++)
+    printf("%s--%s", i == 0 ? "" : " ", command->options[i]->name);
+  fputs("' ;;\n", stdout);
+}
+
 static void print_bash(void) {
   fputs("_capball() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= "
         "options=\n"
         "  if ((COMP_CWORD == 1)); then\n    words='",
         stdout);
   print_verbs();
-  fputs("' options='--help --version'\n  else\n    case $before in\n", stdout);
-  for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
-    const cli_option *option = &cli_option_table[id];
-    if (option->kind == CLI_FLAG) continue;
-    printf("    --%s", option->name);
-    if (option->letter != 0) printf("|-%c", option->letter);
-    fputs(") mapfile -t COMPREPLY < <(compgen ", stdout);
-    if (option->kind == CLI_CHOICE) {
-      fputs("-W '", stdout);
-      print_choices(option);
-      putchar('\'');
-    } else
-      fputs("-f", stdout);
-    fputs(" -- \"$word\"); return ;;\n", stdout);
-  }
-  fputs("    esac\n    local verb=${COMP_WORDS[1]}\n", stdout);
+  fputs("' options='--help --version'\n  else\n    local verb=${COMP_WORDS[1]}\n", stdout);
   for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
     if (!opens_group(command)) continue;
     printf("    if [[ $verb == %.*s ]]; then\n      if ((COMP_CWORD == 2)); then words='",
@@ -70,15 +77,9 @@ static void print_bash(void) {
     fputs("'; else verb=\"$verb ${COMP_WORDS[2]}\"; fi\n    fi\n", stdout);
   }
   fputs("    case $verb in\n", stdout);
-  for (size_t i = 0; cli_commands[i] != NULL; i++) {
-    printf("    '%s') words='", cli_commands[i]->verb);
-    operand_words(cli_commands[i]);
-    fputs("' options='", stdout);
-    for (size_t id = 0, count = 0; id < CLI_OPTION_COUNT; id++)
-      if (cli_commands[i]->accepts & CLI_BIT(id))
-        printf("%s--%s", count++ == 0 ? "" : " ", cli_option_table[id].name);
-    fputs("' ;;\n", stdout);
-  }
+  for (size_t i = 0; cli_commands[i] != NULL; i++) print_bash_command(cli_commands[i]);
+  fputs("    esac\n    case \"$verb $before\" in\n", stdout);
+  for (size_t i = 0; cli_commands[i] != NULL; i++) print_bash_values(cli_commands[i]);
   /* Lines, not words: names have blanks in them, and readline quotes them. */
   fputs("    esac\n  fi\n  if [[ $word == -* ]]; then\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
@@ -104,7 +105,7 @@ static void print_zsh_option(const cli_option *option) {
   printf("      '--%s[", option->name);
   print_quoted(option->help);
   putchar(']');
-  if (option->kind == CLI_CHOICE) {
+  if (option->names != NULL) {
     printf(":%s:(", option->value);
     print_choices(option);
     putchar(')');
@@ -136,8 +137,8 @@ static void print_zsh(void) {
   fputs("  case $verb in\n", stdout);
   for (size_t i = 0; cli_commands[i] != NULL; i++) {
     printf("  '%s') _arguments \\\n", cli_commands[i]->verb);
-    for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
-      if (cli_commands[i]->accepts & CLI_BIT(id)) print_zsh_option(&cli_option_table[id]);
+    for (size_t k = 0; cli_commands[i]->options[k] != NULL; k++)
+      print_zsh_option(cli_commands[i]->options[k]);
     fputs("      '*::", stdout);
     fputs("operand:", stdout);
     if (cli_commands[i] == &cli_verb_help || cli_commands[i] == &cli_verb_completion) {
@@ -185,14 +186,13 @@ static void print_fish(void) {
   for (size_t i = 0; cli_commands[i] != NULL; i++) {
     const cli_command *command = cli_commands[i];
     print_fish_verb(cli_commands + i);
-    for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
-      const cli_option *option = &cli_option_table[id];
-      if (!(command->accepts & CLI_BIT(id))) continue;
+    for (size_t k = 0; command->options[k] != NULL; k++) {
+      const cli_option *option = command->options[k];
       fputs("complete -c capball -n '", stdout);
       print_fish_seen(command);
       printf("' -l %s", option->name);
       if (option->letter != 0) printf(" -s %c", option->letter);
-      if (option->kind == CLI_CHOICE) {
+      if (option->names != NULL) {
         fputs(" -x -a '", stdout);
         print_choices(option);
         putchar('\'');
@@ -218,6 +218,8 @@ static int run(cli_job *job) {
   return CLI_OK;
 }
 
+CLI_OPTIONS(options, &cli_opt_help);
+
 const cli_command cli_verb_completion = {.verb = "completion",
                                          .operands = "bash|zsh|fish",
                                          .summary = "print the completion script of a shell",
@@ -225,5 +227,5 @@ const cli_command cli_verb_completion = {.verb = "completion",
                                          .example = "capball completion bash > capball.bash",
                                          .least = 1,
                                          .most = 1,
-                                         .accepts = CLI_BIT(CLI_HELP),
+                                         .options = options,
                                          .run = run};

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "format_names.h"
-#include "doubles.h"
-#include "stream.h"
+#include "data_file.h"
 
 /* "A:B", "A:", ":B". */
 static int parse_rows(const cli_job *job, const char *text, uint64_t *first, uint64_t *last) {
@@ -28,39 +27,53 @@ static int parse_rows(const cli_job *job, const char *text, uint64_t *first, uin
   return CLI_OK;
 }
 
-static int check_range(const cli_job *job, const cli_stream *stream, const cpb_file_info *info) {
+static int check_range(const cli_input *in, const cpb_flow_options *flow) {
+  const cpb_file_info *info = &in->info;
   if (info->rows == CPB_ROWS_UNKNOWN) return CLI_OK;
-  bool bounded = stream->last != CPB_ROWS_UNKNOWN;
-  if (stream->first > info->rows || (bounded && stream->last > info->rows))
-    return cli_fail(job, "%s has %llu row%s, --rows %s asks for more", cli_name(info->path),
-                    (unsigned long long)info->rows, cli_s(info->rows), job->options.rows);
+  bool bounded = flow->last != CPB_ROWS_UNKNOWN;
+  if (flow->first > info->rows || (bounded && flow->last > info->rows))
+    return cli_fail(in->job, "%s has %llu row%s, --rows %s asks for more", cli_name(info->path),
+                    (unsigned long long)info->rows, cli_s(info->rows), in->job->options.rows);
+  return CLI_OK;
+}
+
+static int convert(cli_input *in, cpb_flow_options *flow) {
+  const cli_options *o = &in->job->options;
+  const char *output = in->job->operands[1];
+  cpb_writer_options to;
+  cpb_error error;
+  uint64_t bad = 0;
+  cpb_writer_options_init(&to, sizeof to);
+  to.format = o->to;
+  to.dtype = cli_output_dtype(output, o->to, o->dtype, in->info.dtype);
+  int result = check_range(in, flow);
+  if (result == CLI_OK) result = cli_check_typed(in->job, output, o->to, "to");
+  if (result != CLI_OK) return result;
+  cpb_status status = cpb_flow_run(in->reader, flow, output, &to, &bad, cli_exec(in->job), &error);
+  if (status != CPB_OK) return cli_fail_flow(in, status, &error);
+  if (bad > 0) cli_say(in->job, "bad rows left out: %llu", (unsigned long long)bad);
   return CLI_OK;
 }
 
 static int run(cli_job *job) {
-  const cli_options *options = &job->options;
-  const char *output = job->operands[1];
-  uint64_t first = 0, last = CPB_ROWS_UNKNOWN;
+  cpb_flow_options flow;
+  cli_input in = {.job = job};
+  cpb_flow_options_init(&flow, sizeof flow);
+  flow.skip_bad = job->options.skip_bad;
+  flow.lend = true;
   int result = CLI_OK;
-  if (options->rows != NULL) result = parse_rows(job, options->rows, &first, &last);
-  if (result != CLI_OK) return result;
-  cpb_reader *reader;
-  result = cli_open_reader(job, job->operands[0], options->format, &reader);
-  if (result != CLI_OK) return result;
-  cpb_file_info info = cpb_reader_info(reader);
-  cli_stream stream = {.job = job,
-                       .reader = reader,
-                       .output = output,
-                       .to = options->to,
-                       .dtype = cli_output_dtype(output, options->to, options->dtype, info.dtype),
-                       .cols = info.cols,
-                       .first = first,
-                       .last = last};
-  result = check_range(job, &stream, &info);
-  if (result == CLI_OK) result = cli_stream_run(&stream);
-  cpb_reader_free(reader);
+  if (job->options.rows != NULL) result = parse_rows(job, job->options.rows, &flow.first, &flow.last);
+  if (result == CLI_OK) result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK) result = convert(&in, &flow);
+  cli_input_close(&in);
   return result;
 }
+
+static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,
+                  "rows A <= i < B only, counted from 0; either may be left out");
+
+CLI_OPTIONS(options, &rows, &cli_opt_dtype, &cli_opt_format, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_convert = {
     .verb = "convert",
@@ -78,6 +91,5 @@ const cli_command cli_verb_convert = {
     .least = 2,
     .most = 2,
     .made = 1,
-    .accepts = CLI_BIT(CLI_DTYPE) | CLI_BIT(CLI_ROWS) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_TO) |
-               CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

@@ -85,6 +85,12 @@ static int run(cli_job *job) {
   return result;
 }
 
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "FILE", output, NULL,
+                  "where the page goes (default demo.html)");
+static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the colours (default 0)");
+
+CLI_OPTIONS(options, &output, &seed, &cli_opt_help);
+
 const cli_command cli_verb_demo = {
     .verb = "demo",
     .operands = "",
@@ -98,5 +104,5 @@ const cli_command cli_verb_demo = {
     .example = "capball demo -o demo.html",
     .least = 0,
     .most = 0,
-    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_SEED) | CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doubles.h"
 #include "dual_line.h"
+#include "data_file.h"
 
 typedef struct duality {
   cli_job *job;
@@ -254,6 +254,11 @@ static int run(cli_job *job) {
   return options->map != NULL ? run_by_map(&dual, path) : run_by_scale(&dual, path);
 }
 
+static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
+                  "the scale s > 0 of a map without centre; instead of -m");
+
+CLI_OPTIONS(options, &cli_opt_map, &scale, &cli_opt_pole, &cli_opt_help);
+
 const cli_command cli_verb_dual = {
     .verb = "dual",
     .operands = "(-m MAP.json | --scale S [--pole FILE]) [FILE|-]",
@@ -285,5 +290,5 @@ const cli_command cli_verb_dual = {
                "echo '{\"ball\":{\"c\":[2],\"r\":1}}' | capball dual -s 1 | capball dual -s 1",
     .least = 0,
     .most = 1,
-    .accepts = CLI_BIT(CLI_MAP) | CLI_BIT(CLI_SCALE) | CLI_BIT(CLI_POLE) | CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

@@ -1,31 +1,14 @@
 /* A map for a file of vectors: centre, whitening, scale. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "choice_json.h"
-#include "fit_passes.h"
-#include "gather.h"
-#include "doubles.h"
-
-typedef struct plan {
-  const char *center, *goal; /* names, with the defaults filled in */
-  bool center_file;
-  bool statistics; /* centre, sample and norms come from mergeable statistics */
-  bool norms;      /* which need pass 2 */
-  cpb_statistics *gathered;
-  cpb_statistics_result facts;
-  char *evidence;
-} plan;
-
-static bool from_sample(const char *goal) {
-  return strcmp(goal, "spread") == 0 || strcmp(goal, "recall") == 0;
-}
+#include "data_file.h"
 
 static int check_state_options(const cli_job *job) {
   const cli_options *o = &job->options;
   bool shaped =
-      o->scale != 0 || o->goal != NULL || o->center != NULL || o->pole != NULL || o->whiten || o->spherical;
+      o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten || o->spherical;
   if (o->output == NULL && o->state == NULL)
     return cli_misuse(job, "--output FILE is missing (or --state S.state)");
   if (o->about != NULL && (o->state == NULL || o->output != NULL))
@@ -38,253 +21,193 @@ static int check_state_options(const cli_job *job) {
   return CLI_OK;
 }
 
-static int make_plan(const cli_job *job, plan *p) {
+static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  *p = (plan){0};
   int result = check_state_options(job);
   if (result == CLI_OK) result = cli_check_target(job);
   if (result != CLI_OK) return result;
-  if (o->scale != 0 && o->goal != NULL) return cli_misuse(job, "--scale and --goal exclude each other");
-  bool shaped = o->scale != 0 || o->goal != NULL || o->center != NULL || o->pole != NULL || o->whiten;
+  if (o->scale != 0 && o->goal.given) return cli_misuse(job, "--scale and --goal exclude each other");
+  if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
+  bool shaped = o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten;
   if (o->spherical && shaped)
     return cli_misuse(job, "--spherical sets scale, centre and pole itself; leave the other options out");
-  p->center = o->center != NULL ? o->center : "mean";
-  p->goal = o->scale != 0 ? "given" : o->goal != NULL ? o->goal : "mean";
-  p->center_file = strcmp(p->center, "mean") != 0 && strcmp(p->center, "none") != 0;
-  bool mean = strcmp(p->center, "mean") == 0, sampled = from_sample(p->goal);
-  p->statistics = mean || sampled || o->whiten;
-  p->norms = mean && !o->whiten && o->scale == 0 && !sampled;
-  unsigned passes = (unsigned)p->statistics + (unsigned)o->whiten + (unsigned)p->norms;
-  if (o->scale == 0 && !sampled && !p->norms) passes += strcmp(p->goal, "median") == 0 ? 2 : 1;
-  if (strcmp(job->operands[0], "-") == 0 && passes > 1 && !o->spherical)
-    return cli_misuse(job, "this fit reads the data %u times, but a pipe can be read once: give a file%s",
-                      passes, o->whiten || strcmp(p->goal, "median") == 0 ? "" : ", or --center none");
   return CLI_OK;
 }
 
-/* The statistics, in one pass or two; what the older passes count is taken from them. */
-static int find_statistics(cli_fit *fit, plan *p) {
-  if (!p->statistics) return CLI_OK;
-  const char *path = cpb_reader_info(fit->reader).path;
-  int result = cli_gather(fit->job, fit->reader, &p->gathered);
-  cpb_error error;
-  if (result == CLI_OK) result = cli_finish(fit->job, path, p->gathered, &p->facts);
-  if (result == CLI_OK && p->norms) {
-    if (cpb_reader_rewind(fit->reader, &error) != CPB_OK) return cli_fail(fit->job, "%s", error.text);
-    result = cli_gather_norms(fit->job, fit->reader, p->gathered);
-    if (result == CLI_OK) result = cli_finish(fit->job, path, p->gathered, &p->facts);
-  }
-  fit->passes++;
-  fit->rows = p->facts.rows;
-  fit->bad = p->facts.nan_rows + p->facts.inf_rows;
+/* ---- what the options say ---- */
+
+/* The options of a fit, and the vectors of files that they view. */
+typedef struct wish {
+  cpb_map_fit_options fit;
+  double *center, *pole;
+} wish;
+
+static const char *center_name(const cli_job *job) {
+  return job->options.spherical ? "none" : job->options.center != NULL ? job->options.center : "mean";
+}
+
+/* What needs no file. */
+static void make_wish(const cli_job *job, wish *w) {
+  const cli_options *o = &job->options;
+  cli_map_wish(job, &w->fit);
+  w->fit.whiten = o->whiten;
+  w->fit.ridge = o->ridge.value;
+  w->fit.spherical = o->spherical;
+  w->fit.skip_bad = o->skip_bad;
+  w->fit.seed = o->seed;
+  if (o->sample != 0) w->fit.sample = (size_t)o->sample;
+  if (strcmp(center_name(job), "mean") == 0 || o->spherical) return;
+  w->fit.centring = strcmp(center_name(job), "none") == 0 ? CPB_CENTRE_NONE : CPB_CENTRE_GIVEN;
+}
+
+static int read_vectors(const cli_job *job, size_t cols, wish *w) {
+  const cli_options *o = &job->options;
+  int result = o->pole != NULL ? cli_read_pole(job, cols + 1, NULL, &w->pole) : CLI_OK;
+  if (result == CLI_OK && w->fit.centring == CPB_CENTRE_GIVEN)
+    result = cli_read_vector(job, o->center, "centre", cols, NULL, &w->center);
+  w->fit.pole = w->pole;
+  w->fit.center = w->center;
   return result;
 }
 
-/* The sample as the map sees it, W(x-m), where it whitens; the caller frees *whitened. */
-static cpb_view sample_seen(const cli_fit *fit, const plan *p, double **whitened) {
-  cpb_view sample = p->facts.sample;
-  if (fit->whiten == NULL) return sample;
-  size_t d = fit->cols;
-  double *row = cli_alloc(d, sizeof *row);
-  *whitened = cli_alloc(sample.rows * d, sizeof **whitened);
-  for (size_t i = 0; i < sample.rows; i++) {
-    cli_subtract(cli_row(sample, i, row), fit->center, d, row);
-    for (size_t k = 0; k < d; k++) (*whitened)[i * d + k] = cli_dot(fit->whiten + k * d, row, k + 1);
-  }
-  free(row);
-  return cpb_rows(*whitened, CPB_F64, sample.rows, d);
+static int check_pipe(const cli_job *job, const wish *w) {
+  size_t passes = cpb_map_fit_passes(&w->fit);
+  if (strcmp(job->operands[0], "-") != 0 || passes <= 1) return CLI_OK;
+  return cli_misuse(job, "this fit reads the data %zu times, but a pipe can be read once: give a file%s",
+                    passes, w->fit.whiten || w->fit.goal == CPB_GOAL_MEDIAN ? "" : ", or --center none");
 }
 
-static int choose_scale(cli_fit *fit, plan *p, double *s) {
-  cpb_choice *choice = NULL;
-  double *whitened = NULL;
-  cpb_goal goal = cli_goal(fit->job, CPB_GOAL_MEAN);
-  cpb_view sample = sample_seen(fit, p, &whitened);
-  int result = cli_choose(fit->job, cli_fit_name(fit), goal, &p->facts, sample,
-                          whitened == NULL ? fit->center : NULL, &choice);
-  free(whitened);
-  if (result != CLI_OK) return result;
-  *s = cli_choice_scale(choice);
-  p->evidence = cli_evidence(fit->job, goal, choice);
-  cpb_choice_free(choice);
-  return p->evidence != NULL ? CLI_OK : cli_fail(fit->job, "no memory for the evidence");
+/* The library's sentence, and the options of this command that help. */
+static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
+  bool scale = error->reason == CPB_WHY_NO_SCALE_OF_NORM || error->reason == CPB_WHY_NO_SCALE_OF_ROWS ||
+               error->reason == CPB_WHY_RECALL_NOT_REACHED;
+  if (scale)
+    return cli_fail(in->job, "%s: %s; give one with --scale, or another goal", cli_name(in->info.path),
+                    error->text);
+  return cli_fail_input(in, status, error);
 }
 
-/* *center: allocated, or NULL for "none". */
-static int find_center(cli_fit *fit, const plan *p, double **center) {
-  if (strcmp(p->center, "none") == 0) return CLI_OK;
-  if (p->center_file) {
-    return cli_read_vector(fit->job, p->center, "centre", fit->cols, NULL, center);
-  }
-  *center = cli_alloc(fit->cols, sizeof **center);
-  memcpy(*center, p->facts.mean, fit->cols * sizeof **center);
-  return CLI_OK;
-}
+/* ---- what comes of it ---- */
 
-/* The covariance is about the mean, whatever the centre of the map. */
-static int find_covariance(cli_fit *fit, const plan *p, double *covariance) {
-  if (strcmp(p->center, "mean") == 0) return cli_fit_covariance(fit, covariance);
-  const double *center = fit->center;
-  fit->center = p->facts.mean;
-  int result = cli_fit_covariance(fit, covariance);
-  fit->center = center;
-  return result;
-}
-
-static int find_whitening(cli_fit *fit, const plan *p, double **W) {
-  if (!fit->job->options.whiten) return CLI_OK;
-  size_t d = fit->cols;
-  if (d > 16384)
-    return cli_fail(fit->job, "%s: --whiten needs %zu x %zu numbers in memory: too many", cli_fit_name(fit),
-                    d, d);
-  double *covariance = cli_alloc(d * d, sizeof *covariance);
-  *W = cli_alloc(d * d, sizeof **W);
-  int result = find_covariance(fit, p, covariance);
-  if (result == CLI_OK) result = cli_fit_whitening(fit, covariance, *W);
-  free(covariance);
-  return result;
-}
-
-/* The middle norm (of an even number the lower one), within 2^-30 of itself, in two passes. */
-static int find_median(cli_fit *fit, cli_norms *norms, double *s) {
-  uint64_t rank;
-  uint64_t bin = cli_norms_bin(norms, (norms->count - 1) / 2, &rank);
-  cli_norms_refine(norms, bin);
-  int result = cli_fit_norms(fit, norms);
-  *s = cli_norms_value(norms, cli_norms_bin(norms, rank, NULL));
-  return result;
-}
-
-static int find_scale(cli_fit *fit, plan *p, double *s) {
-  *s = fit->job->options.scale;
-  if (*s != 0) return CLI_OK;
-  if (p->norms || from_sample(p->goal)) return choose_scale(fit, p, s);
-  cli_norms norms;
-  cli_norms_new(&norms);
-  int result = cli_fit_norms(fit, &norms);
-  if (result == CLI_OK && strcmp(p->goal, "median") == 0)
-    result = find_median(fit, &norms, s);
-  else if (strcmp(p->goal, "hemisphere") == 0)
-    *s = norms.max > 0 ? cpb_hemisphere_scale(norms.max, acos(0)) : 0;
-  else
-    *s = cli_norms_mean(&norms);
-  cli_norms_free(&norms);
-  if (result == CLI_OK && !(*s > 0))
-    return cli_fail(fit->job, "%s: the %s norm about the centre is %g, no scale; give one with --scale",
-                    cli_fit_name(fit), strcmp(p->goal, "hemisphere") == 0 ? "largest" : p->goal, *s);
-  return result;
-}
-
-static int find_pole(const cli_job *job, size_t d, double **pole) {
-  if (job->options.pole == NULL) return CLI_OK;
-  return cli_read_pole(job, d + 1, NULL, pole);
-}
-
-static int save(const cli_fit *fit, const plan *p, const cpb_map_options *options) {
-  const cli_job *job = fit->job;
-  cpb_file_info file = cpb_reader_info(fit->reader);
-  uint64_t known = file.rows == CPB_ROWS_UNKNOWN ? 0 : file.rows;
-  cpb_map_origin origin = {sizeof origin, p->goal, file.path, fit->passes > 0 ? fit->rows : known,
-                           p->evidence};
-  cpb_map *map = NULL;
-  char *text = NULL;
-  cpb_error error;
-  cpb_status status = cpb_map_new(options, &map, &error);
-  if (status == CPB_OK) status = cpb_map_to_json(map, &origin, &text, &error);
-  if (status == CPB_OK) status = cpb_write_whole(job->options.output, text, strlen(text), &error);
-  free(text);
-  cpb_map_free(map);
-  if (status == CPB_EINVAL) return cli_fail(job, "%s: %s", cli_fit_name(fit), error.text);
-  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  if (fit->bad > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)fit->bad);
-  char rows[32] = "";
-  if (origin.rows > 0)
-    snprintf(rows, sizeof rows, ", %llu row%s", (unsigned long long)origin.rows, cli_s(origin.rows));
-  cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s%s", options->d, options->s, p->goal, p->center,
-          options->whiten != NULL ? ", whitened" : "", rows);
+static int tell(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows, uint64_t bad) {
+  const cli_job *job = in->job;
+  cpb_map_options options = cli_map_options(map);
+  char counted[32] = "";
+  if (bad > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)bad);
+  if (rows > 0) snprintf(counted, sizeof counted, ", %llu row%s", (unsigned long long)rows, cli_s(rows));
+  cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s%s", options.d, options.s, goal, center_name(job),
+          options.whiten != NULL ? ", whitened" : "", counted);
   if (!job->options.json) return CLI_OK;
   return cli_print_json(job, json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:b}", "map", job->options.output,
-                                       "dim", (json_int_t)options->d, "rows", (json_int_t)origin.rows,
-                                       "skipped", (json_int_t)fit->bad, "scale", options->s, "goal", p->goal,
-                                       "center", p->center, "whiten", options->whiten != NULL));
+                                       "dim", (json_int_t)options.d, "rows", (json_int_t)rows, "skipped",
+                                       (json_int_t)bad, "scale", options.s, "goal", goal, "center",
+                                       center_name(job), "whiten", options.whiten != NULL));
 }
 
-static int fit_spherical(cli_fit *fit) {
-  if (fit->cols < 2)
-    return cli_fail(fit->job, "%s: --spherical wants at least 2 columns, got %zu", cli_fit_name(fit),
-                    fit->cols);
-  double *mean = cli_alloc(fit->cols, sizeof *mean);
-  fit->directions = true;
-  int result = cli_fit_mean(fit, mean);
-  if (result == CLI_OK && cli_norm(mean, fit->cols) < 1e-12)
-    result =
-        cli_fail(fit->job, "%s: the directions cancel out: they have no mean direction", cli_fit_name(fit));
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = fit->cols - 1;
-  options.s = 1;
-  options.toward = mean;
-  plan p = {.center = "none", .goal = "spherical"};
-  if (result == CLI_OK) result = save(fit, &p, &options);
-  free(mean);
+static int save(const cli_input *in, const cpb_map *map, const wish *w, const cpb_map_fit_report *report) {
+  const cli_job *job = in->job;
+  uint64_t known = in->info.rows == CPB_ROWS_UNKNOWN ? 0 : in->info.rows;
+  const char *goal = w->fit.spherical ? "spherical" : w->fit.s != 0 ? "given" : cpb_goal_name(w->fit.goal);
+  char *evidence = report->choice != NULL ? cli_evidence(job, w->fit.goal, report->choice) : NULL;
+  if (report->choice != NULL && evidence == NULL) return cli_fail(job, "no memory for the evidence");
+  cpb_map_origin origin = {sizeof origin, goal, in->info.path, report->passes > 0 ? report->rows : known,
+                           evidence};
+  cpb_error error;
+  cpb_status status = cpb_map_save(map, job->options.output, &origin, &error);
+  free(evidence);
+  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
+  return tell(in, map, goal, origin.rows, report->bad_rows);
+}
+
+/* Statistics, pass 1 and where the goal wants it pass 2; written as a state, and made into a map where one is
+ * wanted. */
+static cpb_status gather(cli_input *in, bool norms, cpb_statistics **statistics, cpb_error *error) {
+  const cli_options *o = &in->job->options;
+  cpb_statistics_fit_options options;
+  cpb_statistics_fit_options_init(&options, sizeof options);
+  options.seed = o->seed;
+  options.first_id = o->first_row;
+  options.skip_bad = o->skip_bad;
+  if (o->sample != 0) options.sample = (size_t)o->sample;
+  cpb_status status = cpb_statistics_fit(&in->source, &options, statistics, cli_exec(in->job), error);
+  if (status != CPB_OK || !norms) return status;
+  return cpb_statistics_fit_norms(*statistics, &in->source, cli_exec(in->job), error);
+}
+
+static int fit_by_state(cli_input *in, const wish *w, cpb_map **map, cpb_map_fit_report *report) {
+  const cli_job *job = in->job;
+  cpb_statistics *statistics = NULL;
+  cpb_error error;
+  bool norms = w->fit.s == 0 && w->fit.goal < CPB_GOAL_SPREAD && job->options.output != NULL;
+  int result = CLI_OK;
+  cpb_status status = CPB_OK;
+  if (job->options.about != NULL) {
+    result = cli_read_state(job, job->options.about, &statistics);
+    if (result == CLI_OK) status = cpb_statistics_fit_norms(statistics, &in->source, cli_exec(job), &error);
+  } else
+    status = gather(in, norms, &statistics, &error);
+  if (status == CPB_OK && job->options.output != NULL)
+    status = cpb_map_from_statistics(statistics, &w->fit, map, report, cli_exec(job), &error);
+  report->passes = 1;
+  if (result == CLI_OK && status != CPB_OK) result = fail(in, status, &error);
+  if (result == CLI_OK) result = cli_write_state(job, job->options.state, statistics);
+  cpb_statistics_free(statistics);
   return result;
 }
 
-/* Statistics alone, for a later merge. */
-static int gather_state(cli_fit *fit) {
-  const cli_job *job = fit->job;
-  cpb_statistics *gathered = NULL;
-  int result = job->options.about == NULL ? cli_gather(job, fit->reader, &gathered)
-                                          : cli_read_state(job, job->options.about, &gathered);
-  if (result == CLI_OK && job->options.about != NULL) result = cli_gather_norms(job, fit->reader, gathered);
-  if (result == CLI_OK) result = cli_write_state(job, job->options.state, gathered);
-  cpb_statistics_free(gathered);
-  return result;
-}
-
-static int fit_flat(cli_fit *fit, plan *p) {
-  double *center = NULL, *pole = NULL, *W = NULL;
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = fit->cols;
-  int result = find_pole(fit->job, fit->cols, &pole);
-  if (result == CLI_OK) result = find_statistics(fit, p);
-  if (result == CLI_OK) result = find_center(fit, p, &center);
-  fit->center = center;
-  if (result == CLI_OK) result = find_whitening(fit, p, &W);
-  fit->whiten = W;
-  if (result == CLI_OK) result = find_scale(fit, p, &options.s);
-  options.center = center;
-  options.pole = pole;
-  options.whiten = W;
-  if (result == CLI_OK && fit->job->options.state != NULL)
-    result = cli_write_state(fit->job, fit->job->options.state, p->gathered);
-  if (result == CLI_OK) result = save(fit, p, &options);
-  cpb_statistics_free(p->gathered);
-  free(p->evidence);
-  free(center);
-  free(pole);
-  free(W);
+static int fit(cli_input *in, const wish *w) {
+  cpb_map *map = NULL;
+  cpb_map_fit_report report;
+  cpb_error error;
+  cpb_map_fit_report_init(&report, sizeof report);
+  int result = CLI_OK;
+  if (in->job->options.state != NULL)
+    result = fit_by_state(in, w, &map, &report);
+  else {
+    cpb_status status = cpb_map_fit(&in->source, &w->fit, &map, &report, cli_exec(in->job), &error);
+    if (status != CPB_OK) result = fail(in, status, &error);
+  }
+  if (result == CLI_OK && map != NULL) result = save(in, map, w, &report);
+  cpb_choice_free(report.choice);
+  cpb_map_free(map);
   return result;
 }
 
 static int run(cli_job *job) {
-  plan p;
-  int result = make_plan(job, &p);
+  wish w = {.center = NULL};
+  cli_input in;
+  int result = check(job);
+  make_wish(job, &w);
+  if (result == CLI_OK) result = check_pipe(job, &w);
   if (result != CLI_OK) return result;
-  cpb_reader *reader;
-  result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
-  if (result != CLI_OK) return result;
-  cli_fit fit;
-  cli_fit_new(&fit, job, reader);
-  if (job->options.output == NULL)
-    result = gather_state(&fit);
-  else
-    result = job->options.spherical ? fit_spherical(&fit) : fit_flat(&fit, &p);
-  cli_fit_free(&fit);
-  cpb_reader_free(reader);
+  result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK) result = read_vectors(job, in.info.cols, &w);
+  if (result == CLI_OK) result = fit(&in, &w);
+  cli_input_close(&in);
+  free(w.center);
+  free(w.pole);
   return result;
 }
+
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MAP.json", output, NULL,
+                  "where the map goes; it appears whole or not at all");
+static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
+                  "the scale s > 0, in the unit of the data; instead of a goal");
+static CLI_OPTION(center, "center", 'c', CLI_PATH, "WHICH", center, NULL,
+                  "mean (default), none, or a vector file with one row or one column");
+static CLI_OPTION(spherical, "spherical", 0, CLI_FLAG, NULL, spherical, NULL,
+                  "rows are directions: turn their mean direction to e, s = 1, d = columns-1");
+static CLI_OPTION(state, "state", 0, CLI_WRITTEN, "S.state", state, NULL,
+                  "write the statistics, for `capball merge`; without --output only pass 1 is done");
+static CLI_OPTION(about, "about", 0, CLI_PATH, "ALL.state", about, NULL,
+                  "do pass 2, the norms about the mean of these merged statistics, and write --state");
+static CLI_OPTION(first_row, "first-row", 0, CLI_COUNT, "N", first_row, NULL,
+                  "number of the first row, where the file is a piece of a whole (default 0)");
+
+CLI_OPTIONS(options, &output, &scale, &cli_opt_goal, &cli_opt_target, &cli_opt_goal_neighbours, &center,
+            &cli_opt_pole, &cli_opt_whiten, &cli_opt_ridge, &spherical, &cli_opt_skip_bad, &cli_opt_sample,
+            &cli_opt_seed, &state, &about, &first_row, &cli_opt_format, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_fit = {
     .verb = "fit",
@@ -296,8 +219,9 @@ const cli_command cli_verb_fit = {
     .text =
         "One pass for the mean and a sample, one for the covariance with --whiten, one for norms; constant "
         "memory but for the sample and, with --whiten, d*d numbers. Sums are exact; the median is within "
-        "2^-13 of itself (of an even number of norms the lower middle one). The covariance is about "
-        "the mean, whatever --center, and divided by the number of rows.\n"
+        "2^-13 of itself (of an even number of norms the lower middle one). The covariance is about the "
+        "mean, whatever --center, and divided by the number of rows; --ridge makes up for columns that do "
+        "not vary.\n"
         "The goal mean is a plain start. spread makes angles tell most, and costs recall; recall takes the "
         "smallest s at which exact search among embedded rows keeps --target of the true neighbours, "
         "measured on a sample. The map file says what was measured and which scales the other goals take.\n"
@@ -310,9 +234,5 @@ const cli_command cli_verb_fit = {
                "cat map.json",
     .least = 1,
     .most = 1,
-    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_SCALE) | CLI_BIT(CLI_GOAL) | CLI_BIT(CLI_CENTER) |
-               CLI_BIT(CLI_POLE) | CLI_BIT(CLI_WHITEN) | CLI_BIT(CLI_SPHERICAL) | CLI_BIT(CLI_SKIP_BAD) |
-               CLI_BIT(CLI_TARGET) | CLI_BIT(CLI_NEIGHBOURS) | CLI_BIT(CLI_SAMPLE) | CLI_BIT(CLI_SEED) |
-               CLI_BIT(CLI_STATE) | CLI_BIT(CLI_ABOUT) | CLI_BIT(CLI_FIRST_ROW) | CLI_BIT(CLI_FORMAT) |
-               CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

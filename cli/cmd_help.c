@@ -65,7 +65,7 @@ void cli_print_overview(FILE *to) {
 
 void cli_print_help(const cli_command *command, FILE *to) {
   fprintf(to, "capball %s%s%s%s\n  %s\n", command->verb, command->operands[0] != 0 ? " " : "",
-          command->operands, command->accepts != CLI_BIT(CLI_HELP) ? " [options]" : "", command->summary);
+          command->operands, command->options[0] != &cli_opt_help ? " [options]" : "", command->summary);
   if (command->formula != NULL) {
     fputc('\n', to);
     print_lines(to, command->formula);
@@ -73,8 +73,7 @@ void cli_print_help(const cli_command *command, FILE *to) {
   fputc('\n', to);
   cli_print_wrapped(to, command->text, 2, 0);
   fputs("\nOptions\n", to);
-  for (size_t id = 0; id < CLI_OPTION_COUNT; id++)
-    if (command->accepts & CLI_BIT(id)) print_option(&cli_option_table[id], to);
+  for (size_t i = 0; command->options[i] != NULL; i++) print_option(command->options[i], to);
   fputs("\nExample\n", to);
   print_lines(to, command->example);
 }
@@ -104,14 +103,17 @@ static int run(cli_job *job) {
              : cli_misuse(job, "there is no command \"%s\"", verb);
 }
 
+CLI_OPTIONS(options, &cli_opt_help);
+
 const cli_command cli_verb_help = {
     .verb = "help",
     .operands = "[COMMAND]",
     .summary = "explain a command",
-    .text = "Without a command, lists all of them. A command may have two words; the "
-            "first one alone explains all that begin with it.",
+    .text =
+        "Without a command, lists all of them. A command may have two words; the first one alone explains "
+        "all that begin with it.",
     .example = "capball help dual",
     .least = 0,
     .most = 2,
-    .accepts = CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

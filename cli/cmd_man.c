@@ -40,9 +40,8 @@ static void print_verbatim(const char *lines) {
 }
 
 static void print_options(const cli_command *command) {
-  for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
-    const cli_option *option = &cli_option_table[id];
-    if (!(command->accepts & CLI_BIT(id))) continue;
+  for (size_t i = 0; command->options[i] != NULL; i++) {
+    const cli_option *option = command->options[i];
     fputs(".TP\n", stdout);
     if (option->letter != 0) printf("\\fB\\-%c\\fR, ", option->letter);
     fputs("\\fB\\-\\-", stdout);
@@ -89,6 +88,8 @@ static int run(cli_job *job) {
   return CLI_OK;
 }
 
+CLI_OPTIONS(options, &cli_opt_help);
+
 const cli_command cli_verb_man = {
     .verb = "man",
     .operands = "",
@@ -97,5 +98,5 @@ const cli_command cli_verb_man = {
     .example = "capball man > capball.1",
     .least = 0,
     .most = 0,
-    .accepts = CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

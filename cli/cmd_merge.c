@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "choice_json.h"
-#include "gather.h"
+#include "data_file.h"
 
 static int merge_states(const cli_job *job, cpb_statistics **whole) {
   int result = cli_read_state(job, job->operands[0], whole);
@@ -18,43 +18,49 @@ static int merge_states(const cli_job *job, cpb_statistics **whole) {
   return result;
 }
 
-static int save_map(const cli_job *job, const cpb_statistics_result *facts, cpb_goal goal,
-                    const cpb_choice *choice) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = facts->sample.cols;
-  options.s = cli_choice_scale(choice);
-  options.center = facts->mean;
-  char *evidence = cli_evidence(job, goal, choice);
+static int save_map(const cli_job *job, const cpb_map *map, cpb_goal goal, const cpb_map_fit_report *report) {
+  cpb_map_options options = cli_map_options(map);
+  char *evidence = cli_evidence(job, goal, report->choice);
   if (evidence == NULL) return cli_fail(job, "no memory for the evidence");
-  cpb_map_origin origin = {sizeof origin, cpb_goal_name(goal), NULL, facts->rows, evidence};
-  cpb_map *map = NULL;
+  cpb_map_origin origin = {sizeof origin, cpb_goal_name(goal), NULL, report->rows, evidence};
   cpb_error error;
-  cpb_status status = cpb_map_new(&options, &map, &error);
-  if (status == CPB_OK) status = cpb_map_save(map, job->options.output, &origin, &error);
-  cpb_map_free(map);
+  cpb_status status = cpb_map_save(map, job->options.output, &origin, &error);
   free(evidence);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
   cli_say(job, "d = %zu, s = %.6g (%s), %llu row%s", options.d, options.s, origin.goal,
-          (unsigned long long)facts->rows, cli_s(facts->rows));
+          (unsigned long long)report->rows, cli_s(report->rows));
   return CLI_OK;
 }
 
+/* Goals that norms answer want pass 2 of every piece. */
+static int check_norms(const cli_job *job, cpb_statistics *whole) {
+  cpb_goal goal = (cpb_goal)job->options.goal.at;
+  cpb_statistics_result facts;
+  cpb_error error;
+  cpb_statistics_result_init(&facts, sizeof facts);
+  if (cpb_statistics_finish(whole, &facts, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
+  if (goal >= CPB_GOAL_SPREAD || facts.norm_rows == facts.rows) return CLI_OK;
+  return cli_fail(
+      job,
+      "goal %s wants the norms of all %llu rows, these states hold %llu: merge them into ALL.state, "
+      "run `capball fit PIECE --about ALL.state --state P.state` on each piece, and merge those",
+      cpb_goal_name(goal), (unsigned long long)facts.rows, (unsigned long long)facts.norm_rows);
+}
+
 static int make_map(const cli_job *job, cpb_statistics *whole) {
-  cpb_statistics_result facts = {.size = sizeof facts};
-  cpb_choice *choice = NULL;
-  int result = cli_finish(job, job->operands[0], whole, &facts);
+  cpb_map_fit_options options;
+  cpb_map_fit_report report;
+  cpb_map *map = NULL;
+  cpb_error error;
+  int result = check_norms(job, whole);
   if (result != CLI_OK) return result;
-  cpb_goal goal = cli_goal(job, CPB_GOAL_MEAN);
-  if (goal < CPB_GOAL_SPREAD && facts.norm_rows != facts.rows)
-    return cli_fail(
-        job,
-        "goal %s wants the norms of all %llu rows, these states hold %llu: merge them into ALL.state, "
-        "run `capball fit PIECE --about ALL.state --state P.state` on each piece, and merge those",
-        cpb_goal_name(goal), (unsigned long long)facts.rows, (unsigned long long)facts.norm_rows);
-  result = cli_choose(job, NULL, goal, &facts, facts.sample, facts.mean, &choice);
-  if (result == CLI_OK) result = save_map(job, &facts, goal, choice);
-  cpb_choice_free(choice);
+  cli_map_wish(job, &options);
+  cpb_map_fit_report_init(&report, sizeof report);
+  if (cpb_map_from_statistics(whole, &options, &map, &report, cli_exec(job), &error) != CPB_OK)
+    result = cli_fail(job, "%s", error.text);
+  if (result == CLI_OK) result = save_map(job, map, options.goal, &report);
+  cpb_map_free(map);
+  cpb_choice_free(report.choice);
   return result;
 }
 
@@ -73,6 +79,9 @@ static int run(cli_job *job) {
   cpb_statistics_free(whole);
   return result;
 }
+
+CLI_OPTIONS(options, &cli_opt_output, &cli_opt_goal, &cli_opt_target, &cli_opt_goal_neighbours,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_merge = {
     .verb = "merge",
@@ -96,7 +105,6 @@ const cli_command cli_verb_merge = {
                "capball merge a2.state b2.state -o map.json --goal median",
     .least = 1,
     .most = 1 << 20,
-    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_GOAL) | CLI_BIT(CLI_TARGET) | CLI_BIT(CLI_NEIGHBOURS) |
-               CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
-    .requires = CLI_BIT(CLI_OUTPUT),
+    .options = options,
+    .required = 1,
     .run = run};

@@ -3,63 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doubles.h"
-#include "gather.h"
+#include "data_file.h"
 #include "json_print.h"
-#include "progress.h"
 #include "recommend_commands.h"
 #include "recommend_page.h"
 #include "recommend_text.h"
 
 enum { SAMPLE = 100000, QUERIES = 1000 };
-
-/* A hash sample of a file, in constant memory. */
-typedef struct sampled {
-  cpb_statistics *statistics;
-  cpb_statistics_result facts;
-} sampled;
-
-static int read_sample(const cli_job *job, const char *path, size_t rows, sampled *s) {
-  cli_job reading = *job;
-  cpb_reader *reader;
-  cpb_error error;
-  reading.options.sample = rows;
-  int result = cli_open_reader(job, path, job->options.format, &reader);
-  if (result != CLI_OK) return result;
-  result = cli_gather(&reading, reader, &s->statistics);
-  cpb_reader_free(reader);
-  s->facts.size = sizeof s->facts;
-  if (result == CLI_OK && cpb_statistics_finish(s->statistics, &s->facts, &error) != CPB_OK)
-    result = cli_fail(job, "%s", error.text);
-  if (result == CLI_OK && s->facts.rows == 0) result = cli_fail(job, "%s has no rows", cli_name(path));
-  return result;
-}
-
-static int read_queries(const cli_job *job, const sampled *base, sampled *queries) {
-  const char *path = job->options.queries;
-  if (path == NULL) return CLI_OK;
-  int result = read_sample(job, path, QUERIES, queries);
-  size_t wanted = base->facts.sample.cols, cols = queries->facts.sample.cols;
-  if (result != CLI_OK || cols == wanted) return result;
-  return cli_fail(job, "%s has %zu column%s, but %s has %zu", cli_name(path), cols, cli_s(cols),
-                  cli_name(job->operands[0]), wanted);
-}
-
-/* ---- progress ---- */
-
-typedef struct watching {
-  cli_progress progress;
-  double total;
-  uint64_t told;
-} watching;
-
-static int watch(void *context, double share) {
-  watching *w = context;
-  uint64_t now = (uint64_t)(share * w->total);
-  cli_progress_add(&w->progress, now - w->told);
-  w->told = now;
-  return cli_interrupted();
-}
 
 /* ---- showing ---- */
 
@@ -144,49 +94,59 @@ static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
 
 /* ---- the command ---- */
 
-static cpb_engine engine_of(const char *name) {
-  size_t engine = 0;
-  while (name != NULL && engine + 1 < CPB_ENGINES && strcmp(cpb_engine_name((cpb_engine)engine), name) != 0)
-    engine++;
-  return (cpb_engine)engine;
+/* Which of the two files a failure is about. */
+static int fail(cli_input *base, cli_input *queries, cpb_status status, const cpb_error *error) {
+  return cli_fail_input(cli_is_about(error, "queries") ? queries : base, status, error);
 }
 
-static int measure(const cli_job *job, const sampled *base, const sampled *queries, cpb_recommendation **r) {
+static int measure(cli_input *base, cli_input *queries, cpb_recommendation **r) {
+  const cli_job *job = base->job;
   const cli_options *o = &job->options;
-  cpb_view rows = base->facts.sample;
   cpb_recommend_options options;
+  cpb_error error;
   cpb_recommend_options_init(&options, sizeof options);
-  watching w = {.total = (double)rows.rows};
   if (o->neighbours != 0) options.k = (size_t)o->neighbours;
-  options.engine = engine_of(o->engine);
-  options.sample = rows.rows;
+  options.engine = (cpb_engine)o->engine.at;
+  options.sample = o->sample != 0 ? (size_t)o->sample : SAMPLE;
   options.queries = QUERIES;
   options.seed = o->seed;
-  cpb_error error = {.row = -1};
-  cli_progress_start(&w.progress, job, rows.rows, 0);
-  cpb_exec exec = *cpb_pool_exec(job->pool);
-  exec.progress = watch;
-  exec.context = &w;
-  cpb_status status = cpb_recommend(rows, queries->facts.sample, &options, r, &exec, &error);
-  cli_progress_end(&w.progress);
-  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s: %s", cli_name(job->operands[0]), error.text);
+  cpb_status status = cpb_recommend_fit(&base->source, queries->reader != NULL ? &queries->source : NULL,
+                                        o->skip_bad, &options, r, cli_exec(job), &error);
+  return status == CPB_OK ? CLI_OK : fail(base, queries, status, &error);
 }
 
 static int run(cli_job *job) {
   const cli_options *o = &job->options;
-  sampled base = {0}, queries = {0};
+  cli_input base, queries = {.job = job};
   if (o->html != NULL && strcmp(o->html, "-") == 0)
     return cli_misuse(job, "the table goes to standard output: give --html a name");
   cpb_recommendation *r = NULL;
-  int result = read_sample(job, job->operands[0], o->sample != 0 ? (size_t)o->sample : SAMPLE, &base);
-  if (result == CLI_OK) result = read_queries(job, &base, &queries);
-  if (result == CLI_OK) result = measure(job, &base, &queries, &r);
+  int result = cli_input_open(&base, job, job->operands[0], o->format);
+  if (result == CLI_OK && o->queries != NULL) result = cli_input_open(&queries, job, o->queries, o->format);
+  if (result == CLI_OK && o->queries != NULL)
+    result = cli_input_check_cols(&queries, base.info.cols, cli_name(base.info.path), "has");
+  if (result == CLI_OK) result = measure(&base, &queries, &r);
   if (result == CLI_OK) result = tell(job, r);
-  cpb_statistics_free(base.statistics);
-  cpb_statistics_free(queries.statistics);
+  cli_input_close(&base);
+  cli_input_close(&queries);
   cpb_recommendation_free(r);
   return result;
 }
+
+static const char *engine_name(size_t i) { return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL; }
+
+static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries, NULL,
+                  "rows that will be asked for (default: rows of BASE that do not find themselves)");
+static CLI_OPTION(engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine, engine_name,
+                  "what the index stores: float (default), int8 or bits");
+static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "FILE", html, NULL,
+                  "write a page with the table and the curves");
+static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
+                  "rows of the base that are looked at (default 100000)");
+
+CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &html, &sample, &cli_opt_seed,
+            &cli_opt_skip_bad, &cli_opt_format, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
+            &cli_opt_help);
 
 const cli_command cli_verb_recommend = {
     .verb = "recommend",
@@ -197,24 +157,20 @@ const cli_command cli_verb_recommend = {
         "for 99 %    the smallest C whose first C candidates hold 99 % of them",
     .text =
         "On a sample chosen by hash (at most --sample rows, so that smaller sets are used whole, and 1000 "
-        "queries) every transform meets every kind of index: none (raw rows by cosine), normalize (centre + "
-        "normalise), sphere (S about the mean, at the scale of the largest spread and at 1, 2, 4, 8 times "
-        "the mean norm), the exact lifts lift-ip and lift-cosine; float, int8 (one factor for all "
+        "queries) every transform meets every kind of index: none (raw rows by cosine), normalize (centre "
+        "+ normalise), sphere (S about the mean, at the scale of the largest spread and at 1, 2, 4, 8 "
+        "times the mean norm), the exact lifts lift-ip and lift-cosine; float, int8 (one factor for all "
         "coordinates), and sign bits by Hamming distance. On the sphere queries are points S(q) or centres "
         "of the caps of balls whose radius is the median distance of the k-th neighbour.\n"
         "The pick is the best for --engine: fewest candidates for 99 %, then recall, then bytes, then the "
         "simpler: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries. "
-        "Without "
-        "--queries rows of the base ask, and do not find themselves. The commands that carry the pick out "
-        "are "
-        "printed after it.\n"
+        "Without --queries rows of the base ask, and do not find themselves. The commands that carry the "
+        "pick out are printed after it.\n"
         "The same data and seed give the same answer whatever --threads.",
     .example =
         "seq 1 400 | awk '{ print $1 % 7 + $1 % 3 / 9, $1 % 11 + $1 % 4 / 7, $1 % 5 }' OFS=, > rows.csv\n"
         "capball recommend rows.csv -k 5 --engine int8 --html report.html",
     .least = 1,
     .most = 1,
-    .accepts = CLI_BIT(CLI_QUERIES) | CLI_BIT(CLI_NEIGHBOURS) | CLI_BIT(CLI_ENGINE) | CLI_BIT(CLI_HTML) |
-               CLI_BIT(CLI_SAMPLE) | CLI_BIT(CLI_SEED) | CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_FORMAT) |
-               CLI_BIT(CLI_JSON) | CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
+    .options = options,
     .run = run};

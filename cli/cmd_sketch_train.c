@@ -1,48 +1,21 @@
 /* Training a sketch: a sample of the data, a centre and a scale, normals. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "choice_json.h"
-#include "doubles.h"
-#include "gather.h"
-#include "json_print.h"
-
-enum { SAMPLE = 8192 };
-
-typedef struct plan {
-  cli_job *job;
-  cpb_statistics *gathered;
-  cpb_statistics_result facts;
-  cpb_map *map;
-  const double *center;
-  double s;
-} plan;
-
-static cpb_sketch_kind kind_of(const cli_job *job) {
-  for (int kind = 0; job->options.variant != NULL && kind < CPB_SKETCH_KINDS; kind++)
-    if (strcmp(job->options.variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) == 0)
-      return (cpb_sketch_kind)kind;
-  return CPB_SKETCH_EMBEDDED;
-}
-
-static bool needs_norms(const cli_job *job) {
-  cpb_goal goal = cli_goal(job, CPB_GOAL_MEAN);
-  return job->options.map == NULL && job->options.scale == 0 && goal != CPB_GOAL_SPREAD &&
-         goal != CPB_GOAL_RECALL;
-}
+#include "data_file.h"
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   int result = cli_check_target(job);
   if (result != CLI_OK) return result;
-  if ((o->map != NULL) + (o->scale != 0) + (o->goal != NULL) > 1)
+  if ((o->map != NULL) + (o->scale != 0) + o->goal.given > 1)
     return cli_misuse(job, "--map, --scale and --goal exclude each other");
-  if (strcmp(job->operands[0], "-") == 0 && needs_norms(job))
+  bool norms = o->map == NULL && o->scale == 0 && o->goal.at < CPB_GOAL_SPREAD;
+  if (strcmp(job->operands[0], "-") == 0 && norms)
     return cli_misuse(job,
                       "the goal %s reads the data twice, but a pipe can be read once: give a file, "
                       "--map, --scale, or --goal spread",
-                      cpb_goal_name(cli_goal(job, CPB_GOAL_MEAN)));
+                      cpb_goal_name((cpb_goal)o->goal.at));
   if (o->bits != 0 && (o->bits % 8 != 0 || o->bits > 65536))
     return cli_misuse(job, "--bits must be a multiple of 8, at most 65536, got %llu",
                       (unsigned long long)o->bits);
@@ -51,66 +24,45 @@ static int check(const cli_job *job) {
   return CLI_OK;
 }
 
-static int take_map(plan *p, size_t d) {
-  const char *path = p->job->options.map;
-  cpb_error error;
-  if (cpb_map_load(path, &p->map, &error) != CPB_OK) return cli_fail(p->job, "%s", error.text);
-  cpb_map_options map = {.size = sizeof map};
-  cpb_map_describe(p->map, &map);
-  if (map.d != d)
-    return cli_fail(p->job, "%s has %zu column%s, but %s embeds rows of %zu", cli_name(p->job->operands[0]),
-                    d, cli_s(d), path, map.d);
-  if (map.pole != NULL || map.whiten != NULL || map.toward != NULL)
-    return cli_fail(p->job, "%s has a %s; a sketch is made from a centre and a scale alone", path,
-                    map.pole != NULL     ? "pole"
-                    : map.whiten != NULL ? "whitening"
-                                         : "direction turned to e");
-  p->center = map.center;
-  p->s = map.s;
-  return CLI_OK;
+static cpb_sketch_training training_of(const cli_options *o) {
+  cpb_sketch_training training;
+  cpb_sketch_training_init(&training, sizeof training);
+  training.kind = (cpb_sketch_kind)o->variant.at;
+  if (o->bits != 0) training.bits = (size_t)o->bits;
+  training.seed = o->seed;
+  training.batch = (size_t)o->batch;
+  training.step = (cpb_sketch_step)o->step.at;
+  if (o->tolerance.given) training.tolerance = o->tolerance.value;
+  return training;
 }
 
-static int choose(plan *p) {
-  const cli_job *job = p->job;
-  cpb_choice *choice = NULL;
-  p->center = p->facts.mean;
-  p->s = job->options.scale;
-  if (p->s != 0) return CLI_OK;
-  int result = cli_choose(job, cli_name(job->operands[0]), cli_goal(job, CPB_GOAL_MEAN), &p->facts,
-                          p->facts.sample, p->center, &choice);
-  if (result == CLI_OK) p->s = cli_choice_scale(choice);
-  cpb_choice_free(choice);
-  return result;
+static cpb_sketch_fit_options wish_of(const cli_job *job) {
+  const cli_options *o = &job->options;
+  cpb_map_fit_options of_map;
+  cpb_sketch_fit_options wish;
+  cli_map_wish(job, &of_map);
+  cpb_sketch_fit_options_init(&wish, sizeof wish);
+  wish.s = of_map.s;
+  wish.goal = of_map.goal;
+  wish.target = of_map.target;
+  wish.k = of_map.k;
+  if (o->sample != 0) wish.sample = (size_t)o->sample;
+  wish.skip_bad = o->skip_bad;
+  return wish;
 }
 
-static int gather(plan *p, cpb_reader *reader) {
-  cli_job *job = p->job;
-  const char *path = cpb_reader_info(reader).path;
-  cpb_error error;
-  if (job->options.sample == 0) job->options.sample = SAMPLE;
-  int result = cli_gather(job, reader, &p->gathered);
-  if (result == CLI_OK) result = cli_finish(job, path, p->gathered, &p->facts);
-  if (result == CLI_OK && needs_norms(job)) {
-    if (cpb_reader_rewind(reader, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
-    result = cli_gather_norms(job, reader, p->gathered);
-    if (result == CLI_OK) result = cli_finish(job, path, p->gathered, &p->facts);
-  }
-  return result;
-}
-
-static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_report *report,
-                const cpb_statistics_result *facts) {
+static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_fit_report *report) {
+  const cpb_sketch_report *trained = &report->training;
   cpb_sketch_options o = {.size = sizeof o};
   cpb_sketch_describe(sketch, &o);
-  uint64_t bad = facts->nan_rows + facts->inf_rows;
-  if (bad > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)bad);
+  if (report->bad_rows > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)report->bad_rows);
   cli_say(
       job,
       "%zu bits (%s), s = %.6g, %zu of %llu row%s; %zu step%s, dependence %.4f -> %.4f, worst %.3f -> %.3f",
-      o.bits, cpb_sketch_kind_name(o.kind), o.s, facts->sample.rows, (unsigned long long)facts->rows,
-      cli_s(facts->rows), report->steps, cli_s(report->steps), report->first.mean, report->last.mean,
-      report->first.worst, report->last.worst);
-  if (!report->settled) cli_say(job, "ended before the bits had settled");
+      o.bits, cpb_sketch_kind_name(o.kind), o.s, report->sample, (unsigned long long)report->rows,
+      cli_s(report->rows), trained->steps, cli_s(trained->steps), trained->first.mean, trained->last.mean,
+      trained->first.worst, trained->last.worst);
+  if (!trained->settled) cli_say(job, "ended before the bits had settled");
   if (!job->options.json) return CLI_OK;
   json_t *curve = json_array();
   for (size_t i = 0; i < o.curve_count; i++)
@@ -120,50 +72,76 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_r
                         json_pack("{s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b, s:o}", "sketch",
                                   job->options.output, "dim", (json_int_t)o.d, "bits", (json_int_t)o.bits,
                                   "variant", cpb_sketch_kind_name(o.kind), "scale", o.s, "rows",
-                                  (json_int_t)facts->rows, "sample", (json_int_t)facts->sample.rows,
-                                  "skipped", (json_int_t)bad, "settled", report->settled, "curve", curve));
+                                  (json_int_t)report->rows, "sample", (json_int_t)report->sample, "skipped",
+                                  (json_int_t)report->bad_rows, "settled", trained->settled, "curve", curve));
 }
 
-static int train(plan *p) {
-  const cli_options *o = &p->job->options;
-  cpb_sketch_training training;
-  cpb_sketch_training_init(&training, sizeof training);
+static int train(cli_input *in, const cpb_map *map) {
+  const cli_job *job = in->job;
+  cpb_sketch_training training = training_of(&job->options);
+  cpb_sketch_fit_options wish = wish_of(job);
+  cpb_sketch_fit_report report;
   cpb_sketch *sketch = NULL;
-  cpb_sketch_report report = {.size = sizeof report};
   cpb_error error;
-  training.kind = kind_of(p->job);
-  if (o->bits != 0) training.bits = (size_t)o->bits;
-  training.s = p->s;
-  training.center = p->center;
-  training.seed = o->seed;
-  training.batch = (size_t)o->batch;
-  if (o->step != NULL && strcmp(o->step, "worst") == 0) training.step = CPB_SKETCH_WORST;
-  if (o->tolerance.given) training.tolerance = o->tolerance.value;
-  cpb_status status =
-      cpb_sketch_train(p->facts.sample, &training, &sketch, &report, cpb_pool_exec(p->job->pool), &error);
-  if (status != CPB_OK) return cli_fail(p->job, "%s: %s", cli_name(p->job->operands[0]), error.text);
-  status = cpb_sketch_save(sketch, o->output, &error);
-  int result =
-      status == CPB_OK ? tell(p->job, sketch, &report, &p->facts) : cli_fail(p->job, "%s", error.text);
+  cpb_sketch_fit_report_init(&report, sizeof report);
+  wish.training = &training;
+  wish.map = map;
+  cpb_status status = cpb_sketch_fit(&in->source, &wish, &sketch, &report, cli_exec(job), &error);
+  if (status != CPB_OK) return cli_fail_input(in, status, &error);
+  int result = cpb_sketch_save(sketch, job->options.output, &error) == CPB_OK
+                   ? tell(job, sketch, &report)
+                   : cli_fail(job, "%s", error.text);
   cpb_sketch_free(sketch);
   return result;
 }
 
 static int run(cli_job *job) {
-  plan p = {.job = job};
-  cpb_reader *reader;
+  cpb_map *map = NULL;
+  cpb_error error;
+  cli_input in;
   int result = check(job);
-  if (result == CLI_OK) result = cli_open_reader(job, job->operands[0], job->options.format, &reader);
   if (result != CLI_OK) return result;
-  if (job->options.map != NULL) result = take_map(&p, cpb_reader_info(reader).cols);
-  if (result == CLI_OK) result = gather(&p, reader);
-  if (result == CLI_OK && job->options.map == NULL) result = choose(&p);
-  if (result == CLI_OK) result = train(&p);
-  cpb_statistics_free(p.gathered);
-  cpb_map_free(p.map);
-  cpb_reader_free(reader);
+  result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK && job->options.map != NULL && cpb_map_load(job->options.map, &map, &error) != CPB_OK)
+    result = cli_fail(job, "%s", error.text);
+  if (result == CLI_OK) result = train(&in, map);
+  cli_input_close(&in);
+  cpb_map_free(map);
   return result;
 }
+
+static const char *kind_name(size_t i) {
+  return i < CPB_SKETCH_KINDS ? cpb_sketch_kind_name((cpb_sketch_kind)i) : NULL;
+}
+
+static const char *step_name(size_t i) {
+  static const char *const names[] = {"all", "worst"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static CLI_OPTION(bits, "bits", 'b', CLI_POSITIVE_COUNT, "N", bits, NULL,
+                  "bits of a code, a multiple of 8, better of 64 (default 256)");
+static CLI_OPTION(map_option, "map", 'm', CLI_PATH, "MAP.json", map, NULL,
+                  "take centre and scale of a map that `capball fit` wrote");
+static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
+                  "the scale s > 0, in the unit of the data; instead of a goal");
+static CLI_OPTION(variant, "variant", 0, CLI_CHOICE, "KIND", variant, kind_name,
+                  "embedded (default): trained on the sphere; centred: trained on directions; "
+                  "random-embedded and random-centred: not trained");
+static CLI_OPTION(step, "step", 0, CLI_CHOICE, "STEP", step, step_name,
+                  "all (default): every normal away from all others; worst: one end of the worst pair");
+static CLI_OPTION(tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance, NULL,
+                  "ends when a step gains a smaller share than this (default 0.03 max(1, sqrt(bits)/16), for "
+                  "recall); 0: as independent as the bits get");
+static CLI_OPTION(batch, "batch", 0, CLI_POSITIVE_COUNT, "N", batch, NULL,
+                  "rows of the sample that a step looks at, other ones each time (default: all)");
+static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
+                  "rows of the sample that the training sees (default 8192)");
+
+CLI_OPTIONS(options, &cli_opt_output, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
+            &cli_opt_goal_neighbours, &variant, &step, &tolerance, &batch, &sample, &cli_opt_seed,
+            &cli_opt_skip_bad, &cli_opt_format, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
+            &cli_opt_help);
 
 const cli_command cli_verb_sketch_train = {
     .verb = "sketch train",
@@ -172,15 +150,13 @@ const cli_command cli_verb_sketch_train = {
     .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0] = [<c_i,S(x-m)> >= 0]                 T14\n"
                "c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij),  theta_ij = (2 O_ij/n - 1) pi/2",
     .text =
-        "Bit i of a row says whether it is inside of ball i; O_ij is the number of rows on which bits i and "
-        "j "
-        "agree. The normals begin as random pairs of rows, with a random part, and turn until a step gains "
-        "little. The dependence that is told is the mean and the largest |O_ij/n - 1/2|; the whole curve is "
-        "in the file.\n"
+        "Bit i of a row says whether it is inside of ball i; O_ij is the number of rows on which bits i "
+        "and j agree. The normals begin as random pairs of rows, with a random part, and turn until a step "
+        "gains little. The dependence that is told is the mean and the largest |O_ij/n - 1/2|; the whole "
+        "curve is in the file.\n"
         "Training sees a sample (--sample, 8192 rows by default) that a hash of the row numbers picks, so "
-        "that "
-        "data of any size do; with --batch a step looks at a part of it only. The centre is the mean and s "
-        "the mean norm about it, unless --map, --scale or --goal says otherwise.\n"
+        "that data of any size do; with --batch a step looks at a part of it only. The centre is the mean "
+        "and s the mean norm about it, unless --map, --scale or --goal says otherwise.\n"
         "More independence than the default tolerance asks for costs recall: bits then tell directions "
         "apart in which the data hardly differ.\n"
         "The same data and seed give the same bits whatever --threads.",
@@ -188,10 +164,6 @@ const cli_command cli_verb_sketch_train = {
                "capball sketch train points.csv -o sketch.json --bits 64",
     .least = 1,
     .most = 1,
-    .accepts = CLI_BIT(CLI_OUTPUT) | CLI_BIT(CLI_BITS) | CLI_BIT(CLI_MAP) | CLI_BIT(CLI_SCALE) |
-               CLI_BIT(CLI_GOAL) | CLI_BIT(CLI_TARGET) | CLI_BIT(CLI_NEIGHBOURS) | CLI_BIT(CLI_VARIANT) |
-               CLI_BIT(CLI_STEP) | CLI_BIT(CLI_TOLERANCE) | CLI_BIT(CLI_BATCH) | CLI_BIT(CLI_SAMPLE) |
-               CLI_BIT(CLI_SEED) | CLI_BIT(CLI_SKIP_BAD) | CLI_BIT(CLI_FORMAT) | CLI_BIT(CLI_JSON) |
-               CLI_BIT(CLI_QUIET) | CLI_BIT(CLI_THREADS) | CLI_BIT(CLI_HELP),
-    .requires = CLI_BIT(CLI_OUTPUT),
+    .options = options,
+    .required = 1,
     .run = run};

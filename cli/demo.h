@@ -59,7 +59,8 @@ typedef struct demo {
   demo_engine plain, ours;
   demo_result results[DEMO_QUERIES];
   demo_question range;
-  size_t *ids;       /* room for all rows */
+  size_t *ids;       /* room for all rows .. */
+  double *distances; /* .. and their distances */
   size_t range_rows; /* ids[0 .. range_rows) answer the range query */
 } demo;
 

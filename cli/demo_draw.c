@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "demo.h"
-#include "doubles.h"
 
 enum { POINTS = 420, STEPS = 120, SIDE = 420, WIDE = 480, HIGH = 340 };
 
@@ -198,7 +197,7 @@ static void draw_panel(const demo *d, const panel *p, FILE *to) {
 void demo_draw_scores(const demo *d, FILE *to) {
   double direction[3];
   for (size_t k = 0; k < 3; k++) direction[k] = (double)demo_queries()[0].rgb[k];
-  double length = cli_norm(direction, 3);
+  double length = cli_length(direction, 3);
   for (size_t k = 0; k < 3; k++) direction[k] /= length;
   panel left = {"normalised rows: cosine says little about distance", &d->plain, direction, 0.6, 1.02, NAN};
   panel right = {"embedded rows: above b is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};

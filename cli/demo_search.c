@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "demo.h"
-#include "doubles.h"
 
 enum { D = 3 };
 
@@ -36,18 +35,23 @@ size_t demo_engine_above(const demo_engine *engine, const double *query, double 
 }
 
 double demo_distance(const float *a, const float *b) {
-  double difference[D];
-  for (size_t k = 0; k < D; k++) difference[k] = (double)a[k] - (double)b[k];
-  return cli_norm(difference, D);
+  double square = 0;
+  for (size_t k = 0; k < D; k++) square += ((double)a[k] - (double)b[k]) * ((double)a[k] - (double)b[k]);
+  return sqrt(square);
 }
 
-static demo_answer nearest(const demo_colours *data, const float *query) {
-  demo_answer best = {0, INFINITY};
-  for (size_t i = 0; i < data->count; i++) {
-    double distance = demo_distance(data->colours[i].rgb, query);
-    if (distance < best.distance) best = (demo_answer){i, distance};
-  }
-  return best;
+/* The colours where they lie, between their names. */
+static cpb_view colours_of(const demo *d) {
+  cpb_view view = {d->data.colours[0].rgb, CPB_F32, d->data.count, D, sizeof(demo_colour) / sizeof(float)};
+  return view;
+}
+
+static bool find_nearest(const demo *d, const float *query, demo_answer *answer, cpb_error *error) {
+  cpb_hit hit;
+  if (cpb_knn(colours_of(d), cpb_rows(query, CPB_F32, 1, D), 1, CPB_L2, &hit, NULL, error) != CPB_OK)
+    return false;
+  *answer = (demo_answer){(size_t)hit.id, hit.value};
+  return true;
 }
 
 /* What people do: divide every row by its length, and hope. */
@@ -68,18 +72,6 @@ bool demo_ask(const demo *d, const float *center, double r, demo_question *quest
   return true;
 }
 
-/* The distance of two rows of the data space from their images alone, T8. */
-static double distance_from_images(const demo *d, const float *image, const double *query) {
-  double difference[D + 1], rest[2] = {0};
-  for (size_t k = 0; k <= D; k++) difference[k] = (double)image[k] - query[k];
-  for (size_t k = 0; k < D; k++) {
-    rest[0] += (double)image[k] * (double)image[k];
-    rest[1] += query[k] * query[k];
-  }
-  return sqrt(cpb_original_dist2(cli_dot(difference, difference, D + 1), cpb_rise((double)image[D], rest[0]),
-                                 cpb_rise(query[D], rest[1]), d->s));
-}
-
 /* Rows of floats tell distances apart to about 1e-6 of themselves, far finer than colours differ; nearer than
  * that is as near, and then the lower row is the answer, as it is of `nearest`. */
 static const double clearly_less = 1 - 1e-5;
@@ -87,9 +79,7 @@ static const double clearly_less = 1 - 1e-5;
 /* A ball around the query as a cap, twice as large each time until some row is in it. All rows of the
  * ball are found, so the nearest of them is the nearest of all. */
 static bool ask_ours(demo *d, const float *query, demo_result *result, cpb_error *error) {
-  double image[D + 1];
-  cpb_view x = cpb_rows(query, CPB_F32, 1, D);
-  if (cpb_map_embed(d->map, x, cpb_rows_out(image, CPB_F64, 1, D + 1), NULL, error) != CPB_OK) return false;
+  cpb_view x = cpb_rows(query, CPB_F32, 1, D), images = cpb_rows(d->ours.rows, CPB_F32, d->ours.count, D + 1);
   demo_question question;
   result->radius = 2.25;
   do {
@@ -97,9 +87,10 @@ static bool ask_ours(demo *d, const float *query, demo_result *result, cpb_error
     if (!demo_ask(d, query, result->radius, &question, error)) return false;
     result->hits = demo_engine_above(&d->ours, question.p, question.b, d->ids);
   } while (result->hits == 0);
+  if (cpb_query_distances(d->map, x, images, d->distances, error) != CPB_OK) return false;
   double best = INFINITY;
   for (size_t i = 0; i < result->hits; i++) {
-    double distance = distance_from_images(d, d->ours.rows + d->ids[i] * (D + 1), image);
+    double distance = d->distances[d->ids[i]];
     if (distance < best * clearly_less) {
       best = distance;
       result->ours.row = d->ids[i];
@@ -120,37 +111,24 @@ unsigned demo_right(const demo *d, bool ours) {
 
 /* The map: centred at the mean, s the mean norm about it. */
 static bool make_map(demo *d, cpb_error *error) {
-  double mean[D] = {0}, n = (double)d->data.count;
-  for (size_t i = 0; i < d->data.count; i++)
-    for (size_t k = 0; k < D; k++) mean[k] += (double)d->data.colours[i].rgb[k] / n;
-  for (size_t i = 0; i < d->data.count; i++) {
-    double z[D];
-    for (size_t k = 0; k < D; k++) z[k] = (double)d->data.colours[i].rgb[k] - mean[k];
-    d->s += cli_norm(z, D) / n;
-  }
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = D;
-  options.s = d->s;
-  options.center = mean;
-  return cpb_map_new(&options, &d->map, error) == CPB_OK;
+  cpb_source colours = cpb_source_from_view(colours_of(d));
+  if (cpb_map_fit(&colours, NULL, &d->map, NULL, NULL, error) != CPB_OK) return false;
+  d->s = cli_map_options(d->map).s;
+  return true;
 }
 
 static bool fill_engines(demo *d, cpb_error *error) {
   size_t n = d->data.count;
   d->plain = (demo_engine){n, D, cli_alloc(n * D, sizeof(float))};
   d->ours = (demo_engine){n, D + 1, cli_alloc(n * (D + 1), sizeof(float))};
-  float *x = cli_alloc(n * D, sizeof *x);
-  for (size_t i = 0; i < n; i++) memcpy(x + i * D, d->data.colours[i].rgb, D * sizeof *x);
-  cpb_status status = cpb_map_embed(d->map, cpb_rows(x, CPB_F32, n, D),
-                                    cpb_rows_out(d->ours.rows, CPB_F32, n, D + 1), NULL, error);
+  cpb_status status =
+      cpb_map_embed(d->map, colours_of(d), cpb_rows_out(d->ours.rows, CPB_F32, n, D + 1), NULL, error);
   static const float origin[D] = {0};
   for (size_t i = 0; i < n; i++) {
-    double length = demo_distance(x + i * D, origin);
-    for (size_t k = 0; k < D && length > 0; k++)
-      d->plain.rows[i * D + k] = (float)((double)x[i * D + k] / length);
+    const float *x = d->data.colours[i].rgb;
+    double length = demo_distance(x, origin);
+    for (size_t k = 0; k < D && length > 0; k++) d->plain.rows[i * D + k] = (float)((double)x[k] / length);
   }
-  free(x);
   return status == CPB_OK;
 }
 
@@ -173,11 +151,12 @@ static bool run_range(demo *d, const float *center, double r, cpb_error *error) 
 bool demo_run(demo *d, uint64_t seed, cpb_error *error) {
   demo_colours_new(&d->data, seed);
   d->ids = cli_alloc(d->data.count, sizeof *d->ids);
+  d->distances = cli_alloc(d->data.count, sizeof *d->distances);
   if (!make_map(d, error) || !fill_engines(d, error)) return false;
   for (size_t i = 0; i < DEMO_QUERIES; i++) {
     const float *query = demo_queries()[i].rgb;
-    d->results[i].truth = nearest(&d->data, query);
     d->results[i].plain = ask_plain(d, query);
+    if (!find_nearest(d, query, &d->results[i].truth, error)) return false;
     if (!ask_ours(d, query, &d->results[i], error)) return false;
   }
   return run_range(d, demo_queries()[0].rgb, 40.5, error);
@@ -189,4 +168,5 @@ void demo_free(demo *d) {
   free(d->plain.rows);
   free(d->ours.rows);
   free(d->ids);
+  free(d->distances);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doubles.h"
 #include "dual_line.h"
 
 static bool refuse(dual_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -70,7 +69,7 @@ static bool known_keys(dual_line *line, json_t *object, const char *where, const
 
 /* Divides a vector by its length, which it must have; tells the length. */
 static bool normalise(dual_line *line, const char *key, double *vector, size_t n, double *length) {
-  *length = cli_norm(vector, n);
+  *length = cli_length(vector, n);
   if (!(*length > 0) || isinf(*length))
     return refuse(line, "\"%s\" has length %g, no direction", key, *length);
   for (size_t i = 0; i < n; i++) vector[i] /= *length;
@@ -157,8 +156,8 @@ static bool read_cap(dual_line *line, json_t *object) {
   cap->sigma = cap->a = NAN;
   bool complete = json_object_get(object, "sigma") != NULL && json_object_get(object, "a") != NULL;
   if (!complete) return true;
-  if (!(fabs(cli_norm(cap->p, count) - 1) < 1e-9))
-    return refuse(line, "a cap with sigma and a needs |p| = 1, got %.17g", cli_norm(cap->p, count));
+  if (!(fabs(cli_length(cap->p, count) - 1) < 1e-9))
+    return refuse(line, "a cap with sigma and a needs |p| = 1, got %.17g", cli_length(cap->p, count));
   return read_number(line, object, "sigma", &cap->sigma) && read_number(line, object, "a", &cap->a);
 }
 

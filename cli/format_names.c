@@ -57,14 +57,8 @@ static const format *format_of(const char *path, const char *name) {
   return NULL;
 }
 
-static cpb_dtype dtype_named(const char *name) {
-  int dtype = CPB_F32;
-  while (strcmp(cpb_dtype_name((cpb_dtype)dtype), name) != 0) dtype++;
-  return (cpb_dtype)dtype;
-}
-
-cpb_dtype cli_output_dtype(const char *path, const char *name, const char *wanted, cpb_dtype natural) {
-  if (wanted != NULL) return dtype_named(wanted);
+cpb_dtype cli_output_dtype(const char *path, const char *name, cli_choice wanted, cpb_dtype natural) {
+  if (wanted.given) return (cpb_dtype)wanted.at;
   const format *known = format_of(path, name);
   return known != NULL && known->dtype != ANY ? (cpb_dtype)known->dtype : natural;
 }
@@ -74,13 +68,15 @@ static bool is_text(const format *known) {
                            strcmp(known->name, "libsvm") == 0);
 }
 
-cpb_dtype cli_distance_dtype(const char *path, const char *wanted) {
+cpb_dtype cli_distance_dtype(const char *path, cli_choice wanted) {
+  if (path == NULL) return CPB_F32;
   return cli_output_dtype(path, NULL, wanted, is_text(format_of(path, NULL)) ? CPB_F64 : CPB_F32);
 }
 
 cpb_dtype cli_id_dtype(const char *path, const char *name, uint64_t rows) {
+  if (path == NULL) return CPB_I32;
   bool wide = is_text(format_of(path, name)) || rows > (uint64_t)INT32_MAX + 1;
-  return cli_output_dtype(path, name, NULL, wide ? CPB_I64 : CPB_I32);
+  return cli_output_dtype(path, name, (cli_choice){0}, wide ? CPB_I64 : CPB_I32);
 }
 
 int cli_check_id_format(const cli_job *job, const char *path, const char *name, const char *option) {
@@ -93,19 +89,21 @@ int cli_check_id_format(const cli_job *job, const char *path, const char *name, 
 }
 
 int cli_check_distances(const cli_job *job) {
-  const char *path = job->options.distances, *wanted = job->options.dtype;
+  const char *path = job->options.distances;
   if (path == NULL)
-    return wanted == NULL ? CLI_OK : cli_misuse(job, "--dtype is the type of --distances: name their file");
+    return !job->options.dtype.given ? CLI_OK
+                                     : cli_misuse(job, "--dtype is the type of --distances: name their file");
   return cli_check_typed(job, path, NULL, NULL);
 }
 
 int cli_check_typed(const cli_job *job, const char *path, const char *name, const char *option) {
-  const char *wanted = job->options.dtype;
+  cli_choice wanted = job->options.dtype;
   int result = cli_check_format(job, path, name, option);
   if (result != CLI_OK) return result;
   const format *known = format_of(path, name);
-  if (wanted == NULL || known->dtype == ANY || known->dtype == (int)dtype_named(wanted)) return CLI_OK;
-  return cli_misuse(job, "--dtype: %s: %s files cannot hold %s", path, known->name, wanted);
+  if (!wanted.given || known->dtype == ANY || known->dtype == (int)wanted.at) return CLI_OK;
+  return cli_misuse(job, "--dtype: %s: %s files cannot hold %s", path, known->name,
+                    cpb_dtype_name((cpb_dtype)wanted.at));
 }
 
 enum { EXTENSIONS = 3 * COUNT };

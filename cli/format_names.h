@@ -7,15 +7,15 @@
 /* The i-th name of the table in capball/file.h, NULL past the end. */
 const char *cli_format_name(size_t i);
 
-/* The element type a file will have: `wanted` (a dtype name) if given; else the one type its format
+/* The element type a file will have: `wanted` if given; else the one type its format
  * has; else `natural`. path "-" or an unknown extension: as if the format had every type. */
-cpb_dtype cli_output_dtype(const char *path, const char *format, const char *wanted, cpb_dtype natural);
+cpb_dtype cli_output_dtype(const char *path, const char *format, cli_choice wanted, cpb_dtype natural);
 
 /* The ":set" of "file.hdf5:set", or NULL. */
 const char *cli_data_set(const char *path);
 
 /* The same for distances: f32, in text f64. */
-cpb_dtype cli_distance_dtype(const char *path, const char *wanted);
+cpb_dtype cli_distance_dtype(const char *path, cli_choice wanted); /* path NULL: any */
 
 /* The same for row numbers below `rows`, and counts: i32, i64 where they need it. */
 cpb_dtype cli_id_dtype(const char *path, const char *format, uint64_t rows);

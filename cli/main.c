@@ -63,6 +63,7 @@ bool cli_is_first_of_group(const cli_command *const *command) {
 static void speak(const cli_job *job, const char *format, va_list arguments) {
   char sentence[4096];
   vsnprintf(sentence, sizeof sentence, format, arguments);
+  if (job->bar != NULL) cli_bar_clear(job->bar);
   fprintf(stderr, "capball%s%s: ", job->command != NULL ? " " : "",
           job->command != NULL ? job->command->verb : "");
   cli_print_plain(stderr, sentence);
@@ -99,10 +100,14 @@ int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb
   if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
   /* The library counts from the block; only what it says of the row holds for the file. */
   const char *what = error->text + error->about;
-  bool could_skip = !job->options.skip_bad && (job->command->accepts & CLI_BIT(CLI_SKIP_BAD)) != 0;
+  bool could_skip = !job->options.skip_bad && cli_accepts(job->command, &cli_opt_skip_bad);
   return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
                   (unsigned long long)(first + (uint64_t)error->row), what,
                   could_skip ? " (--skip-bad leaves such rows out)" : "");
+}
+
+bool cli_is_about(const cpb_error *error, const char *argument) {
+  return strcmp(error->argument, argument) == 0;
 }
 
 /* The one thing a signal handler may touch. */
@@ -208,17 +213,25 @@ static int print_version(void) {
 
 static int start_threads(cli_job *job) {
   cpb_error error;
-  if (!(job->command->accepts & CLI_BIT(CLI_THREADS))) return CLI_OK;
+  cpb_exec_init(&job->exec, sizeof job->exec);
+  if (!cli_accepts(job->command, &cli_opt_threads)) return CLI_OK;
   cpb_status status = cpb_pool_new((size_t)job->options.threads, &job->pool, &error);
-  if (status == CPB_OK) return CLI_OK;
-  return status == CPB_EINVAL ? cli_misuse(job, "--threads: %s", error.text)
-                              : cli_fail(job, "%s", error.text);
+  if (status != CPB_OK)
+    return status == CPB_EINVAL ? cli_misuse(job, "--threads: %s", error.text)
+                                : cli_fail(job, "%s", error.text);
+  job->exec = *cpb_pool_exec(job->pool);
+  job->exec.progress = cli_bar_tell;
+  job->exec.context = job->bar;
+  return CLI_OK;
 }
 
 static int run_command(const cli_command *command, int argc, char **argv) {
+  cli_bar bar;
   cli_job job = {.command = command};
   int result = cli_parse(&job, argc, argv);
   if (result != CLI_OK) return result;
+  cli_bar_init(&bar, command->verb, job.options.quiet);
+  job.bar = &bar;
   if (job.options.help) {
     cli_print_help(command, stdout);
     return finish_output(&job, CLI_OK);
@@ -227,6 +240,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   if (result == CLI_OK) result = start_threads(&job);
   if (result != CLI_OK) return result;
   result = command->run(&job);
+  cli_bar_clear(&bar);
   cpb_pool_free(job.pool);
   if (cli_interrupted() != 0) return 128 + cli_interrupted();
   return finish_output(&job, result);

@@ -1,4 +1,4 @@
-/* The one table of options, and parsing by it. */
+/* Options: every command has a list of its own, in which those that mean the same everywhere stand by name. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -6,90 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum cli_option_id {
-  CLI_OUTPUT,
-  CLI_MAP,
-  CLI_SCALE,
-  CLI_GOAL,
-  CLI_CENTER,
-  CLI_POLE,
-  CLI_WHITEN,
-  CLI_SPHERICAL,
-  CLI_SKIP_BAD,
-  CLI_DTYPE,
-  CLI_ROWS,
-  CLI_FORMAT,
-  CLI_TO,
-  CLI_SEED,
-  CLI_TARGET,
-  CLI_NEIGHBOURS,
-  CLI_METRIC,
-  CLI_RADIUS,
-  CLI_DISTANCES,
-  CLI_KNN,
-  CLI_BASE,
-  CLI_POINT,
-  CLI_THRESHOLDS,
-  CLI_EMBEDDED,
-  CLI_SCORES,
-  CLI_AS,
-  CLI_SCORE_ERROR,
-  CLI_CERTIFICATES,
-  CLI_SAMPLE,
-  CLI_STATE,
-  CLI_ABOUT,
-  CLI_FIRST_ROW,
-  CLI_SWEEP,
-  CLI_MODEL,
-  CLI_NU,
-  CLI_METHOD,
-  CLI_KERNEL,
-  CLI_GAMMA,
-  CLI_OFFSET,
-  CLI_DEGREE,
-  CLI_GAP,
-  CLI_WEIGHTS,
-  CLI_LABELS,
-  CLI_RANKS,
-  CLI_SQL,
-  CLI_SKETCH,
-  CLI_BITS,
-  CLI_VARIANT,
-  CLI_STEP,
-  CLI_TOLERANCE,
-  CLI_BATCH,
-  CLI_CANDIDATES,
-  CLI_TRANSFORM,
-  CLI_SIDE,
-  CLI_QUERIES,
-  CLI_ENGINE,
-  CLI_HTML,
-  CLI_PLOT,
-  CLI_JSON,
-  CLI_QUIET,
-  CLI_THREADS,
-  CLI_HELP,
-  CLI_OPTION_COUNT
-} cli_option_id;
-
-#define CLI_BIT(id) ((uint64_t)1 << (id))
-_Static_assert(CLI_OPTION_COUNT <= 64, "a set of options is 64 bits");
-
 /* A number that may be absent. */
 typedef struct cli_number {
   bool given;
   double value;
 } cli_number;
 
+/* One of an option's names, by its place among them; 0, the default of all of them, where it is absent. */
+typedef struct cli_choice {
+  bool given;
+  unsigned at;
+} cli_choice;
+
 /* Values of the options; strings are views into argv, NULL where not given. */
 typedef struct cli_options {
-  const char *output, *map, *goal, *center, *pole, *dtype, *rows, *format, *to, *state, *about, *plot;
-  const char *metric, *distances, *base, *thresholds, *embedded, *scores, *as, *certificates;
-  const char *sketch, *variant, *step;
-  const char *model, *method, *kernel, *weights, *labels, *sql;
-  const char *transform, *side, *queries, *engine, *html;
+  const char *output, *map, *center, *pole, *rows, *format, *to, *state, *about, *plot;
+  const char *distances, *base, *thresholds, *embedded, *scores, *certificates;
+  const char *sketch, *model, *weights, *labels, *sql, *queries, *html;
+  cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, offset, radius, score_error, tolerance;
+  cli_number nu, gap, offset, radius, score_error, tolerance, ridge;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
   uint64_t bits, batch, candidates;
   bool whiten, spherical, skip_bad, sweep, ranks, point, json, quiet, help;
@@ -100,7 +36,8 @@ typedef enum cli_value_kind {
   CLI_TEXT,
   CLI_PATH,    /* a file that is read */
   CLI_WRITTEN, /* a file that is made */
-  CLI_CHOICE,
+  CLI_NAME,    /* one of the names, as text */
+  CLI_CHOICE,  /* one of the names, by its place */
   CLI_POSITIVE,
   CLI_NUMBER, /* any number; whether it makes sense is the job's affair */
   CLI_COUNT,
@@ -114,12 +51,27 @@ typedef struct cli_option {
   const char *value; /* what help calls the value; NULL for a flag */
   size_t offset;     /* in cli_options */
   const char *help;
-  const char *(*choice)(size_t i); /* the i-th legal value, NULL past the end; for CLI_CHOICE */
+  const char *(*names)(size_t i); /* the i-th legal value, NULL past the end; for CLI_NAME and CLI_CHOICE */
 } cli_option;
 
-extern const cli_option cli_option_table[CLI_OPTION_COUNT];
+/* An option; `static` before those of one command, whose `id` stands in its list. */
+#define CLI_OPTION(id, name, letter, kind, value, member, names, help)                                       \
+  const cli_option id = {name, letter, kind, value, offsetof(cli_options, member), help, names}
 
+/* The list of a command; those that must be given stand first. */
+#define CLI_OPTIONS(id, ...) static const cli_option *const id[] = {__VA_ARGS__, NULL}
+
+/* Options that mean the same wherever they stand. */
+extern const cli_option cli_opt_output, cli_opt_map, cli_opt_goal, cli_opt_target, cli_opt_goal_neighbours,
+    cli_opt_pole, cli_opt_whiten, cli_opt_ridge, cli_opt_skip_bad, cli_opt_dtype, cli_opt_distances,
+    cli_opt_distance_dtype, cli_opt_metric, cli_opt_neighbours, cli_opt_format, cli_opt_to, cli_opt_seed,
+    cli_opt_sample, cli_opt_sketch, cli_opt_plot, cli_opt_json, cli_opt_quiet, cli_opt_threads, cli_opt_help;
+
+struct cli_command;
 struct cli_job;
+
+/* Whether a command has this option. */
+bool cli_accepts(const struct cli_command *command, const cli_option *option);
 
 /* Fills job->options, operands and count from argv (argv[0] is the verb). CLI_OK or CLI_USAGE. */
 int cli_parse(struct cli_job *job, int argc, char **argv);

@@ -1,8 +1,11 @@
 #include "progress.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "cli.h"
 
 double cli_seconds(void) {
   struct timespec now;
@@ -10,45 +13,36 @@ double cli_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void cli_progress_start(cli_progress *progress, const cli_job *job, uint64_t total, size_t row_bytes) {
-  *progress = (cli_progress){.verb = job->command->verb, .total = total, .row_bytes = row_bytes};
-  atomic_flag_clear(&progress->drawing);
-  progress->start = progress->drawn = cli_seconds();
-  progress->enabled = !job->options.quiet && isatty(STDERR_FILENO);
+void cli_bar_init(cli_bar *bar, const char *verb, bool quiet) {
+  *bar = (cli_bar){.verb = verb, .enabled = !quiet && isatty(STDERR_FILENO)};
+  atomic_flag_clear(&bar->drawing);
+  bar->start = bar->drawn = cli_seconds();
 }
 
-static void draw(cli_progress *progress, double now) {
-  enum { BAR = 28 };
-  uint64_t done = atomic_load(&progress->done);
-  double seconds = now - progress->start, rate = (double)done / seconds;
-  double mib = rate * (double)progress->row_bytes / 1048576;
-  fprintf(stderr, "\r\033[K%s ", progress->verb);
-  if (progress->total != CPB_ROWS_UNKNOWN && progress->total > 0) {
-    double share = (double)done / (double)progress->total;
-    if (share > 1) share = 1;
-    char bar[BAR + 1] = "";
-    memset(bar, '.', BAR);
-    memset(bar, '#', (size_t)(share * BAR));
-    fprintf(stderr, "[%s] %3.0f %%  ", bar, 100 * share);
-    if (progress->row_bytes > 0) fprintf(stderr, "%.0f MiB/s  ", mib);
-    fprintf(stderr, "%.0f s left", rate > 0 ? (double)(progress->total - done) / rate : 0);
-  } else
-    fprintf(stderr, "%llu rows  %.0f MiB/s", (unsigned long long)done, mib);
+static void draw(cli_bar *bar, double now) {
+  enum { LENGTH = 28 };
+  char line[LENGTH + 1] = "";
+  memset(line, '.', LENGTH);
+  memset(line, '#', (size_t)(bar->share * LENGTH));
+  fprintf(stderr, "\r\033[K%s [%s] %3.0f %%", bar->verb, line, 100 * bar->share);
+  if (bar->share > 0) fprintf(stderr, "  %.0f s left", (now - bar->start) * (1 / bar->share - 1));
   fflush(stderr);
-  progress->visible = true;
+  bar->visible = true;
+  bar->drawn = now;
 }
 
-void cli_progress_add(cli_progress *progress, uint64_t rows) {
-  atomic_fetch_add(&progress->done, rows);
-  if (!progress->enabled || atomic_flag_test_and_set(&progress->drawing)) return;
+int cli_bar_tell(void *context, double share) {
+  cli_bar *bar = context;
+  if (!bar->enabled || atomic_flag_test_and_set(&bar->drawing)) return cli_interrupted();
   double now = cli_seconds();
-  if (now - progress->start > 0.5 && now - progress->drawn > 0.1) {
-    draw(progress, now);
-    progress->drawn = now;
-  }
-  atomic_flag_clear(&progress->drawing);
+  if (share < bar->share - 0.5) bar->start = now;
+  bar->share = share > 1 ? 1 : share;
+  if (now - bar->start > 0.5 && now - bar->drawn > 0.1) draw(bar, now);
+  atomic_flag_clear(&bar->drawing);
+  return cli_interrupted();
 }
 
-void cli_progress_end(cli_progress *progress) {
-  if (progress->visible) fputs("\r\033[K", stderr);
+void cli_bar_clear(cli_bar *bar) {
+  if (bar->visible) fputs("\r\033[K", stderr);
+  bar->visible = false;
 }

@@ -3,22 +3,22 @@
 #define CLI_PROGRESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
-#include "cli.h"
-
-typedef struct cli_progress {
+typedef struct cli_bar {
   const char *verb;
-  uint64_t total;   /* rows, CPB_ROWS_UNKNOWN if nobody knows */
-  size_t row_bytes; /* 0: rows are no measure of bytes */
-  _Atomic uint64_t done;
+  bool enabled, visible;
   atomic_flag drawing;
-  double start, drawn; /* seconds; drawn is guarded by drawing */
-  bool visible, enabled;
-} cli_progress;
+  double start, drawn, share; /* seconds; what was told last. Guarded by drawing */
+} cli_bar;
 
-void cli_progress_start(cli_progress *progress, const cli_job *job, uint64_t total, size_t row_bytes);
-void cli_progress_add(cli_progress *progress, uint64_t rows); /* any thread */
-void cli_progress_end(cli_progress *progress);
+void cli_bar_init(cli_bar *bar, const char *verb, bool quiet);
+
+/* Tells the share that is done, 0 .. 1; any thread. Less than before begins another piece of work. Not 0 when a
+ * signal asked this process to end. */
+int cli_bar_tell(void *bar, double share);
+
+void cli_bar_clear(cli_bar *bar);
 
 /* Seconds of a clock that only goes forward. */
 double cli_seconds(void);

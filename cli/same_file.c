@@ -75,14 +75,16 @@ typedef struct paths {
 
 /* The operands and options that are read, or those that are made. */
 static paths collect(const cli_job *job, bool made) {
-  paths all = {cli_alloc(job->count + CLI_OPTION_COUNT, sizeof *all.path), 0};
+  const cli_option *const *options = job->command->options;
+  size_t count = 0;
+  while (options[count] != NULL) count++;
+  paths all = {cli_alloc(job->count + count, sizeof *all.path), 0};
   for (size_t i = 0; i < job->count; i++)
     if ((job->command->made != 0 && i == job->command->made) == made)
       all.path[all.count++] = job->operands[i];
-  for (size_t id = 0; id < CLI_OPTION_COUNT; id++) {
-    const cli_option *option = &cli_option_table[id];
-    if (option->kind != (made ? CLI_WRITTEN : CLI_PATH)) continue;
-    const char *path = *(const char *const *)(const void *)((const char *)&job->options + option->offset);
+  for (size_t i = 0; i < count; i++) {
+    if (options[i]->kind != (made ? CLI_WRITTEN : CLI_PATH)) continue;
+    const char *path = *(const char *const *)(const void *)((const char *)&job->options + options[i]->offset);
     if (path != NULL) all.path[all.count++] = path;
   }
   return all;

@@ -99,14 +99,16 @@ static int run(cli_job *job) {
   return CLI_OK;
 }
 
-const cli_command cli_verb_theory = {.verb = "theory",
-                                     .operands = "[T3]",
-                                     .summary = "print a law, and where its header, source and test are",
-                                     .text = "Without a number, all laws that are in the code. The numbers "
-                                             "are those of docs/theory.md; all files are in the source "
-                                             "tree.",
-                                     .example = "capball theory T3",
-                                     .least = 0,
-                                     .most = 1,
-                                     .accepts = CLI_BIT(CLI_JSON) | CLI_BIT(CLI_HELP),
-                                     .run = run};
+CLI_OPTIONS(options, &cli_opt_json, &cli_opt_help);
+
+const cli_command cli_verb_theory = {
+    .verb = "theory",
+    .operands = "[T3]",
+    .summary = "print a law, and where its header, source and test are",
+    .text = "Without a number, all laws that are in the code. The numbers are those of docs/theory.md; all "
+            "files are in the source tree.",
+    .example = "capball theory T3",
+    .least = 0,
+    .most = 1,
+    .options = options,
+    .run = run};

@@ -32,5 +32,6 @@
 #include "capball/transform.h"
 #include "capball/sketch.h"
 #include "capball/file.h"
+#include "capball/fit.h"
 
 #endif

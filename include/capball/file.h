@@ -32,6 +32,7 @@
 
 #include <stdbool.h>
 
+#include "capball/exec.h"
 #include "capball/view.h"
 
 #ifdef __cplusplus
@@ -118,6 +119,16 @@ CPB_API cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, siz
  *  it was opened: what was made of the rows does not count then, for some of them may have been zeros. */
 CPB_API cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error);
 
+/** The file as a source of rows, from its first row, in blocks of about 16 MiB; the reader is borrowed while
+ *  the source is used, and may not be used otherwise. A pipe can be read once: its `rewind` is fine before the
+ *  first row was read, and EIO after it.
+ *  lend   blocks are the file's own pages where cpb_reader_lend can lend them, with its warning */
+CPB_API cpb_source cpb_reader_source(cpb_reader *reader, bool lend);
+
+/** The rows of a file by number, read where they lie; the reader is borrowed while the store is used. EINVAL without
+ *  random access: hold such files in memory (cpb_source_hold, cpb_store_from_view). */
+CPB_API cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error);
+
 /** What a writer is to make. Start from cpb_writer_options_init. */
 typedef struct cpb_writer_options {
   size_t size;        /* sizeof(cpb_writer_options) */
@@ -161,6 +172,31 @@ CPB_API void cpb_writer_free(cpb_writer *writer);
  *  "/train", "./train"; without a set "train" is meant) or by links to one object. The file of `path` is
  * looked at, where it is there; whether `other` has the same file is for the caller to know. */
 CPB_API bool cpb_same_data_set(const char *path, const char *other);
+
+/** Rows on their way from one file to another. Start from cpb_flow_options_init. */
+typedef struct cpb_flow_options {
+  size_t size;
+  uint64_t first, last; /* rows first <= i < last are taken; default all */
+  bool skip_bad;        /* leave rows out that have no answer, or NaN or inf in them; default false */
+  bool lend;            /* read the file's own pages, with the warning of cpb_reader_lend; default false */
+
+  /** Makes `out` of `in`, as cpb_map_embed does; NULL (the default): rows are copied. */
+  cpb_status (*transform)(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error);
+  const void *arg;
+  size_t cols; /* of what the transform makes */
+} cpb_flow_options;
+
+CPB_API void cpb_flow_options_init(cpb_flow_options *options, size_t size);
+
+/** Reads rows, transforms them and writes them, in constant memory; the file appears whole or not at all. Where both
+ *  files have random access every thread takes blocks of its own; otherwise blocks go one after the other and the
+ *  transform runs in parallel. The result is the same.
+ *  to         format and dtype of the output; its rows and cols are those of the flow
+ *  bad_rows   how many were left out; may be NULL
+ *  EROW: error->row counts from the first row of the input. */
+CPB_API cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, const char *path,
+                                const cpb_writer_options *to, uint64_t *bad_rows, const cpb_exec *exec,
+                                cpb_error *error);
 
 /** Writes bytes to `path` whole or not at all (temporary file, fsync, rename); "-" is standard output.
  *  For reports, models and pictures. */

@@ -73,6 +73,21 @@ CPB_API double cpb_model_rank(const cpb_model *model, double score);
  *  quantiles  count numbers, the caller's */
 CPB_API void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
 
+/** How well low scores tell outliers. */
+typedef struct cpb_ranking {
+  size_t size;
+  size_t outliers;
+  double auc; /* the share of pairs in which the outlier scores lower, ties count half */
+  double
+      precision; /* average precision: the mean of the precision over the outliers, lowest scores first, ties
+                       taken together */
+} cpb_ranking;
+
+/** Judges n scores by labels, not 0 for an outlier. EINVAL where all labels are of one kind.
+ *  ranking   set its size */
+CPB_API cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n,
+                                     cpb_ranking *ranking, cpb_error *error);
+
 /** The scale at which the model's cap is given, hypot(|Wc|, r), and the cap itself: under the map
  *  y = S(W x) of that scale the rows inside are those with <p,y> >= b (T3, T6), a query for an index that
  *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */

@@ -51,6 +51,12 @@ CPB_API cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cp
                                        const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
                                        const cpb_exec *exec, cpb_error *error);
 
+/** The same where rows are got by number, each once: cpb_rerank, or with a map cpb_rerank_embedded.    T13
+ *  base   rows of d, with a map embedded rows of d+1. EROW: error->row is the number of a row of it */
+CPB_API cpb_status cpb_rerank_store(const cpb_store *base, const cpb_map *map, cpb_view queries,
+                                    const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
+                                    const cpb_exec *exec, cpb_error *error);
+
 /** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
  *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
  *  rise   1+y0 of the row, by cpb_rise
@@ -87,6 +93,42 @@ CPB_API double cpb_query_floor(const cpb_map *map, double norm, double r, double
  *  EROW: a row with NaN or inf; no count has changed then. */
 CPB_API cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
                                    const cpb_exec *exec, cpb_error *error);
+
+/** What an engine's numbers are. Pinned, append only. */
+typedef enum cpb_score_kind {
+  CPB_SCORE_IP = 0,
+  CPB_SCORE_COSINE = 1,
+  CPB_SCORE_COSINE_DISTANCE = 2, /* 1 - cosine */
+} cpb_score_kind;
+
+/** How candidates are put in order. Start from cpb_rescore_options_init. */
+typedef struct cpb_rescore_options {
+  size_t size;
+  size_t k;        /* neighbours that are wanted; default 10 */
+  double radius;   /* r of the queries p(q,r); 0 (the default): point queries */
+  cpb_view scores; /* the engine's numbers, one per candidate, to take distances from; data = NULL (the
+                                default): from the rows */
+  cpb_score_kind score_kind; /* what they are */
+  double score_error;        /* NaN (the default): cpb_query_score_error */
+  cpb_source *all; /* all embedded rows, to count how many candidates would prove what is not proven;
+                                NULL (the default): nothing is counted */
+} cpb_rescore_options;
+
+CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size);
+
+/** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
+ *  a proof that no other row is nearer, all roundings counted. It believes the engine that no other row has a
+ *  higher score.                                                                                     T8 T13
+ *  queries   n rows of d, any dtype                                       borrowed for the call
+ *  ids       n x count row numbers, the engine's best by <p,y>; none twice for a query
+ *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this map
+ *  hits      n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
+ *  needed    n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all` lets it
+ *            be counted, and the number of all rows where not
+ *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be. */
+CPB_API cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
+                               const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
+                               uint64_t *needed, const cpb_exec *exec, cpb_error *error);
 
 /** A usual k-th distance: the median over a few queries, chosen by a hash of their ids, of the exact k-th
  *  distance to the whole base. First all queries, then all of the base, each in any pieces. */

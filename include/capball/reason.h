@@ -116,24 +116,52 @@ typedef enum cpb_reason {
   CPB_WHY_MAP_TURNED = 1100,  /* the map turns a direction of the sphere to e: its rows are .. */
   CPB_WHY_K_OR_LIMITS = 1101, /* either k >= 1 or limits must be given, got k = .. and .. limits */
   CPB_WHY_NEIGHBOURS = 1102,  /* .. neighbours asked of a base of .. rows */
-  CPB_WHY_NO_SUCH_QUERY = 1103,    /* there is no query .. among .. */
-  CPB_WHY_SEARCH_VOID = 1104,      /* a search whose feed has failed takes no more rows */
-  CPB_WHY_TRANSFORM_CENTER = 1105, /* transform .. takes no centre */
-  CPB_WHY_CURVE_POINT = 1106,      /* point .. of the curve is not within 0 .. 1/2 */
-  CPB_WHY_FILE_COUNT = 1107,       /* .. rows are more than the header of .. can count, .. */
-  CPB_WHY_FILE_NOT_LENT = 1108,    /* its rows do not lie as a view wants them */
-  CPB_WHY_FILE_TOO_LARGE = 1109,   /* .. rows of d = .. are more than a file can have */
-  CPB_WHY_FILE_EXTENSION = 1110,   /* has no extension that tells its format; name one of .. */
-  CPB_WHY_FILE_FORMAT = 1111,      /* there is no format ".."; there are .. */
-  CPB_WHY_HDF5_WIDTH = 1112,       /* data sets have at most .. columns, got .. */
-  CPB_WHY_LIBSVM_WIDTH = 1113,     /* libsvm files have at most .. columns, got .. */
-  CPB_WHY_NO_LOAN = 1114,          /* .. rows cannot be lent */
-  CPB_WHY_RANDOM_ACCESS = 1115,    /* .. has no random access here */
-  CPB_WHY_FILE_BYTES = 1116,       /* .. bytes are more than a file can have */
-  CPB_WHY_PIPE_COUNT = 1117,       /* the header of .. counts the rows: in a pipe their number must be .. */
-  CPB_WHY_WRITER_CLOSED = 1118,    /* a write before this one failedis committed already */
-  CPB_WHY_WRITER_COMMITTED = 1119, /* is committed already */
-  CPB_WHY_EVIDENCE = 1120,         /* origin.evidence is not JSON: ".." */
+  CPB_WHY_NO_SUCH_QUERY = 1103,     /* there is no query .. among .. */
+  CPB_WHY_SEARCH_VOID = 1104,       /* a search whose feed has failed takes no more rows */
+  CPB_WHY_TRANSFORM_CENTER = 1105,  /* transform .. takes no centre */
+  CPB_WHY_CURVE_POINT = 1106,       /* point .. of the curve is not within 0 .. 1/2 */
+  CPB_WHY_FILE_COUNT = 1107,        /* .. rows are more than the header of .. can count, .. */
+  CPB_WHY_FILE_NOT_LENT = 1108,     /* its rows do not lie as a view wants them */
+  CPB_WHY_FILE_TOO_LARGE = 1109,    /* .. rows of d = .. are more than a file can have */
+  CPB_WHY_FILE_EXTENSION = 1110,    /* has no extension that tells its format; name one of .. */
+  CPB_WHY_FILE_FORMAT = 1111,       /* there is no format ".."; there are .. */
+  CPB_WHY_HDF5_WIDTH = 1112,        /* data sets have at most .. columns, got .. */
+  CPB_WHY_LIBSVM_WIDTH = 1113,      /* libsvm files have at most .. columns, got .. */
+  CPB_WHY_NO_LOAN = 1114,           /* .. rows cannot be lent */
+  CPB_WHY_RANDOM_ACCESS = 1115,     /* .. has no random access here */
+  CPB_WHY_FILE_BYTES = 1116,        /* .. bytes are more than a file can have */
+  CPB_WHY_PIPE_COUNT = 1117,        /* the header of .. counts the rows: in a pipe their number must be .. */
+  CPB_WHY_WRITER_CLOSED = 1118,     /* a write before this one failedis committed already */
+  CPB_WHY_WRITER_COMMITTED = 1119,  /* is committed already */
+  CPB_WHY_EVIDENCE = 1120,          /* origin.evidence is not JSON: ".." */
+  CPB_WHY_NO_ROWS = 1121,           /* there are no rows to fit to */
+  CPB_WHY_NO_PAIRS = 1122,          /* there are fewer than 2 pairs of rows with a direction */
+  CPB_WHY_SPHERICAL_ALONE = 1123,   /* a spherical map sets scale, centre and pole itself */
+  CPB_WHY_CENTER_GIVEN = 1124,      /* a center goes with CPB_CENTRE_GIVEN, and only with it */
+  CPB_WHY_NO_MEAN_DIRECTION = 1125, /* the directions cancel out */
+  CPB_WHY_STATISTICS_SHAPE = 1126,  /* statistics know no whitening, no direction, and no centre but .. */
+  CPB_WHY_NORMS_OF_SOME = 1127,     /* goal .. wants the norms of all .. rows, the statistics hold .. */
+  CPB_WHY_WITHOUT_NU = 1128,        /* method, weights and kernel go with nu > 0 */
+  CPB_WHY_KERNEL_WHITENED = 1129,   /* a kernel does not go with whitening */
+  CPB_WHY_SOURCE_CHANGED = 1130,    /* the source had .. rows, and then .. */
+  CPB_WHY_ONE_ROW = 1131,           /* there is one row, and no ball of radius > 0 around it */
+  CPB_WHY_RADIUS_ZERO = 1132,       /* the ball has radius 0 */
+  CPB_WHY_MAP_NOT_PLAIN = 1133,     /* the map has a ..; a sketch is made from a centre and a scale */
+  CPB_WHY_NO_SCALE_OF_TRANSFORM = 1134, /* the largest norm is .., no scale for transform .. */
+  CPB_WHY_COLUMN_SINGULAR = 1135,       /* column .. does not vary, or depends: give a ridge */
+  CPB_WHY_ROWS_EQUAL = 1136,            /* all rows are equal: there is nothing to whiten by */
+  CPB_WHY_FEW_ROWS = 1137,              /* .. rows do not tell the covariance of .. columns: give a ridge */
+  CPB_WHY_WHITENING_SIZE = 1138,        /* whitening needs .. x .. numbers in memory: too many */
+  CPB_WHY_NOT_BY_NUMBER = 1139,         /* rows of .. files cannot be read by number */
+  CPB_WHY_BASE_EMPTY = 1140,            /* the base has no rows */
+  CPB_WHY_BASE_FEW = 1141,              /* the base has .. rows, fewer than the .. neighbours asked for */
+  CPB_WHY_SCORE_NOT_FINITE = 1142,      /* query .., candidate ..: has the score .. */
+  CPB_WHY_SCORE_RANGE = 1143,           /* .. has the score .., outside of what unit vectors have */
+  CPB_WHY_SCORE_OF_ROW = 1144,          /* .. has the score .., but its embedded row gives .. */
+  CPB_WHY_ID_BEYOND = 1145,             /* query .. names row .., but there are rows 0 .. .. */
+  CPB_WHY_ID_TWICE = 1146,              /* query .. names row .. twice */
+  CPB_WHY_K_OF_CANDIDATES = 1147,       /* .. neighbours wanted of .. candidates per query */
+  CPB_WHY_LABELS = 1148,                /* .. of .. labels are not 0: no AUC */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */
@@ -148,15 +176,22 @@ typedef enum cpb_reason {
   CPB_WHY_ROWS_BEYOND = 2010,         /* rows .. .. +.. reach beyond its .. row.. */
   CPB_WHY_ROWS_BEYOND_PROMISE = 2011, /* rows .. .. +.. reach beyond the .. rows promised */
   CPB_WHY_ROWS_PROMISED = 2012,       /* .. row.. promised, .. written */
+  CPB_WHY_DIRECTION_COLUMNS = 2013,   /* directions want at least 2 columns, got .. */
+  CPB_WHY_WEIGHT_COUNT = 2014,        /* there are .. weights for .. rows */
+  CPB_WHY_SCORES_SHAPE = 2015,        /* there are .. x .. scores for .. x .. candidates */
+  CPB_WHY_CODES_ROWS = 2016,          /* there are .. rows, but .. codes */
+  CPB_WHY_STORE_ROW = 2017,           /* row .. is wanted, but there are .. rows */
 
   /* EDTYPE */
-  CPB_WHY_UNKNOWN_DTYPE = 3001, /* .. has unknown dtype .. */
-  CPB_WHY_DTYPE_IN = 3002,      /* .. is .., wanted f32, f64, f16, u8 or i8 */
-  CPB_WHY_DTYPE_OUT = 3003,     /* .. must be f32 or f64, got .. */
-  CPB_WHY_DTYPE_OTHER = 3004,   /* rows are .., wanted .. */
-  CPB_WHY_CODES_DTYPE = 3005,   /* codes must be u8, got .. and .. */
-  CPB_WHY_BLOCK_DTYPE = 3006,   /* block is .., the file is .. */
-  CPB_WHY_FILE_DTYPE = 3007,    /* .. files cannot hold .. */
+  CPB_WHY_UNKNOWN_DTYPE = 3001,  /* .. has unknown dtype .. */
+  CPB_WHY_DTYPE_IN = 3002,       /* .. is .., wanted f32, f64, f16, u8 or i8 */
+  CPB_WHY_DTYPE_OUT = 3003,      /* .. must be f32 or f64, got .. */
+  CPB_WHY_DTYPE_OTHER = 3004,    /* rows are .., wanted .. */
+  CPB_WHY_CODES_DTYPE = 3005,    /* codes must be u8, got .. and .. */
+  CPB_WHY_BLOCK_DTYPE = 3006,    /* block is .., the file is .. */
+  CPB_WHY_FILE_DTYPE = 3007,     /* .. files cannot hold .. */
+  CPB_WHY_SOURCE_DTYPE = 3008,   /* a block of the source is .., the source said .. */
+  CPB_WHY_EMBEDDED_DTYPE = 3009, /* embedded rows are ..: no points of the sphere */
 
   /* EROW */
   CPB_WHY_ROW_NAN = 4001,          /* holds NaN */
@@ -171,6 +206,9 @@ typedef enum cpb_reason {
   CPB_WHY_ROW_AT_CENTRE = 4010,    /* x row .. is the centre: it has no direction */
   CPB_WHY_ROW_TOO_LONG = 4011,     /* x row .. has length ...., longer than .., the longest row that .. */
   CPB_WHY_ROW_DOES_NOT_FIT = 4012, /* row .., column ..: .. does not fit in .. */
+  CPB_WHY_NO_IMAGE = 4013,         /* embedded row .. is no point of the sphere */
+  CPB_WHY_NOT_UNIT = 4014,         /* embedded row .. has length .. */
+  CPB_WHY_CODE_OF_ROW = 4015,      /* codes row .. is not the code of row .. */
 
   /* ENOMEM */
   CPB_WHY_MEMORY = 5001,  /* no memory for .. */

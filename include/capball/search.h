@@ -4,8 +4,8 @@
  *   IP       value = <x,q>                     nearest = largest      within: value >= limit
  *   COSINE   value = <x,q>/(|x||q|)            nearest = largest      within: value >= limit
  * Values are those of double arithmetic; rows of equal value are ordered by their id, the lower first.
- * Products of bytes or of single precision only decide which rows cannot be answers, with a proven margin,
- * so that the answer is the one of a plain double loop over all rows, for any number of threads.
+ * Single-precision products only decide which rows cannot be answers, with a proven margin, so that
+ * the answer is the one of a plain double loop over all rows, for any number of threads.
  *
  * Three doors: cpb_knn (one call), a cpb_search that is fed block by block (a base larger than memory), and
  * cpb_search_hits for lists of any length. */
@@ -77,17 +77,20 @@ CPB_API uint64_t cpb_search_rows(const cpb_search *search);
 CPB_API cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                                    cpb_error *error);
 
-/** What a search has done so far. Start from cpb_search_report_init. */
-typedef struct cpb_search_report {
-  size_t size;       /* sizeof(cpb_search_report) */
-  uint64_t rows;     /* offered */
-  uint64_t bytes;    /* pairs of a row and a query that were told apart in bytes; all others in floats */
-  uint64_t measured; /* pairs that were measured in double */
-} cpb_search_report;
+/** Offers all rows of a source, from its first, to every query; ids count from 0. EROW: error->row does. */
+CPB_API cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
+                                          cpb_error *error);
 
-/** Nothing done. size = sizeof(cpb_search_report) */
-CPB_API void cpb_search_report_init(cpb_search_report *report, size_t size);
-CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
+/** Is handed the answer to one query; hits are a view for the call. Not CPB_OK ends the search. */
+typedef cpb_status cpb_search_take(void *context, size_t query, const cpb_hit *hits, size_t count,
+                                   cpb_error *error);
+
+/** Any number of queries against a base of any size: `take` is called once for each query, in order. The base is
+ *  read once for every 16384 queries, whose answers are held.
+ *  EINVAL when k is more than the rows of the base, or it has none. EROW: the row of the queries, or of the base. */
+CPB_API cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
+                                  cpb_search_take *take, void *context, const cpb_exec *exec,
+                                  cpb_error *error);
 
 /** The k nearest of all base rows for every query, in one call.
  *  hits   queries.rows x k, caller's; query i's are hits[i*k ..], nearest first

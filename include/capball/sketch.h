@@ -142,6 +142,16 @@ CPB_API cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8
 CPB_API cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
                                    const cpb_exec *exec, cpb_error *error);
 
+/** The map whose images the bits divide: centre and scale of the sketch. Gives *map to the caller. */
+CPB_API cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
+
+/** Whether codes and rows belong together: looks at some of the rows `found` names, at most 64 spread over all.
+ *  codes   u8 rows of bits/8
+ *  rows    the data, d columns, or their images, d+1
+ *  EROW names a row whose code it is not; images near a boundary, within the rounding of f16, pass. */
+CPB_API cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
+                                    const cpb_hit *found, size_t count, cpb_error *error);
+
 /** The whole text of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
  *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who takes it to cpb_free. */
 CPB_API cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);

@@ -40,6 +40,10 @@ CPB_API size_t cpb_dtype_size(cpb_dtype dtype);
 /** "f32", "f64", "f16", "u8", "i8", "i32", "i64"; a view, never NULL. */
 CPB_API const char *cpb_dtype_name(cpb_dtype dtype);
 
+/** All elements of a view as doubles, row after row without gaps; i64 beyond 2^53 is rounded.
+ *  to   rows*cols numbers, caller's */
+CPB_API void cpb_view_widen(cpb_view view, double *to);
+
 /** Densely packed rows (stride = cols). */
 static inline cpb_view cpb_rows(const void *data, cpb_dtype dtype, size_t rows, size_t cols) {
   cpb_view view = {data, dtype, rows, cols, cols};
@@ -85,6 +89,32 @@ static inline cpb_source cpb_source_from_view(cpb_view view) {
   cpb_source source = {sizeof source,   view.cols, view.dtype, view.rows, cpb_view_next,
                        cpb_view_rewind, NULL,      view,       0};
   return source;
+}
+
+/** Rows by their numbers: of a view (cpb_store_from_view), of a file (cpb_reader_store), or of the caller's own. */
+typedef struct cpb_store cpb_store;
+struct cpb_store {
+  size_t size; /* sizeof(cpb_store) */
+  size_t cols;
+  cpb_dtype dtype;
+  uint64_t rows;
+
+  /** Rows ids[0 .. count), packed one after the other, into count*cols elements; called from several threads at
+   *  once. Another answer than CPB_OK ends the call that asks and is handed on, with its sentence. */
+  cpb_status (*get)(const cpb_store *store, const uint64_t *ids, size_t count, void *rows, cpb_error *error);
+
+  void *self;    /* the function's own */
+  cpb_view view; /* of cpb_store_from_view */
+};
+
+/** What a store over a view answers. */
+CPB_API cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
+                                cpb_error *error);
+
+/** The rows of a view by number; they are borrowed while it is used. */
+static inline cpb_store cpb_store_from_view(cpb_view view) {
+  cpb_store store = {sizeof store, view.cols, view.dtype, view.rows, cpb_view_get, NULL, view};
+  return store;
 }
 
 #ifdef __cplusplus

@@ -173,3 +173,21 @@ cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error) {
   source->at = 0;
   return CPB_OK;
 }
+
+void cpb_view_widen(cpb_view view, double *to) {
+  for (size_t row = 0; row < view.rows; row++)
+    for (size_t column = 0; column < view.cols; column++) *to++ = cpb_view_at(view, row, column);
+}
+
+cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
+                        cpb_error *error) {
+  cpb_view view = store->view;
+  size_t size = cpb_dtype_size(view.dtype), bytes = view.cols * size;
+  for (size_t i = 0; i < count; i++) {
+    if (ids[i] >= view.rows)
+      return cpb_fail(error, CPB_WHY_STORE_ROW, "ids", "row %llu is wanted, but there are %zu rows",
+                      (unsigned long long)ids[i], view.rows);
+    memcpy((char *)rows + i * bytes, (const char *)view.data + (size_t)ids[i] * view.stride * size, bytes);
+  }
+  return CPB_OK;
+}

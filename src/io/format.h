@@ -76,6 +76,7 @@ struct cpb_reader {
   cpb_layout layout;
   void *state;
   cpb_buffer buffer; /* of the block lent out */
+  cpb_loan lent;     /* the block of a source, where it is of the file's pages */
 };
 
 struct cpb_writer {

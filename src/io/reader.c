@@ -54,6 +54,7 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
 
 void cpb_reader_free(cpb_reader *reader) {
   if (reader == NULL) return;
+  cpb_reader_give_back(reader, &reader->lent, NULL);
   if (reader->format != NULL && reader->format->close != NULL) reader->format->close(reader);
   cpb_input_close(&reader->source);
   cpb_buffer_free(&reader->buffer);

@@ -306,3 +306,54 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   *text = s.text;
   return CPB_OK;
 }
+
+/* ---- scores against labels ---- */
+
+typedef struct labelled {
+  double score;
+  bool outlier;
+} labelled;
+
+static int lowest_first(const void *a, const void *b) {
+  double x = ((const labelled *)a)->score, y = ((const labelled *)b)->score;
+  return (x > y) - (x < y);
+}
+
+/* Rows in order of strangeness, ties taken together. */
+static void rank_labels(const labelled *all, size_t n, cpb_ranking *r) {
+  double below = 0, sum = 0;
+  size_t found = 0, ordinary = n - r->outliers;
+  for (size_t first = 0, end; first < n; first = end) {
+    size_t here = 0;
+    for (end = first; end < n && all[end].score == all[first].score; end++) here += all[end].outlier;
+    size_t others = end - first - here;
+    double ordinary_before = (double)(first - found);
+    below += (double)here * ((double)ordinary - ordinary_before - 0.5 * (double)others);
+    found += here;
+    sum += (double)here * (double)found / (double)end;
+  }
+  r->auc = below / ((double)r->outliers * (double)ordinary);
+  r->precision = sum / (double)r->outliers;
+}
+
+cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n, cpb_ranking *ranking,
+                             cpb_error *error) {
+  cpb_ranking found = {.size = sizeof found};
+  if (scores == NULL || labels == NULL) return cpb_fail_missing(error, scores == NULL ? "scores" : "labels");
+  if (ranking == NULL) return cpb_fail_missing(error, "ranking");
+  labelled *all = malloc((n + 1) * sizeof *all);
+  if (all == NULL) return cpb_fail_memory(error, "%zu scores", n);
+  for (size_t i = 0; i < n; i++) {
+    all[i] = (labelled){scores[i], labels[i] != 0};
+    found.outliers += all[i].outlier;
+  }
+  bool both = found.outliers > 0 && found.outliers < n;
+  qsort(all, n, sizeof *all, lowest_first);
+  if (both) rank_labels(all, n, &found);
+  free(all);
+  if (!both)
+    return cpb_fail(error, CPB_WHY_LABELS, "labels", "%zu of %zu labels are not 0: no AUC", found.outliers,
+                    n);
+  cpb_sized_give(ranking, &found, sizeof found);
+  return CPB_OK;
+}

@@ -79,12 +79,25 @@ static double middle_of(uint32_t bin) {
   return value;
 }
 
-double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank) {
+uint32_t cpb_norm_sketch_bin(const cpb_norm_sketch *sketch, uint64_t *rank) {
   for (uint32_t page = 0; page < CPB_NORM_PAGES; page++)
     for (uint32_t i = 0; sketch->page[page] != NULL && i < CPB_NORM_PER_PAGE; i++) {
       uint64_t count = sketch->page[page][i];
-      if (rank < count) return middle_of(page * CPB_NORM_PER_PAGE + i);
-      rank -= count;
+      if (*rank < count) return page * CPB_NORM_PER_PAGE + i;
+      *rank -= count;
     }
-  return NAN;
+  return UINT32_MAX;
+}
+
+double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank) {
+  uint32_t bin = cpb_norm_sketch_bin(sketch, &rank);
+  return bin == UINT32_MAX ? NAN : middle_of(bin);
+}
+
+void cpb_norm_sketch_each(const cpb_norm_sketch *sketch,
+                          void (*take)(void *arg, double middle, uint64_t count), void *arg) {
+  for (uint32_t page = 0; page < CPB_NORM_PAGES; page++)
+    for (uint32_t i = 0; sketch->page[page] != NULL && i < CPB_NORM_PER_PAGE; i++)
+      if (sketch->page[page][i] != 0)
+        take(arg, middle_of(page * CPB_NORM_PER_PAGE + i), sketch->page[page][i]);
 }

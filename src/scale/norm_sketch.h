@@ -29,4 +29,11 @@ cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch 
 /* The middle of the bin of the norm of rank `rank` < count, from 0; within 2^-13 of it, and 0 for 0. */
 double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank);
 
+/* The number of that bin: the upper 24 bits of the norm, but for its sign; *rank becomes the rank inside. */
+uint32_t cpb_norm_sketch_bin(const cpb_norm_sketch *sketch, uint64_t *rank);
+
+/* Every bin that has norms, in order. */
+void cpb_norm_sketch_each(const cpb_norm_sketch *sketch,
+                          void (*take)(void *arg, double middle, uint64_t count), void *arg);
+
 #endif

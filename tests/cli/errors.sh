@@ -72,8 +72,14 @@ refuses "NaN in a fit" 1 '^capball fit: nan.csv: row 1 holds NaN' capball fit na
 refuses "inf in a fit" 1 '^capball fit: inf.csv: row 1 holds inf' capball fit inf.csv -o m.json
 refuses "NaN in an embedding" 1 '^capball embed: nan.csv: row 1 holds NaN' capball embed -m map.json nan.csv -o y.npy
 refuses "rows without a scale" 1 'no scale; give one with --scale' capball fit same.csv -o m.json
-refuses "a column that depends" 1 'line.csv: the covariance is singular, column 1 depends' capball fit line.csv -o m.json --whiten
-refuses "a constant column" 1 'column 0 is constant' capball fit same.csv -o m.json --whiten
+refuses "a column that depends" 1 'line.csv: column 1 depends linearly .* give a ridge' capball fit line.csv -o m.json --whiten
+refuses "equal rows" 1 'all rows are equal' capball fit same.csv -o m.json --whiten
+printf '1,2\n3,2\n4,2\n7,2\n' >constant.csv
+refuses "a constant column" 1 'column 1 does not vary, .* give a ridge' capball fit constant.csv -o m.json --whiten
+check "a constant column with a ridge" capball fit constant.csv -o m.json --whiten --ridge 1e-6 -q
+rm -f m.json
+refuses "a ridge without whitening" 2 '[-]-ridge goes with --whiten' capball fit constant.csv -o m.json --ridge 1
+rm -f constant.csv
 refuses "rows that are not there" 1 'has 3 rows, --rows 2:9 asks for more' \
   bash -c 'capball convert points.csv p.fbin && capball convert p.fbin b.csv --rows 2:9; code=$?; rm -f p.fbin; exit $code'
 refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert - y.u8bin --format csv'

@@ -5,7 +5,7 @@
 # Whole numbers 0..100 and no row that ends in 0: every element type holds them, and sparse text keeps d.
 awk -v OFS=, 'BEGIN { for (i = 0; i < 257; i++) print i % 101, (i * 7) % 89, 1 + i % 13 }' >base.csv
 
-formats=$(capball completion bash | sed -n "s/.*--to) mapfile.*-W '\([^']*\)'.*/\1/p")
+formats=$(capball completion bash | sed -n "s/.*'convert --to') words='\([^']*\)'.*/\1/p")
 [ "$(wc -w <<<"$formats")" = 13 ]
 verdict $? "thirteen formats"
 for format in $formats; do

@@ -149,8 +149,8 @@ refuses "caps over the queries" 2 'the same file' capball query -m map.json q.cs
 refuses "thresholds over the caps" 2 'the outputs no.csv and no.csv are one file' capball query -m map.json q.csv --radius 1 -o no.csv --thresholds no.csv
 refuses "distances over the answer" 2 'the outputs no.csv and no.csv are one file' capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 1 -o no.csv --distances no.csv
 refuses "more neighbours than candidates" 1 '10 neighbours wanted, but ids.csv has 9 candidates per query' again map.json q.csv ids.csv y.fvecs
-refuses "a row twice" 1 'twice.csv: row 0 names row 2 twice' again map.json q.csv twice.csv y.fvecs -k 1
-refuses "a row outside" 1 'outside.csv: row 0 names row 400, but y.fvecs has rows 0 .. 399' again map.json q.csv outside.csv y.fvecs -k 1
+refuses "a row twice" 1 'twice.csv: query 0 names row 2 twice' again map.json q.csv twice.csv y.fvecs -k 1
+refuses "a row outside" 1 'outside.csv: query 0 names row 400, but there are rows 0 .. 399' again map.json q.csv outside.csv y.fvecs -k 1
 refuses "a row of nothing" 1 'minus.csv: row 0 names row -1' again map.json q.csv minus.csv y.fvecs -k 1
 refuses "half a row" 1 'names row 2.5' again map.json q.csv half.csv y.fvecs -k 1
 refuses "candidates of other queries" 1 'few.csv has 19 rows of candidates for 20 queries' again map.json q.csv few.csv y.fvecs -k 1
@@ -164,12 +164,12 @@ refuses "a query with NaN, rescored" 1 'nan.csv: row 2 holds NaN' again map.json
 refuses "a pole, rescored" 1 'no caps' again pole.json q.csv ids.csv y.fvecs -k 1
 check "scores as products and as distances" bash -c 'capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o a.csv --scores points.csv &&
   capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o b.csv --scores distance.csv --as cosine-distance && cmp a.csv b.csv'
-refuses "scores of other candidates" 1 'scores.csv has 20 x 3 scores for 20 x 9 candidates' again map.json q.csv ids.csv y.fvecs -k 1 --scores scores.csv
+refuses "scores of other candidates" 1 'scores.csv: there are 20 x 3 scores for 20 x 9 candidates' again map.json q.csv ids.csv y.fvecs -k 1 --scores scores.csv
 refuses "a score that is none" 1 '^capball rescore: inf.csv: query 4, candidate 0 \(row 0\) has the score inf' again map.json q.csv ids.csv y.fvecs -k 1 --scores inf.csv
 refuses "a score of NaN" 1 '^capball rescore: nans.csv: query 2, candidate 0 \(row 0\) has the score -?nan' again map.json q.csv ids.csv y.fvecs -k 1 --scores nans.csv
 refuses "a score beyond 1" 1 'beyond.csv: query 0, candidate 0 \(row 0\) has the score 5, but no ip of unit vectors lies outside' again map.json q.csv ids.csv y.fvecs -k 1 --scores beyond.csv
-refuses "distances as products" 1 'distance.csv: query 0, candidate 0 \(row 0\) has the score .*, but its embedded row gives (0.9|1).* as ip; are --as' again map.json q.csv ids.csv y.fvecs -k 1 --scores distance.csv
-refuses "scores of other queries" 1 'points.csv: query 0, candidate 0 \(row 0\) has the score .* --as and --radius' again map.json q.csv ids.csv y.fvecs -k 1 --scores points.csv --radius 1
+refuses "distances as products" 1 'distance.csv: query 0, candidate 0 \(row 0\) has the score .*, but its embedded row gives (0.9|1).* as ip; are kind and radius those of the queries' again map.json q.csv ids.csv y.fvecs -k 1 --scores distance.csv
+refuses "scores of other queries" 1 'points.csv: query 0, candidate 0 \(row 0\) has the score .* are kind and radius' again map.json q.csv ids.csv y.fvecs -k 1 --scores points.csv --radius 1
 refuses "scores of rows of another map" 1 'points.csv: query 0, candidate 0 .* its embedded row gives' again map.json q.csv ids.csv other.fvecs -k 1 --scores points.csv
 refuses "scores of nothing" 2 '--as says what --scores are' again map.json q.csv ids.csv y.fvecs -k 1 --as ip
 refuses "an error below 0" 2 '--score-error must be a number >= 0' again map.json q.csv ids.csv y.fvecs -k 1 --score-error -1

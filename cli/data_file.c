@@ -1,0 +1,213 @@
+#include "data_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format_names.h"
+
+/* ---- as a source ---- */
+
+static bool takes_format(const cli_job *job, const char *operand) {
+  size_t i = 0;
+  while (i < job->count && strcmp(job->operands[i], "-") != 0) i++;
+  return job->count > 0 && operand == job->operands[i < job->count ? i : 0];
+}
+
+const char *cli_operand_format(const cli_job *job, const char *operand) {
+  return takes_format(job, operand) ? job->options.format : NULL;
+}
+
+int cli_input_open(cli_input *in, const cli_job *job, const char *path, const char *format) {
+  cpb_error error;
+  *in = (cli_input){.job = job};
+  int result = cli_check_format(job, path, format, takes_format(job, path) ? "format" : NULL);
+  if (result != CLI_OK) return result;
+  if (cpb_reader_open(path, format, &in->reader, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
+  in->info = cpb_reader_info(in->reader);
+  in->source = cpb_reader_source(in->reader, true);
+  return CLI_OK;
+}
+
+void cli_input_close(cli_input *in) {
+  cpb_free((void *)(uintptr_t)in->rows.data);
+  cpb_reader_free(in->reader);
+  *in = (cli_input){.job = in->job};
+}
+
+int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error) {
+  if (status == CPB_EROW) return cli_fail_row(in->job, in->info.path, 0, error);
+  if (status == CPB_EIO || status == CPB_EFORMAT) return cli_fail(in->job, "%s", error->text);
+  return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
+}
+
+int cli_fail_flow(const cli_input *in, cpb_status status, const cpb_error *error) {
+  bool of_rows = status == CPB_EROW && error->row >= 0;
+  return of_rows ? cli_fail_input(in, status, error) : cli_fail(in->job, "%s", error->text);
+}
+
+int cli_input_hold(cli_input *in) {
+  cpb_error error;
+  cpb_status status = cpb_source_hold(&in->source, &in->rows, cli_exec(in->job), &error);
+  if (status != CPB_OK) return cli_fail_input(in, status, &error);
+  in->source = cpb_source_from_view(in->rows);
+  return CLI_OK;
+}
+
+int cli_input_read(cli_input *in, const cli_job *job, const char *path, const char *format) {
+  int result = cli_input_open(in, job, path, format);
+  if (result == CLI_OK) result = cli_input_hold(in);
+  if (result == CLI_OK && in->rows.rows == 0) return cli_fail(job, "%s has no rows", cli_name(path));
+  return result;
+}
+
+int cli_input_store(cli_input *in, cpb_store *store) {
+  cpb_error error;
+  if (cpb_reader_store(in->reader, store, &error) == CPB_OK) return CLI_OK;
+  int result = cli_input_hold(in);
+  *store = cpb_store_from_view(in->rows);
+  in->info.rows = in->rows.rows;
+  return result;
+}
+
+int cli_input_check_cols(const cli_input *in, size_t wanted, const char *maker, const char *makes) {
+  if (in->info.cols == wanted) return CLI_OK;
+  return cli_fail(in->job, "%s has %zu column%s, but %s %s %zu", cli_name(in->info.path), in->info.cols,
+                  cli_s(in->info.cols), maker, makes, wanted);
+}
+
+/* ---- as numbers ---- */
+
+/* The numbers of a file with one row or one column; of a column one more than `most` at most. NULL after a
+ * sentence. */
+static double *read_line(const cli_input *in, const char *what, size_t most, size_t *count) {
+  cpb_view block;
+  cpb_error error;
+  if (cpb_reader_next(in->reader, in->info.cols == 1 ? most + 1 : 2, &block, &error) != CPB_OK) {
+    cli_fail(in->job, "%s", error.text);
+    return NULL;
+  }
+  if (block.rows > 1 && block.cols > 1) {
+    cli_fail(in->job, "%s: the %s must be one row or one column, but here are several of both",
+             cli_name(in->info.path), what);
+    return NULL;
+  }
+  *count = block.rows * block.cols;
+  double *numbers = cli_alloc(*count, sizeof *numbers);
+  cpb_view_widen(block, numbers);
+  return numbers;
+}
+
+int cli_read_vector(const cli_job *job, const char *path, const char *what, size_t wanted, size_t *count,
+                    double **numbers) {
+  enum { MOST = 1 << 20 };
+  cli_input in;
+  size_t found = 0, most = wanted != 0 ? wanted : MOST;
+  *numbers = NULL;
+  int result = cli_input_open(&in, job, path, NULL);
+  double *line = result == CLI_OK ? read_line(&in, what, most, &found) : NULL;
+  cli_input_close(&in);
+  if (line == NULL) return result == CLI_OK ? CLI_FAILED : result;
+  if (count != NULL) *count = found;
+  if (wanted != 0 ? found == wanted : found > 0 && found <= most) {
+    *numbers = line;
+    return CLI_OK;
+  }
+  free(line);
+  if (found > most) return cli_fail(job, "%s: the %s has more than %zu numbers", path, what, most);
+  return cli_fail(job, "%s: the %s has %zu number%s, wanted %zu", path, what, found, cli_s(found),
+                  wanted != 0 ? wanted : 2);
+}
+
+double cli_length(const double *x, size_t d) {
+  double length = NAN;
+  return cpb_max_norm(cpb_rows(x, CPB_F64, 1, d), NULL, &length, NULL, NULL) == CPB_OK ? length : NAN;
+}
+
+int cli_read_pole(const cli_job *job, size_t wanted, size_t *count, double **pole) {
+  const char *path = job->options.pole;
+  size_t found = 0;
+  double *numbers;
+  int result = cli_read_vector(job, path, "pole", wanted, &found, &numbers);
+  if (result != CLI_OK) return result;
+  double length = cli_length(numbers, found);
+  for (size_t k = 0; k < found; k++) numbers[k] /= length;
+  if (count != NULL) *count = found;
+  *pole = numbers;
+  if (found >= 2 && length > 0 && isfinite(length)) return CLI_OK;
+  free(numbers);
+  *pole = NULL;
+  if (found < 2) return cli_fail(job, "%s: the pole has 1 number, wanted at least 2", path);
+  return cli_fail(job, "%s: a pole of length %g has no direction", path, length);
+}
+
+int cli_read_numbers(const cli_job *job, const char *path, const char *what, uint64_t n, double **numbers) {
+  cli_input in;
+  *numbers = NULL;
+  int result = cli_input_open(&in, job, path, NULL);
+  if (result == CLI_OK) result = cli_input_hold(&in);
+  size_t count = in.rows.rows * in.rows.cols;
+  if (result == CLI_OK && (count != n || (in.rows.cols != 1 && in.rows.rows != 1)))
+    result = cli_fail(job, "%s: %zu x %zu numbers, wanted %llu %s, one per row", path, in.rows.rows,
+                      in.rows.cols, (unsigned long long)n, what);
+  if (result == CLI_OK) {
+    *numbers = cli_alloc(count, sizeof **numbers);
+    cpb_view_widen(in.rows, *numbers);
+  }
+  cli_input_close(&in);
+  return result;
+}
+
+/* ---- statistics ---- */
+
+int cli_sample(cli_input *in, cpb_statistics **statistics, cpb_statistics_result *facts) {
+  const cli_options *o = &in->job->options;
+  cpb_statistics_fit_options options;
+  cpb_error error;
+  cpb_statistics_fit_options_init(&options, sizeof options);
+  cpb_statistics_result_init(facts, sizeof *facts);
+  options.seed = o->seed;
+  options.skip_bad = o->skip_bad;
+  if (o->sample != 0) options.sample = (size_t)o->sample;
+  cpb_status status = cpb_statistics_fit(&in->source, &options, statistics, cli_exec(in->job), &error);
+  if (status == CPB_OK) status = cpb_statistics_finish(*statistics, facts, &error);
+  if (status != CPB_OK) return cli_fail_input(in, status, &error);
+  if (facts->rows == 0) return cli_fail(in->job, "%s has no rows to fit to", cli_name(in->info.path));
+  return CLI_OK;
+}
+
+int cli_read_state(const cli_job *job, const char *path, cpb_statistics **statistics) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return cli_fail(job, "cannot open %s: %s", path, strerror(errno));
+  size_t room = (size_t)1 << 16, count = 0, got;
+  unsigned char *bytes = cli_alloc(room, 1);
+  while ((got = fread(bytes + count, 1, room - count, file)) > 0) {
+    count += got;
+    if (count < room) continue;
+    unsigned char *larger = cli_alloc(2 * room, 1);
+    memcpy(larger, bytes, count);
+    free(bytes);
+    bytes = larger;
+    room *= 2;
+  }
+  cpb_error error;
+  int result = CLI_OK;
+  if (ferror(file))
+    result = cli_fail(job, "cannot read %s: %s", path, strerror(errno));
+  else if (cpb_statistics_deserialize(bytes, count, path, statistics, &error) != CPB_OK)
+    result = cli_fail(job, "%s", error.text);
+  fclose(file);
+  free(bytes);
+  return result;
+}
+
+int cli_write_state(const cli_job *job, const char *path, cpb_statistics *statistics) {
+  void *bytes = NULL;
+  size_t count;
+  cpb_error error;
+  cpb_status status = cpb_statistics_serialize(statistics, &bytes, &count, &error);
+  if (status == CPB_OK) status = cpb_write_whole(path, bytes, count, &error);
+  cpb_free(bytes);
+  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+}

@@ -1,0 +1,367 @@
+/* T1 T2 T6 T7 T9 T13: a map from rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/fit.h"
+#include "core/fail.h"
+#include "core/sized.h"
+#include "batch/ruler.h"
+#include "core/rows.h"
+#include "fit/fit_norms.h"
+#include "fit/fit_scale.h"
+#include "fit/fit_statistics.h"
+#include "fit/whitening.h"
+#include "geometry/vector.h"
+
+void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size) {
+  cpb_map_fit_options defaults = {.target = 0.99, .k = 10, .sample = 4096};
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_map_fit_report_init(cpb_map_fit_report *report, size_t size) {
+  cpb_map_fit_report none = {.size = 0};
+  cpb_sized_init(report, size, &none, sizeof none);
+}
+
+cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
+                           const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_goal_options options;
+  cpb_goal_options_init(&options, sizeof options);
+  options.goal = wish->goal;
+  options.target = wish->target;
+  options.k = wish->k;
+  options.norm_mean = facts->norm_mean;
+  options.norm_median = facts->norm_median;
+  options.norm_max = facts->norm_max;
+  cpb_status status = cpb_choose_scale(sample, center, &options, choice, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_choice_facts chosen = {.size = sizeof chosen};
+  cpb_choice_describe(*choice, &chosen);
+  *s = chosen.s;
+  return CPB_OK;
+}
+
+static cpb_scale_wish wish_of(const cpb_map_fit_options *o) {
+  return (cpb_scale_wish){o->s, o->goal, o->target, o->k};
+}
+
+/* ---- what is to be read ---- */
+
+typedef struct plan {
+  bool statistics; /* centre, sample and norms come from mergeable statistics, .. */
+  bool norms;      /* .. which need pass 2 */
+  bool lengths;    /* norms that they do not have: about another centre, or through W */
+} plan;
+
+static plan plan_of(const cpb_map_fit_options *o) {
+  cpb_scale_wish wish = wish_of(o);
+  bool mean = o->centring == CPB_CENTRE_MEAN, sampled = o->s == 0 && cpb_goal_is_sampled(o->goal);
+  plan p = {.statistics = mean || sampled || o->whiten};
+  p.norms = mean && !o->whiten && cpb_wish_takes_norms(&wish);
+  p.lengths = !p.norms && cpb_wish_takes_norms(&wish);
+  return p;
+}
+
+static unsigned passes_of(const cpb_map_fit_options *o) {
+  plan p = plan_of(o);
+  if (o->spherical) return 1;
+  unsigned lengths = !p.lengths ? 0 : o->goal == CPB_GOAL_MEDIAN ? 2 : 1;
+  return (unsigned)p.statistics + (unsigned)o->whiten + (unsigned)p.norms + lengths;
+}
+
+size_t cpb_map_fit_passes(const cpb_map_fit_options *options) {
+  cpb_map_fit_options o;
+  cpb_map_fit_options_init(&o, sizeof o);
+  return cpb_sized_take(&o, sizeof o, options, "map fit options", NULL) == CPB_OK ? passes_of(&o) : 0;
+}
+
+static cpb_status check(const cpb_map_fit_options *o, cpb_error *error) {
+  if (o->spherical && (o->s != 0 || o->centring != CPB_CENTRE_MEAN || o->pole != NULL || o->whiten))
+    return cpb_fail(error, CPB_WHY_SPHERICAL_ALONE, "spherical",
+                    "a spherical map sets scale, centre and pole itself: leave them alone");
+  if ((unsigned)o->centring > CPB_CENTRE_GIVEN) return cpb_fail_choice(error, "centring", (int)o->centring);
+  if ((o->centring == CPB_CENTRE_GIVEN) != (o->center != NULL))
+    return cpb_fail(error, CPB_WHY_CENTER_GIVEN, "center",
+                    "a center goes with CPB_CENTRE_GIVEN, and only with it");
+  if (o->s != 0) return cpb_check_scale(o->s, error);
+  if ((unsigned)o->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)o->goal);
+  return CPB_OK;
+}
+
+/* ---- a flat map ---- */
+
+typedef struct fitting {
+  cpb_map_fit_options o;
+  size_t d;
+  cpb_passes passes;
+  plan p;
+  cpb_statistics *statistics;
+  cpb_statistics_result facts;
+  const double *center; /* a view: of the statistics or the caller's */
+  double *W;
+  double s;
+  cpb_map_fit_report report;
+} fitting;
+
+static cpb_status begin(fitting *f, const cpb_map_fit_options *options, cpb_map **map, cpb_error *error) {
+  *f = (fitting){.d = 0};
+  if (map == NULL) return cpb_fail_missing(error, "map");
+  *map = NULL;
+  cpb_map_fit_options_init(&f->o, sizeof f->o);
+  cpb_map_fit_report_init(&f->report, sizeof f->report);
+  cpb_status status = cpb_sized_take(&f->o, sizeof f->o, options, "map fit options", error);
+  f->p = plan_of(&f->o);
+  return status == CPB_OK ? check(&f->o, error) : status;
+}
+
+static cpb_status find_statistics(fitting *f, cpb_error *error) {
+  if (!f->p.statistics) return CPB_OK;
+  cpb_statistics_fit_options options;
+  cpb_statistics_fit_options_init(&options, sizeof options);
+  options.sample = f->o.sample;
+  options.seed = f->o.seed;
+  options.skip_bad = f->o.skip_bad;
+  cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
+  if (status == CPB_OK && f->p.norms) status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
+  f->report.rows = f->facts.rows;
+  f->report.bad_rows = f->facts.nan_rows + f->facts.inf_rows;
+  if (f->o.centring == CPB_CENTRE_MEAN) f->center = f->facts.mean;
+  return status;
+}
+
+/* s by the statistics; the sample as the map sees it, W(x-m), where it whitens. */
+static cpb_status choose(fitting *f, cpb_error *error) {
+  cpb_scale_wish wish = wish_of(&f->o);
+  cpb_view sample = f->facts.sample;
+  cpb_exec_part part;
+  const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, 1);
+  double *whitened = NULL;
+  cpb_status status = CPB_OK;
+  if (f->W != NULL) {
+    whitened = calloc(sample.rows * sample.cols, sizeof *whitened);
+    status = whitened == NULL ? cpb_fail_memory(error, "a sample of %zu rows", sample.rows)
+                              : cpb_whitened_rows(f->W, sample, f->center, whitened, exec, error);
+    sample = cpb_rows(whitened, CPB_F64, sample.rows, sample.cols);
+  }
+  const double *center = f->W == NULL ? f->center : NULL;
+  if (status == CPB_OK)
+    status = cpb_wish_choose(&wish, &f->facts, sample, center, &f->report.choice, &f->s, exec, error);
+  free(whitened);
+  return status;
+}
+
+static void take_median(void *arg, const double *norms, size_t count) {
+  cpb_fine_median_take(arg, norms, count);
+}
+
+static cpb_status find_median(fitting *f, cpb_norm_fit *norms, double *median, cpb_error *error) {
+  cpb_fine_median fine;
+  cpb_status status = cpb_fine_median_init(&fine, norms, error);
+  if (status == CPB_OK) status = cpb_norm_fit_again(norms, &f->passes, take_median, &fine, error);
+  if (status == CPB_OK) *median = cpb_fine_median_value(&fine);
+  cpb_fine_median_free(&fine);
+  return status;
+}
+
+static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *error) {
+  if (norms->sketch.count == 0) return cpb_fail_no_rows(error);
+  cpb_statistics_result facts = {.size = sizeof facts,
+                                 .norm_mean = cpb_norm_fit_mean(norms),
+                                 .norm_median = NAN,
+                                 .norm_max = norms->sketch.moments.high[0]};
+  cpb_status status =
+      f->o.goal == CPB_GOAL_MEDIAN ? find_median(f, norms, &facts.norm_median, error) : CPB_OK;
+  cpb_scale_wish wish = wish_of(&f->o);
+  cpb_choice *choice = NULL;
+  cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
+  if (status == CPB_OK) status = cpb_wish_choose(&wish, &facts, none, NULL, &choice, &f->s, NULL, error);
+  cpb_choice_free(choice);
+  return status;
+}
+
+/* s by norms the statistics do not have. */
+static cpb_status find_lengths(fitting *f, cpb_error *error) {
+  cpb_norm_fit norms;
+  f->passes.skip_bad = f->o.skip_bad;
+  cpb_status status = cpb_norm_fit_init(&norms, f->center, f->W, error);
+  if (status == CPB_OK) status = cpb_norm_fit_run(&norms, &f->passes, error);
+  if (status == CPB_OK) status = scale_from_norms(f, &norms, error);
+  f->report.rows = norms.sketch.count;
+  f->report.bad_rows = norms.nan_rows + norms.inf_rows;
+  cpb_norm_fit_free(&norms);
+  return status;
+}
+
+static cpb_status find_scale(fitting *f, cpb_error *error) {
+  f->s = f->o.s;
+  if (f->s != 0) return CPB_OK;
+  return f->p.lengths ? find_lengths(f, error) : choose(f, error);
+}
+
+static cpb_status make_map(const fitting *f, cpb_map **map, cpb_error *error) {
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
+  options.d = f->d;
+  options.s = f->s;
+  options.center = f->center;
+  options.pole = f->o.pole;
+  options.whiten = f->W;
+  return cpb_map_new(&options, map, error);
+}
+
+static cpb_status fit_flat(fitting *f, cpb_map **map, cpb_error *error) {
+  f->center = f->o.center;
+  cpb_status status = find_statistics(f, error);
+  if (status == CPB_OK && f->o.whiten) status = cpb_whitening_fit(&f->passes, f->o.ridge, &f->W, error);
+  if (status == CPB_OK) status = find_scale(f, error);
+  if (status == CPB_OK) status = make_map(f, map, error);
+  cpb_statistics_free(f->statistics);
+  free(f->W);
+  return status;
+}
+
+/* ---- directions ---- */
+
+typedef struct direction_pass {
+  size_t d;
+  cpb_column_sums whole, piece[CPB_PASS_SLOTS];
+  double *rows[CPB_PASS_SLOTS]; /* of a block, divided by their norms */
+  uint64_t count, bad, good_of[CPB_PASS_SLOTS], bad_of[CPB_PASS_SLOTS];
+} direction_pass;
+
+static cpb_status look_directions(void *arg, size_t slot, cpb_view rows, uint64_t first,
+                                  cpb_first_fault *fault, cpb_error *error) {
+  (void)error;
+  direction_pass *p = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  cpb_ruler ruler = {.loops = loops, .x = rows, .sign = 1};
+  size_t good = 0;
+  for (size_t i = 0; i < rows.rows; i++) {
+    double norm, *u = p->rows[slot] + good * p->d;
+    int bad = cpb_ruler_length(&ruler, i, &norm);
+    if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
+    if (bad != 0) cpb_first_fault_meet(fault, (size_t)(first + i), (cpb_fault)bad);
+    if (bad != 0) continue;
+    for (size_t k = 0; k < p->d; k++) u[k] = cpb_view_at(rows, i, k) / norm;
+    good++;
+  }
+  p->good_of[slot] = good;
+  p->bad_of[slot] = rows.rows - good;
+  cpb_column_sums_clear(&p->piece[slot]);
+  cpb_column_sums_add(&p->piece[slot], loops, cpb_rows(p->rows[slot], CPB_F64, good, p->d));
+  return CPB_OK;
+}
+
+static cpb_status gather_directions(void *arg, size_t slot, size_t rows, cpb_error *error) {
+  (void)rows, (void)error;
+  direction_pass *p = arg;
+  cpb_column_sums_merge(&p->whole, &p->piece[slot]);
+  p->count += p->good_of[slot];
+  p->bad += p->bad_of[slot];
+  return CPB_OK;
+}
+
+static cpb_status sum_directions(fitting *f, direction_pass *p, cpb_error *error) {
+  cpb_pass pass = {.arg = p, .look = look_directions, .gather = gather_directions};
+  size_t room = cpb_pass_block_rows(f->passes.source, &pass) * p->d;
+  double *memory = calloc(CPB_PASS_SLOTS * room, sizeof *memory);
+  cpb_status status = memory == NULL ? cpb_fail_memory(error, "blocks of %zu columns", p->d)
+                                     : cpb_column_sums_new(&p->whole, p->d, error);
+  for (size_t slot = 0; slot < CPB_PASS_SLOTS && status == CPB_OK; slot++) {
+    p->rows[slot] = memory + slot * room;
+    status = cpb_column_sums_new(&p->piece[slot], p->d, error);
+  }
+  f->passes.skip_bad = f->o.skip_bad;
+  if (status == CPB_OK) status = cpb_pass_run(&f->passes, &pass, error);
+  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) cpb_column_sums_free(&p->piece[slot]);
+  free(memory);
+  return status;
+}
+
+static cpb_status map_toward(direction_pass *p, cpb_map **map, cpb_error *error) {
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
+  if (p->count == 0) return cpb_fail_no_rows(error);
+  double *mean = calloc(p->d, sizeof *mean);
+  if (mean == NULL) return cpb_fail_memory(error, "%zu columns", p->d);
+  for (size_t k = 0; k < p->d; k++) mean[k] = cpb_exact_mean(&p->whole.sum[k], p->count);
+  options.d = p->d - 1;
+  options.s = 1;
+  options.toward = mean;
+  cpb_status status = cpb_norm(mean, p->d) < 1e-12
+                          ? cpb_fail(error, CPB_WHY_NO_MEAN_DIRECTION, "rows",
+                                     "the directions cancel out: they have no mean direction")
+                          : cpb_map_new(&options, map, error);
+  free(mean);
+  return status;
+}
+
+static cpb_status fit_spherical(fitting *f, cpb_map **map, cpb_error *error) {
+  direction_pass p = {.d = f->d};
+  if (p.d < 2)
+    return cpb_fail(error, CPB_WHY_DIRECTION_COLUMNS, "rows", "directions want at least 2 columns, got %zu",
+                    p.d);
+  cpb_status status = sum_directions(f, &p, error);
+  if (status == CPB_OK) status = map_toward(&p, map, error);
+  f->report.rows = p.count;
+  f->report.bad_rows = p.bad;
+  cpb_column_sums_free(&p.whole);
+  return status;
+}
+
+/* ---- the calls ---- */
+
+/* The choice goes to who has a place for it. */
+static void give_report(const fitting *f, cpb_status status, cpb_map_fit_report *report) {
+  if (status == CPB_OK && report != NULL)
+    cpb_sized_give(report, &f->report, sizeof f->report);
+  else
+    cpb_choice_free(f->report.choice);
+}
+
+cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb_map **map,
+                       cpb_map_fit_report *report, const cpb_exec *exec, cpb_error *error) {
+  fitting f;
+  cpb_status status = begin(&f, options, map, error);
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, passes_of(&f.o), exec, error);
+  if (status != CPB_OK) return status;
+  f.d = rows->cols;
+  if (f.o.s == 0 && cpb_goal_is_sampled(f.o.goal)) f.passes.to = 0.5;
+  status = f.o.spherical ? fit_spherical(&f, map, error) : fit_flat(&f, map, error);
+  f.report.passes = f.passes.done;
+  give_report(&f, status, report);
+  return status;
+}
+
+static cpb_status check_gathered(const fitting *f, cpb_error *error) {
+  if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
+    return cpb_fail(error, CPB_WHY_STATISTICS_SHAPE, "options",
+                    "statistics know no whitening, no direction, and no centre but the mean");
+  if (f->p.norms && f->facts.norm_rows != f->facts.rows)
+    return cpb_fail(error, CPB_WHY_NORMS_OF_SOME, "statistics",
+                    "goal %s wants the norms of all %llu rows, the statistics hold %llu",
+                    cpb_goal_name(f->o.goal), (unsigned long long)f->facts.rows,
+                    (unsigned long long)f->facts.norm_rows);
+  return CPB_OK;
+}
+
+cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
+                                   cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
+                                   cpb_error *error) {
+  fitting f;
+  cpb_status status = begin(&f, options, map, error);
+  if (status == CPB_OK) status = cpb_gathered(statistics, &f.facts, error);
+  if (status == CPB_OK) status = check_gathered(&f, error);
+  if (status != CPB_OK) return status;
+  f.passes.exec = exec;
+  f.d = f.facts.sample.cols;
+  f.center = f.facts.mean;
+  status = find_scale(&f, error);
+  if (status == CPB_OK) status = make_map(&f, map, error);
+  f.report.rows = f.facts.rows;
+  f.report.bad_rows = f.facts.nan_rows + f.facts.inf_rows;
+  give_report(&f, status, report);
+  return status;
+}

@@ -1,0 +1,303 @@
+/* T10 T11: a ball from rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/fit.h"
+#include "core/fail.h"
+#include "core/sized.h"
+#include "core/rows.h"
+#include "fit/whitening.h"
+
+enum { QUANTILES = 101, LISTED = 10000 };
+
+/* How far a fit is, as a share, when the rows are held and when the ball is found. */
+static const double HELD = 0.2, SOLVED = 0.9;
+
+void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size) {
+  cpb_model_fit_options defaults = {.gap = 1e-9, .kernel = {.offset = 1, .degree = 3}};
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_model_fit_report_init(cpb_model_fit_report *report, size_t size) {
+  cpb_model_fit_report none = {.size = 0};
+  cpb_sized_init(report, size, &none, sizeof none);
+}
+
+typedef struct fitting {
+  cpb_model_fit_options o;
+  cpb_passes passes;
+  const cpb_exec *exec; /* of the solver */
+  cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
+  void *held, *whitened;         /* memory of theirs */
+  double *W, *center;            /* NULL without whitening; in the unit of the data */
+  uint64_t *support;             /* the listed support vectors, .. */
+  double *multipliers, *vectors; /* .. their multipliers, and with a kernel they themselves */
+  double *scores;
+  size_t count; /* of rows */
+  cpb_model_options model;
+  cpb_model_fit_report report;
+} fitting;
+
+static bool has_kernel(const fitting *f) { return f->o.kernel.kind != CPB_KERNEL_LINEAR; }
+
+static cpb_status no_memory(const fitting *f, cpb_error *error) {
+  return cpb_fail_memory(error, "a model of %zu rows and %zu columns", f->count, f->model.d);
+}
+
+static cpb_status check(const fitting *f, cpb_error *error) {
+  const cpb_model_fit_options *o = &f->o;
+  if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in (0,1]");
+  if (!(o->gap >= 0 && o->gap < INFINITY))
+    return cpb_fail_domain(error, "gap", o->gap, "gap must be a number >= 0");
+  if (o->nu == 0 && (o->method != CPB_SVDD_EXACT || has_kernel(f) || o->weights != NULL))
+    return cpb_fail(error, CPB_WHY_WITHOUT_NU, "nu", "method, weights and kernel go with nu > 0");
+  if (has_kernel(f) && o->whiten)
+    return cpb_fail(error, CPB_WHY_KERNEL_WHITENED, "whiten", "a kernel does not go with whitening");
+  return CPB_OK;
+}
+
+/* ---- whitening ---- */
+
+/* y = W x for all rows. */
+static cpb_status whiten_rows(fitting *f, cpb_error *error) {
+  double *y = calloc(f->rows.rows * f->rows.cols + 1, sizeof *y);
+  if (y == NULL) return no_memory(f, error);
+  f->whitened = y;
+  f->y = cpb_rows(y, CPB_F64, f->rows.rows, f->rows.cols);
+  return cpb_whitened_rows(f->W, f->rows, NULL, y, f->exec, error);
+}
+
+/* ---- the kinds of fit ---- */
+
+static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
+  size_t d = f->model.d;
+  cpb_ball_options options;
+  cpb_ball_report report;
+  cpb_ball_options_init(&options, sizeof options);
+  cpb_ball_report_init(&report, sizeof report);
+  options.gap = f->o.gap;
+  f->support = calloc(d + 1, sizeof *f->support);
+  f->multipliers = calloc(d + 1, sizeof *f->multipliers);
+  if (f->support == NULL || f->multipliers == NULL) return no_memory(f, error);
+  cpb_ball_out out = {f->center, f->support, f->multipliers};
+  cpb_source held = cpb_source_from_view(f->y);
+  cpb_status status = cpb_enclosing_ball_stream(f->y.data == NULL ? f->passes.source : &held, &options, &out,
+                                                &report, f->exec, error);
+  if (status != CPB_OK) return status;
+  f->model.radius = report.radius;
+  f->model.gap = report.gap;
+  f->model.lower_bound = report.lower_bound;
+  f->model.converged = report.converged;
+  f->model.support = f->model.listed = report.support;
+  f->report.iterations = report.passes;
+  f->report.seconds = report.seconds;
+  return CPB_OK;
+}
+
+static void list_support(fitting *f, const double *a) {
+  size_t d = f->y.cols, at = 0;
+  for (size_t i = 0; i < f->y.rows; i++) {
+    if (!(a[i] > 0)) continue;
+    for (size_t k = 0; k < d && f->vectors != NULL; k++) f->vectors[at * d + k] = cpb_view_at(f->y, i, k);
+    f->support[at] = i;
+    f->multipliers[at++] = a[i];
+  }
+}
+
+/* Lists the support vectors, unless they are too many; a kernel needs them all. */
+static cpb_status keep_support(fitting *f, const double *a, cpb_error *error) {
+  size_t listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
+  f->model.listed = listed;
+  if (listed == 0) return CPB_OK;
+  f->support = calloc(listed, sizeof *f->support);
+  f->multipliers = calloc(listed, sizeof *f->multipliers);
+  if (has_kernel(f)) f->vectors = calloc(listed * f->y.cols, sizeof *f->vectors);
+  if (f->support == NULL || f->multipliers == NULL || (has_kernel(f) && f->vectors == NULL))
+    return no_memory(f, error);
+  list_support(f, a);
+  return CPB_OK;
+}
+
+static void take_report(fitting *f, const cpb_svdd_report *report) {
+  f->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)f->o.method);
+  f->model.nu = f->o.nu;
+  f->model.radius = report->radius;
+  f->model.gap = report->gap;
+  f->model.lower_bound = report->lower_bound;
+  f->model.converged = report->converged;
+  f->model.support = report->support;
+  f->report.iterations = report->iterations;
+  f->report.seconds = report->seconds;
+}
+
+static cpb_status fit_svdd(fitting *f, cpb_error *error) {
+  cpb_svdd_options options;
+  cpb_svdd_report report;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_svdd_report_init(&report, sizeof report);
+  options.nu = f->o.nu;
+  options.gap = f->o.gap;
+  options.method = f->o.method;
+  options.weights = f->o.weights;
+  double *a = calloc(f->y.rows + 1, sizeof *a);
+  if (a == NULL) return no_memory(f, error);
+  cpb_status status;
+  if (has_kernel(f)) {
+    f->model.kernel = f->o.kernel;
+    if (f->model.kernel.gamma == 0) f->model.kernel.gamma = 1 / (double)f->y.cols;
+    status = cpb_kernel_svdd(f->y, &f->model.kernel, &options, a, &f->model.norm2, &report, f->exec, error);
+  } else
+    status = cpb_svdd(f->y, &options, f->center, a, &report, f->exec, error);
+  if (status == CPB_OK) {
+    take_report(f, &report);
+    status = keep_support(f, a, error);
+  }
+  free(a);
+  return status;
+}
+
+/* ---- the model ---- */
+
+static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
+  cpb_model_free(*model);
+  *model = NULL;
+  f->model.center = has_kernel(f) ? NULL : f->center;
+  f->model.whiten = f->W;
+  f->model.rows = f->count;
+  f->model.support_rows = f->support;
+  f->model.multipliers = f->multipliers;
+  f->model.vectors = f->vectors;
+  return cpb_model_new(&f->model, model, error);
+}
+
+/* Quantiles of the scores of all rows, by one more pass. */
+static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error) {
+  double quantiles[QUANTILES];
+  size_t count = 0;
+  cpb_exec_part part;
+  cpb_source held = cpb_source_from_view(f->rows);
+  cpb_status status =
+      cpb_model_score_source(*model, f->rows.data != NULL ? &held : f->passes.source, &f->scores, &count,
+                             cpb_exec_part_of(&part, f->passes.exec, SOLVED, 1), error);
+  if (status != CPB_OK) return status;
+  if (count != f->count)
+    return cpb_fail(error, CPB_WHY_SOURCE_CHANGED, "rows", "the source had %zu rows, and then %zu", f->count,
+                    count);
+  cpb_score_quantiles(f->scores, f->count, QUANTILES, quantiles);
+  f->model.quantiles = quantiles;
+  f->model.quantile_count = QUANTILES;
+  return make_model(f, model, error);
+}
+
+static cpb_status check_ball(const fitting *f, cpb_error *error) {
+  if (f->count == 1)
+    return cpb_fail(error, CPB_WHY_ONE_ROW, "rows", "there is one row, and no ball of radius > 0 around it");
+  if (f->model.radius > 0) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_RADIUS_ZERO, "rows", "the ball has radius 0%s",
+                  f->model.lower_bound > 0 ? "" : ", all columns are constant");
+}
+
+/* ---- the call ---- */
+
+static cpb_status hold_rows(fitting *f, cpb_error *error) {
+  cpb_status status = cpb_passes_hold(&f->passes, &f->rows, &f->held, error);
+  f->y = f->rows;
+  f->count = f->rows.rows;
+  if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
+    return cpb_fail(error, CPB_WHY_WEIGHT_COUNT, "weights", "there are %llu weights for %zu rows",
+                    (unsigned long long)f->o.weight_count, f->count);
+  if (status == CPB_OK && f->o.whiten) status = cpb_whitening_fit(&f->passes, f->o.ridge, &f->W, error);
+  if (status == CPB_OK && f->o.whiten) status = whiten_rows(f, error);
+  return status;
+}
+
+/* The rows a stream has, which its last pass has counted. */
+typedef struct counted {
+  cpb_source source, *of;
+  uint64_t rows;
+} counted;
+
+static cpb_status next_counted(cpb_source *source, cpb_view *block, cpb_error *error) {
+  counted *c = source->self;
+  cpb_status status = c->of->next(c->of, block, error);
+  if (status == CPB_OK) c->rows += block->rows;
+  return status;
+}
+
+static cpb_status rewind_counted(cpb_source *source, cpb_error *error) {
+  counted *c = source->self;
+  c->rows = 0;
+  return c->of->rewind(c->of, error);
+}
+
+static cpb_status fit_stream(fitting *f, cpb_error *error) {
+  counted c = {.source = *f->passes.source, .of = f->passes.source};
+  c.source.next = next_counted;
+  c.source.rewind = rewind_counted;
+  c.source.self = &c;
+  c.source.view = (cpb_view){NULL, CPB_F32, 0, 0, 0};
+  f->passes.source = &c.source;
+  cpb_status status = fit_enclosing(f, error);
+  f->passes.source = c.of;
+  f->count = (size_t)c.rows;
+  return status;
+}
+
+static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
+  cpb_exec_part part;
+  f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
+  cpb_status status = stream        ? fit_stream(f, error)
+                      : f->o.nu > 0 ? fit_svdd(f, error)
+                                    : fit_enclosing(f, error);
+  if (status == CPB_OK) status = check_ball(f, error);
+  if (status == CPB_OK && f->W != NULL) cpb_unwhiten(f->W, f->model.d, f->center);
+  return status;
+}
+
+static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
+  const cpb_source *source = f->passes.source;
+  bool stream = f->o.nu == 0 && !f->o.whiten && source->view.rows == 0 && source->dtype <= CPB_I8;
+  f->exec = f->passes.exec;
+  f->passes.to = HELD;
+  cpb_status status = stream ? CPB_OK : hold_rows(f, error);
+  if (status == CPB_OK) status = fit_ball(f, stream, error);
+  if (status == CPB_OK) status = make_model(f, model, error);
+  return status == CPB_OK ? add_quantiles(f, model, error) : status;
+}
+
+static void clear(fitting *f) {
+  free(f->held);
+  free(f->whitened);
+  free(f->W);
+  free(f->center);
+  free(f->support);
+  free(f->multipliers);
+  free(f->vectors);
+  free(f->scores);
+}
+
+cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
+                         cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error) {
+  fitting f = {.count = 0};
+  if (model == NULL) return cpb_fail_missing(error, "model");
+  *model = NULL;
+  cpb_model_fit_options_init(&f.o, sizeof f.o);
+  cpb_model_fit_report_init(&f.report, sizeof f.report);
+  cpb_model_options_init(&f.model, sizeof f.model);
+  cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "model fit options", error);
+  if (status == CPB_OK) status = check(&f, error);
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, f.o.whiten ? 2 : 1, exec, error);
+  if (status != CPB_OK) return status;
+  f.model.d = rows->cols;
+  f.center = calloc(rows->cols, sizeof *f.center);
+  status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
+  clear(&f);
+  if (status == CPB_OK)
+    cpb_sized_give(report, &f.report, sizeof f.report);
+  else {
+    cpb_model_free(*model);
+    *model = NULL;
+  }
+  return status;
+}

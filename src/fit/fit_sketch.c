@@ -1,0 +1,112 @@
+/* T14: a sketch from rows. */
+#include "capball/fit.h"
+#include "core/fail.h"
+#include "core/sized.h"
+#include "fit/fit_scale.h"
+#include "fit/fit_statistics.h"
+
+void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size) {
+  cpb_sketch_fit_options defaults = {.target = 0.99, .k = 10, .sample = 8192};
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_sketch_fit_report_init(cpb_sketch_fit_report *report, size_t size) {
+  cpb_sketch_fit_report none = {.size = 0};
+  cpb_sketch_report_init(&none.training, sizeof none.training);
+  cpb_sized_init(report, size, &none, sizeof none);
+}
+
+typedef struct fitting {
+  cpb_sketch_fit_options o;
+  cpb_sketch_training training;
+  cpb_passes passes;
+  cpb_statistics *statistics;
+  cpb_statistics_result facts;
+  cpb_sketch_fit_report report;
+} fitting;
+
+static cpb_scale_wish wish_of(const cpb_sketch_fit_options *o) {
+  return (cpb_scale_wish){o->s, o->goal, o->target, o->k};
+}
+
+static bool takes_norms(const cpb_sketch_fit_options *o) {
+  cpb_scale_wish wish = wish_of(o);
+  return o->map == NULL && cpb_wish_takes_norms(&wish);
+}
+
+static cpb_status take_map(fitting *f, cpb_error *error) {
+  cpb_map_options map;
+  cpb_map_options_init(&map, sizeof map);
+  cpb_map_describe(f->o.map, &map);
+  cpb_status status = cpb_check_source_cols(f->passes.source, "rows", map.d, error);
+  if (status != CPB_OK) return status;
+  if (map.pole != NULL || map.whiten != NULL || map.toward != NULL)
+    return cpb_fail(error, CPB_WHY_MAP_NOT_PLAIN, "map",
+                    "the map has a %s; a sketch is made from a centre and a scale alone",
+                    map.pole != NULL     ? "pole"
+                    : map.whiten != NULL ? "whitening"
+                                         : "direction turned to e");
+  f->training.center = map.center;
+  f->training.s = map.s;
+  return CPB_OK;
+}
+
+static cpb_status gather(fitting *f, cpb_error *error) {
+  cpb_statistics_fit_options options;
+  cpb_statistics_fit_options_init(&options, sizeof options);
+  options.sample = f->o.sample;
+  options.seed = f->training.seed;
+  options.skip_bad = f->o.skip_bad;
+  cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
+  if (status == CPB_OK && takes_norms(&f->o))
+    status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
+  f->report.rows = f->facts.rows;
+  f->report.bad_rows = f->facts.nan_rows + f->facts.inf_rows;
+  f->report.sample = f->facts.sample.rows;
+  return status;
+}
+
+static cpb_status choose(fitting *f, cpb_error *error) {
+  cpb_scale_wish wish = wish_of(&f->o);
+  cpb_choice *choice = NULL;
+  cpb_exec_part part;
+  const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, f->passes.to + 0.1);
+  f->training.center = f->facts.mean;
+  f->training.s = f->o.s;
+  if (f->o.s != 0) return CPB_OK;
+  cpb_status status =
+      cpb_wish_choose(&wish, &f->facts, f->facts.sample, f->facts.mean, &choice, &f->training.s, exec, error);
+  cpb_choice_free(choice);
+  return status;
+}
+
+static cpb_status fit(fitting *f, cpb_sketch **sketch, cpb_error *error) {
+  cpb_exec_part part;
+  cpb_status status = f->o.map != NULL ? take_map(f, error) : CPB_OK;
+  if (status == CPB_OK) status = gather(f, error);
+  if (status == CPB_OK && f->o.map == NULL) status = choose(f, error);
+  if (status == CPB_OK)
+    status = cpb_sketch_train(f->facts.sample, &f->training, sketch, &f->report.training,
+                              cpb_exec_part_of(&part, f->passes.exec, f->passes.to + 0.1, 1), error);
+  cpb_statistics_free(f->statistics);
+  return status;
+}
+
+cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options, cpb_sketch **sketch,
+                          cpb_sketch_fit_report *report, const cpb_exec *exec, cpb_error *error) {
+  fitting f = {.statistics = NULL};
+  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
+  *sketch = NULL;
+  cpb_sketch_fit_options_init(&f.o, sizeof f.o);
+  cpb_sketch_fit_report_init(&f.report, sizeof f.report);
+  cpb_sketch_training_init(&f.training, sizeof f.training);
+  cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "sketch fit options", error);
+  if (status == CPB_OK)
+    status = cpb_sized_take(&f.training, sizeof f.training, f.o.training, "training options", error);
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, takes_norms(&f.o) ? 2 : 1, exec, error);
+  if (status != CPB_OK) return status;
+  f.passes.to = 0.3;
+  status = fit(&f, sketch, error);
+  if (status == CPB_OK) cpb_sized_give(report, &f.report, sizeof f.report);
+  return status;
+}

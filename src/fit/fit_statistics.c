@@ -1,0 +1,123 @@
+#include "fit/fit_statistics.h"
+
+#include "core/fail.h"
+#include "core/sized.h"
+
+void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size) {
+  cpb_statistics_fit_options defaults = {.sample = 4096};
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+typedef struct gathering {
+  uint64_t first_id;
+  bool columns; /* pass 1: rows that are left out are met */
+  cpb_statistics *whole;
+  cpb_statistics *piece[CPB_PASS_SLOTS];
+} gathering;
+
+static cpb_status look(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
+                       cpb_error *error) {
+  gathering *g = arg;
+  cpb_status status = cpb_statistics_update(g->piece[slot], rows, g->first_id + first, error);
+  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(g->piece[slot]) > 0)
+    cpb_meet_faults(rows, first, fault);
+  return status;
+}
+
+static cpb_status gather(void *arg, size_t slot, size_t rows, cpb_error *error) {
+  (void)rows;
+  gathering *g = arg;
+  cpb_status status = cpb_statistics_merge(g->whole, g->piece[slot], error);
+  return status == CPB_OK ? cpb_statistics_restart(g->piece[slot], g->whole, error) : status;
+}
+
+static cpb_status make_pieces(gathering *g, cpb_error *error) {
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  cpb_statistics_describe(g->whole, &options);
+  cpb_status status = CPB_OK;
+  for (size_t slot = 0; slot < CPB_PASS_SLOTS && status == CPB_OK; slot++) {
+    status = cpb_statistics_new(&options, &g->piece[slot], error);
+    if (status == CPB_OK) status = cpb_statistics_restart(g->piece[slot], g->whole, error);
+  }
+  return status;
+}
+
+static cpb_status run(cpb_passes *passes, cpb_statistics *whole, uint64_t first_id, bool columns,
+                      cpb_error *error) {
+  gathering g = {.first_id = first_id, .columns = columns, .whole = whole};
+  cpb_pass pass = {.arg = &g, .block_bytes = (size_t)1 << 20, .look = look, .gather = gather};
+  cpb_status status = make_pieces(&g, error);
+  if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
+  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) cpb_statistics_free(g.piece[slot]);
+  return status;
+}
+
+cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error) {
+  cpb_statistics_result_init(facts, sizeof *facts);
+  cpb_status status = cpb_statistics_finish(statistics, facts, error);
+  if (status == CPB_OK && facts->rows == 0) return cpb_fail_no_rows(error);
+  return status;
+}
+
+static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
+                                 cpb_statistics **statistics, cpb_error *error) {
+  cpb_statistics_options of;
+  cpb_statistics_options_init(&of, sizeof of);
+  of.d = passes->source->cols;
+  of.dtype = cpb_pass_dtype(passes->source);
+  of.seed = options->seed;
+  of.sample = options->sample;
+  cpb_status status = cpb_statistics_new(&of, statistics, error);
+  if (status != CPB_OK) return status;
+  passes->skip_bad = options->skip_bad;
+  status = run(passes, *statistics, options->first_id, true, error);
+  if (status == CPB_OK) return CPB_OK;
+  cpb_statistics_free(*statistics);
+  *statistics = NULL;
+  return status;
+}
+
+cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
+                              cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
+  cpb_status status = gather_columns(passes, options, statistics, error);
+  if (status != CPB_OK) return status;
+  status = cpb_gathered(*statistics, facts, error);
+  passes->bad_rows = facts->nan_rows + facts->inf_rows;
+  return status;
+}
+
+cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
+                            cpb_error *error) {
+  cpb_status status = cpb_gathered(statistics, facts, error);
+  if (status == CPB_OK && !facts->norms) status = cpb_statistics_begin_norms(statistics, error);
+  if (status == CPB_OK) status = run(passes, statistics, 0, false, error);
+  return status == CPB_OK ? cpb_gathered(statistics, facts, error) : status;
+}
+
+cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
+                              cpb_statistics **statistics, const cpb_exec *exec, cpb_error *error) {
+  cpb_passes passes;
+  cpb_statistics_fit_options o;
+  if (statistics == NULL) return cpb_fail_missing(error, "statistics");
+  *statistics = NULL;
+  cpb_statistics_fit_options_init(&o, sizeof o);
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "statistics fit options", error);
+  if (status == CPB_OK) status = cpb_passes_init(&passes, rows, 1, exec, error);
+  return status == CPB_OK ? gather_columns(&passes, &o, statistics, error) : status;
+}
+
+cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows, const cpb_exec *exec,
+                                    cpb_error *error) {
+  cpb_passes passes;
+  cpb_statistics_result facts;
+  cpb_statistics_options of;
+  if (statistics == NULL) return cpb_fail_missing(error, "statistics");
+  cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_statistics_options_init(&of, sizeof of);
+  cpb_statistics_describe(statistics, &of);
+  status = cpb_check_source_cols(rows, "rows", of.d, error);
+  if (status != CPB_OK) return status;
+  return cpb_gather_norms(&passes, statistics, &facts, error);
+}

@@ -1,0 +1,19 @@
+/* Mergeable statistics of a source, gathered by all threads: pieces per block, merged to the same in any order. */
+#ifndef CPB_FIT_STATISTICS_H
+#define CPB_FIT_STATISTICS_H
+
+#include "capball/fit.h"
+#include "fit/passes.h"
+
+/* Pass 1 as part of a longer fit; gives *statistics, and its results so far. EINVAL when no row is left. */
+cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
+                              cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error);
+
+/* Pass 2. */
+cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
+                            cpb_error *error);
+
+/* EINVAL when statistics hold no row; else their results. */
+cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error);
+
+#endif

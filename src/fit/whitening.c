@@ -1,0 +1,198 @@
+#include "fit/whitening.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/region.h"
+#include "capball/scale.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "loop/chunk.h"
+
+/* z = x_i - center of one row, any dtype. */
+static void centred_row(const cpb_loops *loops, cpb_view rows, size_t i, const double *center, double *z) {
+  double buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < rows.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(rows.cols, offset);
+    const double *x = cpb_row_chunk(loops, rows, i, offset, count, buffer);
+    loops->axpby(1, x, center == NULL ? 0 : -1, center == NULL ? x : center + offset, z + offset, count);
+  }
+}
+
+/* ---- rows seen through W ---- */
+
+/* Each row of W meets a group of rows while it is in the first cache. */
+enum { GROUP = 16 };
+
+size_t cpb_whitened_scratch(size_t d) { return GROUP * d; }
+
+void cpb_whitened_norms(const double *W, cpb_view rows, const double *center, double *scratch,
+                        double *norms) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  for (size_t first = 0; first < rows.rows; first += GROUP) {
+    size_t count = rows.rows - first < GROUP ? rows.rows - first : GROUP;
+    for (size_t i = 0; i < count; i++) {
+      centred_row(loops, rows, first + i, center, scratch + i * d);
+      norms[first + i] = 0;
+    }
+    for (size_t k = 0; k < d; k++)
+      for (size_t i = 0; i < count; i++) {
+        double coordinate = loops->dot(W + k * d, scratch + i * d, k + 1);
+        norms[first + i] += coordinate * coordinate;
+      }
+    for (size_t i = 0; i < count; i++) norms[first + i] = sqrt(norms[first + i]);
+  }
+}
+
+typedef struct whitened_job {
+  const double *W, *center;
+  cpb_view rows;
+  double *z, *scratch; /* d per block */
+  size_t d;
+} whitened_job;
+
+static void whiten_block(void *arg, size_t block, size_t first, size_t count) {
+  const whitened_job *job = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  double *x = job->scratch + block * job->d;
+  for (size_t i = first; i < first + count; i++) {
+    centred_row(loops, job->rows, i, job->center, x);
+    for (size_t k = 0; k < job->d; k++) job->z[i * job->d + k] = loops->dot(job->W + k * job->d, x, k + 1);
+  }
+}
+
+cpb_status cpb_whitened_rows(const double *W, cpb_view rows, const double *center, double *z,
+                             const cpb_exec *exec, cpb_error *error) {
+  whitened_job job = {.W = W, .center = center, .rows = rows, .z = z, .d = rows.cols};
+  cpb_blocks blocks = {rows.rows, cpb_blocks_rows(rows.cols), whiten_block, &job};
+  job.scratch = calloc(cpb_blocks_count(&blocks) * rows.cols + 1, sizeof *job.scratch);
+  if (job.scratch == NULL) return cpb_fail_memory(error, "rows of %zu columns", rows.cols);
+  cpb_blocks_run(&blocks, exec);
+  free(job.scratch);
+  return CPB_OK;
+}
+
+void cpb_unwhiten(const double *W, size_t d, double *x) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t k = 0; k < d; k++) x[k] = (x[k] - loops->dot(W + k * d, x, k)) / W[k * d + k];
+}
+
+/* ---- the covariance ---- */
+
+typedef struct covariance_pass {
+  cpb_covariance *covariance;
+  cpb_view block[CPB_PASS_SLOTS];
+  const cpb_exec *exec;
+} covariance_pass;
+
+static cpb_status look_covariance(void *arg, size_t slot, cpb_view rows, uint64_t first,
+                                  cpb_first_fault *fault, cpb_error *error) {
+  (void)error;
+  ((covariance_pass *)arg)->block[slot] = rows;
+  cpb_meet_faults(rows, first, fault);
+  return CPB_OK;
+}
+
+static cpb_status gather_covariance(void *arg, size_t slot, size_t rows, cpb_error *error) {
+  (void)rows;
+  const covariance_pass *p = arg;
+  return cpb_covariance_update(p->covariance, p->block[slot], p->exec, error);
+}
+
+static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *rows, cpb_error *error) {
+  covariance_pass p = {.exec = passes->exec};
+  cpb_pass pass = {
+      .arg = &p, .block_bytes = (size_t)1 << 20, .look = look_covariance, .gather = gather_covariance};
+  cpb_status status = cpb_covariance_new(passes->source->cols, &p.covariance, error);
+  if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
+  if (status == CPB_OK) {
+    *rows = cpb_covariance_rows(p.covariance);
+    status = cpb_covariance_finish(p.covariance, NULL, matrix, passes->exec, error);
+  }
+  cpb_covariance_free(p.covariance);
+  return status;
+}
+
+/* ---- W ---- */
+
+static cpb_status refuse_column(size_t column, const char *why, cpb_error *error) {
+  return cpb_fail(
+      error, CPB_WHY_COLUMN_SINGULAR, "ridge",
+      "column %zu %s, and the covariance has no inverse: give a ridge (1e-6, say, adds that share of "
+      "the mean variance to every column's), leave the column out, or do not whiten",
+      column, why);
+}
+
+/* Adds the ridge to the diagonal; EINVAL for what no ridge mends. */
+static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_error *error) {
+  double trace = 0;
+  for (size_t i = 0; i < d; i++) trace += covariance[i * d + i] / (double)d;
+  if (!(trace > 0))
+    return cpb_fail(error, CPB_WHY_ROWS_EQUAL, "rows", "all rows are equal: there is nothing to whiten by");
+  for (size_t i = 0; i < d; i++) {
+    covariance[i * d + i] += ridge * trace;
+    if (!(covariance[i * d + i] > 0)) return refuse_column(i, "does not vary", error);
+  }
+  return CPB_OK;
+}
+
+/* W = U^-T for covariance = U^T U: row i is (e_i - sum_k U_ki row k) / U_ii. */
+static void invert_factor(const double *U, size_t d, double *W) {
+  for (size_t i = 0; i < d; i++) {
+    double *row = W + i * d;
+    memset(row, 0, d * sizeof *row);
+    row[i] = 1;
+    for (size_t k = 0; k < i; k++)
+      for (size_t j = 0; j <= k; j++) row[j] -= U[k * d + i] * W[k * d + j];
+    for (size_t j = 0; j <= i; j++) row[j] /= U[i * d + i];
+  }
+}
+
+static cpb_status factor(const double *covariance, size_t d, double *U, double *W, cpb_error *error) {
+  const char *depends = "depends linearly on the columns before it";
+  cpb_error why;
+  if (cpb_whitening_from_metric(covariance, d, U, &why) != CPB_OK)
+    return why.row >= 0 ? refuse_column((size_t)why.row, depends, error) : cpb_fail_again(error, &why);
+  /* U_ii^2 is what is left of column i's variance after the columns before it. */
+  for (size_t i = 0; i < d; i++)
+    if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i]) return refuse_column(i, depends, error);
+  invert_factor(U, d, W);
+  return CPB_OK;
+}
+
+static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double ridge, double *U, double *W,
+                         cpb_error *error) {
+  cpb_status status = add_ridge(covariance, d, ridge, error);
+  if (status != CPB_OK) return status;
+  if (rows <= d && ridge == 0)
+    return cpb_fail(error, CPB_WHY_FEW_ROWS, "ridge",
+                    "%llu rows do not tell the covariance of %zu columns (more than %zu do): give a ridge, "
+                    "such as 1e-6, or do not whiten",
+                    (unsigned long long)rows, d, d);
+  return factor(covariance, d, U, W, error);
+}
+
+cpb_status cpb_whitening_fit(cpb_passes *passes, double ridge, double **W, cpb_error *error) {
+  enum { MOST = 16384 };
+  size_t d = passes->source->cols;
+  uint64_t rows = 0;
+  *W = NULL;
+  if (!(ridge >= 0 && ridge < INFINITY))
+    return cpb_fail_domain(error, "ridge", ridge, "ridge must be a number >= 0");
+  if (d > MOST)
+    return cpb_fail(error, CPB_WHY_WHITENING_SIZE, "whiten",
+                    "whitening needs %zu x %zu numbers in memory: too many", d, d);
+  double *memory = calloc(3 * d * d, sizeof *memory), *U = memory + d * d, *made = U + d * d;
+  if (memory == NULL) return cpb_fail_memory(error, "%zu x %zu numbers", d, d);
+  cpb_status status = find_covariance(passes, memory, &rows, error);
+  if (status == CPB_OK) status = make_W(memory, d, rows, ridge, U, made, error);
+  if (status == CPB_OK) {
+    memmove(memory, made, d * d * sizeof *memory);
+    *W = memory;
+    return CPB_OK;
+  }
+  free(memory);
+  return status;
+}

@@ -1,0 +1,261 @@
+/* Rows from a reader through a transform to a writer, in blocks, in constant memory. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "io/format.h"
+#include "parallel/tell.h"
+
+/* A block is small enough for the second-level cache of one core, and large enough to make the two system calls
+ * cheap. */
+enum { BLOCK_BYTES = 1 << 18, SEQUENTIAL_BLOCKS = 8, ROUND_BLOCKS = 64 };
+
+typedef struct flow {
+  cpb_flow_options o;
+  cpb_reader *reader;
+  cpb_writer *writer;
+  const cpb_exec *exec;
+  cpb_dtype made; /* element type the transform makes */
+  size_t cols;    /* of the output */
+  size_t per_block;
+  uint64_t rows, bad; /* to be taken, or unknown; left out */
+  /* parallel part */
+  char *buffers;
+  size_t in_size, out_size;
+  _Atomic uint64_t next;   /* block */
+  uint64_t round_end;      /* blocks of this round */
+  _Atomic uint64_t failed; /* lowest block that failed, UINT64_MAX: none */
+  cpb_status *status;      /* one per thread, of the block in failed_block */
+  uint64_t *failed_block;
+  cpb_error *errors;
+} flow;
+
+static const cpb_flow_options defaults = {.size = sizeof(cpb_flow_options), .last = CPB_ROWS_UNKNOWN};
+
+void cpb_flow_options_init(cpb_flow_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+static size_t block_rows(const flow *f) {
+  size_t in = f->reader->cols * cpb_dtype_size(f->reader->dtype), out = f->cols * cpb_dtype_size(f->made);
+  size_t rows = BLOCK_BYTES / (in > out ? in : out);
+  if (rows >= 64) rows -= rows % 64; /* blocks start on whole cache lines of the output */
+  return rows == 0 ? 1 : rows;
+}
+
+/* Rows in a sentence count from the file's start. */
+static cpb_status in_file(cpb_status status, uint64_t first, cpb_error *error) {
+  return status == CPB_EROW ? cpb_fail_later(error, first) : status;
+}
+
+static cpb_status tell(const flow *f, uint64_t done, cpb_error *error) {
+  double share = f->rows == CPB_ROWS_UNKNOWN || f->rows == 0 ? 0 : (double)done / (double)f->rows;
+  return cpb_exec_tell(f->exec, share < 1 ? share : 1, error);
+}
+
+/* ---- both files with random access: every thread reads, transforms and writes blocks of its own ---- */
+
+static cpb_status read_block(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
+                             cpb_loan *loan, cpb_view *rows, bool lend, cpb_error *error) {
+  cpb_status status = lend ? cpb_reader_lend(reader, first, count, loan, rows, error) : CPB_EINVAL;
+  return status == CPB_EINVAL ? cpb_reader_at(reader, first, count, buffer, rows, error) : status;
+}
+
+static cpb_status move_rows(flow *f, uint64_t at, cpb_view in, char *out_buffer, cpb_error *error) {
+  if (f->o.transform != NULL) {
+    cpb_out out = cpb_rows_out(out_buffer, f->made, in.rows, f->cols);
+    cpb_status status = in_file(f->o.transform(f->o.arg, in, out, NULL, error), f->o.first + at, error);
+    if (status != CPB_OK) return status;
+    in = cpb_rows(out_buffer, f->made, in.rows, f->cols);
+  }
+  cpb_status status = cpb_writer_at(f->writer, at, in, error);
+  if (status != CPB_OK) error->row = -1; /* the sentence speaks of the other file */
+  return status;
+}
+
+static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out_buffer, cpb_error *error) {
+  uint64_t at = block * f->per_block, left = f->rows - at;
+  size_t count = left < f->per_block ? (size_t)left : f->per_block;
+  cpb_loan loan = {NULL, 0};
+  cpb_view in;
+  cpb_status status = read_block(f->reader, f->o.first + at, count, in_buffer, &loan, &in, f->o.lend, error);
+  if (status == CPB_OK) status = move_rows(f, at, in, out_buffer, error);
+  cpb_error late;
+  if (cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK) return status;
+  *error = late;
+  return CPB_EFORMAT;
+}
+
+/* Blocks are taken in order, so every block below a failed one is finished before the flow ends: the sentence is
+ * about the first bad row, whatever the threads did. */
+static void move_blocks(void *arg, size_t thread) {
+  flow *f = arg;
+  char *in = f->buffers + thread * (f->in_size + f->out_size), *out = in + f->in_size;
+  while (atomic_load(&f->failed) == UINT64_MAX) {
+    uint64_t block = atomic_fetch_add(&f->next, 1);
+    if (block >= f->round_end) return;
+    cpb_status status = move_block(f, block, in, out, &f->errors[thread]);
+    if (status == CPB_OK) continue;
+    f->status[thread] = status;
+    f->failed_block[thread] = block;
+    uint64_t known = atomic_load(&f->failed);
+    while (block < known && !atomic_compare_exchange_weak(&f->failed, &known, block)) {
+    }
+    return;
+  }
+}
+
+/* The failure of the lowest block. */
+static cpb_status first_failure(const flow *f, size_t threads, cpb_error *error) {
+  for (size_t i = 0; i < threads; i++)
+    if (f->status[i] != CPB_OK && f->failed_block[i] == atomic_load(&f->failed)) {
+      if (error != NULL) *error = f->errors[i];
+      return f->status[i];
+    }
+  return CPB_OK;
+}
+
+static cpb_status run_rounds(flow *f, size_t threads, cpb_error *error) {
+  uint64_t blocks = (f->rows + f->per_block - 1) / f->per_block;
+  cpb_status status = CPB_OK;
+  for (uint64_t first = 0; first < blocks && status == CPB_OK; first = f->round_end) {
+    uint64_t round = (uint64_t)ROUND_BLOCKS * threads;
+    f->round_end = blocks - first < round ? blocks : first + round;
+    atomic_store(&f->next, first);
+    cpb_exec_run(f->exec, threads, move_blocks, f);
+    status = first_failure(f, threads, error);
+    if (status == CPB_OK) status = tell(f, f->round_end * f->per_block, error);
+  }
+  return status;
+}
+
+static size_t round_up(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+static cpb_status run_parallel(flow *f, cpb_error *error) {
+  size_t threads = cpb_exec_threads(f->exec);
+  f->in_size = round_up(cpb_reader_buffer_size(f->reader, f->per_block));
+  f->out_size = round_up(f->per_block * f->cols * cpb_dtype_size(f->made));
+  f->buffers = aligned_alloc(4096, threads * (f->in_size + f->out_size));
+  f->status = calloc(threads, sizeof *f->status);
+  f->failed_block = calloc(threads, sizeof *f->failed_block);
+  f->errors = calloc(threads, sizeof *f->errors);
+  atomic_store(&f->failed, UINT64_MAX);
+  bool there = f->buffers != NULL && f->status != NULL && f->failed_block != NULL && f->errors != NULL;
+  cpb_status status =
+      there ? run_rounds(f, threads, error) : cpb_fail_memory(error, "blocks of %zu threads", threads);
+  free(f->buffers);
+  free(f->status);
+  free(f->failed_block);
+  free(f->errors);
+  return status;
+}
+
+/* ---- one block after the other ---- */
+
+/* A transform makes floats; a file of whole numbers takes the nearest ones. */
+static void round_block(const flow *f, void *buffer, size_t count) {
+  if (f->writer->dtype < CPB_U8) return;
+  for (size_t i = 0; i < count; i++) ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
+}
+
+static cpb_status append(flow *f, cpb_view rows, cpb_error *error) {
+  cpb_status status = rows.rows == 0 ? CPB_OK : cpb_writer_append(f->writer, rows, error);
+  if (status != CPB_OK && error != NULL) error->row = -1; /* the sentence speaks of the other file */
+  return status;
+}
+
+/* A row that is not finite, or has no answer: those the transform leaves NaN. */
+static bool is_bad(cpb_view in, cpb_view made, size_t row) {
+  for (size_t k = 0; k < in.cols; k++)
+    if (!isfinite(cpb_view_at(in, row, k))) return true;
+  return isnan(cpb_view_at(made, row, 0));
+}
+
+/* The runs between the bad rows. */
+static cpb_status append_good(flow *f, cpb_view in, cpb_view made, cpb_error *error) {
+  size_t first = 0;
+  cpb_status status = CPB_OK;
+  for (size_t row = 0; row < in.rows && status == CPB_OK; row++) {
+    if (!is_bad(in, made, row)) continue;
+    status = append(f, cpb_view_slice(made, first, row - first), error);
+    first = row + 1;
+    f->bad++;
+  }
+  return status == CPB_OK ? append(f, cpb_view_slice(made, first, in.rows - first), error) : status;
+}
+
+static cpb_status append_block(flow *f, cpb_view in, uint64_t first, void *buffer, cpb_error *error) {
+  cpb_view made = in;
+  if (f->o.transform != NULL) {
+    cpb_out out = cpb_rows_out(buffer, f->made, in.rows, f->cols);
+    cpb_status status = in_file(f->o.transform(f->o.arg, in, out, f->exec, error), first, error);
+    if (status != CPB_OK && !(f->o.skip_bad && status == CPB_EROW)) return status;
+    round_block(f, buffer, in.rows * f->cols);
+    made = cpb_rows(buffer, f->made, in.rows, f->cols);
+  }
+  return f->o.skip_bad ? append_good(f, in, made, error) : append(f, made, error);
+}
+
+static cpb_status run_blocks(flow *f, void *buffer, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (uint64_t row = 0; status == CPB_OK && row < f->o.last;) {
+    cpb_view in;
+    status = cpb_reader_next(f->reader, f->per_block * SEQUENTIAL_BLOCKS, &in, error);
+    if (status != CPB_OK || in.rows == 0) return status;
+    uint64_t end = row + in.rows, from = row < f->o.first ? f->o.first : row;
+    uint64_t to = end < f->o.last ? end : f->o.last;
+    if (from < to)
+      status =
+          append_block(f, cpb_view_slice(in, (size_t)(from - row), (size_t)(to - from)), from, buffer, error);
+    row = end;
+    if (status == CPB_OK) status = tell(f, row, error);
+  }
+  return status;
+}
+
+static cpb_status run_sequential(flow *f, cpb_error *error) {
+  void *buffer = calloc(f->per_block * SEQUENTIAL_BLOCKS * f->cols, cpb_dtype_size(f->made));
+  if (buffer == NULL) return cpb_fail_memory(error, "rows of %zu columns", f->cols);
+  cpb_status status = run_blocks(f, buffer, error);
+  free(buffer);
+  return status;
+}
+
+/* ---- the call ---- */
+
+static cpb_status open_writer(flow *f, const char *path, const cpb_writer_options *to, cpb_error *error) {
+  cpb_writer_options options;
+  cpb_writer_options_init(&options, sizeof options);
+  cpb_status status = cpb_sized_take(&options, sizeof options, to, "writer options", error);
+  if (status != CPB_OK) return status;
+  options.cols = f->cols;
+  options.rows = f->o.skip_bad ? CPB_ROWS_UNKNOWN : f->rows;
+  return cpb_writer_open(path, &options, &f->writer, error);
+}
+
+cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, const char *path,
+                        const cpb_writer_options *to, uint64_t *bad_rows, const cpb_exec *exec,
+                        cpb_error *error) {
+  flow f = {.o = defaults, .reader = reader, .exec = exec};
+  cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "flow options", error);
+  if (status != CPB_OK) return status;
+  uint64_t last = f.o.last < reader->rows ? f.o.last : reader->rows;
+  f.rows = reader->rows == CPB_ROWS_UNKNOWN ? CPB_ROWS_UNKNOWN : last > f.o.first ? last - f.o.first : 0;
+  f.cols = f.o.transform == NULL ? reader->cols : f.o.cols;
+  status = open_writer(&f, path, to, error);
+  if (status != CPB_OK) return status;
+  bool narrow = f.writer->dtype != CPB_F32 && f.writer->dtype != CPB_F64;
+  f.made = f.o.transform == NULL ? reader->dtype : narrow ? CPB_F32 : f.writer->dtype;
+  f.per_block = block_rows(&f);
+  bool parallel = cpb_reader_info(reader).random_access && cpb_writer_random_access(f.writer) &&
+                  f.made == f.writer->dtype;
+  status = parallel ? run_parallel(&f, error) : run_sequential(&f, error);
+  if (status == CPB_OK) status = cpb_writer_commit(f.writer, error);
+  cpb_writer_free(f.writer);
+  if (bad_rows != NULL) *bad_rows = f.bad;
+  return status;
+}

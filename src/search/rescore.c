@@ -1,0 +1,382 @@
+/* T13: an engine's candidates in the order of their distances, and a proof that they are enough. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/map_object.h"
+#include "capball/product.h"
+#include "capball/query.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "parallel/tell.h"
+
+static const cpb_rescore_options defaults = {
+    .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN};
+
+void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+typedef struct rescoring {
+  const cpb_map *map;
+  cpb_rescore_options o;
+  size_t d, n, C, k;
+  double s, row_error;
+  cpb_view queries;
+  const cpb_store *store;
+  const uint64_t *ids;   /* n x C */
+  double *norms, *p;     /* n, n x (d+1) */
+  double *least;         /* n: the floor of the certificate */
+  uint64_t *needed;      /* n: 0 where proven, else how many candidates prove it */
+  cpb_hit *hits;         /* n x k */
+  _Atomic size_t failed; /* the first query that failed, n: none */
+} rescoring;
+
+/* ---- one query ---- */
+
+typedef struct candidates {
+  char *rows;
+  double *row, *distance, *at_most; /* d+1, C, C: what the distance may truly be */
+  cpb_hit *hits;
+  double lowest; /* score */
+} candidates;
+
+static bool candidates_new(const rescoring *r, candidates *c) {
+  *c = (candidates){.rows = malloc(r->C * r->store->cols * cpb_dtype_size(r->store->dtype)),
+                    .row = malloc((r->d + 1) * sizeof(double)),
+                    .distance = malloc(2 * r->C * sizeof(double)),
+                    .hits = malloc(r->C * sizeof(cpb_hit)),
+                    .lowest = INFINITY};
+  if (c->distance != NULL) c->at_most = c->distance + r->C;
+  return c->rows != NULL && c->row != NULL && c->distance != NULL && c->hits != NULL;
+}
+
+static void candidates_free(candidates *c) {
+  free(c->rows);
+  free(c->row);
+  free(c->distance);
+  free(c->hits);
+}
+
+static cpb_view rows_of(const rescoring *r, const candidates *c) {
+  return cpb_rows(c->rows, r->store->dtype, r->C, r->d + 1);
+}
+
+static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
+  cpb_view row = cpb_view_slice(rows_of(r, c), i, 1);
+  cpb_loops_here()->widen[row.dtype](row.data, row.cols, c->row);
+  return c->row;
+}
+
+static double product_of(const rescoring *r, size_t query, const double *y) {
+  return cpb_loops_here()->dot(r->p + query * (r->d + 1), y, r->d + 1);
+}
+
+static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
+  uint64_t id = r->ids[query * r->C + i];
+  return cpb_fail_row(error, CPB_WHY_NO_IMAGE, "embedded", id, "is no point of the sphere");
+}
+
+/* From the rows: the engine's own scores may have been off by score_error each way. */
+static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
+  cpb_status status =
+      cpb_query_distances(r->map, cpb_view_slice(r->queries, query, 1), rows_of(r, c), c->distance, error);
+  if (status != CPB_OK && status != CPB_EROW) return status;
+  if (status == CPB_EROW) return error == NULL ? status : fail_on_row(r, query, (size_t)error->row, error);
+  for (size_t i = 0; i < r->C; i++) {
+    c->lowest = fmin(c->lowest, product_of(r, query, row_of(r, c, i)) + r->o.score_error);
+    c->at_most[i] = c->distance[i];
+  }
+  return CPB_OK;
+}
+
+/* Distances count from 1 down, and back. */
+static double flip(const rescoring *r, double score) {
+  return r->o.score_kind == CPB_SCORE_COSINE_DISTANCE ? 1 - score : score;
+}
+
+/* EINVAL for a score that the row y cannot have: distance and proof would believe it. Lengths that an engine
+ * divides by are those of rounded rows. */
+static cpb_status check_score(const rescoring *r, size_t query, size_t i, double score, const double *y,
+                              cpb_error *error) {
+  static const char *const names[] = {"ip", "cosine", "cosine-distance"};
+  const char *what = names[r->o.score_kind];
+  bool distance = r->o.score_kind == CPB_SCORE_COSINE_DISTANCE;
+  double room = r->o.score_error + 2 * r->row_error, product = product_of(r, query, y);
+  char where[128];
+  snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
+           (unsigned long long)r->ids[query * r->C + i]);
+  if (!isfinite(score))
+    return cpb_fail(error, CPB_WHY_SCORE_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
+  if (fabs(score) > 1 + room)
+    return cpb_fail(error, CPB_WHY_SCORE_RANGE, "scores",
+                    "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]", where,
+                    flip(r, score), what, distance ? 0 : -1, distance ? 2 : 1);
+  if (fabs(score - product) > room)
+    return cpb_fail(error, CPB_WHY_SCORE_OF_ROW, "scores",
+                    "%s has the score %.9g, but its embedded row gives %.9g as %s; are kind and radius "
+                    "those of the queries, and is the score error (%.3g) as large as the engine's?",
+                    where, flip(r, score), flip(r, product), what, r->o.score_error);
+  return CPB_OK;
+}
+
+/* From the engine's numbers and 1+y0, which a row knows within three times its own error. */
+static cpb_status measure_scores(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
+  double norm = r->norms[query], radius = r->o.radius;
+  for (size_t i = 0; i < r->C; i++) {
+    const double *y = row_of(r, c, i);
+    double score = flip(r, cpb_view_at(r->o.scores, query, i));
+    double rise = cpb_rise(y[r->d], cpb_loops_here()->dot(y, y, r->d)),
+           lift = sqrt(2 * rise) - 4 * r->row_error;
+    if (isnan(rise)) return fail_on_row(r, query, i, error);
+    cpb_status status = check_score(r, query, i, score, y, error);
+    if (status != CPB_OK) return status;
+    c->distance[i] = cpb_query_distance(norm, radius, r->s, score, rise);
+    c->at_most[i] = lift > 0
+                        ? cpb_query_distance(norm, radius, r->s, score - r->o.score_error, lift * lift / 2)
+                        : INFINITY;
+    c->lowest = fmin(c->lowest, score);
+    if (isnan(c->distance[i])) return fail_on_row(r, query, i, error);
+  }
+  return CPB_OK;
+}
+
+static void rank(const rescoring *r, size_t query, candidates *c) {
+  const uint64_t *ids = r->ids + query * r->C;
+  for (size_t i = 0; i < r->C; i++) c->hits[i] = (cpb_hit){ids[i], c->at_most[i]};
+  cpb_hits_by_distance(c->hits, r->C);
+  double D = c->hits[r->k - 1].value;
+  r->least[query] = cpb_query_floor(r->map, r->norms[query], r->o.radius, D, r->row_error, r->o.score_error);
+  r->needed[query] = r->C == r->store->rows || c->lowest < r->least[query] ? 0 : r->store->rows;
+  for (size_t i = 0; i < r->C; i++) c->hits[i] = (cpb_hit){ids[i], c->distance[i]};
+  cpb_hits_by_distance(c->hits, r->C);
+  memcpy(r->hits + query * r->k, c->hits, r->k * sizeof *r->hits);
+}
+
+static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
+  candidates c;
+  cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "%zu candidates", r->C);
+  if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
+  if (status == CPB_OK)
+    status =
+        r->o.scores.data == NULL ? measure_rows(r, query, &c, error) : measure_scores(r, query, &c, error);
+  if (status == CPB_OK) rank(r, query, &c);
+  candidates_free(&c);
+  return status;
+}
+
+/* ---- all of them ---- */
+
+typedef struct round_of {
+  rescoring *r;
+  size_t first;
+} round_of;
+
+static void rescore_task(void *arg, size_t i) {
+  const round_of *round = arg;
+  rescoring *r = round->r;
+  size_t query = round->first + i;
+  cpb_error error;
+  if (rescore_query(r, query, &error) == CPB_OK) return;
+  size_t known = atomic_load(&r->failed);
+  while (query < known && !atomic_compare_exchange_weak(&r->failed, &known, query)) {
+  }
+}
+
+static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  enum { ROUND = 256 };
+  for (size_t first = 0; first < r->n;) {
+    round_of round = {r, first};
+    atomic_store(&r->failed, r->n);
+    cpb_exec_run(exec, r->n - first < ROUND ? r->n - first : ROUND, rescore_task, &round);
+    size_t failed = atomic_load(&r->failed);
+    bool whole = failed == r->n;
+    /* A query that fails no more had no memory, and now has: its round is run again. */
+    cpb_status status = whole ? cpb_exec_tell(exec, 0.9 * (double)first / (double)r->n, error)
+                              : rescore_query(r, failed, error);
+    if (status != CPB_OK) return status;
+    if (whole) first += ROUND;
+  }
+  return CPB_OK;
+}
+
+/* ---- how many candidates would prove the rest ---- */
+
+static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, uint64_t *counts,
+                             const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = all->rewind(all, error);
+  cpb_view block;
+  for (uint64_t first = 0; status == CPB_OK; first += block.rows) {
+    status = all->next(all, &block, error);
+    if (status != CPB_OK || block.rows == 0) break;
+    status = cpb_query_count(p, limits, block, counts, exec, error);
+    if (status == CPB_EROW) status = cpb_fail_later(error, first);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, 0.95, error);
+  }
+  return status;
+}
+
+/* Every row that may be scored as high as the floor is in the way; one more candidate lies below it. */
+static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  size_t open = 0, cols = r->d + 1;
+  for (size_t i = 0; i < r->n; i++) open += r->needed[i] != 0;
+  if (open == 0 || r->o.all == NULL) return CPB_OK;
+  double *p = malloc(open * (cols + 1) * sizeof *p), *limits = p + open * cols;
+  uint64_t *counts = calloc(open, sizeof *counts);
+  cpb_status status =
+      p != NULL && counts != NULL ? CPB_OK : cpb_fail_memory(error, "%zu queries of %zu columns", open, cols);
+  for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++) {
+    if (r->needed[i] == 0) continue;
+    memcpy(p + at * cols, r->p + i * cols, cols * sizeof *p);
+    limits[at++] = r->least[i] - r->o.score_error;
+  }
+  if (status == CPB_OK)
+    status = count_rows(r->o.all, cpb_rows(p, CPB_F64, open, cols), limits, counts, exec, error);
+  for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++)
+    if (r->needed[i] != 0) {
+      uint64_t wanted = counts[at++] + 1;
+      r->needed[i] = wanted < r->store->rows ? wanted : r->store->rows;
+    }
+  free(p);
+  free(counts);
+  return status;
+}
+
+/* ---- before it ---- */
+
+static int ascending(const void *left, const void *right) {
+  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+  return (a > b) - (a < b);
+}
+
+static cpb_status check_query(const rescoring *r, size_t query, uint64_t *sorted, cpb_error *error) {
+  const uint64_t *ids = r->ids + query * r->C;
+  for (size_t i = 0; i < r->C; i++)
+    if (ids[i] >= r->store->rows)
+      return cpb_fail(error, CPB_WHY_ID_BEYOND, "ids",
+                      "query %zu names row %llu, but there are rows 0 .. %llu", query,
+                      (unsigned long long)ids[i], (unsigned long long)(r->store->rows - 1));
+  memcpy(sorted, ids, r->C * sizeof *sorted);
+  qsort(sorted, r->C, sizeof *sorted, ascending);
+  for (size_t i = 1; i < r->C; i++)
+    if (sorted[i] == sorted[i - 1])
+      return cpb_fail(error, CPB_WHY_ID_TWICE, "ids", "query %zu names row %llu twice", query,
+                      (unsigned long long)sorted[i]);
+  return CPB_OK;
+}
+
+static cpb_status check_ids(const rescoring *r, cpb_error *error) {
+  uint64_t *sorted = malloc(r->C * sizeof *sorted);
+  cpb_status status = sorted == NULL ? cpb_fail_memory(error, "%zu candidates", r->C) : CPB_OK;
+  for (size_t i = 0; i < r->n && status == CPB_OK; i++) status = check_query(r, i, sorted, error);
+  free(sorted);
+  return status;
+}
+
+/* The largest ||y|-1| of the first candidates; EROW for a row that is no unit vector. */
+static cpb_status find_off_unit(const rescoring *r, double *worst, cpb_error *error) {
+  enum { LOOK = 2048 };
+  candidates c;
+  size_t count = r->n * r->C < LOOK ? r->n * r->C : LOOK;
+  cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "a row");
+  for (size_t i = 0; i < count && status == CPB_OK; i++) {
+    status = r->store->get(r->store, r->ids + i, 1, c.rows, error);
+    if (status != CPB_OK) break;
+    const double *y = row_of(r, &c, 0);
+    double length = sqrt(cpb_loops_here()->dot(y, y, r->d + 1));
+    if (!(fabs(length - 1) <= 4 * 0x1p-11))
+      status = cpb_fail_row(error, CPB_WHY_NOT_UNIT, "embedded", r->ids[i],
+                            "has length %g: no point of the sphere", length);
+    *worst = fmax(*worst, fabs(length - 1));
+  }
+  candidates_free(&c);
+  return status;
+}
+
+/* How far the rows may lie from S(x). A wide type may hold rows that were rounded to a narrow one before, so the
+ * lengths of some of them are looked at. */
+static cpb_status find_row_error(rescoring *r, cpb_error *error) {
+  double off = 0, sums = ((double)r->d + 65) * 0x1p-53;
+  cpb_status status = find_off_unit(r, &off, error);
+  cpb_dtype rounded = off <= sums ? CPB_F64 : off <= 4 * 0x1p-24 ? CPB_F32 : CPB_F16;
+  r->row_error = fmax(cpb_query_row_error(r->map, r->store->dtype), cpb_query_row_error(r->map, rounded));
+  return status;
+}
+
+/* Norms and vectors p of the queries. */
+static cpb_status prepare(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  double *radii = malloc(r->n * sizeof *radii);
+  if (radii == NULL) return cpb_fail_memory(error, "%zu queries", r->n);
+  for (size_t i = 0; i < r->n; i++) radii[i] = r->o.radius;
+  cpb_status status = cpb_query_norms(r->map, r->queries, r->norms, exec, error);
+  if (status == CPB_OK)
+    status = cpb_query_caps(r->map, r->queries, radii, cpb_rows_out(r->p, CPB_F64, r->n, r->d + 1), NULL,
+                            NULL, exec, error);
+  free(radii);
+  return status;
+}
+
+static cpb_status check(const rescoring *r, cpb_error *error) {
+  if (r->store == NULL || r->store->get == NULL) return cpb_fail_missing(error, "embedded");
+  if (r->ids == NULL || r->hits == NULL) return cpb_fail_missing(error, r->ids == NULL ? "ids" : "hits");
+  cpb_status status = cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->d + 1, error);
+  if (status != CPB_OK) return status;
+  if (r->store->dtype > CPB_F16)
+    return cpb_fail(error, CPB_WHY_EMBEDDED_DTYPE, "embedded",
+                    "embedded rows are %s: no points of the sphere, whose coordinates lie in [-1,1]",
+                    cpb_dtype_name(r->store->dtype));
+  if (r->k == 0 || r->k > r->C)
+    return cpb_fail(error, CPB_WHY_K_OF_CANDIDATES, "k", "%zu neighbours wanted of %zu candidates per query",
+                    r->k, r->C);
+  if (r->o.scores.data != NULL && (r->o.scores.rows != r->n || r->o.scores.cols != r->C))
+    return cpb_fail(error, CPB_WHY_SCORES_SHAPE, "scores",
+                    "there are %zu x %zu scores for %zu x %zu candidates", r->o.scores.rows, r->o.scores.cols,
+                    r->n, r->C);
+  if ((unsigned)r->o.score_kind > CPB_SCORE_COSINE_DISTANCE)
+    return cpb_fail_choice(error, "score_kind", (int)r->o.score_kind);
+  return check_ids(r, error);
+}
+
+static cpb_status run(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = check(r, error);
+  if (status == CPB_OK) status = find_row_error(r, error);
+  if (status == CPB_OK) status = prepare(r, exec, error);
+  if (status == CPB_OK) status = rescore_all(r, exec, error);
+  return status == CPB_OK ? count_needed(r, exec, error) : status;
+}
+
+cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
+                       const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
+                       uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
+  rescoring r = {.map = map,
+                 .o = defaults,
+                 .n = queries.rows,
+                 .C = count,
+                 .queries = queries,
+                 .store = embedded,
+                 .ids = ids,
+                 .hits = hits};
+  if (map == NULL) return cpb_fail_missing(error, "map");
+  cpb_status status = cpb_sized_take(&r.o, sizeof r.o, options, "rescore options", error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
+  if (status != CPB_OK) return status;
+  r.d = map->options.d;
+  r.s = map->options.s;
+  r.k = r.o.k;
+  if (isnan(r.o.score_error)) r.o.score_error = cpb_query_score_error(r.d);
+  r.norms = malloc((r.n * (r.d + 3) + 1) * sizeof *r.norms);
+  r.needed = calloc(r.n + 1, sizeof *r.needed);
+  if (r.norms != NULL) {
+    r.least = r.norms + r.n;
+    r.p = r.least + r.n;
+  }
+  status =
+      r.norms != NULL && r.needed != NULL ? run(&r, exec, error) : cpb_fail_memory(error, "%zu queries", r.n);
+  if (status == CPB_OK && needed != NULL) memcpy(needed, r.needed, r.n * sizeof *needed);
+  free(r.norms);
+  free(r.needed);
+  return status;
+}
