@@ -71,6 +71,13 @@ uint64_t cpb_get_number(cpb_state_in *from, size_t bytes) {
   return number;
 }
 
+size_t cpb_get_size(cpb_state_in *from) {
+  uint64_t number = cpb_get_number(from, 8);
+  if (number <= SIZE_MAX) return (size_t)number;
+  cpb_state_refuse(from, "a size is too large for this machine");
+  return 0;
+}
+
 double cpb_get_double(cpb_state_in *from) {
   uint64_t bits = cpb_get_number(from, 8);
   double x;

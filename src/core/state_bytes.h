@@ -50,6 +50,8 @@ void cpb_state_end(cpb_state_in *from);
 void cpb_state_refuse(cpb_state_in *from, const char *what);
 const unsigned char *cpb_get_bytes(cpb_state_in *from, size_t count); /* NULL after a failure */
 uint64_t cpb_get_number(cpb_state_in *from, size_t bytes);
+/* Eight bytes; refuses more than this machine can count. */
+size_t cpb_get_size(cpb_state_in *from);
 double cpb_get_double(cpb_state_in *from);
 
 #endif

@@ -115,13 +115,22 @@ cpb_status cpb_json_number(const json_t *root, const char *name, const char *key
 
 cpb_status cpb_json_count(const json_t *root, const char *name, const char *key, json_int_t least,
                           json_int_t most, size_t *count, cpb_error *error) {
+  uint64_t number = 0;
+  if ((uint64_t)most > SIZE_MAX) most = (json_int_t)SIZE_MAX;
+  cpb_status status = cpb_json_rows(root, name, key, least, most, &number, error);
+  *count = (size_t)number;
+  return status;
+}
+
+cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, json_int_t least,
+                         json_int_t most, uint64_t *count, cpb_error *error) {
   const json_t *value = json_object_get(root, key);
   json_int_t number = json_integer_value(value);
   if (!json_is_integer(value) || number < least || number > most)
     return cpb_file_fail(error, CPB_WHY_JSON_COUNT, name,
                          "\"%s\" must be a whole number %" JSON_INTEGER_FORMAT " .. %" JSON_INTEGER_FORMAT,
                          key, least, most);
-  *count = (size_t)number;
+  *count = (uint64_t)number;
   return CPB_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "capball/status.h"
 
@@ -46,6 +47,9 @@ cpb_status cpb_json_number(const json_t *root, const char *name, const char *key
 
 cpb_status cpb_json_count(const json_t *root, const char *name, const char *key, json_int_t least,
                           json_int_t most, size_t *count, cpb_error *error);
+/* The same where the number may be larger than this machine's sizes: rows of a file. */
+cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, json_int_t least,
+                         json_int_t most, uint64_t *count, cpb_error *error);
 
 /* `count` numbers, or NULL for null; the caller frees them. count = SIZE_MAX: any, told in *found. */
 cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,

@@ -174,7 +174,6 @@ static cpb_status read_method(const json_t *root, const char *name, cpb_model_me
 
 static cpb_status read_options(const json_t *root, const char *name, cpb_model_options *o, parts *p,
                                cpb_error *error) {
-  size_t rows = 0;
   cpb_status status = cpb_json_check_kind(root, name, "model", VERSION, error);
   if (status != CPB_OK) return status;
   status = read_method(root, name, &o->method, error);
@@ -191,14 +190,13 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
                  {"norm2", &o->norm2}};
   for (size_t i = 0; status == CPB_OK && i < sizeof numbers / sizeof *numbers; i++)
     status = cpb_json_number(root, name, numbers[i].key, numbers[i].to, error);
-  if (status == CPB_OK) status = cpb_json_count(root, name, "rows", 0, INT64_MAX / 2, &rows, error);
+  if (status == CPB_OK) status = cpb_json_rows(root, name, "rows", 0, INT64_MAX / 2, &o->rows, error);
   if (status == CPB_OK) status = read_kernel(root, name, &o->kernel, error);
   if (status == CPB_OK) status = cpb_json_numbers(root, name, "center", o->d, NULL, &p->center, error);
   if (status == CPB_OK) status = cpb_json_numbers(root, name, "whiten", o->d * o->d, NULL, &p->whiten, error);
   if (status == CPB_OK)
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
-  o->rows = rows;
   o->center = p->center;
   o->whiten = p->whiten;
   o->quantiles = p->quantiles;

@@ -130,9 +130,10 @@ typedef struct read_job {
 
 /* Rows that may join in one round: enough for a support of d+1 and its neighbours; of many rows more, lest
  * those on one side of a centre that is not the last take all places. */
-static size_t far_rows(size_t d, size_t rows) {
-  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS, share = rows / ROWS_PER_FAR_ROW;
-  return share < least ? least : share < FAR_ROWS ? share : FAR_ROWS;
+static size_t far_rows(size_t d, uint64_t rows) {
+  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS;
+  uint64_t share = rows / ROWS_PER_FAR_ROW;
+  return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
 static bool nearer(far_row a, far_row b) {

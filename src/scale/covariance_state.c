@@ -92,12 +92,12 @@ static void get_sums(cpb_state_in *from, cpb_covariance *c) {
 static void get_all(cpb_state_in *from, cpb_covariance **out) {
   cpb_error why;
   cpb_state_begin(from, &kind);
-  uint64_t d = cpb_get_number(from, 8), rows = cpb_get_number(from, 8);
+  size_t d = cpb_get_size(from);
+  uint64_t rows = cpb_get_number(from, 8);
   uint64_t nan_rows = cpb_get_number(from, 8), inf_rows = cpb_get_number(from, 8);
   if (from->status == CPB_OK && rows > 0 && d > from->left / 8)
     cpb_state_refuse(from, "the state is truncated");
-  if (from->status == CPB_OK && (d > SIZE_MAX || cpb_covariance_new((size_t)d, out, &why) != CPB_OK))
-    cpb_state_refuse(from, why.text);
+  if (from->status == CPB_OK && cpb_covariance_new(d, out, &why) != CPB_OK) cpb_state_refuse(from, why.text);
   if (from->status != CPB_OK) return;
   cpb_covariance *c = *out;
   c->rows = rows;

@@ -152,8 +152,8 @@ static void get_elements(cpb_state_in *from, unsigned char *row, cpb_dtype dtype
 static void get_options(cpb_state_in *from, cpb_statistics_options *options, bool *has_norms) {
   cpb_state_begin(from, &kind);
   options->dtype = (cpb_dtype)cpb_get_number(from, 4);
-  options->d = cpb_get_number(from, 8);
-  options->sample = cpb_get_number(from, 8);
+  options->d = cpb_get_size(from);
+  options->sample = cpb_get_size(from);
   options->seed = cpb_get_number(from, 8);
   uint64_t pass = cpb_get_number(from, 8);
   if (pass != 1 && pass != 2) cpb_state_refuse(from, "the pass is neither 1 nor 2");

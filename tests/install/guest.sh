@@ -20,7 +20,6 @@ only_the_library() {
   local targets
   targets=$(ninja -C build -t targets all | sed -n 's/: phony$//p' | grep -E '^(tests|benches|examples|fuzzers|capball_cli)$')
   [ -z "$targets" ] || { echo "$targets"; return 1; }
-  ! ninja -C build -t targets all | grep -E '^(install/|libcapball)' | grep libcapball # not in the host's own directory
 }
 
 installs_nothing() { DESTDIR="$work/nothing" cmake --install build && ! find "$work/nothing" -name '*capball*' | grep .; }
