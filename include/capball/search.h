@@ -77,6 +77,17 @@ CPB_API uint64_t cpb_search_rows(const cpb_search *search);
 CPB_API cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                                    cpb_error *error);
 
+/** What a search has done so far. Start from cpb_search_report_init. */
+typedef struct cpb_search_report {
+  size_t size;       /* sizeof(cpb_search_report) */
+  uint64_t rows;     /* offered */
+  uint64_t bytes;    /* pairs of a row and a query that were told apart in bytes; all others in floats */
+  uint64_t measured; /* pairs that were measured in double */
+} cpb_search_report;
+
+/** Nothing done. size = sizeof(cpb_search_report) */
+CPB_API void cpb_search_report_init(cpb_search_report *report, size_t size);
+CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
 /** Offers all rows of a source, from its first, to every query; ids count from 0. EROW: error->row does. */
 CPB_API cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
                                           cpb_error *error);

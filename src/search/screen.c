@@ -54,37 +54,38 @@ static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, double 
   return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
 }
 
-enum { STEP = CPB_PANEL_ROWS * CPB_PANEL_LINE };
-
 /* The same of a row of floats or bytes about a centre of floats. */
-static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const char *x, float unit, float *to) {
+static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const char *x, float unit, float *to,
+                            size_t step) {
   const cpb_loops *loops = screen->loops;
   if (dtype == CPB_F32)
-    return loops->spread_f32((const float *)(const void *)x, screen->d, unit, screen->center_f32, to, STEP);
+    return loops->spread_f32((const float *)(const void *)x, screen->d, unit, screen->center_f32, to, step);
   double sum = 0;
   float chunk[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
     loops->floats[dtype](x + offset, count, chunk);
-    sum += loops->spread_f32(chunk, count, unit, screen->center_f32 + offset, to + offset * CPB_PANEL_ROWS,
-                             STEP);
+    sum += loops->spread_f32(chunk, count, unit, screen->center_f32 + offset,
+                             to + offset / CPB_PANEL_LINE * step, step);
   }
   return sum;
 }
 
-/* unit (x - center) as one row of a group; gives the sum of squares. */
-static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to) {
+/* unit (x - center) as lines `step` floats apart; gives the sum of squares. */
+static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to,
+                         size_t step) {
   const cpb_loops *loops = screen->loops;
   bool floats = rows.dtype == CPB_F32 || rows.dtype == CPB_U8 || rows.dtype == CPB_I8;
   if (floats && screen->center_f32 != NULL && (double)(float)unit == unit)
     return spread_floats(screen, rows.dtype,
                          (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype),
-                         (float)unit, to);
+                         (float)unit, to, step);
   double sum = 0, buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
     const double *chunk = cpb_row_chunk(loops, rows, row, offset, count, buffer);
-    sum += loops->spread_f64(chunk, count, unit, screen->center + offset, to + offset * CPB_PANEL_ROWS, STEP);
+    sum += loops->spread_f64(chunk, count, unit, screen->center + offset, to + offset / CPB_PANEL_LINE * step,
+                             step);
   }
   return sum;
 }
@@ -94,21 +95,35 @@ static double start_of(const cpb_screen *screen, double size2) {
   return from + lost_below(screen->d);
 }
 
-static int screen_row(const cpb_screen *screen, cpb_view rows, size_t row, size_t i, float *group,
-                      float *start) {
+/* The numbers of a row and their sum of squares; 0 or the fault of the row. */
+static int numbers_of(const cpb_screen *screen, cpb_view rows, size_t row, float *to, size_t step,
+                      double *size2) {
   double unit;
   int fault = row_unit(screen, rows, row, &unit);
-  double size2 = spread_row(screen, rows, row, unit, group + cpb_panel_at(screen->d, i, 0));
-  *start = rounded_up(start_of(screen, size2));
-  if (size2 < 1e30) return fault; /* beyond, sums of single precision might overflow */
-  for (size_t k = 0; k < screen->d; k++) group[cpb_panel_at(screen->d, i, k)] = 0;
-  *start = INFINITY;
-  return fault != 0 ? fault : cpb_row_fault(screen->loops, rows, row);
+  *size2 = spread_row(screen, rows, row, unit, to, step);
+  if (fault == 0 && !(*size2 < CPB_SCREEN_MOST)) fault = cpb_row_fault(screen->loops, rows, row);
+  return fault;
 }
 
-void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, size_t first, size_t count, float *group,
+int cpb_screen_numbers(const cpb_screen *screen, cpb_view rows, size_t row, float *numbers, double *size2) {
+  return numbers_of(screen, rows, row, numbers, CPB_PANEL_LINE, size2);
+}
+
+static int screen_row(const cpb_screen *screen, cpb_view rows, size_t row, size_t i, float *group,
+                      float *start) {
+  double size2;
+  int fault = numbers_of(screen, rows, row, group + cpb_panel_at(screen->d, i, 0),
+                         CPB_PANEL_ROWS * CPB_PANEL_LINE, &size2);
+  *start = rounded_up(start_of(screen, size2));
+  if (size2 < CPB_SCREEN_MOST) return fault;
+  for (size_t k = 0; k < screen->d; k++) group[cpb_panel_at(screen->d, i, k)] = 0;
+  *start = INFINITY;
+  return fault;
+}
+
+void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, const size_t *row, size_t count, float *group,
                      float *start, int *fault) {
-  for (size_t i = 0; i < count; i++) fault[i] = screen_row(screen, rows, first + i, i, group, start + i);
+  for (size_t i = 0; i < count; i++) fault[i] = screen_row(screen, rows, row[i], i, group, start + i);
 }
 
 double cpb_screen_query(const cpb_screen *screen, const double *query, double length, float *factors,

@@ -31,9 +31,15 @@ typedef struct cpb_screen {
 void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32);
 
-/* The factors of up to CPB_PANEL_ROWS base rows from `first` on, interleaved as the panel loop wants them,
+/* Sums of squares from here on might overflow in single precision. */
+#define CPB_SCREEN_MOST 1e30
+
+/* The numbers of one row, whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
+int cpb_screen_numbers(const cpb_screen *screen, cpb_view rows, size_t row, float *numbers, double *size2);
+
+/* The factors of up to CPB_PANEL_ROWS base rows row[0], row[1], .., interleaved as the panel loop wants them,
  * and where their sums start. fault[i] is 0 or the fault of a row. */
-void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, size_t first, size_t count, float *group,
+void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, const size_t *row, size_t count, float *group,
                      float *start, int *fault);
 
 /* The factors of a query of length |q| go to every stride-th float; gives |q'|^2. */

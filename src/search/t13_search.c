@@ -1,78 +1,27 @@
-/* T13: exact search. Blocks of base rows become factors of single precision (screen.h), the panel loop names
- * the rows that might be answers, and only those are measured in double. */
+/* T13: exact search. Blocks of base rows become bytes on a grid (sieve.h) or factors of single precision
+ * (screen.h), the panel loops name the rows that might be answers, and only those are measured in double
+ * (candidates.h). */
 #include <math.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/ruler.h"
-#include "batch/row_state.h"
 #include "capball/search.h"
-#include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "search/screen.h"
+#include "search/candidates.h"
 
 enum {
-  PANEL = CPB_PANEL_COLS,
+  PANEL = CPB_SEARCH_PANEL,
   FLOATS_AT_ONCE = 1 << 18, /* factors of base rows, 1 MiB: with the panels they stay in the second cache */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
+  FEW_QUERIES = 8,    /* so few do not pay for rows on a grid */
 };
 
-/* What is known of a query in advance. */
-typedef struct asked {
-  double length; /* |q| */
-  double size2;  /* |q'|^2 of its factors */
-} asked;
-
-/* Up to PANEL queries, and the share of the rows that one task looks at for them. */
-typedef struct group {
-  cpb_search *search;
-  size_t first, count; /* queries */
-  size_t from;         /* first row of the share in the block under way */
-  float threshold[PANEL];
-  cpb_best best[PANEL];  /* with limits k grows as rows are found */
-  size_t waiting[PANEL]; /* rows that might be answers, .. */
-  float *sum;            /* .. PANEL x room: their sums, */
-  size_t *row;           /* .. and rows of the block under way */
-} group;
-
-struct cpb_search {
-  cpb_screen screen;
-  size_t n, k;
-  double *queries; /* n x d; of unit length under COSINE */
-  double *limits;  /* n or NULL */
-  double *center;
-  float *center_f32; /* NULL for queries of double */
-  asked *asked;
-
-  size_t panel_count, group_count; /* a group for each panel and part of the rows */
-  float *panels;                   /* of d x PANEL factors */
-  group *groups;                   /* parts x panels */
-  size_t room;                     /* for waiting rows of a query, .. */
-  float *sums;                     /* .. and their place, groups x PANEL x room */
-  size_t *rows;
-  cpb_ranked *entries; /* groups x PANEL x k, without limits */
-  cpb_hit *answer;
-  uint64_t offered;
-
-  /* the block under way */
-  float *factors, *start;
-  double raise; /* of the starts, over all blocks fed */
-  size_t block_rows;
-  size_t block_first, block_count; /* its rows among those fed */
-  cpb_view fed;
-  const uint64_t *ids; /* of the rows fed; NULL: first_id, first_id+1, .. */
-  uint64_t first_id;
-  cpb_first_fault fault;
-  atomic_bool out_of_memory;
-  bool spoilt;
-};
+typedef cpb_search_group group;
 
 const char *cpb_metric_name(cpb_metric metric) {
   static const char *const names[CPB_METRICS] = {"l2", "ip", "cosine"};
@@ -85,179 +34,148 @@ void cpb_search_options_init(cpb_search_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-/* ---- measuring candidates ---- */
-
-static int measure(const cpb_search *search, size_t row, size_t query, double *value) {
-  const double *q = search->queries + query * search->screen.d;
-  cpb_ruler metric = {.loops = search->screen.loops, .x = search->fed, .sign = 1};
-  bool below;
-  if (search->screen.metric == CPB_L2) {
-    metric.c = q;
-    return cpb_ruler_length(&metric, row, value);
-  }
-  int fault = cpb_ruler_product(&metric, q, row, value, &below);
-  if (fault != 0 || search->screen.metric == CPB_IP) return fault;
-  double length;
-  fault = cpb_ruler_length(&metric, row, &length);
-  *value = fmax(-1, fmin(1, *value / length));
-  return fault;
-}
-
-static bool larger_is_nearer(const cpb_search *search) { return search->screen.metric != CPB_L2; }
-
-/* Keys of a cpb_best: smaller is nearer. The same both ways. */
-static double key_of(const cpb_search *search, double value) {
-  return larger_is_nearer(search) ? -value : value;
-}
-
-static float threshold_for(const cpb_search *search, size_t query, double value) {
-  return cpb_screen_threshold(&search->screen, value, search->asked[query].length,
-                              search->asked[query].size2);
-}
-
-static bool make_room(cpb_best *best) {
-  if (best->count < best->k) return true;
-  size_t larger = 2 * best->k + 16;
-  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
-  if (entry == NULL) return false;
-  best->entry = entry;
-  best->k = larger;
-  return true;
-}
-
-static void raise_threshold(group *g, size_t column, float threshold) {
-  if (threshold > g->threshold[column]) g->threshold[column] = threshold;
-}
-
-static void consider(group *g, size_t column, size_t row) {
-  cpb_search *search = g->search;
-  cpb_best *best = &g->best[column];
-  size_t query = g->first + column;
-  double value;
-  int fault = measure(search, row, query, &value);
-  if (fault != 0) {
-    cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
-    return;
-  }
-  double key = key_of(search, value);
-  uint64_t id = search->ids != NULL ? search->ids[row] : search->first_id + row;
-  if (search->limits == NULL) {
-    cpb_best_offer(best, key, id);
-    if (best->count == best->k)
-      raise_threshold(g, column, threshold_for(search, query, key_of(search, best->entry[0].key)));
-  } else if (key <= key_of(search, search->limits[query])) {
-    if (make_room(best))
-      cpb_best_offer(best, key, id);
-    else
-      atomic_store(&search->out_of_memory, true);
-  }
-}
-
-/* At least k of the sums are as large as this, and hardly more: halving, without a branch on the data. */
-static float least_of_k(const float *sum, size_t count, size_t k) {
-  enum { HALVINGS = 12 };
-  float low = sum[0], high = sum[0];
-  for (size_t i = 1; i < count; i++) {
-    low = sum[i] < low ? sum[i] : low;
-    high = sum[i] > high ? sum[i] : high;
-  }
-  for (int step = 0; step < HALVINGS; step++) {
-    float middle = low + (high - low) / 2;
-    unsigned above = 0;
-    for (size_t i = 0; i < count; i++) above += sum[i] >= middle;
-    low = above >= k ? middle : low;
-    high = above >= k ? high : middle;
-  }
-  return low;
-}
-
-static void fetch_row(cpb_view rows, size_t row) {
-  size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
-  const char *first = (const char *)rows.data + row * rows.stride * bytes;
-  for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
-}
-
-/* Says without measuring which of the waiting rows have no chance, and leaves them out. */
-static void prune(group *g, size_t column) {
-  const cpb_search *search = g->search;
-  float *sum = g->sum + column * search->room;
-  size_t *row = g->row + column * search->room, count = g->waiting[column], kept = 0;
-  if (search->limits == NULL && count >= search->k) {
-    float least = least_of_k(sum, count, search->k);
-    double size2 = search->asked[g->first + column].size2;
-    if (least < INFINITY)
-      raise_threshold(g, column, cpb_screen_among(&search->screen, least, search->raise, size2));
-  }
-  for (size_t i = 0; i < count; i++) {
-    sum[kept] = sum[i], row[kept] = row[i];
-    kept += sum[i] > g->threshold[column];
-  }
-  g->waiting[column] = kept;
-}
-
-/* Measures the rows that wait for a query. */
-static void settle(group *g, size_t column) {
-  prune(g, column);
-  size_t *row = g->row + column * g->search->room, count = g->waiting[column];
-  for (size_t i = 0; i < count; i++) fetch_row(g->search->fed, row[i]);
-  for (size_t i = 0; i < count; i++) consider(g, column, row[i]);
-  g->waiting[column] = 0;
-}
-
-static void found(void *context, size_t row, uint64_t columns, const float *values) {
-  group *g = context;
-  size_t room = g->search->room;
-  for (; columns != 0; columns &= columns - 1) {
-    size_t column = (size_t)__builtin_ctzll(columns);
-    size_t at = column * room + g->waiting[column]++;
-    g->sum[at] = values[column];
-    g->row[at] = g->search->block_first + g->from + row;
-    if (g->waiting[column] < room) continue;
-    prune(g, column);
-    if (g->waiting[column] > room - room / 8) settle(g, column);
-  }
-}
-
 /* ---- a block of rows ---- */
 
-static void screen_block(void *arg, size_t block, size_t first, size_t count) {
+static cpb_view block_of(const cpb_search *search) {
+  return cpb_view_slice(search->fed, search->block_first, search->block_count);
+}
+
+static void meet_faults(cpb_search *search, const size_t *row, const int *fault, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (fault[i] != 0)
+      cpb_first_fault_meet(&search->fault, search->block_first + row[i], (cpb_fault)fault[i]);
+}
+
+/* Both sides of a panel of floats. */
+static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
-  for (size_t row = first; row < first + count; row += CPB_PANEL_ROWS) {
-    size_t here = first + count - row < CPB_PANEL_ROWS ? first + count - row : CPB_PANEL_ROWS;
+  for (size_t at = first; at < first + count; at += CPB_PANEL_ROWS) {
+    size_t here = first + count - at < CPB_PANEL_ROWS ? first + count - at : CPB_PANEL_ROWS;
     int fault[CPB_PANEL_ROWS];
-    cpb_screen_rows(&search->screen, search->fed, search->block_first + row, here,
-                    search->factors + cpb_panel_at(search->screen.d, row, 0), search->start + row, fault);
-    for (size_t i = 0; i < here; i++)
-      if (fault[i] != 0)
-        cpb_first_fault_meet(&search->fault, search->block_first + row + i, (cpb_fault)fault[i]);
+    cpb_screen_rows(&search->screen, block_of(search), search->block_order + at, here,
+                    search->factors + cpb_panel_at(search->screen.d, at, 0), search->start + at, fault);
+    meet_faults(search, search->block_order + at, fault, here);
   }
 }
 
-static void look(void *arg, size_t task) {
+static void found_by_floats(void *context, size_t row, uint64_t columns, const float *values) {
+  group *g = context;
+  cpb_search *search = g->search;
+  for (; columns != 0; columns &= columns - 1) {
+    size_t column = (size_t)__builtin_ctzll(columns);
+    double size2 = search->asked[search->order[g->first + column]].size2;
+    float among = cpb_screen_among(&search->screen, values[column], search->raise, size2);
+    cpb_group_take(g, column, search->block_first + search->block_order[g->from + row],
+                   (cpb_sieve_span){-values[column], values[column] < INFINITY ? -among : INFINITY});
+  }
+}
+
+static void look_by_floats(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
-  size_t panel_at = task % search->panel_count, part = task / search->panel_count;
-  size_t parts = search->group_count / search->panel_count, rows = search->block_count;
-  size_t share = (rows / parts / CPB_PANEL_ROWS + 1) * CPB_PANEL_ROWS;
-  g->from = part * share;
-  if (g->from >= rows) return;
-  cpb_panel panel = {.rows = rows - g->from < share ? rows - g->from : share,
+  if (g->from >= g->end) return;
+  cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->screen.d,
                      .columns = g->count,
                      .a = search->factors + cpb_panel_at(search->screen.d, g->from, 0),
                      .start = search->start + g->from,
-                     .b = search->panels + panel_at * search->screen.d * PANEL,
+                     .b = search->panels + g->panel * search->screen.d * PANEL,
                      .threshold = g->threshold,
-                     .found = found,
+                     .found = found_by_floats,
                      .context = g};
   search->screen.loops->panel(&panel);
 }
 
-static void settle_all(void *arg, size_t task) {
+/* Rows as numbers, and those as bytes. */
+static void number_rows(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  cpb_search *search = arg;
+  size_t row[ROWS_PER_TASK];
+  int fault[ROWS_PER_TASK];
+  for (size_t i = 0; i < count; i++) row[i] = first + i;
+  cpb_sieve_numbers(&search->sieve, block_of(search), first, count, fault);
+  meet_faults(search, row, fault, count);
+}
+
+static void code_rows(void *arg, size_t run) {
+  cpb_search *search = arg;
+  cpb_sieve_codes(&search->sieve, block_of(search), run);
+}
+
+static void found_by_bytes(void *context, size_t row, uint64_t columns, const int32_t *values) {
+  group *g = context;
+  const cpb_sieve *sieve = &g->search->sieve;
+  size_t at = g->run->first + row;
+  for (; columns != 0; columns &= columns - 1) {
+    size_t column = (size_t)__builtin_ctzll(columns);
+    cpb_sieve_span span =
+        cpb_sieve_look(sieve, g->run->step, at, g->first + column, values[column] - g->start[row]);
+    if ((double)span.nearest <= g->bound[column])
+      cpb_group_take(g, column, g->search->block_first + g->search->block_order[at], span);
+  }
+}
+
+static void look_at_run(group *g, const cpb_sieve_run *run) {
+  const cpb_sieve *sieve = &g->search->sieve;
+  g->run = run;
+  cpb_sieve_starts(sieve, run, g->panel, g->start);
+  cpb_sieve_thresholds(sieve, run, g->panel, 0, g->count, g->bound, g->byte_threshold);
+  cpb_panel_bytes panel = {.rows = run->count,
+                           .words = sieve->words,
+                           .columns = g->count,
+                           .a = sieve->codes + cpb_bytes_at(sieve->words, run->first, 0),
+                           .start = g->start,
+                           .b = sieve->codes_of_queries + g->panel * cpb_bytes_panel(sieve->words),
+                           .threshold = g->byte_threshold,
+                           .found = found_by_bytes,
+                           .context = g};
+  g->search->screen.loops->panel_bytes(&panel);
+  g->compared += run->count * g->count;
+}
+
+/* Bytes save three quarters of a product of d multiply-adds, 32 at a time; a row that is measured in vain costs
+ * some hundred of such steps. Half of what is saved may be spent. */
+static bool bytes_pay(const group *g) {
+  enum { FREE_OF_CHARGE = 8 };
+  double d = (double)g->search->screen.d, saved = d * (1. / 32 - 1. / 128), spent = 150 + d / 2;
+  double allowed = (double)(FREE_OF_CHARGE * g->count) + (double)g->compared * saved / spent / 2;
+  return (double)g->wasted <= allowed;
+}
+
+static void turn_to_floats(group *g) {
+  cpb_group_settle(g);
+  g->bytes = false;
+  cpb_group_renew_bounds(g);
+}
+
+static void look_by_bytes(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
-  for (size_t column = 0; column < g->count; column++) settle(g, column);
+  for (; g->bytes && g->from < g->end; g->from += g->run->count) {
+    look_at_run(g, &search->sieve.runs[g->from / search->sieve.run_rows]);
+    if (bytes_pay(g)) continue;
+    g->from += g->run->count;
+    turn_to_floats(g);
+    return;
+  }
+}
+
+static void settle_all(void *arg, size_t task) {
+  cpb_search *search = arg;
+  cpb_group_settle(&search->groups[task]);
+}
+
+/* Every part of the rows begins with a run, or with a group of rows of floats. */
+static void share_block(cpb_search *search) {
+  size_t parts = search->group_count / search->panel_count, rows = search->block_count;
+  size_t step = search->bytes ? search->sieve.run_rows : CPB_PANEL_ROWS;
+  size_t share = (rows / parts / step + 1) * step;
+  for (size_t i = 0; i < search->group_count; i++) {
+    group *g = &search->groups[i];
+    g->from = g->part * share < rows ? g->part * share : rows;
+    g->end = rows - g->from < share ? rows : g->from + share;
+  }
 }
 
 static cpb_status outcome(const cpb_search *search, cpb_error *error) {
@@ -265,13 +183,43 @@ static cpb_status outcome(const cpb_search *search, cpb_error *error) {
   return cpb_first_fault_report(&search->fault, "base", error);
 }
 
-static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
-  cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, screen_block, search}, exec);
+static bool any_group(const cpb_search *search, bool (*has)(const group *)) {
+  for (size_t i = 0; i < search->group_count; i++)
+    if (has(&search->groups[i])) return true;
+  return false;
+}
+
+static bool takes_bytes(const group *g) { return g->bytes; }
+static bool has_rows_left(const group *g) { return g->from < g->end; }
+
+static cpb_status look_at_bytes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+  cpb_sieve *sieve = &search->sieve;
+  cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, number_rows, search}, exec);
+  cpb_status status = outcome(search, error);
+  if (status != CPB_OK) return status;
+  cpb_sieve_order(sieve, search->block_count);
+  for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = sieve->rows[i].row;
+  cpb_exec_run(exec, sieve->run_count, code_rows, search);
+  cpb_exec_run(exec, search->group_count, look_by_bytes, search);
+  return outcome(search, error);
+}
+
+static cpb_status look_at_floats(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+  cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, factor_rows, search}, exec);
   double raise = cpb_screen_raise(&search->screen, search->start, search->block_count);
   search->raise = fmax(search->raise, raise);
   cpb_status status = outcome(search, error);
-  if (status == CPB_OK) cpb_exec_run(exec, search->group_count, look, search);
+  if (status == CPB_OK) cpb_exec_run(exec, search->group_count, look_by_floats, search);
   return status == CPB_OK ? outcome(search, error) : status;
+}
+
+static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  share_block(search);
+  for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = i;
+  if (any_group(search, takes_bytes)) status = look_at_bytes(search, exec, error);
+  if (status == CPB_OK && any_group(search, has_rows_left)) status = look_at_floats(search, exec, error);
+  return status;
 }
 
 /* Rows are measured at the end, when thresholds are at their highest and few are left to measure. */
@@ -282,10 +230,24 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
     search->block_first = first;
     search->block_count = left < search->block_rows ? left : search->block_rows;
     status = look_at_block(search, exec, error);
+    double done = (double)(first + search->block_count) / (double)search->fed.rows;
+    if (status == CPB_OK) status = cpb_exec_tell(exec, done, error);
   }
   if (status != CPB_OK) return status;
   cpb_exec_run(exec, search->group_count, settle_all, search);
   return outcome(search, error);
+}
+
+/* Puts the queries on grids for rows like these; bounds of other grids mean other things. */
+static bool prepare(cpb_search *search) {
+  cpb_sieve_queries queries = {search->n, sizeof(cpb_asked) / sizeof(double), search->queries,
+                               &search->asked[0].length, search->order};
+  cpb_sieve_kind before = search->sieve.kind;
+  if (!search->bytes) return true;
+  if (!cpb_sieve_prepare(&search->sieve, search->fed, &queries)) return false;
+  for (size_t i = 0; search->sieve.kind != before && i < search->group_count; i++)
+    if (search->groups[i].bytes) cpb_group_renew_bounds(&search->groups[i]);
+  return true;
 }
 
 static cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id, const uint64_t *ids,
@@ -298,7 +260,8 @@ static cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id, con
   search->fed = rows;
   search->first_id = first_id;
   search->ids = ids;
-  status = look_at_all(search, exec, error);
+  status = prepare(search) ? look_at_all(search, exec, error)
+                           : cpb_fail(error, CPB_ENOMEM, "no memory for a sample of the base");
   search->spoilt = status != CPB_OK;
   if (status == CPB_OK) search->offered += rows.rows;
   return status;
@@ -317,6 +280,20 @@ cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t
 
 uint64_t cpb_search_rows(const cpb_search *search) { return search->offered; }
 
+void cpb_search_report_init(cpb_search_report *report, size_t size) {
+  static const cpb_search_report none = {.size = sizeof none};
+  cpb_sized_init(report, size, &none, sizeof none);
+}
+
+void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
+  cpb_search_report ours = {.size = sizeof ours, .rows = search->offered};
+  for (size_t i = 0; i < search->group_count; i++) {
+    ours.bytes += search->groups[i].compared;
+    ours.measured += search->groups[i].measured;
+  }
+  cpb_sized_give(report, &ours, sizeof ours);
+}
+
 /* ---- the object ---- */
 
 static void *zeros(size_t count, size_t size) {
@@ -325,6 +302,15 @@ static void *zeros(size_t count, size_t size) {
   void *memory = aligned_alloc(64, bytes);
   if (memory != NULL) memset(memory, 0, bytes);
   return memory;
+}
+
+static bool allocate_bytes(cpb_search *search) {
+  if (search->screen.loops->panel_bytes == NULL || search->screen.d > CPB_GRID_MOST) return true;
+  if (search->n < FEW_QUERIES) return true;
+  search->bytes = true;
+  bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n, search->block_rows, search->factors);
+  search->starts = zeros(search->group_count * search->sieve.run_rows, sizeof *search->starts);
+  return made && search->starts != NULL;
 }
 
 static bool allocate(cpb_search *search, bool limited, bool wide) {
@@ -337,20 +323,24 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->center = zeros(d, sizeof *search->center);
   if (!wide) search->center_f32 = zeros(d, sizeof *search->center_f32);
   search->asked = zeros(n, sizeof *search->asked);
+  search->order = zeros(n, sizeof *search->order);
+  search->slot = zeros(n, sizeof *search->slot);
   search->panels = zeros(search->panel_count * d, PANEL * sizeof *search->panels);
   search->groups = zeros(search->group_count, sizeof *search->groups);
-  search->sums = zeros(cells * search->room, sizeof *search->sums);
+  search->spans = zeros(cells * search->room, 2 * sizeof *search->spans);
   search->rows = zeros(cells * search->room, sizeof *search->rows);
   search->factors = zeros(groups * cpb_panel_group(d), sizeof *search->factors);
   search->start = zeros(search->block_rows, sizeof *search->start);
+  search->block_order = zeros(search->block_rows, sizeof *search->block_order);
   if (limited)
     search->limits = zeros(n, sizeof *search->limits);
   else
     search->entries = zeros(cells * search->k, sizeof *search->entries);
   return search->queries != NULL && search->center != NULL && (wide || search->center_f32 != NULL) &&
-         search->asked != NULL && search->panels != NULL && search->groups != NULL && search->sums != NULL &&
-         search->rows != NULL && search->factors != NULL && search->start != NULL &&
-         (limited ? search->limits != NULL : search->entries != NULL);
+         search->asked != NULL && search->order != NULL && search->slot != NULL && search->panels != NULL &&
+         search->groups != NULL && search->spans != NULL && search->rows != NULL && search->factors != NULL &&
+         search->start != NULL && search->block_order != NULL &&
+         (limited ? search->limits != NULL : search->entries != NULL) && allocate_bytes(search);
 }
 
 void cpb_search_free(cpb_search *search) {
@@ -358,29 +348,35 @@ void cpb_search_free(cpb_search *search) {
   if (search->limits != NULL && search->groups != NULL)
     for (size_t g = 0; g < search->group_count; g++)
       for (size_t column = 0; column < PANEL; column++) free(search->groups[g].best[column].entry);
-  void *memory[] = {search->queries, search->center,  search->center_f32, search->asked, search->panels,
-                    search->groups,  search->sums,    search->rows,       search->start, search->factors,
-                    search->limits,  search->entries, search->answer};
+  void *memory[] = {search->queries, search->center,     search->center_f32, search->asked,  search->order,
+                    search->slot,    search->panels,     search->groups,     search->spans,  search->rows,
+                    search->starts,  search->start,      search->factors,    search->limits, search->entries,
+                    search->answer,  search->block_order};
+  if (search->bytes) cpb_sieve_free(&search->sieve);
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
   free(search);
 }
 
 static void place_group(cpb_search *search, size_t index) {
   group *g = &search->groups[index];
-  size_t panel = index % search->panel_count, cell = index * PANEL;
+  size_t cells = index * PANEL, room = search->room;
   g->search = search;
-  g->first = panel * PANEL;
+  g->panel = index % search->panel_count;
+  g->part = index / search->panel_count;
+  g->first = g->panel * PANEL;
   g->count = search->n - g->first < PANEL ? search->n - g->first : PANEL;
-  g->sum = search->sums + cell * search->room;
-  g->row = search->rows + cell * search->room;
+  g->bytes = search->bytes;
+  g->nearest = search->spans + 2 * cells * room;
+  g->farthest = g->nearest + PANEL * room;
+  g->row = search->rows + cells * room;
+  if (g->bytes) g->start = search->starts + index * search->sieve.run_rows;
   for (size_t column = 0; column < PANEL; column++) {
-    g->threshold[column] = -INFINITY;
-    if (column >= g->count) continue;
+    g->threshold[column] = INFINITY;
+    g->byte_threshold[column] = INT32_MAX;
     if (search->limits == NULL)
-      g->best[column] = (cpb_best){search->k, 0, search->entries + (cell + column) * search->k};
-    else
-      g->threshold[column] = threshold_for(search, g->first + column, search->limits[g->first + column]);
+      g->best[column] = (cpb_best){search->k, 0, search->entries + (cells + column) * search->k};
   }
+  if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes wait for rows */
 }
 
 static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *error) {
@@ -401,16 +397,54 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
   return cpb_first_fault_report(&first, "query", error);
 }
 
-static void pack_queries(cpb_search *search) {
+typedef struct reaching {
+  double reach;
+  size_t query;
+} reaching;
+
+static int by_reach(const void *left, const void *right) {
+  const reaching *a = left, *b = right;
+  if (a->reach != b->reach) return a->reach < b->reach ? -1 : 1;
+  return (a->query > b->query) - (a->query < b->query);
+}
+
+/* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
+static double reach_of(const cpb_search *search, size_t query) {
+  const double *q = search->queries + query * search->screen.d, length = search->asked[query].length;
+  bool whole = search->screen.metric == CPB_IP && length > 0;
+  double reach = 0;
+  for (size_t k = 0; k < search->screen.d; k++)
+    reach = fmax(reach, fabs(whole ? q[k] / length : q[k] - search->center[k]));
+  return reach;
+}
+
+/* Queries of like reach share a panel, and so a grid. */
+static bool order_queries(cpb_search *search) {
+  reaching *all = malloc(search->n * sizeof *all);
+  if (all == NULL) return false;
+  for (size_t i = 0; i < search->n; i++) all[i] = (reaching){search->bytes ? reach_of(search, i) : 0, i};
+  qsort(all, search->n, sizeof *all, by_reach);
+  for (size_t i = 0; i < search->n; i++) {
+    search->order[i] = all[i].query;
+    search->slot[all[i].query] = i;
+  }
+  free(all);
+  return true;
+}
+
+static bool pack_queries(cpb_search *search) {
   size_t d = search->screen.d;
   cpb_screen_init(&search->screen, search->screen.metric, search->queries, search->n, d, search->center,
                   search->center_f32);
+  if (!order_queries(search)) return false;
   for (size_t i = 0; i < search->n; i++) {
     bool unit = search->screen.metric == CPB_COSINE;
+    size_t query = search->order[i];
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
-    search->asked[i].size2 = cpb_screen_query(&search->screen, search->queries + i * d,
-                                              unit ? 1 : search->asked[i].length, column, PANEL);
+    search->asked[query].size2 = cpb_screen_query(&search->screen, search->queries + query * d,
+                                                  unit ? 1 : search->asked[query].length, column, PANEL);
   }
+  return true;
 }
 
 static cpb_status check_options(cpb_view queries, const cpb_search_options *options, cpb_error *error) {
@@ -436,7 +470,7 @@ static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_op
   cpb_status status = take_queries(search, queries, error);
   if (status != CPB_OK) return status;
   if (options->limits != NULL) memcpy(search->limits, options->limits, search->n * sizeof *search->limits);
-  pack_queries(search);
+  if (!pack_queries(search)) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries", search->n);
   for (size_t g = 0; g < search->group_count; g++) place_group(search, g);
   return CPB_OK;
 }
@@ -451,6 +485,7 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
   cpb_search *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a search");
   made->screen.metric = options->metric;
+  made->screen.loops = cpb_loops_here();
   made->screen.d = queries.cols;
   made->n = queries.rows;
   made->k = options->k;
@@ -468,12 +503,12 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
 /* ---- answers ---- */
 
 static cpb_ranked *gather(const cpb_search *search, size_t query, size_t *count) {
-  size_t column = query % PANEL;
+  size_t column = search->slot[query] % PANEL, panel = search->slot[query] / PANEL;
   *count = 0;
-  for (size_t g = query / PANEL; g < search->group_count; g += search->panel_count)
+  for (size_t g = panel; g < search->group_count; g += search->panel_count)
     *count += search->groups[g].best[column].count;
   cpb_ranked *all = malloc((*count + 1) * sizeof *all), *at = all;
-  for (size_t g = query / PANEL; all != NULL && g < search->group_count; g += search->panel_count) {
+  for (size_t g = panel; all != NULL && g < search->group_count; g += search->panel_count) {
     const cpb_best *best = &search->groups[g].best[column];
     if (best->count > 0) memcpy(at, best->entry, best->count * sizeof *at);
     at += best->count;
@@ -494,7 +529,7 @@ cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hit
   }
   qsort(all, *count, sizeof *all, cpb_ranked_compare);
   if (search->limits == NULL && *count > search->k) *count = search->k;
-  for (size_t i = 0; i < *count; i++) answer[i] = (cpb_hit){all[i].id, key_of(search, all[i].key)};
+  for (size_t i = 0; i < *count; i++) answer[i] = (cpb_hit){all[i].id, cpb_search_key(search, all[i].key)};
   free(all);
   *hits = search->answer = answer;
   return CPB_OK;

@@ -1,0 +1,211 @@
+#include "search/candidates.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "batch/ruler.h"
+
+static size_t query_at(const cpb_search_group *g, size_t column) {
+  return g->search->order[g->first + column];
+}
+
+static int measure(const cpb_search *search, size_t row, size_t query, double *value) {
+  const double *q = search->queries + query * search->screen.d;
+  cpb_ruler ruler = {.loops = search->screen.loops, .x = search->fed, .sign = 1};
+  bool below;
+  if (search->screen.metric == CPB_L2) {
+    ruler.c = q;
+    return cpb_ruler_length(&ruler, row, value);
+  }
+  int fault = cpb_ruler_product(&ruler, q, row, value, &below);
+  if (fault != 0 || search->screen.metric == CPB_IP) return fault;
+  double length;
+  fault = cpb_ruler_length(&ruler, row, &length);
+  *value = fmax(-1, fmin(1, *value / length));
+  return fault;
+}
+
+double cpb_search_key(const cpb_search *search, double value) {
+  return search->screen.metric == CPB_L2 ? value : -value;
+}
+
+/* ---- bounds ---- */
+
+static double bound_for(const cpb_search_group *g, size_t column, double value) {
+  const cpb_search *search = g->search;
+  if (g->bytes) return cpb_sieve_bound(&search->sieve, g->first + column, value);
+  cpb_asked asked = search->asked[query_at(g, column)];
+  return -(double)cpb_screen_threshold(&search->screen, value, asked.length, asked.size2);
+}
+
+static void set_bound(cpb_search_group *g, size_t column, double bound) {
+  g->bound[column] = bound;
+  if (!g->bytes)
+    g->threshold[column] = (float)-bound;
+  else if (g->run != NULL)
+    cpb_sieve_thresholds(&g->search->sieve, g->run, g->panel, column, 1, g->bound, g->byte_threshold);
+}
+
+static void lower_bound(cpb_search_group *g, size_t column, double bound) {
+  if (bound < g->bound[column]) set_bound(g, column, bound);
+}
+
+void cpb_group_renew_bounds(cpb_search_group *g) {
+  const cpb_search *search = g->search;
+  for (size_t column = 0; column < g->count; column++) {
+    const cpb_best *best = &g->best[column];
+    double bound = INFINITY;
+    if (search->limits != NULL)
+      bound = bound_for(g, column, search->limits[query_at(g, column)]);
+    else if (best->count == best->k)
+      bound = bound_for(g, column, cpb_search_key(search, best->entry[0].key));
+    set_bound(g, column, bound);
+  }
+}
+
+/* ---- measuring ---- */
+
+static bool make_room(cpb_best *best) {
+  if (best->count < best->k) return true;
+  size_t larger = 2 * best->k + 16;
+  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
+  if (entry == NULL) return false;
+  best->entry = entry;
+  best->k = larger;
+  return true;
+}
+
+static void offer_nearest(cpb_search_group *g, size_t column, double key, uint64_t id) {
+  cpb_best *best = &g->best[column];
+  g->wasted += best->count == best->k && key > best->entry[0].key;
+  cpb_best_offer(best, key, id);
+  if (best->count == best->k)
+    lower_bound(g, column, bound_for(g, column, cpb_search_key(g->search, best->entry[0].key)));
+}
+
+static void offer_within(cpb_search_group *g, size_t column, double key, uint64_t id) {
+  cpb_search *search = g->search;
+  if (!(key <= cpb_search_key(search, search->limits[query_at(g, column)])))
+    g->wasted++;
+  else if (make_room(&g->best[column]))
+    cpb_best_offer(&g->best[column], key, id);
+  else
+    atomic_store(&search->out_of_memory, true);
+}
+
+static uint64_t id_of(const cpb_search *search, size_t row) {
+  return search->ids != NULL ? search->ids[row] : search->first_id + row;
+}
+
+static void consider(cpb_search_group *g, size_t column, size_t row) {
+  cpb_search *search = g->search;
+  double value;
+  int fault = measure(search, row, query_at(g, column), &value);
+  g->measured++;
+  if (fault != 0)
+    cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
+  else if (search->limits == NULL)
+    offer_nearest(g, column, cpb_search_key(search, value), id_of(search, row));
+  else
+    offer_within(g, column, cpb_search_key(search, value), id_of(search, row));
+}
+
+/* ---- waiting rows ---- */
+
+/* At least k of the numbers are as small as this, and hardly more: halving, without a branch on the data. */
+static float kth_smallest(const float *x, size_t count, size_t k) {
+  enum { HALVINGS = 12 };
+  const float edge = 1e38f;
+  float low = edge, high = -edge;
+  unsigned finite = 0;
+  for (size_t i = 0; i < count; i++) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+    finite += x[i] <= edge;
+  }
+  if (finite < k) return INFINITY;
+  low = low > -edge ? low : -edge;
+  high = high < edge ? high : edge;
+  for (int step = 0; step < HALVINGS; step++) {
+    float middle = low / 2 + high / 2;
+    unsigned below = 0;
+    for (size_t i = 0; i < count; i++) below += x[i] <= middle;
+    low = below >= k ? low : middle;
+    high = below >= k ? middle : high;
+  }
+  return high;
+}
+
+static void fetch_row(cpb_view rows, size_t row) {
+  size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
+  const char *first = (const char *)rows.data + row * rows.stride * bytes;
+  for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
+}
+
+/* The rows that wait for one query. */
+typedef struct waiting_rows {
+  float *nearest, *farthest;
+  size_t *row;
+} waiting_rows;
+
+static waiting_rows rows_of(const cpb_search_group *g, size_t column) {
+  size_t at = column * g->search->room;
+  return (waiting_rows){g->nearest + at, g->farthest + at, g->row + at};
+}
+
+/* Says without measuring which of the waiting rows have no chance, and leaves them out. */
+static void prune(cpb_search_group *g, size_t column) {
+  const cpb_search *search = g->search;
+  waiting_rows w = rows_of(g, column);
+  size_t count = g->waiting[column], kept = 0;
+  if (search->limits == NULL && count >= search->k)
+    lower_bound(g, column, (double)kth_smallest(w.farthest, count, search->k));
+  for (size_t i = 0; i < count; i++) {
+    w.nearest[kept] = w.nearest[i], w.farthest[kept] = w.farthest[i], w.row[kept] = w.row[i];
+    kept += (double)w.nearest[i] <= g->bound[column];
+  }
+  g->waiting[column] = kept;
+}
+
+/* Measures those that may be as near as `edge`; the others wait on. */
+static void measure_within(cpb_search_group *g, size_t column, float edge) {
+  waiting_rows w = rows_of(g, column);
+  size_t count = g->waiting[column], kept = 0;
+  for (size_t i = 0; i < count; i++)
+    if (w.nearest[i] <= edge) fetch_row(g->search->fed, w.row[i]);
+  for (size_t i = 0; i < count; i++) {
+    if ((double)w.nearest[i] > g->bound[column]) continue;
+    if (w.nearest[i] <= edge) {
+      consider(g, column, w.row[i]);
+      continue;
+    }
+    w.nearest[kept] = w.nearest[i], w.farthest[kept] = w.farthest[i], w.row[kept] = w.row[i];
+    kept++;
+  }
+  g->waiting[column] = kept;
+}
+
+/* The rows that look nearest go first: what they bring lets others be left out. */
+static void settle(cpb_search_group *g, size_t column) {
+  const cpb_search *search = g->search;
+  prune(g, column);
+  size_t count = g->waiting[column];
+  if (search->limits == NULL && count > search->k)
+    measure_within(g, column, kth_smallest(rows_of(g, column).nearest, count, search->k));
+  measure_within(g, column, INFINITY);
+}
+
+void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_sieve_span span) {
+  size_t room = g->search->room, at = g->waiting[column]++;
+  waiting_rows w = rows_of(g, column);
+  w.nearest[at] = span.nearest;
+  w.farthest[at] = span.farthest;
+  w.row[at] = row;
+  if (g->waiting[column] < room) return;
+  prune(g, column);
+  if (g->waiting[column] > room - room / 8) settle(g, column);
+}
+
+void cpb_group_settle(cpb_search_group *g) {
+  for (size_t column = 0; column < g->count; column++) settle(g, column);
+}

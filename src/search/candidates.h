@@ -1,0 +1,19 @@
+/* The rows that might be answers: told apart further, and measured in double. */
+#ifndef CPB_SEARCH_CANDIDATES_H
+#define CPB_SEARCH_CANDIDATES_H
+
+#include "search/search_object.h"
+
+/* Keys of a cpb_best: smaller is nearer. The same both ways. */
+double cpb_search_key(const cpb_search *search, double value);
+
+/* What the group knows by now, in bounds of bytes or floats. */
+void cpb_group_renew_bounds(cpb_search_group *group);
+
+/* A row of those fed may be an answer for the query of a column. */
+void cpb_group_take(cpb_search_group *group, size_t column, size_t row, cpb_sieve_span span);
+
+/* Measures all rows that wait. */
+void cpb_group_settle(cpb_search_group *group);
+
+#endif

@@ -1,0 +1,435 @@
+#include "search/sieve.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128 };
+
+static size_t line_floats(size_t d) { return (d + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE; }
+
+static void *lines(size_t count, size_t size) {
+  if (count > SIZE_MAX / 2 / size) return NULL;
+  size_t bytes = (count * size + 63) / 64 * 64 + 64;
+  void *memory = aligned_alloc(64, bytes);
+  if (memory != NULL) memset(memory, 0, bytes);
+  return memory;
+}
+
+/* Long rows are worth a step for a few of them; for short ones choosing steps would cost more than it gains. */
+static size_t rows_of_a_run(size_t d) {
+  enum { NUMBERS = 4096, LEAST = 4, MOST = 64 };
+  size_t groups = NUMBERS / d;
+  return (groups < LEAST ? LEAST : groups > MOST ? MOST : groups) * CPB_BYTES_ROWS;
+}
+
+bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries, size_t block_rows,
+                   float *numbers) {
+  size_t d = screen->d, words = cpb_bytes_words(d), panels = (queries + COLS - 1) / COLS;
+  size_t run_rows = rows_of_a_run(d), groups = block_rows / CPB_BYTES_ROWS + 1;
+  *sieve = (cpb_sieve){.screen = screen,
+                       .words = words,
+                       .panel_count = panels,
+                       .error = ((double)d + 32) * 0x1p-51,
+                       .run_rows = run_rows,
+                       .numbers = numbers,
+                       .center = lines(d, sizeof *sieve->center),
+                       .opposite = lines(d, sizeof *sieve->opposite),
+                       .codes_of_queries = lines(panels, cpb_bytes_panel(words)),
+                       .panels = lines(panels, sizeof *sieve->panels),
+                       .reach = lines(block_rows, sizeof *sieve->reach),
+                       .rounded = lines(block_rows, sizeof *sieve->rounded),
+                       .codes = lines(groups, cpb_bytes_group(words)),
+                       .rows = lines(block_rows, sizeof *sieve->rows),
+                       .part = lines(block_rows, sizeof *sieve->part),
+                       .whole = lines(block_rows, sizeof *sieve->whole),
+                       .runs = lines(block_rows / run_rows + 1, sizeof *sieve->runs)};
+  return sieve->center != NULL && sieve->opposite != NULL && sieve->codes_of_queries != NULL &&
+         sieve->panels != NULL && sieve->reach != NULL && sieve->rounded != NULL && sieve->codes != NULL &&
+         sieve->rows != NULL && sieve->part != NULL && sieve->whole != NULL && sieve->runs != NULL;
+}
+
+void cpb_sieve_free(cpb_sieve *sieve) {
+  void *memory[] = {sieve->center, sieve->opposite, sieve->codes_of_queries,
+                    sieve->panels, sieve->reach,    sieve->rounded,
+                    sieve->codes,  sieve->rows,     sieve->part,
+                    sieve->whole,  sieve->runs};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
+}
+
+static double size_of(const double *x, size_t n) {
+  double sum = 0;
+  for (size_t k = 0; k < n; k++) sum += x[k] * x[k];
+  return sqrt(sum);
+}
+
+/* ---- the centre ---- */
+
+static cpb_sieve_kind kind_for(const cpb_screen *screen, cpb_dtype dtype) {
+  if (screen->metric == CPB_COSINE || screen->unit < 0x1p-20) return CPB_SIEVE_FLOATS;
+  return dtype == CPB_U8 ? CPB_SIEVE_U8 : dtype == CPB_I8 ? CPB_SIEVE_I8 : CPB_SIEVE_FLOATS;
+}
+
+static int ascending(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* A few rows from everywhere, as numbers and sizes; gives how many there are. */
+enum { SAMPLE = 256 };
+
+static size_t sample_rows(cpb_sieve *sieve, cpb_view rows, float *sample, double *size2) {
+  size_t step = 1 + rows.rows / SAMPLE, count = 0, stride = line_floats(sieve->screen->d);
+  for (size_t row = 0; row < rows.rows && count < SAMPLE; row += step) {
+    int fault = cpb_screen_numbers(sieve->screen, rows, row, sample + count * stride, &size2[count]);
+    count += fault == 0 && size2[count] < CPB_SCREEN_MOST;
+  }
+  return count;
+}
+
+/* The mean of the rows of usual size: rows far out have no say. */
+static void find_center(cpb_sieve *sieve, float *sample, const double *size2, size_t count) {
+  size_t d = sieve->screen->d, stride = line_floats(d), taken = 0;
+  double sorted[SAMPLE], *mean = sieve->opposite;
+  memcpy(sorted, size2, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, ascending);
+  memset(mean, 0, d * sizeof *mean);
+  for (size_t i = 0; i < count; i++) {
+    if (size2[i] > 16 * sorted[count / 2]) continue;
+    for (size_t k = 0; k < d; k++) mean[k] += (double)sample[i * stride + k];
+    taken++;
+  }
+  for (size_t k = 0; k < d; k++) sieve->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
+  for (size_t i = 0; i < count; i++)
+    sorted[i] = (double)sieve->screen->loops->reach(sample + i * stride, sieve->center, d);
+  qsort(sorted, count, sizeof *sorted, ascending);
+  sieve->usual_reach = count == 0 ? 0 : sorted[count / 2];
+}
+
+static bool center_rows(cpb_sieve *sieve, cpb_view rows) {
+  float *sample = lines(SAMPLE * line_floats(sieve->screen->d), sizeof *sample);
+  double size2[SAMPLE + 1];
+  if (sample == NULL) return false;
+  size_t count = sample_rows(sieve, rows, sample, size2);
+  find_center(sieve, sample, size2, count);
+  free(sample);
+  return true;
+}
+
+/* ---- queries ---- */
+
+/* Number k of q', on the side of the queries. */
+static double query_number(const cpb_sieve *sieve, const double *q, double length, size_t k) {
+  const cpb_screen *screen = sieve->screen;
+  if (sieve->kind != CPB_SIEVE_FLOATS || screen->metric == CPB_COSINE) return q[k];
+  if (screen->metric == CPB_L2) return screen->unit * (q[k] - screen->center[k]);
+  return length > 0 ? q[k] / length : 0;
+}
+
+static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
+  size_t d = sieve->screen->d;
+  double *p = sieve->opposite;
+  for (size_t k = 0; k < d; k++) p[k] = (double)sieve->center[k];
+  if (sieve->screen->metric != CPB_IP || sieve->kind != CPB_SIEVE_FLOATS) return;
+  memset(p, 0, d * sizeof *p);
+  for (size_t i = 0; i < queries->n; i++)
+    for (size_t k = 0; k < d; k++)
+      p[k] += query_number(sieve, queries->q + i * d, queries->length[i * queries->stride], k);
+  for (size_t k = 0; k < d; k++) p[k] /= (double)queries->n;
+}
+
+typedef struct column {
+  const double *q;
+  double length;
+} column;
+
+static column column_at(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t slot) {
+  size_t query = queries->order[slot];
+  return (column){queries->q + query * sieve->screen->d, queries->length[query * queries->stride]};
+}
+
+static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
+
+/* One step for a panel: whole numbers where rows are whole numbers and queries too, else fine enough for the
+ * largest, and no finer than rows can tell. */
+static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t first, size_t count) {
+  double reach = sieve->usual_reach / 64, largest = 0;
+  bool whole = sieve->kind != CPB_SIEVE_FLOATS;
+  for (size_t slot = first; slot < first + count; slot++) {
+    column of = column_at(sieve, queries, slot);
+    for (size_t k = 0; k < sieve->screen->d; k++) {
+      double y = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+      reach = fmax(reach, fabs(y));
+      largest = fmax(largest, fabs(sieve->opposite[k]));
+      whole = whole && is_byte(y);
+    }
+  }
+  if (whole) return 1;
+  if (sieve->screen->metric == CPB_IP) reach = fmax(reach, largest / 64);
+  return fmax(reach, 1e-30) / 127;
+}
+
+/* A query on the grid of its panel; every fourth byte of a line is one of its own. */
+static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, column of, uint8_t *codes) {
+  double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
+  for (size_t k = 0; k < sieve->screen->d; k++) {
+    double z = query_number(sieve, of.q, of.length, k), y = z - sieve->opposite[k];
+    double code = fmax(-MIDDLE, fmin(MIDDLE - 1, rint(y / panel->step))), rest = y - panel->step * code;
+    codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
+    square += code * code;
+    rest2 += rest * rest;
+    length2 += y * y;
+    size2 += z * z;
+    constant += (double)sieve->center[k] * z;
+  }
+  double length = sqrt(length2), size = sqrt(size2);
+  panel->square[j] = panel->step * panel->step * square;
+  panel->rest[j] = sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + sieve->opposite_size);
+  panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
+  panel->constant[j] = constant;
+  panel->loose[j] = 1e-11 * sieve->center_size * size;
+  panel->unit[j] = sieve->kind != CPB_SIEVE_FLOATS                    ? 1
+                   : sieve->screen->metric == CPB_L2                  ? sieve->screen->unit
+                   : sieve->screen->metric == CPB_IP && of.length > 0 ? sieve->screen->unit / of.length
+                                                                      : 1;
+}
+
+static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
+  size_t first = panel * COLS, count = queries->n - first < COLS ? queries->n - first : COLS;
+  uint8_t *codes = sieve->codes_of_queries + panel * cpb_bytes_panel(sieve->words);
+  memset(codes, 0, cpb_bytes_panel(sieve->words));
+  sieve->panels[panel].step = step_of(sieve, queries, first, count);
+  for (size_t j = 0; j < count; j++)
+    grid_query(sieve, &sieve->panels[panel], j, column_at(sieve, queries, first + j), codes);
+}
+
+bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries) {
+  cpb_sieve_kind kind = kind_for(sieve->screen, rows.dtype);
+  size_t d = sieve->screen->d;
+  if (sieve->kind == kind || rows.rows == 0) return true;
+  sieve->kind = kind;
+  sieve->usual_reach = kind == CPB_SIEVE_FLOATS ? 0 : 1;
+  for (size_t k = 0; k < d; k++) sieve->center[k] = kind == CPB_SIEVE_U8 ? MIDDLE : 0;
+  if (kind == CPB_SIEVE_FLOATS && !center_rows(sieve, rows)) return false;
+  find_opposite(sieve, queries);
+  double size2 = 0;
+  for (size_t k = 0; k < d; k++) size2 += (double)sieve->center[k] * (double)sieve->center[k];
+  sieve->center_size = sqrt(size2);
+  sieve->opposite_size = size_of(sieve->opposite, d);
+  for (size_t panel = 0; panel < sieve->panel_count; panel++) grid_panel(sieve, queries, panel);
+  return true;
+}
+
+/* ---- rows ---- */
+
+static int number_row(cpb_sieve *sieve, cpb_view block, size_t row) {
+  const cpb_screen *screen = sieve->screen;
+  float *numbers = sieve->numbers + row * line_floats(screen->d);
+  double size2, root = sqrt((double)screen->d);
+  int fault = cpb_screen_numbers(screen, block, row, numbers, &size2);
+  bool usual = size2 < CPB_SCREEN_MOST;
+  if (!usual) memset(numbers, 0, screen->d * sizeof *numbers);
+  sieve->reach[row] = usual ? screen->loops->reach(numbers, sieve->center, screen->d) : INFINITY;
+  sieve->rounded[row] =
+      usual ? (float)(0x1.2p-23 * (sqrt(size2) + root * (double)sieve->reach[row]) + root * 0x1p-146) : 0;
+  return fault;
+}
+
+void cpb_sieve_numbers(cpb_sieve *sieve, cpb_view block, size_t first, size_t count, int *fault) {
+  for (size_t i = 0; i < count; i++)
+    fault[i] = sieve->kind == CPB_SIEVE_FLOATS ? number_row(sieve, block, first + i) : 0;
+}
+
+/* By reach, to a few bits of it: floats >= 0 are ordered as their bits are. */
+static void order_by_reach(cpb_sieve *sieve, size_t count) {
+  enum { DROPPED = 19, KEYS = (0x7f800000 >> DROPPED) + 2 };
+  uint32_t begin[KEYS] = {0}, bits;
+  for (size_t i = 0; i < count; i++) {
+    memcpy(&bits, &sieve->reach[i], sizeof bits);
+    begin[(bits >> DROPPED) + 1]++;
+  }
+  for (size_t key = 1; key < KEYS; key++) begin[key] += begin[key - 1];
+  for (size_t i = 0; i < count; i++) {
+    memcpy(&bits, &sieve->reach[i], sizeof bits);
+    sieve->rows[begin[bits >> DROPPED]++].row = i;
+  }
+}
+
+void cpb_sieve_order(cpb_sieve *sieve, size_t count) {
+  if (sieve->kind == CPB_SIEVE_FLOATS)
+    order_by_reach(sieve, count);
+  else
+    for (size_t i = 0; i < count; i++) sieve->rows[i].row = i;
+  sieve->run_count = 0;
+  for (size_t first = 0; first < count; first += sieve->run_rows) {
+    size_t left = count - first;
+    sieve->runs[sieve->run_count++] =
+        (cpb_sieve_run){.first = first, .count = left < sieve->run_rows ? left : sieve->run_rows};
+  }
+}
+
+static float run_step(const cpb_sieve *sieve, const cpb_sieve_run *run) {
+  float largest = 1e-30f;
+  if (sieve->kind != CPB_SIEVE_FLOATS) return 1;
+  for (size_t i = run->first; i < run->first + run->count; i++) {
+    float reach = sieve->reach[sieve->rows[i].row];
+    largest = reach > largest && reach < INFINITY ? reach : largest;
+  }
+  return largest / 127;
+}
+
+/* <x'-m,p>, for rows of bytes 128 times their sum */
+static double row_constant(const cpb_sieve *sieve, size_t row, int32_t sum) {
+  size_t d = sieve->screen->d;
+  const cpb_loops *loops = sieve->screen->loops;
+  if (sieve->kind != CPB_SIEVE_FLOATS) return (double)sieve->center[0] * sum;
+  const float *numbers = sieve->numbers + row * line_floats(d);
+  double dot = 0, chunk[CPB_CHUNK];
+  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    loops->widen[CPB_F32](numbers + offset, count, chunk);
+    dot += loops->dot(chunk, sieve->opposite + offset, count);
+  }
+  return dot;
+}
+
+static void place_codes(cpb_sieve *sieve, cpb_view block, size_t at, float step, cpb_gridded *about) {
+  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_ROWS };
+  const cpb_screen *screen = sieve->screen;
+  size_t row = sieve->rows[at].row, d = screen->d;
+  int8_t *to = sieve->codes + cpb_bytes_at(sieve->words, at, 0);
+  if (sieve->kind == CPB_SIEVE_FLOATS)
+    screen->loops->grid(sieve->numbers + row * line_floats(d), d, 1 / step, to, STEP, about);
+  else
+    screen->loops->flip((const uint8_t *)block.data + row * block.stride, d,
+                        sieve->kind == CPB_SIEVE_U8 ? MIDDLE : 0, to, STEP, about);
+}
+
+/* Codes have 127 steps of 2^-22 of their own, and the sum of what is left has as many roundings as columns. */
+static double rest_of(const cpb_sieve *sieve, size_t row, double step, const cpb_gridded *about) {
+  double root = sqrt((double)sieve->screen->d);
+  if (sieve->kind == CPB_SIEVE_FLOATS)
+    return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)sieve->rounded[row];
+  double offset = (double)sieve->center[0] * root;
+  return sieve->screen->metric == CPB_L2 ? 0 : 0x1p-23 * (sqrt((double)about->square) + offset);
+}
+
+static void code_row(cpb_sieve *sieve, cpb_view block, size_t at, float step) {
+  cpb_sieve_row *row = &sieve->rows[at];
+  cpb_gridded about;
+  double h = (double)step;
+  place_codes(sieve, block, at, step, &about);
+  row->square = h * h * about.square;
+  row->length = h * sqrt((double)about.square) * (1 + 1e-15);
+  row->rest = rest_of(sieve, row->row, h, &about);
+  sieve->whole[at] = -MIDDLE * about.sum;
+  sieve->part[at] = (float)(-h * about.square / 2);
+  row->constant = row->loose = 0;
+  if (sieve->screen->metric == CPB_IP) {
+    row->constant = row_constant(sieve, row->row, about.sum);
+    if (sieve->kind == CPB_SIEVE_FLOATS) row->loose = (double)sieve->rounded[row->row] * sieve->opposite_size;
+    sieve->part[at] = (float)((row->constant + row->loose) / h);
+  }
+  if (sieve->kind == CPB_SIEVE_FLOATS && !(sieve->reach[row->row] < INFINITY)) {
+    row->rest = INFINITY;
+    sieve->part[at] = INFINITY;
+  }
+}
+
+void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run) {
+  cpb_sieve_run *of = &sieve->runs[run];
+  float step = run_step(sieve, of);
+  of->step = (double)step;
+  for (size_t i = of->first; i < of->first + of->count; i++) {
+    code_row(sieve, block, i, step);
+    const cpb_sieve_row *row = &sieve->rows[i];
+    if (row->rest < INFINITY) {
+      of->rest = fmax(of->rest, row->rest);
+      of->length = fmax(of->length, row->length);
+    }
+  }
+}
+
+/* ---- bounds ---- */
+
+double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value) {
+  double bound = sieve->panels[slot / COLS].unit[slot % COLS] * value;
+  switch (sieve->screen->metric) {
+  case CPB_L2: return bound * (1 + sieve->error) + DBL_MIN;
+  case CPB_IP: return -bound + fabs(bound) * 1e-15 + DBL_MIN;
+  default: return sqrt(fmax(0, 2 - 2 * value) + 4 * sieve->error) * (1 + 1e-15);
+  }
+}
+
+/* A start may be too high, never too low; beyond what 32 bits hold, it is above every threshold. */
+void cpb_sieve_starts(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, int32_t *start) {
+  const float most = 0x1p28f, per_step = (float)(1 / sieve->panels[panel].step);
+  const float *part = sieve->part + run->first;
+  const int32_t *whole = sieve->whole + run->first;
+  for (size_t i = 0; i < run->count; i++) {
+    float rise = part[i] * per_step;
+    rise += fabsf(rise) * 0x1p-21f + 1;
+    rise = rise > -most ? rise : -most;
+    rise = rise < most ? rise : 0x1p30f;
+    start[i] = whole[i] + (int32_t)rise;
+  }
+}
+
+/* A threshold may be too low, never too high. */
+static int32_t whole_below(double t) {
+  const double most = 1e9;
+  t = t > -2e9 ? t : -2e9;
+  return (int32_t)(t < most ? t : most) - 2;
+}
+
+static void thresholds_of_lengths(const cpb_sieve_panel *panel, const cpb_sieve_run *run, size_t first,
+                                  size_t count, const double *bound, int32_t *threshold) {
+  double per_unit = 1 / (2 * run->step * panel->step);
+  for (size_t j = first; j < first + count; j++) {
+    double reach = bound[j] + panel->rest[j] + run->rest, far = reach * reach;
+    threshold[j] = whole_below((panel->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
+  }
+}
+
+static void thresholds_of_products(const cpb_sieve_panel *panel, const cpb_sieve_run *run, size_t first,
+                                   size_t count, const double *bound, int32_t *threshold) {
+  double per_unit = 1 / (run->step * panel->step);
+  for (size_t j = first; j < first + count; j++) {
+    double least = -bound[j] - panel->constant[j];
+    double off = run->rest * panel->length[j] + run->length * panel->rest[j] + panel->loose[j];
+    threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
+  }
+}
+
+void cpb_sieve_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, size_t first,
+                          size_t count, const double *bound, int32_t *threshold) {
+  if (sieve->screen->metric == CPB_IP)
+    thresholds_of_products(&sieve->panels[panel], run, first, count, bound, threshold);
+  else
+    thresholds_of_lengths(&sieve->panels[panel], run, first, count, bound, threshold);
+}
+
+static cpb_sieve_span span_of(double nearest, double farthest) {
+  return (cpb_sieve_span){(float)(nearest - fabs(nearest) * 0x1p-22 - 0x1p-140),
+                          (float)(farthest + fabs(farthest) * 0x1p-22 + 0x1p-140)};
+}
+
+cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, size_t slot, int32_t product) {
+  const cpb_sieve_panel *panel = &sieve->panels[slot / COLS];
+  const cpb_sieve_row *row = &sieve->rows[at];
+  size_t j = slot % COLS;
+  double middle = step * panel->step * ((double)product + sieve->whole[at]);
+  if (!(row->rest < INFINITY)) return (cpb_sieve_span){-INFINITY, INFINITY};
+  if (sieve->screen->metric == CPB_IP) {
+    double sum = middle + row->constant + panel->constant[j];
+    double off = row->rest * panel->length[j] + row->length * panel->rest[j] + row->loose + panel->loose[j] +
+                 1e-14 * (fabs(middle) + fabs(row->constant) + fabs(panel->constant[j]));
+    return span_of(-sum - off, -sum + off);
+  }
+  double sizes = row->square + panel->square[j], off = row->rest + panel->rest[j];
+  double square = sizes - 2 * middle, slack = 1e-14 * sizes;
+  return span_of(sqrt(fmax(0, square - slack)) - off, sqrt(fmax(0, square) + slack) + off);
+}
