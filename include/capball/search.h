@@ -4,8 +4,8 @@
  *   IP       value = <x,q>                     nearest = largest      within: value >= limit
  *   COSINE   value = <x,q>/(|x||q|)            nearest = largest      within: value >= limit
  * Values are those of double arithmetic; rows of equal value are ordered by their id, the lower first.
- * Single-precision products only decide which rows cannot be answers, with a proven margin, so that
- * the answer is the one of a plain double loop over all rows, for any number of threads.
+ * Products of bytes or of single precision only decide which rows cannot be answers, with a proven margin,
+ * so that the answer is the one of a plain double loop over all rows, for any number of threads.
  *
  * Three doors: cpb_knn (one call), a cpb_search that is fed block by block (a base larger than memory), and
  * cpb_search_hits for lists of any length. */

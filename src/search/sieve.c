@@ -191,10 +191,8 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
   panel->loose[j] = 1e-11 * sieve->center_size * size;
-  panel->unit[j] = sieve->kind != CPB_SIEVE_FLOATS                    ? 1
-                   : sieve->screen->metric == CPB_L2                  ? sieve->screen->unit
-                   : sieve->screen->metric == CPB_IP && of.length > 0 ? sieve->screen->unit / of.length
-                                                                      : 1;
+  panel->by[j] =
+      sieve->kind == CPB_SIEVE_FLOATS && sieve->screen->metric == CPB_IP && of.length > 0 ? of.length : 1;
 }
 
 static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
@@ -202,6 +200,7 @@ static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_
   uint8_t *codes = sieve->codes_of_queries + panel * cpb_bytes_panel(sieve->words);
   memset(codes, 0, cpb_bytes_panel(sieve->words));
   sieve->panels[panel].step = step_of(sieve, queries, first, count);
+  sieve->panels[panel].unit = sieve->kind == CPB_SIEVE_FLOATS ? sieve->screen->unit : 1;
   for (size_t j = 0; j < count; j++)
     grid_query(sieve, &sieve->panels[panel], j, column_at(sieve, queries, first + j), codes);
 }
@@ -356,10 +355,11 @@ void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run) {
 /* ---- bounds ---- */
 
 double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value) {
-  double bound = sieve->panels[slot / COLS].unit[slot % COLS] * value;
+  const cpb_sieve_panel *panel = &sieve->panels[slot / COLS];
+  double bound = panel->unit * (value / panel->by[slot % COLS]);
   switch (sieve->screen->metric) {
   case CPB_L2: return bound * (1 + sieve->error) + DBL_MIN;
-  case CPB_IP: return -bound + fabs(bound) * 1e-15 + DBL_MIN;
+  case CPB_IP: return isinf(bound) ? -bound : -bound + fabs(bound) * 1e-15 + DBL_MIN;
   default: return sqrt(fmax(0, 2 - 2 * value) + 4 * sieve->error) * (1 + 1e-15);
   }
 }
@@ -431,5 +431,6 @@ cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, si
   }
   double sizes = row->square + panel->square[j], off = row->rest + panel->rest[j];
   double square = sizes - 2 * middle, slack = 1e-14 * sizes;
+  if (sieve->screen->metric == CPB_COSINE) slack += 8 * sieve->error; /* as measured in double */
   return span_of(sqrt(fmax(0, square - slack)) - off, sqrt(fmax(0, square) + slack) + off);
 }

@@ -34,7 +34,7 @@ typedef struct cpb_sieve_panel {
   double length[CPB_BYTES_COLS];   /* IP: |q'-p|, and a little of |q'| for what is measured in double */
   double constant[CPB_BYTES_COLS]; /* IP: <m,q'> */
   double loose[CPB_BYTES_COLS];    /* IP: what that may be off */
-  double unit[CPB_BYTES_COLS];     /* of a bound */
+  double unit, by[CPB_BYTES_COLS]; /* of a bound: unit value / by */
 } cpb_sieve_panel;
 
 /* Rows of one step. */

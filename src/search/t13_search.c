@@ -1,6 +1,6 @@
 /* T13: exact search. Blocks of base rows become bytes on a grid (sieve.h) or factors of single precision
  * (screen.h), the panel loops name the rows that might be answers, and only those are measured in double
- * (candidates.h). */
+ * (waiting_rows.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
-#include "search/candidates.h"
+#include "search/waiting_rows.h"
 
 enum {
   PANEL = CPB_SEARCH_PANEL,
@@ -260,8 +260,8 @@ static cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id, con
   search->fed = rows;
   search->first_id = first_id;
   search->ids = ids;
-  status = prepare(search) ? look_at_all(search, exec, error)
-                           : cpb_fail(error, CPB_ENOMEM, "no memory for a sample of the base");
+  status =
+      prepare(search) ? look_at_all(search, exec, error) : cpb_fail_memory(error, "a sample of the base");
   search->spoilt = status != CPB_OK;
   if (status == CPB_OK) search->offered += rows.rows;
   return status;
@@ -470,7 +470,7 @@ static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_op
   cpb_status status = take_queries(search, queries, error);
   if (status != CPB_OK) return status;
   if (options->limits != NULL) memcpy(search->limits, options->limits, search->n * sizeof *search->limits);
-  if (!pack_queries(search)) return cpb_fail(error, CPB_ENOMEM, "no memory for %zu queries", search->n);
+  if (!pack_queries(search)) return cpb_fail_memory(error, "%zu queries", search->n);
   for (size_t g = 0; g < search->group_count; g++) place_group(search, g);
   return CPB_OK;
 }

@@ -1,4 +1,4 @@
-#include "search/candidates.h"
+#include "search/waiting_rows.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The rows that might be answers: told apart further, and measured in double. */
-#ifndef CPB_SEARCH_CANDIDATES_H
-#define CPB_SEARCH_CANDIDATES_H
+#ifndef CPB_SEARCH_WAITING_ROWS_H
+#define CPB_SEARCH_WAITING_ROWS_H
 
 #include "search/search_object.h"
 

@@ -1,0 +1,317 @@
+/* T13: what screening leaves is what a double loop over all rows finds, to the last id and bit, on data that
+ * single precision and bytes cannot tell apart; on every instruction set, for lists of k and for limits. */
+#define _POSIX_C_SOURCE 200809L
+#include "support/check.h"
+
+#include <stdlib.h>
+
+#include "batch/ruler.h"
+#include "capball/capball.h"
+#include "core/best.h"
+#include "core/rows.h"
+#include "loop/table.h"
+
+enum { ROWS = 1000, QUERIES = 70, COLS = 300, K_MOST = 40 };
+
+static double memory_base[ROWS * COLS], memory_queries[QUERIES * COLS];
+
+typedef struct problem {
+  cpb_metric metric;
+  cpb_view base, queries;
+  size_t k;
+} problem;
+
+/* ---- the double loop ---- */
+
+static double value_of(const problem *p, size_t row, const double *q, double length) {
+  double value, size, unit[COLS];
+  bool below;
+  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = p->base, .sign = 1, .c = p->metric == CPB_L2 ? q : NULL};
+  if (p->metric == CPB_L2) {
+    assert_int_equal(cpb_ruler_length(&ruler, row, &value), 0);
+    return value;
+  }
+  for (size_t k = 0; k < p->base.cols; k++) unit[k] = p->metric == CPB_COSINE ? q[k] / length : q[k];
+  assert_int_equal(cpb_ruler_product(&ruler, unit, row, &value, &below), 0);
+  if (p->metric == CPB_IP) return value;
+  assert_int_equal(cpb_ruler_length(&ruler, row, &size), 0);
+  return fmax(-1, fmin(1, value / size));
+}
+
+static cpb_ranked ranked[QUERIES][ROWS];
+
+static void rank_all(const problem *p) {
+  for (size_t i = 0; i < p->queries.rows; i++) {
+    double q[COLS], length;
+    cpb_ruler ruler = {.loops = cpb_loops_here(), .x = p->queries, .sign = 1};
+    assert_int_equal(cpb_ruler_length(&ruler, i, &length), 0);
+    for (size_t k = 0; k < p->base.cols; k++) q[k] = cpb_view_at(p->queries, i, k);
+    for (size_t row = 0; row < p->base.rows; row++) {
+      double value = value_of(p, row, q, length);
+      ranked[i][row] = (cpb_ranked){p->metric == CPB_L2 ? value : -value, row};
+    }
+    qsort(ranked[i], p->base.rows, sizeof ranked[i][0], cpb_ranked_compare);
+  }
+}
+
+static void same_hits(const problem *p, size_t query, const cpb_hit *hits, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(hits[i].id, ranked[query][i].id);
+    assert_true(hits[i].value == (p->metric == CPB_L2 ? ranked[query][i].key : -ranked[query][i].key));
+  }
+}
+
+/* ---- both kinds of question ---- */
+
+static void ask_nearest(const problem *p) {
+  static cpb_hit hits[QUERIES * K_MOST];
+  cpb_error error = {.text = ""};
+  test_status((int)cpb_knn(p->base, p->queries, p->k, p->metric, hits, NULL, &error), CPB_OK, error.text);
+  for (size_t i = 0; i < p->queries.rows; i++) same_hits(p, i, hits + i * p->k, p->k);
+}
+
+static void ask_within(const problem *p) {
+  double limits[QUERIES];
+  size_t within[QUERIES] = {0}, count;
+  for (size_t i = 0; i < p->queries.rows; i++) {
+    double key = i == 0 ? INFINITY : ranked[i][(i * 7) % p->base.rows].key;
+    if (i == 1 && p->metric != CPB_L2) key = -INFINITY;
+    limits[i] = p->metric == CPB_L2 ? key : -key;
+    while (within[i] < p->base.rows && ranked[i][within[i]].key <= key) within[i]++;
+  }
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  options.metric = p->metric;
+  options.limits = limits;
+  cpb_search *search;
+  const cpb_hit *hits;
+  test_status((int)cpb_search_new(p->queries, &options, &search, NULL), CPB_OK, "");
+  test_status((int)cpb_search_feed(search, p->base, 0, NULL, NULL), CPB_OK, "");
+  for (size_t i = 0; i < p->queries.rows; i++) {
+    test_status((int)cpb_search_hits(search, i, &hits, &count, NULL), CPB_OK, "");
+    assert_int_equal(count, within[i]);
+    same_hits(p, i, hits, count);
+  }
+  cpb_search_free(search);
+}
+
+/* On every table; gives how many pairs were told apart in bytes by the last one. */
+static uint64_t ask_everywhere(const problem *p) {
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables);
+  rank_all(p);
+  for (size_t t = 0; t < count; t++) {
+    if (t > 0 && t + 1 < count && p->base.cols % 5 != 0) continue; /* the ones between, now and then */
+    setenv("CPB_ISA", tables[t]->name, 1);
+    ask_nearest(p);
+    ask_within(p);
+  }
+  cpb_search_options options;
+  cpb_search_report report;
+  cpb_search *search;
+  setenv("CPB_ISA", "plain", 1);
+  cpb_search_options_init(&options, sizeof options);
+  cpb_search_report_init(&report, sizeof report);
+  options.metric = p->metric;
+  options.k = p->k;
+  test_status((int)cpb_search_new(p->queries, &options, &search, NULL), CPB_OK, "");
+  test_status((int)cpb_search_feed(search, p->base, 0, NULL, NULL), CPB_OK, "");
+  cpb_search_describe(search, &report);
+  assert_int_equal(report.rows, p->base.rows);
+  assert_true(report.measured >= p->k * p->queries.rows && report.measured <= p->base.rows * p->queries.rows);
+  cpb_search_free(search);
+  unsetenv("CPB_ISA");
+  return report.bytes;
+}
+
+/* ---- data ---- */
+
+static void put(cpb_view view, size_t i, double value) {
+  void *data = (void *)(uintptr_t)view.data;
+  switch (view.dtype) {
+  case CPB_F32: ((float *)data)[i] = (float)value; break;
+  case CPB_F64: ((double *)data)[i] = value; break;
+  case CPB_F16:
+    ((uint16_t *)data)[i] = (uint16_t)((unsigned)(value * 16) % 31 << 10 | ((unsigned)i * 37 & 1023) |
+                                       (i % 3 == 0 ? 0x8000u : 0));
+    break;
+  case CPB_U8: ((uint8_t *)data)[i] = (uint8_t)fmax(0, fmin(255, value)); break;
+  default: ((int8_t *)data)[i] = (int8_t)fmax(-128, fmin(127, value));
+  }
+}
+
+typedef double make(test_rng *rng, size_t row, size_t column);
+
+static double gauss(test_rng *rng, size_t row, size_t column) {
+  (void)row, (void)column;
+  return test_gauss(rng);
+}
+static double outlier_rows(test_rng *rng, size_t row, size_t column) {
+  double x = gauss(rng, row, column);
+  return row % 97 == 3 ? 1e6 * x : row % 101 == 7 ? 1e25 * x : x;
+}
+static double outlier_columns(test_rng *rng, size_t row, size_t column) {
+  return (column == 0 ? 1e7 : 1) * gauss(rng, row, column);
+}
+static double huge_offset(test_rng *rng, size_t row, size_t column) { return 1e7 + gauss(rng, row, column); }
+static double equal_rows(test_rng *rng, size_t row, size_t column) {
+  (void)rng;
+  return sin((double)(1 + row % 4) * (double)(1 + column));
+}
+static double constant_columns(test_rng *rng, size_t row, size_t column) {
+  return column % 3 == 0 ? gauss(rng, row, column) : 5;
+}
+static double subnormal_f32(test_rng *rng, size_t row, size_t column) {
+  return 1e-41 * gauss(rng, row, column);
+}
+static double subnormal_f64(test_rng *rng, size_t row, size_t column) {
+  return 1e-310 * gauss(rng, row, column);
+}
+static double tiny(test_rng *rng, size_t row, size_t column) { return 1e-300 * gauss(rng, row, column); }
+static double huge(test_rng *rng, size_t row, size_t column) { return 1e300 * gauss(rng, row, column); }
+static double both_ends(test_rng *rng, size_t row, size_t column) {
+  return (row % 2 == 0 ? 1e100 : 1e-100) * gauss(rng, row, column);
+}
+static double hardly_apart(test_rng *rng, size_t row, size_t column) {
+  return 1 + 1e-9 * gauss(rng, row, column);
+}
+static double extremes(test_rng *rng, size_t row, size_t column) {
+  (void)row, (void)column;
+  return test_below(rng, 2) == 0 ? 255 : -128;
+}
+static double bytes(test_rng *rng, size_t row, size_t column) {
+  (void)row, (void)column;
+  return (double)test_below(rng, 256) - 64;
+}
+
+typedef struct data {
+  const char *name;
+  make *base, *queries;
+  cpb_dtype dtype, query_dtype;
+  bool products; /* inner products are doubles */
+} data;
+
+static const data sets[] = {
+    {"gauss f32", gauss, gauss, CPB_F32, CPB_F32, true},
+    {"gauss f64", gauss, gauss, CPB_F64, CPB_F64, true},
+    {"any halves", gauss, gauss, CPB_F16, CPB_F16, true},
+    {"outlier rows", outlier_rows, gauss, CPB_F32, CPB_F32, true},
+    {"outlier queries", gauss, outlier_rows, CPB_F64, CPB_F32, true},
+    {"outlier columns", outlier_columns, outlier_columns, CPB_F32, CPB_F32, true},
+    {"huge offset", huge_offset, huge_offset, CPB_F64, CPB_F64, true},
+    {"huge offset of the base", huge_offset, gauss, CPB_F32, CPB_F32, true},
+    {"equal rows", equal_rows, equal_rows, CPB_F32, CPB_F32, true},
+    {"equal rows, other queries", equal_rows, gauss, CPB_F64, CPB_F32, true},
+    {"constant columns", constant_columns, constant_columns, CPB_F32, CPB_F64, true},
+    {"subnormal f32", subnormal_f32, subnormal_f32, CPB_F32, CPB_F32, true},
+    {"subnormal f64", subnormal_f64, subnormal_f64, CPB_F64, CPB_F64, false},
+    {"1e-300", tiny, tiny, CPB_F64, CPB_F64, false},
+    {"1e300", huge, huge, CPB_F64, CPB_F64, false},
+    {"1e300 asked by 1", huge, gauss, CPB_F64, CPB_F64, false},
+    {"1e-300 asked by 1", tiny, gauss, CPB_F64, CPB_F64, true},
+    {"1 asked by 1e-300", gauss, tiny, CPB_F64, CPB_F64, true},
+    {"1e100 and 1e-100", both_ends, both_ends, CPB_F64, CPB_F64, true},
+    {"hardly apart", hardly_apart, hardly_apart, CPB_F64, CPB_F64, true},
+    {"extremes of u8", extremes, extremes, CPB_U8, CPB_U8, true},
+    {"extremes of i8", extremes, extremes, CPB_I8, CPB_I8, true},
+    {"u8", bytes, bytes, CPB_U8, CPB_U8, true},
+    {"i8", bytes, bytes, CPB_I8, CPB_I8, true},
+    {"u8 asked by i8", bytes, bytes, CPB_U8, CPB_I8, true},
+    {"i8 asked by floats", bytes, gauss, CPB_I8, CPB_F32, true},
+    {"u8 asked by 1e300", bytes, huge, CPB_U8, CPB_F64, false},
+    {"floats asked by u8", gauss, bytes, CPB_F32, CPB_U8, true},
+};
+enum { SETS = sizeof sets / sizeof *sets };
+
+static void fill(cpb_view view, make *of, cpb_metric metric, test_rng *rng) {
+  for (size_t row = 0; row < view.rows; row++)
+    for (size_t k = 0; k < view.cols; k++) put(view, row * view.cols + k, of(rng, row, k));
+  for (size_t row = 0; metric == CPB_COSINE && row < view.rows; row++) { /* a direction is wanted */
+    bool zero = true;
+    for (size_t k = 0; k < view.cols; k++) zero = zero && cpb_view_at(view, row, k) == 0;
+    if (zero) put(view, row * view.cols, 1);
+  }
+}
+
+static uint64_t ask_set(const data *set, size_t n, size_t queries, size_t d, test_rng *rng) {
+  uint64_t told = 0;
+  for (int metric = 0; metric < CPB_METRICS; metric++) {
+    if (metric == CPB_IP && !set->products) continue;
+    problem p = {(cpb_metric)metric, cpb_rows(memory_base, set->dtype, n, d),
+                 cpb_rows(memory_queries, set->query_dtype, queries, d),
+                 1 + test_below(rng, n < K_MOST ? n : K_MOST)};
+    fill(p.base, set->base, p.metric, rng);
+    fill(p.queries, set->queries, p.metric, rng);
+    told += ask_everywhere(&p);
+  }
+  return told;
+}
+
+static void every_set(void **state) {
+  (void)state;
+  static const size_t widths[] = {1, 2, 3, 5, 20, 67};
+  test_rng rng = {171};
+  uint64_t told = 0;
+  for (size_t i = 0; i < SETS; i++)
+    for (size_t j = 0; j < 2; j++) {
+      size_t d = widths[(i + 3 * j) % 6], n = 30 + test_below(&rng, 220);
+      told += ask_set(&sets[i], n, 8 + test_below(&rng, 12), d, &rng);
+    }
+  assert_true(told > 0);
+}
+
+static void every_width(void **state) {
+  (void)state;
+  test_rng rng = {172};
+  for (size_t d = 1; d <= 67; d++) ask_set(&sets[d % 2 == 0 ? 0 : 20 + d % 4], 13 + d, 9, d, &rng);
+}
+
+/* Blocks, runs and panels in number. */
+static void long_rows(void **state) {
+  (void)state;
+  test_rng rng = {173};
+  ask_set(&sets[3], ROWS, QUERIES, COLS, &rng);
+  ask_set(&sets[22], ROWS, QUERIES, COLS, &rng);
+}
+
+/* Rows of several types in one search: each has grids of its own. */
+static void types_in_turn(void **state) {
+  (void)state;
+  enum { N = 90, D = 25, ASKED = 12, K = 7 };
+  static const cpb_dtype types[] = {CPB_F32, CPB_U8, CPB_I8, CPB_F64};
+  static const size_t n = N, d = D;
+  test_rng rng = {174};
+  static double doubles[4 * N * D], part[4][N * D];
+  cpb_view asked = cpb_rows(memory_queries, CPB_U8, ASKED, d);
+  for (int metric = 0; metric < CPB_METRICS; metric++) {
+    cpb_search_options options;
+    cpb_search_options_init(&options, sizeof options);
+    options.metric = (cpb_metric)metric;
+    options.k = K;
+    fill(asked, bytes, options.metric, &rng);
+    cpb_search *search;
+    test_status((int)cpb_search_new(asked, &options, &search, NULL), CPB_OK, "");
+    for (size_t t = 0; t < 4; t++) {
+      cpb_view rows = cpb_rows(part[t], types[t], n, d);
+      fill(rows, bytes, options.metric, &rng);
+      for (size_t i = 0; i < n * d; i++) doubles[t * n * d + i] = cpb_view_at(rows, i / d, i % d);
+      test_status((int)cpb_search_feed(search, rows, t * n, NULL, NULL), CPB_OK, "");
+    }
+    problem p = {options.metric, cpb_rows(doubles, CPB_F64, 4 * n, d), asked, K};
+    rank_all(&p);
+    for (size_t i = 0; i < ASKED; i++) {
+      const cpb_hit *hits;
+      size_t count;
+      test_status((int)cpb_search_hits(search, i, &hits, &count, NULL), CPB_OK, "");
+      assert_int_equal(count, K);
+      same_hits(&p, i, hits, count);
+    }
+    cpb_search_free(search);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_set), cmocka_unit_test(every_width),
+                                     cmocka_unit_test(long_rows), cmocka_unit_test(types_in_turn)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
