@@ -88,6 +88,7 @@ typedef struct cpb_search_report {
 /** Nothing done. size = sizeof(cpb_search_report) */
 CPB_API void cpb_search_report_init(cpb_search_report *report, size_t size);
 CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
+
 /** Offers all rows of a source, from its first, to every query; ids count from 0. EROW: error->row does. */
 CPB_API cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
                                           cpb_error *error);
