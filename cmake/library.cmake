@@ -2,8 +2,10 @@
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx2 -mavx2 -mfma -mf16c)
   set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512)
-  set_source_files_properties(src/loop/loop_avx2.c src/loop/rows_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/loop/loop_avx512.c src/loop/rows_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
+  foreach(isa avx2 avx512)
+    set_source_files_properties(src/loop/loop_${isa}.c src/loop/rows_${isa}.c src/loop/rows_double_${isa}.c
+      PROPERTIES COMPILE_OPTIONS "${${isa}}")
+  endforeach()
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
 endif()

@@ -66,16 +66,27 @@ static void divide(double *x, size_t n, double by) {
   for (size_t i = 0; i < n; i++) x[i] /= by;
 }
 
-/* m as two floats, followed by CPB_LANES zeros; nothing when they cannot hold it. */
-static void split_center(cpb_map *map, float *high) {
-  size_t d = map->options.d;
-  float *low = high + d + CPB_LANES;
+/* m as the loops take it, followed by CPB_LANES zeros: in two floats, which cannot hold every m, and in doubles
+ * with either sign. */
+static void lay_out_center(cpb_map *map, double *numbers) {
+  size_t d = map->options.d, step = d + CPB_LANES;
+  double *back = numbers, *forth = back + step;
+  float *high = (float *)(forth + step), *low = high + step;
+  map->taken[0] = back;
+  map->taken[1] = forth;
+  if (map->center == NULL) return;
   for (size_t i = 0; i < d; i++) {
-    if (!(fabs(map->center[i]) <= CPB_CENTER_MOST)) return;
-    high[i] = (float)map->center[i];
-    low[i] = (float)(map->center[i] - (double)high[i]);
+    double m = map->center[i];
+    map->center_most = fmax(map->center_most, fabs(m));
+    forth[i] = m;
+    back[i] = -m;
+    if (fabs(m) > CPB_CENTER_MOST_F32) continue;
+    high[i] = (float)m;
+    low[i] = (float)(m - (double)high[i]);
   }
-  map->floats = (cpb_rows_center){high, low};
+  if (map->center_most > CPB_CENTER_MOST_F32) return;
+  map->high = high;
+  map->low = low;
 }
 
 /* The reflection that swaps t = toward/|toward| and e has the normal t - e; near e the difference of
@@ -152,7 +163,8 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   if (status == CPB_OK) status = check_options(options, error);
   if (status != CPB_OK) return status;
   size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
-  cpb_map *map = calloc(1, sizeof *map + (4 * (d + 1) + 3 * d + CPB_LANES + 3 * square) * sizeof(double));
+  cpb_map *map =
+      calloc(1, sizeof *map + (4 * (d + 1) + d + 3 * (d + CPB_LANES) + 3 * square) * sizeof(double));
   if (map == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
   double *numbers = map->numbers;
   map->options = *options;
@@ -164,7 +176,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
     map->pole = memcpy(take(&numbers, d + 1), options->pole, (d + 1) * sizeof(double));
     divide(map->pole, d + 1, length(map->pole, d + 1));
   }
-  if (map->center != NULL) split_center(map, (float *)take(&numbers, d + CPB_LANES));
+  lay_out_center(map, take(&numbers, 3 * (d + CPB_LANES)));
   if (options->toward != NULL) status = make_mirror(map, take(&numbers, d + 1), error);
   if (status == CPB_OK && options->whiten != NULL) {
     map->unwhiten = take(&numbers, square);

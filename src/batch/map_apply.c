@@ -42,10 +42,10 @@ static void apply_block(void *arg, size_t block, size_t first, size_t count) {
   free(rows.scratch);
 }
 
-/* The loops know T1 about a centre. */
-static bool has_loop(const cpb_map *map) {
-  bool held = map->center == NULL || map->floats.high != NULL;
-  return held && map->pole == NULL && map->whiten == NULL && map->mirror == NULL;
+/* The loops know T1 about a centre that leaves room for the result. */
+static bool has_loop(const cpb_map *map, cpb_dtype out) {
+  double most = out == CPB_F32 ? CPB_CENTER_MOST_F32 : CPB_CENTER_MOST_F64;
+  return map->center_most <= most && map->pole == NULL && map->whiten == NULL && map->mirror == NULL;
 }
 
 /* Above this the output does not stay in a cache anyway; storing past it saves reading it first. */
@@ -58,7 +58,8 @@ static bool worth_streaming(cpb_view in, cpb_out out) {
 /* The loop for the call, chosen once. */
 static void plan(application *a, bool stream) {
   const cpb_map_rows *rows = &a->rows;
-  a->job = (cpb_rows_job){.embedding = rows->one == cpb_map_embed_row,
+  bool embedding = rows->one == cpb_map_embed_row;
+  a->job = (cpb_rows_job){.embedding = embedding,
                           .in_type = rows->in.dtype,
                           .out_type = rows->out.dtype,
                           .n = rows->in.rows,
@@ -68,7 +69,7 @@ static void plan(application *a, bool stream) {
                           .out = rows->out.data,
                           .out_stride = rows->out.stride,
                           .s = rows->map->options.s,
-                          .center = rows->map->floats,
+                          .center = {rows->map->high, rows->map->low, rows->map->taken[embedding]},
                           .stream = stream,
                           .careful = careful};
   a->loop = rows->loops->rows(&a->job);
@@ -82,7 +83,7 @@ static cpb_status apply(application *a, const char *in_name, const char *out_nam
   bool in_place = cpb_same_rows(rows->in, rows->out);
   if (status == CPB_OK && !in_place) status = cpb_check_apart(rows->in, in_name, rows->out, out_name, error);
   if (status != CPB_OK) return status;
-  if (has_loop(rows->map)) plan(a, !in_place && worth_streaming(rows->in, rows->out));
+  if (has_loop(rows->map, rows->out.dtype)) plan(a, !in_place && worth_streaming(rows->in, rows->out));
   cpb_first_fault fault;
   cpb_first_fault_init(&fault);
   rows->fault = &fault;

@@ -10,11 +10,14 @@ struct cpb_map {
   cpb_map_options options; /* as given, for describing; its pointers view into `numbers` */
   /* what the rows use; NULL where the map has none */
   const double *center, *whiten;
-  double *pole;           /* of length 1 to the last bit */
-  double *mirror;         /* unit normal of the reflection that swaps `toward` and e */
-  double *unwhiten;       /* W^-1 */
-  double *metric, *onset; /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
-  cpb_rows_center floats; /* the centre as the loops over floats take it; NULL where floats cannot hold it */
+  double *pole;            /* of length 1 to the last bit */
+  double *mirror;          /* unit normal of the reflection that swaps `toward` and e */
+  double *unwhiten;        /* W^-1 */
+  double *metric, *onset;  /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
+  const float *high, *low; /* the centre in two floats; NULL where they cannot hold it */
+  const double
+      *taken[2];      /* -m and m, or zeros: what the loops over doubles subtract, unembedding, embedding */
+  double center_most; /* the largest |m_i| */
   double numbers[];
 };
 

@@ -151,6 +151,76 @@ LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
   return sum;
 }
 
+/* Sixteen doubles, for rows of doubles and results in double. */
+LANE_INLINE lanes_f64 lanes_widen(lanes_f32 x) {
+  return (lanes_f64){
+      {_mm256_cvtps_pd(_mm256_castps256_ps128(x.low)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1)),
+       _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1))}};
+}
+LANE_INLINE __m256 narrow_two(__m256d a, __m256d b) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1);
+}
+LANE_INLINE lanes_f32 lanes_narrow(lanes_f64 x) {
+  return (lanes_f32){narrow_two(x.part[0], x.part[1]), narrow_two(x.part[2], x.part[3])};
+}
+LANE_INLINE lanes_f64 wide_f32(const void *p) {
+  const float *x = p;
+  return (lanes_f64){{_mm256_cvtps_pd(_mm_loadu_ps(x)), _mm256_cvtps_pd(_mm_loadu_ps(x + 4)),
+                      _mm256_cvtps_pd(_mm_loadu_ps(x + 8)), _mm256_cvtps_pd(_mm_loadu_ps(x + 12))}};
+}
+LANE_INLINE lanes_f64 wide_f64(const void *p) {
+  const double *x = p;
+  return (lanes_f64){
+      {_mm256_loadu_pd(x), _mm256_loadu_pd(x + 4), _mm256_loadu_pd(x + 8), _mm256_loadu_pd(x + 12)}};
+}
+/* all bits set in lanes [from, to) of the four lanes that start at `base` */
+LANE_INLINE __m256i wide_mask(size_t base, size_t from, size_t to) {
+  __m256i lane = _mm256_add_epi64(_mm256_setr_epi64x(0, 1, 2, 3), _mm256_set1_epi64x((long long)base));
+  return _mm256_and_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)to), lane),
+                          _mm256_cmpgt_epi64(lane, _mm256_set1_epi64x((long long)from - 1)));
+}
+LANE_INLINE lanes_f64 wide_part_f32(const void *p, size_t from, size_t to) {
+  return lanes_widen(part_f32(p, from, to));
+}
+LANE_INLINE lanes_f64 wide_part_f64(const void *p, size_t from, size_t to) {
+  lanes_f64 x;
+  for (size_t k = 0; k < 4; k++)
+    x.part[k] = _mm256_maskload_pd((const double *)p + 4 * k, wide_mask(4 * k, from, to));
+  return x;
+}
+LANE_INLINE lanes_f64 wide_times(lanes_f64 x, double factor) {
+  for (int k = 0; k < 4; k++) x.part[k] = _mm256_mul_pd(x.part[k], _mm256_set1_pd(factor));
+  return x;
+}
+LANE_INLINE lanes_f64 wide_less(lanes_f64 x, lanes_f64 y) {
+  for (int k = 0; k < 4; k++) x.part[k] = _mm256_sub_pd(x.part[k], y.part[k]);
+  return x;
+}
+/* sum + x*y per lane, two roundings */
+LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  for (int k = 0; k < 4; k++) sum.part[k] = _mm256_add_pd(sum.part[k], _mm256_mul_pd(x.part[k], y.part[k]));
+  return sum;
+}
+LANE_INLINE lanes_f64 wide_choose(lanes_f64 a, lanes_f64 b, size_t from, size_t to) {
+  for (size_t k = 0; k < 4; k++)
+    a.part[k] = _mm256_blendv_pd(b.part[k], a.part[k], _mm256_castsi256_pd(wide_mask(4 * k, from, to)));
+  return a;
+}
+LANE_INLINE lanes_f64 wide_join(lanes_f64 a, lanes_f64 b, size_t lane) { return wide_choose(a, b, 0, lane); }
+LANE_INLINE lanes_f64 wide_set(lanes_f64 x, size_t lane, double value) {
+  __m256d same = _mm256_set1_pd(value);
+  return wide_choose((lanes_f64){{same, same, same, same}}, x, lane, lane + 1);
+}
+LANE_INLINE void store_wide(double *p, lanes_f64 x) {
+  for (int k = 0; k < 4; k++) _mm256_storeu_pd(p + 4 * k, x.part[k]);
+}
+LANE_INLINE void stream_wide(double *p, lanes_f64 x) {
+  for (int k = 0; k < 4; k++) _mm256_stream_pd(p + 4 * k, x.part[k]);
+}
+LANE_INLINE void store_wide_part(double *p, lanes_f64 x, size_t from, size_t to) {
+  for (size_t k = 0; k < 4; k++) _mm256_maskstore_pd(p + 4 * k, wide_mask(4 * k, from, to), x.part[k]);
+}
+
 /* the fixed tree: lane j with j+8, then +4, +2, +1 */
 LANE_INLINE double lanes_sum(lanes_f64 x) {
   __m256d low = _mm256_add_pd(x.part[0], x.part[2]), high = _mm256_add_pd(x.part[1], x.part[3]);

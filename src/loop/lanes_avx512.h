@@ -82,6 +82,68 @@ LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
   return sum;
 }
 
+/* Sixteen doubles, for rows of doubles and results in double. */
+LANE_INLINE lanes_f64 lanes_widen(lanes_f32 x) {
+  return (lanes_f64){_mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+                     _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))};
+}
+LANE_INLINE lanes_f32 lanes_narrow(lanes_f64 x) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(x.low)), _mm512_cvtpd_ps(x.high), 1);
+}
+LANE_INLINE lanes_f64 wide_f32(const void *p) {
+  const float *x = p;
+  return (lanes_f64){_mm512_cvtps_pd(_mm256_loadu_ps(x)), _mm512_cvtps_pd(_mm256_loadu_ps(x + 8))};
+}
+LANE_INLINE lanes_f64 wide_f64(const void *p) {
+  const double *x = p;
+  return (lanes_f64){_mm512_loadu_pd(x), _mm512_loadu_pd(x + 8)};
+}
+LANE_INLINE lanes_f64 wide_part_f32(const void *p, size_t from, size_t to) {
+  return lanes_widen(part_f32(p, from, to));
+}
+LANE_INLINE lanes_f64 wide_part_f64(const void *p, size_t from, size_t to) {
+  __mmask16 mask = lane_mask(from, to);
+  const double *x = p;
+  return (lanes_f64){_mm512_maskz_loadu_pd((__mmask8)mask, x),
+                     _mm512_maskz_loadu_pd((__mmask8)(mask >> 8), x + 8)};
+}
+LANE_INLINE lanes_f64 wide_times(lanes_f64 x, double factor) {
+  __m512d f = _mm512_set1_pd(factor);
+  return (lanes_f64){_mm512_mul_pd(x.low, f), _mm512_mul_pd(x.high, f)};
+}
+LANE_INLINE lanes_f64 wide_less(lanes_f64 x, lanes_f64 y) {
+  return (lanes_f64){_mm512_sub_pd(x.low, y.low), _mm512_sub_pd(x.high, y.high)};
+}
+/* sum + x*y per lane, two roundings */
+LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  return (lanes_f64){_mm512_add_pd(sum.low, _mm512_mul_pd(x.low, y.low)),
+                     _mm512_add_pd(sum.high, _mm512_mul_pd(x.high, y.high))};
+}
+LANE_INLINE lanes_f64 wide_join(lanes_f64 a, lanes_f64 b, size_t lane) {
+  __mmask16 mask = lane_mask(0, lane);
+  return (lanes_f64){_mm512_mask_mov_pd(b.low, (__mmask8)mask, a.low),
+                     _mm512_mask_mov_pd(b.high, (__mmask8)(mask >> 8), a.high)};
+}
+LANE_INLINE lanes_f64 wide_set(lanes_f64 x, size_t lane, double value) {
+  __mmask16 mask = lane_mask(lane, lane + 1);
+  __m512d same = _mm512_set1_pd(value);
+  return (lanes_f64){_mm512_mask_mov_pd(x.low, (__mmask8)mask, same),
+                     _mm512_mask_mov_pd(x.high, (__mmask8)(mask >> 8), same)};
+}
+LANE_INLINE void store_wide(double *p, lanes_f64 x) {
+  _mm512_storeu_pd(p, x.low);
+  _mm512_storeu_pd(p + 8, x.high);
+}
+LANE_INLINE void stream_wide(double *p, lanes_f64 x) {
+  _mm512_stream_pd(p, x.low);
+  _mm512_stream_pd(p + 8, x.high);
+}
+LANE_INLINE void store_wide_part(double *p, lanes_f64 x, size_t from, size_t to) {
+  __mmask16 mask = lane_mask(from, to);
+  _mm512_mask_storeu_pd(p, (__mmask8)mask, x.low);
+  _mm512_mask_storeu_pd(p + 8, (__mmask8)(mask >> 8), x.high);
+}
+
 /* the fixed tree: lane j with j+8, then +4, +2, +1 */
 LANE_INLINE double lanes_sum(lanes_f64 x) {
   __m512d eight = _mm512_add_pd(x.low, x.high);

@@ -150,6 +150,68 @@ LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
 }
 LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) { return add_square_f32(sum, &x); }
 
+/* Sixteen doubles, for rows of doubles and results in double. */
+LANE_INLINE lanes_f64 wide_f32(const void *p) {
+  v64_f32 x[8];
+  lanes_f64 wide;
+  memcpy(x, p, sizeof x);
+  for (int k = 0; k < 8; k++) wide.part[k] = __builtin_convertvector(x[k], v128_f64);
+  return wide;
+}
+LANE_INLINE lanes_f64 wide_f64(const void *p) {
+  lanes_f64 x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+LANE_INLINE lanes_f32 lanes_narrow(lanes_f64 x) {
+  v64_f32 two[8];
+  lanes_f32 narrow;
+  for (int k = 0; k < 8; k++) two[k] = __builtin_convertvector(x.part[k], v64_f32);
+  memcpy(&narrow, two, sizeof narrow);
+  return narrow;
+}
+LANE_INLINE lanes_f64 lanes_widen(lanes_f32 x) { return wide_f32(&x); }
+LANE_INLINE lanes_f64 wide_part_f32(const void *p, size_t from, size_t to) {
+  return lanes_widen(part_f32(p, from, to));
+}
+LANE_INLINE lanes_f64 wide_part_f64(const void *p, size_t from, size_t to) {
+  double copy[CPB_LANES] = {0};
+  for (size_t i = from; i < to; i++) copy[i] = ((const double *)p)[i];
+  return wide_f64(copy);
+}
+LANE_INLINE lanes_f64 wide_times(lanes_f64 x, double factor) {
+  for (int k = 0; k < 8; k++) x.part[k] *= factor;
+  return x;
+}
+LANE_INLINE lanes_f64 wide_less(lanes_f64 x, lanes_f64 y) {
+  for (int k = 0; k < 8; k++) x.part[k] -= y.part[k];
+  return x;
+}
+/* sum + x*y per lane, two roundings */
+LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  for (int k = 0; k < 8; k++) sum.part[k] += x.part[k] * y.part[k];
+  return sum;
+}
+LANE_INLINE void store_wide(double *p, lanes_f64 x) { memcpy(p, &x, sizeof x); }
+LANE_INLINE void stream_wide(double *p, lanes_f64 x) { memcpy(p, &x, sizeof x); }
+LANE_INLINE void store_wide_part(double *p, lanes_f64 x, size_t from, size_t to) {
+  double copy[CPB_LANES];
+  store_wide(copy, x);
+  for (size_t i = from; i < to; i++) p[i] = copy[i];
+}
+LANE_INLINE lanes_f64 wide_join(lanes_f64 a, lanes_f64 b, size_t lane) {
+  double copy[CPB_LANES];
+  store_wide(copy, b);
+  store_wide_part(copy, a, 0, lane);
+  return wide_f64(copy);
+}
+LANE_INLINE lanes_f64 wide_set(lanes_f64 x, size_t lane, double value) {
+  double copy[CPB_LANES];
+  store_wide(copy, x);
+  copy[lane] = value;
+  return wide_f64(copy);
+}
+
 /* the fixed tree: lane j with j+8, then +4, +2, +1 */
 LANE_INLINE double lanes_sum(lanes_f64 x) {
   for (int width = 4; width > 0; width /= 2)

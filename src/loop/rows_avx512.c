@@ -3,4 +3,6 @@
 
 #include "loop/rows_plan.h"
 
-cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job) { return plan_rows(job); }
+cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job);
+
+cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job) { return plan_rows(job, cpb_double_rows_avx512); }

@@ -424,14 +424,14 @@ enum { LOCKSTEP_ROWS = 64 * ROWS };
 
 /* Whether blocks that begin lines can be written past the cache: none where no row begins one. */
 static bool narrow_streams(const cpb_rows_job *job) {
-  return (job->embedding || job->out_stride == job->d) && rows_to_line(job) < job->n;
+  return (job->embedding || job->out_stride == job->d) && rows_to_group(job, sizeof(float)) < job->n;
 }
 
 LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding, bool centered) {
   narrow_shape kept = {.embedding = embedding, .centered = centered}, past = kept;
   past.stream = true;
   if (job->stream && narrow_streams(job)) {
-    size_t skip = rows_to_line(job);
+    size_t skip = rows_to_group(job, sizeof(float));
     walk_singly(job, embedding, 0, skip);
     narrow_more(job, past, true, skip);
     lanes_fence();

@@ -1,6 +1,7 @@
 /* T1 for float rows in plain C: the reference that judges the other instruction sets. */
 #include <stdint.h>
 
+#include "loop/double_factor.h"
 #include "loop/row_factor.h"
 
 static float element(const void *row, cpb_dtype dtype, size_t i) {
@@ -76,12 +77,59 @@ static void unembed_f32(const cpb_rows_job *job) {
   }
 }
 
+static double wide_element(const cpb_rows_job *job, const char *row, size_t i) {
+  return job->in_type == CPB_F64 ? ((const double *)row)[i] : (double)element(row, job->in_type, i);
+}
+
+static double wide_norm(const cpb_rows_job *job, const char *row) {
+  double sum = 0;
+  for (size_t start = 0; start < job->d; start += CPB_CHUNK) {
+    double lane[CPB_LANES] = {0};
+    for (size_t i = start; i < job->d && i < start + CPB_CHUNK; i++) {
+      double x = wide_element(job, row, i) - (job->embedding ? job->center.taken[i] : 0);
+      lane[i % CPB_LANES] += x * x;
+    }
+    sum += add_lanes(lane);
+  }
+  return sum;
+}
+
+static void wide_result(const cpb_rows_job *job, size_t row, size_t i, double x) {
+  size_t at = row * job->out_stride + i;
+  if (job->out_type == CPB_F32)
+    ((float *)job->out)[at] = (float)x;
+  else
+    ((double *)job->out)[at] = x;
+}
+
+cpb_rows_loop cpb_double_rows_plain;
+
+/* T1 in doubles */
+void cpb_double_rows_plain(const cpb_rows_job *job) {
+  double most = job->out_type == CPB_F32 ? RESULT_MOST_F32 : RESULT_MOST_F64;
+  for (size_t row = 0; row < job->n; row++) {
+    const char *in = (const char *)job->in + row * job->in_stride * cpb_dtype_size(job->in_type);
+    double n = wide_norm(job, in);
+    double_factor f = job->embedding ? embed_double(n, job->s)
+                                     : unembed_double(n, wide_element(job, in, job->d), job->s, most);
+    if (!f.fine) {
+      job->careful(job->context, row);
+      continue;
+    }
+    for (size_t i = 0; i < job->d; i++) {
+      double x = wide_element(job, in, i), m = job->center.taken[i];
+      wide_result(job, row, i, job->embedding ? f.factor * (x - m) : f.factor * x - m);
+    }
+    if (job->embedding) wide_result(job, row, job->d, f.last);
+  }
+}
+
 static cpb_rows_loop *plain_rows(const cpb_rows_job *job) {
   static cpb_rows_loop *const embed[] = {[CPB_F32] = embed_f32,
-                                         [CPB_F64] = NULL,
+                                         [CPB_F64] = cpb_double_rows_plain,
                                          [CPB_F16] = embed_f16,
                                          [CPB_U8] = embed_u8,
                                          [CPB_I8] = embed_i8};
-  if (job->out_type != CPB_F32) return NULL;
-  return job->embedding ? embed[job->in_type] : job->in_type == CPB_F32 ? unembed_f32 : NULL;
+  if (job->out_type != CPB_F32) return cpb_double_rows_plain;
+  return job->embedding ? embed[job->in_type] : job->in_type == CPB_F32 ? unembed_f32 : cpb_double_rows_plain;
 }

@@ -5,7 +5,7 @@
 #ifndef CPB_LOOP_ROWS_PLAN_H
 #define CPB_LOOP_ROWS_PLAN_H
 
-#include "loop/rows_wide.h"
+#include "loop/rows_singly.h"
 
 /* Short rows of other types, or far apart, are put one after the other as floats, so many of these at a time.
  */
@@ -34,7 +34,7 @@ LANE_INLINE void gather_floats(const row_source *source, const char *in, size_t 
 LANE_INLINE void map_staged(const cpb_rows_job *job, const row_source *source) {
   float rows[STAGED + CPB_LANES];
   size_t cols = job->d + (job->embedding ? 0 : 1), most = STAGED / cols / CPB_LANES * CPB_LANES;
-  size_t count = job->stream ? rows_to_line(job) : 0; /* so that the others begin lines */
+  size_t count = job->stream ? rows_to_group(job, sizeof(float)) : 0; /* so that the others begin lines */
   for (size_t first = 0; first < job->n; first += count, count = most) {
     if (count == 0 || count > most) count = most;
     if (count > job->n - first) count = job->n - first;
@@ -105,11 +105,16 @@ static bool rule_fits(const rows_rule *rule, const cpb_rows_job *job) {
   if (rule->most == SIZE_MAX) return true;
   if (job->out_stride > job->d + 1 || job->d > SHORT_MOST) return false;
   if (rule->lie == CLOSE && job->in_stride > job->d + 1) return false;
-  return !job->stream || short_rows_stream(job) || !walk_streams(job, job->embedding);
+  return !job->stream || short_rows_stream(job) || !walk_streams(job);
 }
 
-static cpb_rows_loop *plan_rows(const cpb_rows_job *job) {
-  if (job->out_type != CPB_F32) return NULL;
+/* Rows whose arithmetic is double are planned elsewhere. */
+static bool in_floats(const cpb_rows_job *job) {
+  return job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
+}
+
+static cpb_rows_loop *plan_rows(const cpb_rows_job *job, cpb_rows_loop *(*doubles)(const cpb_rows_job *)) {
+  if (!in_floats(job)) return doubles(job);
   for (size_t i = 0; i < sizeof plan / sizeof *plan; i++)
     if (rule_fits(&plan[i], job)) return job->embedding ? plan[i].embed : plan[i].unembed;
   return NULL;

@@ -3,7 +3,7 @@
 #define CPB_LOOP_ROWS_TINY_AVX2_H
 
 #include "loop/lanes_avx2.h"
-#include "loop/rows_wide.h"
+#include "loop/rows_singly.h"
 
 #define REAL __m256
 #define REAL_FMA _mm256_fmadd_ps

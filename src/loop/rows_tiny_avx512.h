@@ -7,7 +7,7 @@
 #define CPB_LOOP_ROWS_TINY_AVX512_H
 
 #include "loop/lanes_avx512.h"
-#include "loop/rows_wide.h"
+#include "loop/rows_singly.h"
 
 #define REAL __m512
 #define REAL_FMA _mm512_fmadd_ps
@@ -154,7 +154,7 @@ LANE_INLINE void tiny_rows_of(const cpb_rows_job *job, tiny_shape shape, size_t 
 /* Past the cache where rows begin lines and none of them is padded. */
 LANE_INLINE void tiny_rows(const cpb_rows_job *job, bool embedding, bool centered) {
   tiny_shape kept = {.embedding = embedding, .centered = centered}, past = kept;
-  size_t pad = embedding ? 0 : 1, skip = rows_to_line(job);
+  size_t pad = embedding ? 0 : 1, skip = rows_to_group(job, sizeof(float));
   bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
   past.stream = true;
   if (padded)

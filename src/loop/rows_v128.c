@@ -1,6 +1,6 @@
 /* Rows in registers of 128 bits: all of them by the walk. */
 #include "loop/lanes_v128.h"
-#include "loop/rows_wide.h"
+#include "loop/rows_singly.h"
 
 enum { SHORT_MOST = 0 };
 
@@ -13,4 +13,6 @@ static void short_rows(const cpb_rows_job *job) { walk_singly(job, job->embeddin
 
 #include "loop/rows_plan.h"
 
-cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job) { return plan_rows(job); }
+cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job);
+
+cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job) { return plan_rows(job, cpb_double_rows_v128); }

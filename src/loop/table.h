@@ -16,19 +16,22 @@
 
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 
-/* The centre of a map: d numbers, and CPB_LANES places beyond that may be read. NULL: 0. */
+/* The centre m of a map: d numbers, and CPB_LANES places beyond that may be read. */
 typedef struct cpb_rows_center {
-  const float *high, *low; /* their sum, for f32 results of floats, halves and bytes */
+  const float *high, *low; /* two floats whose sum it is; NULL: 0. Where arithmetic is in floats */
+  const double *taken;     /* what is subtracted: m when embedding, else -m. Where it is in doubles */
 } cpb_rows_center;
 
-#define CPB_CENTER_MOST 0x1p100 /* the largest number of a centre of floats */
+/* The largest number a centre may have, for f32 and f64 results. */
+#define CPB_CENTER_MOST_F32 0x1p100
+#define CPB_CENTER_MOST_F64 0x1p900
 
-/* n rows through T1 (pole e) about a centre, forth or back; results are f32. `in` is f32, u8, i8 or f16 for
- * embedding, f32 for unembedding. Strides in elements. in == out (in place) is allowed when both have the
- * same type and stride.
- * Embedding takes z = (x - high) - low for x, unembedding gives (x + low) + high, in floats.
- * A row whose numbers leave the range where single-precision factors are safe, or that is not a
- * plain finite (for unembed: unit) row, is not written: careful(context, row) is called instead. */
+/* n rows through T1 (pole e) about a centre, forth or back; results are f32 or f64. Strides in elements.
+ * in == out (in place) is allowed when both have the same type and stride.
+ * The arithmetic is in floats for f32 results of f32, f16, u8 and i8 rows, and of f32 rows back: embedding takes
+ * z = (x - high) - low for x, unembedding gives (x + low) + high. Else it is in doubles, rounded at the end.
+ * A row whose numbers leave the range where its factors are safe, or that is not a plain finite (in floats,
+ * unembedding: unit) row, is not written: careful(context, row) is called instead. */
 typedef struct cpb_rows_job {
   bool embedding;
   cpb_dtype in_type, out_type;

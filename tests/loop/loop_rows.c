@@ -49,6 +49,7 @@ static void fill(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, size_
       size_t at = row * stride + i;
       switch (dtype) {
       case CPB_F32: ((float *)in)[at] = (float)x[i]; break;
+      case CPB_F64: ((double *)in)[at] = x[i]; break;
       case CPB_F16: ((uint16_t *)in)[at] = (uint16_t)(test_bits(rng) & (kind == 0 ? 0xffff : 0xbfff)); break;
       case CPB_U8: ((uint8_t *)in)[at] = (uint8_t)test_bits(rng); break;
       default: ((int8_t *)in)[at] = (int8_t)test_bits(rng); break;
@@ -62,48 +63,49 @@ enum { MOST_COLUMNS = 4096 };
 /* A centre in two floats, and the places beyond it that may be read. */
 typedef struct center_room {
   float high[MOST_COLUMNS + CPB_LANES], low[MOST_COLUMNS + CPB_LANES];
+  double taken[MOST_COLUMNS + CPB_LANES];
 } center_room;
 
-static cpb_rows_center some_center(test_rng *rng, size_t d, center_room *room) {
+static cpb_rows_center some_center(test_rng *rng, size_t d, bool centered, center_room *room) {
   memset(room, 0, sizeof *room);
+  if (!centered) return (cpb_rows_center){NULL, NULL, room->taken};
   for (size_t i = 0; i < d; i++) {
-    double m = test_gauss(rng);
+    double m = room->taken[i] = test_gauss(rng);
     room->high[i] = (float)m;
     room->low[i] = (float)(m - (double)room->high[i]);
   }
-  return (cpb_rows_center){room->high, room->low};
+  return (cpb_rows_center){room->high, room->low, room->taken};
 }
 
-static void run_about(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, bool centered) {
+static void run_about(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, cpb_dtype to, bool centered) {
   static center_room room;
-  cpb_rows_center center = {NULL, NULL};
-  if (centered) center = some_center(rng, sh.d, &room);
+  cpb_rows_center center = some_center(rng, sh.d, centered, &room);
   size_t in_cols = sh.d + (embedding ? 0 : 1), out_cols = sh.d + (embedding ? 1 : 0);
   size_t in_stride = in_cols + sh.in_pad, out_stride = out_cols + sh.out_pad;
   if (sh.in_place) in_stride = out_stride = sh.d + 1 + sh.in_pad;
-  size_t in_room = sh.n > 0 ? (sh.n - 1) * in_stride + in_cols : 0, out_room = sh.n * out_stride + 64,
-         size = cpb_dtype_size(dtype);
+  size_t in_room = sh.n > 0 ? (sh.n - 1) * in_stride + in_cols : 0, out_size = cpb_dtype_size(to);
+  size_t out_room = (sh.n * out_stride + 64) * out_size, size = cpb_dtype_size(dtype);
   void *in =
       calloc(in_room > 0 ? in_room : 1, size); /* nothing to spare: sanitizers see what reads too far */
-  float *wanted = aligned_alloc(64, (out_room * 4 + 63) / 64 * 64),
-        *got = aligned_alloc(64, (out_room * 4 + 63) / 64 * 64);
+  char *wanted = aligned_alloc(128, (out_room + 127) / 128 * 128),
+       *got = aligned_alloc(128, (out_room + 127) / 128 * 128);
   fill(rng, sh, embedding, dtype, in_stride, in);
   const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   care wanted_care = {{0}};
   for (size_t t = 0; t < count; t++) {
-    float *out = t == 0 ? wanted : got;
+    char *out = t == 0 ? wanted : got, *first = out + sh.shift * out_size;
     care this_care = {{0}};
-    memset(out, 0x5a, out_room * 4);
-    if (sh.in_place) memcpy(out + sh.shift, in, in_room * 4);
+    memset(out, 0x5a, out_room);
+    if (sh.in_place) memcpy(first, in, in_room * size);
     cpb_rows_job job = {.embedding = embedding,
                         .in_type = dtype,
-                        .out_type = CPB_F32,
+                        .out_type = to,
                         .n = sh.n,
                         .d = sh.d,
-                        .in = sh.in_place ? (const void *)(out + sh.shift) : in,
+                        .in = sh.in_place ? (const void *)first : in,
                         .in_stride = in_stride,
-                        .out = out + sh.shift,
+                        .out = first,
                         .out_stride = out_stride,
                         .s = sh.s > 0 ? sh.s : 2.5,
                         .center = center,
@@ -113,12 +115,12 @@ static void run_about(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, 
     tables[t]->rows (&job)(&job);
     if (t == 0)
       wanted_care = this_care;
-    else if (memcmp(wanted, got, out_room * 4) != 0 ||
-             memcmp(&wanted_care, &this_care, sizeof this_care) != 0)
-      fail_msg("%s differs from plain: %s %s n=%zu d=%zu strides %zu %zu shift %zu stream %d in place %d "
-               "centre %d",
-               tables[t]->name, embedding ? "embed" : "unembed", cpb_dtype_name(dtype), sh.n, sh.d, in_stride,
-               out_stride, sh.shift, sh.stream, sh.in_place, centered);
+    else if (memcmp(wanted, got, out_room) != 0 || memcmp(&wanted_care, &this_care, sizeof this_care) != 0)
+      fail_msg(
+          "%s differs from plain: %s %s to %s n=%zu d=%zu strides %zu %zu shift %zu stream %d in place %d "
+          "centre %d",
+          tables[t]->name, embedding ? "embed" : "unembed", cpb_dtype_name(dtype), cpb_dtype_name(to), sh.n,
+          sh.d, in_stride, out_stride, sh.shift, sh.stream, sh.in_place, centered);
   }
   free(in);
   free(wanted);
@@ -126,8 +128,64 @@ static void run_about(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, 
 }
 
 static void run_shape(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype) {
-  run_about(rng, sh, embedding, dtype, false);
-  run_about(rng, sh, embedding, dtype, true);
+  run_about(rng, sh, embedding, dtype, CPB_F32, false);
+  run_about(rng, sh, embedding, dtype, CPB_F32, true);
+}
+
+/* The same where the arithmetic is in doubles. */
+static void run_doubles(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype) {
+  bool about = test_below(rng, 2) == 1;
+  if (!sh.in_place || dtype == CPB_F64) run_about(rng, sh, embedding, dtype, CPB_F64, about);
+  if (dtype == CPB_F64 && !sh.in_place) run_about(rng, sh, embedding, dtype, CPB_F32, !about);
+}
+
+static void all_doubles(bool embedding, cpb_dtype dtype) {
+  static const size_t large[] = {100, 255, 256, 257, 784, 4096};
+  test_rng rng = {11};
+  for (size_t k = 0; k < 67 + 6; k++) {
+    size_t d = k < 67 ? k + 1 : large[k - 67];
+    for (int stream = 0; stream < 2; stream++)
+      for (size_t pad = 0; pad < 3; pad++) {
+        size_t n = d > 1000 ? 70 : test_below(&rng, MOST_ROWS / 2);
+        bool sound = test_below(&rng, 2) == 1;
+        run_doubles(&rng, (shape){n, d, pad, pad == 2, test_below(&rng, 16), stream, false, 0, 0, sound, 0},
+                    embedding, dtype);
+      }
+    if (dtype == CPB_F64)
+      run_doubles(&rng, (shape){150, d, k % 2, 0, test_below(&rng, 16), false, true, 0, 0, false, 0},
+                  embedding, dtype);
+  }
+}
+
+static void doubles_of_every_type(void **state) {
+  (void)state;
+  for (cpb_dtype dtype = CPB_F32; dtype <= CPB_I8; dtype++) {
+    all_doubles(true, dtype);
+    all_doubles(false, dtype);
+  }
+}
+
+/* Rows back to f32 from halves and bytes, which go by doubles. */
+static void back_from_bytes(void **state) {
+  (void)state;
+  test_rng rng = {12};
+  for (cpb_dtype dtype = CPB_F16; dtype <= CPB_I8; dtype++)
+    for (size_t d = 1; d < 40; d++)
+      run_shape(&rng, (shape){100, d, d % 3, d % 2, 3, d % 5 == 0, false, 0, 0, true, 0}, false, dtype);
+}
+
+/* Every remainder of blocks and ranges. */
+static void every_count_of_doubles(void **state) {
+  (void)state;
+  test_rng rng = {13};
+  static const size_t dims[] = {1, 2, 3, 4, 5, 10, 24, 40};
+  for (size_t n = 0; n <= 131; n++)
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+      for (int stream = 0; stream < 2; stream++)
+        for (int embedding = 0; embedding < 2; embedding++)
+          run_doubles(&rng,
+                      (shape){n, dims[i], 0, 0, n % 3 * 4, stream, false, 0, 0, true, n % 7 ? 0 : n / 2},
+                      embedding, n % 2 ? CPB_F64 : CPB_F32);
 }
 
 static void all_shapes(bool embedding, cpb_dtype dtype) {
@@ -272,6 +330,9 @@ int main(void) {
       cmocka_unit_test(rows_that_begin_no_line),
       cmocka_unit_test(rows_in_place),
       cmocka_unit_test(short_rows_of_every_size),
+      cmocka_unit_test(doubles_of_every_type),
+      cmocka_unit_test(back_from_bytes),
+      cmocka_unit_test(every_count_of_doubles),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
 }

@@ -1,0 +1,129 @@
+/* T1 in doubles, for rows of doubles or results in double: the arithmetic of rows_walk.h. Sums have the order of
+ * dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order. lanes_<isa>.h comes first. */
+#ifndef CPB_LOOP_ROWS_DOUBLE_H
+#define CPB_LOOP_ROWS_DOUBLE_H
+
+#include "loop/double_factor.h"
+
+typedef struct row_source {
+  size_t size; /* bytes of an element */
+  lanes_f64 (*load)(const void *p);
+  lanes_f64 (*part)(const void *p, size_t from, size_t to);
+} row_source;
+
+LANE_INLINE lanes_f64 wide_f16(const void *p) { return lanes_widen(load_f16(p)); }
+LANE_INLINE lanes_f64 wide_u8(const void *p) { return lanes_widen(load_u8(p)); }
+LANE_INLINE lanes_f64 wide_i8(const void *p) { return lanes_widen(load_i8(p)); }
+LANE_INLINE lanes_f64 wide_part_f16(const void *p, size_t from, size_t to) {
+  return lanes_widen(part_f16(p, from, to));
+}
+LANE_INLINE lanes_f64 wide_part_u8(const void *p, size_t from, size_t to) {
+  return lanes_widen(part_u8(p, from, to));
+}
+LANE_INLINE lanes_f64 wide_part_i8(const void *p, size_t from, size_t to) {
+  return lanes_widen(part_i8(p, from, to));
+}
+
+/* An inlined walk sees these as constants. */
+static const row_source double_source_f32 = {4, wide_f32, wide_part_f32};
+static const row_source double_source_f64 = {8, wide_f64, wide_part_f64};
+static const row_source double_source_f16 = {2, wide_f16, wide_part_f16};
+static const row_source double_source_u8 = {1, wide_u8, wide_part_u8};
+static const row_source double_source_i8 = {1, wide_i8, wide_part_i8};
+
+/* What is known of rows when a walk is compiled. */
+typedef struct row_kind {
+  const row_source *source;
+  bool embedding, narrow; /* narrow: results are f32 */
+} row_kind;
+
+typedef lanes_f64 row_line;
+typedef double_factor row_answer;
+typedef struct row_sum {
+  lanes_f64 lanes;
+  double chunks;
+} row_sum;
+
+/* Numbers i .. i+15 of a row; embedding, about the centre. */
+LANE_INLINE lanes_f64 row_lanes(const cpb_rows_job *job, row_kind kind, const char *in, size_t i) {
+  lanes_f64 x = kind.source->load(in + i * kind.source->size);
+  return kind.embedding ? wide_less(x, wide_f64(job->center.taken + i)) : x;
+}
+
+/* The same of numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
+LANE_INLINE lanes_f64 row_part(const cpb_rows_job *job, row_kind kind, const char *in, ptrdiff_t i,
+                               size_t from, size_t to) {
+  lanes_f64 x = kind.source->part(in + i * (ptrdiff_t)kind.source->size, from, to);
+  return kind.embedding ? wide_less(x, wide_part_f64(job->center.taken + i, from, to)) : x;
+}
+
+/* Numbers i .. i+15 of a result; unembedding, about the centre. */
+LANE_INLINE lanes_f64 result_lanes(const cpb_rows_job *job, row_kind kind, lanes_f64 x, double factor,
+                                   size_t i) {
+  lanes_f64 y = wide_times(x, factor);
+  return kind.embedding ? y : wide_less(y, wide_f64(job->center.taken + i));
+}
+
+LANE_INLINE lanes_f64 result_part(const cpb_rows_job *job, row_kind kind, lanes_f64 x, double factor,
+                                  ptrdiff_t i, size_t from, size_t to) {
+  lanes_f64 y = wide_times(x, factor);
+  return kind.embedding ? y : wide_less(y, wide_part_f64(job->center.taken + i, from, to));
+}
+
+LANE_INLINE row_sum sum_none(void) { return (row_sum){lanes_zero(), 0}; }
+
+/* Numbers i .. i+15 of a row more. */
+LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
+  lanes_f64 x = row_lanes(job, kind, in, i);
+  sum.lanes = wide_add_product(sum.lanes, x, x);
+  if ((i + CPB_LANES) % CPB_CHUNK == 0) {
+    sum.chunks += lanes_sum(sum.lanes);
+    sum.lanes = lanes_zero();
+  }
+  return sum;
+}
+
+/* The last ones, fewer than sixteen. */
+LANE_INLINE row_sum sum_part(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
+  lanes_f64 x = row_part(job, kind, in, (ptrdiff_t)i, 0, job->d - i);
+  sum.lanes = wide_add_product(sum.lanes, x, x);
+  return sum;
+}
+
+LANE_INLINE double_factor answer_of(const cpb_rows_job *job, row_kind kind, const char *in, row_sum sum) {
+  double n = sum.chunks + lanes_sum(sum.lanes);
+  if (kind.embedding) return embed_double(n, job->s);
+  double y0 = kind.source->size == 8 ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
+  return unembed_double(n, y0, job->s, kind.narrow ? RESULT_MOST_F32 : RESULT_MOST_F64);
+}
+
+/* Where results go. */
+LANE_INLINE size_t result_size(row_kind kind) { return kind.narrow ? sizeof(float) : sizeof(double); }
+LANE_INLINE void result_store(row_kind kind, char *out, lanes_f64 x) {
+  if (kind.narrow)
+    store_lanes((float *)out, lanes_narrow(x));
+  else
+    store_wide((double *)out, x);
+}
+LANE_INLINE void result_stream(row_kind kind, char *out, lanes_f64 x) {
+  if (kind.narrow)
+    lanes_stream((float *)out, lanes_narrow(x));
+  else
+    stream_wide((double *)out, x);
+}
+LANE_INLINE void result_store_part(row_kind kind, char *out, lanes_f64 x, size_t from, size_t to) {
+  if (kind.narrow)
+    store_part((float *)out, lanes_narrow(x), from, to);
+  else
+    store_wide_part((double *)out, x, from, to);
+}
+LANE_INLINE void result_store_last(row_kind kind, char *out, double last) {
+  if (kind.narrow)
+    *(float *)out = (float)last;
+  else
+    *(double *)out = last;
+}
+LANE_INLINE lanes_f64 line_join(lanes_f64 a, lanes_f64 b, size_t lane) { return wide_join(a, b, lane); }
+LANE_INLINE lanes_f64 line_set(lanes_f64 x, size_t lane, double last) { return wide_set(x, lane, last); }
+
+#endif

@@ -1,0 +1,128 @@
+/* T1 in floats, for f32 results of floats, halves and bytes: the arithmetic of rows_walk.h. Sums and factors are
+ * in double, rounded once. lanes_<isa>.h comes first. */
+#ifndef CPB_LOOP_ROWS_FLOAT_H
+#define CPB_LOOP_ROWS_FLOAT_H
+
+#include "loop/row_factor.h"
+
+typedef lanes_f32 row_line;
+typedef float row_number;
+typedef row_factor row_answer;
+typedef lanes_f64 row_sum;
+
+typedef struct row_source {
+  size_t size; /* bytes of an element */
+  lanes_f32 (*load)(const void *p);
+  lanes_f32 (*part)(const void *p, size_t from, size_t to);
+  lanes_f64 (*add_square)(lanes_f64 sum, const void *p);
+} row_source;
+
+LANE_INLINE lanes_f64 add_square_f16(lanes_f64 sum, const void *p) {
+  return lanes_add_square(sum, load_f16(p));
+}
+LANE_INLINE lanes_f64 add_square_u8(lanes_f64 sum, const void *p) {
+  return lanes_add_square(sum, load_u8(p));
+}
+LANE_INLINE lanes_f64 add_square_i8(lanes_f64 sum, const void *p) {
+  return lanes_add_square(sum, load_i8(p));
+}
+
+/* An inlined walk sees these as constants: one body serves every element type. */
+static const row_source source_f32 = {4, load_f32, part_f32, add_square_f32};
+static const row_source source_f16 = {2, load_f16, part_f16, add_square_f16};
+static const row_source source_u8 = {1, load_u8, part_u8, add_square_u8};
+static const row_source source_i8 = {1, load_i8, part_i8, add_square_i8};
+
+/* What is known of rows when a walk is compiled. */
+typedef struct row_kind {
+  const row_source *source;
+  bool embedding, centered;
+} row_kind;
+
+/* Numbers i .. i+15 of a row; embedding, about the centre. */
+LANE_INLINE lanes_f32 row_lanes(const cpb_rows_job *job, row_kind kind, const char *in, size_t i) {
+  lanes_f32 x = kind.source->load(in + i * kind.source->size);
+  if (!kind.embedding || !kind.centered) return x;
+  return lanes_less(lanes_less(x, load_f32(job->center.high + i)), load_f32(job->center.low + i));
+}
+
+/* The same of numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
+LANE_INLINE lanes_f32 row_part(const cpb_rows_job *job, row_kind kind, const char *in, ptrdiff_t i,
+                               size_t from, size_t to) {
+  lanes_f32 x = kind.source->part(in + i * (ptrdiff_t)kind.source->size, from, to);
+  if (!kind.embedding || !kind.centered) return x;
+  return lanes_less(lanes_less(x, part_f32(job->center.high + i, from, to)),
+                    part_f32(job->center.low + i, from, to));
+}
+
+/* Numbers i .. i+15 of a result; unembedding, about the centre. */
+LANE_INLINE lanes_f32 result_lanes(const cpb_rows_job *job, row_kind kind, lanes_f32 x, float factor,
+                                   size_t i) {
+  lanes_f32 y = lanes_times(x, factor);
+  if (kind.embedding || !kind.centered) return y;
+  return lanes_plus(lanes_plus(y, load_f32(job->center.low + i)), load_f32(job->center.high + i));
+}
+
+LANE_INLINE lanes_f32 result_part(const cpb_rows_job *job, row_kind kind, lanes_f32 x, float factor,
+                                  ptrdiff_t i, size_t from, size_t to) {
+  lanes_f32 y = lanes_times(x, factor);
+  if (kind.embedding || !kind.centered) return y;
+  return lanes_plus(lanes_plus(y, part_f32(job->center.low + i, from, to)),
+                    part_f32(job->center.high + i, from, to));
+}
+
+LANE_INLINE row_sum sum_none(void) { return lanes_zero(); }
+
+/* Numbers i .. i+15 of a row more; its squares are exact in double. */
+LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
+  if (kind.embedding && kind.centered) return lanes_add_square(sum, row_lanes(job, kind, in, i));
+  return kind.source->add_square(sum, in + i * kind.source->size);
+}
+
+/* The last ones, fewer than sixteen. */
+LANE_INLINE row_sum sum_part(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
+  return lanes_add_square(sum, row_part(job, kind, in, (ptrdiff_t)i, 0, job->d - i));
+}
+
+/* The factor of a row of up to CPB_SHORT_MOST numbers, or one that is not fine. */
+LANE_INLINE row_factor factor_if_short(const cpb_rows_job *job, row_kind kind, const char *in) {
+  if (job->d > CPB_SHORT_MOST) return (row_factor){.fine = false};
+  float x[CPB_LANES];
+  store_lanes(x, row_part(job, kind, in, 0, 0, job->d + (kind.embedding ? 0 : 1)));
+  short_scale scale = short_scale_of(job->s);
+  return short_factor(x, job->d, kind.embedding, &scale);
+}
+
+LANE_INLINE row_factor answer_of(const cpb_rows_job *job, row_kind kind, const char *in, row_sum sum) {
+  row_factor f = factor_if_short(job, kind, in);
+  if (f.fine) return f;
+  double n = lanes_sum(sum);
+  return kind.embedding ? embed_factor(n, job->s)
+                        : unembed_factor(n, (double)((const float *)in)[job->d], job->s);
+}
+
+/* Where results go. */
+LANE_INLINE size_t result_size(row_kind kind) {
+  (void)kind;
+  return sizeof(float);
+}
+LANE_INLINE void result_store(row_kind kind, char *out, lanes_f32 x) {
+  (void)kind;
+  store_lanes((float *)out, x);
+}
+LANE_INLINE void result_stream(row_kind kind, char *out, lanes_f32 x) {
+  (void)kind;
+  lanes_stream((float *)out, x);
+}
+LANE_INLINE void result_store_part(row_kind kind, char *out, lanes_f32 x, size_t from, size_t to) {
+  (void)kind;
+  store_part((float *)out, x, from, to);
+}
+LANE_INLINE void result_store_last(row_kind kind, char *out, float last) {
+  (void)kind;
+  *(float *)out = last;
+}
+LANE_INLINE lanes_f32 line_join(lanes_f32 a, lanes_f32 b, size_t lane) { return lanes_join(a, b, lane); }
+LANE_INLINE lanes_f32 line_set(lanes_f32 x, size_t lane, float last) { return lanes_set(x, lane, last); }
+
+#endif
