@@ -21,6 +21,8 @@ typedef struct layer_job {
   size_t d;
   double s;
   double *parts; /* of dL/dt, one per block; NULL: not wanted */
+  int real;      /* 0, 1: row, g and out are all f32, all f64, and have loops; -1 */
+  bool stream;   /* past the cache */
   cpb_first_fault row_fault, g_fault, out_fault;
 } layer_job;
 
@@ -33,6 +35,9 @@ typedef struct layer_measure {
   cpb_layer_sums sums;
   double g_norm2;
 } layer_measure;
+
+/* 2^power x; most rows take no power out, and ldexp is a call. */
+static double scaled(double x, int power) { return power == 0 ? x : ldexp(x, power); }
 
 static void shift(double *to, const double *from, size_t count, int power) {
   for (size_t i = 0; i < count; i++) to[i] = ldexp(from[i], power);
@@ -49,6 +54,21 @@ static const double *shifted_chunk(const cpb_loops *loops, cpb_view view, size_t
 /* Coordinate d of a row that has one, else 0. */
 static double last_of(cpb_view view, size_t row, size_t d) {
   return view.cols > d ? cpb_view_at(view, row, d) : 0;
+}
+
+static const char *row_at(cpb_view view, size_t i) {
+  return (const char *)view.data + i * view.stride * cpb_dtype_size(view.dtype);
+}
+
+/* The same by a loop, with the same bits: nothing is taken out. */
+static layer_measure measure_whole(const layer_job *job, size_t i) {
+  double sums[3], g_last = last_of(job->g, i, job->d);
+  job->loops->layer->sums[job->real](row_at(job->row, i), row_at(job->g, i), job->d, sums);
+  return (layer_measure){.sums = {.norm2 = sums[0],
+                                  .product = sums[1],
+                                  .row_last = last_of(job->row, i, job->d),
+                                  .g_last = g_last},
+                         .g_norm2 = sums[2] + g_last * g_last};
 }
 
 static layer_measure measure(const layer_job *job, size_t i, layer_powers taken) {
@@ -104,12 +124,12 @@ typedef struct layer_answer {
 } layer_answer;
 
 static layer_answer answer(const layer_job *job, const cpb_layer_sums *sums, layer_powers taken) {
-  double factor = ldexp(job->s, -taken.s), unit = ldexp(1, taken.row);
+  double factor = scaled(job->s, -taken.s), unit = scaled(1, taken.row);
   int larger = taken.row > taken.s ? taken.row : taken.s, t_power = taken.s - taken.row + taken.g;
   layer_answer a = {0};
   switch (job->law) {
   case FROM_X:
-    a.row = cpb_layer_from_x(sums, ldexp(job->s, -larger), factor, ldexp(1, taken.row - larger));
+    a.row = cpb_layer_from_x(sums, scaled(job->s, -larger), factor, scaled(1, taken.row - larger));
     a.power = taken.s - 2 * larger + taken.g;
     t_power = a.power + taken.row;
     break;
@@ -123,7 +143,7 @@ static layer_answer answer(const layer_job *job, const cpb_layer_sums *sums, lay
     a.power = taken.s - 2 * taken.row + taken.g;
     break;
   }
-  a.row.t = ldexp(a.row.t, t_power);
+  a.row.t = scaled(a.row.t, t_power);
   return a;
 }
 
@@ -145,11 +165,30 @@ static bool write_row(const layer_job *job, size_t i, const layer_answer *a, lay
   return fabs(last) < limit;
 }
 
+/* By a loop, where no number can leave the output's type: its square is at most twice the sum of squares. */
+static bool write_whole(const layer_job *job, size_t i, const layer_answer *a, const layer_measure *m) {
+  double g = a->row.toward_g, row = a->row.toward_row, most = job->real == 0 ? 1e76 : 1e300;
+  if (!(2 * (g * g * m->g_norm2 + row * row * m->sums.norm2) < most && a->row.last * a->row.last < most))
+    return false;
+  char *out = (char *)job->out.data + i * job->out.stride * cpb_dtype_size(job->out.dtype);
+  cpb_layer_line line = {.g = row_at(job->g, i),
+                         .row = row_at(job->row, i),
+                         .out = out,
+                         .d = job->d,
+                         .toward_g = a->row.toward_g,
+                         .toward_row = a->row.toward_row,
+                         .stream = job->stream};
+  job->loops->layer->gradient[job->real](&line);
+  if (job->out.cols > job->d) cpb_out_set(job->out, i, job->d, a->row.last);
+  return true;
+}
+
 /* True when the row has an answer; its part of dL/dt is then in *t. */
 static bool do_row(layer_job *job, size_t i, double *t) {
   layer_powers taken = {0, 0, 0};
-  layer_measure m = measure(job, i, taken);
-  if (!needs_no_care(job, &m)) {
+  layer_measure m = job->real >= 0 ? measure_whole(job, i) : measure(job, i, taken);
+  bool whole = needs_no_care(job, &m);
+  if (!whole) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
     if (row_fault != 0) cpb_first_fault_meet(&job->row_fault, i, (cpb_fault)row_fault);
     if (g_fault != 0) cpb_first_fault_meet(&job->g_fault, i, (cpb_fault)g_fault);
@@ -163,6 +202,7 @@ static bool do_row(layer_job *job, size_t i, double *t) {
   }
   layer_answer a = answer(job, &m.sums, taken);
   *t = a.row.t;
+  if (whole && job->real >= 0 && write_whole(job, i, &a, &m)) return true;
   if (write_row(job, i, &a, taken)) return true;
   cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
   return false;
@@ -180,16 +220,24 @@ static void add(carried_sum *to, double term) {
   to->sum = sum;
 }
 
+/* Four ranges of rows take turns, which keeps memory busy; their parts are added in the order of the rows. */
 static void do_block(void *arg, size_t block, size_t first, size_t count) {
+  enum { TURNS = 4, MOST = 1024 };
   layer_job *job = arg;
   carried_sum part = {0, 0};
-  for (size_t i = first; i < first + count; i++) {
-    double t;
-    if (do_row(job, i, &t))
-      add(&part, t);
-    else
+  double t[MOST];
+  for (size_t done = 0; done < count; done += MOST) {
+    size_t rows = count - done < MOST ? count - done : MOST, range = rows / TURNS;
+    for (size_t k = 0; k < rows; k++) {
+      size_t row = k < range * TURNS ? k % TURNS * range + k / TURNS : k, i = first + done + row;
+      t[row] = 0;
+      if (do_row(job, i, &t[row])) continue;
+      t[row] = 0;
       cpb_row_spoil(job->out, i);
+    }
+    for (size_t k = 0; k < rows; k++) add(&part, t[k]);
   }
+  if (job->stream) job->loops->layer->fence();
   if (job->parts != NULL) job->parts[block] = part.sum + part.carry;
 }
 
@@ -230,6 +278,15 @@ static cpb_status check(const layer_job *job, const char *row, const char *out, 
   return status;
 }
 
+/* Loops serve rows of one real; what does not stay in a cache is written past it. */
+static void choose_loops(layer_job *job) {
+  enum { LARGE = 32 << 20 };
+  cpb_dtype real = job->out.dtype;
+  bool same = job->row.dtype == real && job->g.dtype == real;
+  job->real = same && real == CPB_F32 ? 0 : same && real == CPB_F64 ? 1 : -1;
+  job->stream = job->out.rows * job->out.stride * cpb_dtype_size(real) >= LARGE;
+}
+
 static cpb_status run(layer_job *job, const char *row, const char *out, double *grad_t, const cpb_exec *exec,
                       cpb_error *error) {
   cpb_status status = check(job, row, out, error);
@@ -241,6 +298,7 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
     if (job->parts == NULL) return cpb_fail_memory(error, "%zu partial sums", count);
   }
   job->loops = cpb_loops_here();
+  choose_loops(job);
   cpb_first_fault_init(&job->row_fault);
   cpb_first_fault_init(&job->g_fault);
   cpb_first_fault_init(&job->out_fault);

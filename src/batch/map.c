@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/whiten.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -20,7 +21,11 @@ void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
   cpb_sized_give(options, &map->options, sizeof map->options);
 }
 
-void cpb_map_free(cpb_map *map) { free(map); }
+void cpb_map_free(cpb_map *map) {
+  if (map == NULL) return;
+  free(map->bare);
+  free(map);
+}
 
 static cpb_status check_finite(const double *values, size_t count, const char *argument, const char *name,
                                cpb_error *error) {
@@ -155,6 +160,31 @@ static void fold_pole(cpb_map *map) {
     map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
+/* What a whitened map does with blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
+ * which borrows from this one. */
+static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
+  size_t d = map->options.d, room = d * cpb_whiten_stride(d);
+  map->whiten_columns = numbers;
+  map->unwhiten_columns = numbers + room;
+  cpb_whiten_columns(d, map->whiten, map->whiten_columns);
+  cpb_whiten_columns(d, map->unwhiten, map->unwhiten_columns);
+  cpb_map *bare = map->bare = malloc(sizeof *bare);
+  if (bare == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
+  *bare = *map;
+  bare->center = bare->whiten = NULL;
+  bare->high = bare->low = NULL;
+  bare->taken[0] = bare->taken[1] = numbers + 2 * room;
+  bare->center_most = 0;
+  bare->bare = NULL;
+  return CPB_OK;
+}
+
+/* Numbers of a map beside its own whitening, which takes three squares. */
+static size_t block_numbers(const cpb_map_options *options) {
+  size_t d = options->d;
+  return options->whiten == NULL ? 0 : 2 * d * cpb_whiten_stride(d) + d + CPB_LANES;
+}
+
 cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *error) {
   if (out == NULL) return cpb_fail_missing(error, "map");
   *out = NULL;
@@ -164,7 +194,8 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   if (status != CPB_OK) return status;
   size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
   cpb_map *map =
-      calloc(1, sizeof *map + (4 * (d + 1) + d + 3 * (d + CPB_LANES) + 3 * square) * sizeof(double));
+      calloc(1, sizeof *map + (4 * (d + 1) + d + 3 * (d + CPB_LANES) + 3 * square + block_numbers(options)) *
+                                  sizeof(double));
   if (map == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
   double *numbers = map->numbers;
   map->options = *options;
@@ -184,6 +215,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
     map->onset = take(&numbers, d);
     status = invert(d, map->metric, map->unwhiten, error);
     if (status == CPB_OK) fold_pole(map);
+    if (status == CPB_OK) status = make_blocks(map, take(&numbers, block_numbers(options)), error);
   }
   if (status != CPB_OK) {
     cpb_map_free(map);

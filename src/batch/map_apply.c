@@ -2,13 +2,16 @@
 #include <stdlib.h>
 
 #include "batch/map_object.h"
+#include "batch/whiten.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "loop/chunk.h"
 
 typedef struct application {
-  cpb_map_rows rows;   /* of the whole call */
-  cpb_rows_job job;    /* the same for the loop */
-  cpb_rows_loop *loop; /* NULL: row by row */
+  cpb_map_rows rows;     /* of the whole call; its map is the bare one of a whitened map */
+  const cpb_map *whiten; /* the whitened map, or NULL */
+  cpb_rows_job job;      /* the same for the loop */
+  cpb_rows_loop *loop;   /* NULL: row by row */
   atomic_bool no_memory;
 } application;
 
@@ -17,35 +20,75 @@ static void careful(void *context, size_t row) {
   rows->one(rows, row);
 }
 
+/* Rows that are `first` .. of the call. */
+static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t first) {
+  cpb_map_rows rows = a->rows;
+  rows.first = first;
+  rows.in = in;
+  rows.out = out;
+  if (a->loop != NULL) {
+    cpb_rows_job job = a->job;
+    job.n = in.rows;
+    job.in = in.data;
+    job.out = out.data;
+    job.context = &rows;
+    a->loop(&job);
+  } else
+    for (size_t i = 0; i < in.rows; i++) rows.one(&rows, i);
+}
+
+/* x + m for rows of W^-1 z, as far as they fit. */
+static void store_unwhitened(const application *a, cpb_out out, size_t first, double *x) {
+  const cpb_map *map = a->whiten;
+  size_t d = map->options.d, stride = cpb_whiten_stride(d);
+  cpb_map_rows rows = a->rows;
+  rows.first = first;
+  rows.out = out;
+  for (size_t i = 0; i < out.rows; i++, x += stride) {
+    if (map->center != NULL) rows.loops->axpby(1, x, 1, map->center, x, d);
+    if (cpb_fits(out.dtype, x, d))
+      cpb_row_store(rows.loops, out, i, 0, d, x);
+    else
+      cpb_map_fail_row(&rows, i, CPB_FAULT_RANGE);
+  }
+}
+
+/* At most CPB_WHITEN_ROWS rows; `room` is for two blocks. The sphere's step comes while they are in the cache. */
+static void apply_whitened(const application *a, size_t first, size_t count, double *room) {
+  const cpb_map *map = a->whiten;
+  size_t d = map->options.d, stride = cpb_whiten_stride(d);
+  cpb_view in = cpb_view_slice(a->rows.in, first, count);
+  cpb_out out = cpb_out_slice(a->rows.out, first, count);
+  double *from = room, *to = room + CPB_WHITEN_ROWS * stride;
+  if (a->job.embedding) {
+    cpb_whiten_load(a->rows.loops, in, map->center, from);
+    cpb_whiten_rows(a->rows.loops, d, map->whiten_columns, count, from, to);
+    apply_rows(a, (cpb_view){to, CPB_F64, count, d, stride}, out, first);
+  } else {
+    apply_rows(a, in, (cpb_out){from, CPB_F64, count, d, stride}, first);
+    cpb_whiten_rows(a->rows.loops, d, map->unwhiten_columns, count, from, to);
+    store_unwhitened(a, out, first, to);
+  }
+}
+
 static void apply_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   application *a = arg;
-  size_t d = a->rows.map->options.d;
-  cpb_map_rows rows = a->rows;
-  rows.first = first;
-  rows.in = cpb_view_slice(rows.in, first, count);
-  rows.out = cpb_out_slice(rows.out, first, count);
-  if (a->loop != NULL) {
-    cpb_rows_job job = a->job;
-    job.n = count;
-    job.in = rows.in.data;
-    job.out = rows.out.data;
-    job.context = &rows;
-    a->loop(&job);
+  if (a->whiten == NULL) {
+    apply_rows(a, cpb_view_slice(a->rows.in, first, count), cpb_out_slice(a->rows.out, first, count), first);
     return;
   }
-  if (rows.map->whiten != NULL && (rows.scratch = malloc(2 * d * sizeof(double))) == NULL) {
-    atomic_store(&a->no_memory, true);
-    return;
-  }
-  for (size_t i = 0; i < count; i++) rows.one(&rows, i);
-  free(rows.scratch);
+  double *room = calloc(2 * CPB_WHITEN_ROWS * cpb_whiten_stride(a->whiten->options.d), sizeof *room);
+  if (room == NULL) atomic_store(&a->no_memory, true);
+  for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
+    apply_whitened(a, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
+  free(room);
 }
 
 /* The loops know T1 about a centre that leaves room for the result. */
 static bool has_loop(const cpb_map *map, cpb_dtype out) {
   double most = out == CPB_F32 ? CPB_CENTER_MOST_F32 : CPB_CENTER_MOST_F64;
-  return map->center_most <= most && map->pole == NULL && map->whiten == NULL && map->mirror == NULL;
+  return map->center_most <= most && map->pole == NULL && map->mirror == NULL;
 }
 
 /* Above this the output does not stay in a cache anyway; storing past it saves reading it first. */
@@ -55,24 +98,36 @@ static bool worth_streaming(cpb_view in, cpb_out out) {
   return in_bytes + out_bytes >= (size_t)32 << 20;
 }
 
-/* The loop for the call, chosen once. */
+/* The loop for the call, chosen once. A whitened map reads, or writes, blocks of doubles. */
 static void plan(application *a, bool stream) {
   const cpb_map_rows *rows = &a->rows;
   bool embedding = rows->one == cpb_map_embed_row;
+  cpb_view in = rows->in;
+  cpb_out out = rows->out;
+  size_t d = rows->map->options.d;
+  if (a->whiten != NULL && embedding) in = (cpb_view){NULL, CPB_F64, in.rows, d, cpb_whiten_stride(d)};
+  if (a->whiten != NULL && !embedding) out = (cpb_out){NULL, CPB_F64, out.rows, d, cpb_whiten_stride(d)};
   a->job = (cpb_rows_job){.embedding = embedding,
-                          .in_type = rows->in.dtype,
-                          .out_type = rows->out.dtype,
-                          .n = rows->in.rows,
-                          .d = rows->map->options.d,
-                          .in = rows->in.data,
-                          .in_stride = rows->in.stride,
-                          .out = rows->out.data,
-                          .out_stride = rows->out.stride,
+                          .in_type = in.dtype,
+                          .out_type = out.dtype,
+                          .n = in.rows,
+                          .d = d,
+                          .in = in.data,
+                          .in_stride = in.stride,
+                          .out = out.data,
+                          .out_stride = out.stride,
                           .s = rows->map->options.s,
                           .center = {rows->map->high, rows->map->low, rows->map->taken[embedding]},
-                          .stream = stream,
+                          .stream = stream && out.data != NULL,
                           .careful = careful};
-  a->loop = rows->loops->rows(&a->job);
+  if (has_loop(rows->map, out.dtype)) a->loop = rows->loops->rows(&a->job);
+}
+
+/* Rows per block; the special loops walk several ranges of a block at once, a whitening takes whole blocks. */
+static size_t rows_per_block(const application *a, size_t cols) {
+  enum { LONG_RUN = 8 };
+  size_t rows = cpb_blocks_rows(cols) * (a->loop != NULL ? LONG_RUN : 1);
+  return a->whiten == NULL ? rows : cpb_round_up(rows / LONG_RUN, CPB_WHITEN_ROWS);
 }
 
 static cpb_status apply(application *a, const char *in_name, const char *out_name, size_t in_cols,
@@ -83,15 +138,16 @@ static cpb_status apply(application *a, const char *in_name, const char *out_nam
   bool in_place = cpb_same_rows(rows->in, rows->out);
   if (status == CPB_OK && !in_place) status = cpb_check_apart(rows->in, in_name, rows->out, out_name, error);
   if (status != CPB_OK) return status;
-  if (has_loop(rows->map, rows->out.dtype)) plan(a, !in_place && worth_streaming(rows->in, rows->out));
+  if (rows->map->whiten != NULL) {
+    a->whiten = rows->map;
+    rows->map = rows->map->bare;
+  }
+  plan(a, !in_place && worth_streaming(rows->in, rows->out));
   cpb_first_fault fault;
   cpb_first_fault_init(&fault);
   rows->fault = &fault;
-  enum { LONG_RUN = 8 }; /* the special loops walk several ranges of a block at once */
-  cpb_blocks blocks = {.rows = rows->in.rows,
-                       .per_block = cpb_blocks_rows(in_cols) * (a->loop != NULL ? LONG_RUN : 1),
-                       .body = apply_block,
-                       .arg = a};
+  cpb_blocks blocks = {
+      .rows = rows->in.rows, .per_block = rows_per_block(a, in_cols), .body = apply_block, .arg = a};
   cpb_blocks_run(&blocks, exec);
   if (atomic_load(&a->no_memory)) return cpb_fail_memory(error, "one row of %zu numbers", in_cols);
   return cpb_first_fault_report(&fault, in_name, error);

@@ -2,6 +2,9 @@
 #ifndef CPB_BATCH_MAP_OBJECT_H
 #define CPB_BATCH_MAP_OBJECT_H
 
+#include <float.h>
+#include <math.h>
+
 #include "capball/map.h"
 #include "loop/table.h"
 #include "parallel/blocks.h"
@@ -15,15 +18,17 @@ struct cpb_map {
   double *unwhiten;        /* W^-1 */
   double *metric, *onset;  /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
   const float *high, *low; /* the centre in two floats; NULL where they cannot hold it */
-  const double
-      *taken[2];      /* -m and m, or zeros: what the loops over doubles subtract, unembedding, embedding */
-  double center_most; /* the largest |m_i| */
+  const double *taken[2];  /* what loops over doubles subtract: -m unembedding, m embedding; or zeros */
+  double center_most;      /* the largest |m_i| */
+  /* with whitening: W and W^-1 as blocks of rows take them, and the map that follows W or precedes W^-1 */
+  double *whiten_columns, *unwhiten_columns;
+  cpb_map *bare;
   double numbers[];
 };
 
-/* One row of a map with any centre, pole, whitening and reflection, of any dtype; the row that the
- * special loops give back is also done here. `row` counts in x and y. scratch: 2d doubles, needed
- * only with whitening. */
+/* One row of a map with any centre, pole and reflection, of any dtype; the row that the
+ * special loops give back is also done here. `row` counts in x and y. Not for
+ * whitened maps: their rows go in blocks. */
 typedef struct cpb_map_rows cpb_map_rows;
 struct cpb_map_rows {
   const cpb_map *map;
@@ -32,11 +37,21 @@ struct cpb_map_rows {
   cpb_view in;
   cpb_out out;
   size_t first; /* of in and out within the caller's rows, for naming a fault */
-  double *scratch;
   cpb_first_fault *fault;
 };
 
 void cpb_map_embed_row(const cpb_map_rows *rows, size_t row);
 void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row);
+
+/* Makes the row NaN and remembers why. */
+void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault);
+
+/* Whether numbers stay finite in the type. */
+static inline bool cpb_fits(cpb_dtype dtype, const double *x, size_t count) {
+  double most = dtype == CPB_F32 ? (double)FLT_MAX : DBL_MAX;
+  bool all = true;
+  for (size_t i = 0; i < count; i++) all &= fabs(x[i]) <= most;
+  return all;
+}
 
 #endif

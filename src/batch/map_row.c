@@ -1,4 +1,4 @@
-/* One row through a map of any kind, in double: S(x) = y' = scale z + along u with z = W(x-m) - s u,
+/* One row through a map of any kind, in double: S(x) = y' = scale z + along u with z = x - m - s u,
  * and back. Rows are read in chunks, so a row may be long and may be its own output. */
 #include <float.h>
 #include <math.h>
@@ -10,20 +10,15 @@
 /* What follows S on the sphere or precedes it as a slope: the pole's u, or the mirror's normal. */
 static const double *slope(const cpb_map *map) { return map->pole != NULL ? map->pole : map->mirror; }
 
-/* factor * z for `count` coordinates of z = W(x-m) - s u from `offset` on. */
+/* factor * z for `count` coordinates of z = x - m - s u from `offset` on. */
 static const double *centred_chunk(const cpb_map_rows *rows, size_t row, size_t offset, size_t count,
                                    double factor, double *buffer) {
   const cpb_map *map = rows->map;
   const cpb_loops *loops = rows->loops;
-  const double *z;
-  if (map->whiten != NULL)
-    z = rows->scratch + offset;
-  else {
-    z = cpb_row_chunk(loops, rows->in, row, offset, count, buffer);
-    if (map->center != NULL) {
-      loops->axpby(1, z, -1, map->center + offset, buffer, count);
-      z = buffer;
-    }
+  const double *z = cpb_row_chunk(loops, rows->in, row, offset, count, buffer);
+  if (map->center != NULL) {
+    loops->axpby(1, z, -1, map->center + offset, buffer, count);
+    z = buffer;
   }
   if (map->pole != NULL) {
     loops->axpby(1, z, -map->options.s, map->pole + offset, buffer, count);
@@ -34,17 +29,6 @@ static const double *centred_chunk(const cpb_map_rows *rows, size_t row, size_t 
     z = buffer;
   }
   return z;
-}
-
-/* scratch[0..d) <- W(x-m), by way of scratch[d..2d). */
-static void whiten_row(const cpb_map_rows *rows, size_t row) {
-  const cpb_map *map = rows->map;
-  size_t d = map->options.d;
-  double *z = rows->scratch, *x = rows->scratch + d;
-  rows->loops->widen[rows->in.dtype](
-      (const char *)rows->in.data + row * rows->in.stride * cpb_dtype_size(rows->in.dtype), d, x);
-  if (map->center != NULL) rows->loops->axpby(1, x, -1, map->center, x, d);
-  for (size_t i = 0; i < d; i++) z[i] = rows->loops->dot(map->whiten + i * d, x, d);
 }
 
 typedef struct row_sums {
@@ -64,7 +48,7 @@ static void fill_row(const cpb_map_rows *rows, size_t row, size_t cols, double v
     cpb_row_store(rows->loops, rows->out, row, offset, cpb_chunk_count(cols, offset), same);
 }
 
-static void fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault) {
+void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault) {
   cpb_first_fault_meet(rows->fault, rows->first + row, fault);
   fill_row(rows, row, rows->out.cols, NAN);
 }
@@ -109,13 +93,12 @@ void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
   size_t d = map->options.d;
   double buffer[CPB_CHUNK], s = map->options.s, factor = 1;
   double w = map->pole != NULL ? map->pole[d] : 1;
-  if (map->whiten != NULL) whiten_row(rows, row);
   row_sums sums = sum_row(rows, row, factor, buffer);
   double k = map->pole != NULL ? sums.along / w : 0;
   if (!cpb_row_in_range(sums.norm2, k, s)) {
     double largest = largest_in_row(rows, row, buffer);
     if (largest != largest) {
-      fail_row(rows, row, CPB_FAULT_NAN);
+      cpb_map_fail_row(rows, row, CPB_FAULT_NAN);
       return;
     }
     if (largest == INFINITY) {
@@ -215,13 +198,6 @@ static cpb_fault measure_row(const cpb_map_rows *rows, size_t row, lifted_row *l
   return CPB_FAULT_RANGE;
 }
 
-static bool fits(cpb_dtype dtype, const double *x, size_t count) {
-  double most = dtype == CPB_F32 ? (double)FLT_MAX : DBL_MAX;
-  bool all = true;
-  for (size_t i = 0; i < count; i++) all &= fabs(x[i]) <= most;
-  return all;
-}
-
 void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row) {
   const cpb_map *map = rows->map;
   size_t d = map->options.d;
@@ -238,7 +214,7 @@ void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row) {
     }
   }
   if (fault) {
-    fail_row(rows, row, fault);
+    cpb_map_fail_row(rows, row, fault);
     return;
   }
   double scale = cpb_unembed_scale(gap, map->options.s) * lift.factor;
@@ -246,18 +222,10 @@ void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row) {
   for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
     const double *y = lifted_chunk(rows, row, offset, count, lift, buffer);
-    double *x = map->whiten != NULL ? rows->scratch + offset : buffer;
-    for (size_t i = 0; i < count; i++) x[i] = scale * y[i];
-    if (map->whiten != NULL) continue;
-    if (map->center != NULL) rows->loops->axpby(1, x, 1, map->center + offset, x, count);
-    all_fit &= fits(rows->out.dtype, x, count);
-    cpb_row_store(rows->loops, rows->out, row, offset, count, x);
+    for (size_t i = 0; i < count; i++) buffer[i] = scale * y[i];
+    if (map->center != NULL) rows->loops->axpby(1, buffer, 1, map->center + offset, buffer, count);
+    all_fit &= cpb_fits(rows->out.dtype, buffer, count);
+    cpb_row_store(rows->loops, rows->out, row, offset, count, buffer);
   }
-  for (size_t i = 0; map->whiten != NULL && i < d; i++) {
-    double x = rows->loops->dot(map->unwhiten + i * d, rows->scratch, d);
-    if (map->center != NULL) x += map->center[i];
-    all_fit &= fits(rows->out.dtype, &x, 1);
-    cpb_row_store(rows->loops, rows->out, row, i, 1, &x);
-  }
-  if (!all_fit) fail_row(rows, row, CPB_FAULT_RANGE);
+  if (!all_fit) cpb_map_fail_row(rows, row, CPB_FAULT_RANGE);
 }

@@ -129,7 +129,11 @@ static int row_exponent(const cpb_ruler *ruler, size_t row) {
 }
 
 int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length) {
-  *length = length_in(ruler, row, false, 0);
+  return cpb_ruler_length_known(ruler, row, length_in(ruler, row, false, 0), length);
+}
+
+int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, double *length) {
+  *length = known;
   if (in_range(*length * *length)) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
   if (fault != 0) return fault;

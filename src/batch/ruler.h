@@ -19,6 +19,9 @@ typedef struct cpb_ruler {
  * Exact in range: coordinates whose squares over- or underflow are scaled by a power of two. */
 int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length);
 
+/* The same of a row whose |A(x - sign c)| was found to be `known` by other means, as exact as a double holds it. */
+int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, double *length);
+
 /* *value = <n,x_row> in the same way; *below is true when it is negative, even if it underflows. */
 int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, double *value, bool *below);
 

@@ -4,9 +4,12 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "batch/ruler.h"
 #include "batch/row_state.h"
+#include "batch/whiten.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
 
@@ -18,6 +21,8 @@ typedef struct score_job {
   double weight, shift; /* score = weight (r-rho)(r+rho) + shift */
   cpb_out scores;
   cpb_first_fault fault;
+  double *columns; /* with W: W in columns, for blocks of rows */
+  atomic_bool no_memory;
 } score_job;
 
 /* weight (x-y)(x+y), with the sign of x-y even where the product underflows. */
@@ -35,19 +40,25 @@ static int score_plane(const score_job *job, size_t row, double *score) {
   return fault;
 }
 
-static int score_row(const score_job *job, size_t row, double *score) {
+/* rho: where it is known, else NULL */
+static int length_of(const score_job *job, size_t row, const double *known, double *rho) {
+  return known == NULL ? cpb_ruler_length(&job->ruler, row, rho)
+                       : cpb_ruler_length_known(&job->ruler, row, *known, rho);
+}
+
+static int score_row(const score_job *job, size_t row, const double *known, double *score) {
   double rho;
   int fault;
   switch (job->kind) {
   case CPB_BALL:
   case CPB_COMPLEMENT:
-    fault = cpb_ruler_length(&job->ruler, row, &rho);
+    fault = length_of(job, row, known, &rho);
     *score = (job->kind == CPB_BALL ? difference_of_squares(job->r, rho, job->weight)
                                     : difference_of_squares(rho, job->r, job->weight)) +
              job->shift;
     break;
   case CPB_PUNCTURED:
-    fault = cpb_ruler_length(&job->ruler, row, &rho);
+    fault = length_of(job, row, known, &rho);
     *score = rho * rho;
     break;
   case CPB_HALFSPACE: fault = score_plane(job, row, score); break;
@@ -63,22 +74,48 @@ static double keep_sign(double score, cpb_dtype dtype) {
   return dtype == CPB_F32 && score < 0 && (float)score == 0 ? -(double)FLT_TRUE_MIN : score;
 }
 
-static void score_block(void *argument, size_t block, size_t first, size_t count) {
-  (void)block;
-  score_job *job = argument;
-  for (size_t row = first; row < first + count; row++) {
-    double score;
-    int fault = score_row(job, row, &score);
-    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-    cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
+static void store_score(score_job *job, size_t row, const double *known) {
+  double score;
+  int fault = score_row(job, row, known, &score);
+  if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+  cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
+}
+
+/* At most CPB_WHITEN_ROWS rows by |W(x-c)|; `room` is for two blocks. */
+static void score_whitened(score_job *job, size_t first, size_t count, double *room) {
+  const cpb_loops *loops = job->ruler.loops;
+  size_t d = job->ruler.x.cols, stride = cpb_whiten_stride(d);
+  double *z = room + CPB_WHITEN_ROWS * stride;
+  cpb_whiten_load(loops, cpb_view_slice(job->ruler.x, first, count), job->ruler.c, room);
+  cpb_whiten_rows(loops, d, job->columns, count, room, z);
+  for (size_t i = 0; i < count; i++, z += stride) {
+    double rho = sqrt(loops->dot(z, z, d));
+    store_score(job, first + i, &rho);
   }
 }
 
-static cpb_status run(score_job *job, size_t work_per_row, const char *name, const cpb_exec *exec,
-                      cpb_error *error) {
-  cpb_blocks blocks = {job->ruler.x.rows, cpb_blocks_rows(work_per_row), score_block, job};
+static void score_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  score_job *job = argument;
+  if (job->columns == NULL) {
+    for (size_t row = first; row < first + count; row++) store_score(job, row, NULL);
+    return;
+  }
+  double *room = calloc(2 * CPB_WHITEN_ROWS * cpb_whiten_stride(job->ruler.x.cols), sizeof *room);
+  if (room == NULL) atomic_store(&job->no_memory, true);
+  for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
+    score_whitened(job, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
+  free(room);
+}
+
+static cpb_status run(score_job *job, const char *name, const cpb_exec *exec, cpb_error *error) {
+  size_t rows = cpb_blocks_rows(job->ruler.x.cols);
+  if (job->columns != NULL) rows = cpb_round_up(rows, CPB_WHITEN_ROWS);
+  cpb_blocks blocks = {job->ruler.x.rows, rows, score_block, job};
   cpb_first_fault_init(&job->fault);
   cpb_blocks_run(&blocks, exec);
+  if (atomic_load(&job->no_memory))
+    return cpb_fail_memory(error, "a block of rows of %zu numbers", job->ruler.x.cols);
   return cpb_first_fault_report(&job->fault, name, error);
 }
 
@@ -105,7 +142,7 @@ cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out scores, const 
       .shift = small ? beyond : -beyond,
       .scores = scores,
   };
-  return run(&job, cap->d + 1, "y", exec, error);
+  return run(&job, "y", exec, error);
 }
 
 static cpb_status check_region_metric(const cpb_region *region, cpb_error *error) {
@@ -137,5 +174,12 @@ cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out score
     job.ruler.stretch = region->r / region->along;
   }
   if (curved) job.ruler.W = region->W;
-  return run(&job, job.ruler.W != NULL ? region->d * region->d : region->d, "x", exec, error);
+  if (job.ruler.W != NULL) {
+    job.columns = malloc(region->d * cpb_whiten_stride(region->d) * sizeof *job.columns);
+    if (job.columns == NULL) return cpb_fail_memory(error, "a whitening of %zu columns", region->d);
+    cpb_whiten_columns(region->d, region->W, job.columns);
+  }
+  status = run(&job, "x", exec, error);
+  free(job.columns);
+  return status;
 }

@@ -196,6 +196,10 @@ LANE_INLINE lanes_f64 wide_less(lanes_f64 x, lanes_f64 y) {
   for (int k = 0; k < 4; k++) x.part[k] = _mm256_sub_pd(x.part[k], y.part[k]);
   return x;
 }
+LANE_INLINE lanes_f64 wide_plus(lanes_f64 x, lanes_f64 y) {
+  for (int k = 0; k < 4; k++) x.part[k] = _mm256_add_pd(x.part[k], y.part[k]);
+  return x;
+}
 /* sum + x*y per lane, two roundings */
 LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
   for (int k = 0; k < 4; k++) sum.part[k] = _mm256_add_pd(sum.part[k], _mm256_mul_pd(x.part[k], y.part[k]));

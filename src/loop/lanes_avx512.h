@@ -114,6 +114,9 @@ LANE_INLINE lanes_f64 wide_times(lanes_f64 x, double factor) {
 LANE_INLINE lanes_f64 wide_less(lanes_f64 x, lanes_f64 y) {
   return (lanes_f64){_mm512_sub_pd(x.low, y.low), _mm512_sub_pd(x.high, y.high)};
 }
+LANE_INLINE lanes_f64 wide_plus(lanes_f64 x, lanes_f64 y) {
+  return (lanes_f64){_mm512_add_pd(x.low, y.low), _mm512_add_pd(x.high, y.high)};
+}
 /* sum + x*y per lane, two roundings */
 LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
   return (lanes_f64){_mm512_add_pd(sum.low, _mm512_mul_pd(x.low, y.low)),

@@ -9,11 +9,13 @@
 #include "loop/grid.h"
 
 cpb_rows_loop *cpb_rows_avx2(const cpb_rows_job *job);
+extern const cpb_layer_loops cpb_layer_avx2;
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
 #include "loop/table_f64.h"
     .rows = cpb_rows_avx2,
+    .layer = &cpb_layer_avx2,
     .tile = tile,
     .panel = panel,
     .signs = signs,

@@ -19,11 +19,13 @@ static void hamming(const cpb_hamming *h) {
 }
 
 cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job);
+extern const cpb_layer_loops cpb_layer_avx512;
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
 #include "loop/table_f64.h"
     .rows = cpb_rows_avx512,
+    .layer = &cpb_layer_avx512,
     .tile = tile,
     .panel = panel,
     .signs = signs,
@@ -35,6 +37,7 @@ const cpb_loops cpb_loops_avx512vnni = {
     .name = "avx512vnni",
 #include "loop/table_f64.h"
     .rows = cpb_rows_avx512,
+    .layer = &cpb_layer_avx512,
     .tile = tile,
     .panel = panel,
     .signs = signs,

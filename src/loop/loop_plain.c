@@ -10,6 +10,7 @@ const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.h"
     .rows = plain_rows,
+    .layer = &plain_layer,
     .tile = tile,
     .panel = panel,
     .signs = signs,

@@ -8,11 +8,13 @@
 #include "loop/grid.h"
 
 cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job);
+extern const cpb_layer_loops cpb_layer_v128;
 
 const cpb_loops cpb_loops_v128 = {
     .name = "v128",
 #include "loop/table_f64.h"
     .rows = cpb_rows_v128,
+    .layer = &cpb_layer_v128,
     .tile = tile,
     .panel = panel,
     .signs = signs,

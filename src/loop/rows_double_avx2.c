@@ -3,10 +3,18 @@
 
 enum { SHORT_DOUBLES = 0 };
 
-static void short_doubles(const cpb_rows_job *job);
+static cpb_rows_loop short_doubles, short_staged;
 
 #include "loop/rows_double_plan.h"
 
+#include "loop/layer_rows.h"
+
 static void short_doubles(const cpb_rows_job *job) { walk_f64_f64(job); }
+static void short_staged(const cpb_rows_job *job) { walk_f64_f64(job); }
 
 cpb_rows_loop *cpb_double_rows_avx2(const cpb_rows_job *job) { return plan_doubles(job); }
+
+extern const cpb_layer_loops cpb_layer_avx2;
+const cpb_layer_loops cpb_layer_avx2 = {.sums = {layer_sums_f32, layer_sums_f64},
+                                        .gradient = {layer_gradient_f32, layer_gradient_f64},
+                                        .fence = layer_fence};

@@ -2,6 +2,7 @@
  * of the instruction set:
  *   SHORT_DOUBLES         the longest rows that short_doubles() serves better than the walk
  *   short_doubles(job)    doubles to doubles, in rows at most one number apart
+ *   short_staged(job)     rows of any other type or lie, or f32 results
  * Unembedding, and in short rows, halves and bytes are made floats first, some thousand at a time. */
 #ifndef CPB_LOOP_ROWS_DOUBLE_PLAN_H
 #define CPB_LOOP_ROWS_DOUBLE_PLAN_H
@@ -97,25 +98,33 @@ static void staged(const cpb_rows_job *job) {
 
 typedef struct double_rule {
   cpb_dtype in, out;
-  size_t most; /* numbers in a row */
+  size_t most;   /* numbers in a row */
+  bool in_close; /* rows must lie at most one number apart; short results must anyway */
   cpb_rows_loop *embed, *unembed;
 } double_rule;
 
 /* The first line that fits is taken. */
 static const double_rule doubles[] = {
-    {CPB_F64, CPB_F64, SHORT_DOUBLES, short_doubles, short_doubles},
-    {CPB_F64, CPB_F64, SIZE_MAX, walk_f64_f64, back_f64_f64},
-    {CPB_F64, CPB_F32, SIZE_MAX, walk_f64_f32, back_f64_f32},
-    {CPB_F32, CPB_F64, SIZE_MAX, walk_f32_f64, back_f32_f64},
-    {CPB_F32, CPB_F32, SIZE_MAX, NULL, back_f32_f32},
-    {CPB_F16, CPB_F64, SIZE_MAX, walk_f16_f64, NULL},
-    {CPB_U8, CPB_F64, SIZE_MAX, walk_u8_f64, NULL},
-    {CPB_I8, CPB_F64, SIZE_MAX, walk_i8_f64, NULL},
+    {CPB_F64, CPB_F64, SHORT_DOUBLES, true, short_doubles, short_doubles},
+    {CPB_F64, CPB_F64, SHORT_DOUBLES, false, short_staged, short_staged},
+    {CPB_F64, CPB_F64, SIZE_MAX, false, walk_f64_f64, back_f64_f64},
+    {CPB_F64, CPB_F32, SHORT_DOUBLES, false, short_staged, back_f64_f32},
+    {CPB_F64, CPB_F32, SIZE_MAX, false, walk_f64_f32, back_f64_f32},
+    {CPB_F32, CPB_F64, SHORT_DOUBLES, false, short_staged, short_staged},
+    {CPB_F32, CPB_F64, SIZE_MAX, false, walk_f32_f64, back_f32_f64},
+    {CPB_F32, CPB_F32, SIZE_MAX, false, NULL, back_f32_f32},
+    {CPB_F16, CPB_F64, SHORT_DOUBLES, false, short_staged, NULL},
+    {CPB_F16, CPB_F64, SIZE_MAX, false, walk_f16_f64, NULL},
+    {CPB_U8, CPB_F64, SHORT_DOUBLES, false, short_staged, NULL},
+    {CPB_U8, CPB_F64, SIZE_MAX, false, walk_u8_f64, NULL},
+    {CPB_I8, CPB_F64, SHORT_DOUBLES, false, short_staged, NULL},
+    {CPB_I8, CPB_F64, SIZE_MAX, false, walk_i8_f64, NULL},
 };
 
 static bool double_fits(const double_rule *rule, const cpb_rows_job *job) {
   if (rule->in != job->in_type || rule->out != job->out_type || job->d > rule->most) return false;
-  return rule->embed != short_doubles || (job->in_stride <= job->d + 1 && job->out_stride <= job->d + 1);
+  if (rule->in_close && job->in_stride > job->d + 1) return false;
+  return rule->most == SIZE_MAX || job->out_stride <= job->d + 1;
 }
 
 /* Rows of halves or bytes unembedded are few and seldom long: the longer ones go as plain C has them. */

@@ -133,3 +133,51 @@ static cpb_rows_loop *plain_rows(const cpb_rows_job *job) {
   if (job->out_type != CPB_F32) return cpb_double_rows_plain;
   return job->embedding ? embed[job->in_type] : job->in_type == CPB_F32 ? unembed_f32 : cpb_double_rows_plain;
 }
+
+/* Rows of T12 by the loops over doubles, chunk by chunk. */
+static const double *plain_chunk(const void *row, bool wide, size_t start, size_t count, double *buffer) {
+  if (wide) return (const double *)row + start;
+  widen_f32((const float *)row + start, count, buffer);
+  return buffer;
+}
+
+static void plain_layer_sums(const void *row, const void *g, size_t d, bool wide, double sums[3]) {
+  sums[0] = sums[1] = sums[2] = 0;
+  for (size_t start = 0; start < d; start += CPB_CHUNK) {
+    double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK];
+    size_t count = d - start < CPB_CHUNK ? d - start : CPB_CHUNK;
+    const double *a = plain_chunk(row, wide, start, count, row_buffer);
+    const double *b = plain_chunk(g, wide, start, count, g_buffer);
+    sums[0] += dot(a, a, count);
+    sums[1] += dot(a, b, count);
+    sums[2] += dot(b, b, count);
+  }
+}
+
+static void plain_layer_gradient(const cpb_layer_line *line, bool wide) {
+  for (size_t start = 0; start < line->d; start += CPB_CHUNK) {
+    double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK];
+    size_t count = line->d - start < CPB_CHUNK ? line->d - start : CPB_CHUNK;
+    const double *a = plain_chunk(line->row, wide, start, count, row_buffer);
+    const double *b = plain_chunk(line->g, wide, start, count, g_buffer);
+    axpby(line->toward_g, b, line->toward_row, a, z, count);
+    if (wide)
+      memcpy((double *)line->out + start, z, count * sizeof *z);
+    else
+      narrow(z, count, (float *)line->out + start);
+  }
+}
+
+static void layer_sums_f32(const void *row, const void *g, size_t d, double sums[3]) {
+  plain_layer_sums(row, g, d, false, sums);
+}
+static void layer_sums_f64(const void *row, const void *g, size_t d, double sums[3]) {
+  plain_layer_sums(row, g, d, true, sums);
+}
+static void layer_gradient_f32(const cpb_layer_line *line) { plain_layer_gradient(line, false); }
+static void layer_gradient_f64(const cpb_layer_line *line) { plain_layer_gradient(line, true); }
+static void layer_fence(void) {}
+
+static const cpb_layer_loops plain_layer = {.sums = {layer_sums_f32, layer_sums_f64},
+                                            .gradient = {layer_gradient_f32, layer_gradient_f64},
+                                            .fence = layer_fence};

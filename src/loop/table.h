@@ -49,6 +49,23 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
+/* Rows of T12, all of one real, f32 (0) or f64 (1). */
+typedef struct cpb_layer_line {
+  const void *g, *row;
+  void *out;
+  size_t d;
+  double toward_g, toward_row;
+  bool stream; /* past the cache, where the row begins a line; fence() ends it */
+} cpb_layer_line;
+
+typedef struct cpb_layer_loops {
+  /* <row,row>, <row,g>, <g,g> with the bits of dot */
+  void (*sums[2])(const void *row, const void *g, size_t d, double sums[3]);
+  /* out = toward_g g + toward_row row with the bits of axpby, rounded to the real */
+  void (*gradient[2])(const cpb_layer_line *line);
+  void (*fence)(void);
+} cpb_layer_loops;
+
 /* One tile of a matrix product, c += a b: element (i,k) of a at a[i*a_row + k*a_k], (k,j) of b at
  * b[k*b_k + j], (i,j) of c at c[i*c_row + j]. Each element is one chain of fused multiply-adds over k,
  * from 0, added to c at its end: where a product is cut into tiles is never seen in its bits. */
@@ -150,6 +167,8 @@ typedef struct cpb_loops {
   /* The loop for these rows, or NULL: none, take the general way. It serves any run of the rows that begins a
    * multiple of CPB_LANES rows after the first, so it is asked for once per call. */
   cpb_rows_loop *(*rows)(const cpb_rows_job *job);
+
+  const cpb_layer_loops *layer;
 
   void (*tile)(const cpb_tile *tile);
   void (*panel)(const cpb_panel *panel);

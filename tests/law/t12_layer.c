@@ -630,7 +630,7 @@ static void it_refuses(void **state) {
   one_row.rows = 1;
   no_x.data = NULL;
   ints.dtype = CPB_I32;
-  wants(cpb_layer_backward(x, g, 0, gx, &t, NULL, &e), CPB_EINVAL, &e, "0 columns");
+  wants(cpb_layer_backward(x, g, 0, gx, &t, NULL, &e), CPB_EINVAL, &e, "scale s must be > 0");
   wants(cpb_layer_backward(x, g, -1, gx, &t, NULL, &e), CPB_EINVAL, &e, "got -1");
   wants(cpb_layer_backward_saved(y, g, NAN, gx, &t, NULL, &e), CPB_EINVAL, &e, "nan");
   wants(cpb_layer_inverse_backward(y, x, INFINITY, gy, &t, NULL, &e), CPB_EINVAL, &e, "inf");
