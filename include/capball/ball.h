@@ -80,35 +80,58 @@ CPB_API cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_
                                              const cpb_ball_out *out, cpb_ball_report *report,
                                              const cpb_exec *exec, cpb_error *error);
 
-/** A core-set: few rows that stand for many. Its ball is a lower bound for all rows it has seen.
+/** The smallest enclosing ball of rows in pieces, wherever they are, in rounds.                  T10
  *
- *  Parts of the data, wherever they are, each keep one: `add` reads rows once and takes those in that
- *  lie farthest outside, `merge` joins two, `rows` shows it (any vector file carries it elsewhere,
- *  `add` of these rows makes it again). Going over the parts until no part is outside the common ball
- *  makes that ball the smallest enclosing one of everything. */
+ *    core: new                                          the driver's
+ *    every round:   piece: restart(core), update ..     one per piece, anywhere; or the core itself
+ *                   core: merge(piece) ..               in any order
+ *                   core: solve                         until it says done
+ *    core: ball
+ *
+ *  The first round looks at the columns alone; in each other one the rows farthest from the present centre
+ *  come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
+ *  A core and a piece are the same kind of object and travel as bytes. A row is known by its id: the ball, to
+ *  the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the order of
+ *  merging or the number of threads. A row given twice under its id counts once. */
 typedef struct cpb_core cpb_core;
 
-/** Gives *core to the caller. d >= 1; options NULL for the defaults. */
+/** Gives *core to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
 CPB_API cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core, cpb_error *error);
 CPB_API void cpb_core_free(cpb_core *core);
 
-/** Reads rows and takes in those outside.                                                       T10
- *  outside   the largest |x_i-c|/r over these rows, c and r of the ball *before* the call (inf for the
- *            first): <= 1 + gap/2 when they needed no change. May be NULL. EROW as above. */
-CPB_API cpb_status cpb_core_add(cpb_core *core, cpb_view x, double *outside, const cpb_exec *exec,
-                                cpb_error *error);
+/** Takes rows first_id, first_id+1, .. into the present round. EROW as above, EINVAL for rows that the first
+ *  round cannot have seen; the core is unchanged then. */
+CPB_API cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
+                                   cpb_error *error);
 
-/** Takes the rows of another core-set of the same d in. */
-CPB_API cpb_status cpb_core_merge(cpb_core *into, const cpb_core *from, const cpb_exec *exec,
-                                  cpb_error *error);
+/** The same for rows whose ids are ids[0], ids[1], .. */
+CPB_API cpb_status cpb_core_update_ids(cpb_core *core, cpb_view rows, const uint64_t *ids,
+                                       const cpb_exec *exec, cpb_error *error);
 
-/** The rows of the core-set's ball that have multipliers, at most d+1, f64; a view into it, valid until
- *  the next change. */
-CPB_API cpb_view cpb_core_rows(const cpb_core *core);
+/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `core` is
+ *  unchanged then. */
+CPB_API cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *error);
 
-/** Its ball. radius is the lower bound for all rows seen. EINVAL when it has seen none.
- *  center   d coordinates, the caller's */
-CPB_API cpb_status cpb_core_ball(const cpb_core *core, double *center, double *radius, cpb_error *error);
+/** Makes `piece` an empty one of the round that `core` is in. */
+CPB_API cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *error);
+
+/** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
+ *  EINVAL without rows. */
+CPB_API cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error);
+
+/** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are
+ *  0. EINVAL before the second round has ended. */
+CPB_API cpb_status cpb_core_ball(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report,
+                                 cpb_error *error);
+
+/** The state as bytes: little-endian, versioned ("CPBCORES"), with a checksum at its end; gives *bytes to the
+ *  caller, who frees them with cpb_free. A piece has what it gathered, a core besides all it knows. */
+CPB_API cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count, cpb_error *error);
+
+/** Reads it back, bit for bit; gives *core. EFORMAT with a sentence for anything else.
+ *  name  what the sentence calls the bytes; NULL = "state" */
+CPB_API cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **core,
+                                        cpb_error *error);
 
 /* T11: support vector data description, a ball with a soft margin.
  *

@@ -97,7 +97,7 @@ typedef enum cpb_reason {
   CPB_WHY_NU_ROWS = 1081,                /* nu n must be >= 1, got .. times .. rows */
   CPB_WHY_WEIGHT = 1082,                 /* weights row must be >= 0 */
   CPB_WHY_WEIGHTS_ZERO = 1083,           /* all .. weights are 0 */
-  CPB_WHY_CORE_EMPTY = 1084,             /* the core-set has seen no rows */
+  CPB_WHY_CORE_EMPTY = 1084,             /* round .. has seen no rows */
   CPB_WHY_NO_SUCH_ROW = 1085,            /* row .. of x does not exist: it has .. */
   CPB_WHY_WEIGHTS_OVERFLOW = 1086,       /* the weights add up to more than a double */
   CPB_WHY_LIST_NAN = 1087,               /* lists[..][..] is NaN */
@@ -162,6 +162,12 @@ typedef enum cpb_reason {
   CPB_WHY_ID_TWICE = 1146,              /* query .. names row .. twice */
   CPB_WHY_K_OF_CANDIDATES = 1147,       /* .. neighbours wanted of .. candidates per query */
   CPB_WHY_LABELS = 1148,                /* .. of .. labels are not 0: no AUC */
+  CPB_WHY_ROUND_ITSELF = 1151,          /* a piece cannot be merged into itself */
+  CPB_WHY_ROUND_OPTIONS = 1152,         /* the pieces have different options */
+  CPB_WHY_ROUND_OTHER = 1153,           /* one piece is of round .., the other of .. */
+  CPB_WHY_ROUND_CENTRE = 1154,          /* the pieces are about different centres */
+  CPB_WHY_ROUND_UNSEEN = 1155,          /* rows hold numbers that the first round has not seen */
+  CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */
@@ -171,7 +177,7 @@ typedef enum cpb_reason {
   CPB_WHY_TOO_MANY_ROWS = 2005,       /* .. has .. rows of stride .., more than memory can hold */
   CPB_WHY_OVERLAP = 2006,             /* .. and .. overlap in memory */
   CPB_WHY_COORDINATES = 2007,         /* the region has .. coordinates, the map .. */
-  CPB_WHY_CORE_DIMENSIONS = 2008,     /* core-sets of dimension .. and .. do not merge */
+  CPB_WHY_CORE_DIMENSIONS = 2008,     /* pieces of dimension .. and .. do not merge */
   CPB_WHY_NO_QUERIES = 2009,          /* a search needs queries, got .. of .. columns */
   CPB_WHY_ROWS_BEYOND = 2010,         /* rows .. .. +.. reach beyond its .. row.. */
   CPB_WHY_ROWS_BEYOND_PROMISE = 2011, /* rows .. .. +.. reach beyond the .. rows promised */

@@ -8,6 +8,10 @@
 
 double cpb_scaled(double x, int exponent) { return exponent == 0 ? x : ldexp(x, -exponent); }
 
+double cpb_in_data_unit(double x, int exponent) {
+  return exponent == 0 ? x : ldexp(ldexp(x, exponent), -exponent);
+}
+
 /* Two factors, because one alone may overflow. */
 static void scale_chunk(const double *from, size_t count, int exponent, double *to) {
   double first = ldexp(1, -(exponent / 2)), second = ldexp(1, -(exponent - exponent / 2));

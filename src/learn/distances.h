@@ -16,6 +16,9 @@ void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, 
  * when all are 0. */
 int cpb_spread_exponent(cpb_view x, const double *weights, const double *origin);
 
+/* The double nearest to x that is also one in the unit of the data. */
+double cpb_in_data_unit(double x, int exponent);
+
 /* x 2^-exponent where 2^-exponent itself may not be a double. */
 double cpb_scaled(double x, int exponent);
 

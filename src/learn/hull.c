@@ -176,8 +176,8 @@ static void settle(cpb_hull *hull) {
 double cpb_hull_lower(const cpb_hull *hull) {
   double sum = hull->full.height, u = DBL_EPSILON / 2;
   for (size_t k = 0; k < hull->count; k++) sum += hull->weight[k] * hull->q[k];
-  double depth = 4 * (double)hull->count + (double)(hull->dim / CPB_CHUNK) + 64;
-  return hull->value - 4 * depth * u * sum;
+  double chain = 4 * (double)hull->count + 8 * (40 + (double)(hull->dim / CPB_CHUNK));
+  return hull->value - chain * u * sum;
 }
 
 /* By how much the form would grow, to first order, if weight moved to column k; 0 for all at the optimum. */

@@ -61,7 +61,8 @@ typedef struct cpb_hull_column {
 cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better);
 
 /* A lower bound of the value that these weights have exactly, for columns with q = |p|^2 or a mean of such:
- * less what rounding can have added in `value`. The columns themselves are taken as they are. */
+ * less what rounding can have added in `value`. q may have been rounded as a product of p is, and p as a
+ * difference; what else the columns owe to rounding is the caller's. */
 double cpb_hull_lower(const cpb_hull *hull);
 
 #endif

@@ -32,16 +32,11 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
     if (!(cpb_share_cap(s, i) > 0)) s->score[i] = -INFINITY;
 }
 
-/* The double nearest to x that is also one in the unit of the data. */
-static double in_data_unit(double x, int exponent) {
-  return exponent == 0 ? x : ldexp(ldexp(x, exponent), -exponent);
-}
-
 void cpb_share_score(solver *s, double *point) {
   const cpb_share *share = s->share;
   for (size_t j = 0; j < s->d; j++) {
     double origin = share->origin == NULL ? 0 : share->origin[j];
-    s->center[j] = in_data_unit(origin + point[j], share->exponent);
+    s->center[j] = cpb_in_data_unit(origin + point[j], share->exponent);
     if (share->squares) point[j] = s->center[j] - origin;
   }
   cpb_blocks blocks = {s->n, CPB_SHARE_BLOCK, score_block, s};

@@ -2,6 +2,7 @@
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
 #include "capball/ball.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,11 +117,18 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
   return CPB_OK;
 }
 
+/* A lower bound, rounded down where the unit of the data makes it round: beyond double, or subnormal. */
+static double lower_in_unit(double x, int exponent) {
+  double scaled = ldexp(x, exponent);
+  if (exponent == 0 || (scaled >= DBL_MIN && scaled <= DBL_MAX)) return scaled;
+  return scaled > DBL_MAX ? DBL_MAX : fmax(0, scaled - DBL_TRUE_MIN);
+}
+
 /* Everything in the unit of the data again; what is squared may leave the range of double there. */
 static void to_data_unit(cpb_svdd_report *report, int exponent) {
   report->radius = ldexp(report->radius, exponent);
   report->objective = ldexp(report->objective, 2 * exponent);
-  report->lower_bound = ldexp(report->lower_bound, 2 * exponent);
+  report->lower_bound = lower_in_unit(report->lower_bound, 2 * exponent);
 }
 
 /* C w_i, none above 1. A quotient first: the product nu sum may be too small. */

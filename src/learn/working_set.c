@@ -63,30 +63,76 @@ cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *mor
   return status;
 }
 
-static int by_size_down(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x < y) - (x > y);
+typedef struct place {
+  double dist2;
+  uint64_t tag;
+  size_t at;
+} place;
+
+static int farthest_first(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  if (x->dist2 != y->dist2) return x->dist2 < y->dist2 ? 1 : -1;
+  return (x->tag > y->tag) - (x->tag < y->tag);
+}
+
+static int first_tag_first(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  return x->tag != y->tag ? (x->tag > y->tag ? 1 : -1) : (x->at > y->at) - (x->at < y->at);
+}
+
+static int first_place_first(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+static place *places_of(const cpb_working_set *set) {
+  place *places = malloc((set->count + 1) * sizeof *places);
+  for (size_t i = 0; places != NULL && i < set->count; i++)
+    places[i] = (place){set->dist2[i], set->tag[i], i};
+  return places;
+}
+
+static void move_row(cpb_working_set *set, size_t from, size_t to) {
+  if (from == to) return;
+  memmove(set->rows + to * set->d, set->rows + from * set->d, set->d * sizeof *set->rows);
+  set->dist2[to] = set->dist2[from];
+  set->tag[to] = set->tag[from];
+  set->set_aside[to] = set->set_aside[from];
 }
 
 void cpb_working_set_keep(cpb_working_set *set, size_t most) {
   if (set->count <= most) return;
-  double *sorted = malloc(set->count * sizeof *sorted);
-  if (sorted == NULL) return; /* a larger set is slower, not wrong */
-  memcpy(sorted, set->dist2, set->count * sizeof *sorted);
-  qsort(sorted, set->count, sizeof *sorted, by_size_down);
-  double least = sorted[most - 1];
-  size_t kept = 0, above = 0;
-  while (sorted[above] > least) above++;
-  free(sorted);
-  for (size_t i = 0, equal = most - above; i < set->count; i++) {
-    if (!(set->dist2[i] > least || (set->dist2[i] == least && equal > 0))) continue;
-    equal -= set->dist2[i] == least;
-    memmove(set->rows + kept * set->d, set->rows + i * set->d, set->d * sizeof *set->rows);
-    set->dist2[kept] = set->dist2[i];
-    set->tag[kept] = set->tag[i];
-    set->set_aside[kept++] = set->set_aside[i];
+  place *places = places_of(set);
+  if (places == NULL) return; /* a larger set is slower, not wrong */
+  qsort(places, set->count, sizeof *places, farthest_first);
+  qsort(places, most, sizeof *places, first_place_first);
+  for (size_t k = 0; k < most; k++) move_row(set, places[k].at, k);
+  set->count = most;
+  free(places);
+}
+
+cpb_status cpb_working_set_sort(cpb_working_set *set) {
+  place *places = places_of(set);
+  double *rows = malloc((set->count * set->d + 1) * sizeof *rows);
+  if (places == NULL || rows == NULL) {
+    free(places);
+    free(rows);
+    return CPB_ENOMEM;
+  }
+  if (set->count > 0) memcpy(rows, set->rows, set->count * set->d * sizeof *rows);
+  qsort(places, set->count, sizeof *places, first_tag_first);
+  size_t kept = 0;
+  for (size_t k = 0; k < set->count; k++) {
+    if (k > 0 && places[k].tag == places[k - 1].tag) continue;
+    memcpy(set->rows + kept * set->d, rows + places[k].at * set->d, set->d * sizeof *rows);
+    set->dist2[kept] = places[k].dist2;
+    set->tag[kept] = places[k].tag;
+    set->set_aside[kept++] = false;
   }
   set->count = kept;
+  free(places);
+  free(rows);
+  return CPB_OK;
 }
 
 static void distances(cpb_working_set *set, const cpb_loops *loops, const double *center) {

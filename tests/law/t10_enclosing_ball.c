@@ -188,36 +188,160 @@ static void streams_end_at_the_same_ball(void **state) {
   free(x);
 }
 
-/* Parts keep core-sets, which go round until no part lies outside. */
-static void core_sets_merge_to_the_ball_of_everything(void **state) {
-  (void)state;
-  enum { PARTS = 4, N = 3000, D = 5 };
-  double *x = gauss_rows(11, PARTS * N, D), center[D], radius;
-  answer whole = solve(cpb_rows(x, CPB_F64, PARTS * N, D), NULL, NULL);
-  cpb_core *all, *part;
-  test_status((int)cpb_core_new(D, NULL, &all, NULL), CPB_OK, "");
-  assert_int_equal(cpb_core_ball(all, center, &radius, NULL), CPB_EINVAL);
-  double outside = INFINITY;
-  size_t rounds = 0;
-  for (; outside > 1 + 1e-9 && rounds < 50; rounds++) {
-    outside = 0;
-    for (size_t i = 0; i < PARTS; i++) {
-      double beyond;
-      cpb_view rows = cpb_rows(x + i * N * D, CPB_F64, N, D);
-      test_status((int)cpb_core_new(D, NULL, &part, NULL), CPB_OK, "");
-      if (rounds > 0) test_status((int)cpb_core_merge(part, all, NULL, NULL), CPB_OK, "");
-      test_status((int)cpb_core_add(part, rows, &beyond, NULL, NULL), CPB_OK, "");
-      test_status((int)cpb_core_merge(all, part, NULL, NULL), CPB_OK, "");
-      outside = fmax(outside, beyond);
-      cpb_core_free(part);
+/* ---- pieces ---- */
+
+enum { PIECES_D = 5, PIECES_N = 6000 };
+
+/* A way to cut rows: piece of row i, and in which order rows and pieces come. */
+typedef struct cutting {
+  size_t pieces, per_update;
+  bool shuffled, bytes, backwards;
+} cutting;
+
+static cpb_core *through_bytes(cpb_core *core) {
+  void *bytes;
+  size_t count;
+  cpb_core *again;
+  cpb_error error = {0};
+  test_status((int)cpb_core_serialize(core, &bytes, &count, &error), CPB_OK, error.text);
+  test_status((int)cpb_core_deserialize(bytes, count, NULL, &again, &error), CPB_OK, error.text);
+  cpb_core_free(core);
+  free(bytes);
+  return again;
+}
+
+/* One piece's rows of one round, in updates of some rows each. */
+static void update_piece(cpb_core *piece, const double *x, const uint64_t *order, size_t p,
+                         const cutting *cut) {
+  double block[64 * PIECES_D];
+  uint64_t ids[64];
+  size_t held = 0;
+  for (size_t k = 0; k <= PIECES_N; k++) {
+    bool end = k == PIECES_N;
+    if (held == cut->per_update || (end && held > 0)) {
+      cpb_error error = {0};
+      cpb_view rows = cpb_rows(block, CPB_F64, held, PIECES_D);
+      test_status((int)cpb_core_update_ids(piece, rows, ids, NULL, &error), CPB_OK, error.text);
+      held = 0;
     }
+    if (end || order[k] * 7919 % cut->pieces != p) continue;
+    memcpy(block + held * PIECES_D, x + order[k] * PIECES_D, PIECES_D * sizeof *x);
+    ids[held++] = order[k];
   }
-  test_status((int)cpb_core_ball(all, center, &radius, NULL), CPB_OK, "");
-  assert_true(fabs(radius - whole.report.radius) <= 1e-9 * radius);
-  assert_true(largest_distance(x, PARTS * N, D, center) <= radius * (1 + 1e-9));
-  assert_true(cpb_core_rows(all).rows <= D + 1 && cpb_core_rows(all).cols == D);
-  cpb_core_free(all);
-  free(x);
+}
+
+static void run_round(cpb_core *core, const double *x, const uint64_t *order, const cutting *cut) {
+  for (size_t k = 0; k < cut->pieces + 1; k++) { /* the last piece is empty */
+    size_t p = cut->backwards ? cut->pieces - k : k;
+    cpb_core *piece;
+    cpb_error error = {0};
+    test_status((int)cpb_core_new(PIECES_D, NULL, &piece, NULL), CPB_OK, "");
+    test_status((int)cpb_core_restart(piece, core, &error), CPB_OK, error.text);
+    if (cut->bytes) piece = through_bytes(piece);
+    update_piece(piece, x, order, p, cut);
+    if (cut->bytes) piece = through_bytes(piece);
+    test_status((int)cpb_core_merge(core, piece, &error), CPB_OK, error.text);
+    cpb_core_free(piece);
+  }
+}
+
+static answer ball_of_pieces(const double *x, const cutting *cut, const uint64_t *order) {
+  cpb_core *core;
+  answer a = {0};
+  cpb_error error = {0};
+  bool done = false;
+  test_status((int)cpb_core_new(PIECES_D, NULL, &core, NULL), CPB_OK, "");
+  cpb_ball_out out = {a.center, a.rows, a.multipliers};
+  assert_int_equal(cpb_core_ball(core, &out, NULL, &error), CPB_EINVAL);
+  while (!done) {
+    run_round(core, x, order, cut);
+    if (cut->bytes) core = through_bytes(core);
+    test_status((int)cpb_core_solve(core, &done, &error), CPB_OK, error.text);
+  }
+  cpb_ball_report_init(&a.report, sizeof a.report);
+  test_status((int)cpb_core_ball(core, &out, &a.report, &error), CPB_OK, error.text);
+  cpb_core_free(core);
+  return a;
+}
+
+/* Any cut, any order, bytes or not: the same ball to the last bit, and that of everything. Also where all rows
+ * are equally far, and where every row is there twice. */
+static void pieces_end_at_the_same_bits(void **state) {
+  (void)state;
+  static const cutting cuts[] = {{1, 64, false, false, false},
+                                 {7, 64, false, true, false},
+                                 {40, 13, true, false, true},
+                                 {3, 1, true, true, true},
+                                 {500, 5, true, true, false}};
+  static uint64_t order[PIECES_N];
+  for (int kind = 0; kind < 4; kind++) {
+    double *x = gauss_rows(11 + (uint64_t)kind, PIECES_N, PIECES_D);
+    test_rng rng = {3};
+    for (size_t i = 0; i < PIECES_N; i++) {
+      double norm = largest_distance(x + i * PIECES_D, 1, PIECES_D, (const double[PIECES_D]){0});
+      for (size_t j = 0; j < PIECES_D; j++) {
+        if (kind == 1) x[i * PIECES_D + j] = 5 + x[i * PIECES_D + j] / norm;
+        if (kind == 2) x[i * PIECES_D + j] = x[i / 2 * 2 * PIECES_D + j] * 1e-200;
+        if (kind == 3) x[i * PIECES_D + j] = (double)test_below(&rng, 3);
+      }
+    }
+    for (size_t i = 0; i < PIECES_N; i++) order[i] = i;
+    answer whole = solve(cpb_rows(x, CPB_F64, PIECES_N, PIECES_D), NULL, NULL);
+    answer first = ball_of_pieces(x, &cuts[0], order);
+    assert_true(first.report.converged);
+    assert_true(fabs(first.report.radius - whole.report.radius) <= 1e-9 * whole.report.radius);
+    for (size_t k = 1; k < sizeof cuts / sizeof *cuts; k++) {
+      for (size_t i = PIECES_N; cuts[k].shuffled && i-- > 1;) {
+        size_t other = test_below(&rng, i + 1);
+        uint64_t kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+      }
+      answer a = ball_of_pieces(x, &cuts[k], order);
+      assert_memory_equal(a.center, first.center, sizeof a.center);
+      assert_memory_equal(a.multipliers, first.multipliers, sizeof a.multipliers);
+      assert_memory_equal(a.rows, first.rows, sizeof a.rows);
+      assert_true(a.report.radius == first.report.radius && a.report.gap == first.report.gap);
+    }
+    free(x);
+  }
+}
+
+static void pieces_that_do_not_fit_are_refused(void **state) {
+  (void)state;
+  double x[] = {0, 1, 2, 3, NAN, 5}, far[] = {1e300, -1e300};
+  cpb_core *a, *b, *other;
+  cpb_error error = {0};
+  bool done;
+  test_status((int)cpb_core_new(2, NULL, &a, NULL), CPB_OK, "");
+  test_status((int)cpb_core_new(2, NULL, &b, NULL), CPB_OK, "");
+  test_status((int)cpb_core_new(3, NULL, &other, NULL), CPB_OK, "");
+  assert_int_equal(cpb_core_solve(a, &done, &error), CPB_EINVAL);
+  assert_string_equal(error.text, "round 0 has seen no rows");
+  assert_int_equal(cpb_core_update(a, cpb_rows(x, CPB_F64, 3, 2), 0, NULL, &error), CPB_EROW);
+  assert_int_equal(error.row, 2);
+  test_status((int)cpb_core_update(a, cpb_rows(x, CPB_F64, 2, 2), 0, NULL, &error), CPB_OK, error.text);
+  test_status((int)cpb_core_solve(a, &done, &error), CPB_OK, error.text);
+  assert_false(done);
+  assert_int_equal(cpb_core_merge(a, b, &error), CPB_EINVAL);
+  assert_string_equal(error.text, "one piece is of round 1, the other of 0");
+  assert_int_equal(cpb_core_merge(a, other, &error), CPB_ESHAPE);
+  assert_int_equal(cpb_core_merge(a, a, &error), CPB_EINVAL);
+  assert_int_equal(cpb_core_update(a, cpb_rows(far, CPB_F64, 1, 2), 9, NULL, &error), CPB_EINVAL);
+  void *bytes;
+  size_t count;
+  test_status((int)cpb_core_serialize(a, &bytes, &count, &error), CPB_OK, error.text);
+  for (size_t i = 0; i < count; i++) {
+    cpb_core *damaged;
+    ((unsigned char *)bytes)[i] ^= 1;
+    assert_int_equal(cpb_core_deserialize(bytes, count, "piece", &damaged, &error), CPB_EFORMAT);
+    assert_int_equal(cpb_core_deserialize(bytes, i, "piece", &damaged, &error), CPB_EFORMAT);
+    ((unsigned char *)bytes)[i] ^= 1;
+  }
+  free(bytes);
+  cpb_core_free(a);
+  cpb_core_free(b);
+  cpb_core_free(other);
 }
 
 static void threads_and_dtypes_do_not_matter(void **state) {
@@ -346,7 +470,8 @@ int main(void) {
       cmocka_unit_test(sets_by_caps),
       cmocka_unit_test(cap_steps_are_cubic),
       cmocka_unit_test(streams_end_at_the_same_ball),
-      cmocka_unit_test(core_sets_merge_to_the_ball_of_everything),
+      cmocka_unit_test(pieces_end_at_the_same_bits),
+      cmocka_unit_test(pieces_that_do_not_fit_are_refused),
       cmocka_unit_test(threads_and_dtypes_do_not_matter),
       cmocka_unit_test(many_more_dimensions_than_rows),
       cmocka_unit_test(many_rows_begin_with_a_sample),
