@@ -10,6 +10,7 @@
 
 void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);
 void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
+void cpb_panel_bytes_amx(const cpb_panel_bytes *panel);
 
 static void hamming(const cpb_hamming *h) {
   if (__builtin_cpu_supports("avx512vpopcntdq"))
@@ -23,25 +24,17 @@ extern const cpb_layer_loops cpb_layer_avx512;
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
-#include "loop/table_f64.h"
-    .rows = cpb_rows_avx512,
-    .layer = &cpb_layer_avx512,
-    .tile = tile,
-    .panel = panel,
-    .signs = signs,
-    .hamming = hamming,
-#include "loop/table_bytes.h"
+#include "loop/table_avx512.h"
 };
 
 const cpb_loops cpb_loops_avx512vnni = {
     .name = "avx512vnni",
-#include "loop/table_f64.h"
-    .rows = cpb_rows_avx512,
-    .layer = &cpb_layer_avx512,
-    .tile = tile,
-    .panel = panel,
-    .signs = signs,
-    .hamming = hamming,
-#include "loop/table_bytes.h"
+#include "loop/table_avx512.h"
     .panel_bytes = cpb_panel_bytes_vnni,
+};
+
+const cpb_loops cpb_loops_amx = {
+    .name = "amx",
+#include "loop/table_avx512.h"
+    .panel_bytes = cpb_panel_bytes_amx,
 };

@@ -5,16 +5,22 @@
  * order, and may raise thresholds, which is seen from the next CPB_PANEL_ROWS rows on at the latest. No value
  * may leave 32 bits.
  *
- * Numbers go four to a word, zeros after the last one. a lies as for cpb_panel, in groups of CPB_PANEL_ROWS
- * rows interleaved by cache lines: number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is whole.
- * b is aligned to 64 bytes: number k of column j is b[cpb_bytes_panel_at(k, j)]. */
+ * Numbers go four to a word, zeros after the last one. a lies as for cpb_panel, but in groups of CPB_BYTES_GROUP
+ * rows: number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is whole. b is aligned to 64 bytes and
+ * has words of zeros up to a whole line of a: number k of column j is b[cpb_bytes_panel_at(k, j)]. */
 #ifndef CPB_LOOP_PANEL_BYTES_H
 #define CPB_LOOP_PANEL_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CPB_BYTES_ROWS = 6, CPB_BYTES_COLS = 64, CPB_BYTES_WORD = 4, CPB_BYTES_LINE = 64 };
+enum {
+  CPB_BYTES_ROWS = 6,
+  CPB_BYTES_GROUP = 48,
+  CPB_BYTES_COLS = 64,
+  CPB_BYTES_WORD = 4,
+  CPB_BYTES_LINE = 64
+};
 
 /* A row of codes: their sum, the sum of their squares, and what rounding left, squared and in steps. */
 typedef struct cpb_gridded {
@@ -39,15 +45,21 @@ static inline size_t cpb_bytes_words(size_t depth) { return (depth + CPB_BYTES_W
 /* Bytes of a group of rows of so many words: whole lines. */
 static inline size_t cpb_bytes_group(size_t words) {
   size_t lines = (words * CPB_BYTES_WORD + CPB_BYTES_LINE - 1) / CPB_BYTES_LINE;
-  return lines * CPB_BYTES_LINE * CPB_BYTES_ROWS;
+  return lines * CPB_BYTES_LINE * CPB_BYTES_GROUP;
 }
 
 static inline size_t cpb_bytes_at(size_t words, size_t i, size_t k) {
-  return i / CPB_BYTES_ROWS * cpb_bytes_group(words) + k / CPB_BYTES_LINE * CPB_BYTES_LINE * CPB_BYTES_ROWS +
-         i % CPB_BYTES_ROWS * CPB_BYTES_LINE + k % CPB_BYTES_LINE;
+  return i / CPB_BYTES_GROUP * cpb_bytes_group(words) +
+         k / CPB_BYTES_LINE * CPB_BYTES_LINE * CPB_BYTES_GROUP + i % CPB_BYTES_GROUP * CPB_BYTES_LINE +
+         k % CPB_BYTES_LINE;
 }
 
-static inline size_t cpb_bytes_panel(size_t words) { return words * CPB_BYTES_COLS * CPB_BYTES_WORD; }
+/* Bytes of a panel of so many words, rounded up to whole lines: zeros. */
+static inline size_t cpb_bytes_panel(size_t words) {
+  enum { LINE_OF_WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD };
+  size_t lines = (words + LINE_OF_WORDS - 1) / LINE_OF_WORDS;
+  return lines * LINE_OF_WORDS * CPB_BYTES_COLS * CPB_BYTES_WORD;
+}
 
 static inline size_t cpb_bytes_panel_at(size_t k, size_t j) {
   return (k / CPB_BYTES_WORD * CPB_BYTES_COLS + j) * CPB_BYTES_WORD + k % CPB_BYTES_WORD;

@@ -51,7 +51,7 @@ LANE_INLINE void bytes_part(const cpb_panel_bytes *p, size_t row, size_t from, s
   size_t word = from;
   for (; word + LINE_WORDS <= to; word += LINE_WORDS) {
     bytes_terms(a, b, LINE_WORDS, vectors, sum);
-    a += CPB_BYTES_LINE * CPB_BYTES_ROWS;
+    a += CPB_BYTES_LINE * CPB_BYTES_GROUP;
     b += LINE_WORDS * PANEL_STEP;
   }
   bytes_terms(a, b, to - word, vectors, sum);

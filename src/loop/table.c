@@ -16,7 +16,8 @@
 
 extern const cpb_loops cpb_loops_plain, cpb_loops_v128;
 #if defined(CPB_WIDE_LOOPS)
-extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512, cpb_loops_avx512vnni;
+extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512, cpb_loops_avx512vnni, cpb_loops_amx;
+bool cpb_has_amx(void);
 
 /* Every processor with AVX2 and FMA has F16C, which clang 14 cannot ask for; asking cpuid itself costs
  * microseconds under a hypervisor, and this is asked once per call. */
@@ -40,6 +41,7 @@ size_t cpb_loops_all(const cpb_loops *tables[CPB_TABLES]) {
   if (has_avx2()) tables[count++] = &cpb_loops_avx2;
   if (has_avx2() && has_avx512()) tables[count++] = &cpb_loops_avx512;
   if (has_avx2() && has_avx512() && has_vnni()) tables[count++] = &cpb_loops_avx512vnni;
+  if (has_avx2() && has_avx512() && has_vnni() && cpb_has_amx()) tables[count++] = &cpb_loops_amx;
 #endif
   return count;
 }

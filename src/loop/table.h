@@ -188,12 +188,12 @@ typedef struct cpb_loops {
   void (*panel_bytes)(const cpb_panel_bytes *panel);
 } cpb_loops;
 
-/* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512|avx512vnni asks for if the machine
+/* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512|avx512vnni|amx asks for if the machine
  * has it. Look it up once per call, not per row. */
 const cpb_loops *cpb_loops_here(void);
 
 /* All tables this machine can run, plain first; for tests and benchmarks. */
-enum { CPB_TABLES = 5 };
+enum { CPB_TABLES = 6 };
 size_t cpb_loops_all(const cpb_loops *tables[CPB_TABLES]);
 
 #endif

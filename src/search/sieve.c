@@ -21,15 +21,15 @@ static void *lines(size_t count, size_t size) {
 
 /* Long rows are worth a step for a few of them; for short ones choosing steps would cost more than it gains. */
 static size_t rows_of_a_run(size_t d) {
-  enum { NUMBERS = 4096, LEAST = 4, MOST = 64 };
+  enum { NUMBERS = 512, MOST = 8 };
   size_t groups = NUMBERS / d;
-  return (groups < LEAST ? LEAST : groups > MOST ? MOST : groups) * CPB_BYTES_ROWS;
+  return (groups < 1 ? 1 : groups > MOST ? MOST : groups) * CPB_BYTES_GROUP;
 }
 
 bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries, size_t block_rows,
                    float *numbers) {
   size_t d = screen->d, words = cpb_bytes_words(d), panels = (queries + COLS - 1) / COLS;
-  size_t run_rows = rows_of_a_run(d), groups = block_rows / CPB_BYTES_ROWS + 1;
+  size_t run_rows = rows_of_a_run(d), groups = block_rows / CPB_BYTES_GROUP + 1;
   *sieve = (cpb_sieve){.screen = screen,
                        .words = words,
                        .panel_count = panels,
@@ -296,7 +296,7 @@ static double row_constant(const cpb_sieve *sieve, size_t row, int32_t sum) {
 }
 
 static void place_codes(cpb_sieve *sieve, cpb_view block, size_t at, float step, cpb_gridded *about) {
-  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_ROWS };
+  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
   const cpb_screen *screen = sieve->screen;
   size_t row = sieve->rows[at].row, d = screen->d;
   int8_t *to = sieve->codes + cpb_bytes_at(sieve->words, at, 0);

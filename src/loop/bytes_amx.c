@@ -1,0 +1,135 @@
+/* Products of bytes for processors with AMX, which multiply tiles of 16 rows, 64 numbers and 16 columns; the amx
+ * table takes them. Two tiles of rows by two of columns share what is loaded, and rows are looked at when all
+ * columns of 32 of them are there.
+ *
+ * The system gives a process the registers for tiles when it asks; asked once, whatever asks next finds the
+ * answer here. */
+#define _GNU_SOURCE
+#include <cpuid.h>
+#include <immintrin.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "loop/panel_bytes.h"
+
+bool cpb_has_amx(void);
+void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
+void cpb_panel_bytes_amx(const cpb_panel_bytes *panel);
+
+static bool system_gives_tiles(void) {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+  return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#else
+  return false;
+#endif
+}
+
+static bool ask_for_tiles(void) {
+  enum { FEATURES = 7, TILE = 1 << 24, INT8 = 1 << 25 };
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(FEATURES, 0, &a, &b, &c, &d)) return false;
+  return (d & TILE) != 0 && (d & INT8) != 0 && system_gives_tiles();
+}
+
+bool cpb_has_amx(void) {
+  enum { UNKNOWN, NO, YES };
+  static atomic_int known = UNKNOWN;
+  int answer = atomic_load_explicit(&known, memory_order_relaxed);
+  if (answer == UNKNOWN) {
+    answer = ask_for_tiles() ? YES : NO;
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+  }
+  return answer == YES;
+}
+
+enum { TILE_ROWS = 16, TILE_BYTES = 64, PAIR = 2 * TILE_ROWS, VECTORS = CPB_BYTES_COLS / 16 };
+enum { LINE_WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD, PANEL_STEP = CPB_BYTES_COLS * CPB_BYTES_WORD };
+
+typedef int32_t tile_values[CPB_BYTES_COLS];
+
+static void configure_tiles(void) {
+  struct {
+    uint8_t palette, first, unused[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+  } shape = {.palette = 1};
+  for (size_t i = 0; i < 8; i++) shape.row_bytes[i] = TILE_BYTES, shape.rows[i] = TILE_ROWS;
+  _tile_loadconfig(&shape);
+}
+
+/* Products of 32 rows with 32 columns. */
+static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t *lower, size_t column,
+                     tile_values *value) {
+  enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, NEXT_PANEL = LINE_WORDS * PANEL_STEP };
+  const uint8_t *b = p->b + column * CPB_BYTES_WORD;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (size_t word = 0; word < p->words; word += LINE_WORDS) {
+    _tile_loadd(4, upper, CPB_BYTES_LINE);
+    _tile_loadd(5, lower, CPB_BYTES_LINE);
+    _tile_loadd(6, b, PANEL_STEP);
+    _tile_loadd(7, b + TILE_BYTES, PANEL_STEP);
+    _tile_dpbsud(0, 4, 6);
+    _tile_dpbsud(1, 4, 7);
+    _tile_dpbsud(2, 5, 6);
+    _tile_dpbsud(3, 5, 7);
+    upper += NEXT_LINE, lower += NEXT_LINE, b += NEXT_PANEL;
+  }
+  _tile_stored(0, value[0] + column, sizeof *value);
+  _tile_stored(1, value[0] + column + 16, sizeof *value);
+  _tile_stored(2, value[TILE_ROWS] + column, sizeof *value);
+  _tile_stored(3, value[TILE_ROWS] + column + 16, sizeof *value);
+}
+
+/* Adds the start to a row of values; gives the set of those above their thresholds. */
+static inline uint64_t finish_row(const cpb_panel_bytes *p, size_t row, const int32_t *value,
+                                  __m512i sum[VECTORS]) {
+  __m512i start = _mm512_set1_epi32(p->start[row]);
+  uint64_t above = 0;
+#pragma GCC unroll 4
+  for (size_t v = 0; v < VECTORS; v++) {
+    sum[v] = _mm512_add_epi32(start, _mm512_load_si512(value + 16 * v));
+    __mmask16 mask = _mm512_cmpgt_epi32_mask(sum[v], _mm512_loadu_si512(p->threshold + 16 * v));
+    above |= (uint64_t)mask << 16 * v;
+  }
+  return above;
+}
+
+static void look_at_rows(const cpb_panel_bytes *p, size_t row, tile_values *value) {
+  uint64_t asked = UINT64_MAX >> (CPB_BYTES_COLS - p->columns);
+  for (size_t i = 0; i < PAIR && row + i < p->rows; i++) {
+    __m512i sum[VECTORS];
+    uint64_t above = finish_row(p, row + i, value[i], sum) & asked;
+    if (above == 0) continue;
+    for (size_t v = 0; v < VECTORS; v++) _mm512_store_si512(value[i] + 16 * v, sum[v]);
+    p->found(p->context, row + i, above, value[i]);
+  }
+}
+
+/* Tiles are for long rows: a line of 64 numbers takes its time however many of them are there. */
+void cpb_panel_bytes_amx(const cpb_panel_bytes *p) {
+  enum { SHORT = LINE_WORDS / 2 };
+  _Alignas(64) tile_values value[PAIR] = {0};
+  if (p->columns == 0) return;
+  if (p->words <= SHORT) {
+    cpb_panel_bytes_vnni(p);
+    return;
+  }
+  configure_tiles();
+  for (size_t row = 0; row < p->rows; row += PAIR) {
+    const int8_t *upper = p->a + cpb_bytes_at(p->words, row, 0), *lower = upper;
+    if (row + TILE_ROWS < p->rows) lower = p->a + cpb_bytes_at(p->words, row + TILE_ROWS, 0);
+    for (size_t column = 0; column < p->columns; column += 2 * TILE_ROWS)
+      multiply(p, upper, lower, column, value);
+    look_at_rows(p, row, value);
+  }
+  _tile_release();
+}
