@@ -79,7 +79,7 @@ refuses "as many neighbours as rows" 1 'k must be at least 1 and below the 900 r
 refuses "queries of another d" 1 'points.csv has 2 columns, but rows.csv has 4' capball recommend rows.csv --queries points.csv
 refuses "NaN in a base" 1 'nan.csv: row 0 holds NaN' capball recommend nan.csv
 refuses "NaN in a query" 1 'nan.csv: row 0 holds NaN' capball recommend rows.csv --queries nan.csv
-refuses "an empty base" 1 'empty.npy has no rows' bash -c 'capball convert rows.npy empty.npy --rows 0:0 && capball recommend empty.npy'
+refuses "an empty base" 1 'empty.npy: there are no rows' bash -c 'capball convert rows.npy empty.npy --rows 0:0 && capball recommend empty.npy'
 refuses "a base without a scale" 1 'same.csv: the mean norm of the base about its mean is 0' capball recommend same.csv -k 1
 refuses "a page over the base" 2 'the same file' capball recommend rows.csv --html rows.csv
 refuses "an engine that is none" 2 'no ENGINE "flot"; did you mean "float"' capball recommend rows.csv --engine flot
