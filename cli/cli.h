@@ -13,6 +13,7 @@
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 typedef struct cli_command cli_command;
+struct cli_input;
 
 /* One call of one command. */
 typedef struct cli_job {
@@ -43,16 +44,18 @@ static inline const cpb_exec *cli_exec(const cli_job *job) { return &job->exec; 
 /* One row of the table that feeds parsing, help, manual page and completion. */
 struct cli_command {
   const char *verb;
-  const char *operands;             /* as in the synopsis: "IN OUT" */
-  const char *summary;              /* half a line */
-  const char *formula;              /* lines of formula, or NULL */
-  const char *text;                 /* paragraphs, each one line, apart by a newline */
-  const char *example;              /* lines of shell that run in an empty directory */
-  size_t least, most;               /* operands */
-  size_t made;                      /* the operand that is an output; 0: none is */
-  const cli_option *const *options; /* ends with NULL .. */
-  size_t required;                  /* .. of which the first so many must be given */
-  int (*run)(cli_job *job);
+  const char *operands;              /* as in the synopsis: "IN OUT" */
+  const char *summary;               /* half a line */
+  const char *formula;               /* lines of formula, or NULL */
+  const char *text;                  /* paragraphs, each one line, apart by a newline */
+  const char *example;               /* lines of shell that run in an empty directory */
+  size_t least, most;                /* operands */
+  size_t made;                       /* the operand that is an output; 0: none is */
+  const cli_option *const *options;  /* ends with NULL .. */
+  size_t required;                   /* .. of which the first so many must be given */
+  int (*check)(const cli_job *job);  /* before anything is opened; NULL: nothing to check */
+  int (*look)(struct cli_input *in); /* what is done with the first operand, opened; NULL: .. */
+  int (*run)(cli_job *job);          /* .. the whole job */
 };
 
 /* The table; ends with NULL. */

@@ -114,14 +114,6 @@ static int look(cli_input *in) {
   return result;
 }
 
-static int run(cli_job *job) {
-  cli_input in;
-  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = look(&in);
-  cli_input_close(&in);
-  return result;
-}
-
 static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, NULL, "print the curve over s");
 
 CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli_opt_skip_bad,
@@ -142,4 +134,4 @@ const cli_command cli_verb_abid = {
     .least = 1,
     .most = 1,
     .options = options,
-    .run = run};
+    .look = look};

@@ -184,16 +184,6 @@ static int fit(cli_input *in) {
   return result;
 }
 
-static int run(cli_job *job) {
-  cli_input in;
-  int result = check(job);
-  if (result != CLI_OK) return result;
-  result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = fit(&in);
-  cli_input_close(&in);
-  return result;
-}
-
 static const char *method_name(size_t i) {
   return i + 1 < CPB_MODEL_METHODS ? cpb_model_method_name((cpb_model_method)(i + 1)) : NULL;
 }
@@ -258,4 +248,5 @@ const cli_command cli_verb_ball = {
     .most = 1,
     .options = options,
     .required = 1,
-    .run = run};
+    .check = check,
+    .look = fit};

@@ -4,6 +4,7 @@
 
 #include "format_names.h"
 #include "data_file.h"
+#include "output.h"
 
 /* "A:B", "A:", ":B". */
 static int parse_rows(const cli_job *job, const char *text, uint64_t *first, uint64_t *last) {
@@ -37,36 +38,15 @@ static int check_range(const cli_input *in, const cpb_flow_options *flow) {
   return CLI_OK;
 }
 
-static int convert(cli_input *in, cpb_flow_options *flow) {
+static int convert(cli_input *in) {
   const cli_options *o = &in->job->options;
   const char *output = in->job->operands[1];
-  cpb_writer_options to;
-  cpb_error error;
-  uint64_t bad = 0;
-  cpb_writer_options_init(&to, sizeof to);
-  to.format = o->to;
-  to.dtype = cli_output_dtype(output, o->to, o->dtype, in->info.dtype);
-  int result = check_range(in, flow);
-  if (result == CLI_OK) result = cli_check_typed(in->job, output, o->to, "to");
-  if (result != CLI_OK) return result;
-  cpb_status status = cpb_flow_run(in->reader, flow, output, &to, &bad, cli_exec(in->job), &error);
-  if (status != CPB_OK) return cli_fail_flow(in, status, &error);
-  if (bad > 0) cli_say(in->job, "bad rows left out: %llu", (unsigned long long)bad);
-  return CLI_OK;
-}
-
-static int run(cli_job *job) {
   cpb_flow_options flow;
-  cli_input in = {.job = job};
   cpb_flow_options_init(&flow, sizeof flow);
-  flow.skip_bad = job->options.skip_bad;
-  flow.lend = true;
-  int result = CLI_OK;
-  if (job->options.rows != NULL) result = parse_rows(job, job->options.rows, &flow.first, &flow.last);
-  if (result == CLI_OK) result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = convert(&in, &flow);
-  cli_input_close(&in);
-  return result;
+  int result = o->rows != NULL ? parse_rows(in->job, o->rows, &flow.first, &flow.last) : CLI_OK;
+  if (result == CLI_OK) result = check_range(in, &flow);
+  if (result != CLI_OK) return result;
+  return cli_flow(in, &flow, output, cli_output_dtype(output, o->to, o->dtype, in->info.dtype));
 }
 
 static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,
@@ -92,4 +72,4 @@ const cli_command cli_verb_convert = {
     .most = 2,
     .made = 1,
     .options = options,
-    .run = run};
+    .look = convert};

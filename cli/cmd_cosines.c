@@ -76,14 +76,6 @@ static int compare(cli_input *in) {
   return result;
 }
 
-static int run(cli_job *job) {
-  cli_input in;
-  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = compare(&in);
-  cli_input_close(&in);
-  return result;
-}
-
 static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
                   "the scale s > 0 (default: the mean norm of the sample about its mean)");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
@@ -107,4 +99,4 @@ const cli_command cli_verb_cosines = {
     .least = 1,
     .most = 1,
     .options = options,
-    .run = run};
+    .look = compare};

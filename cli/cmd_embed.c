@@ -3,6 +3,7 @@
 
 #include "format_names.h"
 #include "data_file.h"
+#include "output.h"
 
 /* What is done to rows. */
 typedef struct way {
@@ -16,26 +17,15 @@ typedef struct way {
 static int flow(cli_input *in, const way *w) {
   const cli_options *o = &in->job->options;
   cpb_flow_options options;
-  cpb_writer_options to;
-  cpb_error error;
-  uint64_t bad = 0;
+  cpb_dtype natural = in->info.dtype == CPB_F64 ? CPB_F64 : CPB_F32;
+  cpb_dtype dtype = cli_output_dtype(o->output, o->to, o->dtype, natural);
+  if (w->fractions && dtype > CPB_F16)
+    return cli_misuse(in->job, "%s, which %s cannot hold", w->made, cpb_dtype_name(dtype));
   cpb_flow_options_init(&options, sizeof options);
-  options.skip_bad = o->skip_bad;
-  options.lend = true;
   options.transform = w->apply;
   options.arg = w->arg;
   options.cols = w->cols;
-  cpb_writer_options_init(&to, sizeof to);
-  to.format = o->to;
-  to.dtype = cli_output_dtype(o->output, o->to, o->dtype, in->info.dtype == CPB_F64 ? CPB_F64 : CPB_F32);
-  if (w->fractions && to.dtype > CPB_F16)
-    return cli_misuse(in->job, "%s, which %s cannot hold", w->made, cpb_dtype_name(to.dtype));
-  int result = cli_check_typed(in->job, o->output, o->to, "to");
-  if (result != CLI_OK) return result;
-  cpb_status status = cpb_flow_run(in->reader, &options, o->output, &to, &bad, cli_exec(in->job), &error);
-  if (status != CPB_OK) return cli_fail_flow(in, status, &error);
-  if (bad > 0) cli_say(in->job, "bad rows left out: %llu", (unsigned long long)bad);
-  return CLI_OK;
+  return cli_flow(in, &options, o->output, dtype);
 }
 
 /* ---- by a map ---- */
@@ -59,7 +49,7 @@ static int run_by_map(cli_job *job, bool inverse) {
   way w = {inverse ? unembed : embed, map, inverse ? d : d + 1, !inverse, on_sphere};
   int result = cli_input_open(&in, job, job->operands[0], job->options.format);
   if (result == CLI_OK)
-    result = cli_input_check_cols(&in, inverse ? d + 1 : d, job->options.map,
+    result = cli_input_check_cols(&in, inverse ? d + 1 : d, "", job->options.map,
                                   inverse ? "unembeds rows of" : "embeds rows of");
   if (result == CLI_OK) result = flow(&in, &w);
   cli_input_close(&in);
@@ -85,7 +75,8 @@ static int fit(cli_input *in, cpb_transform_kind kind, cpb_transform **transform
   cli_input base;
   cpb_error error;
   int result = cli_input_open(&base, job, path, job->options.format);
-  if (result == CLI_OK) result = cli_input_check_cols(&base, in->info.cols, cli_name(in->info.path), "has");
+  if (result == CLI_OK)
+    result = cli_input_check_cols(&base, in->info.cols, "", cli_name(in->info.path), "has");
   if (result == CLI_OK) {
     cpb_status status =
         cpb_transform_fit(&base.source, kind, job->options.skip_bad, transform, cli_exec(job), &error);

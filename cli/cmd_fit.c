@@ -21,7 +21,7 @@ static int check_state_options(const cli_job *job) {
   return CLI_OK;
 }
 
-static int check(const cli_job *job) {
+static int check_shape(const cli_job *job) {
   const cli_options *o = &job->options;
   int result = check_state_options(job);
   if (result == CLI_OK) result = cli_check_target(job);
@@ -173,17 +173,18 @@ static int fit(cli_input *in, const wish *w) {
   return result;
 }
 
-static int run(cli_job *job) {
+static int check(const cli_job *job) {
   wish w = {.center = NULL};
-  cli_input in;
-  int result = check(job);
   make_wish(job, &w);
-  if (result == CLI_OK) result = check_pipe(job, &w);
-  if (result != CLI_OK) return result;
-  result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = read_vectors(job, in.info.cols, &w);
-  if (result == CLI_OK) result = fit(&in, &w);
-  cli_input_close(&in);
+  int result = check_shape(job);
+  return result == CLI_OK ? check_pipe(job, &w) : result;
+}
+
+static int look(cli_input *in) {
+  wish w = {.center = NULL};
+  make_wish(in->job, &w);
+  int result = read_vectors(in->job, in->info.cols, &w);
+  if (result == CLI_OK) result = fit(in, &w);
   free(w.center);
   free(w.pole);
   return result;
@@ -235,4 +236,5 @@ const cli_command cli_verb_fit = {
     .least = 1,
     .most = 1,
     .options = options,
-    .run = run};
+    .check = check,
+    .look = look};

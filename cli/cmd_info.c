@@ -86,27 +86,18 @@ static int print_json(const inspection *in) {
   return cli_print_json(in->job, object);
 }
 
-static int inspect(inspection *in, cli_input *file) {
-  cpb_norms_fit_options options;
+static int inspect(cli_input *file) {
+  inspection in = {.job = file->job, .file = file->info};
+  cpb_norms_fit_options wish;
   cpb_error error;
-  cpb_norms_fit_options_init(&options, sizeof options);
-  cpb_norms_report_init(&in->norms, sizeof in->norms);
-  options.bars = BARS;
-  in->file = file->info;
-  cpb_status status = cpb_norms_fit(&file->source, &options, &in->norms, cli_exec(in->job), &error);
+  cpb_norms_fit_options_init(&wish, sizeof wish);
+  cpb_norms_report_init(&in.norms, sizeof in.norms);
+  wish.bars = BARS;
+  cpb_status status = cpb_norms_fit(&file->source, &wish, &in.norms, cli_exec(in.job), &error);
   if (status != CPB_OK) return cli_fail_input(file, status, &error);
-  if (in->job->options.json) return print_json(in);
-  print_text(in);
+  if (in.job->options.json) return print_json(&in);
+  print_text(&in);
   return CLI_OK;
-}
-
-static int run(cli_job *job) {
-  inspection in = {.job = job};
-  cli_input file;
-  int result = cli_input_open(&file, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = inspect(&in, &file);
-  cli_input_close(&file);
-  return result;
 }
 
 CLI_OPTIONS(options, &cli_opt_format, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
@@ -127,4 +118,4 @@ const cli_command cli_verb_info = {
     .least = 1,
     .most = 1,
     .options = options,
-    .run = run};
+    .look = inspect};

@@ -26,7 +26,7 @@ static int find_radius(asking *a) {
   cli_input base;
   cpb_error error;
   int result = cli_input_open(&base, a->job, o->base, NULL);
-  if (result == CLI_OK) result = cli_input_check_cols(&base, a->d, o->map, "embeds rows of");
+  if (result == CLI_OK) result = cli_input_check_cols(&base, a->d, "", o->map, "embeds rows of");
   if (result == CLI_OK) {
     cpb_status status = cpb_radius_fit(a->map, &a->queries.source, &base.source, (size_t)o->knn, &a->radius,
                                        cli_exec(a->job), &error);
@@ -155,7 +155,7 @@ static int ask(asking *a) {
   if (a->dtype > CPB_F16)
     return cli_misuse(a->job, "points of the sphere have coordinates in [-1,1], which %s cannot hold",
                       cpb_dtype_name(a->dtype));
-  int result = cli_input_check_cols(&a->queries, a->d, o->map, "embeds rows of");
+  int result = cli_input_check_cols(&a->queries, a->d, "", o->map, "embeds rows of");
   if (result == CLI_OK && o->knn != 0) result = find_radius(a);
   if (result == CLI_OK) result = write_caps(a);
   return result == CLI_OK ? tell(a) : result;

@@ -124,7 +124,7 @@ static int run(cli_job *job) {
   int result = cli_input_open(&base, job, job->operands[0], o->format);
   if (result == CLI_OK && o->queries != NULL) result = cli_input_open(&queries, job, o->queries, o->format);
   if (result == CLI_OK && o->queries != NULL)
-    result = cli_input_check_cols(&queries, base.info.cols, cli_name(base.info.path), "has");
+    result = cli_input_check_cols(&queries, base.info.cols, "", cli_name(base.info.path), "has");
   if (result == CLI_OK) result = measure(&base, &queries, &r);
   if (result == CLI_OK) result = tell(job, r);
   cli_input_close(&base);

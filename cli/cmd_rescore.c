@@ -72,7 +72,8 @@ static int read_queries(rescoring *r) {
   int result = cli_input_read(&r->queries, r->job, path, cli_operand_format(r->job, path));
   if (result != CLI_OK) return result;
   r->n = r->queries.rows.rows;
-  return cli_input_check_cols(&r->queries, cli_map_options(r->map).d, r->job->options.map, "embeds rows of");
+  return cli_input_check_cols(&r->queries, cli_map_options(r->map).d, "", r->job->options.map,
+                              "embeds rows of");
 }
 
 /* Row numbers are whole; whether they are those of rows is the library's to say. */
@@ -113,7 +114,7 @@ static int read_inputs(rescoring *r, cpb_store *store) {
   int result = read_queries(r);
   if (result == CLI_OK) result = cli_input_open(&r->embedded, r->job, o->embedded, NULL);
   if (result == CLI_OK)
-    result = cli_input_check_cols(&r->embedded, cli_map_options(r->map).d + 1, o->map, "makes rows of");
+    result = cli_input_check_cols(&r->embedded, cli_map_options(r->map).d + 1, "", o->map, "makes rows of");
   if (result == CLI_OK) result = cli_input_store(&r->embedded, store);
   if (result == CLI_OK) result = read_ids(r);
   if (result == CLI_OK && o->scores != NULL) result = cli_input_read(&r->scores, r->job, o->scores, NULL);

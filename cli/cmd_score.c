@@ -71,27 +71,23 @@ static int finish(scoring *s) {
   return result;
 }
 
-static int score(scoring *s, cli_input *in) {
-  cpb_error error;
-  if (cpb_model_load(s->job->options.model, &s->model, &error) != CPB_OK)
-    return cli_fail(s->job, "%s", error.text);
-  int result =
-      cli_input_check_cols(in, cli_model_options(s->model).d, s->job->options.model, "scores rows of");
-  if (result != CLI_OK) return result;
-  cpb_status status =
-      cpb_model_score_source(s->model, &in->source, &s->scores, &s->count, cli_exec(s->job), &error);
-  return status == CPB_OK ? finish(s) : cli_fail_input(in, status, &error);
-}
-
-static int run(cli_job *job) {
-  scoring s = {.job = job};
-  cli_input in = {.job = job};
+static int check(const cli_job *job) {
   if (job->options.labels != NULL && strcmp(job->options.output, "-") == 0)
     return cli_misuse(job, "with --labels AUC goes to standard output: give --output a name");
-  int result = cli_check_typed(job, job->options.output, job->options.to, "to");
-  if (result == CLI_OK) result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = score(&s, &in);
-  cli_input_close(&in);
+  return cli_check_typed(job, job->options.output, job->options.to, "to");
+}
+
+static int score(cli_input *in) {
+  scoring s = {.job = in->job};
+  const char *path = in->job->options.model;
+  cpb_error error;
+  if (cpb_model_load(path, &s.model, &error) != CPB_OK) return cli_fail(in->job, "%s", error.text);
+  int result = cli_input_check_cols(in, cli_model_options(s.model).d, "", path, "scores rows of");
+  if (result == CLI_OK) {
+    cpb_status status =
+        cpb_model_score_source(s.model, &in->source, &s.scores, &s.count, cli_exec(in->job), &error);
+    result = status == CPB_OK ? finish(&s) : cli_fail_input(in, status, &error);
+  }
   cpb_model_free(s.model);
   cpb_free(s.scores);
   return result;
@@ -128,4 +124,5 @@ const cli_command cli_verb_score = {
     .most = 1,
     .options = options,
     .required = 2,
-    .run = run};
+    .check = check,
+    .look = score};

@@ -52,7 +52,7 @@ static int encode(cli_input *in, const cpb_sketch *sketch) {
   cpb_sketch_options of = {.size = sizeof of};
   cpb_sketch_describe(sketch, &of);
   encoding e = {.sketch = sketch, .bytes = of.bits / 8, .out = {.job = in->job}};
-  int result = cli_input_check_cols(in, of.d, o->sketch, "encodes rows of");
+  int result = cli_input_check_cols(in, of.d, "", o->sketch, "encodes rows of");
   if (result == CLI_OK) result = cli_check_format(in->job, o->output, o->to, "to");
   if (result == CLI_OK) result = cli_output_add(&e.out, o->output, o->to, CPB_U8, e.bytes, in->info.rows);
   if (result == CLI_OK) result = encode_file(&e, in);
@@ -62,14 +62,12 @@ static int encode(cli_input *in, const cpb_sketch *sketch) {
   return result;
 }
 
-static int run(cli_job *job) {
+static int look(cli_input *in) {
   cpb_sketch *sketch;
   cpb_error error;
-  cli_input in;
-  if (cpb_sketch_load(job->options.sketch, &sketch, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
-  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK) result = encode(&in, sketch);
-  cli_input_close(&in);
+  if (cpb_sketch_load(in->job->options.sketch, &sketch, &error) != CPB_OK)
+    return cli_fail(in->job, "%s", error.text);
+  int result = encode(in, sketch);
   cpb_sketch_free(sketch);
   return result;
 }
@@ -93,4 +91,4 @@ const cli_command cli_verb_sketch_encode = {
     .most = 1,
     .options = options,
     .required = 2,
-    .run = run};
+    .look = look};

@@ -19,12 +19,12 @@ static int load(search *s) {
   const cli_job *job = s->job;
   const char *sketch = job->options.sketch, *codes = job->operands[0], *queries = job->operands[1];
   int result = cli_input_read(&s->codes, job, codes, cli_operand_format(job, codes));
-  if (result == CLI_OK) result = cli_input_check_cols(&s->codes, s->of.bits / 8, "codes of", sketch);
+  if (result == CLI_OK) result = cli_input_check_cols(&s->codes, s->of.bits / 8, "codes of ", sketch, "have");
   if (result == CLI_OK && s->codes.rows.dtype != CPB_U8)
     result =
         cli_fail(job, "%s holds %s, but codes are u8", cli_name(codes), cpb_dtype_name(s->codes.info.dtype));
   if (result == CLI_OK) result = cli_input_read(&s->queries, job, queries, cli_operand_format(job, queries));
-  if (result == CLI_OK) result = cli_input_check_cols(&s->queries, s->of.d, "queries of", sketch);
+  if (result == CLI_OK) result = cli_input_check_cols(&s->queries, s->of.d, "queries of ", sketch, "have");
   size_t count = s->codes.rows.rows;
   if (result == CLI_OK && s->k > count)
     result = cli_fail(job, "%s has %zu row%s, fewer than the %zu neighbours asked for", cli_name(codes),
@@ -78,7 +78,7 @@ static int rerank(search *s) {
   int result = cli_input_open(&s->rows, s->job, o->base != NULL ? o->base : o->embedded, NULL);
   if (result == CLI_OK)
     result = cli_input_check_cols(&s->rows, o->base != NULL ? s->of.d : s->of.d + 1,
-                                  o->base != NULL ? "rows of" : "embedded rows of", o->sketch);
+                                  o->base != NULL ? "rows of " : "embedded rows of ", o->sketch, "have");
   if (result == CLI_OK) result = cli_input_store(&s->rows, &store);
   if (result == CLI_OK) result = check_codes(s, &store);
   return result == CLI_OK ? rank(s, &store) : result;

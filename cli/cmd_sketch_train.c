@@ -87,6 +87,8 @@ static int train(cli_input *in, const cpb_map *map) {
   wish.training = &training;
   wish.map = map;
   cpb_status status = cpb_sketch_fit(&in->source, &wish, &sketch, &report, cli_exec(job), &error);
+  if (status != CPB_OK && cli_is_about(&error, "map"))
+    return cli_fail(job, "%s: %s", job->options.map, error.text);
   if (status != CPB_OK) return cli_fail_input(in, status, &error);
   int result = cpb_sketch_save(sketch, job->options.output, &error) == CPB_OK
                    ? tell(job, sketch, &report)
@@ -95,17 +97,14 @@ static int train(cli_input *in, const cpb_map *map) {
   return result;
 }
 
-static int run(cli_job *job) {
+static int look(cli_input *in) {
+  const char *path = in->job->options.map;
   cpb_map *map = NULL;
   cpb_error error;
-  cli_input in;
-  int result = check(job);
-  if (result != CLI_OK) return result;
-  result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK && job->options.map != NULL && cpb_map_load(job->options.map, &map, &error) != CPB_OK)
-    result = cli_fail(job, "%s", error.text);
-  if (result == CLI_OK) result = train(&in, map);
-  cli_input_close(&in);
+  if (path != NULL && cpb_map_load(path, &map, &error) != CPB_OK) return cli_fail(in->job, "%s", error.text);
+  int result =
+      map == NULL ? CLI_OK : cli_input_check_cols(in, cli_map_options(map).d, "", path, "embeds rows of");
+  if (result == CLI_OK) result = train(in, map);
   cpb_map_free(map);
   return result;
 }
@@ -166,4 +165,5 @@ const cli_command cli_verb_sketch_train = {
     .most = 1,
     .options = options,
     .required = 1,
-    .run = run};
+    .check = check,
+    .look = look};

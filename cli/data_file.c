@@ -42,11 +42,6 @@ int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *erro
   return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
 }
 
-int cli_fail_flow(const cli_input *in, cpb_status status, const cpb_error *error) {
-  bool of_rows = status == CPB_EROW && error->row >= 0;
-  return of_rows ? cli_fail_input(in, status, error) : cli_fail(in->job, "%s", error->text);
-}
-
 int cli_input_hold(cli_input *in) {
   cpb_error error;
   cpb_status status = cpb_source_hold(&in->source, &in->rows, cli_exec(in->job), &error);
@@ -71,10 +66,11 @@ int cli_input_store(cli_input *in, cpb_store *store) {
   return result;
 }
 
-int cli_input_check_cols(const cli_input *in, size_t wanted, const char *maker, const char *makes) {
+int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, const char *maker,
+                         const char *makes) {
   if (in->info.cols == wanted) return CLI_OK;
-  return cli_fail(in->job, "%s has %zu column%s, but %s %s %zu", cli_name(in->info.path), in->info.cols,
-                  cli_s(in->info.cols), maker, makes, wanted);
+  return cli_fail(in->job, "%s has %zu column%s, but %s%s %s %zu", cli_name(in->info.path), in->info.cols,
+                  cli_s(in->info.cols), what, maker, makes, wanted);
 }
 
 /* ---- as numbers ---- */

@@ -26,14 +26,13 @@ int cli_input_read(cli_input *in, const cli_job *job, const char *path, const ch
 /* Its rows by number: where they lie, or without random access from memory. */
 int cli_input_store(cli_input *in, cpb_store *store);
 
-/* A failure that calls the columns by their maker: "FILE has 3 columns, but MAP.json embeds rows of 4". */
-int cli_input_check_cols(const cli_input *in, size_t wanted, const char *maker, const char *makes);
+/* A failure that calls the columns by their maker: "FILE has 3 columns, but MAP.json embeds rows of 4", where
+ * `what` is "" or "queries of ". */
+int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, const char *maker,
+                         const char *makes);
 
 /* A failure of the library about these rows. */
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error);
-
-/* The same where rows went on into another file, which its own sentences name. */
-int cli_fail_flow(const cli_input *in, cpb_status status, const cpb_error *error);
 
 /* --format, where it speaks of this operand: it is that of the operand "-", or of the first; else NULL. */
 const char *cli_operand_format(const cli_job *job, const char *operand);

@@ -16,19 +16,14 @@ char *cli_json_text(json_t *value) {
   return NULL;
 }
 
-int cli_print_json(const cli_job *job, json_t *object) { return cli_print_json_id(job, NULL, object); }
-
-int cli_print_json_id(const cli_job *job, const char *id, json_t *object) {
+int cli_print_json(const cli_job *job, json_t *object) {
   if (object == NULL)
     return cli_fail(
         job, "JSON cannot say the result: a number that is not finite, a name that is not UTF-8, or no "
              "memory");
   char *text = cli_json_text(object);
   if (text == NULL) return cli_fail(job, "no memory for a line of JSON");
-  if (id != NULL)
-    printf("{\"id\":%s,%s\n", id, text + 1);
-  else
-    puts(text);
+  puts(text);
   free(text);
   return CLI_OK;
 }

@@ -10,9 +10,6 @@
  * CLI_FAILED after a sentence for NULL. */
 int cli_print_json(const cli_job *job, json_t *object);
 
-/* The same with "id":id in front, the text of a JSON value; NULL: none. */
-int cli_print_json_id(const cli_job *job, const char *id, json_t *object);
-
 /* Its text on one line, the caller's to free; takes it over. NULL for NULL, and without memory. */
 char *cli_json_text(json_t *value);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "data_file.h"
 
 const cli_command *const cli_commands[] = {&cli_verb_demo,
                                            &cli_verb_info,
@@ -225,6 +226,17 @@ static int start_threads(cli_job *job) {
   return CLI_OK;
 }
 
+static int run_job(cli_job *job) {
+  const cli_command *command = job->command;
+  int result = command->check != NULL ? command->check(job) : CLI_OK;
+  if (result != CLI_OK || command->look == NULL) return result == CLI_OK ? command->run(job) : result;
+  cli_input in;
+  result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK) result = command->look(&in);
+  cli_input_close(&in);
+  return result;
+}
+
 static int run_command(const cli_command *command, int argc, char **argv) {
   cli_bar bar;
   cli_job job = {.command = command};
@@ -239,7 +251,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   result = cli_check_files(&job);
   if (result == CLI_OK) result = start_threads(&job);
   if (result != CLI_OK) return result;
-  result = command->run(&job);
+  result = run_job(&job);
   cli_bar_clear(&bar);
   cpb_pool_free(job.pool);
   if (cli_interrupted() != 0) return 128 + cli_interrupted();

@@ -2,7 +2,7 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
-#include "cli.h"
+#include "data_file.h"
 
 enum { CLI_OUTPUTS = 3 };
 
@@ -21,6 +21,9 @@ int cli_output_append(cli_output *out, size_t at, cpb_view rows);
 
 /* Completes all of them where `result` is CLI_OK, frees them in any case; the result so far. */
 int cli_output_finish(cli_output *out, int result);
+
+/* The rows of a file as the flow makes them, in another one; with --to and --skip-bad. */
+int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype);
 
 /* One file of these rows. */
 int cli_write_table(const cli_job *job, const char *path, const char *format, cpb_dtype dtype, cpb_view rows);

@@ -11,7 +11,7 @@ int cli_search_open(cli_search_job *search, const cli_job *job) {
   if (result == CLI_OK)
     result = cli_input_read(&search->queries, job, queries, cli_operand_format(job, queries));
   if (result == CLI_OK)
-    result = cli_input_check_cols(&search->queries, search->base.info.cols, cli_name(base), "has");
+    result = cli_input_check_cols(&search->queries, search->base.info.cols, "", cli_name(base), "has");
   return result;
 }
 

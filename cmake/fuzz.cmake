@@ -41,8 +41,4 @@ if(CPB_FUZZ)
     exit=fuzz_exit sigaction=fuzz_sigaction)
   target_compile_options(cpb_fuzz_command PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer-no-link)
   target_sources(fuzz_args PRIVATE $<TARGET_OBJECTS:cpb_fuzz_command>)
-  # The command's own parser, without its main().
-  target_include_directories(fuzz_dual PRIVATE cli)
-  target_sources(fuzz_dual PRIVATE cli/cmd_dual.c cli/dual_id.c cli/dual_read.c cli/dual_print.c cli/json_print.c cli/growing_text.c cli/doubles.c
-                 cli/format_names.c cli/nearest.c cli/plain.c)
 endif()

@@ -159,6 +159,26 @@ CPB_API cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *erro
 CPB_API cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
                                 cpb_error *error);
 
+/** Under what a line of JSON is turned: a map, or a scale and perhaps a pole. Start from cpb_dual_options_init. */
+typedef struct cpb_dual_options {
+  size_t size;
+  const cpb_map *map; /* NULL (the default): .. */
+  double s;           /* .. this scale, > 0; lines may carry a pole, or W and m */
+  const double *pole; /* d+1 coordinates of length 1; NULL = e */
+  size_t d;           /* of the pole; 0 without one: every line has its own */
+} cpb_dual_options;
+
+/** The defaults. */
+CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
+
+/** One JSON object, {"ball": ..}, {"halfspace": ..}, {"complement": ..}, {"ellipsoid": ..}, {"empty": ..},
+ *  {"everything": ..}, {"punctured": ..} or {"cap": ..}, as its dual: what `capball dual` reads and prints (see its
+ *  help). "id" goes through as it is written. Numbers have 17 digits.                                     T3 T5 T6
+ *  Gives *answer, 0-terminated, to the caller; cpb_free takes it back. EFORMAT for a line that is none; EINVAL as
+ *  cpb_map_cap and cpb_map_region. */
+CPB_API cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options,
+                                 char **answer, cpb_error *error);
+
 #ifdef __cplusplus
 }
 #endif

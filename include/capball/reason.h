@@ -42,13 +42,13 @@ typedef enum cpb_reason {
   CPB_WHY_QUADRIC_ZERO = 1026,              /* quadric is 0 = 0: no region */
   CPB_WHY_SCALE_SQUARE = 1027,              /* s^2 must be a normal double, got s = .. */
   CPB_WHY_POLE_ACROSS_AXIS = 1028,          /* the pole's u is not along the axis: .. of it lies across */
-  CPB_WHY_PROLATE = 1029,                   /* a prolate ellipsoid (along = .. > r = ..) is no cap: see T6 */
+  CPB_WHY_PROLATE = 1029,                   /* a prolate ellipsoid (.. along its axis, .. across) is no cap */
   CPB_WHY_REGION_NO_AXES = 1030,            /* a region of kind .. has no axes */
   CPB_WHY_REGION_TOO_FAR = 1031,       /* the region is too far from the scale s = .. and the pole's w = .. */
   CPB_WHY_REGION_WHITENED = 1032,      /* region has a whitening W: see T6 */
   CPB_WHY_ROUND_UNDER_POLE = 1033,     /* a round region is no cap under a pole with |u| = .. */
-  CPB_WHY_SPHEROID_OTHER_POLE = 1034,  /* along/r = .. is not the pole's |w| = .. */
-  CPB_WHY_SPHEROID_TOO_FLAT = 1035,    /* along/r = ../.. is below the smallest double */
+  CPB_WHY_SPHEROID_OTHER_POLE = 1034,  /* the ratio of semi-axes .. is not the pole's |w| = .. */
+  CPB_WHY_SPHEROID_TOO_FLAT = 1035,    /* the ratio of semi-axes ../.. is below the smallest double */
   CPB_WHY_NOT_DEFINITE = 1036,         /* metric G is not positive definite: pivot .. is .. */
   CPB_WHY_NOT_SYMMETRIC = 1037,        /* metric G is not symmetric: G[..][..] = .., G[..][..] = .. */
   CPB_WHY_WHITENING_SINGULAR = 1038,   /* whitening W is singular: column .. keeps .. of its length .. */
@@ -168,6 +168,7 @@ typedef enum cpb_reason {
   CPB_WHY_ROUND_CENTRE = 1154,          /* the pieces are about different centres */
   CPB_WHY_ROUND_UNSEEN = 1155,          /* rows hold numbers that the first round has not seen */
   CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
+  CPB_WHY_DUAL_ANSWER = 1149,           /* JSON cannot say the result */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */
@@ -307,6 +308,7 @@ typedef enum cpb_reason {
   CPB_WHY_JSON_CURVE_POINT = 7070, /* "curve"[..] is not [steps, mean, worst] */
   CPB_WHY_JSON_SEED = 7071,        /* "seed" must be the digits of a number below 2^64 */
   CPB_WHY_JSON_VARIANT = 7072, /* "variant" must be embedded, centred, random-embedded or random-centred */
+  CPB_WHY_DUAL_LINE = 7073,    /* what is wrong with a line of JSON */
 
   /* ESTOPPED */
   CPB_WHY_STOPPED = 8001, /* stopped by the caller */

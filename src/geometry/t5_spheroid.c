@@ -72,7 +72,7 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
   if (status != CPB_OK) return status;
   if (!(fabs(ratio - w) <= tolerance))
     return cpb_fail(error, CPB_WHY_SPHEROID_OTHER_POLE, "region",
-                    "along/r = %.17g is not the pole's |w| = %.17g", ratio, w);
+                    "the semi-axis along over that across, %.17g, is not the pole's |w| = %.17g", ratio, w);
   double part = cpb_dot_from(0, v, region->axis, d);
   cpb_squares off = cpb_squares_none();
   for (size_t i = 0; i < d; i++) cpb_squares_add(&off, v[i] - part * region->axis[i], 1);
@@ -159,7 +159,8 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
   if (along > r)
     return cpb_fail(error, CPB_WHY_PROLATE, "region",
-                    "a prolate ellipsoid (along = %.17g > r = %.17g) is no cap: see T6", along, r);
+                    "a prolate ellipsoid (%.17g along its axis, %.17g across it) is no cap: see T6", along,
+                    r);
   if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   double w = along / r, tilt = sqrt((r - along) / r * ((r + along) / r));
@@ -167,6 +168,6 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   for (size_t i = 0; i < d; i++) v[i] = region->axis == NULL ? 0 : tilt * (region->axis[i] / length);
   v[d] = w;
   if (w > 0) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_SPHEROID_TOO_FLAT, "region", "along/r = %g/%g is below the smallest double",
-                  along, r);
+  return cpb_fail(error, CPB_WHY_SPHEROID_TOO_FLAT, "region",
+                  "the ratio of the semi-axes %g and %g is below the smallest double", along, r);
 }

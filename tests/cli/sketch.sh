@@ -63,7 +63,7 @@ refuses "a tolerance of 1" 2 '--tolerance must be in \[0,1\), got 1' capball ske
 refuses "a batch that tells nothing" 1 'points.csv: a batch must have at least 64 rows, got 1' capball sketch train points.csv -o x.json --batch 1
 refuses "a map and a scale" 2 'exclude each other' capball sketch train points.csv -o x.json --map map.json --scale 1
 refuses "a norm from a pipe" 2 'a pipe can be read once' capball sketch train - --format csv -o x.json
-refuses "a whitened map" 1 'white.json has a whitening; a sketch is made from a centre and a scale alone' capball sketch train points.csv -o x.json --map white.json
+refuses "a whitened map" 1 'white.json: the map has a whitening; a sketch is made from a centre and a scale alone' capball sketch train points.csv -o x.json --map white.json
 refuses "a map of another d" 1 'three.csv has 3 columns, but map.json embeds rows of 4' capball sketch train three.csv -o x.json --map map.json
 refuses "no data to train on" 1 'empty.csv' capball sketch train empty.csv -o x.json
 refuses "one row to train on" 1 'a sketch is trained on at least 2 rows, got 1' capball sketch train - --format csv --scale 1 -o x.json < <(echo 1,2)
@@ -81,12 +81,12 @@ refuses "queries of another d" 1 'three.csv has 3 columns, but queries of sketch
 refuses "more neighbours than codes" 1 'has 1000 rows, fewer than the 2000' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2000 -o x.csv
 refuses "fewer candidates than neighbours" 2 '5 candidates cannot hold 10 neighbours' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 5 --base points.csv -o x.csv
 refuses "candidates for nothing" 2 'give one of them' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 50 -o x.csv
-refuses "a base of other rows" 1 'queries.csv has 20 rows, but there are 1000 codes' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2 --base queries.csv -o x.csv
+refuses "a base of other rows" 1 'queries.csv: there are 20 rows, but 1000 codes' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2 --base queries.csv -o x.csv
 refuses "NaN in the base" 1 'nan_base.csv: row 7 holds NaN' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 1000 --base nan_base.csv -o x.csv
-refuses "codes of another sketch" 1 'other.u8bin row 0 is not the code of points.csv row 0 under sketch.json' capball sketch search -m sketch.json other.u8bin queries.csv --base points.csv -o x.csv
+refuses "codes of another sketch" 1 'other.u8bin row ([0-9]+) is not the code of points.csv row [0-9]+ under sketch.json' capball sketch search -m sketch.json other.u8bin queries.csv --base points.csv -o x.csv
 refuses "images of another scale" 1 'codes.u8bin row [0-9]+ is not the code of the image scaled.npy row' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded scaled.npy -o x.csv
 refuses "images of another centre" 1 'is not the code of the image moved.npy row' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded moved.npy -o x.csv
-refuses "images of another d" 1 'points.csv has 4 columns, wanted 5' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded points.csv -o x.csv
+refuses "images of another d" 1 'points.csv has 4 columns, but embedded rows of sketch.json have 5' capball sketch search -m sketch.json codes.u8bin queries.csv --embedded points.csv -o x.csv
 refuses "NaN to ask" 1 'nan.csv: row 1 holds NaN' capball sketch search -m sketch.json codes.u8bin nan.csv -o x.csv
 check "and nothing is left behind" bash -c '[ -z "$(find . -newer stamp ! -name "check.*" -type f)" ]'
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dual_line.h"
+#include "geometry/vector.h"
+#include "json/dual_line.h"
 
 static bool refuse(dual_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool refuse(dual_line *line, const char *format, ...) {
@@ -13,6 +14,15 @@ static bool refuse(dual_line *line, const char *format, ...) {
   va_end(arguments);
   return false;
 }
+
+double *dual_numbers(dual_line *line, size_t count) {
+  double *numbers = calloc(count == 0 ? 1 : count, sizeof *numbers);
+  line->no_memory |= numbers == NULL;
+  return numbers;
+}
+
+/* |x|; NaN where it holds NaN or inf. */
+static double length_of(const double *x, size_t n) { return cpb_all_finite(x, n) ? cpb_norm(x, n) : NAN; }
 
 static bool read_number(dual_line *line, json_t *object, const char *key, double *number) {
   json_t *value = json_object_get(object, key);
@@ -30,8 +40,9 @@ static bool read_vector(dual_line *line, json_t *object, const char *key, size_t
   size_t found = json_array_size(value);
   if (!json_is_array(value) || found == 0) return refuse(line, "\"%s\" must be an array of numbers", key);
   if (n != 0 && found != n)
-    return refuse(line, "\"%s\" has %zu number%s, wanted %zu", key, found, cli_s(found), n);
-  *numbers = cli_alloc(found, sizeof **numbers);
+    return refuse(line, "\"%s\" has %zu number%s, wanted %zu", key, found, found == 1 ? "" : "s", n);
+  *numbers = dual_numbers(line, found);
+  if (*numbers == NULL) return false;
   if (count != NULL) *count = found;
   for (size_t i = 0; i < found; i++) {
     if (!json_is_number(json_array_get(value, i)))
@@ -46,7 +57,8 @@ static bool read_matrix(dual_line *line, json_t *object, const char *key, double
   size_t d = line->d;
   if (!json_is_array(rows) || json_array_size(rows) != d)
     return refuse(line, "\"%s\" must be %zu rows of %zu numbers", key, d, d);
-  *matrix = cli_alloc(d * d, sizeof **matrix);
+  *matrix = dual_numbers(line, d * d);
+  if (*matrix == NULL) return false;
   for (size_t i = 0; i < d * d; i++) {
     json_t *row = json_array_get(rows, i / d), *value = json_array_get(row, i % d);
     if (json_array_size(row) != d || !json_is_number(value))
@@ -69,7 +81,7 @@ static bool known_keys(dual_line *line, json_t *object, const char *where, const
 
 /* Divides a vector by its length, which it must have; tells the length. */
 static bool normalise(dual_line *line, const char *key, double *vector, size_t n, double *length) {
-  *length = cli_length(vector, n);
+  *length = length_of(vector, n);
   if (!(*length > 0) || isinf(*length))
     return refuse(line, "\"%s\" has length %g, no direction", key, *length);
   for (size_t i = 0; i < n; i++) vector[i] /= *length;
@@ -138,7 +150,8 @@ static bool read_whole(dual_line *line, json_t *object, const char *name) {
     return refuse(line, "\"d\" is %.17g, but the map has %zu", wanted, line->d);
   if (d != NULL) line->d = (size_t)wanted;
   if (line->d == 0) return refuse(line, "the dimension is not known: write {\"%s\":{\"d\":2}}", name);
-  line->c = cli_alloc(line->d, sizeof *line->c);
+  line->c = dual_numbers(line, line->d);
+  if (line->c == NULL) return false;
   line->region.c = line->c;
   return true;
 }
@@ -156,8 +169,8 @@ static bool read_cap(dual_line *line, json_t *object) {
   cap->sigma = cap->a = NAN;
   bool complete = json_object_get(object, "sigma") != NULL && json_object_get(object, "a") != NULL;
   if (!complete) return true;
-  if (!(fabs(cli_length(cap->p, count) - 1) < 1e-9))
-    return refuse(line, "a cap with sigma and a needs |p| = 1, got %.17g", cli_length(cap->p, count));
+  if (!(fabs(length_of(cap->p, count) - 1) < 1e-9))
+    return refuse(line, "a cap with sigma and a needs |p| = 1, got %.17g", length_of(cap->p, count));
   return read_number(line, object, "sigma", &cap->sigma) && read_number(line, object, "a", &cap->a);
 }
 
@@ -217,9 +230,10 @@ bool dual_line_read(dual_line *line, json_t *json, size_t d) {
     while (shapes[i] != NULL && strcmp(shapes[i], key) != 0) i++;
     while (others[k] != NULL && strcmp(others[k], key) != 0) k++;
     if (shapes[i] == NULL && others[k] == NULL) {
-      const char *near = cli_nearest(key, shapes, sizeof shapes / sizeof *shapes - 1);
-      return near != NULL ? refuse(line, "unknown \"%s\"; did you mean \"%s\"?", key, near)
-                          : refuse(line, "unknown \"%s\"", key);
+      return refuse(line,
+                    "unknown \"%s\": a line has a ball, halfspace, complement, ellipsoid, cap, empty, "
+                    "everything or punctured",
+                    key);
     }
     if (shapes[i] != NULL && name != NULL) return refuse(line, "both \"%s\" and \"%s\"", name, key);
     if (shapes[i] != NULL) name = shapes[i];

@@ -1,4 +1,9 @@
-#include "dual_line.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "json/dual_line.h"
+#include "json/json_file.h"
 
 /* JSON has no NaN and no inf: jansson makes NULL of them, and then the object is incomplete. */
 static bool put(json_t *object, const char *key, json_t *value) {
@@ -8,7 +13,7 @@ static bool put(json_t *object, const char *key, json_t *value) {
 static json_t *matrix_json(const double *W, size_t d) {
   json_t *rows = json_array();
   for (size_t i = 0; i < d; i++)
-    if (json_array_append_new(rows, cli_json_vector(W + i * d, d)) != 0) {
+    if (json_array_append_new(rows, cpb_json_vector(W + i * d, d)) != 0) {
       json_decref(rows);
       return NULL;
     }
@@ -24,7 +29,7 @@ static json_t *if_complete(json_t *object, bool complete) {
 
 static json_t *cap_json(const cpb_cap *cap) {
   json_t *object = json_object();
-  bool complete = put(object, "p", cli_json_vector(cap->p, cap->d + 1)) &&
+  bool complete = put(object, "p", cpb_json_vector(cap->p, cap->d + 1)) &&
                   put(object, "b", json_real(cap->b)) && put(object, "sigma", json_real(cap->sigma)) &&
                   put(object, "a", json_real(cap->a));
   return if_complete(object, complete);
@@ -32,9 +37,9 @@ static json_t *cap_json(const cpb_cap *cap) {
 
 static bool put_bounded(json_t *object, const cpb_region *region) {
   size_t d = region->d;
-  if (!put(object, "c", cli_json_vector(region->c, d))) return false;
+  if (!put(object, "c", cpb_json_vector(region->c, d))) return false;
   if (region->axis != NULL)
-    return put(object, "axis", cli_json_vector(region->axis, d)) &&
+    return put(object, "axis", cpb_json_vector(region->axis, d)) &&
            put(object, "r1", json_real(region->along)) && put(object, "r2", json_real(region->r));
   if (region->W != NULL && !put(object, "W", matrix_json(region->W, d))) return false;
   return put(object, "r", json_real(region->r));
@@ -47,9 +52,9 @@ static json_t *region_json(const cpb_region *region) {
   switch (region->kind) {
   case CPB_EMPTY:
   case CPB_EVERYTHING: complete = put(object, "d", json_integer((json_int_t)d)); break;
-  case CPB_PUNCTURED: complete = put(object, "c", cli_json_vector(region->c, d)); break;
+  case CPB_PUNCTURED: complete = put(object, "c", cpb_json_vector(region->c, d)); break;
   case CPB_HALFSPACE:
-    complete = put(object, "n", cli_json_vector(region->c, d)) && put(object, "h", json_real(region->r));
+    complete = put(object, "n", cpb_json_vector(region->c, d)) && put(object, "h", json_real(region->r));
     break;
   case CPB_BALL:
   case CPB_COMPLEMENT: complete = put_bounded(object, region); break;
@@ -70,15 +75,58 @@ static const char *region_name(const cpb_region *region) {
 /* The map the line came with; an ellipsoid already names its W. */
 static bool put_map(json_t *object, const dual_line *line) {
   bool named = !line->is_cap && line->region.W != NULL && bounded(&line->region);
-  if (line->pole != NULL && !put(object, "pole", cli_json_vector(line->pole, line->d + 1))) return false;
+  if (line->pole != NULL && !put(object, "pole", cpb_json_vector(line->pole, line->d + 1))) return false;
   if (line->W != NULL && !named && !put(object, "W", matrix_json(line->W, line->d))) return false;
-  return line->m == NULL || put(object, "m", cli_json_vector(line->m, line->d));
+  return line->m == NULL || put(object, "m", cpb_json_vector(line->m, line->d));
 }
 
-json_t *dual_line_json(const dual_line *line) {
+static json_t *line_json(const dual_line *line) {
   json_t *object = json_object();
   const cpb_region *region = &line->region;
   bool complete = line->is_cap ? put(object, "cap", cap_json(&line->cap))
                                : put(object, region_name(region), region_json(region));
   return if_complete(object, complete && (!line->carries || put_map(object, line)));
+}
+
+/* ---- as text ---- */
+
+typedef struct growing {
+  char *bytes;
+  size_t length, room;
+} growing;
+
+static int append(const char *bytes, size_t count, void *arg) {
+  growing *g = arg;
+  if (g->length + count + 1 > g->room) {
+    size_t room = 2 * (g->length + count + 1);
+    char *larger = realloc(g->bytes, room);
+    if (larger == NULL) return -1;
+    g->bytes = larger;
+    g->room = room;
+  }
+  memcpy(g->bytes + g->length, bytes, count);
+  g->length += count;
+  g->bytes[g->length] = 0;
+  return 0;
+}
+
+/* The id goes in front, behind the brace that opens the object. */
+static bool put_id(const char *id, const growing *object, growing *g) {
+  return append("{\"id\":", 6, g) == 0 && append(id, strlen(id), g) == 0 && append(",", 1, g) == 0 &&
+         append(object->bytes + 1, object->length - 1, g) == 0;
+}
+
+cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cpb_error *error) {
+  growing plain = {NULL, 0, 0}, named = {NULL, 0, 0};
+  json_t *object = line_json(line);
+  if (object == NULL)
+    return cpb_fail(error, CPB_WHY_DUAL_ANSWER, "line",
+                    "JSON cannot say the result: a number that is not finite, or no memory");
+  bool whole = json_dump_callback(object, append, &plain, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0;
+  json_decref(object);
+  if (whole && id != NULL) whole = put_id(id, &plain, &named);
+  *text = !whole ? NULL : id != NULL ? named.bytes : plain.bytes;
+  if (!whole || id != NULL) free(plain.bytes);
+  if (!whole) free(named.bytes);
+  return whole ? CPB_OK : cpb_fail_memory(error, "an answer in JSON");
 }

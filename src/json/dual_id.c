@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dual_line.h"
+#include "json/dual_line.h"
 
 static const char *skip_blanks(const char *p, const char *end) {
   while (p < end && strchr(" \t\r\n", *p) != NULL && *p != 0) p++;
@@ -90,7 +90,8 @@ bool dual_id_take(dual_id *id, char *line, size_t length) {
   id->text = NULL;
   if (!find_id(line, length, &begin, &behind)) return true;
   size_t size = (size_t)(behind - begin);
-  id->text = cli_alloc(size + 1, 1);
+  id->text = calloc(size + 1, 1);
+  if (id->text == NULL) return false;
   memcpy(id->text, begin, size);
   memset(begin, ' ', size);
   if (size > 0) *begin = '0'; /* any value will do: this one fits */
