@@ -279,7 +279,8 @@ static void what_is_refused(void **state) {
   refuses(cpb_cap_from_spheroid(NULL, 1, v, &cap, &error), &error, "NULL");
   refuses(cpb_cap_from_spheroid(&good, 1, v, NULL, &error), &error, "NULL");
   region = good, region.along = 4.5;
-  refuses(cpb_cap_from_spheroid(&region, 1, v, &cap, &error), &error, "the semi-axis along over that across, 0.9");
+  refuses(cpb_cap_from_spheroid(&region, 1, v, &cap, &error), &error,
+          "the semi-axis along over that across, 0.9");
   region = good, region.along = -1;
   refuses(cpb_cap_from_spheroid(&region, 1, v, &cap, &error), &error, "got -1");
   region = good, region.axis = other;
@@ -301,7 +302,8 @@ static void what_is_refused(void **state) {
 
   double pole[3];
   region = good, region.along = 6;
-  refuses(cpb_pole_from_spheroid(&region, pole, &error), &error, "prolate ellipsoid (6 along its axis, 5 across it)");
+  refuses(cpb_pole_from_spheroid(&region, pole, &error), &error,
+          "prolate ellipsoid (6 along its axis, 5 across it)");
   region = good, region.kind = CPB_HALFSPACE;
   refuses(cpb_pole_from_spheroid(&region, pole, &error), &error, "halfspace has no axes");
   region = good, region.axis = lengthy;
