@@ -1,10 +1,11 @@
 #include "learn/pairs.h"
+#include "parallel/tell.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_BYTES = 1 << 28, STEPS_PER_ROW = 1000 };
+enum { CACHE_BYTES = 1 << 28, STEPS_PER_ROW = 1000, TOLD = 64 };
 
 /* Row i of g, kept in place of the one that was not used for longest; never the one used just before. */
 static const double *row_of(cpb_pairs *m, size_t i) {
@@ -170,6 +171,8 @@ static cpb_status iterate(cpb_pairs *m) {
       break;
     move_weight(m, to, from, row);
     if (++m->iterations % (4 * m->n) == 0) status = judge(m);
+    if (status == CPB_OK && m->iterations % TOLD == 0)
+      status = cpb_exec_tell_round(m->exec, m->iterations, 4 * m->n, NULL);
   }
   if (status == CPB_OK) status = judge(m);
   if (status == CPB_OK) edge_of_free_rows(m);

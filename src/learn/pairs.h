@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "capball/status.h"
+#include "capball/exec.h"
 
 typedef struct cpb_pairs {
   /* the problem, set by the caller */
@@ -21,6 +21,7 @@ typedef struct cpb_pairs {
   const double *diagonal; /* n numbers g_ii */
   const double *cap;      /* n numbers, sum >= 1 */
   double gap;             /* wanted, relative to the bounds */
+  const cpb_exec *exec;   /* told of rounds; the steps run on this thread */
   /* the answer */
   double *a; /* n numbers: a feasible start, then the multipliers */
   double upper, lower, norm2;

@@ -6,6 +6,7 @@
  * origin is the mean of the rows: it and every mean of a filling are within sqrt(maximum) of the best point.
  */
 #include "learn/share_solver.h"
+#include "parallel/tell.h"
 
 #include <float.h>
 #include <math.h>
@@ -243,6 +244,7 @@ static cpb_status run(solver *s) {
     if (over && !must_look_again(s, point)) break;
     better = true;
     status = iterate(s, point, &done, &better);
+    if (status == CPB_OK) status = cpb_exec_tell_round(share->exec, share->iterations, 8, NULL);
     stalls = better ? 0 : stalls + 1;
   }
   if (status == CPB_OK && share->multipliers != NULL) cpb_share_multipliers(s, share->multipliers);

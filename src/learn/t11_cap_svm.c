@@ -14,6 +14,7 @@
 #include "learn/cap_svm.h"
 #include "learn/distances.h"
 #include "parallel/blocks.h"
+#include "parallel/tell.h"
 
 enum { ROUNDS = 50, BLOCK_ROWS = 4096 };
 
@@ -64,13 +65,16 @@ static double lift(lift_job *job) {
 
 /* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose
  * region is no ball. */
-static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, double *radius, double *moved) {
+static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, size_t rounds, double *radius,
+                            double *moved) {
   size_t d = share->x.cols;
   double s = job->s, *normal = calloc(d + 1, sizeof *normal);
   if (normal == NULL) return CPB_ENOMEM;
+  cpb_exec_part quiet;
+  double told = (double)rounds / (double)(rounds + 8);
   lift(job);
   cpb_share svm = {.loops = share->loops,
-                   .exec = share->exec,
+                   .exec = cpb_exec_part_of(&quiet, share->exec, told, told),
                    .caps = paper ? job->whole : share->caps,
                    .cap = paper ? 1 : share->cap,
                    .gap = 1e-12,
@@ -109,7 +113,7 @@ cpb_status cpb_cap_svm(cpb_share *share, bool paper, size_t *rounds, bool *settl
   if (status == CPB_OK) job.s = lift(&job);
   for (*rounds = 0; status == CPB_OK && job.s > 0 && *rounds < ROUNDS && !*settled; ++*rounds) {
     double moved = NAN;
-    status = one_round(&job, share, paper, radius, &moved);
+    status = one_round(&job, share, paper, *rounds, radius, &moved);
     if (isnan(moved)) break;
     *settled = moved <= 1e-9 * *radius;
     job.s = *radius;

@@ -12,6 +12,7 @@
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
 #include "learn/svdd_fail.h"
+#include "parallel/tell.h"
 
 static cpb_status check_kernel(const cpb_kernel *kernel, cpb_error *error) {
   if (kernel == NULL) return cpb_fail_missing(error, "kernel");
@@ -131,6 +132,7 @@ static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double
                      .diagonal = rows->diagonal,
                      .cap = cap,
                      .gap = gap,
+                     .exec = rows->exec,
                      .a = multipliers};
   cpb_pairs_start(cap, pairs.n, multipliers);
   cpb_status status = cpb_pairs_solve(&pairs);
@@ -213,7 +215,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   if (status == CPB_OK) status = check_call(x, kernel, options, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
-  double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers;
+  double *numbers = malloc(4 * n * sizeof *numbers), *cap = numbers, *a = numbers + 3 * n;
   if (numbers == NULL) return cpb_fail_memory(error, "%zu rows", n);
   cpb_kernel_rows rows = {.loops = cpb_loops_here(),
                           .exec = exec,
@@ -225,16 +227,18 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   if (status == CPB_OK) status = look_at_rows(&rows, error);
   if (status == CPB_OK) {
     status = options->method == CPB_SVDD_EXACT
-                 ? solve_exactly(&rows, cap, options->gap, multipliers, &ours_norm2, &ours)
-                 : solve_by_caps(&rows, cap, options, multipliers, &ours_norm2, &ours);
-    if (status != CPB_OK) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
+                 ? solve_exactly(&rows, cap, options->gap, a, &ours_norm2, &ours)
+                 : solve_by_caps(&rows, cap, options, a, &ours_norm2, &ours);
+    if (status == CPB_ESTOPPED) status = cpb_fail_stopped(error);
+    if (status == CPB_ENOMEM) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {
     ours.lower_bound = fmin(fmax(ours.lower_bound, 0), ours.objective);
     ours.gap = ours.objective > 0 ? (ours.objective - ours.lower_bound) / ours.objective : 0;
-    for (size_t i = 0; i < n; i++) ours.support += multipliers[i] > 0;
+    for (size_t i = 0; i < n; i++) ours.support += a[i] > 0;
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;
     ours.seconds = seconds_now() - began;
+    memcpy(multipliers, a, n * sizeof *a);
     if (norm2 != NULL) *norm2 = ours_norm2;
     cpb_sized_give(report, &ours, sizeof ours);
   }

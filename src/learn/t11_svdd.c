@@ -17,6 +17,7 @@
 #include "learn/svdd_fail.h"
 #include "learn/svdd_rows.h"
 #include "learn/twofold.h"
+#include "parallel/tell.h"
 
 static const cpb_svdd_options defaults = {
     .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
@@ -91,12 +92,14 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
         cpb_cap_svm(share, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled, &report->radius);
     /* what their ball is worth as SVDD: one read at its centre */
     cpb_share judged = *share;
+    cpb_exec_part last;
     judged.multipliers = NULL;
     double *point = judged.point, *kept = malloc(share->x.cols * sizeof *kept);
     if (kept == NULL) status = CPB_ENOMEM;
     if (status == CPB_OK) {
       memcpy(kept, point, share->x.cols * sizeof *kept);
       judged.max_iterations = 1;
+      judged.exec = cpb_exec_part_of(&last, share->exec, 1, 1);
       status = cpb_share_solve(&judged);
       memcpy(point, kept, share->x.cols * sizeof *kept);
       share->upper = judged.upper;
@@ -108,6 +111,7 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
     status = cpb_share_solve(share);
     report->radius = sqrt(fmax(share->edge, 0));
   }
+  if (status == CPB_ESTOPPED) return cpb_fail_stopped(error);
   if (status != CPB_OK) return cpb_fail_memory(error, "%zu rows", share->x.rows);
   report->objective = share->upper;
   report->lower_bound = fmin(fmax(share->lower, 0), share->upper);

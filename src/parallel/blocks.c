@@ -42,30 +42,8 @@ void cpb_blocks_run(const cpb_blocks *blocks, const cpb_exec *exec) {
   cpb_exec_run(exec, cpb_blocks_count(blocks), run_block, (void *)(uintptr_t)blocks);
 }
 
-/* Some blocks of a call that is told of in between. */
-typedef struct stretch {
-  const cpb_blocks *blocks;
-  size_t from;
-} stretch;
-
-static void run_in_stretch(void *arg, size_t i) {
-  const stretch *s = arg;
-  run_block((void *)(uintptr_t)s->blocks, s->from + i);
-}
-
 cpb_status cpb_blocks_run_told(const cpb_blocks *blocks, const cpb_exec *exec, cpb_error *error) {
-  enum { STRETCHES = 100, TASKS_PER_THREAD = 4 };
-  size_t count = cpb_blocks_count(blocks), least = TASKS_PER_THREAD * cpb_exec_threads(exec);
-  size_t step = count / STRETCHES < least ? least : count / STRETCHES;
-  cpb_status status = cpb_exec_tell(exec, 0, error);
-  if (!cpb_exec_listens(exec)) step = count;
-  for (size_t from = 0; status == CPB_OK && from < count; from += step) {
-    stretch s = {blocks, from};
-    size_t here = count - from < step ? count - from : step;
-    cpb_exec_run(exec, here, run_in_stretch, &s);
-    status = cpb_exec_tell(exec, (double)(from + here) / (double)count, error);
-  }
-  return status;
+  return cpb_exec_run_told(exec, cpb_blocks_count(blocks), run_block, (void *)(uintptr_t)blocks, error);
 }
 
 size_t cpb_blocks_rows(size_t elements_per_row) {

@@ -26,12 +26,49 @@ bool cpb_exec_listens(const cpb_exec *exec) {
 
 cpb_status cpb_exec_tell(const cpb_exec *exec, double share, cpb_error *error) {
   if (!cpb_exec_listens(exec) || exec->progress(exec->context, share) == 0) return CPB_OK;
+  return cpb_fail_stopped(error);
+}
+
+cpb_status cpb_exec_tell_round(const cpb_exec *exec, size_t rounds, size_t half, cpb_error *error) {
+  return cpb_exec_tell(exec, (double)rounds / (double)(rounds + half), error);
+}
+
+cpb_status cpb_fail_stopped(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_STOPPED, "", "stopped by the caller");
+}
+
+/* Some of the tasks, between two tellings. */
+typedef struct stretch {
+  void (*task)(void *arg, size_t i);
+  void *arg;
+  size_t from;
+} stretch;
+
+static void run_in_stretch(void *arg, size_t i) {
+  const stretch *s = arg;
+  s->task(s->arg, s->from + i);
+}
+
+cpb_status cpb_exec_run_told(const cpb_exec *exec, size_t tasks, void (*task)(void *arg, size_t i), void *arg,
+                             cpb_error *error) {
+  enum { STRETCHES = 100, TASKS_PER_THREAD = 4 };
+  size_t least = TASKS_PER_THREAD * cpb_exec_threads(exec);
+  size_t step = tasks / STRETCHES < least ? least : tasks / STRETCHES;
+  cpb_status status = cpb_exec_tell(exec, 0, error);
+  if (!cpb_exec_listens(exec)) step = tasks;
+  for (size_t from = 0; status == CPB_OK && from < tasks; from += step) {
+    stretch s = {task, arg, from};
+    size_t here = tasks - from < step ? tasks - from : step;
+    cpb_exec_run(exec, here, run_in_stretch, &s);
+    status = cpb_exec_tell(exec, (double)(from + here) / (double)tasks, error);
+  }
+  return status;
 }
 
 static int tell_whole(void *context, double share) {
   const cpb_exec_part *part = context;
-  return part->whole->progress(part->whole->context, part->from + (part->to - part->from) * share);
+  double told = share < 1 ? part->from + (part->to - part->from) * share : part->to;
+  return part->whole->progress(part->whole->context, told < part->to ? told : part->to);
 }
 
 const cpb_exec *cpb_exec_part_of(cpb_exec_part *part, const cpb_exec *whole, double from, double to) {

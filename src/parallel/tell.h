@@ -21,7 +21,18 @@ bool cpb_exec_listens(const cpb_exec *exec);
  * what it has and returns it. */
 cpb_status cpb_exec_tell(const cpb_exec *exec, double share, cpb_error *error);
 
-/* A part of a call that is a call itself: what it tells as 0 .. 1 arrives as from .. to. */
+/* The same after some rounds of a call that does not know how many it will take: half of it after `half`. */
+cpb_status cpb_exec_tell_round(const cpb_exec *exec, size_t rounds, size_t half, cpb_error *error);
+
+/* The sentence of a stop that came up through functions without one. */
+cpb_status cpb_fail_stopped(cpb_error *error);
+
+/* cpb_exec_run for calls that may take long: the caller is told of tasks done, and ESTOPPED leaves the rest. */
+cpb_status cpb_exec_run_told(const cpb_exec *exec, size_t tasks, void (*task)(void *arg, size_t i), void *arg,
+                             cpb_error *error);
+
+/* A part of a call that is a call itself: what it tells as 0 .. 1 arrives as from .. to; from = to
+ * keeps it quiet but lets it be stopped. */
 typedef struct cpb_exec_part {
   cpb_exec exec;
   const cpb_exec *whole;

@@ -9,6 +9,7 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/sized.h"
+#include "parallel/tell.h"
 #include "scale/ceiling.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
@@ -154,8 +155,9 @@ static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *cent
                               cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
   surety sure;
   double step = sqrt(2), fine = cpb_pow(step, 1. / (REFINED + 1));
-  cpb_status status =
-      measure(c, &sure, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o, exec, error);
+  cpb_exec_part grid, refined;
+  cpb_status status = measure(c, &sure, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o,
+                              cpb_exec_part_of(&grid, exec, 0, 0.6), error);
   if (status != CPB_OK) return status;
   size_t at = first_reached(c, &sure, o->target);
   if (at == GRID)
@@ -163,8 +165,8 @@ static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *cent
                     "recall %g is not reached: %g at %g times the mean norm", o->target,
                     c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->sample_mean_norm);
   if (at > 0)
-    status =
-        measure(c, &sure, at, c->ceiling[at - 1].s * fine, fine, REFINED, sample, center, o, exec, error);
+    status = measure(c, &sure, at, c->ceiling[at - 1].s * fine, fine, REFINED, sample, center, o,
+                     cpb_exec_part_of(&refined, exec, 0.6, 1), error);
   if (status != CPB_OK) return status;
   *best = c->ceiling[first_reached(c, &sure, o->target)];
   c->alternatives[CPB_GOAL_RECALL] = best->s;
@@ -194,11 +196,13 @@ static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *cent
   choice->alternatives[CPB_GOAL_HEMISPHERE] = cpb_hemisphere_scale(options->norm_max, right_angle);
   choice->alternatives[CPB_GOAL_SPREAD] = choice->alternatives[CPB_GOAL_RECALL] = NAN;
   if (options->goal < CPB_GOAL_SPREAD) return take_norm(choice, options, error);
-  cpb_status status = find_spread(choice, sample, center, exec, error);
+  cpb_exec_part spread, search;
+  cpb_status status = find_spread(choice, sample, center, cpb_exec_part_of(&spread, exec, 0, 0.2), error);
   cpb_curve_point best = {NAN, NAN};
   bool recall = options->goal == CPB_GOAL_RECALL;
   if (status == CPB_OK && (recall || sample.rows > options->k)) {
-    status = find_recall(choice, sample, center, options, &best, exec, error);
+    status =
+        find_recall(choice, sample, center, options, &best, cpb_exec_part_of(&search, exec, 0.2, 1), error);
     if (!recall && status == CPB_EINVAL) status = CPB_OK; /* only an alternative */
   }
   if (status != CPB_OK) return status;

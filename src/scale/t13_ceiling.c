@@ -82,12 +82,13 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
   double *norm2 = malloc((x->n + 2 * count + 1) * sizeof *norm2), *s2 = norm2 + x->n;
   double *found = calloc(queries * count + 1, sizeof *found);
   ceiling_job job = {cpb_loops_here(), x, norm2, k, count, s2, found, 0};
+  cpb_status status = CPB_OK;
   if (norm2 == NULL || found == NULL) {
     atomic_store(&job.out_of_memory, 1);
   } else {
     int shift = unit_to_rows(x, view, norm2);
     for (size_t i = 0; i < count; i++) s2[i] = ldexp(s[i], shift) * ldexp(s[i], shift);
-    cpb_exec_run(exec, queries, ask, &job);
+    status = cpb_exec_run_told(exec, queries, ask, &job, error);
     for (size_t i = 0; i < count; i++) {
       double sum = 0, squares = 0, asked = (double)queries;
       for (size_t q = 0; q < queries; q++) sum += found[q * count + i];
@@ -102,7 +103,7 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
   free(norm2);
   free(found);
   if (atomic_load(&job.out_of_memory)) return cpb_fail_memory(error, "%zu queries", queries);
-  return CPB_OK;
+  return status;
 }
 
 cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,

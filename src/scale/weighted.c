@@ -49,18 +49,19 @@ static void start_job(pair_job *job) {
 static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double *sums, const cpb_exec *exec,
                             cpb_error *error) {
   size_t size = job->w->columns * job->w->columns;
+  cpb_status status = CPB_OK;
   job->partials = cpb_aligned_zeros(tasks * size);
   if (job->partials == NULL) {
     atomic_store(&job->out_of_memory, true);
   } else {
-    cpb_exec_run(exec, tasks, task, job);
+    status = cpb_exec_run_told(exec, tasks, task, job, error);
     memset(sums, 0, size * sizeof *sums);
     for (size_t t = 0; t < tasks; t++)
       for (size_t i = 0; i < size; i++) sums[i] += job->partials[t * size + i];
   }
   free(job->partials);
   if (atomic_load(&job->out_of_memory)) return cpb_fail_memory(error, "sums over pairs");
-  return CPB_OK;
+  return status;
 }
 
 /* ---- by the Gram matrix: one task is a block of rows J against all blocks I <= J ---- */
@@ -299,8 +300,11 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   if (shares == 1) return run_tasks(&job, moment_task, tasks, squares, exec, error);
   job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
-  cpb_exec_run(exec, tasks * shares, share_task, &job);
-  cpb_status status = run_tasks(&job, join_task, tasks, squares, exec, error);
+  cpb_exec_part summing, joining;
+  cpb_status status =
+      cpb_exec_run_told(cpb_exec_part_of(&summing, exec, 0, 0.9), tasks * shares, share_task, &job, error);
+  if (status == CPB_OK)
+    status = run_tasks(&job, join_task, tasks, squares, cpb_exec_part_of(&joining, exec, 0.9, 1), error);
   free(job.shares);
   return status;
 }
@@ -344,5 +348,7 @@ cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_wei
                                  double *products, const cpb_exec *exec, cpb_error *error) {
   pair_job job = {.u = directions, .w = weights};
   start_job(&job);
-  return run_tasks(&job, sum_task, directions->stride / PANEL, products, exec, error);
+  cpb_exec_part after; /* of the squares, which take the time */
+  return run_tasks(&job, sum_task, directions->stride / PANEL, products, cpb_exec_part_of(&after, exec, 1, 1),
+                   error);
 }

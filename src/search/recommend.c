@@ -241,9 +241,10 @@ static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *ex
 
 static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_exec *exec,
                       cpb_error *error) {
-  cpb_status status = find_truth(s, asked, exec, error);
+  cpb_exec_part truth, spread, recipes;
+  cpb_status status = find_truth(s, asked, cpb_exec_part_of(&truth, exec, 0, 0.1), error);
   if (status == CPB_OK) status = find_facts(s, error);
-  if (status == CPB_OK) status = find_spread(s, exec, error);
+  if (status == CPB_OK) status = find_spread(s, cpb_exec_part_of(&spread, exec, 0.1, 0.15), error);
   if (status != CPB_OK) return status;
   out->facts = (cpb_recommendation_facts){.k = s->options->k,
                                           .base_rows = s->base.rows,
@@ -251,7 +252,7 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
                                           .norm_mean = s->facts.norm_mean,
                                           .radius = cpb_median(s->truth.kth, s->truth.queries)};
   cpb_verdict_begin(out);
-  status = measure(s, out, exec, error);
+  status = measure(s, out, cpb_exec_part_of(&recipes, exec, 0.15, 1), error);
   if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
   return status;
 }

@@ -19,6 +19,7 @@
 #include "core/sized.h"
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
+#include "parallel/tell.h"
 #include "search/bit_columns.h"
 
 enum {
@@ -403,6 +404,8 @@ static cpb_status train_all(training *t) {
       t->report.settled = has_settled(t, batches);
     }
     if (t->report.settled) break;
+    if (status == CPB_OK)
+      status = cpb_exec_tell_round(t->exec, t->report.steps + t->report.refused, 32, t->error);
   }
   return status;
 }
@@ -428,6 +431,7 @@ static cpb_status train_worst(training *t) {
     t->now.steps = ++t->report.steps;
     status = remember(t);
     t->report.settled = stuck || has_settled(t, 1);
+    if (status == CPB_OK) status = cpb_exec_tell_round(t->exec, t->report.steps, 32, t->error);
   }
   cpb_sketch_pack(t->sketch, 0, t->bits);
   cpb_sketch_free(one);
