@@ -10,7 +10,7 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all demo test asan tsan valgrind faults fuzz soak coverage bench install format clean help
+.PHONY: platforms aarch64 all demo test asan tsan valgrind faults fuzz soak coverage bench install format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -47,6 +47,17 @@ bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches
 	@tools/run-benches
 
+platforms: build ## other processors and libraries: the core compiles without a warning, results have the same bits
+	@tools/setup platforms
+	@tools/platforms bits
+	@tools/platforms compile
+
+aarch64: ## the law and loop tests on aarch64, under qemu
+	@tools/setup platforms
+	@$(configure) -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCPB_HDF5=OFF
+	@$(ninja) -C build-aarch64 all tests
+	@tools/run-tests aarch64
+
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 
@@ -54,10 +65,10 @@ format: ## clang-format every source
 	@clang-format -i $(sources)
 
 clean: ## remove every build
-	@rm -rf build build-asan build-tsan build-clang build-fuzz build-coverage
+	@rm -rf build build-asan build-tsan build-clang build-fuzz build-coverage build-aarch64
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup-run:
 	@CC='$(CC)' tools/setup run

@@ -5,7 +5,7 @@
 
 #include "capball/status.h"
 
-#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS)
+#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_AVX)
 #define CPB_WIDE_LOOPS
 #endif
 
