@@ -218,8 +218,8 @@ static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &output, &nu, &method, &kernel, &gamma_option, &offset, &degree, &gap, &cli_opt_whiten,
-            &cli_opt_ridge, &weights_option, &sql, &plot, &cli_opt_format, &cli_opt_json, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+            &cli_opt_ridge, &weights_option, &sql, &plot, &cli_opt_format, &cli_opt_external, &cli_opt_json,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_ball = {
     .verb = "ball",

@@ -57,8 +57,8 @@ static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NUL
                   "also write the distances: |x-q|, or <x,q>, or 1 - cosine");
 
 CLI_OPTIONS(options, &cli_opt_output, &cli_opt_neighbours, &cli_opt_metric, &distances,
-            &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_to, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_knn = {
     .verb = "knn",

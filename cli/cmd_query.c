@@ -188,8 +188,8 @@ static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL,
                   "point queries, the embedded queries themselves");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds, &knn, &base_option, &point,
-            &cli_opt_dtype, &cli_opt_format, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &cli_opt_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_query = {
     .verb = "query",

@@ -58,8 +58,8 @@ static int run(cli_job *job) {
 static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "the radius, in the unit of the data, not squared");
 
-CLI_OPTIONS(options, &radius_option, &cli_opt_output, &cli_opt_metric, &cli_opt_format, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &radius_option, &cli_opt_output, &cli_opt_metric, &cli_opt_format, &cli_opt_external,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_range = {
     .verb = "range",

@@ -145,8 +145,8 @@ static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the base that are looked at (default 100000)");
 
 CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &html, &sample, &cli_opt_seed,
-            &cli_opt_skip_bad, &cli_opt_format, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &cli_opt_skip_bad, &cli_opt_format, &cli_opt_external, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_recommend = {
     .verb = "recommend",

@@ -209,7 +209,7 @@ static CLI_OPTION(
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbours, &cli_opt_distances,
             &cli_opt_distance_dtype, &scores, &as, &radius, &score_error, &certificates, &cli_opt_format,
-            &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_rescore = {
     .verb = "rescore",

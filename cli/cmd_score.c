@@ -105,7 +105,7 @@ static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &model, &cli_opt_output, &labels_option, &ranks, &plot, &cli_opt_dtype, &cli_opt_format,
-            &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_score = {
     .verb = "score",

@@ -164,8 +164,8 @@ static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NUL
                   "also write |x-q|, or without --base and --embedded the differing bits");
 
 CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_neighbours, &candidates_option, &base,
-            &embedded, &distances, &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_to, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+            &embedded, &distances, &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_search = {
     .verb = "sketch search",

@@ -24,7 +24,12 @@ int cli_input_open(cli_input *in, const cli_job *job, const char *path, const ch
   *in = (cli_input){.job = job};
   int result = cli_check_format(job, path, format, takes_format(job, path) ? "format" : NULL);
   if (result != CLI_OK) return result;
-  if (cpb_reader_open(path, format, &in->reader, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
+  cpb_reader_options options;
+  cpb_reader_options_init(&options, sizeof options);
+  options.format = format;
+  options.follow_external = job->options.follow_external;
+  if (cpb_reader_open_as(path, &options, &in->reader, &error) != CPB_OK)
+    return cli_fail(job, "%s", error.text);
   in->info = cpb_reader_info(in->reader);
   in->source = cpb_reader_source(in->reader, true);
   return CLI_OK;

@@ -48,6 +48,8 @@ CLI_OPTION(cli_opt_neighbours, "neighbours", 'k', CLI_POSITIVE_COUNT, "K", neigh
            "how many neighbours (default 10)");
 CLI_OPTION(cli_opt_format, "format", 'f', CLI_NAME, "FORMAT", format, cli_format_name,
            "format of the input (default: by its extension)");
+CLI_OPTION(cli_opt_external, "follow-external", 0, CLI_FLAG, NULL, follow_external, NULL,
+           "let an HDF5 input lead to other files: only for files you trust");
 CLI_OPTION(cli_opt_to, "to", 0, CLI_NAME, "FORMAT", to, cli_format_name,
            "format of the output (default: by its extension)");
 CLI_OPTION(cli_opt_seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the sample (default 0)");

@@ -28,7 +28,7 @@ typedef struct cli_options {
   cli_number nu, gap, offset, radius, score_error, tolerance, ridge;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
   uint64_t bits, batch, candidates;
-  bool whiten, spherical, skip_bad, sweep, ranks, point, json, quiet, help;
+  bool whiten, spherical, skip_bad, follow_external, sweep, ranks, point, json, quiet, help;
 } cli_options;
 
 typedef enum cli_value_kind {
@@ -64,8 +64,9 @@ typedef struct cli_option {
 /* Options that mean the same wherever they stand. */
 extern const cli_option cli_opt_output, cli_opt_map, cli_opt_goal, cli_opt_target, cli_opt_goal_neighbours,
     cli_opt_pole, cli_opt_whiten, cli_opt_ridge, cli_opt_skip_bad, cli_opt_dtype, cli_opt_distances,
-    cli_opt_distance_dtype, cli_opt_metric, cli_opt_neighbours, cli_opt_format, cli_opt_to, cli_opt_seed,
-    cli_opt_sample, cli_opt_sketch, cli_opt_plot, cli_opt_json, cli_opt_quiet, cli_opt_threads, cli_opt_help;
+    cli_opt_distance_dtype, cli_opt_metric, cli_opt_neighbours, cli_opt_format, cli_opt_external, cli_opt_to,
+    cli_opt_seed, cli_opt_sample, cli_opt_sketch, cli_opt_plot, cli_opt_json, cli_opt_quiet, cli_opt_threads,
+    cli_opt_help;
 
 struct cli_command;
 struct cli_job;

@@ -2,7 +2,8 @@
 #include "recommend_text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "growing_text.h"
 
 static void put_name(const cpb_recommend_row *row, FILE *to) {
   if (row->sphere)
@@ -75,15 +76,13 @@ static void put_caution(const cpb_recommendation_facts *of, const cpb_recommend_
 
 char *cli_recommend_text(const cpb_recommendation_facts *of) {
   const cpb_recommend_row *pick = of->rows[of->pick];
-  char *text = NULL;
-  size_t length;
-  FILE *to = open_memstream(&text, &length);
+  cli_text text;
+  FILE *to = cli_text_open(&text);
   if (to == NULL) return NULL;
   put_pick(of, pick, to);
   put_rival(of, pick, to);
   put_limit(of, pick, to);
   put_caution(of, pick, to);
-  if (fclose(to) == 0) return text;
-  free(text);
-  return NULL;
+  cli_text_close(&text, to);
+  return text.bytes;
 }

@@ -118,6 +118,10 @@ refuses "numbers in another file" 1 'data set "raw" has its numbers in other fil
 for set in virtual own; do
   refuses "a virtual set: $set" 1 "data set \"$set\" is made of sets of other files" capball convert "hostile.hdf5:$set" stolen.csv
 done
+for set in link far/train softlink self virtual own; do
+  check "with --follow-external: $set" bash -c "[ \"\$(capball convert hostile.hdf5:$set - --to csv --follow-external | head -n 1)\" = 0,1 ]"
+done
+check "with --follow-external: raw" bash -c '[ "$(capball convert hostile.hdf5:raw - --to csv --follow-external | head -n 1)" = 115,101,99,114 ]'
 refuses "the list of sets leads nowhere either" 1 'has no data set "none"; it has' capball info hostile.hdf5:none
 [ ! -e stolen.csv ]
 verdict $? "nothing was copied"
