@@ -45,11 +45,14 @@ static int write_outputs(const rescoring *r) {
 
 static int tell(const rescoring *r) {
   const cli_options *o = &r->job->options;
-  size_t proven = 0;
+  size_t proven = 0, coarse = 0;
   uint64_t needed = 0;
   for (size_t i = 0; i < r->n; i++) {
     proven += r->needed[i] == 0;
-    if (r->needed[i] > needed) needed = r->needed[i];
+    if (r->needed[i] == r->C)
+      coarse++;
+    else if (r->needed[i] > needed)
+      needed = r->needed[i];
   }
   if (cli_map_options(r->map).whiten != NULL) cli_say(r->job, "the map whitens: distances are |W(x-q)|");
   if (o->certificates != NULL && needed > 0)
@@ -57,11 +60,18 @@ static int tell(const rescoring *r) {
             (unsigned long long)needed);
   else
     cli_say(r->job, "%zu of %zu queries proven exact", proven, r->n);
+  if (coarse > 0)
+    cli_say(
+        r->job,
+        "%zu more would be proven by the rows: the scores do not tell near rows apart; leave --scores out",
+        coarse);
   if (!o->json) return CLI_OK;
   json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I}", "ids", o->output, "queries", (json_int_t)r->n, "k",
                              (json_int_t)r->k, "candidates", (json_int_t)r->C, "proven", (json_int_t)proven);
   if (object != NULL && o->certificates != NULL)
     object = cli_json_set(object, "needed", json_integer((json_int_t)needed));
+  if (object != NULL && o->scores != NULL)
+    object = cli_json_set(object, "unresolved", json_integer((json_int_t)coarse));
   return cli_print_json(r->job, object);
 }
 
@@ -200,9 +210,10 @@ static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as, score_name,
                   "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine");
 static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "the radius that the queries had (default: point queries)");
-static CLI_OPTION(score_error, "score-error", 0, CLI_NUMBER, "E", score_error, NULL,
-                  "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or "
-                  "cosine in f32; engines that quantise err by more)");
+static CLI_OPTION(
+    score_error, "score-error", 0, CLI_NUMBER, "E", score_error, NULL,
+    "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or "
+    "cosine in f32, and the rounding of f32 or f16 --scores; engines that quantise err by more)");
 static CLI_OPTION(
     certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,
     "also write one number per query: 0 where the answer is proven, else how many candidates would prove it");

@@ -74,9 +74,10 @@ CPB_API double cpb_query_reach(double norm, double r, double s, double D);
 CPB_API double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
 
 /** How far a score may lie from <p,y> for the stored y, where the engine rounds p to f32 and sums in f32
- *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24. Engines that quantise err by
- *  more. */
-CPB_API double cpb_query_score_error(size_t d);
+ *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24; and, for scores in f32 or f16, by
+ *  how much more once it is given in this type, 1-score too: 4 units of its rounding. Engines that quantise
+ *  err by more. */
+CPB_API double cpb_query_score_error(size_t d, cpb_dtype scores);
 
 /** The certificate: every row whose x lies within D of q is scored above this floor. So if an engine
  *  has given its C best rows, D is the k-th distance among them and the C-th score is below the floor, no row
@@ -109,7 +110,7 @@ typedef struct cpb_rescore_options {
   cpb_view scores; /* the engine's numbers, one per candidate, to take distances from; data = NULL (the
                                 default): from the rows */
   cpb_score_kind score_kind; /* what they are */
-  double score_error;        /* NaN (the default): cpb_query_score_error */
+  double score_error;        /* NaN (the default): cpb_query_score_error of their type */
   cpb_source *all; /* all embedded rows, to count how many candidates would prove what is not proven;
                                 NULL (the default): nothing is counted */
 } cpb_rescore_options;
@@ -119,12 +120,16 @@ CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size)
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
  *  a proof that no other row is nearer, all roundings counted. It believes the engine that no other row has a
  *  higher score.                                                                                     T8 T13
+ *  Scores in f32 or f16 tell no rows apart that are near the query (they know the square of a distance to
+ *  2 s^2 score_error/(rise a)), so an answer by scores is proven only where the rows give the same k in the same
+ *  order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
  *  ids       n x count row numbers, the engine's best by <p,y>; none twice for a query
  *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this map
  *  hits      n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
  *  needed    n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all` lets it
- *            be counted, and the number of all rows where not
+ *            be counted, and the number of all rows where not; `count`, where these candidates are enough, but
+ *            the scores order them otherwise than the rows do: distances from the rows prove it
  *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be. */
 CPB_API cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
                                const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
@@ -173,7 +178,7 @@ typedef struct cpb_index {
   cpb_status (*row)(void *self, uint64_t id, double *y, cpb_error *error);
 
   double row_error;   /* 0: cpb_query_row_error of f32 */
-  double score_error; /* 0: cpb_query_score_error */
+  double score_error; /* 0: cpb_query_score_error of f32 */
 } cpb_index;
 
 /** How it is asked. Start from cpb_index_options_init. */

@@ -162,13 +162,15 @@ typedef enum cpb_reason {
   CPB_WHY_ID_TWICE = 1146,              /* query .. names row .. twice */
   CPB_WHY_K_OF_CANDIDATES = 1147,       /* .. neighbours wanted of .. candidates per query */
   CPB_WHY_LABELS = 1148,                /* .. of .. labels are not 0: no AUC */
+  CPB_WHY_DUAL_ANSWER = 1149,           /* JSON cannot say the result */
+  CPB_WHY_CAP_LENGTH = 1150,            /* cap's p must have length 1, got |p| = .. */
   CPB_WHY_ROUND_ITSELF = 1151,          /* a piece cannot be merged into itself */
   CPB_WHY_ROUND_OPTIONS = 1152,         /* the pieces have different options */
   CPB_WHY_ROUND_OTHER = 1153,           /* one piece is of round .., the other of .. */
   CPB_WHY_ROUND_CENTRE = 1154,          /* the pieces are about different centres */
   CPB_WHY_ROUND_UNSEEN = 1155,          /* rows hold numbers that the first round has not seen */
   CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
-  CPB_WHY_DUAL_ANSWER = 1149,           /* JSON cannot say the result */
+  CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */

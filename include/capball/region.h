@@ -73,14 +73,16 @@ CPB_API cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *er
  *    another length than 1 is taken as n/|n| with offset h/|n|
  *    complement: the ball's p, b, a negated; punctured: the complement for r = 0
  *  region  finite; axis and W must be NULL
- *  Every number within 8u. EINVAL where sigma or a is below the smallest normal double (a ratio of
+ *  Every number within 8u, and 2^-102 |c|/s more where r is near |c|, which counts from |c|/s = 1e15 on. EINVAL
+ *  where sigma or a is below the smallest normal double (a ratio of
  *  lengths beyond about 1e150): such a cap would come back as another region.
  *  cap     cap->p is the caller's, d+1 coordinates; may not overlap region->c; all else is set.
  *          EMPTY is p = e, b = 2 and EVERYTHING p = e, b = -2: no point of the sphere scores 0 */
 CPB_API cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap, cpb_error *error);
 
 /** The region of a cap at scale s, pole e: c = s p'/a, r = s sigma/|a|, and every other case. T3
- *  cap     complete (see cpb_cap_complete)
+ *  cap     complete (see cpb_cap_complete); EINVAL with the numbers where they do not belong together:
+ *          |p| = 1, sigma^2 = 1-b^2, a = b+<p,v>, each within 1e-6
  *  region  region->c is the caller's, d coordinates; axis, W are set to NULL
  *  A cap with 0 < |a| so small that the radius overflows gives EINVAL. */
 CPB_API cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error);
@@ -114,7 +116,9 @@ CPB_API cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, c
  *  the cap T3 gives for the ball (W(c-m), r).
  *  m        d coordinates or NULL for 0
  *  region   its W is the whitening of the map
- *  scratch  d*d + d doubles, caller's (a half-space solves with W in it) */
+ *  scratch  d*d + d doubles, caller's (a half-space solves with W in it)
+ *  As exact as T3 for the centre W(c-m), which is known to d u |W||c-m|: up to r1/r2 times d u of its length
+ *  for semi-axes r1 > r2. */
 CPB_API cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, double s,
                                           double *scratch, cpb_cap *cap, cpb_error *error);
 
@@ -155,7 +159,7 @@ CPB_API cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cp
 /** Moves the region by t (d coordinates): {x} becomes {x+t}.                                  T4
  *    m <- m + k2 t,  k0 <- k0 + 2<m,t> + k2|t|^2 = (|m|-root)(|m|+root)/k2
  *  in whichever form of k0 has the smaller terms: a tiny ball far away can be moved onto its own
- *  centre and keeps its radius. */
+ *  centre and keeps its radius. k0 is NaN where t, the form or the new m is not finite. */
 CPB_API void cpb_quadric_translate(cpb_quadric *quadric, const double *t);
 
 /** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; <= 0 inside.                     T4 */

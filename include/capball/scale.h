@@ -218,8 +218,9 @@ typedef struct cpb_abid_maximum {
   double s, abid;
 } cpb_abid_maximum;
 
-/** All local maxima with low < s < high, higher ones first: a logarithmic grid of 20 values per factor of
- *  10, then Brent's method around each top of it, s within a relative 1e-7.                              T9
+/** All local maxima with low < s < high, higher ones first: where the derivative changes from + to - on a
+ *  logarithmic grid of 100 values per factor of 10, then halving; s within a relative 1e-9. Of maxima closer
+ *  than the grid only one may be found.                              T9
  *  maxima  room for `room` of them, caller's; *found is how many were written. 0 < low < high.
  *  Thread-safe, allocates nothing. */
 CPB_API cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high,
@@ -289,7 +290,9 @@ typedef struct cpb_choice_facts {
   double value;               /* what the goal measures at s: a norm, ABID, recall */
   double sample_mean_norm;    /* NaN where not needed */
   size_t alternative_count;   /* the goals this library knows */
-  const double *alternatives; /* s of every goal, by its number; NaN where not known */
+  const double *alternatives; /* s of every goal, by its number; for spread and recall mean, median and
+                                 hemisphere are of the sample where the norms of all rows are not known.
+                                 NaN where not known */
   size_t abid_count;
   const cpb_curve_point *abid; /* 0.1 .. 10 times the mean norm of the sample */
   size_t maxima_count;

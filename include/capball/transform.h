@@ -150,6 +150,8 @@ typedef struct cpb_recommend_row {
   uint64_t candidates_for_99; /* the smallest C whose first C hold 99 % of the true ones, over all queries */
   size_t bytes;               /* per vector */
   const double *curve;        /* curve_count: share of the true ones among its first `candidates` */
+  uint64_t candidates_most;   /* candidates_for_99 may be so many, one standard error over the queries more */
+  double recall_error;        /* the standard error of recall over the queries */
 } cpb_recommend_row;
 
 /** The measurement and what follows from it; belongs to the caller, who frees it by
@@ -168,9 +170,9 @@ typedef struct cpb_recommendation_facts {
   size_t count;
   const cpb_recommend_row *const *rows; /* count: by index, then in the order of the list above */
 
-  /* the best rows for the engine of the options: fewest candidates, then recall, then bytes, then the
-   * simpler: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries; then the
-   * earlier */
+  /* the best rows for the engine of the options: fewest candidates, then recall, then bytes; but of those that
+   * differ from the best one by no more than its sampling error, in candidates and in recall, the simplest:
+   * none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries; then the earlier */
   size_t pick;        /* of all */
   size_t rival;       /* of those without the sphere where the pick is one, else of those on the sphere */
   size_t for_cosine;  /* of those that an engine of cosines can hold: all but lift-ip */

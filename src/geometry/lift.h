@@ -22,8 +22,11 @@ static inline double cpb_lift_toward(const cpb_lift *lift, double t) {
   return lift->toward * (ldexp(t, -lift->exponent) / lift->h2);
 }
 
-/* EINVAL unless the cap is there, holds numbers and is complete: sigma^2 = 1-b^2 within 1e-6. */
+/* EINVAL unless the cap is there, holds numbers and they belong together: |p| = 1 and sigma^2 = 1-b^2 within
+ * 1e-6. */
 cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
+/* And a = b+<p,v>; v NULL: e. */
+cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error);
 
 /* EINVAL unless the region is there and what its kind needs is finite and in its domain. */
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);

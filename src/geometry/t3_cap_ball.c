@@ -37,7 +37,18 @@ cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
   if (isnan(cap->b) || isnan(cap->a) || !(cap->sigma >= 0) || !(fabs(off) <= 1e-6))
     return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "cap",
                     "cap is not complete: b = %.17g, sigma = %.17g, a = %.17g", cap->b, cap->sigma, cap->a);
-  return CPB_OK;
+  double length = cpb_norm(cap->p, cap->d + 1);
+  if (fabs(length - 1) <= 1e-6) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_CAP_LENGTH, "cap", "cap's p must have length 1, got |p| = %.17g", length);
+}
+
+cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error) {
+  cpb_status status = cpb_check_cap(cap, error);
+  if (status != CPB_OK || !(fabs(cap->b) <= 1)) return status;
+  double along = v == NULL ? cap->p[cap->d] : cpb_dot_from(0, cap->p, v, cap->d + 1);
+  if (fabs(cap->a - (cap->b + along)) <= 1e-6) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_CAP_POLE, "cap", "cap's a = %.17g is not b+<p,v> = %.17g%+.17g", cap->a,
+                  cap->b, along);
 }
 
 static cpb_status check_size(double size, const char *argument, const char *name, cpb_error *error) {
@@ -208,7 +219,7 @@ static void halfspace_of_cap(const cpb_cap *cap, double s, cpb_region *region) {
 
 cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
-  if (status == CPB_OK) status = cpb_check_cap(cap, error);
+  if (status == CPB_OK) status = cpb_check_cap_under(cap, NULL, error);
   if (status != CPB_OK) return status;
   if (region == NULL || region->c == NULL)
     return cpb_fail_missing(error, region == NULL ? "region" : "region->c");

@@ -28,7 +28,7 @@ static double fall(const cpb_cap *cap) {
 
 cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadric, cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
-  if (status == CPB_OK) status = cpb_check_cap(cap, error);
+  if (status == CPB_OK) status = cpb_check_cap_under(cap, NULL, error);
   if (status != CPB_OK) return status;
   if (quadric == NULL || quadric->m == NULL)
     return cpb_fail_missing(error, quadric == NULL ? "quadric" : "quadric->m");
@@ -96,12 +96,14 @@ static double moved_constant(const cpb_quadric *quadric, const double *t, double
   double k2 = quadric->k2, root = quadric->root, hi = quadric->k0, lo = 0, terms = fabs(hi);
   cpb_squares moved = cpb_squares_none();
   for (size_t i = 0; i < quadric->d; i++) {
-    double step = sign * t[i], m = quadric->m[i];
-    cpb_squares_add(&moved, fma(k2, step, m), 1);
+    double step = sign * t[i], m = quadric->m[i], after = fma(k2, step, m);
+    if (!isfinite(after)) return NAN;
+    cpb_squares_add(&moved, after, 1);
     cpb_twofold_add_product(&hi, &lo, 2 * m, step);
     cpb_twofold_add_product(&hi, &lo, k2 * step, step);
     terms += fabs(2 * m * step) + fabs(k2 * step * step);
   }
+  if (!isfinite(root)) return NAN;
   double size = cpb_squares_root(&moved, 0);
   if (k2 == 0 || !((size * size + root * root) / fabs(k2) < terms) || has_no_boundary(quadric))
     return hi + lo;

@@ -33,6 +33,7 @@ cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, 
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = cpb_check_cap(cap, error);
   if (status == CPB_OK) status = cpb_check_pole(cap->d, v, error);
+  if (status == CPB_OK) status = cpb_check_cap_under(cap, v, error);
   if (status != CPB_OK) return status;
   if (region == NULL || region->c == NULL || region->axis == NULL)
     return cpb_fail_missing(error, region == NULL      ? "region"

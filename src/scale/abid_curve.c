@@ -9,7 +9,6 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "scale/abid_ratio.h"
-#include "scale/brent.h"
 #include "scale/height.h"
 #include "scale/weighted.h"
 
@@ -251,11 +250,22 @@ typedef struct ascent {
   cpb_pairs pairs;
 } ascent;
 
-static double height_at(const void *context, double log_s) {
-  const ascent *a = context;
+static double height_at(const ascent *a, double log_s, double *slope) {
   double F, F_slope;
   curve_form(a->curve, cpb_exp(log_s), &F, &F_slope);
-  return cpb_abid_of(F, a->curve->n, a->pairs);
+  double abid = cpb_abid_of(F, a->curve->n, a->pairs);
+  *slope = cpb_abid_slope(abid, F, F_slope, a->curve->n, a->pairs);
+  return abid;
+}
+
+/* Where the slope changes its sign, between a place where it is > 0 and one where it is not. */
+static double top_between(const ascent *a, double left, double right) {
+  double slope;
+  for (double middle = (left + right) / 2; right - left > 1e-9; middle = (left + right) / 2) {
+    height_at(a, middle, &slope);
+    *(slope > 0 ? &left : &right) = middle;
+  }
+  return (left + right) / 2;
 }
 
 /* Keeps the list in order, higher ones first; the lowest falls off a full list. */
@@ -268,7 +278,7 @@ static void keep_maximum(cpb_abid_maximum *maxima, size_t room, size_t *found, c
 
 cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high, cpb_pairs pairs,
                                  cpb_abid_maximum *maxima, size_t room, size_t *found, cpb_error *error) {
-  enum { PER_DECADE = 20 };
+  enum { PER_DECADE = 100 };
   if (curve == NULL || maxima == NULL || found == NULL)
     return cpb_fail_missing(error, curve == NULL ? "curve" : maxima == NULL ? "maxima" : "found");
   *found = 0;
@@ -280,17 +290,17 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
   ascent a = {curve, pairs};
   double from = cpb_log(low), span = cpb_log(high) - from;
   size_t steps = (size_t)ceil(span / log_10 * PER_DECADE) + 2;
-  double before = height_at(&a, from), here = height_at(&a, from + span / (double)steps);
-  for (size_t i = 1; i < steps; i++) {
-    double after = height_at(&a, from + span * (double)(i + 1) / (double)steps);
-    if (here > before && here >= after) {
-      double left = from + span * (double)(i - 1) / (double)steps,
-             right = from + span * (double)(i + 1) / (double)steps;
-      double top = cpb_brent_maximum(height_at, &a, left, right, 1e-8);
-      keep_maximum(maxima, room, found, (cpb_abid_maximum){cpb_exp(top), height_at(&a, top)});
+  double left = from, before, after;
+  height_at(&a, left, &before);
+  for (size_t i = 1; i <= steps; i++) {
+    double right = from + span * (double)i / (double)steps;
+    height_at(&a, right, &after);
+    if (before > 0 && after <= 0) {
+      double top = top_between(&a, left, right), slope;
+      keep_maximum(maxima, room, found, (cpb_abid_maximum){cpb_exp(top), height_at(&a, top, &slope)});
     }
-    before = here;
-    here = after;
+    left = right;
+    before = after;
   }
   return CPB_OK;
 }

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/ruler.h"
 #include "capball/scale.h"
 #include "capball/map.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
 #include "scale/ceiling.h"
@@ -35,6 +37,8 @@ static const cpb_goal_options defaults = {.size = sizeof(cpb_goal_options),
 void cpb_goal_options_init(cpb_goal_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
+
+static const double right_angle = 0x1.921fb54442d18p+0;
 
 enum { ABID_POINTS = 20, MAXIMA = 8, CEILING_POINTS = 40 };
 
@@ -99,6 +103,26 @@ static cpb_curve_point best_spread(const cpb_choice *c) {
   return best;
 }
 
+static void set_missing(double *s, double value) {
+  if (isnan(*s)) *s = value;
+}
+
+/* What the norms of all rows would decide is told by the sample where they are not known. */
+static cpb_status fill_norms(cpb_choice *c, cpb_view sample, const double *center, cpb_error *error) {
+  double *norms = malloc(sample.rows * sizeof *norms), largest = 0;
+  if (norms == NULL) return cpb_fail_memory(error, "%zu norms", sample.rows);
+  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = sample, .c = center, .sign = 1};
+  for (size_t i = 0; i < sample.rows; i++) {
+    cpb_ruler_length(&ruler, i, &norms[i]);
+    largest = fmax(largest, norms[i]);
+  }
+  set_missing(&c->alternatives[CPB_GOAL_MEAN], c->sample_mean_norm);
+  set_missing(&c->alternatives[CPB_GOAL_MEDIAN], cpb_median(norms, sample.rows));
+  set_missing(&c->alternatives[CPB_GOAL_HEMISPHERE], cpb_hemisphere_scale(largest, right_angle));
+  free(norms);
+  return CPB_OK;
+}
+
 static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *center, const cpb_exec *exec,
                               cpb_error *error) {
   cpb_abid_curve *curve;
@@ -109,6 +133,7 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
     status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_ROWS, "sample",
                       "%zu rows with mean norm %g about the centre have no scale", sample.rows,
                       c->sample_mean_norm);
+  if (status == CPB_OK) status = fill_norms(c, sample, center, error);
   if (status == CPB_OK) status = fill_abid(c, curve, error);
   cpb_abid_curve_free(curve);
   if (status == CPB_OK) c->alternatives[CPB_GOAL_SPREAD] = best_spread(c).s;
@@ -189,7 +214,6 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
 
 static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *center,
                          const cpb_goal_options *options, const cpb_exec *exec, cpb_error *error) {
-  const double right_angle = 0x1.921fb54442d18p+0;
   choice->sample_mean_norm = choice->s = choice->value = NAN;
   choice->alternatives[CPB_GOAL_MEAN] = options->norm_mean;
   choice->alternatives[CPB_GOAL_MEDIAN] = options->norm_median;

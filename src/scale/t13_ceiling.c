@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parallel/tell.h"
+#include "parallel/blocks.h"
 #include "scale/ceiling.h"
 #include "core/best.h"
 #include "core/fail.h"
 #include "scale/directions.h"
 #include "loop/table.h"
-#include "parallel/blocks.h"
 
 typedef struct ceiling_job {
   const cpb_loops *loops;

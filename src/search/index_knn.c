@@ -134,7 +134,7 @@ cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view qu
   if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d + 1);
   asking a = {.map = map, .index = index, .k = k, .r = o.radius};
   a.row_error = index->row_error > 0 ? index->row_error : cpb_query_row_error(map, CPB_F32);
-  a.score_error = index->score_error > 0 ? index->score_error : cpb_query_score_error(d);
+  a.score_error = index->score_error > 0 ? index->score_error : cpb_query_score_error(d, CPB_F32);
   a.point.image = memory;
   a.p = memory + d + 1;
   a.row = memory + 2 * (d + 1);

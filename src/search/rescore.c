@@ -20,6 +20,8 @@ void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
+static const uint64_t NOT_COUNTED = UINT64_MAX;
+
 typedef struct rescoring {
   const cpb_map *map;
   cpb_rescore_options o;
@@ -39,7 +41,7 @@ typedef struct rescoring {
 
 typedef struct candidates {
   char *rows;
-  double *row, *distance, *at_most; /* d+1, C, C: what the distance may truly be */
+  double *row, *distance, *of_row; /* d+1, C, C: by scores, where there are any, and by the row */
   cpb_hit *hits;
   double lowest; /* score */
 } candidates;
@@ -50,7 +52,7 @@ static bool candidates_new(const rescoring *r, candidates *c) {
                     .distance = malloc(2 * r->C * sizeof(double)),
                     .hits = malloc(r->C * sizeof(cpb_hit)),
                     .lowest = INFINITY};
-  if (c->distance != NULL) c->at_most = c->distance + r->C;
+  if (c->distance != NULL) c->of_row = c->distance + r->C;
   return c->rows != NULL && c->row != NULL && c->distance != NULL && c->hits != NULL;
 }
 
@@ -83,12 +85,12 @@ static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_er
 /* From the rows: the engine's own scores may have been off by score_error each way. */
 static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
   cpb_status status =
-      cpb_query_distances(r->map, cpb_view_slice(r->queries, query, 1), rows_of(r, c), c->distance, error);
+      cpb_query_distances(r->map, cpb_view_slice(r->queries, query, 1), rows_of(r, c), c->of_row, error);
   if (status != CPB_OK && status != CPB_EROW) return status;
   if (status == CPB_EROW) return error == NULL ? status : fail_on_row(r, query, (size_t)error->row, error);
   for (size_t i = 0; i < r->C; i++) {
     c->lowest = fmin(c->lowest, product_of(r, query, row_of(r, c, i)) + r->o.score_error);
-    c->at_most[i] = c->distance[i];
+    c->distance[i] = c->of_row[i];
   }
   return CPB_OK;
 }
@@ -123,46 +125,48 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
   return CPB_OK;
 }
 
-/* From the engine's numbers and 1+y0, which a row knows within three times its own error. */
+/* From the engine's numbers and 1+y0. */
 static cpb_status measure_scores(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
   double norm = r->norms[query], radius = r->o.radius;
+  c->lowest = INFINITY;
   for (size_t i = 0; i < r->C; i++) {
     const double *y = row_of(r, c, i);
     double score = flip(r, cpb_view_at(r->o.scores, query, i));
-    double rise = cpb_rise(y[r->d], cpb_loops_here()->dot(y, y, r->d)),
-           lift = sqrt(2 * rise) - 4 * r->row_error;
+    double rise = cpb_rise(y[r->d], cpb_loops_here()->dot(y, y, r->d));
     if (isnan(rise)) return fail_on_row(r, query, i, error);
     cpb_status status = check_score(r, query, i, score, y, error);
     if (status != CPB_OK) return status;
     c->distance[i] = cpb_query_distance(norm, radius, r->s, score, rise);
-    c->at_most[i] = lift > 0
-                        ? cpb_query_distance(norm, radius, r->s, score - r->o.score_error, lift * lift / 2)
-                        : INFINITY;
     c->lowest = fmin(c->lowest, score);
     if (isnan(c->distance[i])) return fail_on_row(r, query, i, error);
   }
   return CPB_OK;
 }
 
+static void sort_by(const rescoring *r, size_t query, const double *distance, cpb_hit *hits) {
+  for (size_t i = 0; i < r->C; i++) hits[i] = (cpb_hit){r->ids[query * r->C + i], distance[i]};
+  cpb_hits_by_distance(hits, r->C);
+}
+
 static void rank(const rescoring *r, size_t query, candidates *c) {
-  const uint64_t *ids = r->ids + query * r->C;
-  for (size_t i = 0; i < r->C; i++) c->hits[i] = (cpb_hit){ids[i], c->at_most[i]};
-  cpb_hits_by_distance(c->hits, r->C);
+  cpb_hit *answer = r->hits + query * r->k;
+  sort_by(r, query, c->distance, c->hits);
+  memcpy(answer, c->hits, r->k * sizeof *answer);
+  sort_by(r, query, c->of_row, c->hits);
+  bool alike = true;
+  for (size_t i = 0; i < r->k; i++) alike &= answer[i].id == c->hits[i].id;
   double D = c->hits[r->k - 1].value;
   r->least[query] = cpb_query_floor(r->map, r->norms[query], r->o.radius, D, r->row_error, r->o.score_error);
-  r->needed[query] = r->C == r->store->rows || c->lowest < r->least[query] ? 0 : r->store->rows;
-  for (size_t i = 0; i < r->C; i++) c->hits[i] = (cpb_hit){ids[i], c->distance[i]};
-  cpb_hits_by_distance(c->hits, r->C);
-  memcpy(r->hits + query * r->k, c->hits, r->k * sizeof *r->hits);
+  bool enough = r->C == r->store->rows || c->lowest < r->least[query];
+  r->needed[query] = !enough ? NOT_COUNTED : alike ? 0 : r->C;
 }
 
 static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
   candidates c;
   cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "%zu candidates", r->C);
   if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
-  if (status == CPB_OK)
-    status =
-        r->o.scores.data == NULL ? measure_rows(r, query, &c, error) : measure_scores(r, query, &c, error);
+  if (status == CPB_OK) status = measure_rows(r, query, &c, error);
+  if (status == CPB_OK && r->o.scores.data != NULL) status = measure_scores(r, query, &c, error);
   if (status == CPB_OK) rank(r, query, &c);
   candidates_free(&c);
   return status;
@@ -222,22 +226,23 @@ static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, 
 /* Every row that may be scored as high as the floor is in the way; one more candidate lies below it. */
 static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   size_t open = 0, cols = r->d + 1;
-  for (size_t i = 0; i < r->n; i++) open += r->needed[i] != 0;
-  if (open == 0 || r->o.all == NULL) return CPB_OK;
+  for (size_t i = 0; i < r->n; i++) open += r->needed[i] == NOT_COUNTED;
+  if (open == 0) return CPB_OK;
   double *p = malloc(open * (cols + 1) * sizeof *p), *limits = p + open * cols;
   uint64_t *counts = calloc(open, sizeof *counts);
   cpb_status status =
       p != NULL && counts != NULL ? CPB_OK : cpb_fail_memory(error, "%zu queries of %zu columns", open, cols);
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++) {
-    if (r->needed[i] == 0) continue;
+    if (r->needed[i] != NOT_COUNTED) continue;
     memcpy(p + at * cols, r->p + i * cols, cols * sizeof *p);
     limits[at++] = r->least[i] - r->o.score_error;
   }
-  if (status == CPB_OK)
+  if (status == CPB_OK && r->o.all != NULL)
     status = count_rows(r->o.all, cpb_rows(p, CPB_F64, open, cols), limits, counts, exec, error);
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++)
-    if (r->needed[i] != 0) {
-      uint64_t wanted = counts[at++] + 1;
+    if (r->needed[i] == NOT_COUNTED) {
+      uint64_t wanted = r->o.all == NULL ? r->store->rows : counts[at++] + 1;
+      if (wanted <= r->C) wanted = r->C + 1; /* roundings apart, more than there are */
       r->needed[i] = wanted < r->store->rows ? wanted : r->store->rows;
     }
   free(p);
@@ -366,7 +371,8 @@ cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids
   r.d = map->options.d;
   r.s = map->options.s;
   r.k = r.o.k;
-  if (isnan(r.o.score_error)) r.o.score_error = cpb_query_score_error(r.d);
+  if (isnan(r.o.score_error))
+    r.o.score_error = cpb_query_score_error(r.d, r.o.scores.data != NULL ? r.o.scores.dtype : CPB_F64);
   r.norms = malloc((r.n * (r.d + 3) + 1) * sizeof *r.norms);
   r.needed = calloc(r.n + 1, sizeof *r.needed);
   if (r.norms != NULL) {

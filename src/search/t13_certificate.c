@@ -84,7 +84,10 @@ double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype) {
   }
 }
 
-double cpb_query_score_error(size_t d) { return 2 * ((double)d + 4) * 0x1p-24; }
+double cpb_query_score_error(size_t d, cpb_dtype scores) {
+  double given = scores == CPB_F32 ? 4 * 0x1p-24 : scores == CPB_F16 ? 4 * 0x1p-11 : 0;
+  return 2 * ((double)d + 4) * 0x1p-24 + given;
+}
 
 /* What the distance D of stored rows may truly be: |x-q| = sqrt(norm^2+s^2) |y-S(q)|/|y+e|, and both lengths
  * move by no more than y and S(q) do, the second as cpb_rise has it by three times that at most. |y+e| is

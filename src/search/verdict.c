@@ -52,12 +52,22 @@ void cpb_verdict_begin(cpb_recommendation *of) {
   facts->rows = of->rows;
 }
 
+/* Neighbours of one query stand or fall together: the queries are the sample. */
+static void set_errors(cpb_recommend_row *row, const uint64_t *ranks, size_t count, double queries) {
+  double share = fmin(1, 0.99 + sqrt(0.99 * 0.01 / queries));
+  size_t at = (size_t)ceil(share * (double)count);
+  row->candidates_most = ranks[at < 1 ? 0 : at > count ? count - 1 : at - 1] + 1;
+  if (row->candidates_most < row->candidates_for_99) row->candidates_most = row->candidates_for_99;
+  row->recall_error = sqrt(row->recall * (1 - row->recall) / queries);
+}
+
 void cpb_verdict_measure(cpb_recommendation *of, cpb_recommend_row *row, uint64_t *ranks, size_t count,
                          size_t cols) {
   double *curve = of->curves[row - of->row];
   qsort(ranks, count, sizeof *ranks, rising);
   row->recall = (double)below(ranks, count, of->facts.k) / (double)count;
   row->candidates_for_99 = ranks[count - count / 100 - 1] + 1;
+  set_errors(row, ranks, count, (double)of->facts.queries);
   row->bytes = bytes_of(row->index, cols);
   for (size_t i = 0; i < CPB_VERDICT_CURVE; i++)
     curve[i] = (double)below(ranks, count, of->candidates[i]) / (double)count;
@@ -88,12 +98,24 @@ static bool takes_long_rows(const cpb_recommend_row *row) {
   return row->sphere || row->kind != CPB_TRANSFORM_LIFT_COSINE;
 }
 
-/* The best row of one index among those the choice allows. */
+static bool is_as_good(const cpb_recommend_row *a, const cpb_recommend_row *best) {
+  return a->candidates_for_99 <= best->candidates_most && a->recall >= best->recall - best->recall_error;
+}
+
+static bool is_simpler(const cpb_recommend_row *a, const cpb_recommend_row *b) {
+  return effort(a) != effort(b) ? effort(a) < effort(b) : is_better(a, b);
+}
+
+/* The best row of one index among those the choice allows; a simpler one where the sample is too small to
+ * tell them apart. */
 static size_t best_of(const cpb_recommendation *of, cpb_engine engine, choice *allows) {
   const cpb_recommend_row *rows = of->row + (size_t)engine * PER_INDEX, *best = NULL;
   for (size_t i = 0; i < PER_INDEX; i++)
     if (allows(&rows[i]) && (best == NULL || is_better(&rows[i], best))) best = &rows[i];
-  return (size_t)(best - of->row);
+  const cpb_recommend_row *pick = best;
+  for (size_t i = 0; i < PER_INDEX; i++)
+    if (allows(&rows[i]) && is_as_good(&rows[i], best) && is_simpler(&rows[i], pick)) pick = &rows[i];
+  return (size_t)(pick - of->row);
 }
 
 void cpb_verdict_pick(cpb_recommendation *of, cpb_engine engine) {

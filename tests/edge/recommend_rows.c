@@ -268,12 +268,37 @@ static size_t best_of(const cpb_recommendation_facts *of, cpb_engine engine, uns
     if (row->index != engine || (allowed >> effort(row) & 1) == 0) continue;
     if (best == SIZE_MAX || is_better(row, of->rows[best])) best = i;
   }
+  /* ties within the sampling error go to the simpler */
+  const cpb_recommend_row *first = of->rows[best];
+  for (size_t i = 0; i < of->count; i++) {
+    const cpb_recommend_row *row = of->rows[i], *pick = of->rows[best];
+    if (row->index != engine || (allowed >> effort(row) & 1) == 0) continue;
+    bool tie = row->candidates_for_99 <= first->candidates_most &&
+               row->recall >= first->recall - first->recall_error;
+    if (tie && (effort(row) < effort(pick) || (effort(row) == effort(pick) && is_better(row, pick))))
+      best = i;
+  }
   return best;
+}
+
+static void check_errors(const cpb_recommendation_facts *got) {
+  for (size_t i = 0; i < got->count; i++) {
+    const cpb_recommend_row *row = got->rows[i];
+    double q = (double)got->queries, share = 0.99 + sqrt(0.99 * 0.01 / q);
+    assert_true(fabs(row->recall_error - sqrt(row->recall * (1 - row->recall) / q)) <= 1e-15);
+    assert_true(row->candidates_most >= row->candidates_for_99);
+    for (size_t k = 0; k < got->curve_count; k++) /* so many hold the larger share, and fewer do not */
+      if (got->candidates[k] >= row->candidates_most)
+        assert_true(row->curve[k] >= fmin(1, share) - 1e-12);
+      else if (row->candidates_most > row->candidates_for_99)
+        assert_true(row->curve[k] < share);
+  }
 }
 
 static void check_pick(const cpb_recommendation_facts *got, cpb_engine engine) {
   const unsigned all = 63, sphere = 16 + 32, lift_ip = 4, lift_cosine = 8;
   const cpb_recommend_row *best = got->rows[got->pick];
+  check_errors(got);
   assert_int_equal(got->pick, best_of(got, engine, all));
   assert_int_equal(got->rival, best_of(got, engine, best->sphere ? all - sphere : sphere));
   assert_int_equal(got->for_cosine, best_of(got, engine, all - lift_ip));

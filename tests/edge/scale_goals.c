@@ -113,6 +113,12 @@ static void each_goal(void **state) {
   assert_int_equal(choice.abid_count, 20);
   for (size_t i = 0; i < 20; i++) assert_true(choice.abid[i].value <= choice.value);
   double most_even = choice.s;
+  cpb_goal_options unknown;
+  cpb_goal_options_init(&unknown, sizeof unknown);
+  unknown.goal = CPB_GOAL_SPREAD;
+  choose(sample, &unknown, &choice); /* norms are those of the sample then */
+  for (int goal = 0; goal < CPB_GOALS; goal++) assert_true(choice.alternatives[goal] > 0);
+  assert_true(choice.alternatives[CPB_GOAL_MEAN] == choice.sample_mean_norm);
   options.goal = CPB_GOAL_RECALL;
   static const double targets[] = {0.8, 0.9, 0.99};
   for (size_t t = 0; t < 3; t++) {

@@ -405,7 +405,14 @@ static void what_is_not_a_cap(void **state) {
   cap = good, cap.p = hole;
   refuses(cpb_region_from_cap(&cap, 1, &region, &error), &error, "not finite");
   cap = good, cap.a = 1e-300;
+  refuses(cpb_region_from_cap(&cap, 1e10, &region, &error), &error, "is not b+<p,v>");
+  double level[3] = {1, 0, 0};
+  cap = good, cap.p = level, cap.b = 0, cap.sigma = 1, cap.a = 1e-300;
   refuses(cpb_region_from_cap(&cap, 1e10, &region, &error), &error, "overflows");
+  cap.a = 1e-3; /* that of another cap */
+  refuses(cpb_region_from_cap(&cap, 1, &region, &error), &error, "is not b+<p,v>");
+  level[0] = 2;
+  refuses(cpb_region_from_cap(&cap, 1, &region, &error), &error, "length 1");
   cap = good, cap.d = 0;
   refuses(cpb_region_from_cap(&cap, 1, &region, &error), &error, "dimension 0");
   cap = good, cap.p = zero;
