@@ -75,6 +75,12 @@ static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
   return shift;
 }
 
+static void ask_one(void *arg, size_t block, size_t query, size_t count) {
+  (void)block;
+  (void)count;
+  ask(arg, query);
+}
+
 static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t queries, const double *s,
                           size_t count, double *recall, double *spread, const cpb_exec *exec,
                           cpb_error *error) {
@@ -87,7 +93,7 @@ static cpb_status measure(cpb_directions *x, cpb_view view, size_t k, size_t que
   } else {
     int shift = unit_to_rows(x, view, norm2);
     for (size_t i = 0; i < count; i++) s2[i] = ldexp(s[i], shift) * ldexp(s[i], shift);
-    status = cpb_exec_run_told(exec, queries, ask, &job, error);
+    status = cpb_blocks_run_told(&(cpb_blocks){queries, 1, ask_one, &job}, exec, error);
     for (size_t i = 0; i < count; i++) {
       double sum = 0, squares = 0, asked = (double)queries;
       for (size_t q = 0; q < queries; q++) sum += found[q * count + i];
