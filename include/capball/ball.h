@@ -186,9 +186,67 @@ CPB_API void cpb_svdd_report_init(cpb_svdd_report *report, size_t size);
  *  multipliers  n numbers a_i, the caller's, or NULL; of the cap methods those of their last SVM
  *  EROW for the first row with NaN or inf; EINVAL names nu, a weight or an option. Nothing is written
  *  then. Thread-safe; the same bits for any number of threads. Time n d per iteration; allocates n
- *  doubles, n(d+1) more for the cap methods. Rows must be such that |x-c|^2 is a normal double. */
+ *  doubles, n(d+1) more for the cap methods and n d for rows whose squares leave the range of double: rows of
+ *  any size are right, but objective and lower_bound, which are squares, are then inf, DBL_MAX or 0. Rows of
+ *  weight 0 are not there. exec->progress is told the digits of the gap. */
 CPB_API cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
                             cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** SVDD of rows in pieces, wherever they are, in rounds.                                       T11
+ *
+ *    tail: new                                          the driver's
+ *    every round:   piece: restart(tail), update ..     one per piece, anywhere; or the tail itself
+ *                   tail: merge(piece) ..               in any order
+ *                   tail: solve                         until it says done
+ *    tail: ball
+ *
+ *  The first round looks at the columns alone. Every other one asks about a centre and a guess of the edge, the
+ *  distance beyond which the share nu of the weight lies: a piece answers with the sums of its rows beyond it,
+ *  kept without rounding, and the rows nearest to it, 2048 in all. With them the driver has both bounds at the
+ *  centre (the mean of the worst share, and the dual), solves the rows about the edge exactly and moves. The
+ *  answer, to the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the
+ *  order of merging or the number of threads; ids tell rows apart where distances are equal. Every row once. */
+typedef struct cpb_tail cpb_tail;
+
+/** Gives *tail to the caller. d >= 1; options: nu, gap, and max_iterations as rounds; NULL for the defaults.
+ *  One thread at a time may use it. */
+CPB_API cpb_status cpb_tail_new(size_t d, const cpb_svdd_options *options, cpb_tail **tail, cpb_error *error);
+CPB_API void cpb_tail_free(cpb_tail *tail);
+
+/** Takes rows first_id, first_id+1, .. into the present round, with their weights >= 0 (NULL: all 1). EROW and
+ *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the tail is unchanged then. */
+CPB_API cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
+                                   const cpb_exec *exec, cpb_error *error);
+
+/** The same for rows whose ids are ids[0], ids[1], .. */
+CPB_API cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids,
+                                       const double *weights, const cpb_exec *exec, cpb_error *error);
+
+/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `tail` is
+ *  unchanged then. */
+CPB_API cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *error);
+
+/** Makes `piece` an empty one of the round that `tail` is in. */
+CPB_API cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *error);
+
+/** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
+ *  EINVAL without rows. */
+CPB_API cpb_status cpb_tail_solve(cpb_tail *tail, bool *done, cpb_error *error);
+
+/** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
+ *  second round has ended.
+ *  center   d coordinates, the caller's */
+CPB_API cpb_status cpb_tail_ball(const cpb_tail *tail, double *center, cpb_svdd_report *report,
+                                 cpb_error *error);
+
+/** The state as bytes: little-endian, versioned ("CPBTAILS"), with a checksum at its end; gives *bytes to the
+ *  caller, who frees them with cpb_free. */
+CPB_API cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count, cpb_error *error);
+
+/** Reads it back, bit for bit; gives *tail. EFORMAT with a sentence for anything else.
+ *  name  what the sentence calls the bytes; NULL = "state" */
+CPB_API cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **tail,
+                                        cpb_error *error);
 
 /** A Mercer kernel k(x,y); SVDD with one is SVDD of the rows' images in its feature space. */
 typedef enum cpb_kernel_kind {

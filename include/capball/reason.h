@@ -171,6 +171,7 @@ typedef enum cpb_reason {
   CPB_WHY_ROUND_UNSEEN = 1155,          /* rows hold numbers that the first round has not seen */
   CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
+  CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */

@@ -94,10 +94,10 @@ static void get_doubles(cpb_state_in *from, double *x, size_t n) {
 
 /* A number that counts things of so many bytes each, which must still be there. */
 static size_t get_count(cpb_state_in *from, size_t bytes_each) {
-  uint64_t count = cpb_get_number(from, 8);
+  size_t count = cpb_get_size(from);
   if (from->status == CPB_OK && count > from->left / bytes_each)
     cpb_state_refuse(from, "the state is truncated");
-  return from->status == CPB_OK ? (size_t)count : 0;
+  return from->status == CPB_OK ? count : 0;
 }
 
 static void no_memory(cpb_state_in *from, size_t rows) {
@@ -136,7 +136,7 @@ static void get_support(cpb_state_in *from, cpb_core *core) {
 }
 
 static void get_best(cpb_state_in *from, cpb_core *core) {
-  core->iterations = (size_t)cpb_get_number(from, 8);
+  core->iterations = cpb_get_size(from);
   core->best.radius = cpb_get_double(from);
   get_doubles(from, &core->best.lower, 1);
   get_doubles(from, &core->best.gap, 1);
@@ -163,12 +163,12 @@ static void get_all(cpb_state_in *from, cpb_core **out) {
   cpb_ball_options options;
   cpb_ball_options_init(&options, sizeof options);
   cpb_state_begin(from, &kind);
-  uint64_t d = cpb_get_number(from, 8);
+  size_t d = cpb_get_size(from);
   options.gap = cpb_get_double(from);
-  options.max_passes = (size_t)cpb_get_number(from, 8);
+  options.max_passes = cpb_get_size(from);
   options.method = (cpb_ball_method)cpb_get_number(from, 4);
   if (from->status == CPB_OK && d > from->left / 8) cpb_state_refuse(from, "the state is truncated");
-  if (from->status == CPB_OK && cpb_core_new((size_t)d, &options, out, &why) != CPB_OK)
+  if (from->status == CPB_OK && cpb_core_new(d, &options, out, &why) != CPB_OK)
     cpb_state_refuse(from, why.text);
   if (from->status != CPB_OK) return;
   cpb_core *core = *out;

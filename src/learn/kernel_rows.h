@@ -10,8 +10,9 @@ typedef struct cpb_kernel_rows {
   const cpb_exec *exec;
   const cpb_kernel *kernel;
   cpb_view x;
-  double *norm2;    /* <x_i,x_i> */
-  double *diagonal; /* k(x_i,x_i) */
+  const double *cap; /* rows of cap 0 are not there; NULL: all are */
+  double *norm2;     /* <x_i,x_i> */
+  double *diagonal;  /* k(x_i,x_i) */
 } cpb_kernel_rows;
 
 /* to[j] = k(x_i, x_j) for all j. `rows` is a cpb_kernel_rows. */
@@ -24,6 +25,7 @@ typedef struct cpb_kernel_cap {
   const double *cap; /* of each row, sum >= 1 */
   double gap;        /* of each SVM */
   bool paper;        /* one C for all */
+  cpb_error *error;  /* what is said when it is stopped */
   /* the answer */
   double *a;      /* n multipliers of the last SVM */
   double *center; /* n coefficients >= 0 of sum 1: c = sum center_i phi(x_i) */

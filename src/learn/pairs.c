@@ -1,11 +1,14 @@
 #include "learn/pairs.h"
-#include "parallel/tell.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_BYTES = 1 << 28, STEPS_PER_ROW = 1000, TOLD = 64 };
+#include "learn/share.h"
+#include "parallel/tell.h"
+
+enum { CACHE_BYTES = 1 << 28, STEPS_PER_ROW = 1000, LOOKS = 64 };
 
 /* Row i of g, kept in place of the one that was not used for longest; never the one used just before. */
 static const double *row_of(cpb_pairs *m, size_t i) {
@@ -157,7 +160,18 @@ static void edge_of_free_rows(cpb_pairs *m) {
   if (weight > 0) m->edge = sum / weight;
 }
 
+/* What the sums over the support, and products over the columns before them, can have added to `lower`. */
+static void take_rounding_off(cpb_pairs *m) {
+  double size = 0, support = 0;
+  for (size_t i = 0; i < m->n; i++) {
+    size += m->a[i] * m->diagonal[i];
+    support += m->a[i] > 0;
+  }
+  m->lower -= 4 * (support + (double)m->n / 64 + 128) * DBL_EPSILON * size;
+}
+
 static cpb_status iterate(cpb_pairs *m) {
+  double told = 0;
   size_t limit = STEPS_PER_ROW * m->n + 100000;
   find_slopes(m);
   cpb_status status = judge(m);
@@ -171,10 +185,14 @@ static cpb_status iterate(cpb_pairs *m) {
       break;
     move_weight(m, to, from, row);
     if (++m->iterations % (4 * m->n) == 0) status = judge(m);
-    if (status == CPB_OK && m->iterations % TOLD == 0)
-      status = cpb_exec_tell_round(m->exec, m->iterations, 4 * m->n, NULL);
+    if (status == CPB_OK && m->iterations % LOOKS == 0) {
+      told = fmax(told, cpb_share_of_gap(violation / fabs(m->upper), m->gap));
+      status = cpb_exec_tell(m->exec, told, m->error);
+    }
   }
+  if (status == CPB_OK) find_slopes(m); /* anew: steps leave their rounding in them */
   if (status == CPB_OK) status = judge(m);
+  if (status == CPB_OK) take_rounding_off(m);
   if (status == CPB_OK) edge_of_free_rows(m);
   return status;
 }

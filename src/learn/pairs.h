@@ -21,7 +21,8 @@ typedef struct cpb_pairs {
   const double *diagonal; /* n numbers g_ii */
   const double *cap;      /* n numbers, sum >= 1 */
   double gap;             /* wanted, relative to the bounds */
-  const cpb_exec *exec;   /* told of rounds; the steps run on this thread */
+  const cpb_exec *exec;   /* told how far it is */
+  cpb_error *error;       /* what is said when it is stopped */
   /* the answer */
   double *a; /* n numbers: a feasible start, then the multipliers */
   double upper, lower, norm2;

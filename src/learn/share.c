@@ -6,12 +6,14 @@
  * origin is the mean of the rows: it and every mean of a filling are within sqrt(maximum) of the best point.
  */
 #include "learn/share_solver.h"
-#include "parallel/tell.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/elementary.h"
+#include "parallel/tell.h"
 
 enum { STALLS = 3, BAND_FROM = 12, BAND_ROWS = 512 };
 
@@ -232,19 +234,27 @@ static bool must_look_again(solver *s, double *point) {
   return true;
 }
 
+double cpb_share_of_gap(double gap, double wanted) {
+  if (!(gap < 1)) return 0;
+  wanted = fmax(wanted, 1e-15);
+  return gap <= wanted ? 1 : cpb_log(gap) / cpb_log(wanted);
+}
+
 static cpb_status run(solver *s) {
   cpb_share *share = s->share;
   double *point = s->center + 2 * s->d;
   bool done = false, better;
   int stalls = 0;
+  double told = 0;
   cpb_status status = CPB_OK;
   memcpy(point, share->point, s->d * sizeof *point);
   while (status == CPB_OK) {
     bool over = done || share->iterations >= share->max_iterations || stalls >= STALLS;
     if (over && !must_look_again(s, point)) break;
     better = true;
-    status = iterate(s, point, &done, &better);
-    if (status == CPB_OK) status = cpb_exec_tell_round(share->exec, share->iterations, 8, NULL);
+    told = fmax(told, cpb_share_of_gap((share->upper - share->lower) / share->upper, share->gap));
+    status = cpb_exec_tell(share->exec, told, share->error);
+    if (status == CPB_OK) status = iterate(s, point, &done, &better);
     stalls = better ? 0 : stalls + 1;
   }
   if (status == CPB_OK && share->multipliers != NULL) cpb_share_multipliers(s, share->multipliers);

@@ -25,6 +25,7 @@ typedef struct cpb_share {
   double gap;           /* wanted, relative */
   size_t max_iterations;
   double *multipliers; /* n, or NULL */
+  cpb_error *error;    /* what is said when exec's caller stops it; or NULL */
   /* the answer */
   double *point;       /* x.cols coordinates: a start, then the best point found */
   double *center;      /* x.cols coordinates or NULL: origin + point, rounded once */
@@ -35,5 +36,8 @@ typedef struct cpb_share {
 } cpb_share;
 
 cpb_status cpb_share_solve(cpb_share *share);
+
+/* How far a gap is from 1 to the wanted one, in digits: 0 .. 1. */
+double cpb_share_of_gap(double gap, double wanted);
 
 #endif

@@ -2,7 +2,13 @@
 #ifndef CPB_LEARN_SVDD_FAIL_H
 #define CPB_LEARN_SVDD_FAIL_H
 
-#include "capball/status.h"
+#include "capball/ball.h"
+
+cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error);
+
+/* A lower bound x 2^exponent, rounded down where the unit of the data makes it round: beyond double, or
+ * subnormal. */
+double cpb_svdd_lower_in_unit(double x, int exponent);
 
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);
 cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows);

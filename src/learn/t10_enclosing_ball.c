@@ -10,6 +10,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/core_parts.h"
+#include "learn/share.h"
 #include "learn/svdd_fail.h"
 #include "parallel/tell.h"
 
@@ -76,8 +77,7 @@ void cpb_core_free(cpb_core *core) {
   free(core);
 }
 
-static cpb_status read_pass(cpb_core *core, cpb_source *source, size_t passes, const cpb_exec *exec,
-                            cpb_error *error) {
+static cpb_status read_pass(cpb_core *core, cpb_source *source, const cpb_exec *exec, cpb_error *error) {
   cpb_core_begin_pass(core);
   if (source->view.rows > 0) return cpb_core_read(core, source->view, exec, error);
   cpb_status status = source->rewind(source, error);
@@ -88,20 +88,20 @@ static cpb_status read_pass(cpb_core *core, cpb_source *source, size_t passes, c
     if (status != CPB_OK || block.rows == 0) return status;
     status = cpb_core_read(core, block, exec, error);
     if (status == CPB_EROW) return cpb_fail_later(error, before);
-    if (status == CPB_OK) status = cpb_exec_tell_round(exec, passes, 2, error);
   }
   return status;
 }
 
 static cpb_status iterate(cpb_core *core, cpb_source *source, cpb_ball_report *report, const cpb_exec *exec,
                           cpb_error *error) {
+  double told = 0;
   for (;;) {
-    cpb_status status = read_pass(core, source, report->passes, exec, error);
+    told = fmax(told, core->support_count == 0 ? 0 : cpb_share_of_gap(core->best.gap, core->options.gap));
+    cpb_status status = cpb_exec_tell(exec, told, error);
+    if (status == CPB_OK) status = read_pass(core, source, exec, error);
     if (status != CPB_OK) return status;
     if (core->rows_seen == 0) return cpb_fail_no_ball(error, 0, core->d);
     report->passes++;
-    status = cpb_exec_tell_round(exec, report->passes, 2, error);
-    if (status != CPB_OK) return status;
     bool solved = core->support_count > 0;
     if (solved) cpb_core_keep_best(core);
     if (solved && (core->best.gap <= core->options.gap || report->passes >= core->options.max_passes))

@@ -65,21 +65,20 @@ static double lift(lift_job *job) {
 
 /* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose
  * region is no ball. */
-static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, size_t rounds, double *radius,
+static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, const cpb_exec *exec, double *radius,
                             double *moved) {
   size_t d = share->x.cols;
   double s = job->s, *normal = calloc(d + 1, sizeof *normal);
   if (normal == NULL) return CPB_ENOMEM;
-  cpb_exec_part quiet;
-  double told = (double)rounds / (double)(rounds + 8);
   lift(job);
   cpb_share svm = {.loops = share->loops,
-                   .exec = cpb_exec_part_of(&quiet, share->exec, told, told),
+                   .exec = exec,
                    .caps = paper ? job->whole : share->caps,
                    .cap = paper ? 1 : share->cap,
                    .gap = 1e-12,
                    .max_iterations = share->max_iterations,
                    .multipliers = share->multipliers,
+                   .error = share->error,
                    .point = normal};
   svm.x = cpb_rows(job->z, CPB_F64, share->x.rows, d + 1);
   normal[d] = 1;
@@ -112,8 +111,10 @@ cpb_status cpb_cap_svm(cpb_share *share, bool paper, size_t *rounds, bool *settl
   *radius = 0;
   if (status == CPB_OK) job.s = lift(&job);
   for (*rounds = 0; status == CPB_OK && job.s > 0 && *rounds < ROUNDS && !*settled; ++*rounds) {
-    double moved = NAN;
-    status = one_round(&job, share, paper, *rounds, radius, &moved);
+    double moved = NAN, round = (double)*rounds;
+    cpb_exec_part part;
+    const cpb_exec *exec = cpb_exec_part_of(&part, share->exec, round / ROUNDS, (round + 1) / ROUNDS);
+    status = one_round(&job, share, paper, exec, radius, &moved);
     if (isnan(moved)) break;
     *settled = moved <= 1e-9 * *radius;
     job.s = *radius;

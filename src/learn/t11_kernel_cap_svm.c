@@ -61,16 +61,17 @@ static void embedded_row(void *context, size_t i, double *to) {
 
 /* One SVM and the ball of its plane. *moved is how far the centre went, NaN for a plane whose region is no
  * ball. */
-static cpb_status one_round(embedded_rows *e, double gap, size_t rounds, double *radius, double *moved) {
-  cpb_exec_part quiet;
-  double told = (double)rounds / (double)(rounds + 8);
+static cpb_status one_round(embedded_rows *e, cpb_kernel_cap *fit, double *moved) {
+  cpb_exec_part part;
+  double round = (double)fit->rounds, *radius = &fit->radius;
   cpb_pairs svm = {.n = e->n,
                    .row = embedded_row,
                    .context = e,
                    .diagonal = e->diagonal,
                    .cap = e->cap,
-                   .gap = gap,
-                   .exec = cpb_exec_part_of(&quiet, e->rows->exec, told, told),
+                   .gap = fit->gap,
+                   .exec = cpb_exec_part_of(&part, e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
+                   .error = fit->error,
                    .a = e->a};
   cpb_status status = cpb_pairs_solve(&svm);
   double rho = -svm.edge / 2, last = e->rows->loops->dot(e->a, e->rise, e->n);
@@ -117,7 +118,7 @@ cpb_status cpb_kernel_cap_svm(cpb_kernel_rows *rows, cpb_kernel_cap *fit) {
   cpb_status status = CPB_OK;
   for (fit->rounds = 0; status == CPB_OK && !fit->settled && fit->rounds < ROUNDS; fit->rounds++) {
     set_scale(&e, s);
-    status = one_round(&e, fit->gap, fit->rounds, &fit->radius, &moved);
+    status = one_round(&e, fit, &moved);
     if (isnan(moved)) break;
     fit->settled = moved <= sqrt(fit->gap) * fit->radius;
     s = fit->radius;

@@ -8,11 +8,11 @@
 #include "capball/ball.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/sized.h"
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
 #include "learn/svdd_fail.h"
-#include "parallel/tell.h"
 
 static cpb_status check_kernel(const cpb_kernel *kernel, cpb_error *error) {
   if (kernel == NULL) return cpb_fail_missing(error, "kernel");
@@ -36,12 +36,40 @@ static double row_product(const cpb_loops *loops, cpb_view x, size_t i, cpb_view
   return sum;
 }
 
-static double of_products(const cpb_kernel *kernel, double xx, double xy, double yy) {
-  switch (kernel->kind) {
-  case CPB_KERNEL_RBF: return cpb_exp(-kernel->gamma * fmax(0, (xx - xy) + (yy - xy)));
-  case CPB_KERNEL_POLYNOMIAL: return cpb_pow(kernel->gamma * xy + kernel->offset, kernel->degree);
-  default: return xy;
+static double row_dist2(const cpb_loops *loops, cpb_view x, size_t i, cpb_view y, size_t j) {
+  double a[CPB_CHUNK], b[CPB_CHUNK], sum = 0;
+  for (size_t offset = 0; offset < x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(x.cols, offset);
+    sum += loops->dist2(cpb_row_chunk(loops, x, i, offset, count, a),
+                        cpb_row_chunk(loops, y, j, offset, count, b), count);
   }
+  return sum;
+}
+
+/* gamma |x-y|^2 where |x-y|^2 alone is no normal double: half of every difference times twice the root of
+ * gamma. */
+static double scaled_dist2(double gamma, cpb_view x, size_t i, cpb_view y, size_t j) {
+  double root = 2 * sqrt(gamma), sum = 0;
+  for (size_t k = 0; k < x.cols; k++) {
+    double part = root * (cpb_view_at(x, i, k) / 2 - cpb_view_at(y, j, k) / 2);
+    sum += part * part;
+  }
+  return sum;
+}
+
+/* By the difference, not by products: of rows far from 0 these would leave nothing. */
+static double rbf(const cpb_loops *loops, double gamma, cpb_view x, size_t i, cpb_view y, size_t j) {
+  double dist2 = row_dist2(loops, x, i, y, j);
+  bool normal = dist2 == 0 || (dist2 > 1e-290 && dist2 < INFINITY);
+  return cpb_exp(-(normal ? gamma * dist2 : scaled_dist2(gamma, x, i, y, j)));
+}
+
+static double kernel_of(const cpb_kernel *kernel, const cpb_loops *loops, cpb_view x, size_t i, cpb_view y,
+                        size_t j) {
+  if (kernel->kind == CPB_KERNEL_RBF) return rbf(loops, kernel->gamma, x, i, y, j);
+  double xy = row_product(loops, x, i, y, j);
+  if (kernel->kind == CPB_KERNEL_LINEAR) return xy;
+  return cpb_pow(kernel->gamma * xy + kernel->offset, kernel->degree);
 }
 
 cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_view y, double *z,
@@ -53,11 +81,7 @@ cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_vi
     status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "i", "row %zu of x does not exist: it has %zu", i, x.rows);
   if (status != CPB_OK) return status;
   const cpb_loops *loops = cpb_loops_here();
-  bool squares = kernel->kind == CPB_KERNEL_RBF;
-  double xx = squares ? row_product(loops, x, i, x, i) : 0;
-  for (size_t j = 0; j < y.rows; j++)
-    z[j] =
-        of_products(kernel, xx, row_product(loops, x, i, y, j), squares ? row_product(loops, y, j, y, j) : 0);
+  for (size_t j = 0; j < y.rows; j++) z[j] = kernel_of(kernel, loops, x, i, y, j);
   return CPB_OK;
 }
 
@@ -67,13 +91,14 @@ typedef struct row_job {
   double *to;
 } row_job;
 
+static bool is_there(const cpb_kernel_rows *m, size_t i) { return m->cap == NULL || m->cap[i] > 0; }
+
 static void kernel_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   const row_job *job = argument;
   const cpb_kernel_rows *m = job->rows;
   for (size_t j = first; j < first + count; j++)
-    job->to[j] = of_products(m->kernel, m->norm2[job->row], row_product(m->loops, m->x, job->row, m->x, j),
-                             m->norm2[j]);
+    job->to[j] = is_there(m, j) ? kernel_of(m->kernel, m->loops, m->x, job->row, m->x, j) : 0;
 }
 
 void cpb_kernel_rows_row(void *rows, size_t i, double *to) {
@@ -92,9 +117,19 @@ void cpb_kernel_rows_combine(cpb_kernel_rows *rows, const double *a, double *to,
   }
 }
 
+static bool any_number(const cpb_kernel_rows *m) {
+  for (size_t i = 0; i < m->x.rows; i++)
+    for (size_t j = 0; j < m->x.cols && is_there(m, i); j++)
+      if (cpb_view_at(m->x, i, j) != 0) return true;
+  return false;
+}
+
 /* Norms and the diagonal; EROW for a row that is not finite. */
 static cpb_status look_at_rows(cpb_kernel_rows *m, cpb_error *error) {
+  double largest = 0;
   for (size_t i = 0; i < m->x.rows; i++) {
+    m->norm2[i] = m->diagonal[i] = 0;
+    if (!is_there(m, i)) continue;
     int fault = cpb_row_fault(m->loops, m->x, i);
     if (fault != 0) {
       cpb_first_fault first;
@@ -103,10 +138,14 @@ static cpb_status look_at_rows(cpb_kernel_rows *m, cpb_error *error) {
       return cpb_first_fault_report(&first, "x", error);
     }
     m->norm2[i] = row_product(m->loops, m->x, i, m->x, i);
-    m->diagonal[i] = of_products(m->kernel, m->norm2[i], m->norm2[i], m->norm2[i]);
+    largest = fmax(largest, m->norm2[i]);
+    m->diagonal[i] = kernel_of(m->kernel, m->loops, m->x, i, m->x, i);
     if (!isfinite(m->diagonal[i])) /* where the diagonal is finite, all of the matrix is */
       return cpb_fail_row(error, CPB_WHY_ROW_KERNEL, "x", i, "has a k(x,x) too large for a double");
   }
+  if (m->kernel->kind != CPB_KERNEL_RBF && largest < 1e-290 && any_number(m))
+    return cpb_fail(error, CPB_WHY_KERNEL_SMALL, "x",
+                    "the largest <x,x> is %g, no normal double: give the rows another unit", largest);
   return CPB_OK;
 }
 
@@ -124,7 +163,7 @@ static cpb_status set_caps(double *cap, size_t n, const cpb_svdd_options *option
 
 /* SVDD itself: g = k, q_i = k_ii. */
 static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double gap, double *multipliers,
-                                double *norm2, cpb_svdd_report *report) {
+                                double *norm2, cpb_svdd_report *report, cpb_error *error) {
   cpb_pairs pairs = {.n = rows->x.rows,
                      .row = cpb_kernel_rows_row,
                      .context = rows,
@@ -133,6 +172,7 @@ static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double
                      .cap = cap,
                      .gap = gap,
                      .exec = rows->exec,
+                     .error = error,
                      .a = multipliers};
   cpb_pairs_start(cap, pairs.n, multipliers);
   cpb_status status = cpb_pairs_solve(&pairs);
@@ -164,12 +204,17 @@ static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const d
 }
 
 static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const cpb_svdd_options *options,
-                                double *multipliers, double *norm2, cpb_svdd_report *report) {
+                                double *multipliers, double *norm2, cpb_svdd_report *report,
+                                cpb_error *error) {
   size_t n = rows->x.rows;
   bool paper = options->method == CPB_SVDD_CAP_SVM_PAPER; /* its multipliers may be above the caps */
   double *numbers = calloc(4 * n, sizeof *numbers);
-  cpb_kernel_cap fit = {
-      .cap = cap, .gap = fmax(options->gap, 0x1p-40), .paper = paper, .a = numbers, .center = multipliers};
+  cpb_kernel_cap fit = {.cap = cap,
+                        .gap = fmax(options->gap, 0x1p-40),
+                        .paper = paper,
+                        .error = error,
+                        .a = numbers,
+                        .center = multipliers};
   cpb_status status = numbers == NULL ? CPB_ENOMEM : cpb_kernel_cap_svm(rows, &fit);
   if (status == CPB_OK)
     status = judge_center(rows, cap, multipliers, paper ? NULL : fit.a, numbers + n, norm2, report);
@@ -221,24 +266,24 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
                           .exec = exec,
                           .kernel = kernel,
                           .x = x,
+                          .cap = cap,
                           .norm2 = numbers + n,
                           .diagonal = numbers + 2 * n};
   status = set_caps(cap, n, options, error);
   if (status == CPB_OK) status = look_at_rows(&rows, error);
   if (status == CPB_OK) {
     status = options->method == CPB_SVDD_EXACT
-                 ? solve_exactly(&rows, cap, options->gap, a, &ours_norm2, &ours)
-                 : solve_by_caps(&rows, cap, options, a, &ours_norm2, &ours);
-    if (status == CPB_ESTOPPED) status = cpb_fail_stopped(error);
+                 ? solve_exactly(&rows, cap, options->gap, a, &ours_norm2, &ours, error)
+                 : solve_by_caps(&rows, cap, options, a, &ours_norm2, &ours, error);
     if (status == CPB_ENOMEM) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {
     ours.lower_bound = fmin(fmax(ours.lower_bound, 0), ours.objective);
     ours.gap = ours.objective > 0 ? (ours.objective - ours.lower_bound) / ours.objective : 0;
     for (size_t i = 0; i < n; i++) ours.support += a[i] > 0;
+    memcpy(multipliers, a, n * sizeof *a);
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;
     ours.seconds = seconds_now() - began;
-    memcpy(multipliers, a, n * sizeof *a);
     if (norm2 != NULL) *norm2 = ours_norm2;
     cpb_sized_give(report, &ours, sizeof ours);
   }

@@ -36,7 +36,7 @@ static double seconds_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static cpb_status check_options(const cpb_svdd_options *options, cpb_error *error) {
+cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error) {
   if (!(options->nu > 0 && options->nu <= 1))
     return cpb_fail_domain(error, "nu", options->nu, "nu must lie in (0,1]");
   if (!(options->gap >= 0 && options->gap < INFINITY))
@@ -92,14 +92,14 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
         cpb_cap_svm(share, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled, &report->radius);
     /* what their ball is worth as SVDD: one read at its centre */
     cpb_share judged = *share;
-    cpb_exec_part last;
+    cpb_exec_part part;
     judged.multipliers = NULL;
+    judged.exec = cpb_exec_part_of(&part, share->exec, 1, 1);
     double *point = judged.point, *kept = malloc(share->x.cols * sizeof *kept);
     if (kept == NULL) status = CPB_ENOMEM;
     if (status == CPB_OK) {
       memcpy(kept, point, share->x.cols * sizeof *kept);
       judged.max_iterations = 1;
-      judged.exec = cpb_exec_part_of(&last, share->exec, 1, 1);
       status = cpb_share_solve(&judged);
       memcpy(point, kept, share->x.cols * sizeof *kept);
       share->upper = judged.upper;
@@ -111,8 +111,8 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
     status = cpb_share_solve(share);
     report->radius = sqrt(fmax(share->edge, 0));
   }
-  if (status == CPB_ESTOPPED) return cpb_fail_stopped(error);
-  if (status != CPB_OK) return cpb_fail_memory(error, "%zu rows", share->x.rows);
+  if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", share->x.rows);
+  if (status != CPB_OK) return status;
   report->objective = share->upper;
   report->lower_bound = fmin(fmax(share->lower, 0), share->upper);
   report->gap = share->upper > 0 ? (share->upper - report->lower_bound) / share->upper : 0;
@@ -121,8 +121,7 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
   return CPB_OK;
 }
 
-/* A lower bound, rounded down where the unit of the data makes it round: beyond double, or subnormal. */
-static double lower_in_unit(double x, int exponent) {
+double cpb_svdd_lower_in_unit(double x, int exponent) {
   double scaled = ldexp(x, exponent);
   if (exponent == 0 || (scaled >= DBL_MIN && scaled <= DBL_MAX)) return scaled;
   return scaled > DBL_MAX ? DBL_MAX : fmax(0, scaled - DBL_TRUE_MIN);
@@ -132,7 +131,7 @@ static double lower_in_unit(double x, int exponent) {
 static void to_data_unit(cpb_svdd_report *report, int exponent) {
   report->radius = ldexp(report->radius, exponent);
   report->objective = ldexp(report->objective, 2 * exponent);
-  report->lower_bound = lower_in_unit(report->lower_bound, 2 * exponent);
+  report->lower_bound = cpb_svdd_lower_in_unit(report->lower_bound, 2 * exponent);
 }
 
 /* C w_i, none above 1. A quotient first: the product nu sum may be too small. */
@@ -161,6 +160,7 @@ static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, cons
                      .gap = options->gap,
                      .max_iterations = options->max_iterations,
                      .multipliers = multipliers,
+                     .error = error,
                      .point = point,
                      .center = point + d};
   cpb_status status = solve(&share, options, report, error);
@@ -181,7 +181,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   if (center == NULL) return cpb_fail_missing(error, "center");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
-  if (status == CPB_OK) status = check_options(options, error);
+  if (status == CPB_OK) status = cpb_svdd_check_options(options, error);
   if (status == CPB_OK) status = check_rows(x, error);
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, &count, error);
   if (status == CPB_OK && options->nu * (double)count < 1 - 1e-12)

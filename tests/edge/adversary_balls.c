@@ -170,11 +170,51 @@ static void judge_svdd(const attack *a, uint64_t i) {
     if (!(weight_of(a, k) > 0) && multipliers[k] != 0) TELL(a, i, "a row of weight 0 has a multiplier");
 }
 
+/* The same in rounds over two pieces. */
+static void judge_tail(const attack *a, uint64_t i) {
+  double center[MOST_D];
+  big c[MOST_D];
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  options.nu = a->nu;
+  options.max_iterations = 100;
+  cpb_svdd_report report;
+  cpb_svdd_report_init(&report, sizeof report);
+  cpb_error error = {0};
+  cpb_tail *tail, *piece;
+  size_t d = a->set.d, half = a->set.n / 2;
+  cpb_status status = cpb_tail_new(d, &options, &tail, &error);
+  for (bool done = false; status == CPB_OK && !done;) {
+    const double *x = a->set.x, *w = a->weights;
+    cpb_view first = cpb_rows(x, CPB_F64, half, d),
+             second = cpb_rows(x + half * d, CPB_F64, a->set.n - half, d);
+    status = cpb_tail_new(d, &options, &piece, &error);
+    if (status == CPB_OK) status = cpb_tail_restart(piece, tail, &error);
+    if (status == CPB_OK) status = cpb_tail_update(piece, first, 0, w, NULL, &error);
+    if (status == CPB_OK)
+      status = cpb_tail_update(tail, second, half, w == NULL ? w : w + half, NULL, &error);
+    if (status == CPB_OK) status = cpb_tail_merge(tail, piece, &error);
+    cpb_tail_free(piece);
+    if (status == CPB_OK) status = cpb_tail_solve(tail, &done, &error);
+  }
+  if (status == CPB_OK) status = cpb_tail_ball(tail, center, &report, &error);
+  if (status != CPB_OK) TELL(a, i, error.text);
+  cpb_tail_free(tail);
+  big_vector(center, d, c);
+  big there = objective_at(a, c, false);
+  if (above(report.lower_bound, there)) TELL(a, i, "in pieces: the lower bound is above the optimum");
+  if (!about(report.objective, there, 1e-11))
+    TELL(a, i, "in pieces: the objective is not that of the centre");
+  if (must_converge(a, big_to_double(big_sqrt(there))) && !report.converged)
+    TELL(a, i, "in pieces: the gap is too large");
+}
+
 static void svdd_is_judged(void **state) {
   (void)state;
   for (uint64_t i = 0; i < cases; i++) {
     attack a = attack_make(i);
     judge_svdd(&a, i);
+    if (i % 4 == 0) judge_tail(&a, i);
     attack_free(&a);
     big_reset();
   }

@@ -315,6 +315,101 @@ static void the_scheme_needs_only_products(void **state) {
   free(x);
 }
 
+/* Rows of any size: rbf by differences; products that are no normal doubles are refused, not taken for 0. */
+static void kernels_of_any_size(void **state) {
+  (void)state;
+  enum { N = 60, D = 3 };
+  static double a[N], base_a[N], z[N];
+  static const double units[] = {1, 1e-153, 1e-300, 1e153, 1e160, 1e300};
+  double *x = rows_of(9, N, D, 1), scaled[N * D], norm2;
+  cpb_svdd_report base, report;
+  cpb_svdd_report_init(&base, sizeof base);
+  cpb_svdd_report_init(&report, sizeof report);
+  for (size_t u = 0; u < 6; u++) {
+    for (size_t i = 0; i < N * D; i++) scaled[i] = units[u] * x[i];
+    cpb_view rows = cpb_rows(scaled, CPB_F64, N, D);
+    cpb_kernel rbf = {CPB_KERNEL_RBF, 0.2 / units[u] / units[u], 0, 0}, linear = {CPB_KERNEL_LINEAR, 0, 0, 0};
+    bool can = isnormal(rbf.gamma); /* gamma itself is a double */
+    cpb_error error = {0};
+    if (can) {
+      test_status((int)cpb_kernel_svdd(rows, &rbf, NULL, a, &norm2, &report, NULL, &error), CPB_OK,
+                  error.text);
+      if (u == 0) base = report;
+      if (u == 0) memcpy(base_a, a, sizeof a);
+      assert_true(fabs(report.objective / base.objective - 1) <= 1e-7 && report.converged);
+      for (size_t i = 0; i < N; i++) assert_true(fabs(a[i] - base_a[i]) <= 1e-5);
+    }
+    cpb_status status = cpb_kernel_svdd(rows, &linear, NULL, a, &norm2, &report, NULL, &error);
+    if (units[u] > 1e154) assert_int_equal(status, CPB_EROW);
+    if (units[u] < 1e-154) assert_int_equal(status, CPB_EINVAL);
+    if (units[u] == 1) assert_int_equal(status, CPB_OK);
+    cpb_kernel tiny = {CPB_KERNEL_RBF, 1e-300, 0, 0};
+    assert_int_equal(cpb_kernel_row(&tiny, rows, 0, rows, z, NULL), CPB_OK);
+    for (size_t i = 0; i < N; i++) assert_true(z[i] >= 0 && z[i] <= 1);
+  }
+  /* far from 0 by 1e8: the products have no digit of the differences */
+  for (size_t i = 0; i < N * D; i++) scaled[i] = 1e8 + x[i];
+  for (size_t i = 0; i < N * D; i++) x[i] = scaled[i] - 1e8;
+  cpb_kernel rbf = {CPB_KERNEL_RBF, 0.2, 0, 0};
+  static double near_z[N];
+  for (size_t i = 0; i < N; i++) {
+    assert_int_equal(
+        cpb_kernel_row(&rbf, cpb_rows(scaled, CPB_F64, N, D), i, cpb_rows(scaled, CPB_F64, N, D), z, NULL),
+        CPB_OK);
+    assert_int_equal(
+        cpb_kernel_row(&rbf, cpb_rows(x, CPB_F64, N, D), i, cpb_rows(x, CPB_F64, N, D), near_z, NULL),
+        CPB_OK);
+    assert_memory_equal(z, near_z, sizeof z);
+  }
+  free(x);
+}
+
+/* Stops at the n-th telling; what it is told never falls. */
+typedef struct listener {
+  size_t left, told;
+  double last;
+} listener;
+
+static int listen_to(void *context, double share) {
+  listener *l = context;
+  assert_true(share >= l->last && share <= 1);
+  l->last = share;
+  l->told++;
+  return l->left-- == 0;
+}
+
+static void progress_is_told_and_can_stop(void **state) {
+  (void)state;
+  enum { N = 3000, D = 6 };
+  static double a[N];
+  double *x = rows_of(12, N, D, 3), center[D] = {7};
+  cpb_view rows = cpb_rows(x, CPB_F64, N, D), few = cpb_rows(x, CPB_F64, 300, D);
+  cpb_kernel rbf = {CPB_KERNEL_RBF, 0.1, 0, 0};
+  for (int way = 0; way < 6; way++) {
+    cpb_svdd_options options;
+    cpb_svdd_options_init(&options, sizeof options);
+    options.method = (cpb_svdd_method)(way % 3);
+    for (size_t stop = 0; stop < 2; stop++) {
+      listener l = {stop == 0 ? SIZE_MAX : 0, 0, 0};
+      cpb_exec exec;
+      cpb_exec_init(&exec, sizeof exec);
+      exec.progress = listen_to;
+      exec.context = &l;
+      a[0] = center[0] = 7;
+      cpb_error error = {0};
+      cpb_status status = way < 3 ? cpb_svdd(rows, &options, center, a, NULL, &exec, &error)
+                                  : cpb_kernel_svdd(few, &rbf, &options, a, NULL, NULL, &exec, &error);
+      if (stop == 0) test_status((int)status, CPB_OK, error.text);
+      if (stop == 1 && l.told > 0) {
+        assert_int_equal(status, CPB_ESTOPPED);
+        assert_true(a[0] == 7 && center[0] == 7);
+      }
+      if (way < 3) assert_true(l.told > 0);
+    }
+  }
+  free(x);
+}
+
 static void bad_input_gets_a_sentence(void **state) {
   (void)state;
   double x[] = {0, 1, 2, 3, 4, 5, 6, NAN}, center[2] = {7, 7}, weights[] = {1, -1, 1, 1};
@@ -356,6 +451,8 @@ int main(void) {
       cmocka_unit_test(a_hard_negative_makes_the_scheme_svdd),
       cmocka_unit_test(kernels_agree_with_what_they_are),
       cmocka_unit_test(the_scheme_needs_only_products),
+      cmocka_unit_test(kernels_of_any_size),
+      cmocka_unit_test(progress_is_told_and_can_stop),
       cmocka_unit_test(bad_input_gets_a_sentence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
