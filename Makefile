@@ -11,7 +11,7 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src cli tests bench examples fuzz -name '*.[ch]' 2>/dev/null)
 
-.PHONY: platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install format clean help
+.PHONY: test-python platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -46,6 +46,9 @@ coverage: setup-test ## lines and branches that the tests never take, in build-c
 
 adversary: setup-test build-tests ## tests/edge/adversary_* at full length: about a million certificates
 	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
+
+test-python: build ## the Python package in an environment of its own, with every extra
+	@tools/test-python full
 
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches

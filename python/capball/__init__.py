@@ -1,0 +1,161 @@
+"""capball: hyperplanes where you need balls, balls where you need hyperplanes.
+
+S(x) = (2 s x, s^2-|x|^2)/(|x|^2+s^2) carries R^d onto the unit sphere of R^(d+1), and every ball to a cap of it: one
+inner product and one threshold answer "within r of q?", exactly, on an engine that knows only cosines.
+
+>>> import numpy as np, capball
+>>> rows = np.array([[148.0, 59, 44], [255, 99, 71], [30, 144, 255], [24, 32, 70]])
+>>> m = capball.fit(rows)
+>>> y = m.embed(rows)
+>>> p, b = m.query([150.0, 60, 44], radius=40.5)
+>>> y @ p >= b
+array([ True, False, False, False])
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._core import Search, Statistics, Transform
+from ._errors import (
+    CapballError,
+    DtypeError,
+    FileError,
+    FormatError,
+    InvalidValue,
+    OutOfMemory,
+    RowError,
+    ShapeError,
+    Stopped,
+)
+from ._map import SphereMap
+from ._model import BallModel, Sketch
+from ._progress import bar
+from .dual import Ball, Cap, Ellipsoid, Everywhere, HalfSpace, Region
+
+__version__: str = _core.version
+
+Progress = Callable[[float], object]
+
+
+class Neighbors(NamedTuple):
+    """The nearest rows of every query, nearest first."""
+
+    distances: np.ndarray
+    ids: np.ndarray
+
+
+class Within(NamedTuple):
+    """The rows within a limit; those of query i are ids[lims[i]:lims[i+1]], nearest first."""
+
+    lims: np.ndarray
+    ids: np.ndarray
+    distances: np.ndarray
+
+    def of(self, query: int) -> Neighbors:
+        """Those of one query."""
+        part = slice(self.lims[query], self.lims[query + 1])
+        return Neighbors(self.distances[part], self.ids[part])
+
+
+def fit(x: Any, *, s: float | None = None, goal: str = "mean", center: Any = True, pole: Any = None,
+        whiten: bool = False, ridge: float = 0.0, target: float = 0.99, k: int = 10, sample: int = 4096, seed: int = 0,
+        spherical: bool = False, skip_bad: bool = False, threads: int | None = None,
+        progress: Progress | bool | None = None) -> SphereMap:
+    """The map of a data set: centre, whitening and the scale for a goal.
+
+    goal    "mean", "median", "hemisphere": a norm about the centre; "spread": the largest ABID; "recall": the smallest
+            scale at which exact search on the sphere keeps `target` of the true k neighbours
+    center  True for the mean, False for none, or d numbers
+
+    >>> import numpy as np, capball
+    >>> capball.fit(np.array([[1.0, 0.0], [-1.0, 0.0]]))
+    SphereMap(d=2, s=1, center=..)
+    """
+    with bar("fit", progress) as told:
+        return SphereMap.fit(x, s, goal, center, pole, whiten, ridge, target, k, sample, seed, spherical, skip_bad,
+                             threads, told)
+
+
+def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, threads: int | None = None,
+        progress: Progress | bool | None = None) -> Neighbors:
+    """The k nearest rows of the base for every query, as a plain loop in double would find them.
+
+    metric  "l2" (distances, not squared), "ip" or "cosine" (the largest first); of equal ones the lower id
+
+    >>> import capball
+    >>> capball.knn([[0.0], [2.0], [5.0]], [[1.9]], k=2).ids
+    array([[1, 0]])
+    """
+    with bar("knn", progress) as told:
+        return Neighbors(*_core.knn(base, queries, k, metric, threads, told))
+
+
+def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, threads: int | None = None,
+                 progress: Progress | bool | None = None) -> Within:
+    """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius).
+
+    >>> import capball
+    >>> capball.range_search([[0.0], [2.0], [5.0]], [[1.0]], 1.5).of(0)
+    Neighbors(distances=array([1., 1.]), ids=array([0, 1]))
+    """
+    limits = np.ascontiguousarray(np.broadcast_to(np.asarray(radius, np.float64), (len(queries),)))
+    with bar("range", progress) as told:
+        search = Search(queries, metric=metric, limits=limits)
+        search.feed(base, threads=threads, progress=told)
+        return Within(*search.result())
+
+
+def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0, threads: int | None = None,
+                   progress: Progress | bool | None = None) -> BallModel:
+    """The smallest ball around rows: min_c max_i |x_i-c|, with a proof of how small it is."""
+    with bar("ball", progress) as told:
+        return BallModel.fit(x, gap=gap, whiten=whiten, ridge=ridge, threads=threads, progress=told)
+
+
+def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
+         gamma: float | None = None, offset: float | None = None, degree: int | None = None, whiten: bool = False,
+         ridge: float = 0.0, weights: Any = None, threads: int | None = None,
+         progress: Progress | bool | None = None) -> BallModel:
+    """A ball that may leave the share nu of the rows outside: min R^2 + 1/(nu n) sum max(0, |x_i-c|^2 - R^2).
+
+    >>> import capball
+    >>> model = capball.svdd([[0.0, 0.0], [4.0, 0.0], [2.0, 2.0], [2.0, 1.0], [9.0, 9.0]], nu=0.6)
+    >>> round(model.radius, 5)
+    3.04503
+    """
+    with bar("svdd", progress) as told:
+        return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, threads, told)
+
+
+def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, threads: int | None = None,
+         progress: Progress | bool | None = None) -> Any:
+    """ABID = 1/mean cos^2 of the angle between two rows: how many directions they fill evenly.
+
+    s   None: of the rows themselves; a scale or many: of their images on the sphere
+
+    >>> import numpy as np, capball
+    >>> float(capball.abid(np.eye(3)))
+    3.0
+    """
+    scales = None if s is None else np.atleast_1d(np.asarray(s, np.float64))
+    with bar("abid", progress) as told:
+        values = _core.abid(x, scales, center, distinct, threads, told)
+    return values if np.ndim(s) else values[0]
+
+
+def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | None = None,
+           threads: int | None = None) -> Neighbors:
+    """The k nearest of some candidates by exact distances; with map= the base are embedded rows."""
+    return Neighbors(*_core.rerank(base, queries, np.ascontiguousarray(ids, np.int64), k, map, threads))
+
+
+__all__ = [
+    "Ball", "BallModel", "Cap", "CapballError", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
+    "HalfSpace", "InvalidValue", "Neighbors", "OutOfMemory", "Region", "RowError", "Search", "ShapeError", "Sketch",
+    "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid", "enclosing_ball", "fit", "knn",
+    "range_search", "rerank", "svdd",
+]

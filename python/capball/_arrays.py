@@ -1,0 +1,51 @@
+"""What becomes of objects that have no buffer the library can read as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_TYPES = {np.dtype(t) for t in (np.float32, np.float64, np.float16, np.uint8, np.int8)}
+
+
+def _from_arrow(array: Any) -> np.ndarray | None:
+    """A fixed-size list of Arrow, chunked or not, without a copy where it is one piece without nulls."""
+    if hasattr(array, "combine_chunks"):
+        array = array.combine_chunks()
+        if hasattr(array, "num_chunks"):
+            array = array.chunk(0)
+    size = getattr(getattr(array, "type", None), "list_size", None)
+    if size is None:
+        return None
+    if array.null_count:
+        raise ValueError(f"row {int(np.argmax(np.asarray(array.is_null())))} is null")
+    return np.asarray(array.flatten().to_numpy(zero_copy_only=False)).reshape(-1, size)
+
+
+def _as_numpy(x: Any) -> np.ndarray:
+    if isinstance(x, np.ndarray):
+        return x
+    if type(x).__module__.startswith("pyarrow"):
+        arrow = _from_arrow(x)
+        if arrow is not None:
+            return arrow
+    if hasattr(x, "detach"):  # a torch tensor, also one that wants gradients
+        x = x.detach()
+    if hasattr(x, "__dlpack__"):
+        return np.from_dlpack(x)
+    return np.asarray(x)
+
+
+def rows(x: Any, name: str) -> np.ndarray:
+    """Rows of one of the library's types whose numbers lie side by side; a copy only where there is no other way."""
+    array = _as_numpy(x)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} has {array.ndim} dimensions, wanted rows and columns")
+    if array.dtype.newbyteorder("=") not in _TYPES:
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{name} holds {array.dtype}, wanted numbers")
+        array = array.astype(np.float64)
+    elif not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return np.ascontiguousarray(array)

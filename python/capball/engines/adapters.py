@@ -1,0 +1,298 @@
+"""Search engines behind one small door: build from rows, ask for ids.
+
+Each adapter knows which metrics its engine ranks by ("l2", "ip", "cosine") and takes the engine's own settings; the
+defaults are those of the engine's documentation. Ids count rows from 0; -1 stands where an engine found too few.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Engine(Protocol):
+    """What `Euclidean` asks of an engine."""
+
+    metrics: tuple[str, ...]
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        """Takes all rows in, float32."""
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        """int64 ids of the k best rows of each query, the best first."""
+
+    def save(self, path: Path) -> None:
+        """Writes the index."""
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
+
+
+def _full(found: list[list[int]], k: int) -> np.ndarray:
+    ids = np.full((len(found), k), -1, np.int64)
+    for row, some in zip(ids, found):
+        row[: len(some)] = some
+    return ids
+
+
+class Annoy:
+    """Trees of random hyperplanes; 10 trees, as in the paper."""
+
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": "angular", "l2": "euclidean", "ip": "dot"}
+
+    def __init__(self, trees: int = 10, search_k: int = -1, seed: int = 0) -> None:
+        self.trees, self.search_k, self.seed = trees, search_k, seed
+
+    def _empty(self, d: int, metric: str) -> Any:
+        from annoy import AnnoyIndex
+
+        return AnnoyIndex(d, self._names[metric])
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.index = self._empty(rows.shape[1], metric)
+        self.index.set_seed(self.seed)
+        for i, row in enumerate(rows):
+            self.index.add_item(i, row)
+        self.index.build(self.trees, n_jobs=1)
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        return _full([self.index.get_nns_by_vector(q, k, self.search_k) for q in queries], k)
+
+    def save(self, path: Path) -> None:
+        self.index.save(str(path))
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        self.index = self._empty(d, metric)
+        self.index.load(str(path))
+
+
+class Hnswlib:
+    """A graph of hnswlib; M = 16, ef = 200 for building and searching."""
+
+    metrics = ("cosine", "l2", "ip")
+
+    def __init__(self, M: int = 16, ef_construction: int = 200, ef: int = 200, seed: int = 0, threads: int = 1) -> None:
+        self.M, self.ef_construction, self.ef, self.seed, self.threads = M, ef_construction, ef, seed, threads
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        import hnswlib
+
+        self.index = hnswlib.Index(metric, rows.shape[1])
+        self.index.init_index(len(rows), ef_construction=self.ef_construction, M=self.M, random_seed=self.seed)
+        self.index.add_items(rows, num_threads=self.threads)
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        self.index.set_ef(max(self.ef, k))
+        return self.index.knn_query(queries, k, num_threads=self.threads)[0].astype(np.int64)
+
+    def save(self, path: Path) -> None:
+        self.index.save_index(str(path))
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        import hnswlib
+
+        self.index = hnswlib.Index(metric, d)
+        self.index.load_index(str(path))
+
+
+class Faiss:
+    """Any index that faiss's factory makes: "Flat", "HNSW32", "IVF100,PQ16", .. ; trained on the rows."""
+
+    metrics = ("cosine", "l2", "ip")
+
+    def __init__(self, factory: str = "HNSW32", nprobe: int = 10, ef: int = 64) -> None:
+        self.factory, self.nprobe, self.ef = factory, nprobe, ef
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        import faiss
+
+        kind = faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
+        self.cosine = metric == "cosine"
+        self.index = faiss.index_factory(rows.shape[1], self.factory, kind)
+        rows = self._ready(rows)
+        self.index.train(rows)
+        self.index.add(rows)
+
+    def _ready(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.array(rows, np.float32, order="C")
+        if self.cosine:
+            import faiss
+
+            faiss.normalize_L2(rows)
+        return rows
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        if hasattr(self.index, "nprobe"):
+            self.index.nprobe = self.nprobe
+        if hasattr(self.index, "hnsw"):
+            self.index.hnsw.efSearch = max(self.ef, k)
+        return self.index.search(self._ready(queries), k)[1]
+
+    def save(self, path: Path) -> None:
+        import faiss
+
+        faiss.write_index(self.index, str(path))
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        import faiss
+
+        self.index, self.cosine = faiss.read_index(str(path)), metric == "cosine"
+
+
+class Scann:
+    """Google's ScaNN: a tree, asymmetric hashing, and reordering of the best 100."""
+
+    metrics = ("ip", "l2", "cosine")
+
+    def __init__(self, leaves: int | None = None, searched: int | None = None, reorder: int = 100,
+                 dimensions_per_block: int = 2, threshold: float = 0.2) -> None:
+        self.leaves, self.searched, self.reorder = leaves, searched, reorder
+        self.dimensions_per_block, self.threshold = dimensions_per_block, threshold
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        import scann
+
+        self.cosine = metric == "cosine"
+        rows = self._ready(rows)
+        leaves = self.leaves or max(1, min(2000, int(8 * len(rows) ** 0.5)))
+        searched = self.searched or max(1, leaves // 20)
+        kind = "squared_l2" if metric == "l2" else "dot_product"
+        builder = scann.scann_ops_pybind.builder(rows, 10, kind)
+        builder = builder.tree(num_leaves=leaves, num_leaves_to_search=searched, training_sample_size=len(rows))
+        self.index = builder.score_ah(self.dimensions_per_block, anisotropic_quantization_threshold=self.threshold).reorder(
+            self.reorder).build()
+
+    def _ready(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(rows, np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True) if self.cosine else rows
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        found = self.index.search_batched(self._ready(queries), final_num_neighbors=k,
+                                          pre_reorder_num_neighbors=max(self.reorder, k))[0]
+        return np.asarray(found).astype(np.int64)
+
+    def save(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.index.serialize(str(path))
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        import scann
+
+        self.index, self.cosine = scann.scann_ops_pybind.load_searcher(str(path)), metric == "cosine"
+
+
+class Usearch:
+    """A graph of usearch; dtype "f32", "f16" or "i8"."""
+
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": "cos", "l2": "l2sq", "ip": "ip"}
+
+    def __init__(self, dtype: str = "f32", connectivity: int = 16) -> None:
+        self.dtype, self.connectivity = dtype, connectivity
+
+    def _empty(self, d: int, metric: str) -> Any:
+        from usearch.index import Index
+
+        return Index(ndim=d, metric=self._names[metric], dtype=self.dtype, connectivity=self.connectivity)
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.index = self._empty(rows.shape[1], metric)
+        self.index.add(np.arange(len(rows)), np.ascontiguousarray(rows, np.float32), threads=1)
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        found = self.index.search(np.ascontiguousarray(queries, np.float32), k, threads=1)
+        return np.asarray(found.keys).reshape(len(queries), -1).astype(np.int64)
+
+    def save(self, path: Path) -> None:
+        self.index.save(str(path))
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        self.index = self._empty(d, metric)
+        self.index.load(str(path))
+
+
+class Pgvector:
+    """A table of PostgreSQL with pgvector's HNSW index; `dsn` as psycopg takes it."""
+
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": ("vector_cosine_ops", "<=>"), "l2": ("vector_l2_ops", "<->"), "ip": ("vector_ip_ops", "<#>")}
+
+    def __init__(self, dsn: str = "", table: str = "capball_rows", ef: int = 100) -> None:
+        if not table.isidentifier():
+            raise ValueError(f"table must be a plain name, got {table!r}")
+        self.dsn, self.table, self.ef = dsn, table, ef
+
+    def _connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(self.dsn, autocommit=True)
+
+    @staticmethod
+    def _text(row: np.ndarray) -> str:
+        return "[" + ",".join(map(repr, row.tolist())) + "]"
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.operator = self._names[metric][1]
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            cursor.execute(f"DROP TABLE IF EXISTS {self.table}")
+            cursor.execute(f"CREATE TABLE {self.table} (id bigint PRIMARY KEY, y vector({rows.shape[1]}))")
+            with cursor.copy(f"COPY {self.table} (id, y) FROM STDIN") as copy:
+                for i, row in enumerate(rows):
+                    copy.write_row((i, self._text(row)))
+            cursor.execute(f"CREATE INDEX ON {self.table} USING hnsw (y {self._names[metric][0]})")
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SET hnsw.ef_search = {int(max(self.ef, k))}")
+            question = f"SELECT id FROM {self.table} ORDER BY y {self.operator} %s::vector LIMIT {int(k)}"
+            return _full([[r[0] for r in cursor.execute(question, (self._text(q),)).fetchall()] for q in queries], k)
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.table)
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        self.table, self.operator = path.read_text(), self._names[metric][1]
+
+
+class Callable_:
+    """Anybody's engine as a function (rows, queries, k, metric) -> ids."""
+
+    def __init__(self, call: Any, metrics: tuple[str, ...] = ("cosine",)) -> None:
+        self.call, self.metrics = call, metrics
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.rows, self.metric = rows, metric
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        return np.asarray(self.call(self.rows, queries, k, self.metric), np.int64)
+
+    def save(self, path: Path) -> None:
+        np.save(path, self.rows)
+
+    def load(self, path: Path, d: int, metric: str) -> None:
+        self.rows, self.metric = np.load(path), metric
+
+
+BY_NAME = {
+    "annoy": Annoy,
+    "hnswlib": Hnswlib,
+    "faiss-flat": lambda **settings: Faiss("Flat", **settings),
+    "faiss-hnsw": Faiss,
+    "faiss-ivfpq": lambda **settings: Faiss("IVF100,PQ16x8", **settings),
+    "scann": Scann,
+    "usearch": Usearch,
+    "pgvector": Pgvector,
+}
+
+
+def engine(named: Any, **settings: Any) -> Engine:
+    """The adapter of a name, a callable, or an adapter as it is."""
+    if isinstance(named, str):
+        if named not in BY_NAME:
+            raise ValueError(f"engine must be one of {sorted(BY_NAME)}, got {named!r}")
+        return BY_NAME[named](**settings)
+    return named if hasattr(named, "build") else Callable_(named)

@@ -1,0 +1,46 @@
+"""capball for PyOD: a ball around data as a detector with PyOD's conventions (the larger the score, the stranger).
+
+>>> import numpy as np
+>>> from capball.pyod import Ball
+>>> x = np.vstack([np.random.default_rng(0).normal(size=(99, 2)), [[9.0, 9.0]]])
+>>> int(np.argmax(Ball().fit(x).decision_scores_))
+99
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pyod.models.base import BaseDetector
+from sklearn.utils.validation import check_array, check_is_fitted
+
+import capball
+
+
+class Ball(BaseDetector):
+    """SVDD; whiten=True for columns in different units."""
+
+    def __init__(self, contamination: float = 0.1, nu: float | None = None, kernel: str = "linear",
+                 gamma: float | None = None, whiten: bool = False, ridge: float = 1e-9):
+        super().__init__(contamination=contamination)
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.whiten = whiten
+        self.ridge = ridge
+
+    def fit(self, X: Any, y: Any = None) -> "Ball":
+        """Finds the ball; nu is the contamination where it is not given."""
+        X = check_array(X, dtype=[np.float64, np.float32])
+        self._set_n_classes(y)
+        nu = max(self.contamination if self.nu is None else self.nu, 1.0 / len(X))
+        self.model_ = capball.svdd(X, nu, kernel=self.kernel, gamma=self.gamma, whiten=self.whiten, ridge=self.ridge)
+        self.decision_scores_ = self.decision_function(X)
+        self._process_decision_scores()
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """|W(x-c)|^2 - r^2: > 0 is outside."""
+        check_is_fitted(self, "model_")
+        return -self.model_.scores(check_array(X, dtype=[np.float64, np.float32]))

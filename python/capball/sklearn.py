@@ -1,0 +1,294 @@
+"""capball for scikit-learn: estimators that go into pipelines, grids and pickles.
+
+>>> import numpy as np
+>>> from sklearn.linear_model import LogisticRegression
+>>> from sklearn.pipeline import make_pipeline
+>>> from capball.sklearn import SphereEmbedding
+>>> rng = np.random.default_rng(0)
+>>> x = rng.normal(size=(200, 2))
+>>> inside = np.linalg.norm(x, axis=1) < 1
+>>> model = make_pipeline(SphereEmbedding(), LogisticRegression(C=1e3)).fit(x, inside)
+>>> bool(model.score(x, inside) > 0.95)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    OutlierMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+import capball
+
+_TYPES = (np.float64, np.float32)
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(random_state.randint(2**31))
+
+
+class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """S(x) = (2 s z, s^2-|z|^2)/(|z|^2+s^2) with z = W(x-m): a linear model behind it separates by balls.
+
+    Parameters
+    ----------
+    goal : "mean", "median", "hemisphere", "spread" or "recall"
+        What the scale is chosen for.
+    target : share of the neighbours that the goal "recall" keeps.
+    s : the scale itself, in place of a goal.
+    center : whether the mean goes to 0 first; or d numbers.
+    whiten, ridge : whether the covariance becomes I, and what is added to it, as a share of the mean variance.
+    random_state : seed of the sample on which "spread" and "recall" are measured.
+    """
+
+    def __init__(self, goal: str = "mean", *, target: float = 0.99, s: float | None = None, center: Any = True,
+                 whiten: bool = False, ridge: float = 0.0, k: int = 10, sample: int = 4096, random_state: Any = None):
+        self.goal = goal
+        self.target = target
+        self.s = s
+        self.center = center
+        self.whiten = whiten
+        self.ridge = ridge
+        self.k = k
+        self.sample = sample
+        self.random_state = random_state
+
+    def _options(self, rows: int) -> dict[str, Any]:
+        return dict(s=self.s, goal=self.goal, center=self.center, whiten=self.whiten, ridge=self.ridge,
+                    target=self.target, k=min(self.k, rows - 1), sample=self.sample, seed=_seed(self.random_state))
+
+    def fit(self, X: Any, y: Any = None) -> "SphereEmbedding":
+        """Finds centre, whitening and scale of the rows of X."""
+        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        self.__dict__.pop("_statistics", None)
+        self.map_ = capball.fit(X, **self._options(len(X)))
+        self._n_features_out = X.shape[1] + 1
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> "SphereEmbedding":
+        """Takes more rows in; the order and the cut into calls do not matter.
+
+        The mean is that of all rows. The scale is that of a sample of them (`sample` rows, all of them while they are
+        fewer), since norms about a mean that still moves cannot be added up.
+        """
+        if self.whiten:
+            raise ValueError("partial_fit does not whiten")
+        first = not hasattr(self, "_statistics")
+        X = validate_data(self, X, dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
+        if first:
+            self._statistics = capball.Statistics(X.shape[1], "float64", self.sample, _seed(self.random_state))
+            self._rows = 0
+        self._statistics.update(X, self._rows)
+        self._rows += len(X)
+        found = self._statistics.finish()
+        center = found["mean"] if self.center is True else self.center
+        self.map_ = capball.fit(found["sample"], **{**self._options(len(found["sample"])), "center": center})
+        self._n_features_out = X.shape[1] + 1
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The images of the rows: one column more, every row of length 1."""
+        check_is_fitted(self, "map_")
+        return self.map_.embed(validate_data(self, X, dtype=_TYPES, reset=False))
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """The rows of which these are the images."""
+        check_is_fitted(self, "map_")
+        return self.map_.unembed(np.asarray(X, dtype=getattr(X, "dtype", np.float64)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_statistics" in state:
+            state["_statistics"] = state["_statistics"].serialize()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state.get("_statistics"), bytes):
+            state = {**state, "_statistics": capball.Statistics.deserialize(state["_statistics"])}
+        super().__setstate__(state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _Ball(BaseEstimator):
+    """What both balls share: score >= 0 is inside."""
+
+    model_: capball.BallModel
+
+    def _take(self, model: capball.BallModel) -> Any:
+        self.model_ = model
+        self.center_ = model.center
+        self.radius_ = model.radius
+        self.gap_ = model.gap
+        self.support_ = model.support_rows
+        self.offset_ = 0.0
+        return self
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """r^2 - |W(x-c)|^2: the larger, the more ordinary; >= 0 is inside the ball."""
+        check_is_fitted(self, "model_")
+        return self.model_.scores(validate_data(self, X, dtype=_TYPES, reset=False))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The same as score_samples: >= 0 is inside."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """+1 inside the ball, -1 outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def ranks(self, X: Any) -> np.ndarray:
+        """The share of the training rows that score no more: 0 is the strangest."""
+        return self.model_.ranks(self.score_samples(X))
+
+
+class EnclosingBall(_Ball):
+    """The smallest ball around the rows, with a proof of how small it is (gap_)."""
+
+    def __init__(self, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0):
+        self.gap = gap
+        self.whiten = whiten
+        self.ridge = ridge
+
+    def fit(self, X: Any, y: Any = None) -> "EnclosingBall":
+        """Finds the ball."""
+        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        return self._take(capball.enclosing_ball(X, gap=self.gap, whiten=self.whiten, ridge=self.ridge))
+
+
+class BallDetector(OutlierMixin, _Ball):
+    """SVDD: a ball that leaves about the share nu of the rows outside. Linear time, any number of rows.
+
+    Parameters
+    ----------
+    nu : share of the rows that may lie outside, 0 < nu <= 1.
+    kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
+    gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
+    whiten, ridge : whether distances are measured by the covariance; for columns in different units.
+    """
+
+    def __init__(self, nu: float = 0.1, *, kernel: str = "linear", gamma: float | None = None, coef0: float = 0.0,
+                 degree: int = 3, whiten: bool = False, ridge: float = 0.0, gap: float = 1e-9):
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.whiten = whiten
+        self.ridge = ridge
+        self.gap = gap
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
+        """Finds the ball; sample_weight counts rows."""
+        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
+        return self._take(capball.svdd(X, nu, gap=self.gap, kernel=self.kernel, gamma=self.gamma, offset=self.coef0,
+                                       degree=self.degree, whiten=self.whiten, ridge=self.ridge, weights=weights))
+
+
+class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Rows to binary codes, one column of 0 and 1 per bit; each bit is a ball of the data space."""
+
+    def __init__(self, bits: int = 256, *, kind: str = "embedded", goal: str = "mean", s: float | None = None,
+                 sample: int = 8192, random_state: Any = None):
+        self.bits = bits
+        self.kind = kind
+        self.goal = goal
+        self.s = s
+        self.sample = sample
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "SketchTransformer":
+        """Trains the bits on a sample of the rows."""
+        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        self.sketch_ = capball.Sketch.fit(X, self.bits, self.kind, self.s, self.goal, _seed(self.random_state),
+                                          self.sample)
+        self._n_features_out = self.bits
+        return self
+
+    def codes(self, X: Any) -> np.ndarray:
+        """The codes packed, bits/8 bytes a row."""
+        check_is_fitted(self, "sketch_")
+        return self.sketch_.encode(validate_data(self, X, dtype=_TYPES, reset=False))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """One column per bit, 0 or 1."""
+        return np.unpackbits(self.codes(X), axis=1, bitorder="little")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class SphereNeighbors(BaseEstimator):
+    """Exact nearest neighbours by Euclidean distance, inner product or cosine.
+
+    kneighbors, radius_neighbors and the two graphs answer as those of sklearn.neighbors.NearestNeighbors do.
+    """
+
+    def __init__(self, n_neighbors: int = 5, *, radius: float = 1.0, metric: str = "l2"):
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.metric = metric
+
+    def fit(self, X: Any, y: Any = None) -> "SphereNeighbors":
+        """Keeps the rows."""
+        self._fit_X = validate_data(self, X, dtype=_TYPES)
+        self.n_samples_fit_ = len(self._fit_X)
+        return self
+
+    def _queries(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "_fit_X")
+        return self._fit_X if X is None else validate_data(self, X, dtype=_TYPES, reset=False)
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """(distances, indices) of the nearest rows; of the fitted rows without themselves where X is None."""
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        queries = self._queries(X)
+        found = capball.knn(self._fit_X, queries, k + (X is None), self.metric)
+        distances, ids = _without_self(found, k) if X is None else found
+        return (distances, ids) if return_distance else ids
+
+    def radius_neighbors(self, X: Any = None, radius: float | None = None, return_distance: bool = True) -> Any:
+        """Arrays of (distances, indices), one per query, of the rows within the radius, nearest first."""
+        queries = self._queries(X)
+        found = capball.range_search(self._fit_X, queries, self.radius if radius is None else radius, self.metric)
+        distances, ids = np.empty(len(queries), object), np.empty(len(queries), object)
+        for i in range(len(queries)):
+            near = found.of(i)
+            keep = slice(None) if X is not None else near.ids != i
+            distances[i], ids[i] = near.distances[keep], near.ids[keep]
+        return (distances, ids) if return_distance else ids
+
+    def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
+        """A sparse matrix of queries by fitted rows: 1, or with mode="distance" the distance."""
+        from scipy.sparse import csr_matrix
+
+        distances, ids = self.kneighbors(X, n_neighbors)
+        values = distances.ravel() if mode == "distance" else np.ones(ids.size)
+        ends = np.arange(0, ids.size + 1, ids.shape[1])
+        return csr_matrix((values, ids.ravel(), ends), shape=(len(ids), self.n_samples_fit_))
+
+
+def _without_self(found: capball.Neighbors, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first k of k+1 neighbours that are not the row itself."""
+    others = found.ids != np.arange(len(found.ids))[:, None]
+    others &= np.cumsum(others, axis=1) <= k
+    shape = (len(found.ids), k)
+    return found.distances[others].reshape(shape), found.ids[others].reshape(shape)

@@ -1,0 +1,159 @@
+/* What every file of the Python face shares: arguments, rows, errors, threads.
+ *
+ * The face has no arithmetic of its own: it turns Python's objects into views, calls the library with the GIL
+ * released, and turns statuses into exceptions. */
+#ifndef CPB_PYTHON_FACE_H
+#define CPB_PYTHON_FACE_H
+
+#define PY_SSIZE_T_CLEAN
+#ifdef CPB_STABLE_ABI
+#define Py_LIMITED_API 0x030b0000
+#endif
+#include <Python.h>
+#include <stdbool.h>
+
+#include <capball/capball.h>
+
+/* ---- arguments */
+
+/* Positional and keyword arguments of a fast call into values[], by the NULL-terminated names. None and what
+ * is not given are NULL, except that the first `required` must be given. -1 with an exception. */
+int face_arguments(const char *function, const char *const *names, int required, PyObject *const *args,
+                   Py_ssize_t nargs, PyObject *kwnames, PyObject **values);
+
+/* A number into *number, which stays as it is where value is NULL. -1 with an exception naming `name`. */
+int face_double(PyObject *value, const char *name, double *number);
+int face_size(PyObject *value, const char *name, size_t *number);
+int face_uint64(PyObject *value, const char *name, uint64_t *number);
+int face_flag(PyObject *value, bool *flag);
+
+/* The UTF-8 of a str, which lives as long as it does; NULL for NULL. length may be NULL. */
+int face_text(PyObject *value, const char *name, const char **text, Py_ssize_t *length);
+
+/* The place of a word in a list of `count` names. */
+int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), int count, int *choice);
+
+/* ---- rows */
+
+/* Rows that belong to some Python object; given back by face_rows_drop. */
+typedef struct face_rows {
+  cpb_view view;
+  Py_buffer buffer;
+  bool single; /* one row, given without a dimension for it */
+} face_rows;
+
+/* Anything that has numbers: a buffer without a copy where its type and layout are the library's, otherwise what
+ * capball._arrays makes of it. cols = 0 for any number of columns. */
+int face_rows_take(face_rows *rows, PyObject *object, const char *name, size_t cols);
+void face_rows_drop(face_rows *rows);
+
+/* `count` numbers in double, or *numbers = NULL for NULL; PyMem_Free takes them back. count = 0: any number, and
+ * *count becomes it. */
+int face_doubles(PyObject *object, const char *name, size_t *count, double **numbers);
+
+/* `rows` ids, int64 or uint64, lying side by side; PyBuffer_Release takes the buffer back. */
+int face_ids(PyObject *object, size_t rows, Py_buffer *buffer);
+
+/* Rows to be written: the caller's array, or a new one of NumPy. */
+typedef struct face_out {
+  cpb_out out;
+  Py_buffer buffer;
+  PyObject *array;
+} face_out;
+
+/* How a result is shaped: rows and columns, one row without the dimension for rows, one column without the one for
+ * columns. */
+typedef enum face_shape { FACE_ROWS, FACE_ONE_ROW, FACE_COLUMN } face_shape;
+
+/* given = NULL makes an array of this type and shape; one that is given may have either. */
+int face_out_take(face_out *out, PyObject *given, const char *name, cpb_dtype dtype, size_t rows, size_t cols,
+                  face_shape shape);
+/* The array, as a new reference; the buffer is given back. */
+PyObject *face_out_done(face_out *out);
+void face_out_drop(face_out *out);
+
+/* Codes: rows of bytes in a new array. */
+int face_codes_new(face_out *out, size_t rows, size_t bytes);
+
+/* A new array of one dimension with a copy of these numbers. */
+PyObject *face_array(const void *data, cpb_dtype dtype, size_t count);
+PyObject *face_matrix(const void *data, cpb_dtype dtype, size_t rows, size_t cols);
+
+/* dtype=None|"float32"|numpy.float32.. of a result: f32 or f64; `otherwise` where value is NULL. */
+int face_result_dtype(PyObject *value, cpb_dtype otherwise, cpb_dtype *dtype);
+
+/* f64 for rows of f64, f32 for all others. */
+cpb_dtype face_like(cpb_dtype dtype);
+
+/* ---- errors and threads */
+
+/* Raises what a status means; always NULL. */
+PyObject *face_fail(cpb_status status, const cpb_error *error);
+
+/* How a call is run: the shared pool, or one of `threads`; progress is a callable told the share done. */
+typedef struct face_run {
+  cpb_exec exec;
+  const cpb_exec *how; /* to be handed to the library */
+  cpb_pool *own;
+  PyObject *progress;
+} face_run;
+
+/* Nobody is told: for calls that do not take long. */
+int face_run_quietly(face_run *run, PyObject *threads);
+/* progress may be NULL; Ctrl-C ends the call in any case. */
+int face_run_begin(face_run *run, PyObject *threads, PyObject *progress);
+void face_run_end(face_run *run);
+
+/* ---- objects */
+
+/* An object of the library in one of Python; d and n are what its methods often ask of it. */
+typedef struct face_object {
+  PyObject_HEAD void *held;
+  size_t d, n;
+} face_object;
+
+typedef void face_free(void *held);
+
+/* A new object of this type (or a subclass) that holds `held`; frees it and gives NULL where there is no memory. */
+PyObject *face_hold(PyTypeObject *type, void *held, face_free *free_held, size_t d, size_t n);
+
+/* What tp_dealloc does. */
+void face_release(PyObject *self, face_free *free_held);
+
+/* The held object of an argument of this type; NULL with a TypeError that names both. */
+void *face_held(PyObject *object, PyTypeObject *type, const char *name, const char *wanted);
+
+/* A text that the library has given, as a str; takes it back. */
+PyObject *face_given_text(char *text);
+
+/* from_json(text, name) as a class method: reads the two arguments. */
+int face_json_arguments(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, const char **text,
+                        size_t *length, const char **name);
+
+PyObject *face_none(void);
+PyObject *face_doubles_or_none(const double *numbers, size_t count);
+
+#define FACE_CLASS(name, function, doc)                                                                      \
+  { name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc }
+
+/* The types and functions of each file, added to the module. */
+int face_add_map(PyObject *module);
+int face_add_dual(PyObject *module);
+int face_add_search(PyObject *module);
+int face_add_scale(PyObject *module);
+int face_add_learn(PyObject *module);
+int face_add_sketch(PyObject *module);
+int face_add_layer(PyObject *module);
+
+/* A type of the face, made from its spec and added to the module under its name; NULL with an exception. */
+PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec);
+
+/* capball._arrays and capball._errors, the two parts that are written in Python. */
+int face_begin(void);
+
+/* Fast call with keywords as a method table wants it. */
+#define FACE_METHOD(name, function, doc)                                                                     \
+  { name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc }
+#define FACE_CALL PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
+
+#endif

@@ -1,0 +1,273 @@
+/* Balls around data: T10, T11, their scores and files. */
+#include <string.h>
+
+#include "face.h"
+
+static PyTypeObject *model_type;
+
+static void free_model(void *held) { cpb_model_free(held); }
+static void model_dealloc(PyObject *self) { face_release(self, free_model); }
+static const cpb_model *held(PyObject *self) { return ((face_object *)self)->held; }
+
+static void describe(const cpb_model *model, cpb_model_options *options) {
+  cpb_model_options_init(options, sizeof *options);
+  cpb_model_describe(model, options);
+}
+
+static PyObject *wrap(PyTypeObject *type, cpb_model *model) {
+  cpb_model_options options;
+  describe(model, &options);
+  return face_hold(type, model, free_model, options.d, 0);
+}
+
+/* ---- fit */
+
+static const char *kernel_name(int kind) {
+  static const char *const names[] = {"linear", "rbf", "polynomial"};
+  return names[kind];
+}
+
+static const char *method_name(int method) {
+  static const char *const names[] = {"exact", "cap-svm", "cap-svm-paper"};
+  return names[method];
+}
+
+/* v: x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, threads, progress */
+static int fit_options(PyObject **v, cpb_model_fit_options *o, double **weights, size_t rows) {
+  int kernel = (int)o->kernel.kind, method = (int)o->method;
+  size_t degree = o->kernel.degree;
+  if (face_double(v[1], "nu", &o->nu) < 0 || face_double(v[2], "gap", &o->gap) < 0 ||
+      face_choice(v[3], "method", method_name, 3, &method) < 0 ||
+      face_choice(v[4], "kernel", kernel_name, 3, &kernel) < 0 ||
+      face_double(v[5], "gamma", &o->kernel.gamma) < 0 ||
+      face_double(v[6], "offset", &o->kernel.offset) < 0 || face_size(v[7], "degree", &degree) < 0 ||
+      face_flag(v[8], &o->whiten) < 0 || face_double(v[9], "ridge", &o->ridge) < 0 ||
+      face_doubles(v[10], "weights", &rows, weights) < 0)
+    return -1;
+  o->method = (cpb_svdd_method)method;
+  o->kernel.kind = (cpb_kernel_kind)kernel;
+  o->kernel.degree = degree < 1000000 ? (unsigned)degree : 1000000;
+  o->weights = *weights;
+  o->weight_count = *weights != NULL ? rows : 0;
+  return 0;
+}
+
+static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values) {
+  cpb_model_fit_options options;
+  cpb_model_fit_options_init(&options, sizeof options);
+  double *weights = NULL;
+  face_run run;
+  cpb_model *model = NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  if (fit_options(values, &options, &weights, rows->view.rows) == 0 &&
+      face_run_begin(&run, values[11], values[12]) == 0) {
+    cpb_source source = cpb_source_from_view(rows->view);
+    Py_BEGIN_ALLOW_THREADS;
+    status = cpb_model_fit(&source, &options, &model, NULL, run.how, &error);
+    Py_END_ALLOW_THREADS;
+    face_run_end(&run);
+  }
+  PyMem_Free(weights);
+  if (status != CPB_OK) return face_fail(status, &error);
+  return model != NULL ? wrap(type, model) : NULL;
+}
+
+static PyObject *model_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"x",      "nu",     "gap",   "method",  "kernel",  "gamma",    "offset",
+                                      "degree", "whiten", "ridge", "weights", "threads", "progress", NULL};
+  PyObject *values[13];
+  face_rows rows;
+  if (face_arguments("fit", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&rows, values[0], "x", 0) < 0) return NULL;
+  PyObject *result = fit_rows((PyTypeObject *)type, &rows, values);
+  face_rows_drop(&rows);
+  return result;
+}
+
+/* ---- scores */
+
+static PyObject *scores_of(const cpb_model *model, cpb_view x, PyObject **values) {
+  face_out out;
+  face_run run;
+  cpb_dtype dtype;
+  if (face_result_dtype(values[2], CPB_F64, &dtype) < 0 ||
+      face_out_take(&out, values[1], "out", dtype, x.rows, 1, FACE_COLUMN) < 0)
+    return NULL;
+  if (face_run_begin(&run, values[3], NULL) < 0) {
+    face_out_drop(&out);
+    return NULL;
+  }
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_model_scores(model, x, out.out, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  if (status == CPB_OK) return face_out_done(&out);
+  face_out_drop(&out);
+  return face_fail(status, &error);
+}
+
+static PyObject *model_scores(FACE_CALL) {
+  static const char *const names[] = {"x", "out", "dtype", "threads", NULL};
+  PyObject *values[4];
+  face_rows rows;
+  if (face_arguments("scores", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&rows, values[0], "x", ((face_object *)self)->d) < 0) return NULL;
+  PyObject *result = scores_of(held(self), rows.view, values);
+  face_rows_drop(&rows);
+  return result;
+}
+
+static PyObject *model_ranks(FACE_CALL) {
+  static const char *const names[] = {"scores", NULL};
+  PyObject *values[1];
+  size_t count = 0;
+  double *scores;
+  if (face_arguments("ranks", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_doubles(values[0], "scores", &count, &scores) < 0) return NULL;
+  for (size_t i = 0; i < count; i++) scores[i] = cpb_model_rank(held(self), scores[i]);
+  PyObject *result = face_array(scores, CPB_F64, count);
+  PyMem_Free(scores);
+  return result;
+}
+
+static PyObject *model_cap(PyObject *self, PyObject *unused) {
+  (void)unused;
+  size_t d = ((face_object *)self)->d;
+  cpb_cap cap = {.d = d, .p = PyMem_Malloc((d + 1) * sizeof(double))};
+  if (cap.p == NULL) return PyErr_NoMemory();
+  double scale;
+  cpb_error error;
+  cpb_status status = cpb_model_cap(held(self), &scale, &cap, &error);
+  PyObject *result = status == CPB_OK ? Py_BuildValue("dNddd", scale, face_array(cap.p, CPB_F64, d + 1),
+                                                      cap.b, cap.sigma, cap.a)
+                                      : face_fail(status, &error);
+  PyMem_Free(cap.p);
+  return result;
+}
+
+/* d names of columns; NULL with an exception. The texts belong to the list. */
+static const char **names_of(PyObject *list, size_t d) {
+  const char **names = PyMem_Calloc(d != 0 ? d : 1, sizeof *names);
+  if (names == NULL) return (void)PyErr_NoMemory(), NULL;
+  bool fits = PySequence_Size(list) == (Py_ssize_t)d;
+  if (!fits && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "columns must be %zu names", d);
+  for (size_t i = 0; fits && i < d; i++) {
+    PyObject *name = PySequence_GetItem(list, (Py_ssize_t)i);
+    fits = name != NULL && face_text(name, "columns", &names[i], NULL) == 0;
+    Py_DecRef(name); /* the list keeps it */
+  }
+  if (fits) return names;
+  PyMem_Free(names);
+  return NULL;
+}
+
+static PyObject *model_to_sql(FACE_CALL) {
+  static const char *const arguments[] = {"columns", NULL};
+  PyObject *values[1];
+  if (face_arguments("to_sql", arguments, 0, args, nargs, kwnames, values) < 0) return NULL;
+  PyObject *list = values[0] != NULL ? PySequence_List(values[0]) : NULL;
+  const char **names = list != NULL ? names_of(list, ((face_object *)self)->d) : NULL;
+  char *text = NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  PyObject *result = NULL;
+  if (!PyErr_Occurred()) {
+    status = cpb_model_to_sql(held(self), names, &text, &error);
+    result = status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+  }
+  PyMem_Free(names);
+  Py_DecRef(list);
+  return result;
+}
+
+/* ---- files and facts */
+
+static PyObject *model_to_json(PyObject *self, PyObject *unused) {
+  (void)unused;
+  char *text;
+  cpb_error error;
+  cpb_status status = cpb_model_to_json(held(self), &text, &error);
+  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+}
+
+static PyObject *model_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  const char *text, *name;
+  size_t length;
+  if (face_json_arguments(args, nargs, kwnames, &text, &length, &name) < 0) return NULL;
+  cpb_model *model;
+  cpb_error error;
+  cpb_status status = cpb_model_from_json(text, length, name, &model, &error);
+  return status == CPB_OK ? wrap((PyTypeObject *)type, model) : face_fail(status, &error);
+}
+
+static PyObject *ids_or_none(const uint64_t *ids, size_t count) {
+  return ids != NULL ? face_array(ids, CPB_I64, count) : face_none();
+}
+
+static PyObject *get_fact(PyObject *self, void *which) {
+  cpb_model_options o;
+  describe(held(self), &o);
+  const char *fact = which;
+  if (strcmp(fact, "d") == 0) return PyLong_FromSize_t(o.d);
+  if (strcmp(fact, "center") == 0) return face_doubles_or_none(o.center, o.d);
+  if (strcmp(fact, "radius") == 0) return PyFloat_FromDouble(o.radius);
+  if (strcmp(fact, "nu") == 0) return PyFloat_FromDouble(o.nu);
+  if (strcmp(fact, "gap") == 0) return PyFloat_FromDouble(o.gap);
+  if (strcmp(fact, "lower_bound") == 0) return PyFloat_FromDouble(o.lower_bound);
+  if (strcmp(fact, "converged") == 0) return PyBool_FromLong(o.converged);
+  if (strcmp(fact, "rows") == 0) return PyLong_FromUnsignedLongLong(o.rows);
+  if (strcmp(fact, "method") == 0) return PyUnicode_FromString(cpb_model_method_name(o.method));
+  if (strcmp(fact, "kernel") == 0) return PyUnicode_FromString(kernel_name((int)o.kernel.kind));
+  if (strcmp(fact, "support") == 0) return PyLong_FromSize_t(o.support);
+  if (strcmp(fact, "support_rows") == 0) return ids_or_none(o.support_rows, o.listed);
+  if (strcmp(fact, "multipliers") == 0) return face_doubles_or_none(o.multipliers, o.listed);
+  if (strcmp(fact, "quantiles") == 0) return face_doubles_or_none(o.quantiles, o.quantile_count);
+  return o.whiten != NULL ? face_matrix(o.whiten, CPB_F64, o.d, o.d) : face_none();
+}
+
+#define FACT(name, doc)                                                                                      \
+  { name, get_fact, NULL, doc, name }
+static PyGetSetDef model_getset[] = {
+    FACT("d", "columns of the data"),
+    FACT("center", "c, in the unit of the data; None with a kernel"),
+    FACT("radius", "r, not squared, in the unit of W(x-c)"),
+    FACT("whiten", "W, or None for I"),
+    FACT("nu", "the share that may lie outside; 0 for the enclosing ball"),
+    FACT("gap", "the relative gap between the bounds of the fit"),
+    FACT("lower_bound", "of the radius (enclosing ball) or of the objective (SVDD)"),
+    FACT("converged", "whether the wanted gap was reached"),
+    FACT("rows", "rows of the training data"),
+    FACT("method", "ball, exact, cap-svm, cap-svm-paper"),
+    FACT("kernel", "linear, rbf, polynomial"),
+    FACT("support", "number of support vectors"),
+    FACT("support_rows", "their row numbers, or None"),
+    FACT("multipliers", "theirs, or None"),
+    FACT("quantiles", "of the training scores, ascending"),
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef model_methods[] = {
+    FACE_CLASS("fit", model_fit, "the smallest enclosing ball of rows, or SVDD with nu"),
+    FACE_METHOD("scores", model_scores, "r^2 - |W(x-c)|^2 of every row; >= 0 is inside"),
+    FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
+    FACE_METHOD("to_sql", model_to_sql, "the ball as a condition on columns"),
+    {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},
+    {"to_json", model_to_json, METH_NOARGS, "the text of a model file"},
+    FACE_CLASS("from_json", model_from_json, "a model from the text of its file, bit for bit"),
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot model_slots[] = {{Py_tp_dealloc, model_dealloc},
+                                    {Py_tp_methods, model_methods},
+                                    {Py_tp_getset, model_getset},
+                                    {Py_tp_doc, "a ball around data"},
+                                    {0, NULL}};
+
+static PyType_Spec model_spec = {"capball._core.Model", sizeof(face_object), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 model_slots};
+
+int face_add_learn(PyObject *module) {
+  return (model_type = face_add_type(module, &model_spec)) != NULL ? 0 : -1;
+}

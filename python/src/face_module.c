@@ -1,0 +1,32 @@
+/* The module capball._core: what Python calls of the library. */
+#include "face.h"
+
+PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec) {
+  PyObject *type = PyType_FromSpec(spec);
+  if (type == NULL) return NULL;
+  const char *name = spec->name + sizeof "capball._core";
+  if (PyModule_AddObjectRef(module, name, type) < 0) return NULL;
+  return (PyTypeObject *)type;
+}
+
+static int fill(PyObject *module) {
+  if (face_begin() < 0 || face_add_map(module) < 0 || face_add_dual(module) < 0 ||
+      face_add_search(module) < 0 || face_add_scale(module) < 0 || face_add_learn(module) < 0 ||
+      face_add_sketch(module) < 0 || face_add_layer(module) < 0)
+    return -1;
+  return PyModule_AddStringConstant(module, "version", cpb_version()) < 0 ||
+                 PyModule_AddStringConstant(module, "isa", cpb_isa_name()) < 0
+             ? -1
+             : 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill},
+#ifdef Py_GIL_DISABLED
+                                   {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+                                   {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_core", "capball's C library for Python", 0, NULL, slots, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&definition); }

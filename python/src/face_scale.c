@@ -1,0 +1,365 @@
+/* What data are like: mergeable statistics, ABID (T9), and transforms fitted to a base (T13). */
+#include <string.h>
+
+#include "face.h"
+
+/* ---- statistics */
+
+static PyTypeObject *statistics_type;
+
+static void free_statistics(void *held) { cpb_statistics_free(held); }
+static void statistics_dealloc(PyObject *self) { face_release(self, free_statistics); }
+static cpb_statistics *held(PyObject *self) { return ((face_object *)self)->held; }
+
+static PyObject *wrap(PyTypeObject *type, cpb_statistics *statistics) {
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  cpb_statistics_describe(statistics, &options);
+  return face_hold(type, statistics, free_statistics, options.d, options.dtype);
+}
+
+static const char *dtype_name(int dtype) {
+  static const char *const names[] = {"float32", "float64", "float16", "uint8", "int8"};
+  return names[dtype];
+}
+
+static PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+  static char *names[] = {"d", "dtype", "sample", "seed", NULL};
+  PyObject *v[4] = {NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:Statistics", names, &v[0], &v[1], &v[2], &v[3]))
+    return NULL;
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  int dtype = CPB_F64;
+  if (face_size(v[0], "d", &options.d) < 0 || face_choice(v[1], "dtype", dtype_name, 5, &dtype) < 0 ||
+      face_size(v[2], "sample", &options.sample) < 0 || face_uint64(v[3], "seed", &options.seed) < 0)
+    return NULL;
+  options.dtype = (cpb_dtype)dtype;
+  cpb_statistics *statistics;
+  cpb_error error;
+  cpb_status status = cpb_statistics_new(&options, &statistics, &error);
+  return status == CPB_OK ? wrap(type, statistics) : face_fail(status, &error);
+}
+
+static PyObject *update_rows(cpb_statistics *statistics, cpb_view rows, uint64_t first, const uint64_t *ids) {
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = ids != NULL ? cpb_statistics_update_ids(statistics, rows, ids, &error)
+                       : cpb_statistics_update(statistics, rows, first, &error);
+  Py_END_ALLOW_THREADS;
+  return status == CPB_OK ? face_none() : face_fail(status, &error);
+}
+
+static PyObject *statistics_update(FACE_CALL) {
+  static const char *const names[] = {"rows", "first_id", "ids", NULL};
+  PyObject *values[3], *result = NULL;
+  face_rows rows;
+  Py_buffer buffer = {0};
+  uint64_t first = 0;
+  if (face_arguments("update", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_uint64(values[1], "first_id", &first) < 0 ||
+      face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
+    return NULL;
+  if (values[2] == NULL || face_ids(values[2], rows.view.rows, &buffer) == 0) {
+    result = update_rows(held(self), rows.view, first, buffer.buf);
+    if (buffer.obj != NULL) PyBuffer_Release(&buffer);
+  }
+  face_rows_drop(&rows);
+  return result;
+}
+
+static cpb_statistics *other(PyObject *object, const char *name) {
+  return face_held(object, statistics_type, name, "Statistics");
+}
+
+static PyObject *statistics_merge(PyObject *self, PyObject *piece) {
+  cpb_statistics *from = other(piece, "piece");
+  if (from == NULL) return NULL;
+  cpb_error error;
+  cpb_status status = cpb_statistics_merge(held(self), from, &error);
+  return status == CPB_OK ? face_none() : face_fail(status, &error);
+}
+
+static PyObject *statistics_restart(PyObject *self, PyObject *object) {
+  cpb_statistics *whole = other(object, "whole");
+  if (whole == NULL) return NULL;
+  cpb_error error;
+  cpb_status status = cpb_statistics_restart(held(self), whole, &error);
+  return status == CPB_OK ? face_none() : face_fail(status, &error);
+}
+
+static PyObject *statistics_begin_norms(PyObject *self, PyObject *unused) {
+  (void)unused;
+  cpb_error error;
+  cpb_status status = cpb_statistics_begin_norms(held(self), &error);
+  return status == CPB_OK ? face_none() : face_fail(status, &error);
+}
+
+static PyObject *result_of(const cpb_statistics_result *r, size_t d) {
+  return Py_BuildValue("{s:K,s:K,s:K,s:N,s:N,s:N,s:N,s:N,s:K,s:d,s:d,s:d}", "rows",
+                       (unsigned long long)r->rows, "nan_rows", (unsigned long long)r->nan_rows, "inf_rows",
+                       (unsigned long long)r->inf_rows, "mean", face_doubles_or_none(r->mean, d), "low",
+                       face_doubles_or_none(r->low, d), "high", face_doubles_or_none(r->high, d), "sample",
+                       face_matrix(r->sample.data, r->sample.dtype, r->sample.rows, d), "sample_ids",
+                       face_array(r->sample_ids, CPB_I64, r->sample.rows), "norm_rows",
+                       (unsigned long long)r->norm_rows, "norm_mean", r->norm_mean, "norm_max", r->norm_max,
+                       "norm_median", r->norm_median);
+}
+
+static PyObject *statistics_finish(PyObject *self, PyObject *unused) {
+  (void)unused;
+  cpb_statistics_result result;
+  cpb_statistics_result_init(&result, sizeof result);
+  cpb_error error;
+  cpb_status status = cpb_statistics_finish(held(self), &result, &error);
+  return status == CPB_OK ? result_of(&result, ((face_object *)self)->d) : face_fail(status, &error);
+}
+
+static PyObject *given_bytes(void *bytes, size_t count) {
+  PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)count);
+  cpb_free(bytes);
+  return result;
+}
+
+static PyObject *statistics_serialize(PyObject *self, PyObject *unused) {
+  (void)unused;
+  void *bytes;
+  size_t count;
+  cpb_error error;
+  cpb_status status = cpb_statistics_serialize(held(self), &bytes, &count, &error);
+  return status == CPB_OK ? given_bytes(bytes, count) : face_fail(status, &error);
+}
+
+static PyObject *statistics_deserialize(PyObject *type, PyObject *object) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0) return NULL;
+  cpb_statistics *statistics;
+  cpb_error error;
+  cpb_status status = cpb_statistics_deserialize(buffer.buf, (size_t)buffer.len, NULL, &statistics, &error);
+  PyBuffer_Release(&buffer);
+  return status == CPB_OK ? wrap((PyTypeObject *)type, statistics) : face_fail(status, &error);
+}
+
+static PyMethodDef statistics_methods[] = {
+    FACE_METHOD("update", statistics_update, "takes rows in, numbered from first_id or by ids"),
+    {"merge", statistics_merge, METH_O, "adds the rows of another piece"},
+    {"restart", statistics_restart, METH_O, "empties this piece for more rows of a whole"},
+    {"begin_norms", statistics_begin_norms, METH_NOARGS, "turns to pass 2, the norms about the mean"},
+    {"finish", statistics_finish, METH_NOARGS, "what was gathered, as a dict"},
+    {"serialize", statistics_serialize, METH_NOARGS, "the state as bytes"},
+    {"deserialize", statistics_deserialize, METH_O | METH_CLASS, "statistics from their bytes"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot statistics_slots[] = {
+    {Py_tp_new, statistics_new},
+    {Py_tp_dealloc, statistics_dealloc},
+    {Py_tp_methods, statistics_methods},
+    {Py_tp_doc, "counts, sums, a sample and norms of rows, in pieces that merge"},
+    {0, NULL}};
+
+static PyType_Spec statistics_spec = {"capball._core.Statistics", sizeof(face_object), 0, Py_TPFLAGS_DEFAULT,
+                                      statistics_slots};
+
+/* ---- ABID */
+
+static PyObject *abid_numbers(cpb_view x, const double *center, const double *s, size_t count,
+                              PyObject **values) {
+  bool distinct = false;
+  face_run run;
+  face_out out;
+  if (face_flag(values[3], &distinct) < 0 || face_run_begin(&run, values[4], values[5]) < 0) return NULL;
+  size_t numbers = s != NULL ? count : 1;
+  if (face_out_take(&out, NULL, "abid", CPB_F64, 1, numbers, FACE_ONE_ROW) < 0) {
+    face_run_end(&run);
+    return NULL;
+  }
+  cpb_pairs pairs = distinct ? CPB_PAIRS_DISTINCT : CPB_PAIRS_ALL;
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = s != NULL ? cpb_abid_embedded(x, center, s, count, pairs, out.out.data, NULL, run.how, &error)
+                     : cpb_abid_original(x, center, pairs, out.out.data, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  if (status == CPB_OK) return face_out_done(&out);
+  face_out_drop(&out);
+  return face_fail(status, &error);
+}
+
+static PyObject *abid(FACE_CALL) {
+  static const char *const names[] = {"x", "s", "center", "distinct", "threads", "progress", NULL};
+  PyObject *values[6], *result = NULL;
+  face_rows x;
+  double *s = NULL, *center = NULL;
+  size_t count = 0;
+  (void)self;
+  if (face_arguments("abid", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&x, values[0], "x", 0) < 0) return NULL;
+  size_t d = x.view.cols;
+  if (face_doubles(values[1], "s", &count, &s) == 0 && face_doubles(values[2], "center", &d, &center) == 0)
+    result = abid_numbers(x.view, center, s, count, values);
+  PyMem_Free(s);
+  PyMem_Free(center);
+  face_rows_drop(&x);
+  return result;
+}
+
+/* ---- transforms */
+
+static PyTypeObject *transform_type;
+
+static void free_transform(void *held) { cpb_transform_free(held); }
+static void transform_dealloc(PyObject *self) { face_release(self, free_transform); }
+
+static const char *kind_name(int kind) { return cpb_transform_about((cpb_transform_kind)kind).name; }
+
+static void describe(PyObject *self, cpb_transform_options *options) {
+  cpb_transform_options_init(options, sizeof *options);
+  cpb_transform_describe(((face_object *)self)->held, options);
+}
+
+static PyObject *transform_wrap(PyTypeObject *type, cpb_transform *transform, size_t d) {
+  return face_hold(type, transform, free_transform, d, cpb_transform_cols(transform));
+}
+
+static PyObject *transform_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+  static char *names[] = {"kind", "d", "center", "max_norm", NULL};
+  PyObject *v[4] = {NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|OO:Transform", names, &v[0], &v[1], &v[2], &v[3]))
+    return NULL;
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
+  int kind = 0;
+  double *center = NULL;
+  if (face_choice(v[0], "kind", kind_name, CPB_TRANSFORMS, &kind) < 0 ||
+      face_size(v[1], "d", &options.d) < 0 ||
+      face_doubles(v[2] == Py_None ? NULL : v[2], "center", &options.d, &center) < 0 ||
+      face_double(v[3] == Py_None ? NULL : v[3], "max_norm", &options.max_norm) < 0) {
+    PyMem_Free(center);
+    return NULL;
+  }
+  options.kind = (cpb_transform_kind)kind;
+  options.center = center;
+  cpb_transform *transform;
+  cpb_error error;
+  cpb_status status = cpb_transform_new(&options, &transform, &error);
+  PyMem_Free(center);
+  return status == CPB_OK ? transform_wrap(type, transform, options.d) : face_fail(status, &error);
+}
+
+static PyObject *transform_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"kind", "base", "threads", NULL};
+  PyObject *values[3];
+  int kind = 0;
+  face_rows base;
+  face_run run;
+  if (face_arguments("fit", names, 2, args, nargs, kwnames, values) < 0 ||
+      face_choice(values[0], "kind", kind_name, CPB_TRANSFORMS, &kind) < 0 ||
+      face_rows_take(&base, values[1], "base", 0) < 0)
+    return NULL;
+  if (face_run_begin(&run, values[2], NULL) < 0) {
+    face_rows_drop(&base);
+    return NULL;
+  }
+  cpb_source source = cpb_source_from_view(base.view);
+  cpb_transform *transform;
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_transform_fit(&source, (cpb_transform_kind)kind, false, &transform, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  size_t d = base.view.cols;
+  face_rows_drop(&base);
+  return status == CPB_OK ? transform_wrap((PyTypeObject *)type, transform, d) : face_fail(status, &error);
+}
+
+static PyObject *apply_rows(PyObject *self, cpb_role role, face_rows *x, PyObject **values) {
+  face_object *object = (face_object *)self;
+  face_out out;
+  face_run run;
+  cpb_dtype dtype;
+  if (face_result_dtype(values[2], face_like(x->view.dtype), &dtype) < 0 ||
+      face_out_take(&out, values[1], "out", dtype, x->view.rows, object->n,
+                    x->single ? FACE_ONE_ROW : FACE_ROWS) < 0)
+    return NULL;
+  if (face_run_quietly(&run, values[3]) < 0) {
+    face_out_drop(&out);
+    return NULL;
+  }
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_transform_apply(object->held, role, x->view, out.out, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  if (status == CPB_OK) return face_out_done(&out);
+  face_out_drop(&out);
+  return face_fail(status, &error);
+}
+
+static PyObject *apply_as(PyObject *self, cpb_role role, const char *function, PyObject *const *args,
+                          Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"x", "out", "dtype", "threads", NULL};
+  PyObject *values[4];
+  face_rows x;
+  if (face_arguments(function, names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&x, values[0], "x", ((face_object *)self)->d) < 0) return NULL;
+  PyObject *result = apply_rows(self, role, &x, values);
+  face_rows_drop(&x);
+  return result;
+}
+
+static PyObject *transform_embed(FACE_CALL) {
+  return apply_as(self, CPB_ROLE_BASE, "embed", args, nargs, kwnames);
+}
+static PyObject *transform_query(FACE_CALL) {
+  return apply_as(self, CPB_ROLE_QUERY, "query", args, nargs, kwnames);
+}
+
+static PyObject *transform_fact(PyObject *self, void *which) {
+  cpb_transform_options o;
+  describe(self, &o);
+  switch (*(const char *)which) {
+  case 'd': return PyLong_FromSize_t(o.d);
+  case 'k': return PyUnicode_FromString(kind_name((int)o.kind));
+  case 'm': return PyUnicode_FromString(cpb_metric_name(cpb_transform_about(o.kind).metric));
+  case 'c': return face_doubles_or_none(o.center, o.d);
+  default: return PyFloat_FromDouble(o.max_norm);
+  }
+}
+
+static PyGetSetDef transform_getset[] = {
+    {"d", transform_fact, NULL, "columns of the data", "d"},
+    {"kind", transform_fact, NULL, "none, center, normalize, lift-ip, ..", "k"},
+    {"metric", transform_fact, NULL, "how transformed rows are compared", "m"},
+    {"center", transform_fact, NULL, "m, or None for 0", "c"},
+    {"max_norm", transform_fact, NULL, "L, the longest row of the base", "L"},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef transform_methods[] = {
+    FACE_CLASS("fit", transform_fit, "a transform of a kind for this base"),
+    FACE_METHOD("embed", transform_embed, "rows of the base, transformed"),
+    FACE_METHOD("query", transform_query, "queries, transformed"),
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot transform_slots[] = {{Py_tp_new, transform_new},
+                                        {Py_tp_dealloc, transform_dealloc},
+                                        {Py_tp_methods, transform_methods},
+                                        {Py_tp_getset, transform_getset},
+                                        {Py_tp_doc, "rivals of the sphere, and exact lifts"},
+                                        {0, NULL}};
+
+static PyType_Spec transform_spec = {"capball._core.Transform", sizeof(face_object), 0,
+                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, transform_slots};
+
+static PyMethodDef functions[] = {
+    FACE_METHOD("abid", abid, "ABID of the rows, or with s of their images at each scale"),
+    {NULL, NULL, 0, NULL}};
+
+int face_add_scale(PyObject *module) {
+  statistics_type = face_add_type(module, &statistics_spec);
+  transform_type = statistics_type != NULL ? face_add_type(module, &transform_spec) : NULL;
+  return transform_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
+}

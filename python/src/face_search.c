@@ -1,0 +1,329 @@
+/* T13: exact search, re-ranking. Ids are int64, distances double. */
+#include <string.h>
+
+#include "face_map.h"
+
+static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
+
+static int metric_of(PyObject *value, cpb_metric *metric) {
+  int choice = CPB_L2;
+  if (face_choice(value, "metric", metric_name, CPB_METRICS, &choice) < 0) return -1;
+  *metric = (cpb_metric)choice;
+  return 0;
+}
+
+/* n x k hits as two arrays: (distances, ids). */
+static PyObject *split_hits(const cpb_hit *hits, size_t n, size_t k) {
+  face_out values, ids;
+  if (face_out_take(&values, NULL, "distances", CPB_F64, n, k, FACE_ROWS) < 0) return NULL;
+  if (face_out_take(&ids, NULL, "ids", CPB_I64, n, k, FACE_ROWS) < 0) {
+    face_out_drop(&values);
+    return NULL;
+  }
+  for (size_t i = 0; i < n * k; i++) {
+    ((double *)values.out.data)[i] = hits[i].value;
+    ((int64_t *)ids.out.data)[i] = (int64_t)hits[i].id;
+  }
+  return Py_BuildValue("NN", face_out_done(&values), face_out_done(&ids));
+}
+
+static cpb_hit *room_for(size_t n, size_t k) {
+  cpb_hit *hits = k != 0 && n > (size_t)PY_SSIZE_T_MAX / sizeof *hits / k
+                      ? NULL
+                      : PyMem_Malloc((n * k + 1) * sizeof *hits);
+  if (hits == NULL) PyErr_NoMemory();
+  return hits;
+}
+
+/* Two views at once, as most calls here have them. */
+static int take_both(face_rows *base, PyObject *base_object, face_rows *queries, PyObject *query_object,
+                     size_t more) {
+  if (face_rows_take(base, base_object, "base", 0) < 0) return -1;
+  if (face_rows_take(queries, query_object, "queries", base->view.cols - more) == 0) return 0;
+  face_rows_drop(base);
+  return -1;
+}
+
+static void drop_both(face_rows *base, face_rows *queries) {
+  face_rows_drop(base);
+  face_rows_drop(queries);
+}
+
+/* ---- k nearest */
+
+/* metric < 0: codes by the bits in which they differ, T14. */
+static cpb_status knn_call(cpb_view base, cpb_view queries, size_t k, int metric, cpb_hit *hits,
+                           const cpb_exec *exec, cpb_error *error) {
+  return metric < 0 ? cpb_hamming_knn(base, queries, k, hits, exec, error)
+                    : cpb_knn(base, queries, k, (cpb_metric)metric, hits, exec, error);
+}
+
+static PyObject *knn_of(cpb_view base, cpb_view queries, size_t k, int metric, PyObject **values) {
+  face_run run;
+  cpb_hit *hits = room_for(queries.rows, k);
+  if (hits == NULL) return NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  PyObject *result = NULL;
+  if (face_run_begin(&run, values[0], values[1]) == 0) {
+    Py_BEGIN_ALLOW_THREADS;
+    status = knn_call(base, queries, k, metric, hits, run.how, &error);
+    Py_END_ALLOW_THREADS;
+    face_run_end(&run);
+    result = status == CPB_OK ? split_hits(hits, queries.rows, k) : face_fail(status, &error);
+  }
+  PyMem_Free(hits);
+  return result;
+}
+
+static PyObject *knn(FACE_CALL) {
+  static const char *const names[] = {"base", "queries", "k", "metric", "threads", "progress", NULL};
+  PyObject *values[6];
+  face_rows base, queries;
+  size_t k = 10;
+  cpb_metric metric;
+  (void)self;
+  if (face_arguments("knn", names, 2, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_size(values[2], "k", &k) < 0 || metric_of(values[3], &metric) < 0 ||
+      take_both(&base, values[0], &queries, values[1], 0) < 0)
+    return NULL;
+  PyObject *result = knn_of(base.view, queries.view, k, (int)metric, values + 4);
+  drop_both(&base, &queries);
+  return result;
+}
+
+static PyObject *hamming_knn(FACE_CALL) {
+  static const char *const names[] = {"codes", "queries", "k", "threads", "progress", NULL};
+  PyObject *values[5];
+  face_rows codes, queries;
+  size_t k = 10;
+  (void)self;
+  if (face_arguments("hamming_knn", names, 2, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_size(values[2], "k", &k) < 0 || take_both(&codes, values[0], &queries, values[1], 0) < 0)
+    return NULL;
+  PyObject *result = knn_of(codes.view, queries.view, k, -1, values + 3);
+  drop_both(&codes, &queries);
+  return result;
+}
+
+/* ---- candidates put in order by exact distances */
+
+static int64_t *ids_of(PyObject *object, size_t rows, size_t *count, Py_buffer *buffer) {
+  if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return NULL;
+  bool fits = buffer->ndim == 2 && (size_t)buffer->shape[0] == rows && buffer->itemsize == 8 &&
+              buffer->format != NULL &&
+              (strcmp(buffer->format, "l") == 0 || strcmp(buffer->format, "q") == 0);
+  if (fits) {
+    *count = (size_t)buffer->shape[1];
+    return buffer->buf;
+  }
+  PyBuffer_Release(buffer);
+  PyErr_Format(PyExc_TypeError, "ids must be int64, a row of candidates for each of %zu queries", rows);
+  return NULL;
+}
+
+static int candidates_of(PyObject *object, size_t rows, cpb_hit **hits, size_t *count) {
+  Py_buffer buffer;
+  int64_t *ids = ids_of(object, rows, count, &buffer);
+  if (ids == NULL) return -1;
+  *hits = room_for(rows, *count);
+  for (size_t i = 0; *hits != NULL && i < rows * *count; i++) (*hits)[i] = (cpb_hit){(uint64_t)ids[i], 0};
+  PyBuffer_Release(&buffer);
+  return *hits != NULL ? 0 : -1;
+}
+
+/* map = NULL: `base` are the rows themselves, otherwise their images. */
+static cpb_status rerank_call(const cpb_map *map, cpb_view base, cpb_view queries, const cpb_hit *candidates,
+                              size_t count, size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
+  return map != NULL ? cpb_rerank_embedded(map, base, queries, candidates, count, k, hits, exec, error)
+                     : cpb_rerank(base, queries, candidates, count, k, hits, exec, error);
+}
+
+static PyObject *rerank_of(const cpb_map *map, cpb_view base, cpb_view queries, PyObject **values) {
+  size_t k = 10, count;
+  cpb_hit *candidates, *hits;
+  face_run run;
+  if (face_size(values[3], "k", &k) < 0 || candidates_of(values[2], queries.rows, &candidates, &count) < 0)
+    return NULL;
+  PyObject *result = NULL;
+  if ((hits = room_for(queries.rows, k)) != NULL && face_run_begin(&run, values[5], NULL) == 0) {
+    cpb_error error;
+    cpb_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = rerank_call(map, base, queries, candidates, count, k, hits, run.how, &error);
+    Py_END_ALLOW_THREADS;
+    face_run_end(&run);
+    result = status == CPB_OK ? split_hits(hits, queries.rows, k) : face_fail(status, &error);
+  }
+  PyMem_Free(candidates);
+  PyMem_Free(hits);
+  return result;
+}
+
+static PyObject *rerank(FACE_CALL) {
+  static const char *const names[] = {"base", "queries", "ids", "k", "map", "threads", NULL};
+  PyObject *values[6];
+  face_rows base, queries;
+  (void)self;
+  if (face_arguments("rerank", names, 3, args, nargs, kwnames, values) < 0) return NULL;
+  const cpb_map *map = values[4] != NULL ? face_map_of(values[4], "map") : NULL;
+  if (values[4] != NULL && map == NULL) return NULL;
+  if (take_both(&base, values[0], &queries, values[1], map != NULL) < 0) return NULL;
+  PyObject *result = rerank_of(map, base.view, queries.view, values);
+  drop_both(&base, &queries);
+  return result;
+}
+
+/* ---- a search that is fed */
+
+static PyTypeObject *search_type;
+
+static void free_search(void *held) { cpb_search_free(held); }
+
+static void search_dealloc(PyObject *self) { face_release(self, free_search); }
+
+static PyObject *search_make(PyTypeObject *type, cpb_view queries, PyObject **values) {
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  double *limits = NULL;
+  size_t n = queries.rows;
+  if (face_size(values[1], "k", &options.k) < 0 || metric_of(values[2], &options.metric) < 0 ||
+      face_doubles(values[3], "limits", &n, &limits) < 0)
+    return NULL;
+  options.limits = limits;
+  cpb_search *search;
+  cpb_error error;
+  cpb_status status = cpb_search_new(queries, &options, &search, &error);
+  PyMem_Free(limits);
+  if (status != CPB_OK) return face_fail(status, &error);
+  return face_hold(type, search, free_search, queries.cols, queries.rows);
+}
+
+static PyObject *search_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+  static char *names[] = {"queries", "k", "metric", "limits", NULL};
+  PyObject *values[4] = {NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:Search", names, &values[0], &values[1], &values[2],
+                                   &values[3]))
+    return NULL;
+  for (int i = 1; i < 4; i++)
+    if (values[i] == Py_None) values[i] = NULL;
+  face_rows queries;
+  if (face_rows_take(&queries, values[0], "queries", 0) < 0) return NULL;
+  PyObject *result = search_make(type, queries.view, values);
+  face_rows_drop(&queries);
+  return result;
+}
+
+static cpb_status feed_call(cpb_search *search, cpb_view rows, uint64_t first, const uint64_t *ids,
+                            const cpb_exec *exec, cpb_error *error) {
+  return ids != NULL ? cpb_search_feed_ids(search, rows, ids, exec, error)
+                     : cpb_search_feed(search, rows, first, exec, error);
+}
+
+static PyObject *feed_rows(face_object *self, cpb_view rows, uint64_t first, const uint64_t *ids,
+                           PyObject **values) {
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  if (face_run_begin(&run, values[3], values[4]) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = feed_call(self->held, rows, first, ids, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  if (status != CPB_OK) return face_fail(status, &error);
+  return face_none();
+}
+
+static PyObject *search_feed(FACE_CALL) {
+  static const char *const names[] = {"rows", "first_id", "ids", "threads", "progress", NULL};
+  PyObject *values[5], *result = NULL;
+  face_rows rows;
+  Py_buffer buffer = {0};
+  uint64_t first = 0;
+  face_object *search = (face_object *)self;
+  if (face_arguments("feed", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_uint64(values[1], "first_id", &first) < 0 ||
+      face_rows_take(&rows, values[0], "rows", search->d) < 0)
+    return NULL;
+  if (values[2] == NULL || face_ids(values[2], rows.view.rows, &buffer) == 0) {
+    result = feed_rows(search, rows.view, first, buffer.buf, values);
+    if (buffer.obj != NULL) PyBuffer_Release(&buffer);
+  }
+  face_rows_drop(&rows);
+  return result;
+}
+
+/* The hits of all queries one after the other: (lims, ids, distances), query i's in lims[i] .. lims[i+1]. */
+static size_t count_hits(face_object *self, int64_t *lims, cpb_status *status, cpb_error *error) {
+  size_t total = 0;
+  lims[0] = 0;
+  for (size_t i = 0; i < self->n && *status == CPB_OK; i++) {
+    const cpb_hit *hits;
+    size_t count = 0;
+    *status = cpb_search_hits(self->held, i, &hits, &count, error);
+    total += count;
+    lims[i + 1] = (int64_t)total;
+  }
+  return total;
+}
+
+static void copy_hits(face_object *self, int64_t *ids, double *values) {
+  size_t at = 0;
+  for (size_t i = 0; i < self->n; i++) {
+    const cpb_hit *hits;
+    size_t count;
+    if (cpb_search_hits(self->held, i, &hits, &count, NULL) != CPB_OK) return;
+    for (size_t j = 0; j < count; j++, at++) {
+      ids[at] = (int64_t)hits[j].id;
+      values[at] = hits[j].value;
+    }
+  }
+}
+
+static PyObject *search_result(PyObject *object, PyObject *unused) {
+  (void)unused;
+  face_object *self = (face_object *)object;
+  face_out lims, ids = {0}, values = {0};
+  if (face_out_take(&lims, NULL, "lims", CPB_I64, 1, self->n + 1, FACE_ONE_ROW) < 0) return NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  size_t total = count_hits(self, lims.out.data, &status, &error);
+  if (status != CPB_OK) {
+    face_out_drop(&lims);
+    return face_fail(status, &error);
+  }
+  if (face_out_take(&ids, NULL, "ids", CPB_I64, 1, total, FACE_ONE_ROW) < 0 ||
+      face_out_take(&values, NULL, "distances", CPB_F64, 1, total, FACE_ONE_ROW) < 0) {
+    face_out_drop(&lims);
+    face_out_drop(&ids);
+    face_out_drop(&values);
+    return NULL;
+  }
+  copy_hits(self, ids.out.data, values.out.data);
+  return Py_BuildValue("NNN", face_out_done(&lims), face_out_done(&ids), face_out_done(&values));
+}
+
+static PyMethodDef search_methods[] = {
+    FACE_METHOD("feed", search_feed, "offers rows of the base, numbered from first_id or by ids"),
+    {"result", search_result, METH_NOARGS, "(lims, ids, distances) of all queries, nearest first"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot search_slots[] = {{Py_tp_new, search_new},
+                                     {Py_tp_dealloc, search_dealloc},
+                                     {Py_tp_methods, search_methods},
+                                     {Py_tp_doc, "exact search of a base that comes in blocks"},
+                                     {0, NULL}};
+
+static PyType_Spec search_spec = {"capball._core.Search", sizeof(face_object), 0, Py_TPFLAGS_DEFAULT,
+                                  search_slots};
+
+static PyMethodDef functions[] = {
+    FACE_METHOD("knn", knn, "(distances, ids) of the k nearest rows"),
+    FACE_METHOD("hamming_knn", hamming_knn, "(bits, ids) of the k codes that differ in the fewest bits"),
+    FACE_METHOD("rerank", rerank, "(distances, ids) of the k nearest candidates, by exact distances"),
+    {NULL, NULL, 0, NULL}};
+
+int face_add_search(PyObject *module) {
+  search_type = face_add_type(module, &search_spec);
+  return search_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
+}

@@ -1,0 +1,168 @@
+/* T14: binary codes and the search among them. */
+#include "face_map.h"
+
+static PyTypeObject *sketch_type;
+
+static void free_sketch(void *held) { cpb_sketch_free(held); }
+static void sketch_dealloc(PyObject *self) { face_release(self, free_sketch); }
+static const cpb_sketch *held(PyObject *self) { return ((face_object *)self)->held; }
+
+static void describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
+  cpb_sketch_options_init(options, sizeof *options);
+  cpb_sketch_describe(sketch, options);
+}
+
+static PyObject *wrap(PyTypeObject *type, cpb_sketch *sketch) {
+  cpb_sketch_options options;
+  describe(sketch, &options);
+  return face_hold(type, sketch, free_sketch, options.d, options.bits / 8);
+}
+
+/* ---- fit */
+
+static const char *kind_name(int kind) { return cpb_sketch_kind_name((cpb_sketch_kind)kind); }
+static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
+
+/* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress */
+static int fit_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
+  int kind = (int)t->kind, goal = (int)o->goal;
+  if (face_size(v[1], "bits", &t->bits) < 0 ||
+      face_choice(v[2], "kind", kind_name, CPB_SKETCH_KINDS, &kind) < 0 ||
+      face_double(v[3], "s", &o->s) < 0 || face_choice(v[4], "goal", goal_name, CPB_GOALS, &goal) < 0 ||
+      face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[6], "sample", &o->sample) < 0 ||
+      face_size(v[8], "max_steps", &t->max_steps) < 0 || face_double(v[9], "tolerance", &t->tolerance) < 0)
+    return -1;
+  if (v[7] != NULL && (o->map = face_map_of(v[7], "map")) == NULL) return -1;
+  t->kind = (cpb_sketch_kind)kind;
+  o->goal = (cpb_goal)goal;
+  o->training = t;
+  return 0;
+}
+
+static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values) {
+  cpb_sketch_fit_options options;
+  cpb_sketch_fit_options_init(&options, sizeof options);
+  cpb_sketch_training training;
+  cpb_sketch_training_init(&training, sizeof training);
+  face_run run;
+  cpb_sketch *sketch = NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  if (fit_options(values, &options, &training) < 0 || face_run_begin(&run, values[10], values[11]) < 0)
+    return NULL;
+  cpb_source source = cpb_source_from_view(rows->view);
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_sketch_fit(&source, &options, &sketch, NULL, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  return status == CPB_OK ? wrap(type, sketch) : face_fail(status, &error);
+}
+
+static PyObject *sketch_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"x",       "bits",     "kind", "s",         "goal",
+                                      "seed",    "sample",   "map",  "max_steps", "tolerance",
+                                      "threads", "progress", NULL};
+  PyObject *values[12];
+  face_rows rows;
+  if (face_arguments("fit", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&rows, values[0], "x", 0) < 0) return NULL;
+  PyObject *result = fit_rows((PyTypeObject *)type, &rows, values);
+  face_rows_drop(&rows);
+  return result;
+}
+
+/* ---- codes */
+
+static PyObject *codes_of(const cpb_sketch *sketch, cpb_view x, size_t bytes, PyObject *threads) {
+  face_out codes;
+  face_run run;
+  if (face_codes_new(&codes, x.rows, bytes) < 0) return NULL;
+  if (face_run_begin(&run, threads, NULL) < 0) {
+    face_out_drop(&codes);
+    return NULL;
+  }
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_sketch_encode(sketch, x, codes.out.data, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  if (status == CPB_OK) return face_out_done(&codes);
+  face_out_drop(&codes);
+  return face_fail(status, &error);
+}
+
+static PyObject *sketch_encode(FACE_CALL) {
+  static const char *const names[] = {"x", "threads", NULL};
+  PyObject *values[2];
+  face_rows rows;
+  face_object *object = (face_object *)self;
+  if (face_arguments("encode", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&rows, values[0], "x", object->d) < 0) return NULL;
+  PyObject *result = codes_of(held(self), rows.view, object->n, values[1]);
+  face_rows_drop(&rows);
+  return result;
+}
+
+/* ---- files and facts */
+
+static PyObject *sketch_to_json(PyObject *self, PyObject *unused) {
+  (void)unused;
+  char *text;
+  cpb_error error;
+  cpb_status status = cpb_sketch_to_json(held(self), &text, &error);
+  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+}
+
+static PyObject *sketch_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                  PyObject *kwnames) {
+  const char *text, *name;
+  size_t length;
+  if (face_json_arguments(args, nargs, kwnames, &text, &length, &name) < 0) return NULL;
+  cpb_sketch *sketch;
+  cpb_error error;
+  cpb_status status = cpb_sketch_from_json(text, length, name, &sketch, &error);
+  return status == CPB_OK ? wrap((PyTypeObject *)type, sketch) : face_fail(status, &error);
+}
+
+static PyObject *get_fact(PyObject *self, void *which) {
+  cpb_sketch_options o;
+  describe(held(self), &o);
+  switch (*(const char *)which) {
+  case 'd': return PyLong_FromSize_t(o.d);
+  case 'b': return PyLong_FromSize_t(o.bits);
+  case 's': return PyFloat_FromDouble(o.s);
+  case 'k': return PyUnicode_FromString(cpb_sketch_kind_name(o.kind));
+  case 'c': return face_doubles_or_none(o.center, o.d);
+  default: return face_matrix(o.normals, CPB_F64, o.bits, o.d + 1);
+  }
+}
+
+static PyGetSetDef sketch_getset[] = {{"d", get_fact, NULL, "columns of the data", "d"},
+                                      {"bits", get_fact, NULL, "bits of a code", "b"},
+                                      {"s", get_fact, NULL, "the scale", "s"},
+                                      {"kind", get_fact, NULL, "where the normals come from", "k"},
+                                      {"center", get_fact, NULL, "m, or None for 0", "c"},
+                                      {"normals", get_fact, NULL, "bits rows of d+1, of length 1", "n"},
+                                      {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef sketch_methods[] = {
+    FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
+    FACE_METHOD("encode", sketch_encode, "codes of rows, bits/8 bytes each"),
+    {"to_json", sketch_to_json, METH_NOARGS, "the text of a sketch file"},
+    FACE_CLASS("from_json", sketch_from_json, "a sketch from the text of its file, bit for bit"),
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot sketch_slots[] = {{Py_tp_dealloc, sketch_dealloc},
+                                     {Py_tp_methods, sketch_methods},
+                                     {Py_tp_getset, sketch_getset},
+                                     {Py_tp_doc, "binary codes, each bit a ball"},
+                                     {0, NULL}};
+
+static PyType_Spec sketch_spec = {
+    "capball._core.Sketch", sizeof(face_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, sketch_slots};
+
+int face_add_sketch(PyObject *module) {
+  return (sketch_type = face_add_type(module, &sketch_spec)) != NULL ? 0 : -1;
+}

@@ -1,0 +1,230 @@
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import capball
+
+TYPES = [np.float32, np.float64, np.float16, np.uint8, np.int8]
+
+
+def judge(m, x):
+    """S(W(x-m)) as the theory writes it, in double."""
+    z = np.asarray(x, np.float64) - (0 if m.center is None else m.center)
+    n = (z * z).sum(axis=-1, keepdims=True)
+    return np.concatenate([2 * m.s * z, m.s**2 - n], axis=-1) / (n + m.s**2)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("d", [1, 2, 3, 10, 24, 64, 129])
+def test_embed_every_type(rng, dtype, d):
+    x = (rng.normal(size=(33, d)) * 20).astype(dtype)
+    m = capball.fit(x.astype(np.float64))
+    y = m.embed(x)
+    assert y.dtype == (np.float64 if dtype == np.float64 else np.float32)
+    np.testing.assert_allclose(y, judge(m, x), atol=4e-7 if y.dtype == np.float32 else 1e-14)
+    assert m.embed(x, dtype=np.float64).dtype == np.float64
+
+
+def test_embed_takes_no_copy_into_out(rng):
+    x = rng.normal(size=(100, 5)).astype(np.float32)
+    m = capball.SphereMap(5, 2.0)
+    out = np.empty((100, 6), np.float32)
+    assert m.embed(x, out=out) is out
+    room = np.empty((100, 6), np.float32)
+    room[:, :5] = x
+    m.embed(room[:, :5], out=room)
+    np.testing.assert_array_equal(room, out)
+    np.testing.assert_array_equal(m.embed(x[::2]), out[::2])
+    np.testing.assert_array_equal(m.embed(np.asfortranarray(x)), out)
+    np.testing.assert_array_equal(m.embed(x[0]), out[0])
+
+
+def test_round_trip(rng):
+    x = rng.normal(size=(50, 7))
+    m = capball.fit(x, whiten=True)
+    np.testing.assert_allclose(m.unembed(m.embed(x)), x, atol=1e-13)
+
+
+def test_other_arrays(rng):
+    x = rng.normal(size=(20, 4)).astype(np.float32)
+    m = capball.fit(x)
+    wanted = m.embed(x)
+    np.testing.assert_array_equal(m.embed(x.astype(">f4")), wanted)
+    np.testing.assert_allclose(m.embed(x.tolist()), wanted, atol=1e-6)
+    torch = pytest.importorskip("torch")
+    np.testing.assert_array_equal(m.embed(torch.from_numpy(x)), wanted)
+
+
+def test_arrow(rng):
+    pyarrow = pytest.importorskip("pyarrow")
+    x = rng.normal(size=(20, 4)).astype(np.float32)
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(x.ravel()), 4)
+    m = capball.fit(x)
+    np.testing.assert_array_equal(m.embed(lists), m.embed(x))
+
+
+def test_knn_is_the_plain_loop(rng):
+    base, queries = rng.integers(0, 4, (300, 6)).astype(np.float32), rng.integers(0, 4, (20, 6)).astype(np.float32)
+    distance = np.linalg.norm(base[None].astype(np.float64) - queries[:, None], axis=2)
+    order = np.argsort(distance, axis=1, kind="stable")[:, :15]
+    found = capball.knn(base, queries, 15)
+    np.testing.assert_array_equal(found.ids, order)
+    np.testing.assert_array_equal(found.distances, np.take_along_axis(distance, order, 1))
+    within = capball.range_search(base, queries, 2.0)
+    for i in range(20):
+        assert set(within.of(i).ids) == set(np.flatnonzero(distance[i] <= 2.0))
+
+
+def test_ball_and_cap_are_one(rng):
+    m = capball.SphereMap(3, 2.0, center=[1, 2, 3])
+    ball = capball.Ball([0.5, 1.0, -1.0], 1.5)
+    cap = m.cap(ball)
+    back = m.ball(cap)
+    np.testing.assert_allclose(back.c, ball.c, rtol=1e-14)
+    assert abs(back.r - ball.r) < 1e-14
+    x = rng.normal(size=(500, 3)) * 2
+    inside = np.linalg.norm(x - ball.c, axis=1) <= ball.r
+    np.testing.assert_array_equal(ball.scores(x) >= 0, inside)
+    np.testing.assert_array_equal(cap.scores(m.embed(x)) >= 0, inside)
+    p, b = m.query(ball.c, ball.r)
+    np.testing.assert_array_equal(m.embed(x) @ p >= b, inside)
+    assert ball.c in ball
+
+
+def test_objects_survive_pickling(rng, tmp_path):
+    x = rng.normal(size=(200, 5))
+    m = capball.fit(x, whiten=True, goal="median")
+    again = pickle.loads(pickle.dumps(m))
+    np.testing.assert_array_equal(again.embed(x), m.embed(x))
+    m.save(tmp_path / "map.json")
+    assert capball.SphereMap.load(tmp_path / "map.json").to_json() == m.to_json()
+    model = capball.svdd(x, 0.2)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).scores(x), model.scores(x))
+    sketch = capball.Sketch.fit(x, 32)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(sketch)).encode(x), sketch.encode(x))
+
+
+def test_errors_are_data():
+    x = np.zeros((5, 3))
+    x[3, 1] = np.nan
+    with pytest.raises(capball.RowError) as caught:
+        capball.SphereMap(3, 1.0).embed(x)
+    assert caught.value.row == 3 and isinstance(caught.value, ValueError)
+    with pytest.raises(capball.InvalidValue) as caught:
+        capball.SphereMap(3, -1.0)
+    assert caught.value.argument == "s" and caught.value.reason is not None and "-1" in str(caught.value)
+    with pytest.raises(capball.FormatError):
+        capball.SphereMap.from_json("{}")
+
+
+MISUSES = [
+    lambda m, x: m.embed(x[:, :2]),
+    lambda m, x: m.embed(x, out=np.empty((5, 9))),
+    lambda m, x: m.embed(x, out=np.empty((5, 4), np.int32)),
+    lambda m, x: m.embed(x, out=[1, 2]),
+    lambda m, x: m.embed(x.astype(complex)),
+    lambda m, x: m.embed(np.array([["a", "b", "c"]])),
+    lambda m, x: m.embed(np.array([[object(), 1, 2]])),
+    lambda m, x: m.embed(None),
+    lambda m, x: m.embed(x, x, x, x, x),
+    lambda m, x: m.embed(x, threads=-1),
+    lambda m, x: m.embed(x, threads="two"),
+    lambda m, x: m.embed(x, dtype="int8"),
+    lambda m, x: m.embed(x, nonsense=1),
+    lambda m, x: m.embed(x[None, None]),
+    lambda m, x: capball.SphereMap(0, 1.0),
+    lambda m, x: capball.SphereMap(3, float("nan")),
+    lambda m, x: capball.SphereMap(3, 1.0, center=[1, 2]),
+    lambda m, x: capball.SphereMap(2**62, 1.0),
+    lambda m, x: capball.knn(x, x, 99),
+    lambda m, x: capball.knn(x, x[:, :2], 1),
+    lambda m, x: capball.knn(x, x, 2**60),
+    lambda m, x: capball.knn(x, x, 1, "manhattan"),
+    lambda m, x: capball.range_search(x, x, -1.0),
+    lambda m, x: capball.svdd(x, 2.0),
+    lambda m, x: capball.svdd(x, 0.5, weights=[1]),
+    lambda m, x: capball.rerank(x, x, [[9]] * 5, 1),
+    lambda m, x: capball.rerank(x, x, [[-1]] * 5, 1),
+    lambda m, x: capball.fit(x[:0]),
+    lambda m, x: capball.fit(x, goal="fame"),
+    lambda m, x: capball.Sketch.fit(x, 7),
+    lambda m, x: capball.Sketch.fit(x, 8, map=3),
+    lambda m, x: capball._core.Model(),
+    lambda m, x: capball.Statistics(3).merge(4),
+    lambda m, x: capball.Statistics.deserialize(b"nothing"),
+    lambda m, x: m.ball(capball.Cap([1.0], 0.5)),
+    lambda m, x: capball.Search(x, k=1).feed(x[:, :1]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MISUSES)))
+def test_misuse_is_an_exception(number, rng):
+    with pytest.raises((ValueError, TypeError, MemoryError, OverflowError, BufferError)):
+        MISUSES[number](capball.SphereMap(3, 1.0), rng.normal(size=(5, 3)))
+
+
+def test_read_only_out(rng):
+    out = np.empty((5, 4))
+    out.flags.writeable = False
+    with pytest.raises((ValueError, BufferError)):
+        capball.SphereMap(3, 1.0).embed(rng.normal(size=(5, 3)), out=out)
+
+
+def test_threads_share_a_map(rng):
+    x = rng.normal(size=(20000, 16))
+    m = capball.fit(x)
+    wanted, results = m.embed(x), [None] * 8
+
+    def work(i):
+        for _ in range(5):
+            results[i] = m.embed(x)
+
+    crew = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    for got in results:
+        np.testing.assert_array_equal(got, wanted)
+    np.testing.assert_array_equal(m.embed(x, threads=1), wanted)
+    np.testing.assert_array_equal(m.embed(x, threads=3), wanted)
+
+
+def _embed_in_child(x):
+    return capball.fit(x).embed(x)
+
+
+def test_work_after_fork(rng):
+    import multiprocessing
+
+    x = rng.normal(size=(20000, 8))
+    wanted = _embed_in_child(x)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for got in pool.map(_embed_in_child, [x, x]):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_progress_may_stop(rng):
+    told = []
+    capball.svdd(rng.normal(size=(20000, 20)), 0.1, progress=told.append)
+    assert told == sorted(told) and all(0 <= share <= 1 for share in told)
+
+    def stop(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        capball.knn(rng.normal(size=(50000, 20)), rng.normal(size=(500, 20)), progress=stop)
+
+
+def test_pieces_merge_to_the_same_bytes(rng):
+    x = rng.normal(size=(1000, 4))
+    whole = capball.Statistics(4)
+    whole.update(x)
+    parts = [capball.Statistics(4) for _ in range(3)]
+    for i, part in enumerate(parts):
+        part.update(x[i::3], ids=np.arange(i, 1000, 3))
+    for part in parts[1:]:
+        parts[0].merge(capball.Statistics.deserialize(part.serialize()))
+    assert parts[0].serialize() == whole.serialize()

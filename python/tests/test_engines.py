@@ -1,0 +1,58 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import capball
+from capball.engines import Euclidean
+
+NAMES = {"annoy": "annoy", "hnswlib": "hnswlib", "faiss-flat": "faiss", "faiss-hnsw": "faiss", "usearch": "usearch",
+         "scann": "scann"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("transform", ["sphere", "lift-cosine"])
+def test_engines_answer_in_euclidean_distances(name, transform, rng):
+    pytest.importorskip(NAMES[name])
+    rows, queries = rng.normal(size=(2000, 8)).astype(np.float32), rng.normal(size=(50, 8)).astype(np.float32)
+    truth = capball.knn(rows, queries, 10)
+    found = Euclidean(name, transform=transform, scale=4.0).add(rows).search(queries, 10)
+    recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(found.ids, truth.ids)])
+    assert recall > 0.9
+    best = np.linalg.norm(rows[found.ids].astype(np.float64) - queries[:, None], axis=2)
+    np.testing.assert_allclose(found.distances, best, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["annoy", "hnswlib", "faiss-hnsw", "usearch"])
+def test_saved_engines_answer_the_same(name, rng, tmp_path):
+    pytest.importorskip(NAMES[name])
+    rows, queries = rng.normal(size=(500, 6)).astype(np.float32), rng.normal(size=(9, 6)).astype(np.float32)
+    index = Euclidean(name).add(rows)
+    index.save(tmp_path / "index")
+    again = Euclidean(name).load(tmp_path / "index")
+    np.testing.assert_array_equal(again.search(queries, 5).ids, index.search(queries, 5).ids)
+
+
+def test_range(rng):
+    rows, queries = rng.normal(size=(300, 3)), rng.normal(size=(5, 3))
+    exact = lambda rows, queries, k, metric: np.argsort(-queries @ rows.T, axis=1)[:, :k]
+    found = Euclidean(exact).add(rows).range(queries, 1.0, most=300)
+    for query, near in zip(queries, found):
+        assert set(near.ids) == set(np.flatnonzero(np.linalg.norm(rows - query, axis=1) <= 1.0))
+
+
+def test_engine_as_a_command(rng, tmp_path):
+    pytest.importorskip("hnswlib")
+    np.save(tmp_path / "b.npy", rng.normal(size=(200, 4)).astype(np.float32))
+    np.save(tmp_path / "q.npy", rng.normal(size=(7, 4)).astype(np.float32))
+    words = ["hnswlib", tmp_path / "b.npy", tmp_path / "q.npy", "5", tmp_path / "i.npy", "metric=l2"]
+    subprocess.run([sys.executable, "-m", "capball.engines", *map(str, words)], check=True)
+    assert np.load(tmp_path / "i.npy").shape == (7, 5)
+
+
+def test_unknown_engines_are_refused():
+    with pytest.raises(ValueError, match="one of"):
+        Euclidean("oracle")
+    with pytest.raises(ValueError, match="ranks by"):
+        Euclidean(lambda *a: None, metric="l2")

@@ -1,0 +1,17 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("pyod")
+from capball.pyod import Ball
+
+
+def test_conventions(rng):
+    x = np.vstack([rng.normal(size=(190, 3)), rng.normal(size=(10, 3)) + 8])
+    truth = np.r_[np.zeros(190), np.ones(10)]
+    detector = Ball(contamination=0.05).fit(x)
+    assert detector.decision_scores_.shape == (200,) and set(detector.labels_) == {0, 1}
+    assert (detector.labels_ == truth).mean() > 0.98
+    chance = detector.predict_proba(x)
+    assert chance.shape == (200, 2) and ((0 <= chance) & (chance <= 1)).all()
+    np.testing.assert_array_equal(detector.predict(x), detector.labels_)
+    assert detector.get_params()["contamination"] == 0.05

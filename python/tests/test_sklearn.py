@@ -1,0 +1,66 @@
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import capball
+from capball.sklearn import BallDetector, EnclosingBall, SketchTransformer, SphereEmbedding, SphereNeighbors
+
+
+@parametrize_with_checks([SphereEmbedding(), SphereEmbedding(goal="median"), EnclosingBall(), BallDetector(),
+                          BallDetector(kernel="rbf"), SketchTransformer(bits=16), SphereNeighbors()])
+def test_sklearns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_ball_is_linear_behind_the_sphere(rng):
+    x = rng.normal(size=(600, 3))
+    y = np.linalg.norm(x - 0.5, axis=1) < 1.3
+    pipe = Pipeline([("sphere", SphereEmbedding()), ("linear", LogisticRegression(C=1e4, max_iter=1000))])
+    grid = GridSearchCV(pipe, {"sphere__goal": ["mean", "spread"], "sphere__center": [True, False]}, cv=3).fit(x, y)
+    assert grid.best_score_ > 0.95 > LogisticRegression().fit(x, y).score(x, y)
+
+
+def test_names_pickles_clones(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.normal(size=(50, 3)), columns=["a", "b", "c"])
+    fitted = SphereEmbedding().set_output(transform="pandas").fit(frame)
+    assert list(fitted.transform(frame).columns) == [f"sphereembedding{i}" for i in range(4)]
+    assert list(fitted.feature_names_in_) == ["a", "b", "c"]
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.transform(frame), fitted.transform(frame))
+    assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_partial_fit_does_not_see_the_cut(rng):
+    x = rng.normal(size=(900, 4))
+    one = SphereEmbedding().partial_fit(x)
+    many = SphereEmbedding()
+    for part in np.array_split(x, 7):
+        many.partial_fit(part)
+    many = pickle.loads(pickle.dumps(many))
+    assert one.map_.to_json() == many.map_.to_json() == SphereEmbedding().fit(x).map_.to_json()
+
+
+def test_detector_scores_are_the_librarys(shared):
+    for name in ("outlier-breastw", "outlier-ionosphere"):
+        x = np.load(shared / name / "base.npy")
+        detector = BallDetector(nu=0.1, whiten=True, ridge=1e-6).fit(x)
+        np.testing.assert_array_equal(detector.score_samples(x),
+                                      capball.svdd(x, 0.1, whiten=True, ridge=1e-6).scores(x))
+
+
+def test_neighbours_without_themselves(rng):
+    from sklearn.neighbors import NearestNeighbors
+
+    x = rng.normal(size=(100, 3))
+    ours, theirs = SphereNeighbors(4).fit(x), NearestNeighbors(n_neighbors=4).fit(x)
+    np.testing.assert_array_equal(ours.kneighbors(return_distance=False), theirs.kneighbors(return_distance=False))
+    np.testing.assert_array_equal(ours.kneighbors_graph(x).toarray(), theirs.kneighbors_graph(x).toarray())

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import capball
+from capball.torch import CapLinear, InverseSphere, Sphere, _plain_embed, _plain_unembed, embed, unembed
+
+
+def scale(value):
+    return torch.tensor(float(value), dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("s", [-2.0, 0.0, 1.5])
+def test_gradients(s):
+    torch.manual_seed(0)
+    x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
+    y = torch.nn.functional.normalize(torch.randn(7, 6, dtype=torch.float64), dim=1).requires_grad_()
+    assert torch.autograd.gradcheck(embed, (x, scale(s)))
+    assert torch.autograd.gradcheck(unembed, (y, scale(s)))
+
+
+@pytest.mark.parametrize("dtype, u", [(torch.float32, 2**-24), (torch.float64, 2**-53)])
+def test_plain_operations_give_the_same_numbers(dtype, u):
+    torch.manual_seed(0)
+    size = 10.0 ** torch.linspace(-6, 6, 200, dtype=dtype)[:, None]
+    x = torch.randn(200, 8, dtype=dtype) * size
+    t = torch.tensor(0.3, dtype=dtype)
+    y = embed(x, t)
+    assert (y - _plain_embed(x, t)).abs().max() <= 8 * u
+    back, plain = unembed(y, t), _plain_unembed(y, t)
+    assert ((back - plain).norm(dim=1) <= 16 * u * back.norm(dim=1)).all()
+
+
+def test_extreme_points_have_finite_gradients():
+    x = torch.cat([torch.zeros(1, 4), torch.full((1, 4), 1e-300), torch.full((1, 4), 1e300)]).double()
+    x.requires_grad_()
+    embed(x, scale(0)).sum().backward()
+    assert torch.isfinite(x.grad).all()
+
+
+def test_nan_stays_in_its_row():
+    x = torch.zeros(3, 2)
+    x[1, 0] = float("nan")
+    y = Sphere()(x)
+    assert torch.isnan(y[1]).all() and torch.isfinite(y[[0, 2]]).all()
+
+
+def test_net_compiles_batches_and_saves():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), Sphere(), CapLinear(3, 4))
+    x = torch.randn(10, 2)
+    compiled = torch.compile(net, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), net(x))
+    net(x).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    torch.testing.assert_close(torch.vmap(net[1])(torch.randn(6, 5, 3)).shape, torch.Size([6, 5, 4]))
+    again = torch.nn.Sequential(torch.nn.Linear(2, 3), Sphere(), CapLinear(3, 4))
+    again.load_state_dict(net.state_dict())
+    torch.testing.assert_close(again(x), net(x), rtol=0, atol=0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.isfinite(net(x)).all()
+
+
+def test_units_are_balls():
+    torch.manual_seed(1)
+    layer, sphere = CapLinear(2, 5), Sphere(s=1.5)
+    x = torch.randn(400, 2, dtype=torch.float64)
+    inside = layer.double()(sphere(x)) > 0
+    for unit, region in enumerate(layer.regions(sphere.s)):
+        sure = abs(layer(sphere(x))[:, unit].detach()) > 1e-6
+        np.testing.assert_array_equal((region.scores(x) >= 0)[sure], inside[:, unit][sure])
+
+
+def test_inverse():
+    x = torch.randn(20, 3)
+    torch.testing.assert_close(InverseSphere(2.0)(Sphere(2.0)(x)), x)
+
+
+def test_ops_are_well_made():
+    x = torch.randn(4, 3, requires_grad=True)
+    torch.library.opcheck(torch.ops.capball.embed.default, (x, torch.zeros((), requires_grad=True)))
