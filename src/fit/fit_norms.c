@@ -46,7 +46,8 @@ static cpb_status look_norms(void *arg, size_t slot, cpb_view rows, uint64_t fir
   double *norms = p->norms[slot], length;
   cpb_ruler ruler = {
       .loops = cpb_loops_here(), .x = rows, .c = p->fit->center, .sign = 1, .W = p->fit->whiten};
-  p->good[slot] = p->nan_rows[slot] = p->inf_rows[slot] = 0;
+  p->good[slot] = 0;
+  p->nan_rows[slot] = p->inf_rows[slot] = 0;
   if (p->fit->whiten != NULL)
     cpb_whitened_norms(p->fit->whiten, rows, p->fit->center, p->scratch[slot], norms);
   for (size_t i = 0; i < rows.rows; i++) {
