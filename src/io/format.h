@@ -73,6 +73,7 @@ struct cpb_reader {
   cpb_dtype dtype;
   size_t cols;
   uint64_t rows, next_row;
+  bool asked; /* for rows since it was opened: a pipe that was cannot be read again, whatever came of it */
   cpb_layout layout;
   void *state;
   cpb_buffer buffer; /* of the block lent out */

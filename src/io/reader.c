@@ -79,13 +79,14 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
 
 cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   if (max_rows == 0) return cpb_fail_count(error, "max_rows", 0, "max_rows must be >= 1");
+  reader->asked = true;
   cpb_status status = reader->format->next(reader, max_rows, block, error);
   if (status == CPB_OK) reader->next_row += block->rows;
   return status;
 }
 
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
-  if (reader->source.stream && reader->next_row == 0) return CPB_OK; /* no row of it has been read */
+  if (reader->source.stream && !reader->asked) return CPB_OK;
   cpb_status status = cpb_input_rewind(&reader->source, error);
   if (status == CPB_OK && reader->format->rewind != NULL) status = reader->format->rewind(reader, error);
   if (status == CPB_OK) reader->next_row = 0;

@@ -41,7 +41,7 @@ static cpb_status rewind_reader(cpb_source *source, cpb_error *error) {
   cpb_reader *reader = source->self;
   cpb_status status = cpb_reader_give_back(reader, &reader->lent, error);
   if (status != CPB_OK) return status;
-  return reader->next_row == 0 ? CPB_OK : cpb_reader_rewind(reader, error);
+  return cpb_reader_rewind(reader, error);
 }
 
 cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
