@@ -19,7 +19,7 @@ static void *numbers(test_rng *rng, size_t d, int real) {
 }
 
 static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast, size_t d, int real) {
-  size_t size = real ? 8 : 4, room = (MOST + SHIFTS + 16) * 8;
+  size_t size = real ? 8 : 4, room = ((MOST + SHIFTS + 16) * 8 + 63) / 64 * 64;
   void *row = numbers(rng, d, real), *g = numbers(rng, d, real);
   char *wanted = aligned_alloc(64, room), *got = aligned_alloc(64, room);
   double wanted_sums[3], sums[3];
