@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
-#include "recommend_text.h"
+#include "show/recommend_text.h"
 #include "support/timing.h"
 
 enum { K = 10 };
@@ -301,7 +301,7 @@ static void print_set(const char *name, const result *r, FILE *to) {
               (unsigned long long)r->told.rows[at]->candidates_for_99);
     fputs(" |\n", to);
   }
-  char *text = cli_recommend_text(&r->told);
+  char *text = show_recommend_text(&r->told);
   fprintf(to, "\n%s\n", text);
   free(text);
 }

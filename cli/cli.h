@@ -8,6 +8,7 @@
 #include "capball/capball.h"
 #include "options.h"
 #include "progress.h"
+#include "show/alloc.h"
 
 /* Exit codes. An interrupted job ends with 128 + the number of the signal. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
@@ -117,8 +118,7 @@ int cli_interrupted(void);
 /* The name nearest to a mistyped word, or NULL when nothing is near. */
 const char *cli_nearest(const char *word, const char *const *names, size_t count);
 
-/* calloc that ends the program with a sentence: the command line has no better answer. */
-void *cli_alloc(size_t count, size_t size);
+static inline void *cli_alloc(size_t count, size_t size) { return show_alloc(count, size); }
 
 /* Text in lines of at most 92 characters, each after `indent` blanks, the first from `column` on; newlines in
  * the text begin a paragraph. */

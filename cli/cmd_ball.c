@@ -5,7 +5,8 @@
 
 #include "data_file.h"
 #include "json_print.h"
-#include "score_plot.h"
+#include "plot.h"
+#include "show/score_plot.h"
 
 enum { PLOTTED = 20000 };
 
@@ -89,9 +90,9 @@ static int draw_scores(const cli_job *job, const cpb_model *model, cpb_view rows
   double *scores = cli_alloc(rows.rows, sizeof *scores);
   cpb_error error;
   cpb_out out = cpb_rows_out(scores, CPB_F64, rows.rows, 1);
-  cli_score_histogram histogram = {scores, NULL, rows.rows};
+  show_score_histogram histogram = {scores, NULL, rows.rows};
   int result = cpb_model_scores(model, rows, out, cli_exec(job), &error) == CPB_OK
-                   ? cli_plot_wanted(job, job->options.plot, cli_write_histogram, &histogram)
+                   ? cli_plot_wanted(job, job->options.plot, show_score_script, &histogram)
                    : cli_fail(job, "%s", error.text);
   free(scores);
   return result;

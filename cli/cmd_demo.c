@@ -3,7 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "demo.h"
+#include "cli.h"
+#include "show/demo.h"
 
 typedef struct painter {
   FILE *to;
@@ -78,7 +79,7 @@ static int show(cli_job *job, const demo *d) {
 }
 
 static int run(cli_job *job) {
-  demo d = {.job = job};
+  demo d = {0};
   cpb_error error;
   int result = demo_run(&d, job->options.seed, &error) ? show(job, &d) : cli_fail(job, "%s", error.text);
   demo_free(&d);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "growing_text.h"
+#include "show/growing_text.h"
 #include "search_job.h"
 
 typedef struct lines {
@@ -29,11 +29,11 @@ static int search_and_write(cli_search_job *search) {
   const cli_job *job = search->job;
   lines l = {.metric = search->metric};
   cpb_error error;
-  cli_text text;
-  l.to = cli_text_open(&text);
+  show_text text;
+  l.to = show_text_open(&text);
   int result =
       l.to == NULL ? cli_fail(job, "no memory for the rows found") : cli_search_run(search, take, &l);
-  if (l.to != NULL && !cli_text_close(&text, l.to) && result == CLI_OK)
+  if (l.to != NULL && !show_text_close(&text, l.to) && result == CLI_OK)
     result = cli_fail(job, "no memory for the rows found");
   if (result == CLI_OK && cpb_write_whole(job->options.output, text.bytes, text.length, &error) != CPB_OK)
     result = cli_fail(job, "%s", error.text);

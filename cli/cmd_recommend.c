@@ -6,8 +6,8 @@
 #include "data_file.h"
 #include "json_print.h"
 #include "recommend_commands.h"
-#include "recommend_page.h"
-#include "recommend_text.h"
+#include "show/recommend_page.h"
+#include "show/recommend_text.h"
 
 enum { SAMPLE = 100000, QUERIES = 1000 };
 
@@ -69,7 +69,7 @@ static int print_json(const cli_job *job, const cpb_recommendation_facts *r, con
 static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text) {
   size_t length;
   cpb_error error;
-  char *page = cli_recommend_page(r, text, cli_name(job->operands[0]), &length);
+  char *page = show_recommend_page(r, text, cli_name(job->operands[0]), &length);
   if (page == NULL) return cli_fail(job, "no memory for the page");
   cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
   free(page);
@@ -79,7 +79,7 @@ static int write_page(const cli_job *job, const cpb_recommendation_facts *r, con
 static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
   cpb_recommendation_facts r = {.size = sizeof r};
   cpb_recommendation_describe(recommendation, &r);
-  char *commands = cli_recommend_commands(job, &r), *text = cli_recommend_text(&r);
+  char *commands = cli_recommend_commands(job, &r), *text = show_recommend_text(&r);
   int result =
       commands == NULL || text == NULL ? cli_fail(job, "no memory for the recommendation in words") : CLI_OK;
   if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text);

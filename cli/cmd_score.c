@@ -6,7 +6,8 @@
 #include "data_file.h"
 #include "json_print.h"
 #include "output.h"
-#include "score_plot.h"
+#include "plot.h"
+#include "show/score_plot.h"
 
 typedef struct scoring {
   const cli_job *job;
@@ -62,8 +63,8 @@ static int finish(scoring *s) {
       cpb_score_ranking(s->scores, labels, s->count, &ranking, &error) != CPB_OK)
     result = cli_fail(s->job, "%s: %s", o->labels, error.text);
   if (result == CLI_OK && o->plot != NULL) {
-    cli_score_histogram histogram = {s->scores, labels, s->count};
-    result = cli_plot_wanted(s->job, o->plot, cli_write_histogram, &histogram);
+    show_score_histogram histogram = {s->scores, labels, s->count};
+    result = cli_plot_wanted(s->job, o->plot, show_score_script, &histogram);
   }
   if (result == CLI_OK) result = write_scores(s);
   if (result == CLI_OK) result = tell(s, labels, &ranking);

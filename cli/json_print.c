@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-#include "growing_text.h"
+#include "show/growing_text.h"
 
-/* json_dumps forgets to look whether there was memory for a key; cli_text does not. */
+/* json_dumps forgets to look whether there was memory for a key; show_text does not. */
 char *cli_json_text(json_t *value) {
-  cli_text text = {0};
-  FILE *to = value == NULL ? NULL : cli_text_open(&text);
+  show_text text = {0};
+  FILE *to = value == NULL ? NULL : show_text_open(&text);
   bool dumped = to != NULL && json_dumpf(value, to, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0;
-  bool whole = to != NULL && cli_text_close(&text, to);
+  bool whole = to != NULL && show_text_close(&text, to);
   json_decref(value);
   if (dumped && whole) return text.bytes;
   free(text.bytes);

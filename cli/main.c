@@ -158,15 +158,6 @@ static void install_handlers(void) {
   sigaction(SIGXFSZ, &action, NULL);
 }
 
-void *cli_alloc(size_t count, size_t size) {
-  void *memory = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
-  if (memory == NULL) {
-    fprintf(stderr, "capball: no memory for %zu x %zu bytes\n", count, size);
-    exit(CLI_FAILED);
-  }
-  return memory;
-}
-
 /* "train, encode, search": the second words of a group; false when there is no such group. */
 static bool list_group(const char *word, char *list, size_t room) {
   size_t used = 0;

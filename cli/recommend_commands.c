@@ -1,5 +1,5 @@
 #include "recommend_commands.h"
-#include "growing_text.h"
+#include "show/growing_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +62,8 @@ static void by_sphere(const naming *n, const cpb_recommendation_facts *r) {
 char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r) {
   const char *base = job->operands[0], *queries = job->options.queries;
   const cpb_recommend_row *pick = r->rows[r->pick];
-  cli_text text;
-  naming n = {.to = cli_text_open(&text),
+  show_text text;
+  naming n = {.to = show_text_open(&text),
               .base = strcmp(base, "-") == 0 ? "BASE" : base,
               .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
               .format = job->options.format};
@@ -72,6 +72,6 @@ char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts 
     by_sphere(&n, r);
   else if (pick->kind != CPB_TRANSFORM_NONE)
     by_transform(&n, pick->name);
-  cli_text_close(&text, n.to);
+  show_text_close(&text, n.to);
   return text.bytes;
 }

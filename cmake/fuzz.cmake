@@ -34,9 +34,9 @@ if(CPB_FUZZ)
   target_link_libraries(fuzz_hdf5 PRIVATE ${CMAKE_DL_LIBS})
   # The whole command: it ends and catches signals where the fuzzer says.
   target_include_directories(fuzz_args PRIVATE cli)
-  file(GLOB CPB_FUZZ_COMMAND CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)
+  file(GLOB CPB_FUZZ_COMMAND CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c ${PROJECT_SOURCE_DIR}/show/*.c)
   add_library(cpb_fuzz_command OBJECT EXCLUDE_FROM_ALL ${CPB_FUZZ_COMMAND})
-  target_include_directories(cpb_fuzz_command PRIVATE include SYSTEM ${JANSSON_INCLUDE_DIRS})
+  target_include_directories(cpb_fuzz_command PRIVATE include ${PROJECT_SOURCE_DIR} SYSTEM ${JANSSON_INCLUDE_DIRS})
   target_compile_definitions(cpb_fuzz_command PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${HDF5_FOUND}> main=capball_main
     exit=fuzz_exit sigaction=fuzz_sigaction)
   target_compile_options(cpb_fuzz_command PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer-no-link)

@@ -57,8 +57,8 @@ foreach(source ${CPB_BENCHES})
 endforeach()
 
 # The page that search_recall writes has the words of the command.
-target_sources(search_recall PRIVATE ${PROJECT_SOURCE_DIR}/cli/recommend_text.c)
-target_include_directories(search_recall PRIVATE ${PROJECT_SOURCE_DIR}/cli)
+target_sources(search_recall PRIVATE ${PROJECT_SOURCE_DIR}/show/recommend_text.c)
+target_include_directories(search_recall PRIVATE ${PROJECT_SOURCE_DIR})
 
 add_custom_target(examples)
 file(GLOB CPB_EXAMPLES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)

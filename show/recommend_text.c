@@ -74,15 +74,15 @@ static void put_caution(const cpb_recommendation_facts *of, const cpb_recommend_
             pick->index == CPB_ENGINE_FLOAT ? "" : "; an index that keeps more of each number does better");
 }
 
-char *cli_recommend_text(const cpb_recommendation_facts *of) {
+char *show_recommend_text(const cpb_recommendation_facts *of) {
   const cpb_recommend_row *pick = of->rows[of->pick];
-  cli_text text;
-  FILE *to = cli_text_open(&text);
+  show_text text;
+  FILE *to = show_text_open(&text);
   if (to == NULL) return NULL;
   put_pick(of, pick, to);
   put_rival(of, pick, to);
   put_limit(of, pick, to);
   put_caution(of, pick, to);
-  cli_text_close(&text, to);
+  show_text_close(&text, to);
   return text.bytes;
 }

@@ -69,10 +69,10 @@ static bool print_range(const demo *d, FILE *to) {
   for (size_t i = 0; i < d->range_rows; i++) print_colour(to, d->data.colours[d->ids[i]].rgb);
   fputs("</div>\n<p></p>\n", to);
   demo_draw_scores(d, to);
-  cli_text plot = {0};
-  FILE *memory = cli_text_open(&plot);
+  show_text plot = {0};
+  FILE *memory = show_text_open(&plot);
   bool drawn = memory != NULL && demo_draw_by_gnuplot(d, memory);
-  bool whole = memory != NULL && cli_text_close(&plot, memory);
+  bool whole = memory != NULL && show_text_close(&plot, memory);
   if (drawn && whole)
     fprintf(to,
             "<p>All ten queries with the same radius, by gnuplot: above 0 is within r.</p>\n<div "
@@ -97,10 +97,10 @@ static void print_ending(FILE *to) {
 }
 
 char *demo_page(const demo *d, size_t *length) {
-  cli_text page;
-  FILE *to = cli_text_open(&page);
+  show_text page;
+  FILE *to = show_text_open(&page);
   if (to == NULL) return NULL;
-  cli_page_begin(to, "capball: nearest colours by cosine");
+  show_page_begin(to, "capball: nearest colours by cosine");
   print_summary(d, to);
   fputs(
       "<h2>Ten questions</h2>\n<p>The number beside an answer is its distance to the query; a percentage is "
@@ -115,7 +115,7 @@ char *demo_page(const demo *d, size_t *length) {
   cpb_error error;
   bool drawn = demo_draw_ball_and_cap(to, &error);
   print_ending(to);
-  whole = cli_text_close(&page, to) && whole;
+  whole = show_text_close(&page, to) && whole;
   *length = page.length;
   if (whole && drawn) return page.bytes;
   free(page.bytes);

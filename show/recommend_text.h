@@ -1,6 +1,6 @@
 /* A recommendation in words. */
-#ifndef CLI_RECOMMEND_TEXT_H
-#define CLI_RECOMMEND_TEXT_H
+#ifndef SHOW_RECOMMEND_TEXT_H
+#define SHOW_RECOMMEND_TEXT_H
 
 #include <stddef.h>
 
@@ -8,6 +8,6 @@
 
 /* Which row to take and why, with the numbers; where the embedding does not help, where a lift cannot be
  * used, and where even the best is poor, it says so. The caller frees it; NULL without memory. */
-char *cli_recommend_text(const cpb_recommendation_facts *of);
+char *show_recommend_text(const cpb_recommendation_facts *of);
 
 #endif

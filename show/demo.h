@@ -1,8 +1,12 @@
 /* The demonstration: colours in an index that knows only inner products. */
-#ifndef CLI_DEMO_H
-#define CLI_DEMO_H
+#ifndef SHOW_DEMO_H
+#define SHOW_DEMO_H
 
-#include "cli.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "alloc.h"
+#include "capball/capball.h"
 
 enum { DEMO_QUERIES = 10 };
 
@@ -52,7 +56,6 @@ typedef struct demo_question {
 } demo_question;
 
 typedef struct demo {
-  cli_job *job;
   demo_colours data;
   cpb_map *map;
   double s;

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 static ssize_t append(void *cookie, const char *bytes, size_t count) {
-  cli_text *text = cookie;
+  show_text *text = cookie;
   if (text->length + count + 1 > text->room && !text->lost) {
     size_t room = 2 * (text->length + count + 1);
     char *larger = realloc(text->bytes, room);
@@ -19,15 +19,15 @@ static ssize_t append(void *cookie, const char *bytes, size_t count) {
   return (ssize_t)count;
 }
 
-FILE *cli_text_open(cli_text *text) {
-  *text = (cli_text){.bytes = calloc(1, 1), .room = 1};
+FILE *show_text_open(show_text *text) {
+  *text = (show_text){.bytes = calloc(1, 1), .room = 1};
   FILE *to = text->bytes == NULL ? NULL : fopencookie(text, "w", (cookie_io_functions_t){.write = append});
   if (to == NULL) free(text->bytes);
   if (to == NULL) text->bytes = NULL;
   return to;
 }
 
-bool cli_text_close(cli_text *text, FILE *to) {
+bool show_text_close(show_text *text, FILE *to) {
   bool failed = ferror(to) != 0;
   failed = fclose(to) != 0 || failed || text->lost;
   if (failed) free(text->bytes);

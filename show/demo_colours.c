@@ -52,7 +52,7 @@ static void make_shade(demo_colour *shade, const demo_colour *of, uint64_t *stat
 
 void demo_colours_new(demo_colours *data, uint64_t seed) {
   data->count = KNOWN * (SHADES + 1);
-  data->colours = cli_alloc(data->count, sizeof *data->colours);
+  data->colours = show_alloc(data->count, sizeof *data->colours);
   uint64_t state = seed;
   size_t row = 0;
   for (size_t i = 0; i < KNOWN; i++) {

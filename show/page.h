@@ -1,13 +1,13 @@
 /* Pages of one file: no scripts, nothing fetched. */
-#ifndef CLI_PAGE_H
-#define CLI_PAGE_H
+#ifndef SHOW_PAGE_H
+#define SHOW_PAGE_H
 
 #include <stdio.h>
 
 /* Everything up to the content, with the style all pages share; close with </main></body></html>. */
-void cli_page_begin(FILE *to, const char *title);
+void show_page_begin(FILE *to, const char *title);
 
 /* Text with what HTML would read as its own written out. */
-void cli_page_text(FILE *to, const char *text);
+void show_page_text(FILE *to, const char *text);
 
 #endif

@@ -55,16 +55,16 @@ static const char style[] =
     "</style></head><body><main>\n";
 /* clang-format on */
 
-void cli_page_begin(FILE *to, const char *title) {
+void show_page_begin(FILE *to, const char *title) {
   fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width\"><title>",
         to);
-  cli_page_text(to, title);
+  show_page_text(to, title);
   fputs("</title>\n", to);
   fputs(style, to);
 }
 
-void cli_page_text(FILE *to, const char *text) {
+void show_page_text(FILE *to, const char *text) {
   for (; *text != 0; text++) {
     if (*text == '<')
       fputs("&lt;", to);

@@ -1,22 +1,22 @@
 /* A text that grows in memory behind a FILE. open_memstream loses what it has no memory for without a word; here
  * closing tells. */
-#ifndef CLI_GROWING_TEXT_H
-#define CLI_GROWING_TEXT_H
+#ifndef SHOW_GROWING_TEXT_H
+#define SHOW_GROWING_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-typedef struct cli_text {
+typedef struct show_text {
   char *bytes; /* the caller's to free, ended by a 0 */
   size_t length, room;
   bool lost; /* something, for want of memory */
-} cli_text;
+} show_text;
 
 /* NULL without memory. The text must stay where it is until it is closed. */
-FILE *cli_text_open(cli_text *text);
+FILE *show_text_open(show_text *text);
 
 /* True when every byte arrived; else bytes is NULL. */
-bool cli_text_close(cli_text *text, FILE *to);
+bool show_text_close(show_text *text, FILE *to);
 
 #endif

@@ -7,7 +7,7 @@
 #include "page.h"
 #include "growing_text.h"
 
-void cli_recommend_name(const cpb_recommend_row *row, char *to, size_t room) {
+void show_recommend_name(const cpb_recommend_row *row, char *to, size_t room) {
   if (isnan(row->scale))
     snprintf(to, room, "%s", row->name);
   else
@@ -92,7 +92,7 @@ static void draw_axes(axes a, const cpb_recommendation_facts *r, FILE *to) {
 static void draw_curve(axes a, const cpb_recommendation_facts *r, size_t i, FILE *to) {
   const cpb_recommend_row *row = r->rows[i];
   char name[96];
-  cli_recommend_name(row, name, sizeof name);
+  show_recommend_name(row, name, sizeof name);
   fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s points=\"", colour_of(r, i),
           i == r->pick ? "3.5" : "1.8", row->ball ? " stroke-dasharray=\"7 4\"" : "");
   for (size_t at = 0; at < r->curve_count && (double)r->candidates[at] <= exp2(a.high); at++)
@@ -120,16 +120,16 @@ static void print_indexes(const cpb_recommendation_facts *r, FILE *to) {
   }
 }
 
-char *cli_recommend_page(const cpb_recommendation_facts *r, const char *text, const char *name,
-                         size_t *length) {
-  cli_text page;
-  FILE *to = cli_text_open(&page);
+char *show_recommend_page(const cpb_recommendation_facts *r, const char *text, const char *name,
+                          size_t *length) {
+  show_text page;
+  FILE *to = show_text_open(&page);
   if (to == NULL) return NULL;
-  cli_page_begin(to, "capball: what to do before the index");
+  show_page_begin(to, "capball: what to do before the index");
   fputs("<h1>What to do to ", to);
-  cli_page_text(to, name);
+  show_page_text(to, name);
   fputs(" before the index</h1>\n<p>", to);
-  cli_page_text(to, text);
+  show_page_text(to, text);
   fprintf(to,
           "</p>\n<p>%zu rows, %zu queries, the %zu nearest by Euclidean distance. Mean norm about the mean "
           "%.6g; ball queries have r = %.6g, the median distance of the neighbour number %zu. Curves: share "
@@ -138,7 +138,7 @@ char *cli_recommend_page(const cpb_recommendation_facts *r, const char *text, co
           r->base_rows, r->queries, r->k, r->norm_mean, r->radius, r->k);
   print_indexes(r, to);
   fputs("</main></body></html>\n", to);
-  cli_text_close(&page, to);
+  show_text_close(&page, to);
   *length = page.length;
   return page.bytes;
 }

@@ -9,8 +9,8 @@ static void print_bins(FILE *script, const size_t *bins, double low, double widt
   fputs("e\n", script);
 }
 
-void cli_write_histogram(const void *arg, FILE *script) {
-  const cli_score_histogram *histogram = arg;
+void show_score_script(const void *arg, FILE *script) {
+  const show_score_histogram *histogram = arg;
   const double *scores = histogram->scores, *labels = histogram->labels;
   size_t n = histogram->count;
   size_t bins[2][BINS] = {{0}};

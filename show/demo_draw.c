@@ -125,7 +125,7 @@ static void draw_sphere(const scene *at, FILE *to) {
 }
 
 bool demo_draw_ball_and_cap(FILE *to, cpb_error *error) {
-  scene *at = cli_alloc(1, sizeof *at);
+  scene *at = show_alloc(1, sizeof *at);
   bool set = set_scene(at, error);
   if (set) {
     fprintf(to,
@@ -197,7 +197,8 @@ static void draw_panel(const demo *d, const panel *p, FILE *to) {
 void demo_draw_scores(const demo *d, FILE *to) {
   double direction[3];
   for (size_t k = 0; k < 3; k++) direction[k] = (double)demo_queries()[0].rgb[k];
-  double length = cli_length(direction, 3);
+  double length =
+      sqrt(direction[0] * direction[0] + direction[1] * direction[1] + direction[2] * direction[2]);
   for (size_t k = 0; k < 3; k++) direction[k] /= length;
   panel left = {"normalised rows: cosine says little about distance", &d->plain, direction, 0.6, 1.02, NAN};
   panel right = {"embedded rows: above b is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};

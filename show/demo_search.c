@@ -113,14 +113,16 @@ unsigned demo_right(const demo *d, bool ours) {
 static bool make_map(demo *d, cpb_error *error) {
   cpb_source colours = cpb_source_from_view(colours_of(d));
   if (cpb_map_fit(&colours, NULL, &d->map, NULL, NULL, error) != CPB_OK) return false;
-  d->s = cli_map_options(d->map).s;
+  cpb_map_options made = {.size = sizeof made};
+  cpb_map_describe(d->map, &made);
+  d->s = made.s;
   return true;
 }
 
 static bool fill_engines(demo *d, cpb_error *error) {
   size_t n = d->data.count;
-  d->plain = (demo_engine){n, D, cli_alloc(n * D, sizeof(float))};
-  d->ours = (demo_engine){n, D + 1, cli_alloc(n * (D + 1), sizeof(float))};
+  d->plain = (demo_engine){n, D, show_alloc(n * D, sizeof(float))};
+  d->ours = (demo_engine){n, D + 1, show_alloc(n * (D + 1), sizeof(float))};
   cpb_status status =
       cpb_map_embed(d->map, colours_of(d), cpb_rows_out(d->ours.rows, CPB_F32, n, D + 1), NULL, error);
   static const float origin[D] = {0};
@@ -150,8 +152,8 @@ static bool run_range(demo *d, const float *center, double r, cpb_error *error) 
 
 bool demo_run(demo *d, uint64_t seed, cpb_error *error) {
   demo_colours_new(&d->data, seed);
-  d->ids = cli_alloc(d->data.count, sizeof *d->ids);
-  d->distances = cli_alloc(d->data.count, sizeof *d->distances);
+  d->ids = show_alloc(d->data.count, sizeof *d->ids);
+  d->distances = show_alloc(d->data.count, sizeof *d->distances);
   if (!make_map(d, error) || !fill_engines(d, error)) return false;
   for (size_t i = 0; i < DEMO_QUERIES; i++) {
     const float *query = demo_queries()[i].rgb;

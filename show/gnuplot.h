@@ -1,0 +1,20 @@
+/* Pictures by gnuplot. */
+#ifndef SHOW_GNUPLOT_H
+#define SHOW_GNUPLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum show_drawn { SHOW_DRAWN, SHOW_NO_GNUPLOT, SHOW_NOT_DRAWN } show_drawn;
+
+typedef struct show_picture {
+  char *bytes; /* the caller's to free; NULL unless drawn */
+  size_t length;
+  char why[400]; /* a sentence where it was not drawn, with gnuplot's own words */
+} show_picture;
+
+/* What gnuplot prints on the script that `write` prints. Files of its own live in TMPDIR for that long. */
+show_drawn show_gnuplot(void (*write)(const void *arg, FILE *to), const void *arg, show_picture *picture);
+
+#endif
