@@ -132,7 +132,8 @@ def compare(name, call, handle, two, source, target, rivals, torches):
 def main():
     lib = load()
     two = library.threads(lib, 2)
-    print(f"# {lib.cpb_isa_name().decode()} loops, NumPy {np.__version__}, f32, {MIB} MiB of input, best of {ROUNDS}")
+    print(f"# {library.processor()}, {lib.cpb_isa_name().decode()} loops, NumPy {np.__version__}, f32, {MIB} MiB of input, "
+          f"best of {ROUNDS}")
     print("# times as fast as the best NumPy (and torch, 2 threads, where it is installed)")
     print(f"#{'':7} {'d':>5} {'rows':>9} {'NumPy ms':>9} {'1 thread':>9} {'2 threads':>9} {'torch':>9} {'the copy':>9}")
     for d in (2, 10, 24, 64, 128, 784, 1536):

@@ -1,73 +1,213 @@
-/* Exact k nearest neighbours as a fraction of the machine's fused multiply-add peak.
+/* Exact search as a fraction of what the machine can multiply: bytes, where it has a unit for them, and floats.
  *
- *   build/bench/bench_search [rows, default 100000] [d, default 128] [rounds, default 15]
+ *   build/bench/bench_search [rounds, default 5] [set ..]
  *
- * 1000 queries, k = 10, L2; counted are 2 n d operations per query, whatever is done besides. The peak is
- * that of multiply-adds on registers, measured twice in the same rounds: in bursts between the tasks of a
- * search, which is the peak at the clock the search is given, and by itself. Processors may lower their clock
- * for work that loads as much as it multiplies, as every product of matrices does; then the second peak is
- * the higher one. */
+ * 1000 queries, k = 10: generated floats and bytes of 128 columns, three real sets, and all others of the shared
+ * folder where it is there; k-NN by every metric, and all rows within the median 10th distance. Counted are 2 n d operations
+ * per query, whatever is done besides. "floats" is the same library kept to single precision (CPB_ISA=avx512
+ * or below), which is how 0.1 searches; with BENCH_RIVAL=another/libcapball.so, of 0.1 or later, that one takes its
+ * turns too. Whoever takes part must give the same ids and values, to the last bit. "measured" is how many rows a
+ * query had measured in double. Rates are fractions of the peak of one thread, or of two. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <string.h>
 
 #include "capball/capball.h"
 #include "support/peak.h"
+#include "support/sets.h"
 #include "support/timing.h"
 
-enum { QUERIES = 1000, K = 10 };
+enum { QUERIES = 1000, K = 10, D = 128, GENERATED_ROWS = 100000 };
+
+typedef cpb_status knn_function(cpb_view, cpb_view, size_t, cpb_metric, cpb_hit *, const cpb_exec *,
+                                cpb_error *);
+
+/* A library that searches: this one, this one without bytes, or another build. */
+typedef struct searcher {
+  const char *isa; /* what CPB_ISA says while it works; NULL: nothing */
+  knn_function *knn;
+  const cpb_exec *two; /* threads of its own */
+} searcher;
 
 typedef struct work {
-  cpb_view base, queries;
+  searcher by;
+  bench_set set;
+  cpb_metric metric;
+  const double *limits; /* NULL: k nearest */
+  size_t threads;
   cpb_hit *hits;
-  const cpb_exec *exec;
+  size_t count;
+  cpb_search_report report;
 } work;
 
-static void search(void *arg) {
-  work *w = arg;
-  cpb_error error;
-  if (cpb_knn(w->base, w->queries, K, CPB_L2, w->hits, w->exec, &error) == CPB_OK) return;
-  fprintf(stderr, "%s\n", error.text);
+static void must(cpb_status status, const cpb_error *error) {
+  if (status == CPB_OK) return;
+  fprintf(stderr, "bench_search: %s\n", error->text);
   exit(1);
 }
 
-/* One thread that runs bursts of multiply-adds on registers between its tasks, and keeps their time apart. */
-typedef struct burst_pool {
-  size_t long_tasks, bursts;
-  double seconds;
-  float sink;
-} burst_pool;
+static const char *environment; /* CPB_ISA as it was given */
 
-/* Only after long tasks: those multiply, the short ones convert rows. */
-static void run_with_bursts(void *arg, size_t tasks, void (*task)(void *, size_t), void *task_arg) {
-  enum { TASKS_A_BURST = 4 };
-  static const double LONG = 1e-4;
-  burst_pool *pool = arg;
-  for (size_t i = 0; i < tasks; i++) {
-    double start = bench_now();
-    task(task_arg, i);
-    double end = bench_now();
-    if (end - start < LONG || ++pool->long_tasks % TASKS_A_BURST != 0) continue;
-    peak_burst(&pool->sink);
-    pool->seconds += bench_now() - end;
-    pool->bursts++;
+static void choose_loops(const char *isa) {
+  if (isa != NULL)
+    setenv("CPB_ISA", isa, 1);
+  else if (environment != NULL)
+    setenv("CPB_ISA", environment, 1);
+  else
+    unsetenv("CPB_ISA");
+}
+
+static void search_within(work *w, const cpb_exec *exec) {
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  options.metric = w->metric;
+  options.limits = w->limits;
+  options.k = w->limits == NULL ? K : 0;
+  cpb_search *search;
+  cpb_error error;
+  must(cpb_search_new(w->set.queries, &options, &search, &error), &error);
+  must(cpb_search_feed(search, w->set.base, 0, exec, &error), &error);
+  w->count = 0;
+  for (size_t i = 0; i < w->set.queries.rows; i++) {
+    const cpb_hit *hits;
+    size_t count;
+    must(cpb_search_hits(search, i, &hits, &count, &error), &error);
+    for (size_t j = 0; j < count && w->count < (size_t)QUERIES * 2 * K; j++) w->hits[w->count++] = hits[j];
+  }
+  cpb_search_report_init(&w->report, sizeof w->report);
+  cpb_search_describe(search, &w->report);
+  cpb_search_free(search);
+}
+
+static void search(void *arg) {
+  work *w = arg;
+  const cpb_exec *exec = w->threads == 2 ? w->by.two : NULL;
+  choose_loops(w->by.isa);
+  if (w->by.knn == NULL) {
+    search_within(w, exec);
+  } else if (w->by.knn(w->set.base, w->set.queries, K, w->metric, w->hits, exec, NULL) != CPB_OK) {
+    fprintf(stderr, "bench_search: the rival cannot search\n");
+    exit(1);
+  }
+  choose_loops(NULL);
+}
+
+/* ---- who takes part ---- */
+
+static void *symbol(void *library, const char *name) {
+  void *address = dlsym(library, name);
+  if (address != NULL) return address;
+  fprintf(stderr, "bench_search: the rival has no %s\n", name);
+  exit(1);
+}
+
+static searcher load_rival(const char *path) {
+  searcher rival = {0};
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    fprintf(stderr, "bench_search: %s\n", dlerror());
+    exit(1);
+  }
+  cpb_status (*pool_new)(size_t, cpb_pool **, cpb_error *);
+  const cpb_exec *(*pool_exec)(const cpb_pool *);
+  const char *(*version)(void);
+  *(void **)&rival.knn = symbol(library, "cpb_knn");
+  *(void **)&pool_new = symbol(library, "cpb_pool_new");
+  *(void **)&pool_exec = symbol(library, "cpb_pool_exec");
+  *(void **)&version = symbol(library, "cpb_version");
+  cpb_pool *pool;
+  if (pool_new(2, &pool, NULL) != CPB_OK) exit(1);
+  rival.two = pool_exec(pool);
+  printf("# rival: capball %s, %s\n", version(), path);
+  return rival;
+}
+
+/* ---- one line ---- */
+
+typedef struct bench {
+  searcher ours, floats, rival;
+  bool has_rival;
+  int rounds;
+  double float_peak, byte_peak; /* operations a second of one thread; 0: no such unit */
+} bench;
+
+static void must_agree(const work *a, const work *b, const char *name) {
+  if (a->count != b->count || memcmp(a->hits, b->hits, a->count * sizeof *a->hits) != 0) {
+    fprintf(stderr, "bench_search: %s: the answers of %s differ\n", a->set.name, name);
+    exit(1);
   }
 }
 
-typedef struct bursts {
-  work search;
-  double best; /* operations a second of any round's bursts */
-} bursts;
-
-static void search_with_bursts(void *arg) {
-  bursts *b = arg;
-  burst_pool pool = {0};
-  cpb_exec exec = {.size = sizeof exec, .run = run_with_bursts, .pool = &pool, .threads = 1};
-  b->search.exec = &exec;
-  search(&b->search);
-  double rate = pool.bursts > 0 ? peak_burst_operations() * (double)pool.bursts / pool.seconds : 0;
-  if (rate > b->best) b->best = rate;
+static void print_line(const bench *b, const work *w, const bench_rival *rivals, size_t count) {
+  const char *range = w->limits == NULL ? "" : " range";
+  double pairs = (double)w->set.base.rows * (double)w->set.queries.rows;
+  double rate = 2 * pairs * (double)w->set.base.cols / rivals[0].best / (double)w->threads;
+  printf("%-12.12s %-4s %6zu %4zu %-6s%-6s %zu %8.4f %7.2f", w->set.name, cpb_dtype_name(w->set.base.dtype),
+         w->set.base.rows, w->set.base.cols, cpb_metric_name(w->metric), range, w->threads, rivals[0].best,
+         rivals[1].best / rivals[0].best);
+  if (b->has_rival && count > 2) printf(" %7.2f", rivals[2].best / rivals[0].best);
+  if (b->has_rival && count <= 2) printf(" %7s", "-");
+  printf(" %7.2f %7.2f", b->byte_peak > 0 ? rate / b->byte_peak : 0., rate / b->float_peak);
+  printf(" %9.1f %6.2f\n", (double)w->report.measured / (double)w->set.queries.rows,
+         (double)w->report.bytes / pairs);
+  fflush(stdout);
 }
+
+static void line(const bench *b, bench_set set, cpb_metric metric, const double *limits, size_t threads) {
+  work by[3] = {{b->ours, set, metric, limits, threads, NULL, 0, {0}},
+                {b->floats, set, metric, limits, threads, NULL, 0, {0}},
+                {b->rival, set, metric, limits, threads, NULL, 0, {0}}};
+  size_t room = (size_t)QUERIES * 2 * K * sizeof(cpb_hit), count = b->has_rival && limits == NULL ? 3 : 2;
+  bench_rival rivals[3];
+  for (size_t i = 0; i < count; i++) {
+    by[i].hits = bench_memory(room);
+    rivals[i] = (bench_rival){"", search, &by[i], 0};
+  }
+  by[2].count = set.queries.rows * K;
+  bench_rounds(rivals, count, b->rounds);
+  must_agree(&by[0], &by[1], "floats");
+  if (count > 2) must_agree(&by[0], &by[2], "the rival");
+  print_line(b, &by[0], rivals, count);
+  for (size_t i = 0; i < count; i++) bench_release(by[i].hits, room);
+}
+
+static int ascending(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* The median of the distances to the 10th neighbour, for every query. */
+static double *median_limits(const bench *b, bench_set set) {
+  size_t n = set.queries.rows;
+  cpb_hit *hits = bench_memory(n * K * sizeof *hits);
+  double *limits = bench_memory(n * sizeof *limits);
+  cpb_error error;
+  must(cpb_knn(set.base, set.queries, K, CPB_L2, hits, b->ours.two, &error), &error);
+  for (size_t i = 0; i < n; i++) limits[i] = hits[i * K + K - 1].value;
+  bench_release(hits, n * K * sizeof *hits);
+  qsort(limits, n, sizeof *limits, ascending);
+  for (size_t i = 0; i < n; i++)
+    if (i != n / 2) limits[i] = limits[n / 2];
+  return limits;
+}
+
+static void lines(const bench *b, bench_set set, bool all) {
+  line(b, set, CPB_L2, NULL, 2);
+  if (!all) return;
+  line(b, set, CPB_L2, NULL, 1);
+  line(b, set, CPB_IP, NULL, 2);
+  line(b, set, CPB_COSINE, NULL, 2);
+  double *limits = median_limits(b, set);
+  line(b, set, CPB_L2, limits, 2);
+  bench_release(limits, set.queries.rows * sizeof *limits);
+}
+
+/* ---- sets ---- */
 
 /* About a Gaussian: the sum of four uniform numbers. */
 static float noise(uint64_t *state) {
@@ -77,54 +217,81 @@ static float noise(uint64_t *state) {
          2;
 }
 
-static double peak_memory(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return (double)usage.ru_maxrss / 1024;
+static cpb_view generated(cpb_dtype dtype, size_t rows, uint64_t *state) {
+  size_t count = rows * D;
+  void *memory = bench_memory(count * cpb_dtype_size(dtype));
+  for (size_t i = 0; i < count; i++) {
+    float x = noise(state);
+    if (dtype == CPB_F32)
+      ((float *)memory)[i] = x;
+    else
+      ((uint8_t *)memory)[i] = (uint8_t)(64 * x + 128);
+  }
+  return cpb_rows(memory, dtype, rows, D);
+}
+
+static bool wanted(const char *name, int argc, char **argv) {
+  for (int i = 2; i < argc; i++)
+    if (strncmp(argv[i], name, strlen(argv[i])) == 0) return true;
+  return argc <= 2;
+}
+
+static void generated_lines(const bench *b, const char *name, cpb_dtype dtype) {
+  uint64_t state = 1;
+  bench_set set = {.name = name};
+  set.base = generated(dtype, GENERATED_ROWS, &state);
+  set.queries = generated(dtype, QUERIES, &state);
+  lines(b, set, true);
+}
+
+/* The three first with every metric, the others once: nowhere may bytes be a loss. */
+static void real_lines(const bench *b, int argc, char **argv) {
+  enum { THOROUGH = 3 };
+  for (size_t i = 0; i < BENCH_SETS; i++) {
+    bench_set set;
+    if (!wanted(bench_set_names[i], argc, argv)) continue;
+    if (!bench_set_load(bench_set_names[i], &set)) {
+      printf("%-12.12s skipped: ../shared/data/%s is not there\n", bench_set_names[i], bench_set_names[i]);
+      continue;
+    }
+    lines(b, set, i < THOROUGH);
+    bench_set_free(&set);
+  }
+}
+
+static void measure_peaks(bench *b) {
+  float sink = 0;
+  bench_rival peaks[] = {{"", peak_run, &sink, 0}, {"", peak_bytes_run, &sink, 0}};
+  bench_rounds(peaks, 2, 2 * b->rounds + 1);
+  b->float_peak = peak_operations() / peaks[0].best;
+  b->byte_peak = peak_bytes_operations() / peaks[1].best;
+  printf("# multiply-adds on registers, one thread: %.0f Gop/s of floats, %.0f of bytes (%s)\n",
+         b->float_peak * 1e-9, b->byte_peak * 1e-9, peak_bytes_unit());
 }
 
 int main(int argc, char **argv) {
-  size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000, d = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
-  int rounds = argc > 3 ? atoi(argv[3]) : 15;
-  float *base = bench_memory(n * d * 4), *queries = bench_memory(QUERIES * d * 4);
-  uint8_t *bytes = bench_memory(n * d), *byte_queries = bench_memory(QUERIES * d);
-  uint64_t state = 1;
-  for (size_t i = 0; i < n * d; i++) bytes[i] = (uint8_t)(64 * (base[i] = noise(&state)) + 128);
-  for (size_t i = 0; i < QUERIES * d; i++)
-    byte_queries[i] = (uint8_t)(64 * (queries[i] = noise(&state)) + 128);
-  cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
+  bench b = {.rounds = argc > 1 ? atoi(argv[1]) : 5};
   cpb_pool *pool;
   if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
-  const cpb_exec *two = cpb_pool_exec(pool);
-  cpb_view base_f32 = cpb_rows(base, CPB_F32, n, d), queries_f32 = cpb_rows(queries, CPB_F32, QUERIES, d);
-  cpb_view base_u8 = cpb_rows(bytes, CPB_U8, n, d), queries_u8 = cpb_rows(byte_queries, CPB_U8, QUERIES, d);
-  work f32_1 = {base_f32, queries_f32, hits, NULL}, f32_2 = {base_f32, queries_f32, hits, two};
-  work u8_1 = {base_u8, queries_u8, hits, NULL}, u8_2 = {base_u8, queries_u8, hits, two};
-  double before = peak_memory();
-  search(&f32_2);
-  double extra = peak_memory() - before;
-  float sink;
-  bursts between = {f32_1, 0};
-  enum { PEAK, BURSTS, SEARCHES };
-  bench_rival rivals[] = {
-      {"by itself", peak_run, &sink, 0},     {"during the search", search_with_bursts, &between, 0},
-      {"f32, 1 thread", search, &f32_1, 0},  {"u8, 1 thread", search, &u8_1, 0},
-      {"f32, 2 threads", search, &f32_2, 0}, {"u8, 2 threads", search, &u8_2, 0}};
+  environment = getenv("CPB_ISA");
+  if (environment != NULL) environment = strdup(environment);
   bench_print_machine();
-  printf("exact %d-NN, %zu x %zu, %d queries, best of %d rounds\n", K, n, d, QUERIES, rounds);
-  bench_rounds(rivals, 6, rounds);
-  double alone = peak_operations() / rivals[PEAK].best;
-  printf("%-24s %9s %9s %12s %12s\n", "", "seconds", "Gflop/s", "of the peak", "of the peak");
-  printf("%-24s %9s %9s %12s %12s\n", "", "", "", "during it", "by itself");
-  printf("peak, %-18s %9s %9.1f\n", rivals[BURSTS].name, "", between.best * 1e-9);
-  printf("peak, %-18s %9s %9.1f\n", rivals[PEAK].name, "", alone * 1e-9);
-  for (size_t i = SEARCHES; i < SEARCHES + 4; i++) {
-    double rate = 2. * (double)n * (double)d * QUERIES / rivals[i].best;
-    printf("%-24s %9.4f %9.1f", rivals[i].name, rivals[i].best, rate * 1e-9);
-    if (i < SEARCHES + 2) printf(" %12.2f %12.2f", rate / between.best, rate / alone);
-    printf("\n");
-  }
-  printf("memory besides the base: %.1f MiB\n", extra);
+  measure_peaks(&b);
+  b.ours = (searcher){.two = cpb_pool_exec(pool)};
+  b.floats = (searcher){.isa = "avx512", .two = cpb_pool_exec(pool)};
+  b.has_rival = getenv("BENCH_RIVAL") != NULL;
+  if (b.has_rival) b.rival = load_rival(getenv("BENCH_RIVAL"));
+  printf("# exact %d-NN and range, %d queries, best of %d rounds\n", K, QUERIES, b.rounds);
+  printf("#%-11s %-4s %6s %4s %-12s %-1s %8s %7s", "set", "type", "rows", "d", "asked", "T", "seconds",
+         "floats/");
+  if (b.has_rival) printf(" %7s", "rival/");
+  printf(" %7s %7s %9s %6s\n", "of byte", "of float", "measured", "in");
+  printf("#%-11s %-4s %6s %4s %-12s %-1s %8s %7s", "", "", "", "", "", "", "", "this");
+  if (b.has_rival) printf(" %7s", "this");
+  printf(" %7s %7s %9s %6s\n", "peak", "peak", "a query", "bytes");
+  if (wanted("gauss", argc, argv)) generated_lines(&b, "gauss", CPB_F32);
+  if (wanted("bytes", argc, argv)) generated_lines(&b, "bytes", CPB_U8);
+  real_lines(&b, argc, argv);
   cpb_pool_free(pool);
   return 0;
 }

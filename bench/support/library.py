@@ -19,7 +19,14 @@ class Rows(ctypes.Structure):
 
 class Failure(ctypes.Structure):
     """A cpb_error."""
-    _fields_ = [("row", ctypes.c_int64), ("text", ctypes.c_char * 512)]
+    _fields_ = [("status", ctypes.c_int), ("reason", ctypes.c_int), ("row", ctypes.c_int64), ("about", ctypes.c_int32),
+                ("argument", ctypes.c_char * 60), ("text", ctypes.c_char * 512)]
+
+
+def processor():
+    """Its name and the number of its cores."""
+    names = [line.split(":", 1)[1].strip() for line in _FLAGS.splitlines() if line.startswith("model name")]
+    return f"{names[0] if names else 'unknown processor'}, {os.cpu_count()} cores"
 
 
 def rows(array):

@@ -1,4 +1,4 @@
-/* The most fused multiply-adds in single precision this machine does on one thread. */
+/* The most multiply-adds this machine does on one thread, in single precision and of bytes. */
 #ifndef CPB_BENCH_PEAK_H
 #define CPB_BENCH_PEAK_H
 
@@ -9,9 +9,10 @@ double peak_operations(void);
  * so that nothing is left out. */
 void peak_run(void *arg);
 
-/* The same for about 60 microseconds, too short for the processor to change its clock: put between the tasks
- * of some work, it says what the registers do at the clock this work is given. */
-double peak_burst_operations(void);
-void peak_burst(float *result);
+/* The same of bytes, summed in 32 bits: by tiles (AMX) or four at once (VNNI), whichever the library would take;
+ * no operations where it takes neither. */
+double peak_bytes_operations(void);
+void peak_bytes_run(void *arg);
+const char *peak_bytes_unit(void);
 
 #endif

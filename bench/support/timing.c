@@ -13,8 +13,10 @@
 #include "capball/status.h"
 
 double bench_now(void) {
+  static int clock = -1;
+  if (clock < 0) clock = getenv("BENCH_CPU") != NULL ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -39,8 +41,8 @@ void bench_print_machine(void) {
       break;
     }
   if (file != NULL) fclose(file);
-  printf("# %s, %ld cores, %s loops, capball %s, %s\n", model, sysconf(_SC_NPROCESSORS_ONLN), cpb_isa_name(),
-         cpb_version(), __VERSION__);
+  printf("# %s, %ld cores, %s loops, capball %s, %s%s\n", model, sysconf(_SC_NPROCESSORS_ONLN),
+         cpb_isa_name(), cpb_version(), __VERSION__, getenv("BENCH_CPU") != NULL ? ", CPU time" : "");
 }
 
 void *bench_memory(size_t bytes) {

@@ -11,6 +11,8 @@ typedef struct bench_rival {
   double best; /* seconds, filled by bench_rounds */
 } bench_rival;
 
+/* Seconds on the wall. With BENCH_CPU in the environment those that this process had of the processors, which is
+ * all that can be compared on a machine others work on. */
 double bench_now(void);
 
 /* `rounds` rounds; in each, every rival runs once. */
