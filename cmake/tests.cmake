@@ -57,7 +57,8 @@ foreach(source ${CPB_BENCHES})
 endforeach()
 
 # The page that search_recall writes has the words of the command.
-target_sources(search_recall PRIVATE ${PROJECT_SOURCE_DIR}/show/recommend_text.c)
+target_sources(search_recall PRIVATE
+  ${PROJECT_SOURCE_DIR}/show/recommend_text.c ${PROJECT_SOURCE_DIR}/show/growing_text.c)
 target_include_directories(search_recall PRIVATE ${PROJECT_SOURCE_DIR})
 
 add_custom_target(examples)
