@@ -16,7 +16,14 @@ python_add_library(capball_python MODULE ${stable} WITH_SOABI ${CPB_PYTHON_SOURC
 set_target_properties(capball_python PROPERTIES OUTPUT_NAME _core)
 target_compile_definitions(capball_python PRIVATE _POSIX_C_SOURCE=200809L $<$<BOOL:${stable}>:CPB_STABLE_ABI>)
 target_compile_options(capball_python PRIVATE -Wno-pedantic -Wno-cast-function-type)
-target_link_libraries(capball_python PRIVATE capball_static)
+# Tests of the face need not wait for the library to be compiled twice.
+set(CPB_LIBRARY "" CACHE FILEPATH "a libcapball.a of this tree that is built already, to go into the module")
+if(CPB_LIBRARY)
+  target_include_directories(capball_python PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(capball_python PRIVATE ${CPB_LIBRARY} ${CPB_NEEDS})
+else()
+  target_link_libraries(capball_python PRIVATE capball_static)
+endif()
 # What the library exports to others, this module keeps to itself; and no debugging lines in a package.
 target_link_options(capball_python PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/python/src/exports.map -s)
 install(TARGETS capball_python COMPONENT python DESTINATION capball)

@@ -153,7 +153,7 @@ typedef enum cpb_svdd_method {
 /** Start from cpb_svdd_options_init. */
 typedef struct cpb_svdd_options {
   size_t size;           /* sizeof(cpb_svdd_options) */
-  double nu;             /* the share that may lie outside, 0 < nu <= 1, nu n >= 1; default 0.1 */
+  double nu;             /* the share that may lie outside, 0 < nu <= 1, nu n >= 1 unweighted; default 0.1 */
   double gap;            /* wanted (upper-lower)/upper of the objective, >= 0; default 1e-9 */
   size_t max_iterations; /* reads of the data before giving up, >= 1; default 1000 */
   cpb_svdd_method method;

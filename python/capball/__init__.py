@@ -34,6 +34,7 @@ from ._errors import (
 from ._map import SphereMap
 from ._model import BallModel, Sketch
 from ._progress import bar
+from ._recommend import Measured, Recommendation, recommend
 from .dual import Ball, Cap, Ellipsoid, Everywhere, HalfSpace, Region
 
 __version__: str = _core.version
@@ -80,18 +81,36 @@ def fit(x: Any, *, s: float | None = None, goal: str = "mean", center: Any = Tru
                              threads, told)
 
 
-def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, threads: int | None = None,
+class Rescored(NamedTuple):
+    """The nearest candidates of every query, nearest first, and what would prove them.
+
+    needed  0 where no row the engine left out can be nearer; else how many candidates would prove it, as far as that
+            was counted, and otherwise the number of all rows
+    """
+
+    distances: np.ndarray
+    ids: np.ndarray
+    needed: np.ndarray
+
+    @property
+    def proven(self) -> np.ndarray:
+        """Which answers are exact for certain."""
+        return self.needed == 0
+
+
+def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = None, threads: int | None = None,
         progress: Progress | bool | None = None) -> Neighbors:
     """The k nearest rows of the base for every query, as a plain loop in double would find them.
 
     metric  "l2" (distances, not squared), "ip" or "cosine" (the largest first); of equal ones the lower id
+    out     (distances, ids), float and int64, to write to
 
     >>> import capball
     >>> capball.knn([[0.0], [2.0], [5.0]], [[1.9]], k=2).ids
     array([[1, 0]])
     """
     with bar("knn", progress) as told:
-        return Neighbors(*_core.knn(base, queries, k, metric, threads, told))
+        return Neighbors(*_core.knn(base, queries, k, metric, threads, told, out))
 
 
 def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, threads: int | None = None,
@@ -102,6 +121,8 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
     >>> capball.range_search([[0.0], [2.0], [5.0]], [[1.0]], 1.5).of(0)
     Neighbors(distances=array([1., 1.]), ids=array([0, 1]))
     """
+    if np.ndim(queries) == 1:
+        queries = np.reshape(queries, (1, -1))
     limits = np.ascontiguousarray(np.broadcast_to(np.asarray(radius, np.float64), (len(queries),)))
     with bar("range", progress) as told:
         search = Search(queries, metric=metric, limits=limits)
@@ -147,15 +168,54 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
     return values if np.ndim(s) else values[0]
 
 
-def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | None = None,
+def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | None = None, out: Any = None,
            threads: int | None = None) -> Neighbors:
-    """The k nearest of some candidates by exact distances; with map= the base are embedded rows."""
-    return Neighbors(*_core.rerank(base, queries, np.ascontiguousarray(ids, np.int64), k, map, threads))
+    """The k nearest of some candidates by exact distances; with map= the base are embedded rows.
+
+    ids  a row of candidates for each query, none twice
+    out  (distances, ids), float and int64, to write to
+
+    >>> import capball
+    >>> capball.rerank([[0.0], [2.0], [5.0]], [[1.9]], [[0, 1]], k=1)
+    Neighbors(distances=array([[0.1]]), ids=array([[1]]))
+    """
+    return Neighbors(*_core.rerank(base, queries, np.ascontiguousarray(ids, np.int64), k, map, threads, out))
+
+
+def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, *, radius: float = 0.0,
+            scores: Any = None, scored: str = "ip", score_error: float | None = None, certificates: bool = False,
+            out: Any = None, threads: int | None = None, progress: Progress | bool | None = None) -> Rescored:
+    """The k nearest of an engine's candidates, and whether any row it left out could be nearer.
+
+    |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0), from the embedded rows y; or from the engine's own scores. All
+    roundings are counted; the engine is believed that no other row has a higher score.
+
+    queries       rows of d, not embedded
+    ids           the engine's best by <p,y>, a row for each query, none twice
+    embedded      the rows that the engine holds, S(x), d+1 columns
+    radius        r of the queries p(q,r) that it was asked; 0 for S(q)
+    scores        its numbers, one per candidate, to take distances from; `scored` says what they are: "ip", "cosine" or
+                  "cosine-distance"
+    certificates  count how many candidates would prove what is not proven
+    out           (distances, ids), float and int64, to write to
+
+    >>> import numpy as np, capball
+    >>> rows = np.array([[148.0, 59, 44], [255, 99, 71], [30, 144, 255], [24, 32, 70]])
+    >>> m = capball.fit(rows)
+    >>> found = capball.rescore(m, [[150.0, 60, 44]], [[0, 3]], m.embed(rows), k=1)
+    >>> found.ids, found.proven
+    (array([[0]]), array([ True]))
+    """
+    with bar("rescore", progress) as told:
+        (distances, near), needed = _core.rescore(map, np.atleast_2d(queries), np.ascontiguousarray(ids, np.int64),
+                                                  embedded, k, radius, scores, scored, score_error, certificates,
+                                                  threads, told, out)
+    return Rescored(distances, near, needed)
 
 
 __all__ = [
     "Ball", "BallModel", "Cap", "CapballError", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
-    "HalfSpace", "InvalidValue", "Neighbors", "OutOfMemory", "Region", "RowError", "Search", "ShapeError", "Sketch",
-    "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid", "enclosing_ball", "fit", "knn",
-    "range_search", "rerank", "svdd",
+    "HalfSpace", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Recommendation", "Region", "Rescored",
+    "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
+    "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd",
 ]

@@ -47,8 +47,8 @@ class BallModel(_Artefact, _core.Model):
 
     >>> import capball
     >>> model = capball.enclosing_ball([[0.0, 0.0], [4.0, 0.0], [2.0, 1.0]])
-    >>> model
-    BallModel(method=ball, radius=2, gap=0, rows=3, support=2)
+    >>> model.radius, model.support
+    (2.0, 2)
     >>> model.scores([[2.0, 0.0], [9.0, 9.0]]) >= 0
     array([ True, False])
     """
@@ -67,8 +67,8 @@ class BallModel(_Artefact, _core.Model):
     @property
     def cap(self) -> tuple[float, Cap]:
         """(s, cap): under the map of scale s the rows inside are those with <p,S(x)> >= b."""
-        scale, *numbers = self._cap()
-        return scale, Cap(*numbers)
+        scale, p, b, sigma, a = self._cap()
+        return scale, Cap(p, b, sigma, a)
 
     def _facts(self) -> dict[str, str]:
         facts = {"method": self.method, "radius": f"{self.radius:.6g}", "gap": f"{self.gap:.2g}"}

@@ -55,9 +55,10 @@ class Region(_Shown):
     def _numbers(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
-    def scores(self, x: Any) -> np.ndarray:
+    def scores(self, x: Any, out: Any = None) -> np.ndarray:
         """score >= 0 is inside, one for each row of x."""
-        return _core.region_scores(x, *self._numbers())
+        kind, c, r, axis, along, W = (*self._numbers(), None, None, None)[:6]
+        return _core.region_scores(x, kind, c, r, axis, along, W, out)
 
     def __contains__(self, x: Any) -> bool:
         return bool(self.scores(_vector(x).reshape(1, -1))[0] >= 0)
@@ -165,9 +166,9 @@ class Cap(_Shown):
     def __post_init__(self) -> None:
         self.p = _vector(self.p)
 
-    def scores(self, y: Any) -> np.ndarray:
+    def scores(self, y: Any, out: Any = None) -> np.ndarray:
         """score >= 0 is inside, one for each row y of the sphere."""
-        return _core.cap_scores(y, self.p, self.b, self.sigma, self.a)
+        return _core.cap_scores(y, self.p, self.b, self.sigma, self.a, out)
 
     def _facts(self) -> dict[str, str]:
         return {"p": _short(self.p), "b": f"{self.b:.4g}"}

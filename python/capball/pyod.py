@@ -31,10 +31,14 @@ class Ball(BaseDetector):
         self.ridge = ridge
 
     def fit(self, X: Any, y: Any = None) -> "Ball":
-        """Finds the ball; nu is the contamination where it is not given."""
+        """Finds the ball.
+
+        Without nu it is twice the contamination: at once the contamination a ball around all rows costs as much as one
+        that leaves the strange ones out.
+        """
         X = check_array(X, dtype=[np.float64, np.float32])
         self._set_n_classes(y)
-        nu = max(self.contamination if self.nu is None else self.nu, 1.0 / len(X))
+        nu = max(min(1.0, 2 * self.contamination) if self.nu is None else self.nu, 1.0 / len(X))
         self.model_ = capball.svdd(X, nu, kernel=self.kernel, gamma=self.gamma, whiten=self.whiten, ridge=self.ridge)
         self.decision_scores_ = self.decision_function(X)
         self._process_decision_scores()

@@ -28,6 +28,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 import capball
 
 _TYPES = (np.float64, np.float32)
+_ROUNDING = 2.0**-40  # of r^2 and |W(x-c)|^2, in double
 
 
 def _seed(random_state: Any) -> int:
@@ -135,7 +136,7 @@ class _Ball(BaseEstimator):
         self.radius_ = model.radius
         self.gap_ = model.gap
         self.support_ = model.support_rows
-        self.offset_ = 0.0
+        self.offset_ = -max(self.gap, _ROUNDING) * model.radius**2
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -144,7 +145,11 @@ class _Ball(BaseEstimator):
         return self.model_.scores(validate_data(self, X, dtype=_TYPES, reset=False))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The same as score_samples: >= 0 is inside."""
+        """score_samples - offset_: >= 0 is inside.
+
+        Support vectors lie on the edge of the ball, which is known to `gap` and to the rounding of the rows; offset_
+        is that share of r^2 below 0, so that they are inside.
+        """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
@@ -193,7 +198,7 @@ class BallDetector(OutlierMixin, _Ball):
         self.gap = gap
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
-        """Finds the ball; sample_weight counts rows."""
+        """Finds the ball; sample_weight counts rows: 2 is a row that is there twice, 0 one that is not."""
         X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu

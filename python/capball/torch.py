@@ -112,7 +112,7 @@ def _rowwise_vmap(op: Any) -> Any:
             each = [op(x.select(in_dims[0], i) if in_dims[0] is not None else x, t.select(in_dims[1], i))
                     for i in range(info.batch_size)]
             return torch.stack(each), 0
-        return op(x.movedim(in_dims[0], 0), t), 0
+        return op(x if in_dims[0] is None else x.movedim(in_dims[0], 0), t), 0
 
     return batched
 

@@ -10,6 +10,7 @@
 #define Py_LIMITED_API 0x030b0000
 #endif
 #include <Python.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <capball/capball.h>
@@ -72,8 +73,8 @@ int face_out_take(face_out *out, PyObject *given, const char *name, cpb_dtype dt
 PyObject *face_out_done(face_out *out);
 void face_out_drop(face_out *out);
 
-/* Codes: rows of bytes in a new array. */
-int face_codes_new(face_out *out, size_t rows, size_t bytes);
+/* The two objects of out=(a, b); both NULL where it is not given. -1 with an exception that says what is wanted. */
+int face_pair(PyObject *value, const char *wanted, PyObject **pair);
 
 /* A new array of one dimension with a copy of these numbers. */
 PyObject *face_array(const void *data, cpb_dtype dtype, size_t count);
@@ -110,12 +111,17 @@ void face_run_end(face_run *run);
 typedef struct face_object {
   PyObject_HEAD void *held;
   size_t d, n;
+  atomic_flag busy;
 } face_object;
 
 typedef void face_free(void *held);
 
 /* A new object of this type (or a subclass) that holds `held`; frees it and gives NULL where there is no memory. */
 PyObject *face_hold(PyTypeObject *type, void *held, face_free *free_held, size_t d, size_t n);
+
+/* Objects that calls change are one call's at a time: -1 with RuntimeError where another thread is in one. */
+int face_enter(face_object *object);
+void face_leave(face_object *object);
 
 /* What tp_dealloc does. */
 void face_release(PyObject *self, face_free *free_held);
@@ -144,6 +150,8 @@ int face_add_scale(PyObject *module);
 int face_add_learn(PyObject *module);
 int face_add_sketch(PyObject *module);
 int face_add_layer(PyObject *module);
+int face_add_rescore(PyObject *module);
+int face_add_recommend(PyObject *module);
 
 /* A type of the face, made from its spec and added to the module under its name; NULL with an exception. */
 PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec);

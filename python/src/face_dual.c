@@ -81,6 +81,10 @@ static PyObject *region_of(const cpb_map *map, const cpb_cap *cap) {
   return result;
 }
 
+static void few_coordinates(size_t count) {
+  PyErr_Format(PyExc_ValueError, "p has %zu coordinates, wanted at least 2", count);
+}
+
 PyObject *face_map_region(FACE_CALL) {
   static const char *const names[] = {"p", "b", "sigma", "a", NULL};
   PyObject *values[4];
@@ -91,7 +95,7 @@ PyObject *face_map_region(FACE_CALL) {
   if (face_doubles(values[0], "p", &count, &cap.p) < 0 || face_double(values[1], "b", &cap.b) < 0 ||
       face_double(values[2], "sigma", &cap.sigma) < 0 || face_double(values[3], "a", &cap.a) < 0 ||
       count < 2) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "p has %zu coordinates, wanted at least 2", count);
+    if (!PyErr_Occurred()) few_coordinates(count);
     PyMem_Free(cap.p);
     return NULL;
   }
@@ -116,7 +120,7 @@ static cpb_status by_cap(const void *object, cpb_view y, cpb_out scores, const c
   return cpb_cap_scores(object, y, scores, exec, error);
 }
 
-static PyObject *scores_of(score_call *call, const void *object, PyObject *x, size_t cols) {
+static PyObject *scores_of(score_call *call, const void *object, PyObject *x, size_t cols, PyObject *given) {
   face_rows rows;
   face_out out;
   face_run run;
@@ -124,7 +128,7 @@ static PyObject *scores_of(score_call *call, const void *object, PyObject *x, si
   cpb_error error;
   cpb_status status = CPB_OK;
   PyObject *result = NULL;
-  if (face_out_take(&out, NULL, "out", CPB_F64, rows.view.rows, 1, FACE_COLUMN) == 0) {
+  if (face_out_take(&out, given, "out", CPB_F64, rows.view.rows, 1, FACE_COLUMN) == 0) {
     if (face_run_quietly(&run, NULL) == 0) {
       Py_BEGIN_ALLOW_THREADS;
       status = call(object, rows.view, out.out, run.how, &error);
@@ -139,22 +143,22 @@ static PyObject *scores_of(score_call *call, const void *object, PyObject *x, si
 }
 
 static PyObject *region_scores(FACE_CALL) {
-  static const char *const names[] = {"x", "kind", "c", "r", "axis", "along", "W", NULL};
-  PyObject *values[7];
+  static const char *const names[] = {"x", "kind", "c", "r", "axis", "along", "W", "out", NULL};
+  PyObject *values[8];
   (void)self;
   if (face_arguments("region_scores", names, 3, args, nargs, kwnames, values) < 0) return NULL;
   cpb_region region = {0};
   region_arrays arrays = {0};
   PyObject *result = region_take(values + 1, &region, &arrays) == 0
-                         ? scores_of(by_region, &region, values[0], region.d)
+                         ? scores_of(by_region, &region, values[0], region.d, values[7])
                          : NULL;
   region_free(&arrays);
   return result;
 }
 
 static PyObject *cap_scores(FACE_CALL) {
-  static const char *const names[] = {"y", "p", "b", "sigma", "a", NULL};
-  PyObject *values[5], *result = NULL;
+  static const char *const names[] = {"y", "p", "b", "sigma", "a", "out", NULL};
+  PyObject *values[6], *result = NULL;
   (void)self;
   if (face_arguments("cap_scores", names, 5, args, nargs, kwnames, values) < 0) return NULL;
   size_t count = 0;
@@ -163,8 +167,9 @@ static PyObject *cap_scores(FACE_CALL) {
       face_double(values[3], "sigma", &cap.sigma) == 0 && face_double(values[4], "a", &cap.a) == 0 &&
       count >= 2) {
     cap.d = count - 1;
-    result = scores_of(by_cap, &cap, values[0], count);
+    result = scores_of(by_cap, &cap, values[0], count, values[5]);
   }
+  if (result == NULL && !PyErr_Occurred()) few_coordinates(count);
   PyMem_Free(cap.p);
   return result;
 }

@@ -39,6 +39,7 @@ static void arrays_free(map_arrays *arrays) {
 }
 
 static int arrays_take(map_arrays *arrays, size_t d, PyObject **values) {
+  if (d != 0 && d > (size_t)PY_SSIZE_T_MAX / sizeof(double) / d) return (void)PyErr_NoMemory(), -1;
   size_t more = d + 1, square = d * d;
   return face_doubles(values[0], "center", &d, &arrays->center) < 0 ||
                  face_doubles(values[1], "pole", &more, &arrays->pole) < 0 ||
@@ -207,19 +208,28 @@ static double *radii_of(PyObject *value, size_t n) {
   return radii;
 }
 
+/* b is written as an array of doubles. */
+static bool is_packed_f64(const cpb_out *b) {
+  if (b->dtype == CPB_F64 && b->stride == 1) return true;
+  PyErr_Format(PyExc_TypeError, "out: b must be numbers of type float64 that lie side by side");
+  return false;
+}
+
 static PyObject *caps_of(const cpb_map *map, size_t d, face_rows *q, PyObject **values) {
   cpb_dtype dtype;
   face_out p = {0}, b = {0};
   face_run run;
+  PyObject *given[2];
+  if (face_pair(values[4], "(p, b)", given) < 0) return NULL;
   double *radii = radii_of(values[1], q->view.rows);
   if (radii == NULL) return NULL;
   cpb_error error;
   cpb_status status = CPB_OK;
-  bool ready =
-      face_result_dtype(values[2], face_like(q->view.dtype), &dtype) == 0 &&
-      face_out_take(&p, NULL, "out", dtype, q->view.rows, d + 1, q->single ? FACE_ONE_ROW : FACE_ROWS) == 0 &&
-      face_out_take(&b, NULL, "b", CPB_F64, q->view.rows, 1, FACE_COLUMN) == 0 &&
-      face_run_quietly(&run, values[3]) == 0;
+  bool ready = face_result_dtype(values[2], face_like(q->view.dtype), &dtype) == 0 &&
+               face_out_take(&p, given[0], "out", dtype, q->view.rows, d + 1,
+                             q->single ? FACE_ONE_ROW : FACE_ROWS) == 0 &&
+               face_out_take(&b, given[1], "out", CPB_F64, q->view.rows, 1, FACE_COLUMN) == 0 &&
+               is_packed_f64(&b.out) && face_run_quietly(&run, values[3]) == 0;
   if (ready) {
     Py_BEGIN_ALLOW_THREADS;
     status = cpb_query_caps(map, q->view, radii, p.out, b.out.data, NULL, run.how, &error);
@@ -235,8 +245,8 @@ static PyObject *caps_of(const cpb_map *map, size_t d, face_rows *q, PyObject **
 }
 
 static PyObject *map_query(FACE_CALL) {
-  static const char *const names[] = {"q", "radius", "dtype", "threads", NULL};
-  PyObject *values[4];
+  static const char *const names[] = {"q", "radius", "dtype", "threads", "out", NULL};
+  PyObject *values[5];
   face_rows q;
   size_t d = ((face_object *)self)->d;
   if (face_arguments("query", names, 1, args, nargs, kwnames, values) < 0) return NULL;

@@ -9,15 +9,20 @@ PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec) {
   return (PyTypeObject *)type;
 }
 
+typedef int face_part(PyObject *module);
+
+/* The files of the face, each with its types and functions. */
+static face_part *const parts[] = {face_add_map,   face_add_dual,    face_add_search,
+                                   face_add_scale, face_add_learn,   face_add_sketch,
+                                   face_add_layer, face_add_rescore, face_add_recommend};
+
 static int fill(PyObject *module) {
-  if (face_begin() < 0 || face_add_map(module) < 0 || face_add_dual(module) < 0 ||
-      face_add_search(module) < 0 || face_add_scale(module) < 0 || face_add_learn(module) < 0 ||
-      face_add_sketch(module) < 0 || face_add_layer(module) < 0)
+  if (face_begin() < 0 || PyModule_AddStringConstant(module, "version", cpb_version()) < 0 ||
+      PyModule_AddStringConstant(module, "isa", cpb_isa_name()) < 0)
     return -1;
-  return PyModule_AddStringConstant(module, "version", cpb_version()) < 0 ||
-                 PyModule_AddStringConstant(module, "isa", cpb_isa_name()) < 0
-             ? -1
-             : 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i](module) < 0) return -1;
+  return 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill},

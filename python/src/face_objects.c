@@ -10,8 +10,18 @@ PyObject *face_hold(PyTypeObject *type, void *held, face_free *free_held, size_t
   made->held = held;
   made->d = d;
   made->n = n;
+  atomic_flag_clear(&made->busy);
   return (PyObject *)made;
 }
+
+int face_enter(face_object *object) {
+  if (!atomic_flag_test_and_set(&object->busy)) return 0;
+  PyErr_Format(PyExc_RuntimeError, "%R is at work in another thread",
+               (PyObject *)Py_TYPE((PyObject *)object));
+  return -1;
+}
+
+void face_leave(face_object *object) { atomic_flag_clear(&object->busy); }
 
 void face_release(PyObject *self, face_free *free_held) {
   PyTypeObject *type = Py_TYPE(self);

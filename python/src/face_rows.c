@@ -158,6 +158,11 @@ static int wrong_shape(face_out *out, const char *name, size_t rows, size_t cols
   return -1;
 }
 
+/* Of real numbers either type will do. */
+static bool can_be(cpb_dtype given, cpb_dtype wanted) {
+  return given == wanted || (given <= CPB_F64 && wanted <= CPB_F64);
+}
+
 int face_out_take(face_out *out, PyObject *given, const char *name, cpb_dtype dtype, size_t rows, size_t cols,
                   face_shape shape) {
   memset(out, 0, sizeof *out);
@@ -168,11 +173,10 @@ int face_out_take(face_out *out, PyObject *given, const char *name, cpb_dtype dt
     face_out_drop(out);
     return -1;
   }
-  bool integers = dtype == CPB_I64;
   if (!lies_well(&out->buffer) || dtype_of(&out->buffer, &out->out.dtype) < 0 ||
-      (integers ? out->out.dtype != CPB_I64 : out->out.dtype != CPB_F32 && out->out.dtype != CPB_F64)) {
+      !can_be(out->out.dtype, dtype)) {
     PyErr_Format(PyExc_TypeError, "%s must be rows of %s that lie side by side", name,
-                 integers ? "int64" : "float32 or float64");
+                 dtype <= CPB_F64 ? "float32 or float64" : type_names[dtype]);
     face_out_drop(out);
     return -1;
   }
@@ -185,14 +189,15 @@ int face_out_take(face_out *out, PyObject *given, const char *name, cpb_dtype dt
   return out->out.rows == rows && out->out.cols == cols ? 0 : wrong_shape(out, name, rows, cols);
 }
 
-int face_codes_new(face_out *out, size_t rows, size_t bytes) {
-  memset(out, 0, sizeof *out);
-  out->array = new_array(CPB_U8, rows, bytes, FACE_ROWS);
-  if (out->array == NULL || PyObject_GetBuffer(out->array, &out->buffer, PyBUF_WRITABLE) < 0) {
-    face_out_drop(out);
+int face_pair(PyObject *value, const char *wanted, PyObject **pair) {
+  pair[0] = pair[1] = NULL;
+  if (value == NULL) return 0;
+  if (!PyTuple_Check(value) || PyTuple_Size(value) != 2) {
+    PyErr_Format(PyExc_TypeError, "out must be a tuple %s, got %R", wanted, (PyObject *)Py_TYPE(value));
     return -1;
   }
-  out->out = cpb_rows_out(out->buffer.buf, CPB_U8, rows, bytes);
+  for (int i = 0; i < 2; i++)
+    if ((pair[i] = PyTuple_GetItem(value, i)) == Py_None) pair[i] = NULL;
   return 0;
 }
 

@@ -41,13 +41,16 @@ static PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *ke
   return status == CPB_OK ? wrap(type, statistics) : face_fail(status, &error);
 }
 
-static PyObject *update_rows(cpb_statistics *statistics, cpb_view rows, uint64_t first, const uint64_t *ids) {
+static PyObject *update_rows(PyObject *self, cpb_view rows, uint64_t first, const uint64_t *ids) {
+  cpb_statistics *statistics = held(self);
   cpb_error error;
   cpb_status status;
+  if (face_enter((face_object *)self) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS;
   status = ids != NULL ? cpb_statistics_update_ids(statistics, rows, ids, &error)
                        : cpb_statistics_update(statistics, rows, first, &error);
   Py_END_ALLOW_THREADS;
+  face_leave((face_object *)self);
   return status == CPB_OK ? face_none() : face_fail(status, &error);
 }
 
@@ -62,7 +65,7 @@ static PyObject *statistics_update(FACE_CALL) {
       face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
     return NULL;
   if (values[2] == NULL || face_ids(values[2], rows.view.rows, &buffer) == 0) {
-    result = update_rows(held(self), rows.view, first, buffer.buf);
+    result = update_rows(self, rows.view, first, buffer.buf);
     if (buffer.obj != NULL) PyBuffer_Release(&buffer);
   }
   face_rows_drop(&rows);
@@ -73,27 +76,48 @@ static cpb_statistics *other(PyObject *object, const char *name) {
   return face_held(object, statistics_type, name, "Statistics");
 }
 
-static PyObject *statistics_merge(PyObject *self, PyObject *piece) {
-  cpb_statistics *from = other(piece, "piece");
-  if (from == NULL) return NULL;
+typedef cpb_status merge_call(cpb_statistics *statistics, const cpb_statistics *from, cpb_error *error);
+
+/* Both are this call's alone; merging an object with itself is for the library to refuse. */
+static PyObject *with_other(PyObject *self, PyObject *object, const char *name, merge_call *call) {
+  cpb_statistics *from = other(object, name);
+  if (from == NULL || face_enter((face_object *)self) < 0) return NULL;
   cpb_error error;
-  cpb_status status = cpb_statistics_merge(held(self), from, &error);
+  PyObject *result = NULL;
+  if (object == self || face_enter((face_object *)object) == 0) {
+    cpb_status status = call(held(self), from, &error);
+    result = status == CPB_OK ? face_none() : face_fail(status, &error);
+    if (object != self) face_leave((face_object *)object);
+  }
+  face_leave((face_object *)self);
+  return result;
+}
+
+static PyObject *statistics_merge(PyObject *self, PyObject *piece) {
+  return with_other(self, piece, "piece", cpb_statistics_merge);
+}
+
+static PyObject *statistics_restart(PyObject *self, PyObject *whole) {
+  return with_other(self, whole, "whole", cpb_statistics_restart);
+}
+
+static PyObject *begin_norms(PyObject *self) {
+  cpb_error error;
+  cpb_status status = cpb_statistics_begin_norms(held(self), &error);
   return status == CPB_OK ? face_none() : face_fail(status, &error);
 }
 
-static PyObject *statistics_restart(PyObject *self, PyObject *object) {
-  cpb_statistics *whole = other(object, "whole");
-  if (whole == NULL) return NULL;
-  cpb_error error;
-  cpb_status status = cpb_statistics_restart(held(self), whole, &error);
-  return status == CPB_OK ? face_none() : face_fail(status, &error);
+/* What a method does, while no other thread is in one. */
+static PyObject *alone(PyObject *self, PyObject *(*act)(PyObject *self)) {
+  if (face_enter((face_object *)self) < 0) return NULL;
+  PyObject *result = act(self);
+  face_leave((face_object *)self);
+  return result;
 }
 
 static PyObject *statistics_begin_norms(PyObject *self, PyObject *unused) {
   (void)unused;
-  cpb_error error;
-  cpb_status status = cpb_statistics_begin_norms(held(self), &error);
-  return status == CPB_OK ? face_none() : face_fail(status, &error);
+  return alone(self, begin_norms);
 }
 
 static PyObject *result_of(const cpb_statistics_result *r, size_t d) {
@@ -107,13 +131,17 @@ static PyObject *result_of(const cpb_statistics_result *r, size_t d) {
                        "norm_median", r->norm_median);
 }
 
-static PyObject *statistics_finish(PyObject *self, PyObject *unused) {
-  (void)unused;
+static PyObject *finish(PyObject *self) {
   cpb_statistics_result result;
   cpb_statistics_result_init(&result, sizeof result);
   cpb_error error;
   cpb_status status = cpb_statistics_finish(held(self), &result, &error);
   return status == CPB_OK ? result_of(&result, ((face_object *)self)->d) : face_fail(status, &error);
+}
+
+static PyObject *statistics_finish(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return alone(self, finish);
 }
 
 static PyObject *given_bytes(void *bytes, size_t count) {
@@ -122,13 +150,17 @@ static PyObject *given_bytes(void *bytes, size_t count) {
   return result;
 }
 
-static PyObject *statistics_serialize(PyObject *self, PyObject *unused) {
-  (void)unused;
+static PyObject *serialize(PyObject *self) {
   void *bytes;
   size_t count;
   cpb_error error;
   cpb_status status = cpb_statistics_serialize(held(self), &bytes, &count, &error);
   return status == CPB_OK ? given_bytes(bytes, count) : face_fail(status, &error);
+}
+
+static PyObject *statistics_serialize(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return alone(self, serialize);
 }
 
 static PyObject *statistics_deserialize(PyObject *type, PyObject *object) {

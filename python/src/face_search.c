@@ -1,6 +1,7 @@
 /* T13: exact search, re-ranking. Ids are int64, distances double. */
 #include <string.h>
 
+#include "face_hits.h"
 #include "face_map.h"
 
 static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
@@ -10,29 +11,6 @@ static int metric_of(PyObject *value, cpb_metric *metric) {
   if (face_choice(value, "metric", metric_name, CPB_METRICS, &choice) < 0) return -1;
   *metric = (cpb_metric)choice;
   return 0;
-}
-
-/* n x k hits as two arrays: (distances, ids). */
-static PyObject *split_hits(const cpb_hit *hits, size_t n, size_t k) {
-  face_out values, ids;
-  if (face_out_take(&values, NULL, "distances", CPB_F64, n, k, FACE_ROWS) < 0) return NULL;
-  if (face_out_take(&ids, NULL, "ids", CPB_I64, n, k, FACE_ROWS) < 0) {
-    face_out_drop(&values);
-    return NULL;
-  }
-  for (size_t i = 0; i < n * k; i++) {
-    ((double *)values.out.data)[i] = hits[i].value;
-    ((int64_t *)ids.out.data)[i] = (int64_t)hits[i].id;
-  }
-  return Py_BuildValue("NN", face_out_done(&values), face_out_done(&ids));
-}
-
-static cpb_hit *room_for(size_t n, size_t k) {
-  cpb_hit *hits = k != 0 && n > (size_t)PY_SSIZE_T_MAX / sizeof *hits / k
-                      ? NULL
-                      : PyMem_Malloc((n * k + 1) * sizeof *hits);
-  if (hits == NULL) PyErr_NoMemory();
-  return hits;
 }
 
 /* Two views at once, as most calls here have them. */
@@ -60,7 +38,7 @@ static cpb_status knn_call(cpb_view base, cpb_view queries, size_t k, int metric
 
 static PyObject *knn_of(cpb_view base, cpb_view queries, size_t k, int metric, PyObject **values) {
   face_run run;
-  cpb_hit *hits = room_for(queries.rows, k);
+  cpb_hit *hits = face_hits_room(queries.rows, k);
   if (hits == NULL) return NULL;
   cpb_error error;
   cpb_status status = CPB_OK;
@@ -70,15 +48,15 @@ static PyObject *knn_of(cpb_view base, cpb_view queries, size_t k, int metric, P
     status = knn_call(base, queries, k, metric, hits, run.how, &error);
     Py_END_ALLOW_THREADS;
     face_run_end(&run);
-    result = status == CPB_OK ? split_hits(hits, queries.rows, k) : face_fail(status, &error);
+    result = status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[2]) : face_fail(status, &error);
   }
   PyMem_Free(hits);
   return result;
 }
 
 static PyObject *knn(FACE_CALL) {
-  static const char *const names[] = {"base", "queries", "k", "metric", "threads", "progress", NULL};
-  PyObject *values[6];
+  static const char *const names[] = {"base", "queries", "k", "metric", "threads", "progress", "out", NULL};
+  PyObject *values[7];
   face_rows base, queries;
   size_t k = 10;
   cpb_metric metric;
@@ -93,8 +71,8 @@ static PyObject *knn(FACE_CALL) {
 }
 
 static PyObject *hamming_knn(FACE_CALL) {
-  static const char *const names[] = {"codes", "queries", "k", "threads", "progress", NULL};
-  PyObject *values[5];
+  static const char *const names[] = {"codes", "queries", "k", "threads", "progress", "out", NULL};
+  PyObject *values[6];
   face_rows codes, queries;
   size_t k = 10;
   (void)self;
@@ -108,26 +86,12 @@ static PyObject *hamming_knn(FACE_CALL) {
 
 /* ---- candidates put in order by exact distances */
 
-static int64_t *ids_of(PyObject *object, size_t rows, size_t *count, Py_buffer *buffer) {
-  if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return NULL;
-  bool fits = buffer->ndim == 2 && (size_t)buffer->shape[0] == rows && buffer->itemsize == 8 &&
-              buffer->format != NULL &&
-              (strcmp(buffer->format, "l") == 0 || strcmp(buffer->format, "q") == 0);
-  if (fits) {
-    *count = (size_t)buffer->shape[1];
-    return buffer->buf;
-  }
-  PyBuffer_Release(buffer);
-  PyErr_Format(PyExc_TypeError, "ids must be int64, a row of candidates for each of %zu queries", rows);
-  return NULL;
-}
-
 static int candidates_of(PyObject *object, size_t rows, cpb_hit **hits, size_t *count) {
   Py_buffer buffer;
-  int64_t *ids = ids_of(object, rows, count, &buffer);
+  const uint64_t *ids = face_candidates(object, rows, count, &buffer);
   if (ids == NULL) return -1;
-  *hits = room_for(rows, *count);
-  for (size_t i = 0; *hits != NULL && i < rows * *count; i++) (*hits)[i] = (cpb_hit){(uint64_t)ids[i], 0};
+  *hits = face_hits_room(rows, *count);
+  for (size_t i = 0; *hits != NULL && i < rows * *count; i++) (*hits)[i] = (cpb_hit){ids[i], 0};
   PyBuffer_Release(&buffer);
   return *hits != NULL ? 0 : -1;
 }
@@ -146,14 +110,14 @@ static PyObject *rerank_of(const cpb_map *map, cpb_view base, cpb_view queries, 
   if (face_size(values[3], "k", &k) < 0 || candidates_of(values[2], queries.rows, &candidates, &count) < 0)
     return NULL;
   PyObject *result = NULL;
-  if ((hits = room_for(queries.rows, k)) != NULL && face_run_begin(&run, values[5], NULL) == 0) {
+  if ((hits = face_hits_room(queries.rows, k)) != NULL && face_run_begin(&run, values[5], NULL) == 0) {
     cpb_error error;
     cpb_status status;
     Py_BEGIN_ALLOW_THREADS;
     status = rerank_call(map, base, queries, candidates, count, k, hits, run.how, &error);
     Py_END_ALLOW_THREADS;
     face_run_end(&run);
-    result = status == CPB_OK ? split_hits(hits, queries.rows, k) : face_fail(status, &error);
+    result = status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[6]) : face_fail(status, &error);
   }
   PyMem_Free(candidates);
   PyMem_Free(hits);
@@ -161,8 +125,8 @@ static PyObject *rerank_of(const cpb_map *map, cpb_view base, cpb_view queries, 
 }
 
 static PyObject *rerank(FACE_CALL) {
-  static const char *const names[] = {"base", "queries", "ids", "k", "map", "threads", NULL};
-  PyObject *values[6];
+  static const char *const names[] = {"base", "queries", "ids", "k", "map", "threads", "out", NULL};
+  PyObject *values[7];
   face_rows base, queries;
   (void)self;
   if (face_arguments("rerank", names, 3, args, nargs, kwnames, values) < 0) return NULL;
@@ -226,9 +190,11 @@ static PyObject *feed_rows(face_object *self, cpb_view rows, uint64_t first, con
   cpb_error error;
   cpb_status status;
   if (face_run_begin(&run, values[3], values[4]) < 0) return NULL;
+  if (face_enter(self) < 0) return face_run_end(&run), NULL;
   Py_BEGIN_ALLOW_THREADS;
   status = feed_call(self->held, rows, first, ids, run.how, &error);
   Py_END_ALLOW_THREADS;
+  face_leave(self);
   face_run_end(&run);
   if (status != CPB_OK) return face_fail(status, &error);
   return face_none();
@@ -280,9 +246,7 @@ static void copy_hits(face_object *self, int64_t *ids, double *values) {
   }
 }
 
-static PyObject *search_result(PyObject *object, PyObject *unused) {
-  (void)unused;
-  face_object *self = (face_object *)object;
+static PyObject *all_hits(face_object *self) {
   face_out lims, ids = {0}, values = {0};
   if (face_out_take(&lims, NULL, "lims", CPB_I64, 1, self->n + 1, FACE_ONE_ROW) < 0) return NULL;
   cpb_error error;
@@ -301,6 +265,14 @@ static PyObject *search_result(PyObject *object, PyObject *unused) {
   }
   copy_hits(self, ids.out.data, values.out.data);
   return Py_BuildValue("NNN", face_out_done(&lims), face_out_done(&ids), face_out_done(&values));
+}
+
+static PyObject *search_result(PyObject *self, PyObject *unused) {
+  (void)unused;
+  if (face_enter((face_object *)self) < 0) return NULL;
+  PyObject *result = all_hits((face_object *)self);
+  face_leave((face_object *)self);
+  return result;
 }
 
 static PyMethodDef search_methods[] = {

@@ -73,10 +73,11 @@ static PyObject *sketch_fit(PyObject *type, PyObject *const *args, Py_ssize_t na
 
 /* ---- codes */
 
-static PyObject *codes_of(const cpb_sketch *sketch, cpb_view x, size_t bytes, PyObject *threads) {
+static PyObject *codes_of(const cpb_sketch *sketch, cpb_view x, size_t bytes, PyObject *threads,
+                          PyObject *given) {
   face_out codes;
   face_run run;
-  if (face_codes_new(&codes, x.rows, bytes) < 0) return NULL;
+  if (face_out_take(&codes, given, "out", CPB_U8, x.rows, bytes, FACE_ROWS) < 0) return NULL;
   if (face_run_begin(&run, threads, NULL) < 0) {
     face_out_drop(&codes);
     return NULL;
@@ -93,13 +94,13 @@ static PyObject *codes_of(const cpb_sketch *sketch, cpb_view x, size_t bytes, Py
 }
 
 static PyObject *sketch_encode(FACE_CALL) {
-  static const char *const names[] = {"x", "threads", NULL};
-  PyObject *values[2];
+  static const char *const names[] = {"x", "threads", "out", NULL};
+  PyObject *values[3];
   face_rows rows;
   face_object *object = (face_object *)self;
   if (face_arguments("encode", names, 1, args, nargs, kwnames, values) < 0) return NULL;
   if (face_rows_take(&rows, values[0], "x", object->d) < 0) return NULL;
-  PyObject *result = codes_of(held(self), rows.view, object->n, values[1]);
+  PyObject *result = codes_of(held(self), rows.view, object->n, values[1], values[2]);
   face_rows_drop(&rows);
   return result;
 }

@@ -228,3 +228,82 @@ def test_pieces_merge_to_the_same_bytes(rng):
     for part in parts[1:]:
         parts[0].merge(capball.Statistics.deserialize(part.serialize()))
     assert parts[0].serialize() == whole.serialize()
+
+
+def test_rescore_proves_what_is_true(rng):
+    rows, queries = rng.normal(size=(3000, 4)), rng.normal(size=(40, 4))
+    m = capball.fit(rows)
+    y = m.embed(rows)
+    truth = capball.knn(rows, queries, 5)
+    radius = float(np.median(truth.distances[:, -1]))
+    p, _ = m.query(queries, radius)
+    ids = np.argsort(-(p @ y.T), axis=1)[:, :60]
+    found = capball.rescore(m, queries, ids, y, 5, radius=radius, certificates=True)
+    np.testing.assert_allclose(found.distances[found.proven], truth.distances[found.proven], rtol=1e-12)
+    np.testing.assert_array_equal(found.ids[found.proven], truth.ids[found.proven])
+    assert found.proven.mean() > 0.8 and (found.needed[~found.proven] > 60).all()
+    few = capball.rescore(m, queries, ids[:, :5], y, 5, radius=radius)
+    assert (few.needed[~few.proven] == 3000).all()
+    scores = np.take_along_axis(p @ y.T, ids, 1)
+    by_scores = capball.rescore(m, queries, ids, y, 5, radius=radius, scores=scores, scored="cosine")
+    np.testing.assert_allclose(by_scores.distances, found.distances, rtol=1e-6)
+
+
+def test_out_everywhere(rng):
+    base, queries = rng.normal(size=(200, 4)), rng.normal(size=(7, 4))
+    m = capball.fit(base)
+    near = np.empty((7, 3)), np.empty((7, 3), np.int64)
+    found = capball.knn(base, queries, 3, out=near)
+    assert found.distances is near[0] and found.ids is near[1]
+    np.testing.assert_array_equal(near[1], capball.knn(base, queries, 3).ids)
+    wide = np.zeros((7, 10), np.float32)
+    capball.rerank(base, queries, near[1][:, ::-1], 3, out=(wide[:, :3], near[1]))
+    np.testing.assert_array_equal(wide[:, :3], near[0].astype(np.float32))
+    assert (wide[:, 3:] == 0).all()
+    p, b = np.empty((7, 5)), np.empty(7)
+    assert m.query(queries, 1.0, out=(p, b))[0] is p
+    np.testing.assert_array_equal(b, m.query(queries, 1.0)[1])
+    scores = np.empty(200)
+    assert capball.Ball([0.0] * 4, 1.0).scores(base, out=scores) is scores
+    assert m.cap(capball.Ball([0.0] * 4, 1.0)).scores(m.embed(base), scores) is scores
+    sketch = capball.Sketch.fit(base, 16)
+    codes = np.empty((200, 2), np.uint8)
+    assert sketch.encode(base, out=codes) is codes
+    np.testing.assert_array_equal(codes, sketch.encode(base))
+    for wrong in (near[0], (near[0],), (near[0], near[0]), (near[1], near[1]), (near[0][:, :2], near[1])):
+        with pytest.raises((TypeError, ValueError)):
+            capball.knn(base, queries, 3, out=wrong)
+
+
+def test_recommendation_is_the_commands(command, rng, tmp_path):
+    import json
+    import subprocess
+
+    rows = rng.normal(size=(400, 6)).astype(np.float32) + 1
+    np.save(tmp_path / "x.npy", rows)
+    text = subprocess.run([command, "recommend", tmp_path / "x.npy", "--engine", "int8", "--json"], check=True,
+                          capture_output=True, text=True).stdout
+    theirs, ours = json.loads(text), capball.recommend(rows, engine="int8")
+    assert len(ours.rows) == len(theirs["rows"]) and ours.radius == theirs["radius"]
+    assert [row.recall for row in ours.rows] == [row["recall"] for row in theirs["rows"]]
+    assert ours.pick in ours.rows and ours.pick.index == "int8"
+    assert ours.pick.name in repr(ours) and "<table>" in ours._repr_html_()
+
+
+def test_one_thread_at_a_time_where_objects_change(rng):
+    x = rng.normal(size=(400000, 8))
+    pieces, refused = capball.Statistics(8), []
+
+    def work():
+        try:
+            pieces.update(x)
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    crew = [threading.Thread(target=work) for _ in range(4)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    assert pieces.finish()["rows"] == 400000 * (4 - len(refused))
+    assert all("another thread" in text for text in refused)

@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize("name, needs", [("capball", "numpy"), ("capball.dual", "numpy"), ("capball._map", "numpy"),
-                                         ("capball._model", "numpy"), ("capball.engines", "numpy"),
+                                         ("capball._model", "numpy"), ("capball._recommend", "numpy"), ("capball.engines", "numpy"),
                                          ("capball.sklearn", "sklearn"), ("capball.pyod", "pyod"),
                                          ("capball.torch", "torch")])
 def test_examples(name, needs):

@@ -32,8 +32,7 @@ def test_plain_operations_give_the_same_numbers(dtype, u):
 
 
 def test_extreme_points_have_finite_gradients():
-    x = torch.cat([torch.zeros(1, 4), torch.full((1, 4), 1e-300), torch.full((1, 4), 1e300)]).double()
-    x.requires_grad_()
+    x = torch.tensor([[0.0] * 4, [1e-300] * 4, [1e300] * 4], dtype=torch.float64, requires_grad=True)
     embed(x, scale(0)).sum().backward()
     assert torch.isfinite(x.grad).all()
 

@@ -6,6 +6,10 @@
 
 cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error);
 
+/* nu n >= 1: below that nu says nothing, as the enclosing ball comes out. Weights have any unit, and go down to 0:
+ * there it is no sign of a mistake. */
+cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error);
+
 /* A lower bound x 2^exponent, rounded down where the unit of the data makes it round: beyond double, or
  * subnormal. */
 double cpb_svdd_lower_in_unit(double x, int exponent);

@@ -239,7 +239,8 @@ static cpb_status check_call(cpb_view x, const cpb_kernel *kernel, const cpb_svd
   if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
   if (!(options->nu > 0 && options->nu <= 1))
     return cpb_fail_domain(error, "nu", options->nu, "nu must lie in (0,1]");
-  if (options->nu * (double)x.rows < 1 - 1e-12) return cpb_fail_nu_rows(error, options->nu, x.rows);
+  status = cpb_svdd_check_share(options, x.rows, error);
+  if (status != CPB_OK) return status;
   if (!(options->gap >= 0 && options->gap < INFINITY))
     return cpb_fail_domain(error, "gap", options->gap, "gap must be >= 0 and finite");
   if (options->method > CPB_SVDD_CAP_SVM_PAPER)

@@ -48,21 +48,22 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
   return CPB_OK;
 }
 
-/* The sum of weights and how many are not 0, after a look at each. */
-static cpb_status check_weights(const double *weights, size_t n, double *sum, size_t *rows,
-                                cpb_error *error) {
+cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error) {
+  if (options->weights != NULL || options->nu * (double)rows >= 1 - 1e-12) return CPB_OK;
+  return cpb_fail_nu_rows(error, options->nu, rows);
+}
+
+/* The sum of weights, after a look at each. */
+static cpb_status check_weights(const double *weights, size_t n, double *sum, cpb_error *error) {
   cpb_twofold total = {0, 0};
   *sum = (double)n;
-  *rows = n;
   if (weights == NULL) return CPB_OK;
-  *rows = 0;
   for (size_t i = 0; i < n; i++) {
     if (!(weights[i] >= 0 && weights[i] < INFINITY)) return cpb_fail_weight(error, i, weights[i]);
-    *rows += weights[i] > 0;
     cpb_twofold_add(&total, weights[i]);
   }
   *sum = cpb_twofold_value(total);
-  if (*rows == 0) return cpb_fail_weights_zero(error, n);
+  if (!(*sum > 0)) return cpb_fail_weights_zero(error, n);
   return *sum < INFINITY ? CPB_OK
                          : cpb_fail(error, CPB_WHY_WEIGHTS_OVERFLOW, "weights",
                                     "the weights add up to more than a double");
@@ -177,15 +178,13 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   cpb_svdd_options taken = defaults, *options = &taken;
   cpb_svdd_report ours = {0};
   double began = seconds_now(), sum = 0, *caps = NULL;
-  size_t count = 0;
   if (center == NULL) return cpb_fail_missing(error, "center");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
   if (status == CPB_OK) status = cpb_svdd_check_options(options, error);
   if (status == CPB_OK) status = check_rows(x, error);
-  if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, &count, error);
-  if (status == CPB_OK && options->nu * (double)count < 1 - 1e-12)
-    status = cpb_fail_nu_rows(error, options->nu, count);
+  if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
+  if (status == CPB_OK) status = cpb_svdd_check_share(options, x.rows, error);
   if (status != CPB_OK) return status;
   if (options->weights != NULL && (caps = caps_of(options, x.rows, sum)) == NULL)
     return cpb_fail_memory(error, "%zu rows", x.rows);

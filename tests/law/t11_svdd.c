@@ -135,6 +135,22 @@ static void a_weight_is_a_number_of_copies(void **state) {
   free(copies);
 }
 
+static void few_rows_of_large_weight_are_many(void **state) {
+  (void)state;
+  enum { N = 3, TIMES = 4 };
+  double x[N] = {0, 1, 5}, copies[N * TIMES], weights[N];
+  for (size_t i = 0; i < N * TIMES; i++) copies[i] = x[i / TIMES];
+  for (size_t i = 0; i < N; i++) weights[i] = TIMES;
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  options.nu = 0.25;
+  answer many = solve(copies, N * TIMES, 1, &options, NULL);
+  options.weights = weights;
+  answer weighted = solve(x, N, 1, &options, NULL);
+  assert_true(fabs(many.center[0] - weighted.center[0]) <= 1e-12);
+  assert_true(fabs(many.report.objective - weighted.report.objective) <= 1e-12);
+}
+
 static void a_warm_start_saves_reads(void **state) {
   (void)state;
   enum { N = 5000, D = 10 };
@@ -446,6 +462,7 @@ int main(void) {
       cmocka_unit_test(the_gap_is_what_it_says),
       cmocka_unit_test(one_row_outside_of_n_is_the_enclosing_ball),
       cmocka_unit_test(a_weight_is_a_number_of_copies),
+      cmocka_unit_test(few_rows_of_large_weight_are_many),
       cmocka_unit_test(a_warm_start_saves_reads),
       cmocka_unit_test(threads_and_dtypes_do_not_matter),
       cmocka_unit_test(a_hard_negative_makes_the_scheme_svdd),

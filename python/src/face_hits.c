@@ -1,0 +1,50 @@
+#include "face_hits.h"
+
+#include <string.h>
+
+cpb_hit *face_hits_room(size_t n, size_t k) {
+  cpb_hit *hits = k != 0 && n > (size_t)PY_SSIZE_T_MAX / sizeof *hits / k
+                      ? NULL
+                      : PyMem_Malloc((n * k + 1) * sizeof *hits);
+  if (hits == NULL) PyErr_NoMemory();
+  return hits;
+}
+
+static void copy_hits(const cpb_hit *hits, size_t n, size_t k, cpb_out values, cpb_out ids) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < k; j++) {
+      const cpb_hit *hit = &hits[i * k + j];
+      if (values.dtype == CPB_F32)
+        ((float *)values.data)[i * values.stride + j] = (float)hit->value;
+      else
+        ((double *)values.data)[i * values.stride + j] = hit->value;
+      ((int64_t *)ids.data)[i * ids.stride + j] = (int64_t)hit->id;
+    }
+}
+
+PyObject *face_hits_split(const cpb_hit *hits, size_t n, size_t k, PyObject *out) {
+  PyObject *given[2];
+  face_out values, ids;
+  if (face_pair(out, "(distances, ids)", given) < 0) return NULL;
+  if (face_out_take(&values, given[0], "out", CPB_F64, n, k, FACE_ROWS) < 0) return NULL;
+  if (face_out_take(&ids, given[1], "out", CPB_I64, n, k, FACE_ROWS) < 0) {
+    face_out_drop(&values);
+    return NULL;
+  }
+  copy_hits(hits, n, k, values.out, ids.out);
+  return Py_BuildValue("NN", face_out_done(&values), face_out_done(&ids));
+}
+
+const uint64_t *face_candidates(PyObject *object, size_t n, size_t *count, Py_buffer *buffer) {
+  if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return NULL;
+  bool fits = buffer->ndim == 2 && (size_t)buffer->shape[0] == n && buffer->itemsize == 8 &&
+              buffer->format != NULL &&
+              (strcmp(buffer->format, "l") == 0 || strcmp(buffer->format, "q") == 0);
+  if (fits) {
+    *count = (size_t)buffer->shape[1];
+    return buffer->buf;
+  }
+  PyBuffer_Release(buffer);
+  PyErr_Format(PyExc_TypeError, "ids must be int64, a row of candidates for each of %zu queries", n);
+  return NULL;
+}
