@@ -33,6 +33,11 @@ static inline cpb_map_options cli_map_options(const cpb_map *map) {
   cpb_map_describe(map, &options);
   return options;
 }
+static inline cpb_transform_options cli_transform_options(const cpb_transform *transform) {
+  cpb_transform_options options = {.size = sizeof options};
+  cpb_transform_describe(transform, &options);
+  return options;
+}
 static inline cpb_model_options cli_model_options(const cpb_model *model) {
   cpb_model_options options = {.size = sizeof options};
   cpb_model_describe(model, &options);

@@ -28,36 +28,7 @@ static int flow(cli_input *in, const way *w) {
   return cli_flow(in, &options, o->output, dtype);
 }
 
-/* ---- by a map ---- */
-
-static cpb_status embed(const void *map, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error) {
-  return cpb_map_embed(map, in, out, exec, error);
-}
-
-static cpb_status unembed(const void *map, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error) {
-  return cpb_map_unembed(map, in, out, exec, error);
-}
-
-static const char on_sphere[] = "points of the sphere have coordinates in [-1,1]";
-
-static int run_by_map(cli_job *job, bool inverse) {
-  cpb_map *map;
-  cpb_error error;
-  cli_input in;
-  if (cpb_map_load(job->options.map, &map, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
-  size_t d = cli_map_options(map).d;
-  way w = {inverse ? unembed : embed, map, inverse ? d : d + 1, !inverse, on_sphere};
-  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
-  if (result == CLI_OK)
-    result = cli_input_check_cols(&in, inverse ? d + 1 : d, "", job->options.map,
-                                  inverse ? "unembeds rows of" : "embeds rows of");
-  if (result == CLI_OK) result = flow(&in, &w);
-  cli_input_close(&in);
-  cpb_map_free(map);
-  return result;
-}
-
-/* ---- by a transform, fitted to a base on the way ---- */
+/* ---- by a file of a map or a transform ---- */
 
 typedef struct side {
   cpb_transform *transform;
@@ -68,6 +39,50 @@ static cpb_status apply(const void *arg, cpb_view in, cpb_out out, const cpb_exe
   const side *s = arg;
   return cpb_transform_apply(s->transform, s->role, in, out, exec, error);
 }
+
+static cpb_status unapply(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error) {
+  const side *s = arg;
+  return cpb_transform_unapply(s->transform, in, out, exec, error);
+}
+
+static way way_of(const side *s, bool inverse) {
+  const cpb_map *map = cpb_transform_map(s->transform);
+  const char *made =
+      map != NULL ? "points of the sphere have coordinates in [-1,1]" : "transformed rows hold fractions";
+  if (inverse) return (way){unapply, s, cli_transform_options(s->transform).d, false, NULL};
+  return (way){apply, s, cpb_transform_cols(s->transform), true, made};
+}
+
+/* Rows that were made say by what. */
+static int embed(cli_input *in, const side *s) {
+  const cli_job *job = in->job;
+  way w = way_of(s, false);
+  cpb_error error;
+  int result = flow(in, &w);
+  if (result != CLI_OK) return result;
+  cpb_status status = cpb_seal_save(job->options.output, s->transform, s->role, 0, &error);
+  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+}
+
+static int run_by_file(cli_job *job, bool inverse) {
+  side s = {NULL, (cpb_role)job->options.side.at};
+  cpb_error error;
+  cli_input in;
+  if (cpb_transform_load(job->options.map, &s.transform, &error) != CPB_OK)
+    return cli_fail(job, "%s", error.text);
+  size_t d = cli_transform_options(s.transform).d, cols = cpb_transform_cols(s.transform);
+  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  if (result == CLI_OK)
+    result = cli_input_check_cols(&in, inverse ? cols : d, "", job->options.map,
+                                  inverse ? "unembeds rows of" : "embeds rows of");
+  way w = way_of(&s, true);
+  if (result == CLI_OK) result = inverse ? flow(&in, &w) : embed(&in, &s);
+  cli_input_close(&in);
+  cpb_transform_free(s.transform);
+  return result;
+}
+
+/* ---- by a transform, fitted to a base on the way ---- */
 
 static int fit(cli_input *in, cpb_transform_kind kind, cpb_transform **transform) {
   const cli_job *job = in->job;
@@ -116,10 +131,7 @@ static int run_by_transform(cli_job *job) {
   if (result != CLI_OK) return result;
   result = cli_input_open(&in, job, job->operands[0], job->options.format);
   if (result == CLI_OK) result = make(&in, kind, &s.transform);
-  if (result == CLI_OK) {
-    way w = {apply, &s, cpb_transform_cols(s.transform), true, "transformed rows hold fractions"};
-    result = flow(&in, &w);
-  }
+  if (result == CLI_OK) result = embed(&in, &s);
   cli_input_close(&in);
   cpb_transform_free(s.transform);
   return result;
@@ -130,34 +142,28 @@ static int run_embed(cli_job *job) {
   cli_options *o = &job->options;
   if ((o->map != NULL) == o->transform.given)
     return cli_misuse(job, "exactly one of --map MAP.json and --transform NAME is wanted");
-  if (!o->transform.given && (o->side.given || o->base != NULL))
-    return cli_misuse(job, "--as and --base go with --transform");
+  if (!o->transform.given && o->base != NULL) return cli_misuse(job, "--base goes with --transform");
   if ((o->output != NULL) == (job->count == 2))
     return cli_misuse(job, "the output is wanted once: --output FILE, or as the second operand");
   if (job->count == 2) o->output = job->operands[1];
-  return o->transform.given ? run_by_transform(job) : run_by_map(job, false);
+  return o->transform.given ? run_by_transform(job) : run_by_file(job, false);
 }
 
-static int run_unembed(cli_job *job) { return run_by_map(job, true); }
-
-static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
+static int run_unembed(cli_job *job) { return run_by_file(job, true); }
 
 static const char *role_name(size_t i) {
   static const char *const names[] = {"base", "query"};
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
-static CLI_OPTION(transform, "transform", 0, CLI_CHOICE, "NAME", transform, transform_name,
-                  "in place of a map: none, center, normalize (centre + normalise), lift-ip or lift-cosine "
-                  "(exact lifts of L2), ip-cosine or ip-l2 (exact lifts of inner products)");
 static CLI_OPTION(side_option, "as", 0, CLI_CHOICE, "ROLE", side, role_name,
-                  "with --transform: the rows are base (default) or query rows");
+                  "the rows are base (default) or query rows, which lifts make otherwise");
 static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
                   "with --transform: the rows it is fitted to (default: DATA)");
 
-CLI_OPTIONS(embed_options, &cli_opt_map, &cli_opt_output, &transform, &side_option, &base, &cli_opt_dtype,
-            &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(embed_options, &cli_opt_map, &cli_opt_output, &cli_opt_transform, &side_option, &base,
+            &cli_opt_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_skip_bad,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 CLI_OPTIONS(unembed_options, &cli_opt_map, &cli_opt_output, &cli_opt_dtype, &cli_opt_format,
             &cli_opt_external, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads,
@@ -175,14 +181,17 @@ const cli_command cli_verb_embed = {
         "lift-cosine adds two, none, center and normalize add none. Numbers are f32 unless DATA is f64 or "
         "--dtype says otherwise. A row with inf goes to -v, the limit; a row with NaN is an error that "
         "names it, and nothing is written. --skip-bad leaves rows with NaN or inf out instead.\n"
-        "--transform puts rows through a rival of the map instead: `capball recommend` tells which one is "
-        "best. Base and query rows differ (--as); centre and largest norm are those of --base. "
-        "lift-cosine, ip-cosine and ip-l2 know no rows longer than the longest of the base.",
+        "MAP.json is any file of `capball fit`, of a map or with --transform of one of its rivals: `capball "
+        "recommend` tells which one is best. Base and query rows of lifts differ (--as). lift-cosine, "
+        "ip-cosine and ip-l2 know no rows longer than the longest of the base, unless they were fitted with "
+        "--headroom. --transform here fits to --base on the way.\n"
+        "OUT.capball, beside OUT, says which map made it: `capball rescore` reads rows of no other.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.csv\n"
-               "capball embed --transform lift-cosine points.csv -o base.csv\n"
-               "capball embed --transform lift-cosine points.csv -o queries.csv --as query --base points.csv",
+               "capball fit --transform lift-cosine points.csv -o lift.json\n"
+               "capball embed -m lift.json points.csv -o base.csv\n"
+               "capball embed -m lift.json points.csv -o queries.csv --as query",
     .least = 1,
     .most = 2,
     .made = 1,
@@ -194,7 +203,8 @@ const cli_command cli_verb_unembed = {
     .operands = "-m MAP.json DATA -o OUT",
     .summary = "bring rows of the sphere back",
     .formula = "x = m + W^-1 S^-1(y),  S^-1(y) = s y'/(1+y0)                      S^d -> R^d   T1 T2 T6",
-    .text = "OUT has one column less than DATA. Rows may have any length but 0. A row without an image (NaN, "
+    .text = "OUT has one column less than DATA, two less with lift-cosine; normalize has no way back. Rows "
+            "may have any length but 0. A row without an image (NaN, "
             "inf, 0, the pole -v) is an error that names it, and nothing is written; --skip-bad leaves such "
             "rows out instead.\n"
             "--dtype u8 rounds to the nearest whole number; one outside 0..255 is an error.",

@@ -1,9 +1,11 @@
 /* A map for a file of vectors: centre, whitening, scale. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "choice_json.h"
 #include "data_file.h"
+#include "json_print.h"
 
 static int check_state_options(const cli_job *job) {
   const cli_options *o = &job->options;
@@ -173,8 +175,72 @@ static int fit(cli_input *in, const wish *w) {
   return result;
 }
 
+/* ---- a rival of the map ---- */
+
+static bool is_rival(const cli_job *job) {
+  return job->options.transform.given && job->options.transform.at != CPB_TRANSFORM_SPHERE;
+}
+
+static cpb_status fit_rival(cli_input *in, cpb_transform **fitted, cpb_error *error) {
+  const cli_options *o = &in->job->options;
+  cpb_transform *close = NULL;
+  cpb_status status = cpb_transform_fit(&in->source, (cpb_transform_kind)o->transform.at, o->skip_bad, &close,
+                                        cli_exec(in->job), error);
+  if (status == CPB_OK)
+    status = cpb_transform_grow(close, o->headroom.given ? o->headroom.value : 1, fitted, error);
+  cpb_transform_free(close);
+  return status;
+}
+
+static int make_rival(cli_input *in) {
+  const cli_job *job = in->job;
+  cpb_transform *transform = NULL;
+  cpb_error error;
+  cpb_status status = fit_rival(in, &transform, &error);
+  if (status != CPB_OK) return cli_fail_input(in, status, &error);
+  cpb_transform_options made = cli_transform_options(transform);
+  cpb_transform_facts facts = cpb_transform_about(made.kind);
+  status = cpb_transform_save(transform, job->options.output, &error);
+  if (status == CPB_OK && facts.bounded)
+    cli_say(job, "%s, d = %zu, largest norm %.6g, for engines of %s", facts.name, made.d, made.max_norm,
+            cpb_metric_name(facts.metric));
+  else if (status == CPB_OK)
+    cli_say(job, "%s, d = %zu, for engines of %s", facts.name, made.d, cpb_metric_name(facts.metric));
+  cpb_transform_free(transform);
+  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
+  if (!job->options.json) return CLI_OK;
+  return cli_print_json(job,
+                        json_pack("{s:s, s:s, s:I, s:s}", "map", job->options.output, "transform", facts.name,
+                                  "dim", (json_int_t)made.d, "metric", cpb_metric_name(facts.metric)));
+}
+
+/* What a rival has no use for. */
+static int check_rival(const cli_job *job) {
+  const cli_options *o = &job->options;
+  cpb_transform_facts facts = cpb_transform_about((cpb_transform_kind)o->transform.at);
+  bool shaped = o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten ||
+                o->spherical || o->state != NULL || o->about != NULL;
+  if (o->output == NULL) return cli_misuse(job, "--output FILE is missing");
+  if (shaped)
+    return cli_misuse(job,
+                      "transform %s has no scale, pole, whitening or state: leave the options of maps out",
+                      facts.name);
+  if (o->headroom.given && !(o->headroom.value >= 1 && o->headroom.value < INFINITY))
+    return cli_misuse(job, "--headroom must be a factor >= 1, got %g", o->headroom.value);
+  if (o->headroom.given && (!facts.bounded || o->transform.at == CPB_TRANSFORM_LIFT_IP))
+    return cli_misuse(job, "transform %s takes rows of any length: leave --headroom out", facts.name);
+  if (facts.centred && facts.bounded && strcmp(job->operands[0], "-") == 0)
+    return cli_misuse(job,
+                      "transform %s reads its base more than once, but a pipe can be read once: give a file",
+                      facts.name);
+  return CLI_OK;
+}
+
 static int check(const cli_job *job) {
   wish w = {.center = NULL};
+  if (is_rival(job)) return check_rival(job);
+  if (job->options.headroom.given)
+    return cli_misuse(job, "--headroom goes with lift-cosine, ip-cosine and ip-l2");
   make_wish(job, &w);
   int result = check_shape(job);
   return result == CLI_OK ? check_pipe(job, &w) : result;
@@ -182,6 +248,7 @@ static int check(const cli_job *job) {
 
 static int look(cli_input *in) {
   wish w = {.center = NULL};
+  if (is_rival(in->job)) return make_rival(in);
   make_wish(in->job, &w);
   int result = read_vectors(in->job, in->info.cols, &w);
   if (result == CLI_OK) result = fit(in, &w);
@@ -205,10 +272,14 @@ static CLI_OPTION(about, "about", 0, CLI_PATH, "ALL.state", about, NULL,
 static CLI_OPTION(first_row, "first-row", 0, CLI_COUNT, "N", first_row, NULL,
                   "number of the first row, where the file is a piece of a whole (default 0)");
 
-CLI_OPTIONS(options, &output, &scale, &cli_opt_goal, &cli_opt_target, &cli_opt_goal_neighbours, &center,
-            &cli_opt_pole, &cli_opt_whiten, &cli_opt_ridge, &spherical, &cli_opt_skip_bad, &cli_opt_sample,
-            &cli_opt_seed, &state, &about, &first_row, &cli_opt_format, &cli_opt_external, &cli_opt_json,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+static CLI_OPTION(
+    headroom, "headroom", 0, CLI_NUMBER, "F", headroom, NULL,
+    "with lift-cosine, ip-cosine, ip-l2: room for rows F times as long as the longest (default 1)");
+
+CLI_OPTIONS(options, &output, &cli_opt_transform, &headroom, &scale, &cli_opt_goal, &cli_opt_target,
+            &cli_opt_goal_neighbours, &center, &cli_opt_pole, &cli_opt_whiten, &cli_opt_ridge, &spherical,
+            &cli_opt_skip_bad, &cli_opt_sample, &cli_opt_seed, &state, &about, &first_row, &cli_opt_format,
+            &cli_opt_external, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_fit = {
     .verb = "fit",
@@ -226,6 +297,9 @@ const cli_command cli_verb_fit = {
         "The goal mean is a plain start. spread makes angles tell most, and costs recall; recall takes the "
         "smallest s at which exact search among embedded rows keeps --target of the true neighbours, "
         "measured on a sample. The map file says what was measured and which scales the other goals take.\n"
+        "--transform makes the file of a rival of the map instead; `embed`, `query`, `rescore` and `unembed` "
+        "take "
+        "either, and need the base no more.\n"
         "--state writes the statistics for `capball merge`, which joins pieces of a data set.\n"
         "--spherical is for rows that are directions: each is divided by its norm and the mean direction "
         "is turned to e, so that `unembed` flattens them.\n"

@@ -9,9 +9,10 @@
 
 typedef struct asking {
   const cli_job *job;
-  cpb_map *map;
+  cpb_transform *transform;
+  const cpb_map *map; /* NULL: a lift, which knows points alone */
   cli_input queries;
-  size_t d;
+  size_t d, cols;
   double radius; /* 0: point queries */
   cpb_dtype dtype;
   cli_output out;                /* caps, thresholds */
@@ -62,7 +63,7 @@ static void make_room(asking *a, size_t rows) {
   if (rows <= a->room) return;
   free(a->p);
   free(a->b);
-  a->p = cli_alloc(rows * (a->d + 1), sizeof *a->p);
+  a->p = cli_alloc(rows * a->cols, sizeof *a->p);
   a->b = cli_alloc(3 * rows, sizeof *a->b);
   a->sigma = a->b + rows;
   a->radii = a->b + 2 * rows;
@@ -73,13 +74,14 @@ static void make_room(asking *a, size_t rows) {
 static int write_block(asking *a, cpb_view block) {
   cpb_error error;
   make_room(a, block.rows);
+  cpb_out p = cpb_rows_out(a->p, CPB_F64, block.rows, a->cols);
   cpb_status status =
-      cpb_query_caps(a->map, block, a->radii, cpb_rows_out(a->p, CPB_F64, block.rows, a->d + 1), a->b,
-                     a->sigma, cli_exec(a->job), &error);
+      a->map != NULL ? cpb_query_caps(a->map, block, a->radii, p, a->b, a->sigma, cli_exec(a->job), &error)
+                     : cpb_transform_apply(a->transform, CPB_ROLE_QUERY, block, p, cli_exec(a->job), &error);
   if (status == CPB_EROW) return cli_fail_row(a->job, a->job->operands[0], a->rows, &error);
   if (status != CPB_OK) return cli_fail(a->job, "%s", error.text);
   int result = a->job->options.radius.given ? check_resolved(a, block.rows) : CLI_OK;
-  if (result == CLI_OK) result = cli_output_append(&a->out, 0, cpb_rows(a->p, CPB_F64, block.rows, a->d + 1));
+  if (result == CLI_OK) result = cli_output_append(&a->out, 0, cpb_rows(a->p, CPB_F64, block.rows, a->cols));
   if (result == CLI_OK) result = cli_output_append(&a->out, 1, cpb_rows(a->b, CPB_F64, block.rows, 1));
   a->rows += block.rows;
   return result;
@@ -105,10 +107,14 @@ static int write_caps(asking *a) {
   uint64_t rows = a->queries.info.rows;
   cpb_dtype b =
       o->thresholds != NULL ? cli_output_dtype(o->thresholds, NULL, (cli_choice){0}, CPB_F64) : CPB_F64;
-  int result = cli_output_add(&a->out, o->output, o->to, a->dtype, a->d + 1, rows);
+  int result = cli_output_add(&a->out, o->output, o->to, a->dtype, a->cols, rows);
   if (result == CLI_OK) result = cli_output_add(&a->out, o->thresholds, NULL, b, 1, rows);
   if (result == CLI_OK) result = write_blocks(a);
-  return cli_output_finish(&a->out, result);
+  result = cli_output_finish(&a->out, result);
+  cpb_error error;
+  if (result == CLI_OK && cpb_seal_save(o->output, a->transform, CPB_ROLE_QUERY, a->radius, &error) != CPB_OK)
+    return cli_fail(a->job, "%s", error.text);
+  return result;
 }
 
 static int tell(const asking *a) {
@@ -117,7 +123,8 @@ static int tell(const asking *a) {
   if (o->knn != 0)
     cli_say(a->job, "radius %.17g, the median distance to neighbour %llu", a->radius,
             (unsigned long long)o->knn);
-  if (cli_map_options(a->map).whiten != NULL) cli_say(a->job, "the map whitens: distances are |W(x-q)|");
+  if (a->map != NULL && cli_map_options(a->map).whiten != NULL)
+    cli_say(a->job, "the map whitens: distances are |W(x-q)|");
   if (o->knn != 0 && a->radius == 0)
     cli_say(
         a->job,
@@ -149,7 +156,11 @@ static int check(const cli_job *job) {
 
 static int ask(asking *a) {
   const cli_options *o = &a->job->options;
-  a->d = cli_map_options(a->map).d;
+  a->map = cpb_transform_map(a->transform);
+  a->d = cli_transform_options(a->transform).d;
+  a->cols = cpb_transform_cols(a->transform);
+  if (a->map == NULL && !o->point)
+    return cli_misuse(a->job, "%s is no map of the sphere: its queries are points, --point", o->map);
   a->radius = o->radius.given ? o->radius.value : 0;
   a->dtype = cli_output_dtype(o->output, o->to, o->dtype, CPB_F32);
   if (a->dtype > CPB_F16)
@@ -166,11 +177,12 @@ static int run(cli_job *job) {
   cpb_error error;
   int result = check(job);
   if (result != CLI_OK) return result;
-  if (cpb_map_load(job->options.map, &a.map, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
+  if (cpb_transform_load(job->options.map, &a.transform, &error) != CPB_OK)
+    return cli_fail(job, "%s", error.text);
   result = cli_input_open(&a.queries, job, job->operands[0], job->options.format);
   if (result == CLI_OK) result = ask(&a);
   cli_input_close(&a.queries);
-  cpb_map_free(a.map);
+  cpb_transform_free(a.transform);
   free(a.p);
   free(a.b);
   return result;
@@ -184,8 +196,9 @@ static CLI_OPTION(knn, "knn", 0, CLI_POSITIVE_COUNT, "K", knn, NULL,
                   "ball queries for K neighbours: the radius is the median K-th distance to --base");
 static CLI_OPTION(base_option, "base", 0, CLI_PATH, "BASE", base, NULL,
                   "the rows of the index as they are, not embedded");
-static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL,
-                  "point queries, the embedded queries themselves");
+static CLI_OPTION(
+    point, "point", 0, CLI_FLAG, NULL, point, NULL,
+    "point queries, the embedded queries themselves; of transforms other than the sphere the only ones");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds, &knn, &base_option, &point,
             &cli_opt_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet,
@@ -203,7 +216,8 @@ const cli_command cli_verb_query = {
         "R, where `capball range` takes |x-q| <= R; rows as far as R, within the rounding of p and y, fall "
         "on either side. --knn: the rows of the largest <p,y> are nearly the nearest, better than those of "
         "--point, S(q) itself; `capball rescore` brings candidates into the order of their distances and "
-        "proves whether they are enough. Maps that whiten measure |W(x-q)|; maps with a pole or fitted "
+        "proves whether they are enough: CAPS.capball, beside CAPS, tells it the radius (--asked). Maps that "
+        "whiten measure |W(x-q)|; maps with a pole or fitted "
         "with --spherical have no Euclidean balls.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"

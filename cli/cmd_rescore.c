@@ -4,12 +4,15 @@
 
 #include "format_names.h"
 #include "data_file.h"
+#include "growing_text.h"
 #include "json_print.h"
 #include "output.h"
 
 typedef struct rescoring {
   const cli_job *job;
-  cpb_map *map;
+  cpb_transform *transform;
+  double radius; /* of the queries */
+  cpb_audit audit;
   cli_input queries, ids, embedded, scores;
   size_t n, C, k;
   uint64_t *candidates; /* n x C */
@@ -18,6 +21,11 @@ typedef struct rescoring {
 } rescoring;
 
 /* ---- results ---- */
+
+/* Without a look at all rows the engine is believed, and that is said. */
+static bool is_looked_at(const rescoring *r) {
+  return r->job->options.certificates != NULL || r->C == r->embedded.source.rows;
+}
 
 static int write_outputs(const rescoring *r) {
   const cli_options *o = &r->job->options;
@@ -43,6 +51,26 @@ static int write_outputs(const rescoring *r) {
   return result;
 }
 
+static void tell_audit(const rescoring *r) {
+  const cpb_audit *a = &r->audit;
+  cli_say(r->job,
+          "recall %.1f %% (%.1f .. %.1f with 95 %% confidence), by a random audit: %zu of %zu queries "
+          "against all "
+          "%llu rows",
+          100 * a->recall, 100 * a->low, 100 * a->high, a->queries, r->n, (unsigned long long)a->rows);
+}
+
+static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
+  if (!is_looked_at(r))
+    cli_say(r->job, "%zu of %zu queries exact if the engine's first %zu are its best %zu", proven, r->n, r->C,
+            r->C);
+  else if (needed > 0)
+    cli_say(r->job, "%zu of %zu queries proven exact; %llu candidates would prove all", proven, r->n,
+            (unsigned long long)needed);
+  else
+    cli_say(r->job, "%zu of %zu queries proven exact", proven, r->n);
+}
+
 static int tell(const rescoring *r) {
   const cli_options *o = &r->job->options;
   size_t proven = 0, coarse = 0;
@@ -54,25 +82,62 @@ static int tell(const rescoring *r) {
     else if (r->needed[i] > needed)
       needed = r->needed[i];
   }
-  if (cli_map_options(r->map).whiten != NULL) cli_say(r->job, "the map whitens: distances are |W(x-q)|");
-  if (o->certificates != NULL && needed > 0)
-    cli_say(r->job, "%zu of %zu queries proven exact; %llu candidates would prove all", proven, r->n,
-            (unsigned long long)needed);
+  const cpb_map *map = cpb_transform_map(r->transform);
+  if (map != NULL && cli_map_options(map).whiten != NULL)
+    cli_say(r->job, "the map whitens: distances are |W(x-q)|");
+  if (o->approximate)
+    tell_audit(r);
   else
-    cli_say(r->job, "%zu of %zu queries proven exact", proven, r->n);
-  if (coarse > 0)
+    tell_proof(r, proven, needed);
+  if (coarse > 0 && !o->approximate)
     cli_say(
         r->job,
         "%zu more would be proven by the rows: the scores do not tell near rows apart; leave --scores out",
         coarse);
   if (!o->json) return CLI_OK;
-  json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I}", "ids", o->output, "queries", (json_int_t)r->n, "k",
-                             (json_int_t)r->k, "candidates", (json_int_t)r->C, "proven", (json_int_t)proven);
+  json_t *object = json_pack("{s:s, s:I, s:I, s:I}", "ids", o->output, "queries", (json_int_t)r->n, "k",
+                             (json_int_t)r->k, "candidates", (json_int_t)r->C);
+  if (o->approximate)
+    object = cli_json_set(object, "audit",
+                          json_pack("{s:f, s:f, s:f, s:I}", "recall", r->audit.recall, "low", r->audit.low,
+                                    "high", r->audit.high, "queries", (json_int_t)r->audit.queries));
+  else
+    object =
+        cli_json_set(object, is_looked_at(r) ? "proven" : "exact_if_best", json_integer((json_int_t)proven));
   if (object != NULL && o->certificates != NULL)
     object = cli_json_set(object, "needed", json_integer((json_int_t)needed));
   if (object != NULL && o->scores != NULL)
     object = cli_json_set(object, "unresolved", json_integer((json_int_t)coarse));
   return cli_print_json(r->job, object);
+}
+
+/* A line of JSON per query: what lies within the radius, and whether that is all. */
+static int write_ranges(const rescoring *r) {
+  const cli_options *o = &r->job->options;
+  cli_text text;
+  FILE *to = cli_text_open(&text);
+  cpb_error error;
+  for (size_t query = 0; to != NULL && query < r->n; query++) {
+    const cpb_hit *hits = r->hits + query * r->k;
+    size_t count = 0;
+    while (count < r->k && hits[count].value <= o->within.value) count++;
+    fprintf(to, "{\"query\":%zu,\"ids\":[", query);
+    for (size_t i = 0; i < count; i++)
+      fprintf(to, "%s%llu", i > 0 ? "," : "", (unsigned long long)hits[i].id);
+    fputs("],\"distances\":[", to);
+    for (size_t i = 0; i < count; i++) fprintf(to, "%s%.17g", i > 0 ? "," : "", hits[i].value);
+    fprintf(to, "],\"%s\":%s}\n", is_looked_at(r) ? "complete" : "complete_if_best",
+            r->needed[query] == 0 ? "true" : "false");
+  }
+  bool whole = to != NULL && cli_text_close(&text, to);
+  if (!whole) return cli_fail(r->job, "no memory for the answers");
+  cpb_status status = cpb_write_whole(o->output, text.bytes, text.length, &error);
+  free(text.bytes);
+  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
+  if (o->certificates == NULL) return CLI_OK;
+  return cli_write_table(r->job, o->certificates, NULL,
+                         cli_id_dtype(o->certificates, NULL, r->embedded.info.rows),
+                         cpb_rows(r->needed, CPB_I64, r->n, 1));
 }
 
 /* ---- inputs ---- */
@@ -82,7 +147,7 @@ static int read_queries(rescoring *r) {
   int result = cli_input_read(&r->queries, r->job, path, cli_operand_format(r->job, path));
   if (result != CLI_OK) return result;
   r->n = r->queries.rows.rows;
-  return cli_input_check_cols(&r->queries, cli_map_options(r->map).d, "", r->job->options.map,
+  return cli_input_check_cols(&r->queries, cli_transform_options(r->transform).d, "", r->job->options.map,
                               "embeds rows of");
 }
 
@@ -119,16 +184,36 @@ static int read_ids(rescoring *r) {
   return take_ids(r);
 }
 
+/* Rows and queries that say what made them were made by this map. */
+static int check_seals(rescoring *r) {
+  const cli_options *o = &r->job->options;
+  cpb_error error;
+  bool sealed = false;
+  double radius;
+  cpb_status status = cpb_seal_check(o->embedded, r->transform, CPB_ROLE_BASE, &sealed, &radius, &error);
+  if (status == CPB_OK && o->asked != NULL)
+    status = cpb_seal_check(o->asked, r->transform, CPB_ROLE_QUERY, &sealed, &radius, &error);
+  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
+  if (o->asked == NULL) return CLI_OK;
+  if (!sealed) return cli_fail(r->job, "%s.capball is not there: give the --radius of the queries", o->asked);
+  if (o->radius.given && o->radius.value != radius)
+    return cli_fail(r->job, "--radius is %.17g, but %s was made with %.17g", o->radius.value, o->asked,
+                    radius);
+  r->radius = radius;
+  return CLI_OK;
+}
+
 static int read_inputs(rescoring *r, cpb_store *store) {
   const cli_options *o = &r->job->options;
   int result = read_queries(r);
   if (result == CLI_OK) result = cli_input_open(&r->embedded, r->job, o->embedded, NULL);
   if (result == CLI_OK)
-    result = cli_input_check_cols(&r->embedded, cli_map_options(r->map).d + 1, "", o->map, "makes rows of");
+    result =
+        cli_input_check_cols(&r->embedded, cpb_transform_cols(r->transform), "", o->map, "makes rows of");
   if (result == CLI_OK) result = cli_input_store(&r->embedded, store);
   if (result == CLI_OK) result = read_ids(r);
   if (result == CLI_OK && o->scores != NULL) result = cli_input_read(&r->scores, r->job, o->scores, NULL);
-  return result;
+  return result == CLI_OK ? check_seals(r) : result;
 }
 
 /* The file that a failure is about. */
@@ -149,30 +234,46 @@ static int rescore(rescoring *r) {
   cpb_rescore_options_init(&options, sizeof options);
   if (o->neighbours != 0) options.k = (size_t)o->neighbours;
   r->k = options.k;
+  r->radius = o->radius.value;
   int result = read_inputs(r, &store);
   if (result != CLI_OK) return result;
-  options.radius = o->radius.value;
+  options.radius = r->radius;
+  options.unordered = o->approximate;
+  options.within = o->within.value;
+  if (o->within.given) r->k = r->C;
   options.scores = r->scores.rows;
   options.score_kind = (cpb_score_kind)o->as.at;
   if (o->score_error.given) options.score_error = o->score_error.value;
   if (o->certificates != NULL) options.all = &r->embedded.source;
   r->hits = cli_alloc(r->n * r->k, sizeof *r->hits);
   r->needed = cli_alloc(r->n, sizeof *r->needed);
-  cpb_status status = cpb_rescore(r->map, r->queries.rows, r->candidates, r->C, &store, &options, r->hits,
-                                  r->needed, cli_exec(r->job), &error);
+  cpb_status status = cpb_transform_rescore(r->transform, r->queries.rows, r->candidates, r->C, &store,
+                                            &options, r->hits, r->needed, cli_exec(r->job), &error);
+  if (status == CPB_OK && o->approximate)
+    status = cpb_transform_audit(r->transform, r->queries.rows, r->hits, r->k, &r->embedded.source, 0,
+                                 o->seed, &r->audit, cli_exec(r->job), &error);
   if (status != CPB_OK) return fail(r, status, &error);
-  result = write_outputs(r);
+  result = o->within.given ? write_ranges(r) : write_outputs(r);
   return result == CLI_OK ? tell(r) : result;
 }
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->as.given && o->scores == NULL) return cli_misuse(job, "--as says what --scores are");
+  if (o->approximate && (o->certificates != NULL || o->within.given))
+    return cli_misuse(job,
+                      "nothing is certain of an approximate engine's candidates: leave --approximate, or "
+                      "--certificates and --within, out");
+  if (o->within.given && (!(o->within.value > 0) || isinf(o->within.value)))
+    return cli_misuse(job, "--within must be a number > 0, got %g", o->within.value);
+  if (o->within.given && (o->distances != NULL || o->neighbours != 0))
+    return cli_misuse(job,
+                      "--within gives all rows of a ball with their distances: leave -k and --distances out");
   if (o->radius.given && (!(o->radius.value >= 0) || isinf(o->radius.value)))
     return cli_misuse(job, "--radius must be a number >= 0, got %g", o->radius.value);
   if (o->score_error.given && !(o->score_error.value >= 0))
     return cli_misuse(job, "--score-error must be a number >= 0, got %g", o->score_error.value);
-  int result = cli_check_id_format(job, o->output, o->to, "to");
+  int result = o->within.given ? CLI_OK : cli_check_id_format(job, o->output, o->to, "to");
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result == CLI_OK && o->certificates != NULL)
     result = cli_check_id_format(job, o->certificates, NULL, NULL);
@@ -184,9 +285,11 @@ static int run(cli_job *job) {
   cpb_error error;
   int result = check(job);
   if (result != CLI_OK) return result;
-  if (cpb_map_load(job->options.map, &r.map, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
+  r.audit.size = sizeof r.audit;
+  if (cpb_transform_load(job->options.map, &r.transform, &error) != CPB_OK)
+    return cli_fail(job, "%s", error.text);
   result = rescore(&r);
-  cpb_map_free(r.map);
+  cpb_transform_free(r.transform);
   cli_input_close(&r.queries);
   cli_input_close(&r.ids);
   cli_input_close(&r.embedded);
@@ -214,13 +317,22 @@ static CLI_OPTION(
     score_error, "score-error", 0, CLI_NUMBER, "E", score_error, NULL,
     "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or "
     "cosine in f32, and the rounding of f32 or f16 --scores; engines that quantise err by more)");
+static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,
+                  "look at all rows of EMB, and write one number per query: 0 where the answer is proven, "
+                  "whatever the engine "
+                  "did, else how many candidates would prove it");
+static CLI_OPTION(asked, "asked", 0, CLI_PATH, "CAPS", asked, NULL,
+                  "what the engine was asked by, from `capball query`: its seal tells the radius");
 static CLI_OPTION(
-    certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,
-    "also write one number per query: 0 where the answer is proven, else how many candidates would prove it");
+    within, "within", 0, CLI_NUMBER, "R", within, NULL,
+    "all rows within R instead of the k nearest, as lines of JSON like those of `capball range`");
+static CLI_OPTION(approximate, "approximate", 0, CLI_FLAG, NULL, approximate, NULL,
+                  "the engine may miss rows: nothing is proven, the recall is estimated by a random audit");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbours, &cli_opt_distances,
-            &cli_opt_distance_dtype, &scores, &as, &radius, &score_error, &certificates, &cli_opt_format,
-            &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_distance_dtype, &scores, &as, &radius, &asked, &score_error, &certificates, &within,
+            &approximate, &cli_opt_seed, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_json,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_rescore = {
     .verb = "rescore",
@@ -229,17 +341,30 @@ const cli_command cli_verb_rescore = {
     .formula =
         "|x-q|^2 = (|q|^2+s^2)(|y-S(q)|^2/2)/(1+y0) = r^2 + (2 s^2/(1+y0))(b-<p,y>)/a                T8 T13",
     .text =
-        "IDS holds one row of row numbers per query, all of the engine's best by <p,y>; EMB the embedded "
-        "rows, by the same MAP.json, which are read where they lie; rows of another map are points of the "
-        "sphere, too, and are noticed by --scores alone. Distances come from these rows, or from the "
-        "engine's --scores and the last coordinate of the rows. Scores that are not those of the rows are "
-        "refused. --radius R says that IDS were found by `capball query --radius R`, or by --knn which "
-        "printed R; without it they were found by --point.\n"
-        "An answer is proven when the lowest score among the candidates lies below that of every row as "
-        "near as the k-th, all roundings counted. Rows whose distances differ by less than EMB resolves "
-        "may change places. The proof believes the engine that no other row has a higher score: "
-        "approximate engines may have missed one. With --certificates it is counted how many candidates "
-        "would prove what is not proven, by a pass over EMB.",
+        "IDS holds one row of row numbers per query, the engine's best by <p,y>, best first; EMB the "
+        "embedded "
+        "rows, by the same MAP.json, which are read where they lie. Distances come from these rows, or from "
+        "the "
+        "engine's --scores and the last coordinate of the rows. --radius R says that IDS were found by "
+        "`capball "
+        "query --radius R`, or by --knn which printed R; --asked reads it off CAPS; without either they were "
+        "found by --point. MAP.json may be a lift of `capball fit --transform`, too.\n"
+        "What does not fit is refused: rows or queries that another map made (EMB.capball, beside EMB, says "
+        "which), "
+        "scores that are not those of the rows, and candidates whose scores do not fall, because map, "
+        "radius, "
+        "queries or rows are not those that the engine had, or their order is lost.\n"
+        "An answer is exact when the lowest score among the candidates lies below that of every row as "
+        "near as the k-th, all roundings counted, if the engine's first candidates are its best. "
+        "--certificates "
+        "does without that if: all rows of EMB are looked at, and the answer is proven where none but "
+        "candidates "
+        "are scored as high as a nearer row would be; else it is counted how many candidates would prove it. "
+        "Rows whose distances differ by less than EMB resolves may change places. --within R does the same "
+        "for "
+        "all rows within R. Engines that skip rows: --approximate compares the answers of 100 queries, "
+        "chosen "
+        "by --seed, with all rows, and tells the recall and its error.",
     .example =
         "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
         "printf '0,1\\n5,5\\n' > queries.csv\n"

@@ -17,6 +17,8 @@ static const char *dtype_name(size_t i) { return i <= CPB_I64 ? cpb_dtype_name((
 
 static const char *metric_name(size_t i) { return i < CPB_METRICS ? cpb_metric_name((cpb_metric)i) : NULL; }
 
+static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
+
 CLI_OPTION(cli_opt_output, "output", 'o', CLI_WRITTEN, "FILE", output, NULL,
            "where the result goes; it appears whole or not at all");
 CLI_OPTION(cli_opt_map, "map", 'm', CLI_PATH, "MAP.json", map, NULL, "the map that `capball fit` wrote");
@@ -30,6 +32,9 @@ CLI_OPTION(cli_opt_goal_neighbours, "neighbours", 'k', CLI_POSITIVE_COUNT, "K", 
            "goal recall: how many neighbours (default 10)");
 CLI_OPTION(cli_opt_pole, "pole", 'p', CLI_PATH, "FILE", pole, NULL,
            "a vector file with one row or one column of d+1 numbers, the pole v; its length is divided out");
+CLI_OPTION(cli_opt_transform, "transform", 0, CLI_CHOICE, "NAME", transform, transform_name,
+           "sphere (the map, about the mean at the mean norm), or a rival: none, center, normalize (centre + "
+           "normalise), lift-ip or lift-cosine (exact lifts of L2), ip-cosine or ip-l2 (of inner products)");
 CLI_OPTION(cli_opt_whiten, "whiten", 'w', CLI_FLAG, NULL, whiten, NULL,
            "whiten by the covariance of the data, about their mean");
 CLI_OPTION(cli_opt_ridge, "ridge", 0, CLI_NUMBER, "R", ridge, NULL,

@@ -15,6 +15,7 @@
 
 #include "capball/map.h"
 #include "capball/search.h"
+#include "capball/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -111,29 +112,59 @@ typedef struct cpb_rescore_options {
                                 default): from the rows */
   cpb_score_kind score_kind; /* what they are */
   double score_error;        /* NaN (the default): cpb_query_score_error of their type */
-  cpb_source *all; /* all embedded rows, to count how many candidates would prove what is not proven;
-                                NULL (the default): nothing is counted */
+  cpb_source *all; /* all embedded rows, to prove the answer whatever the engine did, and to count how many
+                      candidates would prove what is not proven; NULL (the default): the engine is believed */
+  double within;   /* > 0: all rows within this distance are wanted, and k is `count`; 0 (the default): k */
+  bool unordered;  /* the candidates are in no order: nothing is known of the engine's scores (false) */
 } cpb_rescore_options;
 
 CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size);
 
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
- *  a proof that no other row is nearer, all roundings counted. It believes the engine that no other row has a
- *  higher score.                                                                                     T8 T13
+ *  a proof that no other row is nearer, all roundings counted. Without options->all the proof holds if no other row
+ *  has a higher score, that is if the engine's first `count` are its best; with it all rows are looked at, and
+ *  the engine need not be believed.                                                                  T8 T13
  *  Scores in f32 or f16 tell no rows apart that are near the query (they know the square of a distance to
  *  2 s^2 score_error/(rise a)), so an answer by scores is proven only where the rows give the same k in the same
  *  order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
- *  ids       n x count row numbers, the engine's best by <p,y>; none twice for a query
+ *  ids       n x count row numbers, the engine's best by <p,y>, best first; none twice for a query
  *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this map
  *  hits      n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
  *  needed    n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all` lets it
  *            be counted, and the number of all rows where not; `count`, where these candidates are enough, but
  *            the scores order them otherwise than the rows do: distances from the rows prove it
- *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be. */
+ *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and
+ *  candidates whose scores do not fall: they were found by another map, radius or query, or in other rows. */
 CPB_API cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
                                const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
                                uint64_t *needed, const cpb_exec *exec, cpb_error *error);
+
+/** The same for rows of a transform: sphere, lift-ip or lift-cosine; EINVAL for the others, whose rows know no
+ *  distances. Lifts keep the order, so their proofs need little more than k candidates.                  T13 */
+CPB_API cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries,
+                                         const uint64_t *ids, size_t count, const cpb_store *embedded,
+                                         const cpb_rescore_options *options, cpb_hit *hits, uint64_t *needed,
+                                         const cpb_exec *exec, cpb_error *error);
+
+/** What a random audit of answers found. */
+typedef struct cpb_audit {
+  size_t size;      /* sizeof(cpb_audit) */
+  size_t queries;   /* that were looked at, chosen by a hash of their number */
+  uint64_t rows;    /* that each of them was compared with: all of them */
+  double recall;    /* share of their true k nearest in the answers */
+  double low, high; /* between which the recall of all queries lies, with 95 % confidence (Wilson's interval,
+                       queries being the sample: neighbours of one query stand or fall together) */
+} cpb_audit;
+
+/** How many of the true k nearest an approximate engine found: some queries are answered by all rows.
+ *  queries, hits   n rows and n x k answers, as cpb_transform_rescore gave them
+ *  all             all embedded rows
+ *  most, seed      queries to look at, at most (0: 100), and the seed of their choice
+ *  Rows as near as the k-th within a millionth count as found.                                          T13 */
+CPB_API cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries, const cpb_hit *hits,
+                                       size_t k, cpb_source *all, size_t most, uint64_t seed,
+                                       cpb_audit *audit, const cpb_exec *exec, cpb_error *error);
 
 /** A usual k-th distance: the median over a few queries, chosen by a hash of their ids, of the exact k-th
  *  distance to the whole base. First all queries, then all of the base, each in any pieces. */

@@ -33,6 +33,19 @@ static cpb_status find_center(cpb_passes *passes, cpb_transform_options *options
   return status;
 }
 
+/* About the mean, at the mean norm. */
+static cpb_status fit_sphere(cpb_source *base, bool skip_bad, cpb_transform **transform, const cpb_exec *exec,
+                             cpb_error *error) {
+  cpb_map_fit_options options;
+  cpb_map *map = NULL;
+  cpb_map_fit_options_init(&options, sizeof options);
+  options.skip_bad = skip_bad;
+  cpb_status status = cpb_map_fit(base, &options, &map, NULL, exec, error);
+  if (status == CPB_OK) status = cpb_transform_of_map(map, transform, error);
+  cpb_map_free(map);
+  return status;
+}
+
 cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
                              cpb_transform **transform, const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
@@ -41,6 +54,7 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   cpb_transform_facts facts = cpb_transform_about(kind);
   if (transform == NULL) return cpb_fail_missing(error, "transform");
   *transform = NULL;
+  if (kind == CPB_TRANSFORM_SPHERE) return fit_sphere(base, skip_bad, transform, exec, error);
   cpb_status status =
       cpb_passes_init(&passes, base, (unsigned)facts.centred + (unsigned)facts.bounded, exec, error);
   if (status != CPB_OK) return status;

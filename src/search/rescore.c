@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/map_object.h"
-#include "capball/product.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "loop/table.h"
 #include "parallel/tell.h"
+#include "search/reading.h"
 
 static const cpb_rescore_options defaults = {
     .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN};
@@ -23,16 +23,18 @@ void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
 static const uint64_t NOT_COUNTED = UINT64_MAX;
 
 typedef struct rescoring {
-  const cpb_map *map;
+  cpb_reading reading;
   cpb_rescore_options o;
-  size_t d, n, C, k;
-  double s, row_error;
+  size_t n, C, k;
+  double row_error;
   cpb_view queries;
   const cpb_store *store;
   const uint64_t *ids;   /* n x C */
-  double *norms, *p;     /* n, n x (d+1) */
+  double *norms, *p;     /* n, n x cols */
   double *least;         /* n: the floor of the certificate */
   uint64_t *needed;      /* n: 0 where proven, else how many candidates prove it */
+  uint64_t *above;       /* n: candidates at or above the floor */
+  uint64_t *settled;     /* n: what `needed` is once no other row lies above the floor */
   cpb_hit *hits;         /* n x k */
   _Atomic size_t failed; /* the first query that failed, n: none */
 } rescoring;
@@ -41,14 +43,14 @@ typedef struct rescoring {
 
 typedef struct candidates {
   char *rows;
-  double *row, *distance, *of_row; /* d+1, C, C: by scores, where there are any, and by the row */
+  double *row, *distance, *of_row; /* cols, C, C: by scores, where there are any, and by the row */
   cpb_hit *hits;
   double lowest; /* score */
 } candidates;
 
 static bool candidates_new(const rescoring *r, candidates *c) {
   *c = (candidates){.rows = malloc(r->C * r->store->cols * cpb_dtype_size(r->store->dtype)),
-                    .row = malloc((r->d + 1) * sizeof(double)),
+                    .row = malloc(r->reading.cols * sizeof(double)),
                     .distance = malloc(2 * r->C * sizeof(double)),
                     .hits = malloc(r->C * sizeof(cpb_hit)),
                     .lowest = INFINITY};
@@ -64,7 +66,7 @@ static void candidates_free(candidates *c) {
 }
 
 static cpb_view rows_of(const rescoring *r, const candidates *c) {
-  return cpb_rows(c->rows, r->store->dtype, r->C, r->d + 1);
+  return cpb_rows(c->rows, r->store->dtype, r->C, r->reading.cols);
 }
 
 static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
@@ -74,7 +76,11 @@ static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
 }
 
 static double product_of(const rescoring *r, size_t query, const double *y) {
-  return cpb_loops_here()->dot(r->p + query * (r->d + 1), y, r->d + 1);
+  return cpb_loops_here()->dot(r->p + query * r->reading.cols, y, r->reading.cols);
+}
+
+static double score_error(const rescoring *r, size_t query) {
+  return r->o.score_error * cpb_reading_size(&r->reading, r->norms[query]);
 }
 
 static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
@@ -82,17 +88,35 @@ static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_er
   return cpb_fail_row(error, CPB_WHY_NO_IMAGE, "embedded", id, "is no point of the sphere");
 }
 
+/* An engine gives its best first. Candidates that do not fall in score were found by other vectors, or in other
+ * rows: by another map, another radius, in another file, or they were put in another order since. */
+static cpb_status check_order(const rescoring *r, size_t query, size_t i, double before, double score,
+                              cpb_error *error) {
+  double room = 2 * (score_error(r, query) + r->row_error * cpb_reading_size(&r->reading, r->norms[query]));
+  bool ordered = r->o.unordered || r->C == r->store->rows || score <= before + room;
+  if (ordered) return CPB_OK;
+  return cpb_fail_domain(
+      error, "ids", score,
+      "query %zu: its candidates are not in the order of their scores, best first: are map, "
+      "radius, queries and rows those of the engine? Candidate %zu (row %llu) must be scored "
+      "no higher than the one before it, %.9g",
+      query, i, (unsigned long long)r->ids[query * r->C + i], before);
+}
+
 /* From the rows: the engine's own scores may have been off by score_error each way. */
 static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
-  cpb_status status =
-      cpb_query_distances(r->map, cpb_view_slice(r->queries, query, 1), rows_of(r, c), c->of_row, error);
-  if (status != CPB_OK && status != CPB_EROW) return status;
+  cpb_status status = cpb_reading_distances(&r->reading, cpb_view_slice(r->queries, query, 1), rows_of(r, c),
+                                            c->of_row, error);
   if (status == CPB_EROW) return error == NULL ? status : fail_on_row(r, query, (size_t)error->row, error);
-  for (size_t i = 0; i < r->C; i++) {
-    c->lowest = fmin(c->lowest, product_of(r, query, row_of(r, c, i)) + r->o.score_error);
+  double before = INFINITY;
+  for (size_t i = 0; i < r->C && status == CPB_OK; i++) {
+    double score = product_of(r, query, row_of(r, c, i));
+    status = check_order(r, query, i, before, score, error);
+    before = fmin(before, score);
+    c->lowest = before + score_error(r, query);
     c->distance[i] = c->of_row[i];
   }
-  return CPB_OK;
+  return status;
 }
 
 /* Distances count from 1 down, and back. */
@@ -107,13 +131,14 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
   static const char *const names[] = {"ip", "cosine", "cosine-distance"};
   const char *what = names[r->o.score_kind];
   bool distance = r->o.score_kind == CPB_SCORE_COSINE_DISTANCE;
-  double room = r->o.score_error + 2 * r->row_error, product = product_of(r, query, y);
+  double size = cpb_reading_size(&r->reading, r->norms[query]);
+  double room = score_error(r, query) + 2 * r->row_error * size, product = product_of(r, query, y);
   char where[128];
   snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
            (unsigned long long)r->ids[query * r->C + i]);
   if (!isfinite(score))
     return cpb_fail(error, CPB_WHY_SCORE_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
-  if (fabs(score) > 1 + room)
+  if (fabs(score) > size + room)
     return cpb_fail(error, CPB_WHY_SCORE_RANGE, "scores",
                     "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]", where,
                     flip(r, score), what, distance ? 0 : -1, distance ? 2 : 1);
@@ -121,22 +146,19 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
     return cpb_fail(error, CPB_WHY_SCORE_OF_ROW, "scores",
                     "%s has the score %.9g, but its embedded row gives %.9g as %s; are kind and radius "
                     "those of the queries, and is the score error (%.3g) as large as the engine's?",
-                    where, flip(r, score), flip(r, product), what, r->o.score_error);
+                    where, flip(r, score), flip(r, product), what, score_error(r, query));
   return CPB_OK;
 }
 
 /* From the engine's numbers and 1+y0. */
 static cpb_status measure_scores(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
-  double norm = r->norms[query], radius = r->o.radius;
   c->lowest = INFINITY;
   for (size_t i = 0; i < r->C; i++) {
     const double *y = row_of(r, c, i);
     double score = flip(r, cpb_view_at(r->o.scores, query, i));
-    double rise = cpb_rise(y[r->d], cpb_loops_here()->dot(y, y, r->d));
-    if (isnan(rise)) return fail_on_row(r, query, i, error);
     cpb_status status = check_score(r, query, i, score, y, error);
     if (status != CPB_OK) return status;
-    c->distance[i] = cpb_query_distance(norm, radius, r->s, score, rise);
+    c->distance[i] = cpb_reading_scored(&r->reading, r->norms[query], score, y);
     c->lowest = fmin(c->lowest, score);
     if (isnan(c->distance[i])) return fail_on_row(r, query, i, error);
   }
@@ -148,6 +170,16 @@ static void sort_by(const rescoring *r, size_t query, const double *distance, cp
   cpb_hits_by_distance(hits, r->C);
 }
 
+/* Candidates that are scored as high as any row of the ball may be, and a rounding more: sums in another order
+ * may not make up for a row that is missing. */
+static uint64_t count_above(const rescoring *r, size_t query, const candidates *c, double floor) {
+  uint64_t above = 0;
+  double limit = floor + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
+  for (size_t i = 0; i < r->C && r->o.all != NULL; i++)
+    above += product_of(r, query, row_of(r, c, i)) >= limit;
+  return above;
+}
+
 static void rank(const rescoring *r, size_t query, candidates *c) {
   cpb_hit *answer = r->hits + query * r->k;
   sort_by(r, query, c->distance, c->hits);
@@ -155,10 +187,14 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
   sort_by(r, query, c->of_row, c->hits);
   bool alike = true;
   for (size_t i = 0; i < r->k; i++) alike &= answer[i].id == c->hits[i].id;
-  double D = c->hits[r->k - 1].value;
-  r->least[query] = cpb_query_floor(r->map, r->norms[query], r->o.radius, D, r->row_error, r->o.score_error);
-  bool enough = r->C == r->store->rows || c->lowest < r->least[query];
-  r->needed[query] = !enough ? NOT_COUNTED : alike ? 0 : r->C;
+  double D = r->o.within > 0 ? r->o.within : c->hits[r->k - 1].value;
+  r->least[query] = cpb_reading_floor(&r->reading, r->norms[query], D, r->row_error, score_error(r, query));
+  bool whole = r->C == r->store->rows, enough = whole || c->lowest < r->least[query];
+  /* Rows of a ball are complete in whatever order. */
+  uint64_t settled = alike || r->o.within > 0 ? 0 : r->C;
+  r->needed[query] = enough && (whole || r->o.all == NULL) ? settled : NOT_COUNTED;
+  r->above[query] = count_above(r, query, c, r->least[query]);
+  r->settled[query] = settled;
 }
 
 static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
@@ -223,9 +259,17 @@ static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, 
   return status;
 }
 
-/* Every row that may be scored as high as the floor is in the way; one more candidate lies below it. */
+/* Every row of the ball is scored above the floor. Where all that are scored so are candidates, none is left out,
+ * whatever the engine did; else they are in the way, and one more candidate than there are lies below the floor. */
+static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
+  if (r->o.all != NULL && count <= r->above[query]) return r->settled[query];
+  uint64_t wanted = r->o.all == NULL ? r->store->rows : count + 1;
+  if (wanted <= r->C) wanted = r->C + 1; /* roundings apart, more than there are */
+  return wanted < r->store->rows ? wanted : r->store->rows;
+}
+
 static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *error) {
-  size_t open = 0, cols = r->d + 1;
+  size_t open = 0, cols = r->reading.cols;
   for (size_t i = 0; i < r->n; i++) open += r->needed[i] == NOT_COUNTED;
   if (open == 0) return CPB_OK;
   double *p = malloc(open * (cols + 1) * sizeof *p), *limits = p + open * cols;
@@ -235,16 +279,12 @@ static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *er
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++) {
     if (r->needed[i] != NOT_COUNTED) continue;
     memcpy(p + at * cols, r->p + i * cols, cols * sizeof *p);
-    limits[at++] = r->least[i] - r->o.score_error;
+    limits[at++] = r->least[i];
   }
   if (status == CPB_OK && r->o.all != NULL)
     status = count_rows(r->o.all, cpb_rows(p, CPB_F64, open, cols), limits, counts, exec, error);
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++)
-    if (r->needed[i] == NOT_COUNTED) {
-      uint64_t wanted = r->o.all == NULL ? r->store->rows : counts[at++] + 1;
-      if (wanted <= r->C) wanted = r->C + 1; /* roundings apart, more than there are */
-      r->needed[i] = wanted < r->store->rows ? wanted : r->store->rows;
-    }
+    if (r->needed[i] == NOT_COUNTED) r->needed[i] = verdict_on(r, i, counts[at++]);
   free(p);
   free(counts);
   return status;
@@ -281,7 +321,7 @@ static cpb_status check_ids(const rescoring *r, cpb_error *error) {
   return status;
 }
 
-/* The largest ||y|-1| of the first candidates; EROW for a row that is no unit vector. */
+/* How far the first candidates are off the sphere or the lift; EROW for a row that is none of it. */
 static cpb_status find_off_unit(const rescoring *r, double *worst, cpb_error *error) {
   enum { LOOK = 2048 };
   candidates c;
@@ -291,11 +331,12 @@ static cpb_status find_off_unit(const rescoring *r, double *worst, cpb_error *er
     status = r->store->get(r->store, r->ids + i, 1, c.rows, error);
     if (status != CPB_OK) break;
     const double *y = row_of(r, &c, 0);
-    double length = sqrt(cpb_loops_here()->dot(y, y, r->d + 1));
-    if (!(fabs(length - 1) <= 4 * 0x1p-11))
-      status = cpb_fail_row(error, CPB_WHY_NOT_UNIT, "embedded", r->ids[i],
-                            "has length %g: no point of the sphere", length);
-    *worst = fmax(*worst, fabs(length - 1));
+    double off = cpb_reading_off(&r->reading, y);
+    if (!(off <= 4 * 0x1p-11))
+      status = cpb_fail_row(
+          error, CPB_WHY_NOT_UNIT, "embedded", r->ids[i], "has length %g: no point of the %s",
+          sqrt(cpb_loops_here()->dot(y, y, r->reading.cols)), r->reading.map != NULL ? "sphere" : "lift");
+    *worst = fmax(*worst, off);
   }
   candidates_free(&c);
   return status;
@@ -304,30 +345,19 @@ static cpb_status find_off_unit(const rescoring *r, double *worst, cpb_error *er
 /* How far the rows may lie from S(x). A wide type may hold rows that were rounded to a narrow one before, so the
  * lengths of some of them are looked at. */
 static cpb_status find_row_error(rescoring *r, cpb_error *error) {
-  double off = 0, sums = ((double)r->d + 65) * 0x1p-53;
+  double off = 0, sums = ((double)r->reading.d + 65) * 0x1p-53;
   cpb_status status = find_off_unit(r, &off, error);
   cpb_dtype rounded = off <= sums ? CPB_F64 : off <= 4 * 0x1p-24 ? CPB_F32 : CPB_F16;
-  r->row_error = fmax(cpb_query_row_error(r->map, r->store->dtype), cpb_query_row_error(r->map, rounded));
-  return status;
-}
-
-/* Norms and vectors p of the queries. */
-static cpb_status prepare(rescoring *r, const cpb_exec *exec, cpb_error *error) {
-  double *radii = malloc(r->n * sizeof *radii);
-  if (radii == NULL) return cpb_fail_memory(error, "%zu queries", r->n);
-  for (size_t i = 0; i < r->n; i++) radii[i] = r->o.radius;
-  cpb_status status = cpb_query_norms(r->map, r->queries, r->norms, exec, error);
-  if (status == CPB_OK)
-    status = cpb_query_caps(r->map, r->queries, radii, cpb_rows_out(r->p, CPB_F64, r->n, r->d + 1), NULL,
-                            NULL, exec, error);
-  free(radii);
+  r->row_error =
+      fmax(cpb_reading_row_error(&r->reading, r->store->dtype), cpb_reading_row_error(&r->reading, rounded));
   return status;
 }
 
 static cpb_status check(const rescoring *r, cpb_error *error) {
   if (r->store == NULL || r->store->get == NULL) return cpb_fail_missing(error, "embedded");
   if (r->ids == NULL || r->hits == NULL) return cpb_fail_missing(error, r->ids == NULL ? "ids" : "hits");
-  cpb_status status = cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->d + 1, error);
+  cpb_status status =
+      cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
   if (status != CPB_OK) return status;
   if (r->store->dtype > CPB_F16)
     return cpb_fail(error, CPB_WHY_EMBEDDED_DTYPE, "embedded",
@@ -348,41 +378,64 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
 static cpb_status run(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = check(r, error);
   if (status == CPB_OK) status = find_row_error(r, error);
-  if (status == CPB_OK) status = prepare(r, exec, error);
+  if (status == CPB_OK) status = cpb_reading_prepare(&r->reading, r->queries, r->norms, r->p, exec, error);
   if (status == CPB_OK) status = rescore_all(r, exec, error);
   return status == CPB_OK ? count_needed(r, exec, error) : status;
+}
+
+static cpb_status run_with_memory(rescoring *r, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
+  r->norms = malloc((r->n * (r->reading.cols + 2) + 1) * sizeof *r->norms);
+  r->needed = calloc(3 * r->n + 1, sizeof *r->needed);
+  bool memory = r->norms != NULL && r->needed != NULL;
+  if (memory) {
+    r->least = r->norms + r->n;
+    r->p = r->least + r->n;
+    r->above = r->needed + r->n;
+    r->settled = r->above + r->n;
+  }
+  cpb_status status = memory ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
+  if (status == CPB_OK && needed != NULL) memcpy(needed, r->needed, r->n * sizeof *needed);
+  free(r->norms);
+  free(r->needed);
+  return status;
+}
+
+/* With what the options say; the reading is made for their radius. */
+static cpb_status take_options(rescoring *r, const cpb_rescore_options *options, cpb_error *error) {
+  r->o = defaults;
+  cpb_status status = cpb_sized_take(&r->o, sizeof r->o, options, "rescore options", error);
+  if (status == CPB_OK && !(r->o.within >= 0 && r->o.within < INFINITY))
+    status = cpb_fail_domain(error, "within", r->o.within, "within must be >= 0 and finite");
+  return status;
+}
+
+static cpb_status rescore_by(rescoring *r, cpb_view queries, uint64_t *needed, const cpb_exec *exec,
+                             cpb_error *error) {
+  r->queries = queries;
+  r->n = queries.rows;
+  r->k = r->o.within > 0 ? r->C : r->o.k;
+  cpb_status status = cpb_check_view(queries, "queries", r->reading.d, error);
+  if (status != CPB_OK) return status;
+  if (isnan(r->o.score_error))
+    r->o.score_error =
+        cpb_query_score_error(r->reading.d, r->o.scores.data != NULL ? r->o.scores.dtype : CPB_F64);
+  return run_with_memory(r, needed, exec, error);
 }
 
 cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
                        const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
                        uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  rescoring r = {.map = map,
-                 .o = defaults,
-                 .n = queries.rows,
-                 .C = count,
-                 .queries = queries,
-                 .store = embedded,
-                 .ids = ids,
-                 .hits = hits};
-  if (map == NULL) return cpb_fail_missing(error, "map");
-  cpb_status status = cpb_sized_take(&r.o, sizeof r.o, options, "rescore options", error);
-  if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
-  if (status != CPB_OK) return status;
-  r.d = map->options.d;
-  r.s = map->options.s;
-  r.k = r.o.k;
-  if (isnan(r.o.score_error))
-    r.o.score_error = cpb_query_score_error(r.d, r.o.scores.data != NULL ? r.o.scores.dtype : CPB_F64);
-  r.norms = malloc((r.n * (r.d + 3) + 1) * sizeof *r.norms);
-  r.needed = calloc(r.n + 1, sizeof *r.needed);
-  if (r.norms != NULL) {
-    r.least = r.norms + r.n;
-    r.p = r.least + r.n;
-  }
-  status =
-      r.norms != NULL && r.needed != NULL ? run(&r, exec, error) : cpb_fail_memory(error, "%zu queries", r.n);
-  if (status == CPB_OK && needed != NULL) memcpy(needed, r.needed, r.n * sizeof *needed);
-  free(r.norms);
-  free(r.needed);
-  return status;
+  rescoring r = {.C = count, .store = embedded, .ids = ids, .hits = hits};
+  cpb_status status = take_options(&r, options, error);
+  if (status == CPB_OK) status = cpb_reading_of_map(&r.reading, map, r.o.radius, error);
+  return status == CPB_OK ? rescore_by(&r, queries, needed, exec, error) : status;
+}
+
+cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, const uint64_t *ids,
+                                 size_t count, const cpb_store *embedded, const cpb_rescore_options *options,
+                                 cpb_hit *hits, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
+  rescoring r = {.C = count, .store = embedded, .ids = ids, .hits = hits};
+  cpb_status status = take_options(&r, options, error);
+  if (status == CPB_OK) status = cpb_reading_of_transform(&r.reading, transform, r.o.radius, error);
+  return status == CPB_OK ? rescore_by(&r, queries, needed, exec, error) : status;
 }

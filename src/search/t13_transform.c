@@ -13,15 +13,10 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
-
-struct cpb_transform {
-  cpb_transform_options options;
-  cpb_transform_facts facts;
-  double center[]; /* d, where there is one */
-};
+#include "search/transform_object.h"
 
 void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *to) {
-  static const cpb_transform_facts facts[CPB_TRANSFORMS] = {
+  static const cpb_transform_facts facts[CPB_TRANSFORMS + 1] = {
       [CPB_TRANSFORM_NONE] = {sizeof(cpb_transform_facts), "none", 0, CPB_L2, CPB_L2, false, false},
       [CPB_TRANSFORM_CENTER] = {sizeof(cpb_transform_facts), "center", 0, CPB_L2, CPB_L2, true, false},
       [CPB_TRANSFORM_NORMALIZE] = {sizeof(cpb_transform_facts), "normalize", 0, CPB_COSINE, CPB_COSINE, true,
@@ -32,8 +27,10 @@ void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *t
       [CPB_TRANSFORM_IP_COSINE] = {sizeof(cpb_transform_facts), "ip-cosine", 1, CPB_COSINE, CPB_IP, false,
                                    true},
       [CPB_TRANSFORM_IP_L2] = {sizeof(cpb_transform_facts), "ip-l2", 1, CPB_L2, CPB_IP, false, true},
+      [CPB_TRANSFORM_SPHERE] = {sizeof(cpb_transform_facts), "sphere", 1, CPB_COSINE, CPB_COSINE, true,
+                                false},
   };
-  cpb_sized_give(to, (unsigned)kind < CPB_TRANSFORMS ? &facts[kind] : &(cpb_transform_facts){0},
+  cpb_sized_give(to, (unsigned)kind <= CPB_TRANSFORM_SPHERE ? &facts[kind] : &(cpb_transform_facts){0},
                  sizeof *facts);
 }
 
@@ -45,7 +42,7 @@ void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
 
 static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
   cpb_transform_facts facts = cpb_transform_about(o->kind);
-  if (facts.name == NULL) return cpb_fail_choice(error, "transform", (int)o->kind);
+  if ((unsigned)o->kind >= CPB_TRANSFORMS) return cpb_fail_choice(error, "transform", (int)o->kind);
   if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16) return cpb_fail_dimension(error, "transform", o->d);
   if (o->center != NULL && !facts.centred)
     return cpb_fail(error, CPB_WHY_TRANSFORM_CENTER, "center", "transform %s takes no centre", facts.name);
@@ -68,6 +65,7 @@ cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform *
   if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options->d);
   transform->options = *options;
   transform->facts = cpb_transform_about(options->kind);
+  transform->map = NULL;
   if (options->center != NULL)
     transform->options.center =
         memcpy(transform->center, options->center, options->d * sizeof *options->center);
@@ -75,7 +73,45 @@ cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform *
   return CPB_OK;
 }
 
-void cpb_transform_free(cpb_transform *transform) { free(transform); }
+cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **out, cpb_error *error) {
+  if (map == NULL || out == NULL) return cpb_fail_missing(error, map == NULL ? "map" : "transform");
+  *out = NULL;
+  cpb_map_options options = {.size = sizeof options};
+  cpb_map_describe(map, &options);
+  cpb_transform *transform = malloc(sizeof *transform);
+  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options.d);
+  *transform = (cpb_transform){.options = defaults, .facts = cpb_transform_about(CPB_TRANSFORM_SPHERE)};
+  transform->options.kind = CPB_TRANSFORM_SPHERE;
+  transform->options.d = options.d;
+  cpb_status status = cpb_map_new(&options, &transform->map, error);
+  if (status == CPB_OK)
+    *out = transform;
+  else
+    free(transform);
+  return status;
+}
+
+const cpb_map *cpb_transform_map(const cpb_transform *transform) {
+  return transform == NULL ? NULL : transform->map;
+}
+
+cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
+                              cpb_error *error) {
+  if (transform == NULL || grown == NULL)
+    return cpb_fail_missing(error, transform == NULL ? "transform" : "grown");
+  *grown = NULL;
+  if (!(factor >= 1 && factor < INFINITY))
+    return cpb_fail_domain(error, "factor", factor, "the room for longer rows must be a factor >= 1");
+  if (transform->map != NULL) return cpb_transform_of_map(transform->map, grown, error);
+  cpb_transform_options options = transform->options;
+  if (options.kind != CPB_TRANSFORM_LIFT_IP) options.max_norm *= factor;
+  return cpb_transform_new(&options, grown, error);
+}
+
+void cpb_transform_free(cpb_transform *transform) {
+  if (transform != NULL) cpb_map_free(transform->map);
+  free(transform);
+}
 
 void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options) {
   cpb_sized_give(options, &transform->options, sizeof transform->options);
@@ -95,7 +131,7 @@ static double rest(double m, double t, double c) { return sqrt(m * m - t - c * t
 
 /* The image of a row of this length about the centre; a fault, or 0. */
 static int image_of(const cpb_transform *transform, cpb_role role, double length, image *y) {
-  const double h = 0x1.6a09e667f3bcdp+0, roof = 1.25, ip_roof = 1.03125; /* sqrt 2, the two M */
+  const double h = cpb_lift_h, roof = cpb_lift_roof, ip_roof = cpb_lift_ip_roof;
   const double L = transform->options.max_norm, rho = length / L, t = rho * rho;
   bool base = role == CPB_ROLE_BASE;
   *y = (image){1, {0, 0}};
@@ -115,6 +151,7 @@ static int image_of(const cpb_transform *transform, cpb_role role, double length
     if (!base && length == 0) return CPB_FAULT_ZERO;
     break;
   case CPB_TRANSFORM_IP_L2: y->more[0] = base ? L * rest(ip_roof, t, 0) : 0; break;
+  case CPB_TRANSFORM_SPHERE: break; /* the map's own */
   }
   return base && rho > 1 + 0x1p-40 ? CPB_FAULT_LONG : 0;
 }
@@ -194,6 +231,7 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
                                const cpb_exec *exec, cpb_error *error) {
   if (transform == NULL) return cpb_fail_missing(error, "transform");
   if (role != CPB_ROLE_BASE && role != CPB_ROLE_QUERY) return cpb_fail_choice(error, "role", (int)role);
+  if (transform->map != NULL) return cpb_map_embed(transform->map, x, y, exec, error);
   cpb_status status = cpb_check_view(x, "x", transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_out(y, "y", x.rows, cpb_transform_cols(transform), error);
   if (status == CPB_OK) status = cpb_check_apart(x, "x", y, "y", error);

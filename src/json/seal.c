@@ -1,0 +1,135 @@
+/* What made a file of rows: a small file PATH.capball beside it, so that rows of one map are not read by another. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capball/file.h"
+#include "capball/transform.h"
+#include "core/fail.h"
+#include "io/buffer.h"
+#include "io/input.h"
+#include "json/json_file.h"
+
+enum { VERSION = 1 };
+
+static char *beside(const char *path, cpb_error *error) {
+  size_t room = strlen(path) + sizeof ".capball";
+  char *name = malloc(room);
+  if (name == NULL)
+    cpb_fail_memory(error, "a name");
+  else
+    snprintf(name, room, "%s.capball", path);
+  return name;
+}
+
+/* Pipes, devices and parts of files have nothing beside them. */
+static bool is_file(const char *path, uint64_t *bytes) {
+  struct stat facts;
+  if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  *bytes = (uint64_t)facts.st_size;
+  return true;
+}
+
+static cpb_status print_fingerprint(const cpb_transform *transform, char hex[17], cpb_error *error) {
+  uint64_t number;
+  cpb_status status = cpb_transform_fingerprint(transform, &number, error);
+  if (status == CPB_OK) snprintf(hex, 17, "%016" PRIx64, number);
+  return status;
+}
+
+cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_role role, double radius,
+                         cpb_error *error) {
+  uint64_t bytes;
+  char hex[17], *text = NULL;
+  if (path == NULL) return cpb_fail_missing(error, "path");
+  cpb_status status = print_fingerprint(transform, hex, error);
+  if (status != CPB_OK || !is_file(path, &bytes)) return status;
+  cpb_json_lines l = {0};
+  cpb_json_put_kind(&l, "seal", VERSION);
+  cpb_json_put(&l, "fingerprint", json_string(hex));
+  cpb_json_put(&l, "role", json_string(role == CPB_ROLE_BASE ? "base" : "query"));
+  cpb_json_put(&l, "radius", json_real(radius));
+  cpb_json_put(&l, "bytes", json_integer((json_int_t)bytes));
+  status = cpb_json_finish(&l, "seal", &text, error);
+  char *name = status == CPB_OK ? beside(path, error) : NULL;
+  if (status == CPB_OK) status = name == NULL ? CPB_ENOMEM : cpb_write_whole(name, text, strlen(text), error);
+  free(name);
+  free(text);
+  return status;
+}
+
+/* ---- reading ---- */
+
+typedef struct seal {
+  const char *path, *name; /* of the rows, and of the seal */
+  const json_t *root;
+} seal;
+
+static cpb_status refuse(const seal *s, const char *what, const char *advice, cpb_error *error) {
+  cpb_error why = {.status = CPB_EINVAL};
+  snprintf(why.text, sizeof why.text, "%.80s %s; %s", s->path, what, advice);
+  return cpb_json_refused(s->name, &why, error);
+}
+
+static cpb_status compare(const seal *s, const cpb_transform *transform, cpb_role role, double *radius,
+                          cpb_error *error) {
+  char hex[17];
+  uint64_t bytes = 0, said = 0;
+  const char *made = json_string_value(json_object_get(s->root, "fingerprint"));
+  const char *as = json_string_value(json_object_get(s->root, "role"));
+  cpb_status status = print_fingerprint(transform, hex, error);
+  if (status == CPB_OK) status = cpb_json_rows(s->root, s->name, "bytes", 0, INT64_MAX, &said, error);
+  if (status == CPB_OK) status = cpb_json_number(s->root, s->name, "radius", radius, error);
+  if (status != CPB_OK) return status;
+  if (!is_file(s->path, &bytes) || bytes != said)
+    return refuse(s, "has been written anew since, by something else",
+                  "embed its rows again, or remove this seal if you know which map made them", error);
+  if (made == NULL || strcmp(made, hex) != 0)
+    return refuse(s, "was made by another map or transform", "give the one that made it", error);
+  if (as == NULL || strcmp(as, role == CPB_ROLE_BASE ? "base" : "query") != 0)
+    return refuse(s, role == CPB_ROLE_BASE ? "holds queries" : "holds rows of the base",
+                  role == CPB_ROLE_BASE ? "the embedded rows of the base are wanted" : "queries are wanted",
+                  error);
+  return CPB_OK;
+}
+
+static cpb_status check_text(seal *s, const char *text, size_t length, const cpb_transform *transform,
+                             cpb_role role, double *radius, cpb_error *error) {
+  json_t *root;
+  cpb_status status = cpb_json_parse(text, length, s->name, &root, error);
+  if (status != CPB_OK) return status;
+  s->root = root;
+  status = cpb_json_check_kind(root, s->name, "seal", VERSION, error);
+  if (status == CPB_OK) status = cpb_json_check_sum(root, s->name, text, length, error);
+  if (status == CPB_OK) status = compare(s, transform, role, radius, error);
+  json_decref(root);
+  return status;
+}
+
+cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role, bool *found,
+                          double *radius, cpb_error *error) {
+  if (path == NULL || found == NULL || radius == NULL)
+    return cpb_fail_missing(error, path == NULL ? "path" : found == NULL ? "found" : "radius");
+  cpb_buffer buffer = {NULL, 0};
+  size_t length;
+  const char *called;
+  *found = false;
+  *radius = 0;
+  seal s = {.path = path, .name = beside(path, error)};
+  if (s.name == NULL) return CPB_ENOMEM;
+  cpb_status status = CPB_OK;
+  if (access(s.name, F_OK) == 0) {
+    *found = true;
+    status = cpb_read_whole(s.name, &buffer, &length, &called, error);
+    if (status == CPB_OK)
+      status = check_text(&s, (const char *)buffer.bytes, length, transform, role, radius, error);
+    cpb_buffer_free(&buffer);
+  }
+  free((char *)(uintptr_t)s.name);
+  return status;
+}
