@@ -4,7 +4,7 @@
 
 #include "format_names.h"
 #include "data_file.h"
-#include "growing_text.h"
+#include "show/growing_text.h"
 #include "json_print.h"
 #include "output.h"
 
@@ -114,8 +114,8 @@ static int tell(const rescoring *r) {
 /* A line of JSON per query: what lies within the radius, and whether that is all. */
 static int write_ranges(const rescoring *r) {
   const cli_options *o = &r->job->options;
-  cli_text text;
-  FILE *to = cli_text_open(&text);
+  show_text text;
+  FILE *to = show_text_open(&text);
   cpb_error error;
   for (size_t query = 0; to != NULL && query < r->n; query++) {
     const cpb_hit *hits = r->hits + query * r->k;
@@ -129,7 +129,7 @@ static int write_ranges(const rescoring *r) {
     fprintf(to, "],\"%s\":%s}\n", is_looked_at(r) ? "complete" : "complete_if_best",
             r->needed[query] == 0 ? "true" : "false");
   }
-  bool whole = to != NULL && cli_text_close(&text, to);
+  bool whole = to != NULL && show_text_close(&text, to);
   if (!whole) return cli_fail(r->job, "no memory for the answers");
   cpb_status status = cpb_write_whole(o->output, text.bytes, text.length, &error);
   free(text.bytes);
@@ -368,7 +368,7 @@ const cli_command cli_verb_rescore = {
     .example =
         "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
         "printf '0,1\\n5,5\\n' > queries.csv\n"
-        "printf '0,3,1\\n1,2,3\\n' > ids.csv\n"
+        "printf '0,3,1\\n2,1,3\\n' > ids.csv\n"
         "capball fit base.csv -o map.json -q\n"
         "capball embed -m map.json base.csv -o sphere.csv\n"
         "capball rescore -m map.json queries.csv ids.csv --embedded sphere.csv -k 2 -o nearest.csv \\\n"

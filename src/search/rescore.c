@@ -93,7 +93,9 @@ static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_er
 static cpb_status check_order(const rescoring *r, size_t query, size_t i, double before, double score,
                               cpb_error *error) {
   double room = 2 * (score_error(r, query) + r->row_error * cpb_reading_size(&r->reading, r->norms[query]));
-  bool ordered = r->o.unordered || r->C == r->store->rows || score <= before + room;
+  /* scores that are given are compared with the rows one by one */
+  bool asked = !r->o.unordered && r->o.scores.data == NULL && r->C < r->store->rows;
+  bool ordered = !asked || score <= before + room;
   if (ordered) return CPB_OK;
   return cpb_fail_domain(
       error, "ids", score,
@@ -174,7 +176,7 @@ static void sort_by(const rescoring *r, size_t query, const double *distance, cp
  * may not make up for a row that is missing. */
 static uint64_t count_above(const rescoring *r, size_t query, const candidates *c, double floor) {
   uint64_t above = 0;
-  double limit = floor + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
+  double limit = floor - score_error(r, query) + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
   for (size_t i = 0; i < r->C && r->o.all != NULL; i++)
     above += product_of(r, query, row_of(r, c, i)) >= limit;
   return above;
@@ -279,7 +281,7 @@ static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *er
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++) {
     if (r->needed[i] != NOT_COUNTED) continue;
     memcpy(p + at * cols, r->p + i * cols, cols * sizeof *p);
-    limits[at++] = r->least[i];
+    limits[at++] = r->least[i] - score_error(r, i);
   }
   if (status == CPB_OK && r->o.all != NULL)
     status = count_rows(r->o.all, cpb_rows(p, CPB_F64, open, cols), limits, counts, exec, error);

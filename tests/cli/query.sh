@@ -50,7 +50,9 @@ for set in movies-mf-16-angular bigann10k-sift-128-euclidean mnist-784-euclidean
   sed 's/^/# /' check.out
   needed=$($python -c 'import numpy as np; print(max(300, np.load("cert.npy").max()))')
   check "$set: as many candidates as the certificates ask for" bash -c "$python -c '$engine' balls.npy $needed &&
-    capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy --radius $radius --json -q | grep '\"proven\":50}'"
+    capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy --radius $radius --json -q | grep '\"exact_if_best\":50}'"
+  check "$set: and with all rows looked at" bash -c "capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy \
+    --radius $radius --certificates all_c.npy --json -q | grep '\"proven\":50,'"
   check "$set: the engine with 300" $python -c "$engine" balls.npy 300
   check "$set: rescoring by scores" capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o nearest2.npy \
     --distances d2.npy --certificates cert.npy --radius "$radius" --scores scores.npy -t 1
@@ -75,7 +77,15 @@ head -n 20 base.csv >q.csv
 capball fit base.csv -o map.json -q
 capball embed -m map.json base.csv -o y.fvecs -q
 capball embed -m map.json base.csv -o y.csv -q
-awk -v OFS=, '{ print 0, 1, 2, 3, 4, 5, NR + 5, 300, 399 }' q.csv >ids.csv
+capball query -m map.json q.csv --point -o p.csv
+awk -v OFS=, '{ print 0, 1, 2, 3, 4, 5, NR + 5, 300, 399 }' q.csv >chosen.csv
+# best first, as an engine gives them
+awk -F, -v OFS=, 'FILENAME == "p.csv" { p[FNR] = $0 } FILENAME == "y.csv" { y[FNR - 1] = $0 }
+  FILENAME == "chosen.csv" { split(p[FNR], a); for (i = 1; i <= NF; i++) { split(y[$i], b); score[i] = 0
+    for (k = 1; k <= 5; k++) score[i] += a[k] * b[k] }
+    for (i = 2; i <= NF; i++) for (j = i; j > 1 && score[j] > score[j - 1]; j--) {
+      t = score[j]; score[j] = score[j - 1]; score[j - 1] = t; t = $j; $j = $(j - 1); $(j - 1) = t }
+    print }' p.csv y.csv chosen.csv >ids.csv
 capball convert ids.csv ids.ivecs -q
 answers() { capball rescore -m map.json q.csv "$1" --embedded "$2" -k 3 -o "$3" --certificates "$4" -t "$5" -q; }
 check "one thread" answers ids.ivecs y.fvecs one.ivecs one.csv 1
@@ -114,7 +124,6 @@ sed '3s/.*/nan,0,0,0/' q.csv >nan.csv
 head -n 19 ids.csv >few.csv
 cut -d, -f1-3 q.csv >three.csv
 cut -d, -f1-3 ids.csv >scores.csv
-capball query -m map.json q.csv --point -o p.csv
 awk -F, -v OFS=, 'FILENAME == "p.csv" { p[FNR] = $0 } FILENAME == "y.csv" { y[FNR - 1] = $0 }
   FILENAME == "ids.csv" { split(p[FNR], a); for (i = 1; i <= NF; i++) { split(y[$i], b); sum = 0
     for (k = 1; k <= 5; k++) sum += a[k] * b[k]; $i = sprintf("%.9g", sum) } print }' p.csv y.csv ids.csv >points.csv
@@ -161,16 +170,18 @@ refuses "rows of another length" 1 'long.csv: row 0 has length 2.*: no point of 
   capball rescore -m map.json q.csv ids.csv --embedded long.csv -k 1 -o no.ivecs'
 refuses "queries of another d, rescored" 1 'three.csv has 3 columns' again map.json three.csv ids.csv y.fvecs -k 1
 refuses "a query with NaN, rescored" 1 'nan.csv: row 2 holds NaN' again map.json nan.csv ids.csv y.fvecs -k 1
-refuses "a pole, rescored" 1 'no caps' again pole.json q.csv ids.csv y.fvecs -k 1
+cp y.fvecs bare.fvecs
+cp other.fvecs bare_other.fvecs
+refuses "a pole, rescored" 1 'no caps' again pole.json q.csv ids.csv bare.fvecs -k 1
 check "scores as products and as distances" bash -c 'capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o a.csv --scores points.csv &&
   capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o b.csv --scores distance.csv --as cosine-distance && cmp a.csv b.csv'
 refuses "scores of other candidates" 1 'scores.csv: there are 20 x 3 scores for 20 x 9 candidates' again map.json q.csv ids.csv y.fvecs -k 1 --scores scores.csv
-refuses "a score that is none" 1 '^capball rescore: inf.csv: query 4, candidate 0 \(row 0\) has the score inf' again map.json q.csv ids.csv y.fvecs -k 1 --scores inf.csv
-refuses "a score of NaN" 1 '^capball rescore: nans.csv: query 2, candidate 0 \(row 0\) has the score -?nan' again map.json q.csv ids.csv y.fvecs -k 1 --scores nans.csv
-refuses "a score beyond 1" 1 'beyond.csv: query 0, candidate 0 \(row 0\) has the score 5, but no ip of unit vectors lies outside' again map.json q.csv ids.csv y.fvecs -k 1 --scores beyond.csv
-refuses "distances as products" 1 'distance.csv: query 0, candidate 0 \(row 0\) has the score .*, but its embedded row gives (0.9|1).* as ip; are kind and radius those of the queries' again map.json q.csv ids.csv y.fvecs -k 1 --scores distance.csv
-refuses "scores of other queries" 1 'points.csv: query 0, candidate 0 \(row 0\) has the score .* are kind and radius' again map.json q.csv ids.csv y.fvecs -k 1 --scores points.csv --radius 1
-refuses "scores of rows of another map" 1 'points.csv: query 0, candidate 0 .* its embedded row gives' again map.json q.csv ids.csv other.fvecs -k 1 --scores points.csv
+refuses "a score that is none" 1 '^capball rescore: inf.csv: query 4, candidate 0 \(row [0-9]+\) has the score inf' again map.json q.csv ids.csv y.fvecs -k 1 --scores inf.csv
+refuses "a score of NaN" 1 '^capball rescore: nans.csv: query 2, candidate 0 \(row [0-9]+\) has the score -?nan' again map.json q.csv ids.csv y.fvecs -k 1 --scores nans.csv
+refuses "a score beyond 1" 1 'beyond.csv: query 0, candidate 0 \(row [0-9]+\) has the score 5, but no ip of unit vectors lies outside' again map.json q.csv ids.csv y.fvecs -k 1 --scores beyond.csv
+refuses "distances as products" 1 'distance.csv: query 0, candidate 0 \(row [0-9]+\) has the score .*, but its embedded row gives (0.9|1).* as ip; are kind and radius those of the queries' again map.json q.csv ids.csv y.fvecs -k 1 --scores distance.csv
+refuses "scores of other queries" 1 'points.csv: query 0, candidate 0 \(row [0-9]+\) has the score .* are kind and radius' again map.json q.csv ids.csv y.fvecs -k 1 --scores points.csv --radius 1
+refuses "scores of rows of another map" 1 'points.csv: query 0, candidate 0 .* its embedded row gives' again map.json q.csv ids.csv bare_other.fvecs -k 1 --scores points.csv
 refuses "scores of nothing" 2 '--as says what --scores are' again map.json q.csv ids.csv y.fvecs -k 1 --as ip
 refuses "an error below 0" 2 '--score-error must be a number >= 0' again map.json q.csv ids.csv y.fvecs -k 1 --score-error -1
 refuses "an answer over its candidates" 2 'the same file' capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 1 -o ids.csv

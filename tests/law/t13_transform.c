@@ -33,6 +33,7 @@ static void exact_image(cpb_transform_kind kind, cpb_role role, const big *z, si
   bool base = role == CPB_ROLE_BASE;
   y[d] = y[d + 1] = big_of(0);
   switch (kind) {
+  case CPB_TRANSFORM_SPHERE: /* a map, t1_embed */
   case CPB_TRANSFORM_NONE:
   case CPB_TRANSFORM_CENTER: by = L; break;
   case CPB_TRANSFORM_NORMALIZE: by = big_div(one, big_sqrt(t)); break;
