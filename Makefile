@@ -91,11 +91,11 @@ build-asan:
 	@$(configure) -B build-asan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=address,undefined
 	@$(ninja) -C build-asan all tests
 build-tsan:
-	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=thread
+	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON
 	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))
 # Only configured here: tools/run-tests compiles it beside the running tests.
 build-clang:
 	@$(configure) -B build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=None
 build-fuzz:
-	@$(if $(wildcard fuzz/fuzz_*.c),$(configure) -B build-fuzz -DCMAKE_C_COMPILER=clang $(checked) -DCPB_FUZZ=ON)
+	@$(if $(wildcard fuzz/fuzz_*.c),$(configure) -B build-fuzz -DCMAKE_C_COMPILER=clang $(checked) -DCPB_FUZZ=ON -DCPB_PLAIN_LOOPS=ON)
 	@$(if $(wildcard fuzz/fuzz_*.c),$(ninja) -C build-fuzz $(addprefix fuzz/,$(basename $(notdir $(wildcard fuzz/fuzz_*.c)))))

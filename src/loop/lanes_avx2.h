@@ -11,11 +11,15 @@
 typedef struct lanes_f32 {
   __m256 low, high;
 } lanes_f32;
+/* Members, not an array: gcc keeps arrays of registers in memory. */
 typedef struct lanes_f64 {
-  __m256d part[4];
+  __m256d q0, q1, q2, q3;
 } lanes_f64;
 
 #define LANE_INLINE static inline __attribute__((always_inline))
+
+/* Rows walked side by side, and whether stores can pass the cache. */
+enum { LANES_STREAMS = 4, LANES_DOUBLE_STREAMS = 2, LANES_BYPASS = true };
 
 /* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
@@ -125,7 +129,7 @@ LANE_INLINE void store_part(float *p, lanes_f32 x, size_t from, size_t to) {
 
 LANE_INLINE lanes_f64 lanes_zero(void) {
   __m256d zero = _mm256_setzero_pd();
-  return (lanes_f64){{zero, zero, zero, zero}};
+  return (lanes_f64){zero, zero, zero, zero};
 }
 
 /* sum + x*x per lane; the square of a float is exact in double, so fusing changes nothing */
@@ -134,44 +138,45 @@ LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
           b = _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1));
   __m256d c = _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)),
           e = _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1));
-  sum.part[0] = _mm256_fmadd_pd(a, a, sum.part[0]);
-  sum.part[1] = _mm256_fmadd_pd(b, b, sum.part[1]);
-  sum.part[2] = _mm256_fmadd_pd(c, c, sum.part[2]);
-  sum.part[3] = _mm256_fmadd_pd(e, e, sum.part[3]);
+  sum.q0 = _mm256_fmadd_pd(a, a, sum.q0);
+  sum.q1 = _mm256_fmadd_pd(b, b, sum.q1);
+  sum.q2 = _mm256_fmadd_pd(c, c, sum.q2);
+  sum.q3 = _mm256_fmadd_pd(e, e, sum.q3);
   return sum;
 }
 
 /* the same for sixteen floats in memory, where widening costs half */
+LANE_INLINE __m256d add_square_of_4(__m256d sum, const float *x) {
+  __m256d four = _mm256_cvtps_pd(_mm_loadu_ps(x));
+  return _mm256_fmadd_pd(four, four, sum);
+}
 LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
   const float *x = p;
-  for (int k = 0; k < 4; k++) {
-    __m256d four = _mm256_cvtps_pd(_mm_loadu_ps(x + 4 * k));
-    sum.part[k] = _mm256_fmadd_pd(four, four, sum.part[k]);
-  }
-  return sum;
+  return (lanes_f64){add_square_of_4(sum.q0, x), add_square_of_4(sum.q1, x + 4),
+                     add_square_of_4(sum.q2, x + 8), add_square_of_4(sum.q3, x + 12)};
 }
 
 /* Sixteen doubles, for rows of doubles and results in double. */
 LANE_INLINE lanes_f64 lanes_widen(lanes_f32 x) {
   return (lanes_f64){
-      {_mm256_cvtps_pd(_mm256_castps256_ps128(x.low)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1)),
-       _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1))}};
+      _mm256_cvtps_pd(_mm256_castps256_ps128(x.low)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1)),
+      _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1))};
 }
 LANE_INLINE __m256 narrow_two(__m256d a, __m256d b) {
   return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1);
 }
 LANE_INLINE lanes_f32 lanes_narrow(lanes_f64 x) {
-  return (lanes_f32){narrow_two(x.part[0], x.part[1]), narrow_two(x.part[2], x.part[3])};
+  return (lanes_f32){narrow_two(x.q0, x.q1), narrow_two(x.q2, x.q3)};
 }
 LANE_INLINE lanes_f64 wide_f32(const void *p) {
   const float *x = p;
-  return (lanes_f64){{_mm256_cvtps_pd(_mm_loadu_ps(x)), _mm256_cvtps_pd(_mm_loadu_ps(x + 4)),
-                      _mm256_cvtps_pd(_mm_loadu_ps(x + 8)), _mm256_cvtps_pd(_mm_loadu_ps(x + 12))}};
+  return (lanes_f64){_mm256_cvtps_pd(_mm_loadu_ps(x)), _mm256_cvtps_pd(_mm_loadu_ps(x + 4)),
+                     _mm256_cvtps_pd(_mm_loadu_ps(x + 8)), _mm256_cvtps_pd(_mm_loadu_ps(x + 12))};
 }
 LANE_INLINE lanes_f64 wide_f64(const void *p) {
   const double *x = p;
-  return (lanes_f64){
-      {_mm256_loadu_pd(x), _mm256_loadu_pd(x + 4), _mm256_loadu_pd(x + 8), _mm256_loadu_pd(x + 12)}};
+  return (lanes_f64){_mm256_loadu_pd(x), _mm256_loadu_pd(x + 4), _mm256_loadu_pd(x + 8),
+                     _mm256_loadu_pd(x + 12)};
 }
 /* all bits set in lanes [from, to) of the four lanes that start at `base` */
 LANE_INLINE __m256i wide_mask(size_t base, size_t from, size_t to) {
@@ -182,52 +187,66 @@ LANE_INLINE __m256i wide_mask(size_t base, size_t from, size_t to) {
 LANE_INLINE lanes_f64 wide_part_f32(const void *p, size_t from, size_t to) {
   return lanes_widen(part_f32(p, from, to));
 }
+LANE_INLINE __m256d part_of_4(const double *x, size_t base, size_t from, size_t to) {
+  return _mm256_maskload_pd(x + base, wide_mask(base, from, to));
+}
 LANE_INLINE lanes_f64 wide_part_f64(const void *p, size_t from, size_t to) {
-  lanes_f64 x;
-  for (size_t k = 0; k < 4; k++)
-    x.part[k] = _mm256_maskload_pd((const double *)p + 4 * k, wide_mask(4 * k, from, to));
-  return x;
+  return (lanes_f64){part_of_4(p, 0, from, to), part_of_4(p, 4, from, to), part_of_4(p, 8, from, to),
+                     part_of_4(p, 12, from, to)};
 }
 LANE_INLINE lanes_f64 wide_times(lanes_f64 x, double factor) {
-  for (int k = 0; k < 4; k++) x.part[k] = _mm256_mul_pd(x.part[k], _mm256_set1_pd(factor));
-  return x;
+  __m256d f = _mm256_set1_pd(factor);
+  return (lanes_f64){_mm256_mul_pd(x.q0, f), _mm256_mul_pd(x.q1, f), _mm256_mul_pd(x.q2, f),
+                     _mm256_mul_pd(x.q3, f)};
 }
 LANE_INLINE lanes_f64 wide_less(lanes_f64 x, lanes_f64 y) {
-  for (int k = 0; k < 4; k++) x.part[k] = _mm256_sub_pd(x.part[k], y.part[k]);
-  return x;
+  return (lanes_f64){_mm256_sub_pd(x.q0, y.q0), _mm256_sub_pd(x.q1, y.q1), _mm256_sub_pd(x.q2, y.q2),
+                     _mm256_sub_pd(x.q3, y.q3)};
 }
 LANE_INLINE lanes_f64 wide_plus(lanes_f64 x, lanes_f64 y) {
-  for (int k = 0; k < 4; k++) x.part[k] = _mm256_add_pd(x.part[k], y.part[k]);
-  return x;
+  return (lanes_f64){_mm256_add_pd(x.q0, y.q0), _mm256_add_pd(x.q1, y.q1), _mm256_add_pd(x.q2, y.q2),
+                     _mm256_add_pd(x.q3, y.q3)};
 }
 /* sum + x*y per lane, two roundings */
 LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
-  for (int k = 0; k < 4; k++) sum.part[k] = _mm256_add_pd(sum.part[k], _mm256_mul_pd(x.part[k], y.part[k]));
-  return sum;
+  lanes_f64 products = {_mm256_mul_pd(x.q0, y.q0), _mm256_mul_pd(x.q1, y.q1), _mm256_mul_pd(x.q2, y.q2),
+                        _mm256_mul_pd(x.q3, y.q3)};
+  return wide_plus(sum, products);
+}
+LANE_INLINE __m256d choose_of_4(__m256d a, __m256d b, size_t base, size_t from, size_t to) {
+  return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(wide_mask(base, from, to)));
 }
 LANE_INLINE lanes_f64 wide_choose(lanes_f64 a, lanes_f64 b, size_t from, size_t to) {
-  for (size_t k = 0; k < 4; k++)
-    a.part[k] = _mm256_blendv_pd(b.part[k], a.part[k], _mm256_castsi256_pd(wide_mask(4 * k, from, to)));
-  return a;
+  return (lanes_f64){choose_of_4(a.q0, b.q0, 0, from, to), choose_of_4(a.q1, b.q1, 4, from, to),
+                     choose_of_4(a.q2, b.q2, 8, from, to), choose_of_4(a.q3, b.q3, 12, from, to)};
 }
 LANE_INLINE lanes_f64 wide_join(lanes_f64 a, lanes_f64 b, size_t lane) { return wide_choose(a, b, 0, lane); }
 LANE_INLINE lanes_f64 wide_set(lanes_f64 x, size_t lane, double value) {
   __m256d same = _mm256_set1_pd(value);
-  return wide_choose((lanes_f64){{same, same, same, same}}, x, lane, lane + 1);
+  return wide_choose((lanes_f64){same, same, same, same}, x, lane, lane + 1);
 }
 LANE_INLINE void store_wide(double *p, lanes_f64 x) {
-  for (int k = 0; k < 4; k++) _mm256_storeu_pd(p + 4 * k, x.part[k]);
+  _mm256_storeu_pd(p, x.q0);
+  _mm256_storeu_pd(p + 4, x.q1);
+  _mm256_storeu_pd(p + 8, x.q2);
+  _mm256_storeu_pd(p + 12, x.q3);
 }
 LANE_INLINE void stream_wide(double *p, lanes_f64 x) {
-  for (int k = 0; k < 4; k++) _mm256_stream_pd(p + 4 * k, x.part[k]);
+  _mm256_stream_pd(p, x.q0);
+  _mm256_stream_pd(p + 4, x.q1);
+  _mm256_stream_pd(p + 8, x.q2);
+  _mm256_stream_pd(p + 12, x.q3);
 }
 LANE_INLINE void store_wide_part(double *p, lanes_f64 x, size_t from, size_t to) {
-  for (size_t k = 0; k < 4; k++) _mm256_maskstore_pd(p + 4 * k, wide_mask(4 * k, from, to), x.part[k]);
+  _mm256_maskstore_pd(p, wide_mask(0, from, to), x.q0);
+  _mm256_maskstore_pd(p + 4, wide_mask(4, from, to), x.q1);
+  _mm256_maskstore_pd(p + 8, wide_mask(8, from, to), x.q2);
+  _mm256_maskstore_pd(p + 12, wide_mask(12, from, to), x.q3);
 }
 
 /* the fixed tree: lane j with j+8, then +4, +2, +1 */
 LANE_INLINE double lanes_sum(lanes_f64 x) {
-  __m256d low = _mm256_add_pd(x.part[0], x.part[2]), high = _mm256_add_pd(x.part[1], x.part[3]);
+  __m256d low = _mm256_add_pd(x.q0, x.q2), high = _mm256_add_pd(x.q1, x.q3);
   __m256d four = _mm256_add_pd(low, high);
   __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));

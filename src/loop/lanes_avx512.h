@@ -13,6 +13,9 @@ typedef struct lanes_f64 {
 
 #define LANE_INLINE static inline __attribute__((always_inline))
 
+/* Rows walked side by side, and whether stores can pass the cache. */
+enum { LANES_STREAMS = 4, LANES_DOUBLE_STREAMS = 4, LANES_BYPASS = true };
+
 /* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 LANE_INLINE void lanes_fence(void) { _mm_sfence(); }

@@ -37,6 +37,7 @@ typedef struct row_kind {
   bool embedding, narrow; /* narrow: results are f32 */
 } row_kind;
 
+enum { STREAMS = LANES_DOUBLE_STREAMS };
 typedef lanes_f64 row_line;
 typedef double_factor row_answer;
 typedef struct row_sum {

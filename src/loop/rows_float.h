@@ -5,6 +5,7 @@
 
 #include "loop/row_factor.h"
 
+enum { STREAMS = LANES_STREAMS };
 typedef lanes_f32 row_line;
 typedef float row_number;
 typedef row_factor row_answer;

@@ -452,16 +452,23 @@ enum { SHORT_MOST = NARROW_MOST };
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 
+/* A function each: of one that holds all four, the compiler takes far longer than of the four. */
+#define SHORT_KIND(name, embedding, centered)                                                                \
+  static __attribute__((noinline)) void name(const cpb_rows_job *job) {                                      \
+    tiny_or_narrow(job, embedding, centered);                                                                \
+  }
+SHORT_KIND(short_rows_forth, true, false)
+SHORT_KIND(short_rows_forth_about, true, true)
+SHORT_KIND(short_rows_back, false, false)
+SHORT_KIND(short_rows_back_about, false, true)
+#undef SHORT_KIND
+
 static void short_rows(const cpb_rows_job *job) {
   bool centered = job->center.high != NULL;
-  if (job->embedding && centered)
-    tiny_or_narrow(job, true, true);
-  else if (job->embedding)
-    tiny_or_narrow(job, true, false);
-  else if (centered)
-    tiny_or_narrow(job, false, true);
+  if (job->embedding)
+    centered ? short_rows_forth_about(job) : short_rows_forth(job);
   else
-    tiny_or_narrow(job, false, false);
+    centered ? short_rows_back_about(job) : short_rows_back(job);
 }
 
 #endif

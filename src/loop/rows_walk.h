@@ -1,14 +1,14 @@
 /* Rows walked in sixteen lanes, whatever their arithmetic: rows_float.h or rows_double.h comes first.
  *
- * A core waits for memory, so a walk takes four ranges of rows in lockstep: four streams keep more
- * misses under way than one. Large outputs bypass the cache in whole aligned groups of sixteen numbers; as rows
+ * A core waits for memory, so a walk takes STREAMS ranges of rows in lockstep: four streams keep more
+ * misses under way than one. Where LANES_BYPASS says so, large outputs bypass the cache in whole aligned groups of sixteen numbers; as rows
  * have an odd length, the group where one row ends and the next begins is put together from both. */
 #ifndef CPB_LOOP_ROWS_WALK_H
 #define CPB_LOOP_ROWS_WALK_H
 
 #include <stdint.h>
 
-enum { STREAMS = 4, PREFETCH_BYTES = 4096 };
+enum { PREFETCH_BYTES = 4096 };
 
 /* Long rows are summed a whole row before they are written, so what is fetched early waits for longer: from
  * a kilobyte on, less ahead leaves more of the first-level cache to the rows under way. */
@@ -181,20 +181,19 @@ LANE_INLINE void walk(const cpb_rows_job *asked, row_kind kind, bool stream, siz
 
 /* Rows that reach the next group from wherever in a group they begin can be written past the cache. */
 static bool walk_streams(const cpb_rows_job *job) {
-  return job->d >= CPB_LANES && job->out_stride == job->d + (job->embedding ? 1 : 0);
+  return LANES_BYPASS && job->d >= CPB_LANES && job->out_stride == job->d + (job->embedding ? 1 : 0);
 }
 
-/* Ranges of a multiple of 16 rows begin at the same place in their groups. */
+/* Ranges of a multiple of 16 rows begin at the same place in their groups. The few rows beyond them go singly. */
 LANE_INLINE void walk_all(const cpb_rows_job *job, row_kind kind) {
-  size_t rows = job->n / STREAMS / CPB_LANES * CPB_LANES, done = rows * STREAMS;
-  if (job->stream && walk_streams(job)) {
+  size_t rows = STREAMS > 1 ? job->n / STREAMS / CPB_LANES * CPB_LANES : 0, done = rows * STREAMS;
+  if (rows > 0 && job->stream && walk_streams(job)) {
     walk(job, kind, true, STREAMS, 0, rows);
-    walk(job, kind, true, 1, done, job->n - done);
     lanes_fence();
-  } else {
+  } else if (rows > 0) {
     walk(job, kind, false, STREAMS, 0, rows);
-    walk(job, kind, false, 1, done, job->n - done);
   }
+  walk(job, kind, false, 1, done, job->n - done);
 }
 
 #endif
