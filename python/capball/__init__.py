@@ -168,6 +168,42 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
     return values if np.ndim(s) else values[0]
 
 
+class Cosines(NamedTuple):
+    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s."""
+
+    s: float
+    before: np.ndarray
+    after: np.ndarray
+    correlation: float
+    slope: float
+    rms: float
+
+
+def cosines(x: Any, s: float | None = None, *, sample: int = 500, seed: int = 0, skip_bad: bool = False,
+            threads: int | None = None, progress: Progress | bool | None = None) -> Cosines:
+    """cos(x-m, y-m) against <S(x-m), S(y-m)> for all pairs of a sample; s=None is the mean norm.
+
+    >>> import numpy as np, capball
+    >>> found = capball.cosines(np.eye(3))
+    >>> found.before.round(6), found.after.round(6)
+    (array([-0.5, -0.5, -0.5]), array([-0.5, -0.5, -0.5]))
+    """
+    with bar("cosines", progress) as told:
+        return Cosines(*_core.cosines(x, s, sample, seed, skip_bad, threads, told))
+
+
+def usual_radius(map: SphereMap, queries: Any, base: Any, k: int = 10, *, threads: int | None = None) -> float:
+    """The median, over a sample of the queries, of the distance of their k-th neighbour in the base.
+
+    The radius for `SphereMap.query`: an engine that is asked by p(q,r) finds the k nearest among fewer candidates.
+
+    >>> import capball
+    >>> capball.usual_radius(capball.SphereMap(1, 1.0), [[0.0], [10.0]], [[1.0], [8.0], [20.0]], k=1)
+    1.5
+    """
+    return _core.usual_radius(map, queries, base, k, threads)
+
+
 def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | None = None, out: Any = None,
            threads: int | None = None) -> Neighbors:
     """The k nearest of some candidates by exact distances; with map= the base are embedded rows.
@@ -214,8 +250,8 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 
 __all__ = [
-    "Ball", "BallModel", "Cap", "CapballError", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
+    "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
     "HalfSpace", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Recommendation", "Region", "Rescored",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
-    "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd",
+    "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
 ]

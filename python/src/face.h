@@ -152,6 +152,7 @@ int face_add_sketch(PyObject *module);
 int face_add_layer(PyObject *module);
 int face_add_rescore(PyObject *module);
 int face_add_recommend(PyObject *module);
+int face_add_cosines(PyObject *module);
 
 /* A type of the face, made from its spec and added to the module under its name; NULL with an exception. */
 PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec);

@@ -1,0 +1,131 @@
+"""Pictures of what the sphere does to data, on axes that are given or made. Needs matplotlib.
+
+>>> import matplotlib
+>>> matplotlib.use("Agg")
+>>> import numpy as np, capball
+>>> from capball.plots import plot_ball
+>>> x = np.random.default_rng(0).normal(size=(100, 2))
+>>> axes = plot_ball(capball.svdd(x, 0.1), x)
+>>> axes.get_aspect()
+1.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+import numpy as np
+
+import capball
+
+_MOST = 5000  # points of a picture
+
+
+def _axes(ax: Any, **settings: Any) -> Any:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(subplot_kw=settings)[1]
+
+
+def _some(x: np.ndarray) -> np.ndarray:
+    """Enough rows for a picture, evenly from all of them."""
+    return x[:: max(1, -(-len(x) // _MOST))]
+
+
+def plot_abid(x: Any, scales: Any = None, *, ax: Any = None) -> Any:
+    """ABID of the images over the scale s, beside that of the rows; the scale of the largest is marked.
+
+    scales  None: 1/16 to 16 times the mean norm about the mean
+    """
+    ax = _axes(ax)
+    x = np.asarray(x)
+    fitted = capball.fit(x)
+    scales = fitted.s * 2.0 ** np.linspace(-4, 4, 65) if scales is None else np.asarray(scales, np.float64)
+    values = capball.abid(x, scales, center=fitted.center)
+    best = int(np.argmax(values))
+    ax.semilogx(scales, values, label="on the sphere")
+    ax.axhline(capball.abid(x, center=fitted.center), linestyle="--", color="gray", label="about the mean")
+    ax.plot(scales[best], values[best], "o", label=f"largest, s = {scales[best]:.4g}")
+    ax.set_xlabel("scale s")
+    ax.set_ylabel("ABID")
+    ax.legend()
+    return ax
+
+
+def plot_cosines(x: Any, s: float | None = None, *, sample: int = 100, ax: Any = None) -> Any:
+    """Cosines of pairs on the sphere against those of the rows about their mean."""
+    ax = _axes(ax)
+    found = capball.cosines(x, s, sample=sample)
+    ax.plot(_some(found.before), _some(found.after), ".", markersize=2)
+    ax.plot([-1, 1], [-1, 1], color="gray", linewidth=1)
+    ax.set_xlabel("cosine of the rows about their mean")
+    ax.set_ylabel(f"cosine on the sphere, s = {found.s:.4g}")
+    ax.set_title(f"correlation {found.correlation:.3f}, rms of the differences {found.rms:.3f}")
+    return ax
+
+
+def plot_ball(ball: Any, x: Any = None, *, ax: Any = None) -> Any:
+    """A ball around data: of two columns its edge and the rows, of more a histogram of the scores.
+
+    ball  a BallModel, a Region of two columns, or a fitted EnclosingBall or BallDetector
+    """
+    ax = _axes(ax)
+    ball = getattr(ball, "model_", ball)
+    rows = None if x is None else np.asarray(x)
+    d = ball.d if hasattr(ball, "d") else np.size(ball.c)
+    if d != 2:
+        if rows is None:
+            raise ValueError("a ball of more than two columns is shown by the scores of rows: give x")
+        ax.hist(ball.scores(rows), bins=50)
+        ax.axvline(0, color="black", linewidth=1)
+        ax.set_xlabel("score, >= 0 inside")
+        return ax
+    if rows is not None:
+        inside = ball.scores(_some(rows)) >= 0
+        for keep, label in ((inside, "inside"), (~inside, "outside")):
+            ax.plot(*_some(rows)[keep].T, ".", markersize=3, label=label)
+        ax.legend()
+    _edge(ball, ax, rows)
+    ax.set_aspect("equal")
+    return ax
+
+
+def _edge(ball: Any, ax: Any, rows: np.ndarray | None) -> None:
+    """Where the score is 0: whitened balls and those of kernels too."""
+    center, radius = getattr(ball, "center", getattr(ball, "c", None)), getattr(ball, "radius", getattr(ball, "r", None))
+    ends = [] if rows is None else [rows.min(axis=0), rows.max(axis=0)]
+    if center is not None and (rows is None or getattr(ball, "whiten", None) is None):
+        ends += [center - radius, center + radius]
+    low, high = np.min(ends, axis=0), np.max(ends, axis=0)
+    margin = 0.1 * (high - low)
+    across, up = (np.linspace(low[i] - margin[i], high[i] + margin[i], 300) for i in (0, 1))
+    grid = np.stack(np.meshgrid(across, up), axis=-1)
+    ax.contour(across, up, ball.scores(grid.reshape(-1, 2)).reshape(300, 300), levels=[0], colors="black")
+
+
+def plot_sphere(map: capball.SphereMap, x: Any, *, caps: Iterable[capball.Cap] = (), ax: Any = None) -> Any:
+    """The images of rows of two columns on the unit sphere, and the edges of caps."""
+    if map.d != 2:
+        raise ValueError(f"the sphere of {map.d} columns has no picture; two are wanted")
+    ax = _axes(ax, projection="3d")
+    turn, rise = np.meshgrid(np.linspace(0, 2 * np.pi, 37), np.linspace(-np.pi / 2, np.pi / 2, 19))
+    ax.plot_wireframe(np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise), color="lightgray", linewidth=0.4)
+    ax.plot(*map.embed(_some(np.asarray(x))).T, ".", markersize=2)
+    for cap in caps:
+        ax.plot(*_circle(cap), color="black")
+    ax.set_box_aspect((1, 1, 1))
+    ax.set_axis_off()
+    return ax
+
+
+def _circle(cap: capball.Cap) -> np.ndarray:
+    """The points with <p,y> = b."""
+    across = np.linalg.svd(cap.p[None])[2][1:]
+    turn = np.linspace(0, 2 * np.pi, 200)
+    edge = np.cos(turn)[:, None] * across[0] + np.sin(turn)[:, None] * across[1]
+    return (cap.b * cap.p + np.sqrt(max(0.0, 1 - cap.b**2)) * edge).T
+
+
+__all__ = ["plot_abid", "plot_ball", "plot_cosines", "plot_sphere"]
