@@ -83,7 +83,8 @@ static int run(cli_job *job) {
   fputs(
       ".SH EXIT STATUS\n0 done; 1 the data or the machine refused; 2 wrong usage; 128+N ended by signal N.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on the terminal\n.TP\n.B CPB_ISA\n"
-      "the instruction set of the loops: plain, avx2 or avx512\n",
+      "the instruction set of the loops: plain, v128, avx2, avx512, avx512vnni or amx; one that the machine\n"
+      "does not have is ignored, and \\fBcapball \\-\\-version\\fR says which run\n",
       stdout);
   return CLI_OK;
 }

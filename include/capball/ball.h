@@ -75,7 +75,8 @@ CPB_API cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *option
  *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
 CPB_API cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
 
-/** The same for rows that do not fit in memory: the source is read once per pass.              T10 */
+/** The same, to the last bit, for rows that do not fit in memory: the source is read once per pass, and once before
+ *  where its rows are not in memory.                                                            T10 */
 CPB_API cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                              const cpb_ball_out *out, cpb_ball_report *report,
                                              const cpb_exec *exec, cpb_error *error);
@@ -88,11 +89,12 @@ CPB_API cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_
  *                   core: solve                         until it says done
  *    core: ball
  *
- *  The first round looks at the columns alone; in each other one the rows farthest from the present centre
- *  come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
+ *  The first round looks at the columns and takes a sample; in each other one the rows farthest from the present
+ *  centre come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
  *  A core and a piece are the same kind of object and travel as bytes. A row is known by its id: the ball, to
  *  the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the order of
- *  merging or the number of threads. A row given twice under its id counts once. */
+ *  merging or the number of threads; where ids are the numbers of the rows it is that of cpb_enclosing_ball and of
+ *  cpb_enclosing_ball_stream. A row given twice under its id counts once. */
 typedef struct cpb_core cpb_core;
 
 /** Gives *core to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */

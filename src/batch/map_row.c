@@ -217,12 +217,17 @@ void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row) {
     cpb_map_fail_row(rows, row, fault);
     return;
   }
-  double scale = cpb_unembed_scale(gap, map->options.s) * lift.factor;
+  double scale = cpb_unembed_scale(gap, map->options.s) * lift.factor, unit = 1;
+  if (!isfinite(
+          scale)) { /* s 2/|y+v|^2 is beyond a double, its products with small coordinates need not be */
+    unit = cpb_unit_power(map->options.s);
+    scale = cpb_unembed_scale(gap, map->options.s * unit) * lift.factor;
+  }
   bool all_fit = true;
   for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
     const double *y = lifted_chunk(rows, row, offset, count, lift, buffer);
-    for (size_t i = 0; i < count; i++) buffer[i] = scale * y[i];
+    for (size_t i = 0; i < count; i++) buffer[i] = scale * y[i] / unit;
     if (map->center != NULL) rows->loops->axpby(1, buffer, 1, map->center + offset, buffer, count);
     all_fit &= cpb_fits(rows->out.dtype, buffer, count);
     cpb_row_store(rows->loops, rows->out, row, offset, count, buffer);

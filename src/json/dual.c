@@ -1,5 +1,6 @@
 /* T3 T5 T6: a line of JSON that is a region or a cap, and its dual. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "json/dual_line.h"
+#include "json/json_read.h"
 
 static const cpb_dual_options defaults = {.size = sizeof(cpb_dual_options)};
 
@@ -171,15 +173,26 @@ static cpb_status answer(const cpb_dual_options *dual, json_t *json, const char 
   return status;
 }
 
+static cpb_status read_line(const char *line, size_t length, json_t **json, cpb_error *error) {
+  cpb_json_fault fault;
+  while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) length--;
+  *json = cpb_json_value(line, length, CPB_JSON_REALS, &fault);
+  if (fault.why == NULL) return CPB_OK;
+  if (fault.no_memory) return no_memory(error);
+  char why[128];
+  snprintf(why, sizeof why, "column %llu: not JSON: %s", fault.column, fault.why);
+  return refuse(why, error);
+}
+
 static cpb_status answer_copy(const cpb_dual_options *dual, char *line, size_t length, char **text,
                               cpb_error *error) {
   dual_id id;
-  json_error_t fault;
-  char why[sizeof fault.text + 16];
-  if (!dual_id_take(&id, line, length)) return refuse("\"id\" is not a JSON value", error);
-  json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &fault);
-  snprintf(why, sizeof why, "not JSON: %s", json == NULL ? fault.text : "");
-  cpb_status status = json == NULL ? refuse(why, error) : answer(dual, json, id.text, text, error);
+  json_t *json = NULL;
+  cpb_status status = dual_id_take(&id, line, length);
+  if (status == CPB_ENOMEM) return no_memory(error);
+  if (status != CPB_OK) return refuse("\"id\" is not a JSON value", error);
+  status = read_line(line, length, &json, error);
+  if (status == CPB_OK) status = answer(dual, json, id.text, text, error);
   json_decref(json);
   free(id.text);
   return status;

@@ -1,8 +1,9 @@
-/* Ids pass through as text: jansson would round reals and refuse integers beyond 63 bits. */
+/* Ids pass through as text: a number would be rounded, or is none of 64 bits. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "json/dual_line.h"
+#include "json/json_read.h"
 
 static const char *skip_blanks(const char *p, const char *end) {
   while (p < end && strchr(" \t\r\n", *p) != NULL && *p != 0) p++;
@@ -34,32 +35,11 @@ static const char *skip_value(const char *p, const char *end) {
   return p;
 }
 
-static size_t digits(const char **p) {
-  size_t count = strspn(*p, "0123456789");
-  *p += count;
-  return count;
-}
-
-/* -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? */
-static bool is_number(const char *p) {
-  if (*p == '-') p++;
-  bool zero = *p == '0';
-  size_t whole = digits(&p);
-  if (whole == 0 || (zero && whole > 1)) return false;
-  if (*p == '.' && (p++, digits(&p) == 0)) return false;
-  if (*p == 'e' || *p == 'E') {
-    p++;
-    if (*p == '+' || *p == '-') p++;
-    if (digits(&p) == 0) return false;
-  }
-  return *p == 0;
-}
-
-static bool is_value(const char *text) {
-  if (*text == '-' || (*text >= '0' && *text <= '9')) return is_number(text);
-  json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
-  json_decref(value);
-  return value != NULL;
+/* ENOMEM is no verdict about the text. */
+static cpb_status check_value(const char *text, size_t length) {
+  cpb_json_fault fault;
+  json_decref(cpb_json_value(text, length, CPB_JSON_ANY | CPB_JSON_REALS | CPB_JSON_LOOK, &fault));
+  return fault.why == NULL ? CPB_OK : fault.no_memory ? CPB_ENOMEM : CPB_EFORMAT;
 }
 
 /* The value of the first "id" of the outermost object; false where the text is no such object. */
@@ -85,18 +65,17 @@ static bool find_id(char *line, size_t length, char **begin, char **behind) {
   return false;
 }
 
-bool dual_id_take(dual_id *id, char *line, size_t length) {
+cpb_status dual_id_take(dual_id *id, char *line, size_t length) {
   char *begin, *behind;
   id->text = NULL;
-  if (!find_id(line, length, &begin, &behind)) return true;
+  if (!find_id(line, length, &begin, &behind)) return CPB_OK;
   size_t size = (size_t)(behind - begin);
+  cpb_status status = check_value(begin, size);
+  if (status != CPB_OK) return status;
   id->text = calloc(size + 1, 1);
-  if (id->text == NULL) return false;
+  if (id->text == NULL) return CPB_ENOMEM;
   memcpy(id->text, begin, size);
   memset(begin, ' ', size);
-  if (size > 0) *begin = '0'; /* any value will do: this one fits */
-  if (size > 0 && strlen(id->text) == size && is_value(id->text)) return true;
-  free(id->text);
-  id->text = NULL;
-  return false;
+  *begin = '0'; /* any value will do: this one fits */
+  return CPB_OK;
 }

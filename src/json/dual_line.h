@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "capball/region.h"
+#include "capball/status.h"
 
 typedef struct dual_line {
   size_t d;
@@ -25,8 +26,8 @@ typedef struct dual_id {
   char *text; /* NULL: none; the caller frees it */
 } dual_id;
 
-/* Takes the id out of a line, leaving 0 in its place. False: it is there and no JSON value, or there is no memory. */
-bool dual_id_take(dual_id *id, char *line, size_t length);
+/* Takes the id out of a line, leaving 0 in its place. EFORMAT: it is there and no JSON value; or ENOMEM. */
+cpb_status dual_id_take(dual_id *id, char *line, size_t length);
 
 /* So many zeros, the caller's to free; NULL, and the line says so, without memory. */
 double *dual_numbers(dual_line *line, size_t count);

@@ -86,7 +86,7 @@ cpb_status cpb_json_finish(cpb_json_lines *l, const char *what, char **text, cpb
 
 cpb_status cpb_json_parse(const char *text, size_t length, const char *name, json_t **root,
                           cpb_error *error) {
-  return cpb_json_read(text, length, false, name, root, error);
+  return cpb_json_read(text, length, 0, name, root, error);
 }
 
 cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char *wanted, int version,

@@ -16,7 +16,7 @@ typedef struct parser {
   const char *start, *p, *end;
   const char *why; /* the first fault; NULL: none */
   bool no_memory;
-  unsigned depth;
+  unsigned how, depth;
 } parser;
 
 static json_t *refuse(parser *t, const char *why) {
@@ -80,9 +80,10 @@ static json_t *read_number(parser *t) {
     if (t->p < t->end && (*t->p == '+' || *t->p == '-')) t->p++;
     if (skip_digits(t) == 0) return refuse(t, "a number that is none");
   }
-  double number;
-  if (!real) return read_integer(t, from);
-  if (!cpb_number_parse(from, (size_t)(t->p - from), &number)) return refuse(t, "real number overflow");
+  double number = 0;
+  if (!real && (t->how & CPB_JSON_REALS) == 0) return read_integer(t, from);
+  if ((t->how & CPB_JSON_LOOK) == 0 && !cpb_number_parse(from, (size_t)(t->p - from), &number))
+    return refuse(t, "real number overflow");
   return or_no_memory(t, json_real(number));
 }
 
@@ -128,7 +129,8 @@ static size_t read_escaped(parser *t, char *to) {
     second = read_unit(t);
   }
   bool low = second >= 0xdc00 && second < 0xe000;
-  if (unit <= 0 || (high && !low) || (unit >= 0xdc00 && unit < 0xe000)) {
+  bool none = unit < 0 || (unit == 0 && (t->how & CPB_JSON_LOOK) == 0);
+  if (none || (high && !low) || (unit >= 0xdc00 && unit < 0xe000)) {
     refuse(t, "an invalid \\u escape");
     return 0;
   }
@@ -233,7 +235,8 @@ static void read_member(parser *t, json_t *object) {
   }
   char *key = read_checked(t, &length);
   if (key == NULL) return;
-  if (json_object_get(object, key) != NULL) refuse(t, "duplicate object key");
+  if ((t->how & CPB_JSON_LOOK) == 0 && json_object_get(object, key) != NULL)
+    refuse(t, "duplicate object key");
   if (t->why == NULL && !take(t, ':')) refuse(t, "':' expected");
   json_t *value = t->why == NULL ? read_value(t) : NULL;
   if (value != NULL && json_object_set_new_nocheck(object, key, value) != 0) or_no_memory(t, NULL);
@@ -282,32 +285,47 @@ static json_t *read_value(parser *t) {
   }
 }
 
-static cpb_status complain(const parser *t, const char *name, cpb_error *error) {
-  if (t->no_memory) return cpb_fail_memory(error, "JSON of %zu bytes", (size_t)(t->end - t->start));
-  unsigned long long line = 1, column = 1;
+static cpb_json_fault fault_of(const parser *t) {
+  cpb_json_fault fault = {t->why, t->no_memory, 1, 1};
   for (const char *p = t->start; p < t->p; p++) {
-    column = *p == '\n' ? 1 : column + 1;
-    line += *p == '\n';
+    fault.column = *p == '\n' ? 1 : fault.column + 1;
+    fault.line += *p == '\n';
   }
-  return cpb_file_fail(error, CPB_WHY_JSON_SYNTAX, name, "line %llu, column %llu: not JSON: %s", line, column,
-                       t->why);
+  return fault;
 }
 
-cpb_status cpb_json_read(const char *text, size_t length, bool any, const char *name, json_t **value,
-                         cpb_error *error) {
-  parser t = {.start = text, .p = text, .end = text + length};
+static json_t *read_text_of(parser *t) {
+  skip_blanks(t);
+  bool any = (t->how & CPB_JSON_ANY) != 0;
+  if (!any && (t->p == t->end || (*t->p != '{' && *t->p != '['))) return refuse(t, "'[' or '{' expected");
+  json_t *value = read_value(t);
+  skip_blanks(t);
+  if (t->why == NULL && t->p != t->end) refuse(t, "end of file expected");
+  if (t->why == NULL) return value;
+  json_decref(value);
+  return NULL;
+}
+
+json_t *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
+  parser t = {.start = text, .p = text, .end = text + length, .how = how};
   cpb_numeric numeric;
-  *value = NULL;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  skip_blanks(&t);
-  if (!any && (t.p == t.end || (*t.p != '{' && *t.p != '['))) refuse(&t, "'[' or '{' expected");
-  if (t.why == NULL) *value = read_value(&t);
-  skip_blanks(&t);
-  if (t.why == NULL && t.p != t.end) refuse(&t, "end of file expected");
-  cpb_numeric_leave(&numeric);
-  if (t.why == NULL) return CPB_OK;
-  json_decref(*value);
-  *value = NULL;
-  return complain(&t, name, error);
+  json_t *value = NULL;
+  if (cpb_numeric_enter(&numeric, NULL) != CPB_OK)
+    or_no_memory(&t, NULL);
+  else {
+    value = read_text_of(&t);
+    cpb_numeric_leave(&numeric);
+  }
+  *fault = fault_of(&t);
+  return value;
+}
+
+cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const char *name, json_t **value,
+                         cpb_error *error) {
+  cpb_json_fault fault;
+  *value = cpb_json_value(text, length, how, &fault);
+  if (fault.why == NULL) return CPB_OK;
+  if (fault.no_memory) return cpb_fail_memory(error, "JSON of %zu bytes", length);
+  return cpb_file_fail(error, CPB_WHY_JSON_SYNTAX, name, "line %llu, column %llu: not JSON: %s", fault.line,
+                       fault.column, fault.why);
 }

@@ -177,7 +177,7 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
 
 static bool is_json(const char *string) {
   json_t *value;
-  bool is = cpb_json_read(string, strlen(string), true, "evidence", &value, NULL) == CPB_OK;
+  bool is = cpb_json_read(string, strlen(string), CPB_JSON_ANY, "evidence", &value, NULL) == CPB_OK;
   json_decref(value);
   return is;
 }

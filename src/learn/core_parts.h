@@ -1,15 +1,16 @@
 /* The inside of enclosing balls: rounds of one read of the rows and one exact solution on a working set.
  *
  * Everything is in units of 2^exponent of the data and relative to `origin`; the exponent is 0 unless squares
- * of the data would leave the range of double. Whole data are read by core_read.c with what it finds on the
- * way; pieces by core_round.c, where nothing may depend on how the rows are cut. */
+ * of the data would leave the range of double. Whole data, streams and pieces go the same way: a sample of the
+ * rows, the farthest rows of each round by (distance, id), which join in that order. Nothing depends on how the
+ * rows are cut. */
 #ifndef CPB_LEARN_CORE_PARTS_H
 #define CPB_LEARN_CORE_PARTS_H
 
 #include "capball/ball.h"
 #include "learn/working_set.h"
 
-enum { CPB_FAR_ROWS = 512, CPB_SAFE_EXPONENT = 250 };
+enum { CPB_SAFE_EXPONENT = 250 };
 
 /* The smallest ball seen, in units of the data. */
 typedef struct cpb_best_ball {
@@ -22,18 +23,21 @@ struct cpb_core {
   size_t d;
   cpb_ball_options options;
   int exponent;
-  uint64_t round;     /* of pieces; 0: the first, which looks at the columns */
+  uint64_t round;     /* 0: the first, which looks at the columns and takes the sample */
   uint64_t rows_seen; /* of this pass */
-  bool started, done;
-  double *origin;     /* in the unit, as all here; a row of whole data, the middle of the columns of pieces */
-  double *point;      /* the ball's centre relative to origin */
-  double *center;     /* origin + point */
-  double *low, *high; /* of each column, in the unit of the data: pieces, round 0 */
-  double lower2;      /* dual value */
-  double proven2;     /* what of it holds whatever was rounded */
-  double largest2;    /* of the rows seen in this pass, about center */
-  cpb_working_set set, staged;
-  cpb_hull hull; /* of the active-set method */
+  uint64_t rows;      /* of all, after round 0 */
+  bool done;
+  double *origin;              /* in the unit, as all here; the first row of the sample */
+  double *point;               /* the ball's centre relative to origin */
+  double *center;              /* origin + point */
+  double *low, *high;          /* of each column, in the unit of the data: round 0 */
+  double lower2;               /* dual value */
+  double proven2;              /* what of it holds whatever was rounded */
+  double largest2;             /* of the rows seen in this pass, about center */
+  cpb_working_set set, staged; /* staged in round 0: the sample, in the unit of the data */
+  double sample_rank;          /* rows of the sample to come have a larger one, .. */
+  uint64_t sample_id;          /* .. or the same and a smaller id */
+  cpb_hull hull;               /* of the active-set method */
   size_t support_count;
   double *multiplier;
   uint64_t *support_row;
@@ -47,17 +51,34 @@ typedef struct cpb_row_ids {
   uint64_t first;
 } cpb_row_ids;
 
-/* How a block is read: every one of the CPB_FAR_ROWS farthest rows (pieces), or enough of them. */
-typedef enum cpb_core_reading { CPB_READ_ENOUGH, CPB_READ_EXACTLY } cpb_core_reading;
-
 void cpb_core_begin_pass(cpb_core *core);
 
-/* Reads rows of whole data; the first ones start the core, and the unit follows what is met. */
-cpb_status cpb_core_read(cpb_core *core, cpb_view x, const cpb_exec *exec, cpb_error *error);
+/* One read about the present centre: the farthest rows are staged. *out_of_range: some row is not in the range of
+ * the unit, and nothing was. */
+cpb_status cpb_core_read(cpb_core *core, cpb_view x, cpb_row_ids ids, bool *out_of_range,
+                         const cpb_exec *exec, cpb_error *error);
 
-/* One read in the unit there is; *out_of_range: some row is not in its range. */
-cpb_status cpb_core_read_once(cpb_core *core, cpb_view x, cpb_row_ids ids, cpb_core_reading how,
-                              bool *out_of_range, const cpb_exec *exec, cpb_error *error);
+/* Of what was staged the rows that may join stay. */
+cpb_status cpb_core_keep_far(cpb_core *core);
+
+/* ---- the sample: the rows whose ids have most zeros at their end, of equals those of the least ids ---- */
+
+/* Takes the rows of a block that belong to it; after a failure there are only more of them. */
+cpb_status cpb_core_sample(cpb_core *core, cpb_view x, cpb_row_ids ids);
+
+/* The sample of all rows, whose ids are their numbers; rows that are not finite are left out. */
+cpb_status cpb_core_sample_whole(cpb_core *core, cpb_view x);
+
+/* Takes that of another piece. */
+cpb_status cpb_core_sample_join(cpb_core *core, const cpb_core *piece);
+
+/* Begins round 1: unit, origin and first centre. */
+cpb_status cpb_core_start(cpb_core *core, int exponent, uint64_t rows, cpb_error *error);
+
+/* Round 0 without reading all rows, and the read of round 1. *begun: false where the rows are such that the
+ * columns must be looked at; the core is then a new one. */
+cpb_status cpb_core_begin_whole(cpb_core *core, cpb_view x, bool *begun, const cpb_exec *exec,
+                                cpb_error *error);
 
 /* Ends a pass: what was staged joins, the ball moves. */
 cpb_status cpb_core_move(cpb_core *core, cpb_error *error);

@@ -1,5 +1,4 @@
 /* One read of the rows: those farthest from the present centre are staged. */
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +8,7 @@
 #include "learn/core_parts.h"
 #include "learn/distances.h"
 
-enum {
-  BLOCK_ROWS = 4096,
-  SAMPLE = 1024,
-  SOLVED_SAMPLE = 4096, /* rows per dimension from which the ball of a sample is worth finding */
-  ROWS_PER_FAR_ROW = 256,
-  FAR_PER_BLOCK = 32
-};
+enum { BLOCK_ROWS = 4096, FAR_ROWS = 512, ROWS_PER_FAR_ROW = 256 };
 
 typedef struct far_row {
   double dist2;
@@ -33,9 +26,9 @@ typedef struct read_job {
   const cpb_core *core;
   cpb_view x;
   cpb_row_ids ids;
-  double cut; /* rows nearer than this are of no interest */
-  size_t most, per_block;
-  far_row *far;      /* per block: a heap, the nearest first */
+  _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: rows nearer than this are of no interest */
+  size_t most;
+  far_row *far;      /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
   double *largest2;  /* per block */
   _Atomic bool out_of_range;
@@ -45,9 +38,9 @@ typedef struct read_job {
 /* Rows that may join in one round: enough for a support of d+1 and its neighbours; of many rows more, lest
  * those on one side of a centre that is not the last take all places. */
 static size_t far_rows(size_t d, uint64_t rows) {
-  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : CPB_FAR_ROWS;
+  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS;
   uint64_t share = rows / ROWS_PER_FAR_ROW;
-  return share < least ? least : share < CPB_FAR_ROWS ? (size_t)share : CPB_FAR_ROWS;
+  return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
 static uint64_t id_of(cpb_row_ids ids, size_t i) { return ids.ids != NULL ? ids.ids[i] : ids.first + i; }
@@ -83,20 +76,46 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
+/* -1 and doubles >= 0 are ordered as their bits. */
+static int64_t bits_of(double x) {
+  int64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static double cut_now(read_job *job) {
+  int64_t bits = atomic_load_explicit(&job->cut, memory_order_relaxed);
+  double cut;
+  memcpy(&cut, &bits, sizeof cut);
+  return cut;
+}
+
+/* So many rows are at least as far as `cut`: nobody needs nearer ones. When a block hears of it is not seen in the
+ * result. */
+static void raise_cut(read_job *job, double cut) {
+  int64_t known = atomic_load_explicit(&job->cut, memory_order_relaxed), wanted = bits_of(cut);
+  while (known < wanted && !atomic_compare_exchange_weak(&job->cut, &known, wanted)) {
+  }
+}
+
+/* Of rows as far as the nearest of a full heap those of smaller ids still count. */
+static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1; }
+
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
   const cpb_loops *loops = job->core->loops;
-  far_row *heap = job->far + block * job->per_block;
+  far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
-  double dist2[BLOCK_ROWS], largest = 0, cut = job->cut;
+  double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
   cpb_dist2_of_rows(loops, job->x, job->core->exponent, first, count, job->core->center, dist2);
   for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
     if (dist2[i] > cut && dist2[i] < INFINITY)
-      offer(heap, held, job->per_block, (far_row){dist2[i], first + i, id_of(job->ids, first + i)});
-    if (*held == job->per_block) cut = heap[0].dist2;
+      offer(heap, held, job->most, (far_row){dist2[i], first + i, id_of(job->ids, first + i)});
+    if (*held == job->most) cut = fmax(cut, below(heap[0].dist2));
   }
+  if (*held == job->most) raise_cut(job, cut);
   job->largest2[block] = largest;
 }
 
@@ -105,19 +124,49 @@ static int by_distance_down(const void *a, const void *b) {
   return nearer(*x, *y) ? 1 : nearer(*y, *x) ? -1 : 0;
 }
 
+/* Brings the `most` farthest rows to the front. */
+static void select_farthest(far_row *rows, size_t count, size_t most) {
+  while (count > most && most > 0) {
+    far_row pivot = rows[count / 2];
+    size_t i = 0, j = count - 1;
+    for (;; i++, j--) {
+      while (nearer(pivot, rows[i])) i++;
+      while (nearer(rows[j], pivot)) j--;
+      if (i >= j) break;
+      far_row kept = rows[i];
+      rows[i] = rows[j];
+      rows[j] = kept;
+    }
+    /* rows[0..i) are as far as the pivot or farther, the others as near or nearer */
+    if (i >= most)
+      count = i;
+    else {
+      size_t front = i > 0 ? i : 1; /* 0: the pivot itself is the farthest */
+      rows += front;
+      count -= front;
+      most -= front;
+    }
+  }
+}
+
 /* The farthest rows of all blocks, in order, into far[0..]; returns how many. */
 static size_t join_blocks(read_job *job, size_t blocks) {
   size_t total = 0;
   for (size_t block = 0; block < blocks; block++)
-    for (size_t i = 0; i < job->far_count[block]; i++)
-      job->far[total++] = job->far[block * job->per_block + i];
+    for (size_t i = 0; i < job->far_count[block]; i++) job->far[total++] = job->far[block * job->most + i];
+  if (total > job->most) select_farthest(job->far, total, job->most);
+  if (total > job->most) total = job->most;
   qsort(job->far, total, sizeof *job->far, by_distance_down);
-  return total < job->most ? total : job->most;
+  return total;
 }
 
 static void relative_row(const cpb_core *core, cpb_view x, size_t i, double *row) {
   cpb_scaled_row(core->loops, x, core->exponent, i, row);
   core->loops->axpby(1, row, -1, core->origin, row, core->d);
+}
+
+cpb_status cpb_core_keep_far(cpb_core *core) {
+  return cpb_working_set_keep(&core->staged, far_rows(core->d, core->rows));
 }
 
 /* Far rows of this read join those staged before in the same pass; the farthest stay. */
@@ -129,52 +178,21 @@ static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
     status = cpb_working_set_add(&core->staged, row, job->far[i].id, job->far[i].dist2);
   }
   free(row);
-  if (status == CPB_OK) cpb_working_set_keep(&core->staged, job->most);
-  return status;
+  return status == CPB_OK ? cpb_core_keep_far(core) : status;
 }
 
-/* The exponent of the largest |x_ij - origin_j|, or INT_MIN when all are 0. */
-static int spread_exponent(const cpb_core *core, cpb_view x) {
-  double *origin = malloc(core->d * sizeof *origin);
-  if (origin == NULL) return core->exponent; /* nothing changes */
-  for (size_t j = 0; j < core->d; j++) origin[j] = ldexp(core->origin[j], core->exponent);
-  int exponent = cpb_spread_exponent(x, NULL, origin);
-  free(origin);
-  return exponent;
-}
-
-static void rescale(double *x, size_t n, int by) {
-  for (size_t i = 0; i < n; i++) x[i] = ldexp(x[i], by);
-}
-
-/* Changes the unit of everything inside. The active set is entered again by the next solution. */
-static void change_exponent(cpb_core *core, int exponent) {
-  int by = core->exponent - exponent;
-  rescale(core->origin, 3 * core->d, by); /* point and center, too */
-  rescale(core->set.rows, core->set.count * core->d, by);
-  rescale(core->staged.rows, core->staged.count * core->d, by);
-  rescale(core->staged.dist2, core->staged.count, 2 * by);
-  core->largest2 = ldexp(core->largest2, 2 * by);
-  core->lower2 = ldexp(core->lower2, 2 * by);
-  core->proven2 = ldexp(core->proven2, 2 * by);
-  core->exponent = exponent;
-  core->hull.count = 0;
-  memset(core->hull.point, 0, core->d * sizeof *core->hull.point);
-}
-
-static cpb_status run_read(cpb_core *core, read_job *job, cpb_core_reading how, const cpb_exec *exec,
-                           cpb_error *error) {
+static cpb_status run_read(cpb_core *core, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
-  size_t count = cpb_blocks_count(&blocks), share = 2 * far_rows(core->d, job->x.rows) / count + 1;
-  bool exactly = how == CPB_READ_EXACTLY;
-  job->most = exactly ? CPB_FAR_ROWS : far_rows(core->d, core->rows_seen + job->x.rows);
-  job->per_block = exactly ? CPB_FAR_ROWS : share > FAR_PER_BLOCK ? share : FAR_PER_BLOCK;
-  job->cut = core->lower2 > 0 ? core->lower2 * (1 + fmax(core->options.gap / 8, 0x1p-51)) : -1;
-  job->far = malloc(count * job->per_block * sizeof *job->far);
+  size_t count = cpb_blocks_count(&blocks);
+  job->most = far_rows(core->d, core->rows);
+  if (count > SIZE_MAX / sizeof *job->far / job->most) return CPB_ENOMEM;
+  job->far = malloc(count * job->most * sizeof *job->far);
   job->far_count = calloc(count, sizeof *job->far_count);
   job->largest2 = calloc(count, sizeof *job->largest2);
   cpb_first_fault_init(&job->fault);
   atomic_init(&job->out_of_range, false);
+  double beyond = 1 + fmax(core->options.gap / 8, 0x1p-51);
+  atomic_init(&job->cut, bits_of(core->lower2 > 0 ? core->lower2 * beyond : -1));
   if (job->far == NULL || job->far_count == NULL || job->largest2 == NULL) return CPB_ENOMEM;
   cpb_blocks_run(&blocks, exec);
   cpb_status status = cpb_first_fault_report(&job->fault, "x", error);
@@ -183,90 +201,13 @@ static cpb_status run_read(cpb_core *core, read_job *job, cpb_core_reading how, 
   return stage(core, job, join_blocks(job, count));
 }
 
-/* Whether the unit had to change for these rows: then they are to be read again. */
-static bool unit_was_wrong(cpb_core *core, cpb_view x, bool overflow) {
-  double safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
-  if (!overflow && core->largest2 < safe2 && core->largest2 > 1 / safe2) return false;
-  int exponent = spread_exponent(core, x);
-  if (exponent == INT_MIN || exponent == core->exponent) return false;
-  if (!overflow && abs(exponent - core->exponent) < CPB_SAFE_EXPONENT) return false;
-  change_exponent(core, exponent);
-  return true;
-}
-
-cpb_status cpb_core_read_once(cpb_core *core, cpb_view x, cpb_row_ids ids, cpb_core_reading how,
-                              bool *out_of_range, const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_core_read(cpb_core *core, cpb_view x, cpb_row_ids ids, bool *out_of_range,
+                         const cpb_exec *exec, cpb_error *error) {
   read_job job = {.core = core, .x = x, .ids = ids};
-  cpb_status status = run_read(core, &job, how, exec, error);
+  cpb_status status = run_read(core, &job, exec, error);
   *out_of_range = status == CPB_OK && atomic_load(&job.out_of_range);
   free(job.far);
   free(job.far_count);
   free(job.largest2);
   return status == CPB_ENOMEM ? cpb_fail_memory(error, "a pass over %zu rows", x.rows) : status;
-}
-
-static cpb_status read_started(cpb_core *core, cpb_view x, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (bool again = true; again && status == CPB_OK;) {
-    bool overflow;
-    cpb_row_ids ids = {NULL, core->rows_seen};
-    status = cpb_core_read_once(core, x, ids, CPB_READ_ENOUGH, &overflow, exec, error);
-    again = status == CPB_OK && unit_was_wrong(core, x, overflow);
-  }
-  core->rows_seen += x.rows;
-  return status;
-}
-
-/* ---- the start ---- */
-
-/* A row of the sample relative to origin; false when that is not finite. */
-static bool sample_row(const cpb_core *core, cpb_view x, size_t i, double *row) {
-  relative_row(core, x, i, row);
-  for (size_t j = 0; j < core->d; j++)
-    if (!isfinite(row[j])) return false;
-  return true;
-}
-
-/* The first row is the origin, the mean of a sample the first centre. Where the ball of the sample costs
- * little beside a read, its centre is a better one: on points near a sphere it saves reads. */
-static cpb_status start(cpb_core *core, cpb_view x, cpb_error *error) {
-  size_t step = x.rows / SAMPLE + 1, count = 0;
-  double *row = malloc(core->d * sizeof *row), largest2 = 0, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
-  cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
-  bool solvable = x.rows / SOLVED_SAMPLE >= core->d;
-  for (size_t j = 0; j < core->d; j++) core->origin[j] = cpb_view_at(x, 0, j);
-  for (size_t i = 0; status == CPB_OK && i < x.rows; i += step) {
-    if (!sample_row(core, x, i, row)) continue;
-    double part = 1 / (double)++count;
-    core->loops->axpby(1 - part, core->point, part, row, core->point, core->d);
-    if (!solvable) continue;
-    largest2 = fmax(largest2, core->loops->dot(row, row, core->d));
-    status = cpb_working_set_add(&core->set, row, i, 0);
-  }
-  free(row);
-  if (status != CPB_OK) return cpb_fail_memory(error, "a sample of %zu rows", x.rows);
-  core->loops->axpby(1, core->origin, 1, core->point, core->center, core->d);
-  core->started = true;
-  if (!(largest2 > 1 / safe2 && largest2 < safe2)) {
-    core->set.count = 0;
-    return CPB_OK;
-  }
-  core->largest2 = largest2;
-  status = cpb_core_move(core, error);
-  core->largest2 = 0;
-  return status;
-}
-
-cpb_status cpb_core_read(cpb_core *core, cpb_view x, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_check_view(x, "x", core->d, error);
-  if (status != CPB_OK || x.rows == 0) return status;
-  int fault = core->started ? 0 : cpb_row_fault(core->loops, x, 0);
-  if (fault != 0) {
-    cpb_first_fault first;
-    cpb_first_fault_init(&first);
-    cpb_first_fault_meet(&first, 0, (cpb_fault)fault);
-    return cpb_first_fault_report(&first, "x", error);
-  }
-  if (!core->started) status = start(core, x, error);
-  return status == CPB_OK ? read_started(core, x, exec, error) : status;
 }

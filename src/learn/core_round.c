@@ -1,6 +1,5 @@
-/* T10 in pieces: rounds in which nothing depends on how the rows are cut. What is gathered are extremes of
- * columns, a largest distance and the farthest rows by (distance, id); what is solved starts anew from the
- * working set, in the order of ids. */
+/* T10: rounds in which nothing depends on how the rows are cut. What is gathered are extremes of columns, a sample, a
+ * largest distance and the farthest rows by (distance, id); these come in that order into what is solved. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +27,8 @@ static void widen_span(cpb_core *core, const double *low, const double *high) {
   }
 }
 
-static cpb_status look_at_columns(cpb_core *core, cpb_view x, cpb_error *error) {
-  double *low = malloc(2 * core->d * sizeof *low), *high = low + core->d, buffer[CPB_CHUNK];
-  if (low == NULL) return cpb_fail_memory(error, "%zu columns", core->d);
+static cpb_status span_columns(cpb_core *core, cpb_view x, double *low, double *high, cpb_error *error) {
+  double buffer[CPB_CHUNK];
   for (size_t j = 0; j < core->d; j++) {
     low[j] = INFINITY;
     high[j] = -INFINITY;
@@ -42,40 +40,72 @@ static cpb_status look_at_columns(cpb_core *core, cpb_view x, cpb_error *error) 
       const double *chunk = cpb_row_chunk(core->loops, x, i, offset, count, buffer);
       finite = core->loops->span(chunk, count, low + offset, high + offset) && finite;
     }
-    if (finite) continue;
-    free(low);
-    return fault_at(i, cpb_row_fault(core->loops, x, i), error);
+    if (!finite) return fault_at(i, cpb_row_fault(core->loops, x, i), error);
   }
-  if (x.rows > 0) widen_span(core, low, high);
-  core->rows_seen += x.rows;
-  free(low);
   return CPB_OK;
 }
 
-/* A unit in which squares of all differences are safe, and the middle of the columns. */
-static void begin_rounds(cpb_core *core) {
+static cpb_status look_at_columns(cpb_core *core, cpb_view x, cpb_row_ids ids, cpb_error *error) {
+  double *low = malloc(2 * core->d * sizeof *low), *high = low + core->d;
+  if (low == NULL) return cpb_fail_memory(error, "%zu columns", core->d);
+  cpb_status status = span_columns(core, x, low, high, error);
+  if (status == CPB_OK && cpb_core_sample(core, x, ids) != CPB_OK)
+    status = cpb_fail_memory(error, "a sample of rows");
+  if (status == CPB_OK) {
+    widen_span(core, low, high);
+    core->rows_seen += x.rows;
+  }
+  free(low);
+  return status;
+}
+
+/* A unit in which squares of all differences are safe. */
+static int unit_of_columns(const cpb_core *core) {
   double half = 0;
   for (size_t j = 0; j < core->d; j++) half = fmax(half, core->high[j] / 2 - core->low[j] / 2);
   for (size_t j = 0; half == 0 && j < core->d; j++) half = fmax(half, core->high[j] - core->low[j]);
   int exponent = half > 0 ? ilogb(half) + 1 : 0;
-  core->exponent = abs(exponent) < CPB_SAFE_EXPONENT ? 0 : exponent;
-  for (size_t j = 0; j < core->d; j++) {
-    /* 0 and -0 are one number: which was met first is not to be seen */
-    core->origin[j] = cpb_scaled(core->low[j] + (core->high[j] / 2 - core->low[j] / 2) + 0., core->exponent);
-    core->point[j] = 0;
-    core->center[j] = cpb_in_data_unit(core->origin[j], core->exponent);
-  }
-  core->started = true;
+  return abs(exponent) < CPB_SAFE_EXPONENT ? 0 : exponent;
+}
+
+/* A new core again. */
+static void begin_anew(cpb_core *core) {
+  core->round = 0;
+  core->exponent = 0;
+  core->lower2 = core->proven2 = 0;
+  core->set.count = core->hull.count = core->support_count = 0;
+  core->iterations = 0;
+  core->sample_rank = -1;
+  memset(core->hull.point, 0, core->d * sizeof *core->hull.point);
+  memset(core->origin, 0, 3 * core->d * sizeof *core->origin); /* with point and center */
+  cpb_core_begin_pass(core);
+}
+
+/* Rows whose largest distance is within these need no other unit, whatever their columns are. */
+static bool needs_no_unit(double largest2) { return largest2 > 0x1p-400 && largest2 < 0x1p480; }
+
+cpb_status cpb_core_begin_whole(cpb_core *core, cpb_view x, bool *begun, const cpb_exec *exec,
+                                cpb_error *error) {
+  bool out_of_range = false;
+  cpb_status status = cpb_core_sample_whole(core, x);
+  if (status != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
+  status = cpb_core_start(core, 0, x.rows, error);
+  if (status == CPB_OK) status = cpb_core_read(core, x, (cpb_row_ids){NULL, 0}, &out_of_range, exec, error);
+  *begun = status == CPB_OK && !out_of_range && needs_no_unit(core->largest2);
+  if (*begun)
+    core->rows_seen = x.rows;
+  else
+    begin_anew(core);
+  return status;
 }
 
 /* ---- the other rounds ---- */
 
-/* The search for the K farthest wants no more rows than that; two are merged into one of K. */
 static cpb_status gather(cpb_core *core, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
                          cpb_error *error) {
   bool out_of_range;
   double largest2 = core->largest2;
-  cpb_status status = cpb_core_read_once(core, x, ids, CPB_READ_EXACTLY, &out_of_range, exec, error);
+  cpb_status status = cpb_core_read(core, x, ids, &out_of_range, exec, error);
   if (status == CPB_OK && out_of_range) {
     core->largest2 = largest2;
     return cpb_fail_round_unseen(error);
@@ -89,7 +119,7 @@ static cpb_status update(cpb_core *core, cpb_view x, cpb_row_ids ids, const cpb_
   if (core == NULL) return cpb_fail_missing(error, "core");
   cpb_status status = cpb_check_view(x, "x", core->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
-  return core->round == 0 ? look_at_columns(core, x, error) : gather(core, x, ids, exec, error);
+  return core->round == 0 ? look_at_columns(core, x, ids, error) : gather(core, x, ids, exec, error);
 }
 
 cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
@@ -120,17 +150,18 @@ cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *erro
   cpb_status status = check_alike(core, piece, error);
   if (status != CPB_OK || piece->rows_seen == 0) return status;
   if (core->round == 0) {
+    if (cpb_core_sample_join(core, piece) != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
     widen_span(core, piece->low, piece->high);
     core->rows_seen += piece->rows_seen;
     return CPB_OK;
   }
   size_t before = core->staged.count, added;
   status = cpb_working_set_join(&core->staged, &piece->staged, &added);
+  if (status == CPB_OK) status = cpb_core_keep_far(core);
   if (status != CPB_OK) {
     core->staged.count = before;
     return cpb_fail_memory(error, "%zu rows", piece->staged.count);
   }
-  cpb_working_set_keep(&core->staged, CPB_FAR_ROWS);
   core->largest2 = fmax(core->largest2, piece->largest2);
   core->rows_seen += piece->rows_seen;
   return CPB_OK;
@@ -143,43 +174,32 @@ cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *er
   piece->options = core->options;
   piece->round = core->round;
   piece->exponent = core->exponent;
-  piece->started = core->started;
+  piece->rows = core->rows;
   piece->done = core->done;
   piece->lower2 = core->lower2;
   piece->proven2 = core->proven2;
   memcpy(piece->origin, core->origin, 3 * core->d * sizeof *piece->origin); /* with point and center */
-  piece->set.count = 0;
+  piece->sample_rank = -1;
+  piece->set.count = piece->hull.count = 0;
   piece->support_count = 0;
   piece->best.radius = INFINITY;
   cpb_core_begin_pass(piece);
   return CPB_OK;
 }
 
-/* The working set alone says what comes out: the hull, which keeps the way it came, is made again. */
-static cpb_status move(cpb_core *core, cpb_error *error) {
-  core->hull.count = 0;
-  memset(core->hull.point, 0, core->d * sizeof *core->hull.point);
-  cpb_status status = cpb_working_set_sort(&core->set);
-  if (status == CPB_OK) status = cpb_working_set_sort(&core->staged);
-  if (status != CPB_OK) return cpb_fail_memory(error, "%zu rows", core->set.count);
-  return cpb_core_move(core, error);
-}
-
 cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error) {
   if (core == NULL || done == NULL) return cpb_fail_missing(error, core == NULL ? "core" : "done");
   if (core->rows_seen == 0) return cpb_fail_round_empty(error, core->round);
   cpb_status status = CPB_OK;
-  if (core->round == 0) {
-    begin_rounds(core);
-  } else {
-    bool solved = core->support_count > 0;
-    cpb_core_keep_best(core);
-    core->done = solved && (core->best.gap <= core->options.gap || core->round >= core->options.max_passes);
-    if (!core->done) status = move(core, error);
-    if (status != CPB_OK) return status;
-    if (solved && core->newcomers == 0) core->done = true;
-  }
-  if (!core->done || core->round == 0) {
+  *done = false;
+  if (core->round == 0) return cpb_core_start(core, unit_of_columns(core), core->rows_seen, error);
+  bool solved = core->support_count > 0;
+  if (solved) cpb_core_keep_best(core);
+  core->done = solved && (core->best.gap <= core->options.gap || core->round >= core->options.max_passes);
+  if (!core->done) status = cpb_core_move(core, error);
+  if (status != CPB_OK) return status;
+  if (solved && core->newcomers == 0) core->done = true;
+  if (!core->done) {
     core->round++;
     cpb_core_begin_pass(core);
   }

@@ -8,9 +8,12 @@
 #include "learn/core_parts.h"
 #include "learn/distances.h"
 
+/* The farthest first, whatever order they came in. */
 static cpb_status take_staged(cpb_core *core) {
-  if (core->set.count > CPB_WORKING_ROWS) cpb_working_set_keep(&core->set, CPB_WORKING_ROWS / 2);
-  cpb_status status = cpb_working_set_join(&core->set, &core->staged, &core->newcomers);
+  cpb_status status = cpb_working_set_sort(&core->staged);
+  if (status == CPB_OK && core->set.count > CPB_WORKING_ROWS)
+    status = cpb_working_set_keep(&core->set, CPB_WORKING_ROWS / 2);
+  if (status == CPB_OK) status = cpb_working_set_join(&core->set, &core->staged, &core->newcomers);
   core->staged.count = 0;
   return status;
 }

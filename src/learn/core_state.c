@@ -1,11 +1,13 @@
 /* A core-set as bytes; see core/state_bytes.h.
  *
  *   "CPBCORES"  u32 version  u64 d  f64 gap  u64 max passes  u32 method  u64 round  u32 done  i32 exponent
- *   u64 rows  f64 largest^2  f64 lower^2  f64 proven^2
+ *   u64 rows of all  u64 rows of the round  f64 largest^2  f64 lower^2  f64 proven^2
  *   per column  round 0, with rows: f64 low  f64 high; else f64 origin  f64 point  f64 center
  *   u64 staged rows, per row  u64 id  f64 distance^2  d f64
  *   u64 working rows, per row  u64 id  f64 distance^2  d f64
  *   u64 support, per row  u64 id  f64 multiplier
+ *   u64 active columns; where there are some f64 unit  f64 value  d f64 point, and of column k
+ *     u64 id  f64 weight  f64 |p|^2  d f64 p  d+1 f64 of the basis  k+1 f64 of the triangle
  *   u64 iterations  f64 radius  f64 lower  f64 gap  d f64 center   (the best ball; radius inf: none)
  *   u64 FNV-1a of all before */
 #include <math.h>
@@ -16,7 +18,7 @@
 #include "core/state_bytes.h"
 #include "learn/core_parts.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 static const cpb_state_kind kind = {"CPBCORES", VERSION, "core-sets", VERSION};
 
 static void put_doubles(cpb_state_out *to, const double *x, size_t n) {
@@ -32,6 +34,22 @@ static void put_set(cpb_state_out *to, const cpb_working_set *set) {
   }
 }
 
+static void put_hull(cpb_state_out *to, const cpb_hull *hull) {
+  cpb_put_number(to, hull->count, 8);
+  if (hull->count == 0) return;
+  cpb_put_double(to, hull->unit);
+  cpb_put_double(to, hull->value);
+  put_doubles(to, hull->point, hull->dim);
+  for (size_t k = 0; k < hull->count; k++) {
+    cpb_put_number(to, hull->tag[k], 8);
+    cpb_put_double(to, hull->weight[k]);
+    cpb_put_double(to, hull->q[k]);
+    put_doubles(to, hull->p + k * hull->dim, hull->dim);
+    put_doubles(to, hull->basis + k * (hull->dim + 1), hull->dim + 1);
+    put_doubles(to, hull->triangle + k * hull->room, k + 1);
+  }
+}
+
 static void put_all(cpb_state_out *to, void *object) {
   const cpb_core *core = object;
   cpb_put_bytes(to, kind.mark, 8);
@@ -43,6 +61,7 @@ static void put_all(cpb_state_out *to, void *object) {
   cpb_put_number(to, core->round, 8);
   cpb_put_number(to, core->done, 4);
   cpb_put_number(to, (uint64_t)core->exponent, 4);
+  cpb_put_number(to, core->rows, 8);
   cpb_put_number(to, core->rows_seen, 8);
   cpb_put_double(to, core->largest2);
   cpb_put_double(to, core->lower2);
@@ -59,6 +78,7 @@ static void put_all(cpb_state_out *to, void *object) {
     cpb_put_number(to, core->support_row[k], 8);
     cpb_put_double(to, core->multiplier[k]);
   }
+  put_hull(to, &core->hull);
   cpb_put_number(to, core->iterations, 8);
   cpb_put_double(to, core->best.radius);
   cpb_put_double(to, core->best.lower);
@@ -135,6 +155,34 @@ static void get_support(cpb_state_in *from, cpb_core *core) {
   core->support_count = count;
 }
 
+static void get_column(cpb_state_in *from, cpb_hull *hull, size_t k) {
+  hull->tag[k] = cpb_get_number(from, 8);
+  hull->cap[k] = INFINITY;
+  get_doubles(from, &hull->weight[k], 1);
+  get_doubles(from, &hull->q[k], 1);
+  get_doubles(from, hull->p + k * hull->dim, hull->dim);
+  get_doubles(from, hull->basis + k * (hull->dim + 1), hull->dim + 1);
+  get_doubles(from, hull->triangle + k * hull->room, k + 1);
+  if (from->status == CPB_OK && hull->triangle[k * hull->room + k] == 0)
+    cpb_state_refuse(from, "an active column depends on the others");
+}
+
+static void get_hull(cpb_state_in *from, cpb_hull *hull) {
+  size_t count = get_count(from, (2 * hull->dim + 5) * 8);
+  if (count > hull->dim + 1) cpb_state_refuse(from, "there are too many active columns");
+  if (count == 0 || from->status != CPB_OK) return;
+  if (cpb_hull_reserve(hull, count) != CPB_OK) {
+    no_memory(from, count);
+    return;
+  }
+  get_doubles(from, &hull->unit, 1);
+  get_doubles(from, &hull->value, 1);
+  get_doubles(from, hull->point, hull->dim);
+  for (size_t k = 0; k < count && from->status == CPB_OK; k++) get_column(from, hull, k);
+  if (from->status == CPB_OK && !(hull->unit > 0)) cpb_state_refuse(from, "its unit cannot be");
+  hull->count = from->status == CPB_OK ? count : 0;
+}
+
 static void get_best(cpb_state_in *from, cpb_core *core) {
   core->iterations = cpb_get_size(from);
   core->best.radius = cpb_get_double(from);
@@ -148,12 +196,12 @@ static void get_round(cpb_state_in *from, cpb_core *core) {
   core->round = cpb_get_number(from, 8);
   core->done = cpb_get_number(from, 4) != 0;
   core->exponent = (int)(int32_t)(uint32_t)cpb_get_number(from, 4);
+  core->rows = cpb_get_number(from, 8);
   core->rows_seen = cpb_get_number(from, 8);
   get_doubles(from, &core->largest2, 1);
   get_doubles(from, &core->lower2, 1);
   get_doubles(from, &core->proven2, 1);
   if (core->exponent < -1100 || core->exponent > 1100) cpb_state_refuse(from, "its unit cannot be");
-  core->started = core->round > 0;
   if (core->round > 0) get_doubles(from, core->origin, 3 * core->d);
   if (core->round == 0 && core->rows_seen > 0) get_doubles(from, core->low, 2 * core->d); /* and high */
 }
@@ -176,6 +224,7 @@ static void get_all(cpb_state_in *from, cpb_core **out) {
   get_set(from, &core->staged);
   get_set(from, &core->set);
   get_support(from, core);
+  get_hull(from, &core->hull);
   get_best(from, core);
   cpb_state_end(from);
 }

@@ -38,9 +38,7 @@ static bool grow(double **numbers, size_t count) {
   return larger != NULL;
 }
 
-static cpb_status make_room(cpb_hull *hull) {
-  if (hull->count + 1 < hull->room) return CPB_OK;
-  size_t room = 2 * hull->room + 8;
+static cpb_status make_room(cpb_hull *hull, size_t room) {
   uint64_t *tag = realloc(hull->tag, room * sizeof *tag);
   if (tag != NULL) hull->tag = tag;
   double *triangle = calloc(room, room * sizeof *triangle);
@@ -56,6 +54,12 @@ static cpb_status make_room(cpb_hull *hull) {
   hull->triangle = triangle;
   hull->room = room;
   return CPB_OK;
+}
+
+cpb_status cpb_hull_reserve(cpb_hull *hull, size_t count) {
+  if (count + 1 < hull->room) return CPB_OK;
+  size_t room = 2 * hull->room + 8;
+  return make_room(hull, room > count + 1 ? room : count + 2);
 }
 
 static double *column_at(const cpb_hull *hull, size_t k) { return hull->p + k * hull->dim; }
@@ -281,7 +285,7 @@ static void put_aside(cpb_hull *hull, const cpb_hull_column *column, bool full) 
 
 cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better) {
   double before = hull->count == 0 ? -INFINITY : hull->value, rest;
-  cpb_status status = make_room(hull);
+  cpb_status status = cpb_hull_reserve(hull, hull->count);
   *better = false;
   if (status != CPB_OK) return status;
   bool full = hull->count > 0 && column.weight > 0 && column.weight >= column.cap;

@@ -44,6 +44,9 @@ typedef struct cpb_hull {
 
 /* An empty hull that owns nothing yet but its point. ENOMEM leaves it fit for cpb_hull_free. */
 cpb_status cpb_hull_init(cpb_hull *hull, const cpb_loops *loops, size_t dim, double unit);
+
+/* Room for `count` columns and one more. */
+cpb_status cpb_hull_reserve(cpb_hull *hull, size_t count);
 void cpb_hull_free(cpb_hull *hull);
 
 /* Lets a column in and moves to the optimum over what is there, dropping columns that lost their

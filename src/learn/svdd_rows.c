@@ -25,27 +25,26 @@ typedef struct mean_job {
 
 static double weight_of(const mean_job *job, size_t row) { return job->caps == NULL ? 1 : job->caps[row]; }
 
-static double add_row(const mean_job *job, size_t row, double weight, double *sum) {
-  double buffer[CPB_CHUNK], dist2 = 0;
+static void add_row(const mean_job *job, size_t row, double weight, double *sum) {
+  double buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < job->x.cols; offset += CPB_CHUNK) {
     size_t length = cpb_chunk_count(job->x.cols, offset);
     const double *chunk = cpb_row_chunk(job->loops, job->x, row, offset, length, buffer);
     const double *first = job->first + offset;
     for (size_t j = 0; j < length; j++) sum[offset + j] += weight * (chunk[j] - first[j]);
-    dist2 += job->loops->dist2(chunk, first, length);
   }
-  return dist2;
 }
 
 static void mean_block(void *argument, size_t block, size_t first, size_t count) {
   mean_job *job = argument;
-  double *sum = job->partial + block * job->x.cols, largest = 0;
+  double *sum = job->partial + block * job->x.cols, largest = 0, dist2[BLOCK_ROWS];
+  cpb_dist2_of_rows(job->loops, job->x, 0, first, count, job->first, dist2);
   for (size_t row = first; row < first + count; row++) {
     double weight = weight_of(job, row);
     if (!(weight > 0)) continue;
-    double dist2 = add_row(job, row, weight, sum);
-    if (dist2 > largest) largest = dist2;
-    if (dist2 < INFINITY) continue;
+    add_row(job, row, weight, sum);
+    if (dist2[row - first] > largest) largest = dist2[row - first];
+    if (dist2[row - first] < INFINITY) continue;
     int fault = cpb_row_fault(job->loops, job->x, row);
     if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
     largest = INFINITY;

@@ -50,7 +50,8 @@ cpb_status cpb_core_new(size_t d, const cpb_ball_options *given, cpb_core **core
   if (status != CPB_OK) return status;
   cpb_core *made = calloc(1, sizeof *made);
   if (made != NULL) {
-    *made = (cpb_core){.loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d};
+    *made = (cpb_core){
+        .loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d, .sample_rank = -1};
     made->origin = d > SIZE_MAX / sizeof(double) / 6 ? NULL : calloc(6 * d, sizeof *made->origin);
     if (made->origin != NULL && cpb_hull_init(&made->hull, made->loops, d, 1) == CPB_OK) {
       made->point = made->origin + d;
@@ -78,37 +79,40 @@ void cpb_core_free(cpb_core *core) {
 }
 
 static cpb_status read_pass(cpb_core *core, cpb_source *source, const cpb_exec *exec, cpb_error *error) {
-  cpb_core_begin_pass(core);
-  if (source->view.rows > 0) return cpb_core_read(core, source->view, exec, error);
+  if (source->view.rows > 0) return cpb_core_update(core, source->view, 0, exec, error);
   cpb_status status = source->rewind(source, error);
-  while (status == CPB_OK) {
+  for (uint64_t before = 0; status == CPB_OK; before = core->rows_seen) {
     cpb_view block = {0};
-    uint64_t before = core->rows_seen;
     status = source->next(source, &block, error);
     if (status != CPB_OK || block.rows == 0) return status;
-    status = cpb_core_read(core, block, exec, error);
+    status = cpb_core_update(core, block, before, exec, error);
     if (status == CPB_EROW) return cpb_fail_later(error, before);
   }
   return status;
 }
 
-static cpb_status iterate(cpb_core *core, cpb_source *source, cpb_ball_report *report, const cpb_exec *exec,
+/* Rows in memory spare the round that looks at the columns. */
+static cpb_status begin(cpb_core *core, cpb_source *source, bool *read, const cpb_exec *exec,
+                        cpb_error *error) {
+  *read = false;
+  return source->view.rows > 0 ? cpb_core_begin_whole(core, source->view, read, exec, error) : CPB_OK;
+}
+
+static cpb_status iterate(cpb_core *core, cpb_source *source, size_t *passes, const cpb_exec *exec,
                           cpb_error *error) {
   double told = 0;
-  for (;;) {
-    told = fmax(told, core->support_count == 0 ? 0 : cpb_share_of_gap(core->best.gap, core->options.gap));
-    cpb_status status = cpb_exec_tell(exec, told, error);
-    if (status == CPB_OK) status = read_pass(core, source, exec, error);
-    if (status != CPB_OK) return status;
-    if (core->rows_seen == 0) return cpb_fail_no_ball(error, 0, core->d);
-    report->passes++;
-    bool solved = core->support_count > 0;
-    if (solved) cpb_core_keep_best(core);
-    if (solved && (core->best.gap <= core->options.gap || report->passes >= core->options.max_passes))
-      return CPB_OK;
-    status = cpb_core_move(core, error);
-    if (status != CPB_OK || (solved && core->newcomers == 0)) return status;
+  bool done = false, read;
+  cpb_status status = cpb_exec_tell(exec, 0, error);
+  if (status == CPB_OK) status = begin(core, source, &read, exec, error);
+  for (*passes = 0; status == CPB_OK && !done; ++*passes) {
+    if (!read) status = read_pass(core, source, exec, error);
+    if (status == CPB_OK && core->rows_seen == 0) return cpb_fail_no_ball(error, 0, core->d);
+    if (status == CPB_OK) status = cpb_core_solve(core, &done, error);
+    if (core->best.radius < INFINITY) told = fmax(told, cpb_share_of_gap(core->best.gap, core->options.gap));
+    if (status == CPB_OK) status = cpb_exec_tell(exec, told, error);
+    read = false;
   }
+  return status;
 }
 
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
@@ -122,7 +126,7 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_ball_report", error);
   if (status == CPB_OK) status = cpb_core_new(source->cols, options, &core, error);
   if (status != CPB_OK) return status;
-  status = iterate(core, source, &ours, exec, error);
+  status = iterate(core, source, &ours.passes, exec, error);
   if (status == CPB_OK) {
     cpb_core_write(core, out, &ours);
     ours.seconds = seconds_now() - began;

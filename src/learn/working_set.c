@@ -75,11 +75,6 @@ static int farthest_first(const void *a, const void *b) {
   return (x->tag > y->tag) - (x->tag < y->tag);
 }
 
-static int first_tag_first(const void *a, const void *b) {
-  const place *x = a, *y = b;
-  return x->tag != y->tag ? (x->tag > y->tag ? 1 : -1) : (x->at > y->at) - (x->at < y->at);
-}
-
 static int first_place_first(const void *a, const void *b) {
   const place *x = a, *y = b;
   return (x->at > y->at) - (x->at < y->at);
@@ -100,18 +95,28 @@ static void move_row(cpb_working_set *set, size_t from, size_t to) {
   set->set_aside[to] = set->set_aside[from];
 }
 
-void cpb_working_set_keep(cpb_working_set *set, size_t most) {
-  if (set->count <= most) return;
+cpb_status cpb_working_set_keep(cpb_working_set *set, size_t most) {
+  if (set->count <= most) return CPB_OK;
   place *places = places_of(set);
-  if (places == NULL) return; /* a larger set is slower, not wrong */
+  if (places == NULL) return CPB_ENOMEM;
   qsort(places, set->count, sizeof *places, farthest_first);
   qsort(places, most, sizeof *places, first_place_first);
   for (size_t k = 0; k < most; k++) move_row(set, places[k].at, k);
   set->count = most;
   free(places);
+  return CPB_OK;
+}
+
+static bool is_sorted(const cpb_working_set *set) {
+  for (size_t i = 1; i < set->count; i++) {
+    place before = {set->dist2[i - 1], set->tag[i - 1], 0}, here = {set->dist2[i], set->tag[i], 0};
+    if (farthest_first(&before, &here) >= 0) return false;
+  }
+  return true;
 }
 
 cpb_status cpb_working_set_sort(cpb_working_set *set) {
+  if (is_sorted(set)) return CPB_OK;
   place *places = places_of(set);
   double *rows = malloc((set->count * set->d + 1) * sizeof *rows);
   if (places == NULL || rows == NULL) {
@@ -120,7 +125,7 @@ cpb_status cpb_working_set_sort(cpb_working_set *set) {
     return CPB_ENOMEM;
   }
   if (set->count > 0) memcpy(rows, set->rows, set->count * set->d * sizeof *rows);
-  qsort(places, set->count, sizeof *places, first_tag_first);
+  qsort(places, set->count, sizeof *places, farthest_first);
   size_t kept = 0;
   for (size_t k = 0; k < set->count; k++) {
     if (k > 0 && places[k].tag == places[k - 1].tag) continue;

@@ -25,9 +25,9 @@ cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t
 cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count);
 
 /* Keeps the `most` rows with the largest dist2, of equals those of the smallest tags. */
-void cpb_working_set_keep(cpb_working_set *set, size_t most);
+cpb_status cpb_working_set_keep(cpb_working_set *set, size_t most);
 
-/* Rows in the order of their tags, each tag once. */
+/* The largest dist2 first, of equals the smallest tag; each tag once, which has one dist2. */
 cpb_status cpb_working_set_sort(cpb_working_set *set);
 
 /* Solves the ball of the set on the hull (columns (p, |p|^2)), which keeps what it has: T10. Stops when

@@ -98,11 +98,13 @@ static const char *const texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
-static void compare(const char *text, size_t length, bool any) {
+static void compare(const char *text, size_t length, unsigned how) {
   cpb_error error = {.text = ""};
-  json_t *ours,
-      *theirs = json_loadb(text, length, JSON_REJECT_DUPLICATES | (any ? JSON_DECODE_ANY : 0), NULL);
-  cpb_status status = cpb_json_read(text, length, any, "text", &ours, &error);
+  size_t flags = JSON_REJECT_DUPLICATES;
+  if ((how & CPB_JSON_ANY) != 0) flags |= JSON_DECODE_ANY;
+  if ((how & CPB_JSON_REALS) != 0) flags |= JSON_DECODE_INT_AS_REAL;
+  json_t *ours, *theirs = json_loadb(text, length, flags, NULL);
+  cpb_status status = cpb_json_read(text, length, how, "text", &ours, &error);
   if ((status == CPB_OK) != (theirs != NULL)) fail_msg("%.*s: %s", (int)length, text, error.text);
   if (status == CPB_OK && !json_equal(ours, theirs))
     fail_msg("%.*s is read as another value", (int)length, text);
@@ -115,7 +117,7 @@ static void compare(const char *text, size_t length, bool any) {
 static void same_values(void **state) {
   (void)state;
   for (size_t i = 0; i < TEXTS; i++)
-    for (int any = 0; any < 2; any++) compare(texts[i], strlen(texts[i]), any != 0);
+    for (unsigned how = 0; how < 4; how++) compare(texts[i], strlen(texts[i]), how);
 }
 
 /* Every beginning of every text, and every text with one byte changed. */
@@ -127,13 +129,33 @@ static void same_refusals(void **state) {
   for (size_t i = 0; i < TEXTS; i++) {
     size_t length = strlen(texts[i]);
     for (size_t cut = 0; cut < length; cut++) {
-      compare(texts[i], cut, true);
+      compare(texts[i], cut, CPB_JSON_ANY);
       for (size_t k = 0; k < sizeof bytes; k++) {
         memcpy(changed, texts[i], length);
         changed[cut] = (char)bytes[k];
-        compare(changed, length, true);
+        compare(changed, length, CPB_JSON_ANY);
       }
     }
+  }
+}
+
+/* What is passed on as it is written: anything RFC 8259 calls a value. */
+static void looked_at(void **state) {
+  (void)state;
+  static const char *const fine[] = {
+      "1e999", "-0", "123456789012345678901234567890", "[1e-999,{\"a\":1,\"a\":2}]", "\"\\u0000\"", "null"};
+  static const char *const wrong[] = {"1e", "01", "\"\\u00\"", "[1,]", "\"\xff\"", "nul", "", "1 2"};
+  cpb_json_fault fault;
+  for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+    json_t *value =
+        cpb_json_value(fine[i], strlen(fine[i]), CPB_JSON_ANY | CPB_JSON_LOOK | CPB_JSON_REALS, &fault);
+    if (value == NULL) fail_msg("%s: %s", fine[i], fault.why);
+    json_decref(value);
+  }
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_null(
+        cpb_json_value(wrong[i], strlen(wrong[i]), CPB_JSON_ANY | CPB_JSON_LOOK | CPB_JSON_REALS, &fault));
+    assert_true(fault.why != NULL && !fault.no_memory);
   }
 }
 
@@ -142,16 +164,16 @@ static void places(void **state) {
   cpb_error error;
   json_t *value;
   static const char text[] = "{\"a\": 1,\n \"b\": x}";
-  assert_int_equal(cpb_json_read(text, strlen(text), false, "m.json", &value, &error), CPB_EFORMAT);
+  assert_int_equal(cpb_json_read(text, strlen(text), 0, "m.json", &value, &error), CPB_EFORMAT);
   assert_string_equal(error.text, "m.json: line 2, column 7: not JSON: invalid token");
   char deep[2000];
   memset(deep, '[', sizeof deep);
-  assert_int_equal(cpb_json_read(deep, sizeof deep, false, "deep", &value, &error), CPB_EFORMAT);
+  assert_int_equal(cpb_json_read(deep, sizeof deep, 0, "deep", &value, &error), CPB_EFORMAT);
   assert_non_null(strstr(error.text, "nested too deeply"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(same_values), cmocka_unit_test(same_refusals),
-                                     cmocka_unit_test(places)};
+                                     cmocka_unit_test(looked_at), cmocka_unit_test(places)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
