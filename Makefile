@@ -9,7 +9,7 @@ ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
 checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
-sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' 2>/dev/null)
+sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
 .PHONY: test-python platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz

@@ -1,5 +1,11 @@
 /* Rows on a grid, as the bytes that panels multiply; included once per instruction set. Sums of codes and of
  * their squares are whole numbers below 2^24 in each lane (cpb_grid_most columns), exact in float. */
+#ifndef CPB_LOOP_GRID_H
+#define CPB_LOOP_GRID_H
+
+#include <string.h>
+
+#include "loop/table.h"
 
 /* Sixteen lanes in the compilers' own vectors: left to itself, gcc takes four at a time. */
 typedef float grid_f32 __attribute__((vector_size(CPB_LANES * sizeof(float))));
@@ -68,3 +74,5 @@ static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *rest
     }
   }
 }
+
+#endif

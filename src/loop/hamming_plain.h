@@ -1,4 +1,8 @@
 /* Signs and Hamming distances, as they are defined. */
+#ifndef CPB_LOOP_HAMMING_PLAIN_H
+#define CPB_LOOP_HAMMING_PLAIN_H
+
+#include "loop/table.h"
 
 static void signs(const float *values, float margin, uint64_t *above, uint64_t *unsure) {
   *above = *unsure = 0;
@@ -32,3 +36,5 @@ static void hamming(const cpb_hamming *h) {
     if (below != 0) limit = h->found(h->context, group, below, distance);
   }
 }
+
+#endif

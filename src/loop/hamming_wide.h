@@ -1,4 +1,8 @@
 /* Hamming distances in registers: the eight codes of a group side by side, one word of each at a time. */
+#ifndef CPB_LOOP_HAMMING_WIDE_H
+#define CPB_LOOP_HAMMING_WIDE_H
+
+#include "loop/lanes_u64.h"
 
 enum { GROUP_VECTORS = CPB_CODE_GROUP / VEC_U64 };
 
@@ -38,3 +42,5 @@ static void hamming_wide(const cpb_hamming *h) {
   default: hamming_scan(h, h->words);
   }
 }
+
+#endif

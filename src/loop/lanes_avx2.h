@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
 
 typedef struct lanes_f32 {
@@ -15,8 +16,6 @@ typedef struct lanes_f32 {
 typedef struct lanes_f64 {
   __m256d q0, q1, q2, q3;
 } lanes_f64;
-
-#define LANE_INLINE static inline __attribute__((always_inline))
 
 /* Rows walked side by side, and whether stores can pass the cache. */
 enum { LANES_STREAMS = 4, LANES_DOUBLE_STREAMS = 2, LANES_BYPASS = true };

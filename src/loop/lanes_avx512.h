@@ -4,14 +4,13 @@
 
 #include <immintrin.h>
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
 
 typedef __m512 lanes_f32;
 typedef struct lanes_f64 {
   __m512d low, high;
 } lanes_f64;
-
-#define LANE_INLINE static inline __attribute__((always_inline))
 
 /* Rows walked side by side, and whether stores can pass the cache. */
 enum { LANES_STREAMS = 4, LANES_DOUBLE_STREAMS = 4, LANES_BYPASS = true };

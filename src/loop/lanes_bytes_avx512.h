@@ -1,8 +1,12 @@
 /* Vectors of sixteen 32-bit sums of products of bytes, for processors with VNNI. */
+#ifndef CPB_LOOP_LANES_BYTES_AVX512_H
+#define CPB_LOOP_LANES_BYTES_AVX512_H
+
 #include <immintrin.h>
+#include <stdint.h>
 #include <string.h>
 
-#define LANE_INLINE static inline __attribute__((always_inline))
+#include "loop/lane_inline.h"
 
 typedef __m512i vec_i32;
 enum { VEC_I32 = 16, BYTES_VECTORS = 4 };
@@ -23,3 +27,5 @@ LANE_INLINE vec_i32 vec_add_products(vec_i32 sum, vec_i32 a_signed, vec_i32 b_un
 LANE_INLINE vec_i32 vec_max_i32(vec_i32 x, vec_i32 y) { return _mm512_max_epi32(x, y); }
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_i32(vec_i32 x, vec_i32 y) { return _mm512_cmpgt_epi32_mask(x, y); }
+
+#endif

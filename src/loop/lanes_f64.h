@@ -1,6 +1,9 @@
 /* The double-precision loops, in ordinary C: included once per instruction set by a stub that
  * compiles it with that set's flags. The fixed inner loops over 16 lanes are what the compiler turns
  * into vectors; they also fix the order of every sum. */
+#ifndef CPB_LOOP_LANES_F64_H
+#define CPB_LOOP_LANES_F64_H
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -140,23 +143,23 @@ static void narrow(const double *from, size_t n, float *to) {
 
 #define ELEMENT float
 #define ROWS_DIST2 rows_dist2_f32
-#include "loop/rows_dist2.h"
+#include "loop/rows_dist2.inc"
 #undef ELEMENT
 #undef ROWS_DIST2
 #define ELEMENT double
 #define ROWS_DIST2 rows_dist2_f64
-#include "loop/rows_dist2.h"
+#include "loop/rows_dist2.inc"
 #undef ELEMENT
 #undef ROWS_DIST2
 
 #define REAL float
 #define SPREAD spread_f32
-#include "loop/spread.h"
+#include "loop/spread.inc"
 #undef REAL
 #undef SPREAD
 #define REAL double
 #define SPREAD spread_f64
-#include "loop/spread.h"
+#include "loop/spread.inc"
 #undef REAL
 #undef SPREAD
 
@@ -169,3 +172,5 @@ static void floats_i8(const void *from, size_t n, float *to) {
   const int8_t *x = from;
   for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
 }
+
+#endif

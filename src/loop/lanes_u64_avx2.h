@@ -1,6 +1,10 @@
 /* Words of codes on AVX2. Bits are counted by looking up half bytes. */
+#ifndef CPB_LOOP_LANES_U64_AVX2_H
+#define CPB_LOOP_LANES_U64_AVX2_H
+
 #include <immintrin.h>
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
 
 typedef __m256i vec_u64;
@@ -23,3 +27,5 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
 LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) {
   return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(y, x)));
 }
+
+#endif

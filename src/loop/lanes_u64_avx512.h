@@ -1,7 +1,11 @@
 /* Words of codes on AVX-512. Where the compiler may use VPOPCNTDQ bits are counted by it, else by looking up
  * half bytes. */
+#ifndef CPB_LOOP_LANES_U64_AVX512_H
+#define CPB_LOOP_LANES_U64_AVX512_H
+
 #include <immintrin.h>
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
 
 typedef __m512i vec_u64;
@@ -24,3 +28,5 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
 #endif
 }
 LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) { return _mm512_cmplt_epu64_mask(x, y); }
+
+#endif

@@ -10,9 +10,8 @@
 #include <arm_neon.h>
 #endif
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
-
-#define LANE_INLINE static inline __attribute__((always_inline))
 
 typedef float v128_f32 __attribute__((vector_size(16)));
 typedef double v128_f64 __attribute__((vector_size(16)));

@@ -2,6 +2,8 @@
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
+#include "loop/rows_double.h"
+
 enum { LAYER_AHEAD = 1024, LAYER_LINE = 64 };
 
 /* The sums of dot over sixteen more numbers. */

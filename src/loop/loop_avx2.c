@@ -13,12 +13,12 @@ extern const cpb_layer_loops cpb_layer_avx2;
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
-#include "loop/table_f64.h"
+#include "loop/table_f64.inc"
     .rows = cpb_rows_avx2,
     .layer = &cpb_layer_avx2,
     .tile = tile,
     .panel = panel,
     .signs = signs,
     .hamming = hamming_wide,
-#include "loop/table_bytes.h"
+#include "loop/table_bytes.inc"
 };

@@ -24,17 +24,17 @@ extern const cpb_layer_loops cpb_layer_avx512;
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
-#include "loop/table_avx512.h"
+#include "loop/table_avx512.inc"
 };
 
 const cpb_loops cpb_loops_avx512vnni = {
     .name = "avx512vnni",
-#include "loop/table_avx512.h"
+#include "loop/table_avx512.inc"
     .panel_bytes = cpb_panel_bytes_vnni,
 };
 
 const cpb_loops cpb_loops_amx = {
     .name = "amx",
-#include "loop/table_avx512.h"
+#include "loop/table_avx512.inc"
     .panel_bytes = cpb_panel_bytes_amx,
 };

@@ -8,13 +8,13 @@
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
-#include "loop/table_f64.h"
+#include "loop/table_f64.inc"
     .rows = plain_rows,
     .layer = &plain_layer,
     .tile = tile,
     .panel = panel,
     .signs = signs,
     .hamming = hamming,
-#include "loop/table_bytes.h"
+#include "loop/table_bytes.inc"
     .panel_bytes = panel_bytes,
 };

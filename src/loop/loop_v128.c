@@ -12,12 +12,12 @@ extern const cpb_layer_loops cpb_layer_v128;
 
 const cpb_loops cpb_loops_v128 = {
     .name = "v128",
-#include "loop/table_f64.h"
+#include "loop/table_f64.inc"
     .rows = cpb_rows_v128,
     .layer = &cpb_layer_v128,
     .tile = tile,
     .panel = panel,
     .signs = signs,
     .hamming = hamming_wide,
-#include "loop/table_bytes.h"
+#include "loop/table_bytes.inc"
 };

@@ -1,4 +1,8 @@
 /* Products of bytes with a panel, as they are defined: one row and all columns at a time. */
+#ifndef CPB_LOOP_PANEL_BYTES_PLAIN_H
+#define CPB_LOOP_PANEL_BYTES_PLAIN_H
+
+#include "loop/panel_bytes.h"
 
 static void panel_bytes_row(const cpb_panel_bytes *p, size_t i, int32_t *values) {
   for (size_t j = 0; j < p->columns; j++) values[j] = p->start[i];
@@ -18,3 +22,5 @@ static void panel_bytes(const cpb_panel_bytes *p) {
     if (above != 0) p->found(p->context, i, above, values);
   }
 }
+
+#endif

@@ -1,5 +1,11 @@
 /* Products of bytes with a panel in registers, as panel_wide.h has those of floats: CPB_BYTES_ROWS rows of up
  * to BYTES_VECTORS vectors at a time, and a panel too deep for the first cache is cut along its words. */
+#ifndef CPB_LOOP_PANEL_BYTES_WIDE_H
+#define CPB_LOOP_PANEL_BYTES_WIDE_H
+
+#include "loop/lanes_bytes_avx512.h"
+#include "loop/panel_bytes.h"
+
 #include <stdbool.h>
 
 enum { BYTES_WHOLE = 160, BYTES_DEPTH = 96, BYTES_TILES = 4, BYTES_BLOCK = BYTES_TILES * CPB_BYTES_ROWS };
@@ -101,3 +107,5 @@ static void panel_bytes_wide(const cpb_panel_bytes *p) {
       }
   }
 }
+
+#endif

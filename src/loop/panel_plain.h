@@ -1,4 +1,9 @@
 /* Products with a panel, as they are defined. */
+#ifndef CPB_LOOP_PANEL_PLAIN_H
+#define CPB_LOOP_PANEL_PLAIN_H
+
+#include "loop/table.h"
+
 #include <math.h>
 
 static void panel(const cpb_panel *p) {
@@ -15,3 +20,5 @@ static void panel(const cpb_panel *p) {
     if (above != 0) p->found(p->context, i, above, values);
   }
 }
+
+#endif

@@ -3,6 +3,11 @@
  *
  * A panel too deep for the first cache is cut along k, and a few tiles share each piece; a chain is set aside
  * and taken up again, so the cut is not seen in its bits. */
+#ifndef CPB_LOOP_PANEL_WIDE_H
+#define CPB_LOOP_PANEL_WIDE_H
+
+#include "loop/terms_both.h"
+
 enum { PANEL_WHOLE = 160, PANEL_DEPTH = 96, PANEL_TILES = 4, PANEL_BLOCK = PANEL_TILES * CPB_PANEL_ROWS };
 
 typedef float panel_values[CPB_PANEL_COLS];
@@ -89,3 +94,5 @@ static void panel(const cpb_panel *p) {
       }
   }
 }
+
+#endif

@@ -72,7 +72,7 @@ static inline short_scale short_scale_of(double s) {
 #define REAL_SAME(x) ((float)(x))
 #define REAL_BELOW(x, most) ((x) <= (most))
 #define SHORT(name) short_##name
-#include "loop/short_factor.h"
+#include "loop/short_factor.inc"
 
 /* Of a row of d <= CPB_SHORT_MOST numbers x, which when unembedding y0 follows. Not fine: take the doubles.
  */

@@ -1,7 +1,7 @@
 /* Rows on AVX2, apart from the other loops so that neither waits for the other to compile. */
 #include "loop/rows_tiny_avx2.h"
 
-#include "loop/rows_plan.h"
+#include "loop/rows_plan.inc"
 
 cpb_rows_loop *cpb_double_rows_avx2(const cpb_rows_job *job);
 

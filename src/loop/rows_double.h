@@ -1,7 +1,9 @@
-/* T1 in doubles, for rows of doubles or results in double: the arithmetic of rows_walk.h. Sums have the order of
- * dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order. lanes_<isa>.h comes first. */
+/* T1 in doubles, for rows of doubles or results in double: the arithmetic of rows_walk.inc. Sums have the order of
+ * dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order.  */
 #ifndef CPB_LOOP_ROWS_DOUBLE_H
 #define CPB_LOOP_ROWS_DOUBLE_H
+
+#include "loop/lanes.h"
 
 #include "loop/double_factor.h"
 

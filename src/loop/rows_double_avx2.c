@@ -5,7 +5,7 @@ enum { SHORT_DOUBLES = 0 };
 
 static cpb_rows_loop short_doubles, short_staged;
 
-#include "loop/rows_double_plan.h"
+#include "loop/rows_double_plan.inc"
 
 #include "loop/layer_rows.h"
 

@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX-512. */
 #include "loop/rows_short_double_avx512.h"
 
-#include "loop/rows_double_plan.h"
+#include "loop/rows_double_plan.inc"
 
 #include "loop/layer_rows.h"
 

@@ -1,7 +1,9 @@
-/* T1 in floats, for f32 results of floats, halves and bytes: the arithmetic of rows_walk.h. Sums and factors are
- * in double, rounded once. lanes_<isa>.h comes first. */
+/* T1 in floats, for f32 results of floats, halves and bytes: the arithmetic of rows_walk.inc. Sums and factors are
+ * in double, rounded once.  */
 #ifndef CPB_LOOP_ROWS_FLOAT_H
 #define CPB_LOOP_ROWS_FLOAT_H
+
+#include "loop/lanes.h"
 
 #include "loop/row_factor.h"
 

@@ -1,7 +1,11 @@
 /* T1 for float rows in plain C: the reference that judges the other instruction sets. */
+#ifndef CPB_LOOP_ROWS_PLAIN_H
+#define CPB_LOOP_ROWS_PLAIN_H
+
 #include <stdint.h>
 
 #include "loop/double_factor.h"
+#include "loop/lanes_f64.h"
 #include "loop/row_factor.h"
 
 static float element(const void *row, cpb_dtype dtype, size_t i) {
@@ -181,3 +185,5 @@ static void layer_fence(void) {}
 static const cpb_layer_loops plain_layer = {.sums = {layer_sums_f32, layer_sums_f64},
                                             .gradient = {layer_gradient_f32, layer_gradient_f64},
                                             .fence = layer_fence};
+
+#endif

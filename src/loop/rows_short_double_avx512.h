@@ -1,4 +1,4 @@
-/* T1 for short rows of doubles on AVX-512: eight rows at a time. rows_double_plan.h says when.
+/* T1 for short rows of doubles on AVX-512: eight rows at a time. rows_double_plan.inc says when.
  *
  * Eight rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane of every output
  * line, which input number, which row's factor and which number of the centre it takes. Norms of eight rows are
@@ -11,7 +11,7 @@
 #include "loop/lanes_avx512.h"
 #include "loop/rows_double.h"
 
-#include "loop/rows_walk.h"
+#include "loop/rows_walk.inc"
 
 enum { SHORT_DOUBLES = 15, EIGHT = 8 };
 

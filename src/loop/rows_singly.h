@@ -4,7 +4,7 @@
 
 #include "loop/rows_float.h"
 
-#include "loop/rows_walk.h"
+#include "loop/rows_walk.inc"
 
 static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool embedding, size_t first,
                                                   size_t count) {

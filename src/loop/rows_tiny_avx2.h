@@ -13,7 +13,7 @@
 #define REAL_SAME _mm256_set1_ps
 #define REAL_BELOW(x, most) (_mm256_movemask_ps(_mm256_cmp_ps(x, _mm256_set1_ps(most), _CMP_LE_OQ)) == 0xff)
 #define SHORT(name) eight_##name
-#include "loop/short_factor.h"
+#include "loop/short_factor.inc"
 
 enum { EIGHT = 8 };
 

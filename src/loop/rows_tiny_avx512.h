@@ -1,7 +1,7 @@
 /* T1 for rows of up to CPB_SHORT_MOST floats on AVX-512: sixteen rows at a time, by columns.
  *
  * Sixteen rows are a whole number of lines on both sides. Their columns are taken out of the lines of the
- * input, become those of the result by short_factor.h, and are put together to the lines of the output. Four
+ * input, become those of the result by short_factor.inc, and are put together to the lines of the output. Four
  * ranges of rows take turns, which keeps memory busy. */
 #ifndef CPB_LOOP_ROWS_TINY_AVX512_H
 #define CPB_LOOP_ROWS_TINY_AVX512_H
@@ -17,7 +17,7 @@
 #define REAL_SAME _mm512_set1_ps
 #define REAL_BELOW(x, most) (_mm512_cmp_ps_mask(x, _mm512_set1_ps(most), _CMP_LE_OQ) == 0xffff)
 #define SHORT(name) sixteen_##name
-#include "loop/short_factor.h"
+#include "loop/short_factor.inc"
 
 enum { TINY_ROWS = 16, TINY_MOST = CPB_SHORT_MOST, TINY_COLUMNS = TINY_MOST + 1 };
 

@@ -11,7 +11,7 @@ static bool short_rows_stream(const cpb_rows_job *job) {
 
 static void short_rows(const cpb_rows_job *job) { walk_singly(job, job->embedding, 0, job->n); }
 
-#include "loop/rows_plan.h"
+#include "loop/rows_plan.inc"
 
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job);
 

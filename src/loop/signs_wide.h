@@ -1,4 +1,8 @@
 /* The signs of a row of a panel, as two sets of columns. */
+#ifndef CPB_LOOP_SIGNS_WIDE_H
+#define CPB_LOOP_SIGNS_WIDE_H
+
+#include "loop/lanes.h"
 
 static void signs(const float *values, float margin, uint64_t *above, uint64_t *unsure) {
   vec_f32 high = vec_spread_f32(margin), low = vec_spread_f32(-margin);
@@ -12,3 +16,5 @@ static void signs(const float *values, float margin, uint64_t *above, uint64_t *
   *above = up;
   *unsure = ~(up | down);
 }
+
+#endif

@@ -1,4 +1,9 @@
 /* The chains of both reals, in terms of the vectors of the lane header. */
+#ifndef CPB_LOOP_TERMS_BOTH_H
+#define CPB_LOOP_TERMS_BOTH_H
+
+#include "loop/lanes.h"
+
 #define REAL double
 #define VEC vec_f64
 #define WIDTH VEC_F64
@@ -7,7 +12,7 @@
 #define SPREAD vec_spread
 #define FMA vec_fma
 #define TERMS terms_f64
-#include "loop/terms.h"
+#include "loop/terms.inc"
 #undef REAL
 #undef VEC
 #undef WIDTH
@@ -25,7 +30,7 @@
 #define SPREAD vec_spread_f32
 #define FMA vec_fma_f32
 #define TERMS terms_f32
-#include "loop/terms.h"
+#include "loop/terms.inc"
 #undef REAL
 #undef VEC
 #undef WIDTH
@@ -34,3 +39,5 @@
 #undef SPREAD
 #undef FMA
 #undef TERMS
+
+#endif

@@ -1,4 +1,9 @@
 /* The tile of a matrix product, as it is defined. */
+#ifndef CPB_LOOP_TILE_PLAIN_H
+#define CPB_LOOP_TILE_PLAIN_H
+
+#include "loop/table.h"
+
 #include <math.h>
 
 static void tile(const cpb_tile *t) {
@@ -9,3 +14,5 @@ static void tile(const cpb_tile *t) {
       t->c[i * t->c_row + j] += sum;
     }
 }
+
+#endif

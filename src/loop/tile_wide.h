@@ -1,5 +1,9 @@
 /* The tile of a matrix product in registers: six rows of TILE_VECTORS vectors at a time, which the lane
  * header chooses so that the sums and one row of b fill the register file. */
+#ifndef CPB_LOOP_TILE_WIDE_H
+#define CPB_LOOP_TILE_WIDE_H
+
+#include "loop/terms_both.h"
 
 LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
@@ -16,3 +20,5 @@ LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
 static void tile(const cpb_tile *t) {
   for (size_t column = 0; column < CPB_TILE_COLS; column += TILE_VECTORS * VEC_F64) tile_part(t, column);
 }
+
+#endif
