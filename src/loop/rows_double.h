@@ -1,5 +1,5 @@
 /* T1 in doubles, for rows of doubles or results in double: the arithmetic of rows_walk.inc. Sums have the order of
- * dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order.  */
+ * dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order. */
 #ifndef CPB_LOOP_ROWS_DOUBLE_H
 #define CPB_LOOP_ROWS_DOUBLE_H
 

@@ -1,5 +1,5 @@
 /* T1 in floats, for f32 results of floats, halves and bytes: the arithmetic of rows_walk.inc. Sums and factors are
- * in double, rounded once.  */
+ * in double, rounded once. */
 #ifndef CPB_LOOP_ROWS_FLOAT_H
 #define CPB_LOOP_ROWS_FLOAT_H
 

@@ -1,4 +1,4 @@
-/* Float rows one by one, with ordinary stores: what blocks of rows leave over. lanes_<isa>.h comes first. */
+/* Float rows one by one, with ordinary stores: what blocks of rows leave over. */
 #ifndef CPB_LOOP_ROWS_SINGLY_H
 #define CPB_LOOP_ROWS_SINGLY_H
 
