@@ -157,6 +157,14 @@ CPB_API void cpb_model_fit_report_init(cpb_model_fit_report *report, size_t size
 CPB_API cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                                  cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
+/** The same from rounds over pieces that are done: the ball of a core, or of a tail (which lists no support vectors).
+ *  rows     how many rows there were
+ *  scores   cpb_model_scores of all rows or of a sample, for the quantiles; sorted by the call. NULL, 0: no quantiles */
+CPB_API cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
+                                       cpb_model **model, cpb_error *error);
+CPB_API cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scores, size_t count,
+                                       cpb_model **model, cpb_error *error);
+
 /** The scores of all rows of a source, cpb_model_scores; gives *scores, *count of them, which cpb_free takes back.
  *  EROW names the first row without a score. */
 CPB_API cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores,
@@ -202,6 +210,13 @@ CPB_API void cpb_sketch_fit_report_init(cpb_sketch_fit_report *report, size_t si
 CPB_API cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options,
                                   cpb_sketch **sketch, cpb_sketch_fit_report *report, const cpb_exec *exec,
                                   cpb_error *error);
+
+/** The same from gathered statistics, of whose sample as many rows as they hold are looked at; of the options `sample`
+ *  and `skip_bad` do not count. Goals mean, median and hemisphere want pass 2 of all rows. */
+CPB_API cpb_status cpb_sketch_from_statistics(cpb_statistics *statistics,
+                                              const cpb_sketch_fit_options *options, cpb_sketch **sketch,
+                                              cpb_sketch_fit_report *report, const cpb_exec *exec,
+                                              cpb_error *error);
 
 /** cpb_recommend on samples of sources: options->sample rows of the base, options->queries of the queries (NULL:
  *  rows of the base ask), options->seed of both.                                                         T13

@@ -21,13 +21,15 @@ extern "C" {
  *   piece b: new, update ..   ->   begin_norms(all)            ->   piece b: restart(all), update ..   ->   merge
  *   piece c: ..                                                     piece c: .. */
 
-/** What is gathered. Start from cpb_statistics_options_init; pieces merge only if all of it agrees. */
+/** What is gathered. Start from cpb_statistics_options_init; pieces merge only if all of it agrees, but where ids may
+ *  repeat in one piece they may in the whole. */
 typedef struct cpb_statistics_options {
   size_t size;     /* sizeof(cpb_statistics_options) */
   size_t d;        /* columns, >= 1 */
   cpb_dtype dtype; /* of the rows: f32, f64, f16, u8 or i8 */
   size_t sample;   /* rows in the sample, at most; default 4096 */
   uint64_t seed;   /* of the sample; default 0 */
+  bool repeats; /* equal ids are equal rows, not one row given twice: ids of cpb_rows_hash; default false */
 } cpb_statistics_options;
 
 CPB_API void cpb_statistics_options_init(cpb_statistics_options *options, size_t size);
@@ -53,12 +55,17 @@ CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view ro
 CPB_API cpb_status cpb_statistics_update_ids(cpb_statistics *statistics, cpb_view rows, const uint64_t *ids,
                                              cpb_error *error);
 
+/** Ids for rows that have none: a hash of the numbers of each row, the same wherever the row lies. Rows of equal bits
+ *  have equal ids, so that statistics take them with `repeats`.
+ *  ids   rows.rows numbers, caller's */
+CPB_API cpb_status cpb_rows_hash(cpb_view rows, uint64_t *ids, cpb_error *error);
+
 /** Rows left out so far, NaN and inf together. */
 CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
 
 /** Adds the rows of `piece` to `whole`; both of pass 1, or both of pass 2 about the same whole. EINVAL names
  *  what does not agree; `whole` is unchanged then.
- *  A row that was given twice (a piece merged twice, pieces that overlap) is EINVAL, at the latest by finish or
+ *  Without `repeats` a row that was given twice (a piece merged twice, pieces that overlap) is EINVAL, at the latest by finish or
  *  serialize, in these cases: it is in the sample; or ids have no gaps, that is there are at least as many rows
  *  as numbers from the lowest id to the highest; or pass 2 has more rows than pass 1. Otherwise
  *  nothing tells: no state smaller than the ids themselves could, so ids without gaps are the better ones. */

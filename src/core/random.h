@@ -12,11 +12,15 @@ typedef struct cpb_random {
   uint64_t state;
 } cpb_random;
 
-static inline uint64_t cpb_random_bits(cpb_random *random) {
-  uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+/* Every bit of the result depends on every bit of z; different z, different results. */
+static inline uint64_t cpb_mix(uint64_t z) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
+}
+
+static inline uint64_t cpb_random_bits(cpb_random *random) {
+  return cpb_mix(random->state += 0x9e3779b97f4a7c15u);
 }
 
 /* 0 .. n-1; its bias, n/2^64, is far below anything that is sampled here. */

@@ -339,12 +339,7 @@ static cpb_status check_gathered(const fitting *f, cpb_error *error) {
   if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
     return cpb_fail(error, CPB_WHY_STATISTICS_SHAPE, "options",
                     "statistics know no whitening, no direction, and no centre but the mean");
-  if (f->p.norms && f->facts.norm_rows != f->facts.rows)
-    return cpb_fail(error, CPB_WHY_NORMS_OF_SOME, "statistics",
-                    "goal %s wants the norms of all %llu rows, the statistics hold %llu",
-                    cpb_goal_name(f->o.goal), (unsigned long long)f->facts.rows,
-                    (unsigned long long)f->facts.norm_rows);
-  return CPB_OK;
+  return f->p.norms ? cpb_check_norms(&f->facts, f->o.goal, error) : CPB_OK;
 }
 
 cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,

@@ -7,9 +7,10 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "core/rows.h"
+#include "fit/fit_model.h"
 #include "fit/whitening.h"
 
-enum { QUANTILES = 101, LISTED = 10000 };
+enum { LISTED = 10000 };
 
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
@@ -164,7 +165,6 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
   *model = NULL;
   f->model.center = has_kernel(f) ? NULL : f->center;
   f->model.whiten = f->W;
-  f->model.rows = f->count;
   f->model.support_rows = f->support;
   f->model.multipliers = f->multipliers;
   f->model.vectors = f->vectors;
@@ -173,7 +173,7 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
 
 /* Quantiles of the scores of all rows, by one more pass. */
 static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error) {
-  double quantiles[QUANTILES];
+  double quantiles[CPB_MODEL_QUANTILES];
   size_t count = 0;
   cpb_exec_part part;
   cpb_source held = cpb_source_from_view(f->rows);
@@ -184,18 +184,18 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   if (count != f->count)
     return cpb_fail(error, CPB_WHY_SOURCE_CHANGED, "rows", "the source had %zu rows, and then %zu", f->count,
                     count);
-  cpb_score_quantiles(f->scores, f->count, QUANTILES, quantiles);
+  cpb_score_quantiles(f->scores, f->count, CPB_MODEL_QUANTILES, quantiles);
   f->model.quantiles = quantiles;
-  f->model.quantile_count = QUANTILES;
+  f->model.quantile_count = CPB_MODEL_QUANTILES;
   return make_model(f, model, error);
 }
 
-static cpb_status check_ball(const fitting *f, cpb_error *error) {
-  if (f->count == 1)
+cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error) {
+  if (model->rows == 1)
     return cpb_fail(error, CPB_WHY_ONE_ROW, "rows", "there is one row, and no ball of radius > 0 around it");
-  if (f->model.radius > 0) return CPB_OK;
+  if (model->radius > 0) return CPB_OK;
   return cpb_fail(error, CPB_WHY_RADIUS_ZERO, "rows", "the ball has radius 0%s",
-                  f->model.lower_bound > 0 ? "" : ", all columns are constant");
+                  model->lower_bound > 0 ? "" : ", all columns are constant");
 }
 
 /* ---- the call ---- */
@@ -250,7 +250,8 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
   cpb_status status = stream        ? fit_stream(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
-  if (status == CPB_OK) status = check_ball(f, error);
+  f->model.rows = f->count;
+  if (status == CPB_OK) status = cpb_check_ball(&f->model, error);
   if (status == CPB_OK && f->W != NULL) cpb_unwhiten(f->W, f->model.d, f->center);
   return status;
 }

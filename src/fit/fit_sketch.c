@@ -34,11 +34,11 @@ static bool takes_norms(const cpb_sketch_fit_options *o) {
   return o->map == NULL && cpb_wish_takes_norms(&wish);
 }
 
-static cpb_status take_map(fitting *f, cpb_error *error) {
+static cpb_status take_map(fitting *f, const cpb_source *rows, cpb_error *error) {
   cpb_map_options map;
   cpb_map_options_init(&map, sizeof map);
   cpb_map_describe(f->o.map, &map);
-  cpb_status status = cpb_check_source_cols(f->passes.source, "rows", map.d, error);
+  cpb_status status = cpb_check_source_cols(rows, "rows", map.d, error);
   if (status != CPB_OK) return status;
   if (map.pole != NULL || map.whiten != NULL || map.toward != NULL)
     return cpb_fail(error, CPB_WHY_MAP_NOT_PLAIN, "map",
@@ -51,6 +51,12 @@ static cpb_status take_map(fitting *f, cpb_error *error) {
   return CPB_OK;
 }
 
+static void take_facts(fitting *f) {
+  f->report.rows = f->facts.rows;
+  f->report.bad_rows = f->facts.nan_rows + f->facts.inf_rows;
+  f->report.sample = f->facts.sample.rows;
+}
+
 static cpb_status gather(fitting *f, cpb_error *error) {
   cpb_statistics_fit_options options;
   cpb_statistics_fit_options_init(&options, sizeof options);
@@ -60,9 +66,7 @@ static cpb_status gather(fitting *f, cpb_error *error) {
   cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
   if (status == CPB_OK && takes_norms(&f->o))
     status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
-  f->report.rows = f->facts.rows;
-  f->report.bad_rows = f->facts.nan_rows + f->facts.inf_rows;
-  f->report.sample = f->facts.sample.rows;
+  take_facts(f);
   return status;
 }
 
@@ -80,33 +84,61 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   return status;
 }
 
-static cpb_status fit(fitting *f, cpb_sketch **sketch, cpb_error *error) {
+static cpb_status train(fitting *f, cpb_sketch **sketch, cpb_error *error) {
   cpb_exec_part part;
-  cpb_status status = f->o.map != NULL ? take_map(f, error) : CPB_OK;
+  cpb_status status = f->o.map == NULL ? choose(f, error) : CPB_OK;
+  if (status != CPB_OK) return status;
+  return cpb_sketch_train(f->facts.sample, &f->training, sketch, &f->report.training,
+                          cpb_exec_part_of(&part, f->passes.exec, f->passes.to + 0.1, 1), error);
+}
+
+static cpb_status fit(fitting *f, cpb_sketch **sketch, cpb_error *error) {
+  cpb_status status = f->o.map != NULL ? take_map(f, f->passes.source, error) : CPB_OK;
   if (status == CPB_OK) status = gather(f, error);
-  if (status == CPB_OK && f->o.map == NULL) status = choose(f, error);
-  if (status == CPB_OK)
-    status = cpb_sketch_train(f->facts.sample, &f->training, sketch, &f->report.training,
-                              cpb_exec_part_of(&part, f->passes.exec, f->passes.to + 0.1, 1), error);
+  if (status == CPB_OK) status = train(f, sketch, error);
   cpb_statistics_free(f->statistics);
   return status;
 }
 
-cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options, cpb_sketch **sketch,
-                          cpb_sketch_fit_report *report, const cpb_exec *exec, cpb_error *error) {
-  fitting f = {.statistics = NULL};
+static cpb_status begin(fitting *f, const cpb_sketch_fit_options *options, cpb_sketch **sketch,
+                        cpb_error *error) {
+  *f = (fitting){.statistics = NULL};
   if (sketch == NULL) return cpb_fail_missing(error, "sketch");
   *sketch = NULL;
-  cpb_sketch_fit_options_init(&f.o, sizeof f.o);
-  cpb_sketch_fit_report_init(&f.report, sizeof f.report);
-  cpb_sketch_training_init(&f.training, sizeof f.training);
-  cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "sketch fit options", error);
-  if (status == CPB_OK)
-    status = cpb_sized_take(&f.training, sizeof f.training, f.o.training, "training options", error);
+  cpb_sketch_fit_options_init(&f->o, sizeof f->o);
+  cpb_sketch_fit_report_init(&f->report, sizeof f->report);
+  cpb_sketch_training_init(&f->training, sizeof f->training);
+  cpb_status status = cpb_sized_take(&f->o, sizeof f->o, options, "sketch fit options", error);
+  if (status != CPB_OK) return status;
+  return cpb_sized_take(&f->training, sizeof f->training, f->o.training, "training options", error);
+}
+
+cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options, cpb_sketch **sketch,
+                          cpb_sketch_fit_report *report, const cpb_exec *exec, cpb_error *error) {
+  fitting f;
+  cpb_status status = begin(&f, options, sketch, error);
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, takes_norms(&f.o) ? 2 : 1, exec, error);
   if (status != CPB_OK) return status;
   f.passes.to = 0.3;
   status = fit(&f, sketch, error);
+  if (status == CPB_OK) cpb_sized_give(report, &f.report, sizeof f.report);
+  return status;
+}
+
+cpb_status cpb_sketch_from_statistics(cpb_statistics *statistics, const cpb_sketch_fit_options *options,
+                                      cpb_sketch **sketch, cpb_sketch_fit_report *report,
+                                      const cpb_exec *exec, cpb_error *error) {
+  fitting f;
+  cpb_status status = begin(&f, options, sketch, error);
+  if (status == CPB_OK) status = cpb_gathered(statistics, &f.facts, error);
+  if (status == CPB_OK && takes_norms(&f.o)) status = cpb_check_norms(&f.facts, f.o.goal, error);
+  if (status != CPB_OK) return status;
+  cpb_source sample = cpb_source_from_view(f.facts.sample);
+  status = f.o.map != NULL ? take_map(&f, &sample, error) : CPB_OK;
+  if (status != CPB_OK) return status;
+  f.passes.exec = exec;
+  take_facts(&f);
+  status = train(&f, sketch, error);
   if (status == CPB_OK) cpb_sized_give(report, &f.report, sizeof f.report);
   return status;
 }

@@ -60,6 +60,13 @@ cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts
   return status;
 }
 
+cpb_status cpb_check_norms(const cpb_statistics_result *facts, cpb_goal goal, cpb_error *error) {
+  if (facts->norm_rows == facts->rows) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_NORMS_OF_SOME, "statistics",
+                  "goal %s wants the norms of all %llu rows, the statistics hold %llu", cpb_goal_name(goal),
+                  (unsigned long long)facts->rows, (unsigned long long)facts->norm_rows);
+}
+
 static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
                                  cpb_statistics **statistics, cpb_error *error) {
   cpb_statistics_options of;

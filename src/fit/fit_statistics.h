@@ -16,4 +16,7 @@ cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_
 /* EINVAL when statistics hold no row; else their results. */
 cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error);
 
+/* EINVAL where a goal wants the norms of all rows, and there are others. */
+cpb_status cpb_check_norms(const cpb_statistics_result *facts, cpb_goal goal, cpb_error *error);
+
 #endif

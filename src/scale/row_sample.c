@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/random.h"
 
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed) {
   *sample = (cpb_row_sample){.most = most, .row_bytes = row_bytes, .seed = seed, .bound = UINT64_MAX};
@@ -22,14 +23,8 @@ void cpb_row_sample_clear(cpb_row_sample *sample, uint64_t bound) {
 }
 
 /* splitmix64's finaliser, twice. */
-static uint64_t mix(uint64_t z) {
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-
 uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id) {
-  return mix(id * 0x9e3779b97f4a7c15u + mix(seed + 0x9e3779b97f4a7c15u));
+  return cpb_mix(id * 0x9e3779b97f4a7c15u + cpb_mix(seed + 0x9e3779b97f4a7c15u));
 }
 
 static int by_hash(const void *left, const void *right) {
@@ -59,7 +54,7 @@ static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error)
 /* Sorts the entries and lets go of those beyond `most`; rows stay where they are. */
 static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
-  for (size_t i = 1; i < sample->count; i++)
+  for (size_t i = 1; i < sample->count && !sample->repeats; i++)
     if (by_hash(&sample->entries[i - 1], &sample->entries[i]) == 0)
       return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "row %llu was given twice: pieces overlap",
                       (unsigned long long)sample->entries[i].id);

@@ -15,6 +15,7 @@ typedef struct cpb_sample_entry {
 typedef struct cpb_row_sample {
   size_t most, row_bytes;
   uint64_t seed;
+  bool repeats;   /* an id may come more than once */
   uint64_t bound; /* rows with a larger hash cannot enter any more */
   size_t count, room;
   cpb_sample_entry *entries; /* room; the places of all of them, also beyond count, are 0 .. room-1 */
@@ -33,7 +34,7 @@ uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id);
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error);
 
 /* Down to `most` rows, in the order of (hash, id), rows and ids in that order too. EINVAL when an id was
- * offered twice. */
+ * offered twice and may not repeat. */
 cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
 
 /* Offers every row of another sample. */

@@ -45,6 +45,7 @@ cpb_status cpb_statistics_new(const cpb_statistics_options *given, cpb_statistic
   s->options = *options;
   cpb_row_sample_init(&s->sample, options->sample, options->d * cpb_dtype_size(options->dtype),
                       options->seed);
+  s->sample.repeats = options->repeats;
   status = cpb_column_sums_new(&s->columns, options->d, error);
   if (status == CPB_OK) status = cpb_norm_sketch_init(&s->norms, error);
   s->mean = calloc(options->d, sizeof(double));
@@ -200,6 +201,7 @@ cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *pie
   if (whole == NULL || piece == NULL || whole == piece) return cpb_fail_same_piece(error, "statistics");
   cpb_status status = check_alike(whole, piece, error);
   if (status != CPB_OK) return status;
+  if (piece->options.repeats) whole->options.repeats = whole->sample.repeats = true;
   if (whole->has_norms) return merge_norms(whole, piece, error);
   status = cpb_row_sample_merge(&whole->sample, &piece->sample, error);
   if (status != CPB_OK) return status;
@@ -231,7 +233,7 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *w
 
 cpb_status cpb_statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
   uint64_t given = s->rows + s->nan_rows + s->inf_rows;
-  cpb_status status = cpb_id_sums_check(&s->ids, error);
+  cpb_status status = s->options.repeats ? CPB_OK : cpb_id_sums_check(&s->ids, error);
   if (status != CPB_OK || s->rows == 0 || s->norm_rows <= given) return status;
   return cpb_fail(error, CPB_WHY_PASS_ROWS, "statistics",
                   "pass 1 had %llu rows, pass 2 has %llu: pieces overlap", (unsigned long long)given,

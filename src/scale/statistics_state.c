@@ -8,7 +8,7 @@
  *               u64 norms  u64 overflows  f64 max  sum  sum of squares
  *               u64 bins, per bin  u32 bin  u64 count
  *   u64 FNV-1a of all before
- *   ids         u64 unknown (0, 1)  u64 count  u64 low  u64 high  u64 sum  u64 sum of squares
+ *   ids         u64 unknown (0, 1; 2: they may repeat)  u64 count  u64 low  u64 high  u64 sum  u64 sum of squares
  *   a sum       u32 first digit  u32 digits, per digit  i64
  * An order of things for everything, so that equal statistics are equal bytes. */
 #include <math.h>
@@ -20,7 +20,7 @@
 #include "core/state_bytes.h"
 #include "scale/statistics_parts.h"
 
-enum { VERSION = 2, OLDEST = 1 };
+enum { VERSION = 2, OLDEST = 1, REPEATS = 2 };
 static const cpb_state_kind kind = {"CPBSTATE", VERSION, "statistics", OLDEST};
 
 static void put_sum(cpb_state_out *to, cpb_exact_sum *sum) {
@@ -50,8 +50,9 @@ static void put_elements(cpb_state_out *to, const unsigned char *row, cpb_dtype 
   }
 }
 
-static void put_ids(cpb_state_out *to, const cpb_id_sums *ids) {
-  const uint64_t numbers[] = {ids->unknown, ids->count, ids->low, ids->high, ids->sum, ids->square};
+static void put_ids(cpb_state_out *to, const cpb_id_sums *ids, bool repeats) {
+  const uint64_t numbers[] = {
+      repeats ? REPEATS : ids->unknown, ids->count, ids->low, ids->high, ids->sum, ids->square};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) cpb_put_number(to, numbers[i], 8);
 }
 
@@ -91,7 +92,7 @@ static void put_all(cpb_state_out *to, void *statistics) {
   cpb_put_number(to, s->rows, 8);
   cpb_put_number(to, s->nan_rows, 8);
   cpb_put_number(to, s->inf_rows, 8);
-  put_ids(to, &s->ids);
+  put_ids(to, &s->ids, s->options.repeats);
   for (size_t i = 0; s->rows > 0 && i < s->options.d; i++) {
     cpb_put_double(to, s->columns.low[i] + 0.); /* 0, never -0: which came first is not to be seen */
     cpb_put_double(to, s->columns.high[i] + 0.);
@@ -160,16 +161,17 @@ static void get_options(cpb_state_in *from, cpb_statistics_options *options, boo
   *has_norms = pass == 2;
 }
 
-static void get_ids(cpb_state_in *from, cpb_id_sums *ids) {
+static void get_ids(cpb_state_in *from, cpb_id_sums *ids, bool *repeats) {
   uint64_t unknown = from->version == 1 ? 1 : cpb_get_number(from, 8);
-  *ids = (cpb_id_sums){.unknown = unknown != 0};
+  *ids = (cpb_id_sums){.unknown = unknown == 1};
+  *repeats = unknown == REPEATS;
   if (from->version == 1) return;
   ids->count = cpb_get_number(from, 8);
   ids->low = cpb_get_number(from, 8);
   ids->high = cpb_get_number(from, 8);
   ids->sum = cpb_get_number(from, 8);
   ids->square = cpb_get_number(from, 8);
-  if (unknown > 1 || ids->low > ids->high) cpb_state_refuse(from, "the ids are damaged");
+  if (unknown > REPEATS || ids->low > ids->high) cpb_state_refuse(from, "the ids are damaged");
   if (ids->count == 0 && (ids->high | ids->sum | ids->square) != 0)
     cpb_state_refuse(from, "there are ids of no rows");
 }
@@ -183,7 +185,8 @@ static void get_columns(cpb_state_in *from, cpb_statistics *s) {
   s->rows = cpb_get_number(from, 8);
   s->nan_rows = cpb_get_number(from, 8);
   s->inf_rows = cpb_get_number(from, 8);
-  get_ids(from, &s->ids);
+  get_ids(from, &s->ids, &s->options.repeats);
+  s->sample.repeats = s->options.repeats;
   if (!s->ids.unknown && s->ids.count != s->rows + s->nan_rows + s->inf_rows)
     cpb_state_refuse(from, "the ids are not of as many rows as it says");
   for (size_t i = 0; s->rows > 0 && i < s->options.d && from->status == CPB_OK; i++) {
@@ -200,7 +203,8 @@ static void get_sample_row(cpb_state_in *from, cpb_statistics *s, unsigned char 
   uint64_t id = cpb_get_number(from, 8), hash = cpb_row_sample_hash(s->options.seed, id);
   get_elements(from, row, s->options.dtype, s->options.d);
   if (from->status != CPB_OK) return;
-  if (!first && (hash < *last_hash || (hash == *last_hash && id <= *last_id)))
+  if (!first && (hash < *last_hash ||
+                 (hash == *last_hash && (id < *last_id || (id == *last_id && !s->options.repeats)))))
     cpb_state_refuse(from, "the sample is out of order");
   cpb_view view = cpb_rows(row, s->options.dtype, 1, s->options.d);
   for (size_t i = 0; i < s->options.d; i++)

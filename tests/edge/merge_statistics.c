@@ -571,14 +571,64 @@ static void rows_left_out(void **unused) {
   cpb_statistics_free(s);
 }
 
+static void hash_of_rows(const data *x, size_t first, size_t count, uint64_t *ids) {
+  cpb_error error;
+  test_status((int)cpb_rows_hash(slice(x, first, count), ids, &error), CPB_OK, error.text);
+}
+
+/* Rows without ids of their own, some of them equal: cut anywhere, the same bytes, and every row counts. */
+static void rows_named_by_their_hash(void **unused) {
+  (void)unused;
+  data x = make_data(CPB_F32, 500, 5, 7, 4);
+  memcpy((float *)x.rows + 7 * 250, x.rows, 7 * 250 * sizeof(float));
+  x.options.repeats = true;
+  uint64_t ids[500];
+  hash_of_rows(&x, 0, 500, ids);
+  assert_true(ids[0] == ids[250] && ids[0] != ids[1]);
+  cpb_statistics *whole = new_statistics(&x), *first = new_statistics(&x), *last = new_statistics(&x);
+  test_status((int)cpb_statistics_update_ids(whole, slice(&x, 0, 500), ids, NULL), CPB_OK, "");
+  test_status((int)cpb_statistics_update_ids(last, slice(&x, 123, 377), ids + 123, NULL), CPB_OK, "");
+  test_status((int)cpb_statistics_update_ids(first, slice(&x, 0, 123), ids, NULL), CPB_OK, "");
+  test_status((int)cpb_statistics_merge(last, first, NULL), CPB_OK, "");
+  void *a, *b;
+  size_t m, n;
+  test_status((int)cpb_statistics_serialize(whole, &a, &m, NULL), CPB_OK, "");
+  test_status((int)cpb_statistics_serialize(last, &b, &n, NULL), CPB_OK, "");
+  assert_true(m == n && memcmp(a, b, m) == 0);
+  cpb_statistics *again;
+  test_status((int)cpb_statistics_deserialize(a, m, NULL, &again, NULL), CPB_OK, "");
+  cpb_statistics_options options = usual();
+  cpb_statistics_describe(again, &options);
+  assert_true(options.repeats);
+  cpb_free(a);
+  cpb_free(b);
+  x.options.repeats = false;
+  cpb_statistics *strict = new_statistics(&x);
+  cpb_statistics_update_ids(strict, slice(&x, 0, 500), ids, NULL);
+  assert_int_equal(cpb_statistics_serialize(strict, &a, &m, NULL), CPB_EINVAL);
+  cpb_statistics_free(whole);
+  cpb_statistics_free(first);
+  cpb_statistics_free(last);
+  cpb_statistics_free(again);
+  cpb_statistics_free(strict);
+  free(x.rows);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(any_cut_any_order),      cmocka_unit_test(restarted_pieces),
-      cmocka_unit_test(rows_with_ids),          cmocka_unit_test(pieces_without_columns),
-      cmocka_unit_test(rows_given_twice),       cmocka_unit_test(states_of_old),
-      cmocka_unit_test(against_high_precision), cmocka_unit_test(sample_is_the_smallest_hashes),
-      cmocka_unit_test(sums_are_exact),         cmocka_unit_test(damaged_states),
-      cmocka_unit_test(what_does_not_merge),    cmocka_unit_test(rows_left_out),
+      cmocka_unit_test(any_cut_any_order),
+      cmocka_unit_test(restarted_pieces),
+      cmocka_unit_test(rows_with_ids),
+      cmocka_unit_test(pieces_without_columns),
+      cmocka_unit_test(rows_given_twice),
+      cmocka_unit_test(states_of_old),
+      cmocka_unit_test(against_high_precision),
+      cmocka_unit_test(sample_is_the_smallest_hashes),
+      cmocka_unit_test(sums_are_exact),
+      cmocka_unit_test(damaged_states),
+      cmocka_unit_test(what_does_not_merge),
+      cmocka_unit_test(rows_left_out),
+      cmocka_unit_test(rows_named_by_their_hash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
