@@ -11,7 +11,7 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
-.PHONY: test-python platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install format clean help
+.PHONY: test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -49,6 +49,14 @@ adversary: setup-test build-tests ## tests/edge/adversary_* at full length: abou
 
 test-python: build ## the Python package in an environment of its own, with every extra
 	@tools/test-python full
+
+test-spark: build ## capball on Spark: local, and a cluster of a master and two workers on this machine
+	@tools/setup spark
+	@tools/test-spark full
+
+bench-spark: build ## capball on Spark beside Spark itself
+	@tools/setup spark
+	@tools/test-spark bench
 
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches

@@ -153,6 +153,10 @@ int face_add_layer(PyObject *module);
 int face_add_rescore(PyObject *module);
 int face_add_recommend(PyObject *module);
 int face_add_cosines(PyObject *module);
+int face_add_pieces(PyObject *module);
+
+/* The statistics of an argument; NULL with a TypeError. */
+cpb_statistics *face_statistics_of(PyObject *object, const char *name);
 
 /* A type of the face, made from its spec and added to the module under its name; NULL with an exception. */
 PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec);

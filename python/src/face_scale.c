@@ -24,15 +24,17 @@ static const char *dtype_name(int dtype) {
 }
 
 static PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static char *names[] = {"d", "dtype", "sample", "seed", NULL};
-  PyObject *v[4] = {NULL};
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:Statistics", names, &v[0], &v[1], &v[2], &v[3]))
+  static char *names[] = {"d", "dtype", "sample", "seed", "repeats", NULL};
+  PyObject *v[5] = {NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOOO:Statistics", names, &v[0], &v[1], &v[2], &v[3],
+                                   &v[4]))
     return NULL;
   cpb_statistics_options options;
   cpb_statistics_options_init(&options, sizeof options);
   int dtype = CPB_F64;
   if (face_size(v[0], "d", &options.d) < 0 || face_choice(v[1], "dtype", dtype_name, 5, &dtype) < 0 ||
-      face_size(v[2], "sample", &options.sample) < 0 || face_uint64(v[3], "seed", &options.seed) < 0)
+      face_size(v[2], "sample", &options.sample) < 0 || face_uint64(v[3], "seed", &options.seed) < 0 ||
+      face_flag(v[4], &options.repeats) < 0)
     return NULL;
   options.dtype = (cpb_dtype)dtype;
   cpb_statistics *statistics;
@@ -72,7 +74,7 @@ static PyObject *statistics_update(FACE_CALL) {
   return result;
 }
 
-static cpb_statistics *other(PyObject *object, const char *name) {
+cpb_statistics *face_statistics_of(PyObject *object, const char *name) {
   return face_held(object, statistics_type, name, "Statistics");
 }
 
@@ -80,7 +82,7 @@ typedef cpb_status merge_call(cpb_statistics *statistics, const cpb_statistics *
 
 /* Both are this call's alone; merging an object with itself is for the library to refuse. */
 static PyObject *with_other(PyObject *self, PyObject *object, const char *name, merge_call *call) {
-  cpb_statistics *from = other(object, name);
+  cpb_statistics *from = face_statistics_of(object, name);
   if (from == NULL || face_enter((face_object *)self) < 0) return NULL;
   cpb_error error;
   PyObject *result = NULL;
@@ -173,6 +175,16 @@ static PyObject *statistics_deserialize(PyObject *type, PyObject *object) {
   return status == CPB_OK ? wrap((PyTypeObject *)type, statistics) : face_fail(status, &error);
 }
 
+static PyObject *statistics_fact(PyObject *self, void *which) {
+  if (*(const char *)which == 'd') return PyLong_FromSize_t(((face_object *)self)->d);
+  return PyLong_FromUnsignedLongLong(cpb_statistics_bad_rows(held(self)));
+}
+
+static PyGetSetDef statistics_getset[] = {
+    {"d", statistics_fact, NULL, "columns", "d"},
+    {"bad_rows", statistics_fact, NULL, "rows left out so far: NaN and inf", "b"},
+    {NULL, NULL, NULL, NULL, NULL}};
+
 static PyMethodDef statistics_methods[] = {
     FACE_METHOD("update", statistics_update, "takes rows in, numbered from first_id or by ids"),
     {"merge", statistics_merge, METH_O, "adds the rows of another piece"},
@@ -187,6 +199,7 @@ static PyType_Slot statistics_slots[] = {
     {Py_tp_new, statistics_new},
     {Py_tp_dealloc, statistics_dealloc},
     {Py_tp_methods, statistics_methods},
+    {Py_tp_getset, statistics_getset},
     {Py_tp_doc, "counts, sums, a sample and norms of rows, in pieces that merge"},
     {0, NULL}};
 

@@ -1,0 +1,252 @@
+"""T13: exact neighbours of queries in a base that is spread over the workers.
+
+Queries are sent to every partition of the base, whose search is that of the library; the lists of the partitions are
+merged chunk by chunk in the workers. With a sketch only the rows whose codes are nearest are measured.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyspark.ml import Estimator, Model
+from pyspark.ml.param import TypeConverters
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from .. import RowError, Search, _core
+from .. import Sketch as _Sketch
+from ._parquet import mapped
+from ._shared import Files, VectorParams, hand_on, param
+from ._vectors import Columns, Reader
+from .embedding import statistics
+
+BLOCK, CHUNK = 16384, 1024  # queries of one search; queries of one row that travels
+
+_LISTS = "chunk long, queries binary, lims binary, ids binary, values binary, order binary"
+_LISTS_ARROW = pa.schema([("chunk", pa.int64())] + [(name, pa.binary()) for name in
+                                                    ("queries", "lims", "ids", "values", "order")])
+_HITS = "query long, neighbors array<struct<id: long, distance: double>>"
+
+
+class _Params(VectorParams):
+    outputCol = param("outputCol", "column of the neighbours, an array of (id, distance)", TypeConverters.toString)
+    k = param("k", "neighbours of a query", TypeConverters.toInt)
+    metric = param("metric", "l2, ip or cosine", TypeConverters.toString)
+    candidates = param("candidates", "with a sketch: rows that are measured for a query", TypeConverters.toInt)
+
+    def defaults(self) -> None:
+        self._setDefault(outputCol="neighbors", k=10, metric="l2", candidates=100)
+
+
+class KNN(Files, Estimator, _Params):
+    """Neighbours in a frame. fit reads it once, to count and check its rows; transform answers queries.
+
+    setSketch(model) makes it approximate: candidates by codes, put in order by their exact distances.
+    """
+
+    sketch: _Sketch | None = None
+
+    def setSketch(self, model: Any) -> "KNN":
+        """Candidates come from this sketch, a SketchModel or a capball.Sketch."""
+        self.sketch = getattr(model, "artefact", model)
+        return self
+
+    def copy(self, extra: Any = None) -> Any:
+        return super().copy(extra).setSketch(self.sketch)
+
+    def _fit(self, dataset: DataFrame) -> "KNNModel":
+        columns = self.columns()
+        if columns.id is None:
+            raise ValueError("neighbours are told by their ids: set idCol")
+        found = statistics(dataset, columns, self.keeps, 0, 0, False)
+        if found.rows < self.value("k"):
+            raise ValueError(f"k is {self.value('k')}, and there are {found.rows} rows")
+        model = hand_on(self, KNNModel(dataset, found.d, self.sketch))
+        model.summary = {"rows": found.rows, "badRows": found.bad}
+        return model
+
+
+class KNNModel(Files, Model, _Params):
+    """A base that answers queries. save writes the base too."""
+
+    def __init__(self, base: DataFrame | None = None, d: int = 0, sketch: _Sketch | None = None, **given: Any):
+        super().__init__(**given)
+        self.base, self.d, self.sketch = base, d, sketch
+        self.summary: dict[str, Any] = {}
+
+    def copy(self, extra: Any = None) -> Any:
+        made = super().copy(extra)
+        made.base, made.d, made.sketch, made.summary = self.base, self.d, self.sketch, self.summary
+        return made
+
+    def parts(self, session: Any) -> dict[str, DataFrame]:
+        texts = [(str(self.d), self.sketch.to_json() if self.sketch is not None else None)]
+        return {"base": self.base, "artefact": session.createDataFrame(texts, "d string, sketch string").coalesce(1)}
+
+    def take_parts(self, read: Any) -> None:
+        d, text = read("artefact").first()
+        self.base, self.d = read("base"), int(d)
+        self.sketch = None if text is None else _Sketch.from_json(text)
+
+    # ---- queries
+
+    def _queries(self, queries: DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        columns = self.columns()
+        reader = Reader(columns.label, False, _dtype(columns, queries), self.d)
+        table = columns.select(queries).toArrow()
+        blocks = [reader.block(batch) for batch in table.combine_chunks().to_batches()]
+        if not blocks:
+            return np.empty((0, self.d)), np.empty(0, np.int64)
+        rows, ids = np.concatenate([b.rows for b in blocks]), np.concatenate([b.ids for b in blocks])
+        if len(np.unique(ids)) != len(ids):
+            raise ValueError(f"idCol '{columns.id}': ids of queries must differ")
+        return rows, ids
+
+    def _search(self, rows: np.ndarray, ids: np.ndarray, limits: np.ndarray | None) -> DataFrame:
+        columns, keep, k, metric = self.columns(), self.keeps, self.value("k"), self.value("metric")
+        label, dtype, d = columns.label, _dtype(columns, self.base), self.d
+        sketch, candidates = (None, 0) if limits is not None else (self.sketch, max(k, self.value("candidates")))
+        if sketch is not None and metric != "l2":
+            raise ValueError(f"codes are of distances: a sketch goes with metric l2, got {metric}")
+
+        def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            reader = Reader(label, keep, dtype, d)
+            parts = [slice(i, i + BLOCK) for i in range(0, len(rows), BLOCK)]
+            if sketch is not None:
+                searches: list[Any] = [Candidates(sketch, rows[p], candidates) for p in parts]
+            elif limits is None:
+                searches = [Search(rows[p], k, metric) for p in parts]
+            else:
+                searches = [Search(rows[p], metric=metric, limits=limits[p]) for p in parts]
+            for block in reader.blocks(batches):
+                if not np.isfinite(block.rows).all():
+                    block = reader.usable(block)
+                for one in searches:
+                    one.feed(block.rows, ids=block.ids, threads=1)
+            for part, one in zip(parts, searches):
+                yield from _lists(part.start, ids[part], *one.result())
+
+        return mapped(self.base, columns, search, _LISTS)
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        rows, ids = self._queries(dataset)
+        k, metric, name, exact = self.value("k"), self.value("metric"), self.value("outputCol"), self.sketch is None
+        candidates = max(k, self.value("candidates"))
+
+        def merge(table: pa.Table) -> pa.Table:
+            return _merge_lists(table, k, metric) if exact else _merge_candidates(table, candidates, k)
+
+        found = self._search(rows, ids, None).groupBy("chunk").applyInArrow(merge, _HITS)
+        found = found.select(F.col("query").alias("__query"), F.col("neighbors").alias(name))
+        return dataset.join(found, dataset[self.value("idCol")] == F.col("__query"), "left").drop("__query")
+
+    def rangeJoin(self, queries: DataFrame, radius: float) -> DataFrame:
+        """All pairs (query, id, distance) within a radius; under ip and cosine of at least that product."""
+        rows, ids = self._queries(queries)
+
+        def pairs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for row in batch.to_pylist():
+                    lims = np.frombuffer(row["lims"], np.int64)
+                    names = np.repeat(np.frombuffer(row["queries"], np.int64), np.diff(lims))
+                    yield pa.record_batch([pa.array(names), pa.array(np.frombuffer(row["ids"], np.int64)),
+                                           pa.array(np.frombuffer(row["values"], np.float64))],
+                                          names=["query", "id", "distance"])
+
+        limits = np.full(len(rows), float(radius))
+        return self._search(rows, ids, limits).mapInArrow(pairs, "query long, id long, distance double")
+
+
+def _dtype(columns: Columns, frame: DataFrame) -> str:
+    return "f4" if columns.element(frame).typeName() == "float" else "f8"
+
+
+class Candidates:
+    """The rows whose codes are nearest to the queries', and their exact distances."""
+
+    def __init__(self, sketch: _Sketch, queries: np.ndarray, count: int):
+        self.sketch, self.queries, self.count = sketch, np.ascontiguousarray(queries), count
+        self.codes = sketch.encode(queries, threads=1)
+        shape = (len(queries), 0)
+        self.bits, self.ids, self.values = np.empty(shape), np.empty(shape, np.int64), np.empty(shape)
+
+    def feed(self, rows: np.ndarray, ids: np.ndarray, threads: int | None = None) -> None:
+        order = np.argsort(ids, kind="stable")  # codes of equal bits are found in the order of ids
+        rows, ids = np.ascontiguousarray(rows[order]), ids[order]
+        count = min(self.count, len(rows))
+        bits, at = _core.hamming_knn(self.sketch.encode(rows, threads=threads), self.codes, count, threads)
+        values, near = _core.rerank(rows, self.queries, at, count, None, threads)
+        to_bits, to_values = np.argsort(at, axis=1), np.argsort(near, axis=1)  # both in the order of places
+        bits = np.take_along_axis(bits, to_bits, 1)
+        places = np.take_along_axis(at, to_bits, 1)
+        self._keep(bits, ids[places], np.take_along_axis(values, to_values, 1))
+
+    def _keep(self, bits: np.ndarray, ids: np.ndarray, values: np.ndarray) -> None:
+        kept = _nearest_codes(np.concatenate([self.bits, bits], 1), np.concatenate([self.ids, ids], 1),
+                              np.concatenate([self.values, values], 1), self.count)
+        self.bits, self.ids, self.values = kept
+
+    def result(self) -> tuple[np.ndarray, ...]:
+        width = self.ids.shape[1]
+        lims = np.arange(0, (len(self.ids) + 1) * width, width) if width else np.zeros(len(self.ids) + 1, np.int64)
+        return lims, self.ids.reshape(-1), self.values.reshape(-1), self.bits.reshape(-1)
+
+
+def _nearest_codes(bits: np.ndarray, ids: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    order = np.lexsort((ids, bits), axis=1)[:, :count]
+    return tuple(np.take_along_axis(part, order, 1) for part in (bits, ids, values))
+
+
+def _lists(first: int, queries: np.ndarray, lims: np.ndarray, ids: np.ndarray, values: np.ndarray,
+           order: np.ndarray | None = None) -> Iterator[pa.RecordBatch]:
+    """What a partition found, in chunks of queries."""
+    for start in range(0, len(queries), CHUNK):
+        some = lims[start:start + CHUNK + 1]
+        part = slice(int(some[0]), int(some[-1]))
+        parts = (queries[start:start + CHUNK], some - some[0], ids[part], values[part],
+                 np.empty(0) if order is None else order[part])
+        row = [pa.array([(first + start) // CHUNK])]
+        yield pa.record_batch(row + [pa.array([np.ascontiguousarray(p).tobytes()], pa.binary()) for p in parts],
+                              schema=_LISTS_ARROW)
+
+
+def _numbers(table: pa.Table, name: str, dtype: Any) -> list[np.ndarray]:
+    return [np.frombuffer(text.as_buffer(), dtype) for text in table[name]]
+
+
+def _hits(queries: np.ndarray, lims: np.ndarray, ids: np.ndarray, values: np.ndarray) -> pa.Table:
+    pairs = pa.StructArray.from_arrays([pa.array(ids), pa.array(values)], names=["id", "distance"])
+    return pa.table({"query": pa.array(queries), "neighbors": pa.ListArray.from_arrays(pa.array(lims, pa.int32()), pairs)})
+
+
+def _merge_lists(table: pa.Table, k: int, metric: str) -> pa.Table:
+    queries = _numbers(table, "queries", np.int64)[0]
+    lims, ids, values = (_numbers(table, n, t) for n, t in (("lims", np.int64), ("ids", np.int64), ("values", np.float64)))
+    found = []
+    for q in range(len(queries)):
+        parts = [slice(one[q], one[q + 1]) for one in lims]
+        ends = np.cumsum([0] + [p.stop - p.start for p in parts])
+        found.append(_core.hits_merge(ends, np.concatenate([one[p] for one, p in zip(ids, parts)]),
+                                      np.concatenate([one[p] for one, p in zip(values, parts)]), k, metric))
+    return _hits(queries, np.cumsum([0] + [one[1].size for one in found]),
+                 np.concatenate([one[1].reshape(-1) for one in found]),
+                 np.concatenate([one[0].reshape(-1) for one in found]))
+
+
+def _merge_candidates(table: pa.Table, candidates: int, k: int) -> pa.Table:
+    queries = _numbers(table, "queries", np.int64)[0]
+
+    def of_all(name: str, dtype: Any) -> np.ndarray:
+        return np.concatenate([one.reshape(len(queries), -1) for one in _numbers(table, name, dtype)], 1)
+
+    _, ids, values = _nearest_codes(of_all("order", np.float64), of_all("ids", np.int64), of_all("values", np.float64),
+                                    candidates)
+    order = np.lexsort((ids, values), axis=1)[:, :k]
+    width = order.shape[1]
+    return _hits(queries, np.arange(0, (len(queries) + 1) * width, max(width, 1)),
+                 np.take_along_axis(ids, order, 1).reshape(-1), np.take_along_axis(values, order, 1).reshape(-1))
+
+
+__all__ = ["KNN", "KNNModel", "RowError"]
