@@ -29,12 +29,13 @@ SLOW, STALLED, STALL = 0.25, 0.005, 6.0  # sigma of log speed of workers; share 
 
 
 def timed(call, least=0.3):
+    """Seconds of this thread for one call."""
     call()
-    count, began = 0, time.perf_counter()
-    while time.perf_counter() - began < least:
+    count, began = 0, time.thread_time()
+    while time.thread_time() - began < least:
         call()
         count += 1
-    return (time.perf_counter() - began) / count
+    return (time.thread_time() - began) / count
 
 
 class Costs:
@@ -46,41 +47,41 @@ class Costs:
         self.ids = np.arange(n)
         self.n = n
 
-    def piece(self, name, make, update, merge_with=None):
+    def take(self, piece):
+        """The next rows into a piece, under ids of their own."""
+        self.ids = self.ids + self.n
+        piece.update(self.x, ids=self.ids)
+
+    def piece(self, make, read):
         piece = make()
-        row = timed(lambda: update(make())) / self.n
-        update(piece)
+        row = timed(lambda: self.take(piece)) / self.n
         state = piece.serialize()
-        read = type(piece).deserialize if name.startswith("fit") else lambda text: type(piece).deserialize(text, COLUMNS)
         other = make()
-        start = time.perf_counter()
-        other.merge(read(state))
-        return row, len(state), time.perf_counter() - start
+        return row, len(state), timed(lambda: other.merge(read(state)), 0.1)
 
     def fit(self):
-        x, ids = self.x, self.ids
-        first = self.piece("fit", lambda: _core.Statistics(COLUMNS, "float32"), lambda s: s.update(x, ids=ids))
-        whole = _core.Statistics(COLUMNS, "float32")
-        whole.update(x, ids=ids)
+        def make():
+            return _core.Statistics(COLUMNS, "float32", 0)
+
+        first = self.piece(make, _core.Statistics.deserialize)
+        whole, empty = make(), make()
+        self.take(whole)
         whole.begin_norms()
-        empty = _core.Statistics(COLUMNS, "float32")
         empty.restart(whole)
         text = empty.serialize()
-        second = self.piece("fit norms", lambda: _core.Statistics.deserialize(text), lambda s: s.update(x, ids=ids))
-        return [first, second]
+        return [first, self.piece(lambda: _core.Statistics.deserialize(text), _core.Statistics.deserialize)]
 
     def rounds(self, make, count):
-        x, ids = self.x, self.ids
-        whole = make()
-        parts = []
+        whole, parts = make(), []
         for _ in range(count):
             def piece():
                 made = make()
                 made.restart(whole)
                 return made
-            parts.append(self.piece("round", piece, lambda c: c.update(x, ids)))
+
+            parts.append(self.piece(piece, lambda text: type(whole).deserialize(text, COLUMNS)))
             one = piece()
-            one.update(x, ids)
+            one.update(self.x, np.arange(self.n))
             whole.merge(one)
             if whole.solve():
                 break

@@ -62,12 +62,12 @@ def ids_of(block: Block) -> Any:
 
 def update(reader: Reader, piece: Any, block: Block) -> int:
     """Takes a block into a piece that refuses NaN; how many rows were taken."""
-    try:
-        _take(piece, block)
-    except RowError:
-        block = reader.usable(block)
-        _take(piece, block)
-    return len(block.rows)
+    while True:
+        try:
+            _take(piece, block)
+            return len(block.rows)
+        except RowError as failure:
+            block = reader.usable(block, failure)
 
 
 def _take(piece: Any, block: Block) -> None:
@@ -150,7 +150,7 @@ def gather(frame: DataFrame, columns: Columns, keep: bool, kind: Kind, start: Ca
     """One read of the frame. start(d) makes an empty piece, take(reader, piece, block) takes rows into it."""
     label, dtype = columns.label, "f4" if columns.element(frame).typeName() == "float" else "f8"
     pieces = mapped(frame, columns, _work(lambda: Reader(label, keep, dtype, d), start, take), _SPARK_SCHEMA)
-    count = pieces.rdd.getNumPartitions() if _has_rdd(pieces) else 1
+    count = _partitions(pieces)
     if count > DIRECT:
         pieces = pieces.repartition(math.isqrt(count)).mapInArrow(_merged(kind, label), _SPARK_SCHEMA)
     whole = _Whole(kind, label)
@@ -159,5 +159,11 @@ def gather(frame: DataFrame, columns: Columns, keep: bool, kind: Kind, start: Ca
     return Gathered(whole.piece, whole.d, whole.rows, whole.bad, whole.bytes)
 
 
-def _has_rdd(frame: DataFrame) -> bool:
-    return hasattr(frame, "_jdf")
+def _partitions(frame: DataFrame) -> int:
+    """How many there will be; more than DIRECT where only running a shuffle would tell."""
+    execution = frame._jdf.queryExecution()
+    plan = execution.executedPlan()
+    known = plan.outputPartitioning().numPartitions()
+    if known or "Exchange" in plan.toString():
+        return known or DIRECT + 1
+    return execution.toRdd().getNumPartitions()

@@ -171,13 +171,20 @@ class Reader:
         self.refuse(name, "is null" if null[at] else "has a null among its numbers" if gaps[at] else
                     f"has {lengths[at]} numbers, others have {self.d}")
 
-    def usable(self, block: Block) -> Block:
-        """The rows without NaN and inf, where there are such rows; counted or refused."""
+    def refuse_row(self, block: Block, at: int, failure: Any = None) -> None:
+        row = block.rows[at]
+        name = f"id {block.ids[at]}" if block.ids is not None else f"the row {row[:3].tolist()}.."
+        self.refuse(name, "holds NaN" if np.isnan(row).any() else "holds inf" if np.isinf(row).any() else f"({failure})")
+
+    def usable(self, block: Block, failure: Any = None) -> Block:
+        """The rows without NaN and inf, and without the one that the library refused; counted, or refused."""
         fine = np.isfinite(block.rows).all(axis=1)
-        bad = int(np.argmin(fine))
+        if fine.all() and failure is not None and failure.row is not None:
+            fine[failure.row] = False
+        if fine.all():
+            return block
         if not self.keep:
-            name = f"id {block.ids[bad]}" if block.ids is not None else f"row {block.rows[bad].tolist()[:4]}.."
-            self.refuse(name, "holds NaN" if np.isnan(block.rows[bad]).any() else "holds inf")
+            self.refuse_row(block, int(np.argmin(fine)), failure)
         self.unusable += int((~fine).sum())
         return Block(*(None if part is None else part[fine] for part in (block.rows, block.ids, block.weights)),
                      np.flatnonzero(fine) if block.at is None else block.at[fine])

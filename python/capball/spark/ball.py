@@ -85,8 +85,7 @@ def _scores(frame: DataFrame, columns: Columns, keep: bool, ball: BallModel, row
         return _core.Statistics(1, "float64", sample, 0, repeats)
 
     def take(reader: Reader, piece: Any, block: Block) -> int:
-        if not np.isfinite(block.rows).all():
-            block = reader.usable(block)
+        block = reader.usable(block)
         scores = ball.scores(block.rows, threads=1)
         piece.update(scores.reshape(-1, 1), ids=ids_of(block))
         return len(block.rows)

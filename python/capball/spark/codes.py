@@ -66,8 +66,7 @@ class SketchModel(Artefact, Model, _Params):
             def codes(vectors: pa.Array, ids: pa.Array | None) -> pa.Array:
                 reader.d = sketch.d
                 block = reader.read(vectors, ids)
-                if not np.isfinite(block.rows).all():
-                    block = reader.usable(block)
+                block = reader.usable(block)
                 made = sketch.encode(block.rows, threads=1)
                 missing = None
                 if block.at is not None:

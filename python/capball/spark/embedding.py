@@ -82,8 +82,9 @@ class SphereEmbedding(Files, Estimator, _Params):
 
     def _fit(self, dataset: DataFrame) -> "SphereEmbeddingModel":
         s, goal = self.value("s"), self.value("goal")
-        found = statistics(dataset, self.columns(), self.keeps, self.value("sample"), self.value("seed"),
-                           s is None and goal not in _SAMPLED)
+        sampled = s is None and goal in _SAMPLED
+        found = statistics(dataset, self.columns(), self.keeps, self.value("sample") if sampled else 0,
+                           self.value("seed"), s is None and not sampled)
         text = _core.map_from_statistics(found.piece, s, goal, None, self.value("target"), self.value("k"))
         model = hand_on(self, SphereEmbeddingModel(SphereMap.from_json(text)))
         model.summary = {"rows": found.rows, "badRows": found.bad, "bytesToDriver": found.bytes}
@@ -124,8 +125,8 @@ def by_rows(reader: Reader, d: int, width: int, call: Callable[[np.ndarray, np.n
         missing = None
         try:
             call(block.rows, out)
-        except RowError:
-            block.rows.shape and reader.usable(block)
+        except RowError as failure:
+            reader.usable(block, failure)
             missing = np.isnan(out[:, -1])
         if block.at is not None:
             missing = spread(np.zeros(len(out), bool) if missing is None else missing, block.at, len(vectors), True)

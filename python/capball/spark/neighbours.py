@@ -121,10 +121,12 @@ class KNNModel(Files, Model, _Params):
             else:
                 searches = [Search(rows[p], metric=metric, limits=limits[p]) for p in parts]
             for block in reader.blocks(batches):
-                if not np.isfinite(block.rows).all():
-                    block = reader.usable(block)
-                for one in searches:
-                    one.feed(block.rows, ids=block.ids, threads=1)
+                block = reader.usable(block)
+                try:
+                    for one in searches:
+                        one.feed(block.rows, ids=block.ids, threads=1)
+                except RowError as failure:  # such as a row without a direction: the search is void
+                    reader.refuse_row(block, failure.row or 0, failure)
             for part, one in zip(parts, searches):
                 yield from _lists(part.start, ids[part], *one.result())
 
@@ -249,4 +251,4 @@ def _merge_candidates(table: pa.Table, candidates: int, k: int) -> pa.Table:
                  np.take_along_axis(ids, order, 1).reshape(-1), np.take_along_axis(values, order, 1).reshape(-1))
 
 
-__all__ = ["KNN", "KNNModel", "RowError"]
+__all__ = ["KNN", "KNNModel"]
