@@ -154,8 +154,7 @@ def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_comma
 
     folder = of_command("ball", "rows.npy", "-o", "ball.json")
     ball = BallDetector(idCol="id").fit(some)
-    one = capball.BallModel.load(folder / "ball.json")
-    assert ball.ball.radius == pytest.approx(one.radius, rel=1e-9)
+    assert ball.ball.to_json() == capball.BallModel.load(folder / "ball.json").to_json()
     assert ball.ball.gap <= 1e-9 and ball.summary["rounds"] <= 4
 
     of_command("knn", "rows.npy", "queries.npy", "-k", 7, "-o", "ids.npy", "--distances", "d.npy", "--dtype", "f64")
