@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= 2
 FUZZ_SECONDS ?= 6
-ADVERSARY ?= 32
+ADVERSARY ?= 128
 export JOBS FUZZ_SECONDS
 
 ninja = ninja -j$(JOBS)
@@ -46,6 +46,7 @@ coverage: setup-test ## lines and branches that the tests never take, in build-c
 
 adversary: setup-test build-tests ## tests/edge/adversary_* at full length: about a million certificates
 	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
+	@tests/cli/ranges.sh long
 
 test-python: build ## the Python package in an environment of its own, with every extra
 	@tools/test-python full

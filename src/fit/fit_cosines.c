@@ -7,6 +7,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "fit/fit_statistics.h"
+#include "geometry/t1_embed.h"
 #include "loop/table.h"
 
 static const cpb_cosines_options defaults = {.size = sizeof(cpb_cosines_options), .sample = 500};
@@ -85,6 +86,15 @@ static cpb_status centre_rows(const sample *s, const cpb_statistics_result *fact
   return status;
 }
 
+/* Rows of any size have products and squares about 1. */
+static void make_unit_size(const sample *s) {
+  for (size_t i = 0; i < s->n; i++) {
+    double unit = s->norms[i] > 0 ? cpb_unit_power(s->norms[i]) : 1;
+    for (size_t j = 0; j < s->d; j++) s->rows[i * s->d + j] *= unit;
+    s->norms[i] *= unit;
+  }
+}
+
 static cpb_status look_at_pairs(sample *s, const cpb_statistics_result *facts, cpb_cosines *c,
                                 const cpb_exec *exec, cpb_error *error) {
   cpb_status status = centre_rows(s, facts, error);
@@ -92,6 +102,7 @@ static cpb_status look_at_pairs(sample *s, const cpb_statistics_result *facts, c
   if (c->s == 0) c->s = mean_of(s->norms, s->n);
   status = embed(s, c->s, exec, error);
   if (status != CPB_OK) return status;
+  make_unit_size(s);
   fill_pairs(s, c);
   if (c->pairs < 2)
     return cpb_fail(error, CPB_WHY_NO_PAIRS, "rows", "there are fewer than 2 pairs of rows with a direction");

@@ -171,16 +171,19 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
   return cpb_model_new(&f->model, model, error);
 }
 
-/* Quantiles of the scores of all rows, by one more pass. */
+/* Quantiles of the scores of all rows, by one more pass; none where scores, which are squares, are no doubles. */
 static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error) {
+  cpb_error why = {0};
   double quantiles[CPB_MODEL_QUANTILES];
   size_t count = 0;
   cpb_exec_part part;
   cpb_source held = cpb_source_from_view(f->rows);
   cpb_status status =
       cpb_model_score_source(*model, f->rows.data != NULL ? &held : f->passes.source, &f->scores, &count,
-                             cpb_exec_part_of(&part, f->passes.exec, SOLVED, 1), error);
-  if (status != CPB_OK) return status;
+                             cpb_exec_part_of(&part, f->passes.exec, SOLVED, 1), &why);
+  bool finite = f->o.weights == NULL; /* or the fit had refused them; of weight 0 they may be anything */
+  if (status == CPB_EROW && finite) return CPB_OK;
+  if (status != CPB_OK) return cpb_fail_again(error, &why);
   if (count != f->count)
     return cpb_fail(error, CPB_WHY_SOURCE_CHANGED, "rows", "the source had %zu rows, and then %zu", f->count,
                     count);
@@ -195,7 +198,9 @@ cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error) {
     return cpb_fail(error, CPB_WHY_ONE_ROW, "rows", "there is one row, and no ball of radius > 0 around it");
   if (model->radius > 0) return CPB_OK;
   return cpb_fail(error, CPB_WHY_RADIUS_ZERO, "rows", "the ball has radius 0%s",
-                  model->lower_bound > 0 ? "" : ", all columns are constant");
+                  model->lower_bound > 0                    ? ""
+                  : model->kernel.kind != CPB_KERNEL_LINEAR ? ": the kernel does not tell the rows apart"
+                                                            : ", all columns are constant");
 }
 
 /* ---- the call ---- */

@@ -125,12 +125,17 @@ static cpb_status refuse_column(size_t column, const char *why, cpb_error *error
       column, why);
 }
 
+/* From here on variances, and what is left of them after other columns, are normal doubles. */
+static const double VARIANCE_LEAST = 1e-290;
+
 /* Adds the ridge to the diagonal; EINVAL for what no ridge mends. */
 static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_error *error) {
   double trace = 0;
   for (size_t i = 0; i < d; i++) trace += covariance[i * d + i] / (double)d;
-  if (!(trace > 0))
-    return cpb_fail(error, CPB_WHY_ROWS_EQUAL, "rows", "all rows are equal: there is nothing to whiten by");
+  if (!(trace >= VARIANCE_LEAST))
+    return cpb_fail(error, CPB_WHY_ROWS_EQUAL, "rows", "%s: there is nothing to whiten by",
+                    trace > 0 ? "the variances of the columns are below what doubles hold with all digits"
+                              : "all rows are equal, or their variances are below what doubles hold");
   for (size_t i = 0; i < d; i++) {
     covariance[i * d + i] += ridge * trace;
     if (!(covariance[i * d + i] > 0)) return refuse_column(i, "does not vary", error);

@@ -113,8 +113,27 @@ static double value_shifted(const cpb_exact_sum *sum, int shift) {
   return sum->end == sum->first ? 0 : ldexp(value, 32 * (sum->end - 1) + CPB_EXACT_LOWEST - shift);
 }
 
+/* Whether sum / count is a double in units of the highest digit: rows that are all the same have themselves as mean,
+ * which the rounded sum divided need not give. */
+static bool divides(const cpb_exact_sum *sum, double count, double *quotient) {
+  enum { HELD = 4 };
+  double high = 0, low = 0;
+  if (sum->end - sum->first > HELD || sum->end == sum->first) return false;
+  for (int j = sum->end; j-- > sum->first;) { /* digits of 32 bits: the two doubles hold them all */
+    double digit = ldexp((double)sum->digit[j], 32 * (j - sum->end + 1)), before = high;
+    high += digit;
+    low += digit - (high - before);
+  }
+  double first = high / count;
+  *quotient = first + (fma(-first, count, high) + low) / count;
+  return fma(-*quotient, count, high) + low == 0;
+}
+
 double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count) {
+  double quotient;
   cpb_exact_carry(sum);
+  if (count < (uint64_t)1 << 53 && divides(sum, (double)count, &quotient))
+    return ldexp(quotient, 32 * (sum->end - 1) + CPB_EXACT_LOWEST);
   /* a sum of doubles may be beyond double where their mean is not */
   int shift = 32 * sum->end + CPB_EXACT_LOWEST > 900 ? 128 : 0;
   return ldexp(value_shifted(sum, shift) / (double)count, shift);

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/lift.h"
+#include "geometry/t1_embed.h"
 #include "search/question.h"
 
 cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
@@ -25,7 +26,9 @@ double cpb_question_distance(const cpb_question_point *point, const double *y) {
   size_t d = point->d;
   double rise = cpb_rise(y[d], loops->dot(y, y, d));
   if (rise == 0) return INFINITY;
-  return sqrt(cpb_original_dist2(loops->dist2(y, point->image, d + 1), rise, point->rise, point->s));
+  double unit = cpb_unit_power(point->s); /* s^2 need not be a double */
+  double dist2_hat = loops->dist2(y, point->image, d + 1);
+  return sqrt(cpb_original_dist2(dist2_hat, rise, point->rise, point->s * unit)) / unit;
 }
 
 static cpb_status measure(const cpb_question_point *point, cpb_view rows, double *row, double *distances,
@@ -68,6 +71,7 @@ double cpb_query_distance(double norm, double r, double s, double score, double 
     return NAN;
   if (rise == 0) return INFINITY;
   double b = r == 0 ? 1 : lift.b; /* without the rounding of its terms */
-  double beyond = 2 * s * ((b - score) / (rise * lift.a)) * s;
-  return sqrt(fmax(0, r * r + beyond));
+  double unit = cpb_unit_power(fmax(r, s)), radius = r * unit, scale = s * unit;
+  double beyond = 2 * scale * ((b - score) / (rise * lift.a)) * scale;
+  return sqrt(fmax(0, radius * radius + beyond)) / unit;
 }

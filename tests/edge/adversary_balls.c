@@ -1,7 +1,7 @@
 /* Balls and SVDD under attack: points of every kind and size, far from 0, repeated, tied, with weights of any
  * size and rows of weight 0 that are anything. Every certificate is judged in 512 bits: a lower bound is no
  * larger than the objective at the best centre that is known, the multipliers' own mean, which is no double.
- * `adversary_balls long` goes on for a hundred times as many. */
+ * CPB_ADVERSARY=N walks N times as far. */
 #include "capball/ball.h"
 #include "support/big.h"
 #include "support/check.h"
@@ -273,8 +273,9 @@ static void balls_are_judged(void **state) {
   }
 }
 
-int main(int argc, char **argv) {
-  if (argc > 1 && strcmp(argv[1], "long") == 0) cases *= 100;
+int main(void) {
+  const char *times = getenv("CPB_ADVERSARY");
+  if (times != NULL) cases *= strtoull(times, NULL, 10);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(svdd_is_judged),
       cmocka_unit_test(far_and_narrow),

@@ -7,7 +7,7 @@
 #include "capball/region.h"
 #include "support/big.h"
 
-enum { D = 3, TRIALS = 4000 };
+enum { D = 3, TRIALS = 2000 };
 
 static size_t trials(void) {
   const char *times = getenv("CPB_ADVERSARY");
