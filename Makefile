@@ -66,6 +66,7 @@ bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 platforms: build ## other processors and libraries: the core compiles without a warning, results have the same bits
 	@tools/setup platforms
 	@tools/platforms bits
+	@tools/platforms commands
 	@tools/platforms compile
 
 aarch64: ## the law and loop tests on aarch64, under qemu

@@ -68,14 +68,26 @@ static cpb_status take_base(cpb_radius_sample *sample, cpb_view block, uint64_t 
   return cpb_radius_sample_base(sample, block, exec, error);
 }
 
-static cpb_status offer(cpb_radius_sample *sample, cpb_source *source, take_block *take, const cpb_exec *exec,
-                        cpb_error *error) {
+/* The share of a pass that is done; where its rows are not known, half of it after so many blocks. */
+static double share_read(const cpb_source *source, uint64_t rows, size_t blocks) {
+  enum { HALF = 64 };
+  if (source->rows == CPB_ROWS_UNKNOWN) return (double)blocks / (double)(blocks + HALF);
+  return source->rows > rows ? (double)rows / (double)source->rows : 1;
+}
+
+/* One pass, told as from .. to; what it calls may be stopped, and tells nothing itself. */
+static cpb_status offer(cpb_radius_sample *sample, cpb_source *source, take_block *take, double from,
+                        double to, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = source->rewind(source, error);
   cpb_view block;
+  size_t blocks = 0;
   for (uint64_t first = 0; status == CPB_OK; first += block.rows) {
-    status = source->next(source, &block, error);
+    double share = from + (to - from) * share_read(source, first, blocks++);
+    cpb_exec_part part;
+    status = cpb_exec_tell(exec, share, error);
+    if (status == CPB_OK) status = source->next(source, &block, error);
     if (status != CPB_OK || block.rows == 0) break;
-    status = take(sample, block, first, exec, error);
+    status = take(sample, block, first, cpb_exec_part_of(&part, exec, share, share), error);
     if (status == CPB_EROW) status = cpb_fail_later(error, first);
   }
   return status;
@@ -87,8 +99,8 @@ cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *b
   if (queries == NULL || base == NULL) return cpb_fail_missing(error, queries == NULL ? "queries" : "base");
   if (radius == NULL) return cpb_fail_missing(error, "radius");
   cpb_status status = cpb_radius_sample_new(map, k, 0, &sample, error);
-  if (status == CPB_OK) status = offer(sample, queries, take_queries, exec, error);
-  if (status == CPB_OK) status = offer(sample, base, take_base, exec, error);
+  if (status == CPB_OK) status = offer(sample, queries, take_queries, 0, 0.1, exec, error);
+  if (status == CPB_OK) status = offer(sample, base, take_base, 0.1, 1, exec, error);
   if (status == CPB_OK) status = cpb_radius_sample_median(sample, radius, error);
   cpb_radius_sample_free(sample);
   return status;
