@@ -24,7 +24,8 @@ static cpb_status next_block(cpb_source *source, cpb_view *block, cpb_error *err
     *error = (cpb_error){.status = CPB_EIO, .row = -1, .text = "the callback has had enough"};
     return CPB_EIO;
   }
-  for (size_t i = 0; i < N * D; i++) cut->block[i] = i < count * D ? x[cut->at * D + i] : NAN;
+  memcpy(cut->block, x + cut->at * D, count * D * sizeof *x);
+  if (count < N) cut->block[count * D] = NAN; /* what is behind is nobody's */
   *block = cpb_rows(cut->block, CPB_F64, count, D);
   cut->at += count;
   return CPB_OK;
