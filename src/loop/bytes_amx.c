@@ -89,47 +89,76 @@ static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t
   _tile_stored(3, value[TILE_ROWS] + column + 16, sizeof *value);
 }
 
-/* Adds the start to a row of values; gives the set of those above their thresholds. */
-static inline uint64_t finish_row(const cpb_panel_bytes *p, size_t row, const int32_t *value,
-                                  __m512i sum[VECTORS]) {
-  __m512i start = _mm512_set1_epi32(p->start[row]);
-  uint64_t above = 0;
+/* Those of a row's values, from its start on, that are above their thresholds. Seldom any is, so that this is
+ * asked first. */
+static inline uint64_t finish_row(int32_t from, const __m512i threshold[VECTORS], int32_t *value) {
+  __m512i start = _mm512_set1_epi32(from), sum[VECTORS];
+  __mmask16 mask[VECTORS];
 #pragma GCC unroll 4
   for (size_t v = 0; v < VECTORS; v++) {
     sum[v] = _mm512_add_epi32(start, _mm512_load_si512(value + 16 * v));
-    __mmask16 mask = _mm512_cmpgt_epi32_mask(sum[v], _mm512_loadu_si512(p->threshold + 16 * v));
-    above |= (uint64_t)mask << 16 * v;
+    mask[v] = _mm512_cmpgt_epi32_mask(sum[v], threshold[v]);
+  }
+  __mmask16 any = _kor_mask16(_kor_mask16(mask[0], mask[1]), _kor_mask16(mask[2], mask[3]));
+  if (_kortestz_mask16_u8(any, any)) return 0;
+  uint64_t above = 0;
+#pragma GCC unroll 4
+  for (size_t v = 0; v < VECTORS; v++) {
+    _mm512_store_si512(value + 16 * v, sum[v]);
+    above |= (uint64_t)mask[v] << 16 * v;
   }
   return above;
 }
 
+static inline void load_thresholds(const cpb_panel_bytes *p, __m512i threshold[VECTORS]) {
+#pragma GCC unroll 4
+  for (size_t v = 0; v < VECTORS; v++) threshold[v] = _mm512_loadu_si512(p->threshold + 16 * v);
+}
+
+/* The rows that come next are in the second cache: fetched while these are looked at. */
+static inline void fetch_row(const cpb_panel_bytes *p, size_t row) {
+  enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, MOST = 4 };
+  const int8_t *a = p->a + cpb_bytes_at(p->words, row, 0);
+  for (size_t word = 0, lines = 0; word < p->words && lines < MOST; word += LINE_WORDS, lines++)
+    _mm_prefetch((const char *)(a + lines * NEXT_LINE), _MM_HINT_T0);
+}
+
 static void look_at_rows(const cpb_panel_bytes *p, size_t row, tile_values *value) {
   uint64_t asked = UINT64_MAX >> (CPB_BYTES_COLS - p->columns);
+  __m512i threshold[VECTORS];
+  load_thresholds(p, threshold);
   for (size_t i = 0; i < PAIR && row + i < p->rows; i++) {
-    __m512i sum[VECTORS];
-    uint64_t above = finish_row(p, row + i, value[i], sum) & asked;
+    if (row + i + 2 * PAIR < p->rows) fetch_row(p, row + i + 2 * PAIR);
+    uint64_t above = finish_row(p->start[row + i], threshold, value[i]) & asked;
     if (above == 0) continue;
-    for (size_t v = 0; v < VECTORS; v++) _mm512_store_si512(value[i] + 16 * v, sum[v]);
     p->found(p->context, row + i, above, value[i]);
+    load_thresholds(p, threshold);
   }
 }
 
-/* Tiles are for long rows: a line of 64 numbers takes its time however many of them are there. */
+static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *value) {
+  const int8_t *upper = p->a + cpb_bytes_at(p->words, row, 0), *lower = upper;
+  if (row + TILE_ROWS < p->rows) lower = p->a + cpb_bytes_at(p->words, row + TILE_ROWS, 0);
+  for (size_t column = 0; column < p->columns; column += 2 * TILE_ROWS)
+    multiply(p, upper, lower, column, value);
+}
+
+/* Tiles are for long rows: a line of 64 numbers takes its time however many of them are there. The next rows are
+ * multiplied before these are looked at: nobody waits for a product. */
 void cpb_panel_bytes_amx(const cpb_panel_bytes *p) {
   enum { SHORT = LINE_WORDS / 2 };
-  _Alignas(64) tile_values value[PAIR] = {0};
-  if (p->columns == 0) return;
+  _Alignas(64) tile_values value[2][PAIR];
+  if (p->columns == 0 || p->rows == 0) return;
   if (p->words <= SHORT) {
     cpb_panel_bytes_vnni(p);
     return;
   }
+  if (p->columns <= 2 * TILE_ROWS) memset(value, 0, sizeof value);
   configure_tiles();
-  for (size_t row = 0; row < p->rows; row += PAIR) {
-    const int8_t *upper = p->a + cpb_bytes_at(p->words, row, 0), *lower = upper;
-    if (row + TILE_ROWS < p->rows) lower = p->a + cpb_bytes_at(p->words, row + TILE_ROWS, 0);
-    for (size_t column = 0; column < p->columns; column += 2 * TILE_ROWS)
-      multiply(p, upper, lower, column, value);
-    look_at_rows(p, row, value);
+  multiply_rows(p, 0, value[0]);
+  for (size_t row = 0, turn = 0; row < p->rows; row += PAIR, turn = 1 - turn) {
+    if (row + PAIR < p->rows) multiply_rows(p, row + PAIR, value[1 - turn]);
+    look_at_rows(p, row, value[turn]);
   }
   _tile_release();
 }

@@ -13,11 +13,12 @@ typedef int32_t grid_i32 __attribute__((vector_size(CPB_LANES * sizeof(int32_t))
 typedef int8_t grid_i8 __attribute__((vector_size(CPB_LANES)));
 
 static float add_float_lanes(const grid_f32 *lanes) {
-  float sum[CPB_LANES];
-  memcpy(sum, lanes, sizeof sum);
-  for (int width = CPB_LANES / 2; width > 0; width /= 2)
-    for (int j = 0; j < width; j++) sum[j] += sum[j + width];
-  return sum[0];
+  float lane[CPB_LANES], eight[8], four[4], two[2];
+  memcpy(lane, lanes, sizeof lane);
+  for (int j = 0; j < 8; j++) eight[j] = lane[j] + lane[j + 8];
+  for (int j = 0; j < 4; j++) four[j] = eight[j] + eight[j + 4];
+  for (int j = 0; j < 2; j++) two[j] = four[j] + four[j + 2];
+  return two[0] + two[1];
 }
 
 /* Floats >= 0 are ordered as their bits are, and the largest of whole numbers is found in any order. */
@@ -36,28 +37,40 @@ static float reach(float *restrict z, const float *restrict center, size_t n) {
   return size;
 }
 
+/* Sums of a row's codes, of their squares and of what is left, lane by lane. */
+typedef struct grid_sums {
+  grid_f32 sum, square, left;
+} grid_sums;
+
+static inline __attribute__((always_inline)) void grid_lanes(grid_f32 steps, grid_sums *sums, int8_t *to) {
+  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest whole number */
+  grid_f32 code = (steps + to_whole) - to_whole, rest = steps - code;
+  sums->sum += code;
+  sums->square += code * code;
+  sums->left += rest * rest;
+  grid_i8 bytes = __builtin_convertvector(__builtin_convertvector(code, grid_i32), grid_i8);
+  memcpy(to, &bytes, sizeof bytes);
+}
+
 static void grid(const float *restrict z, size_t n, float per_step, int8_t *restrict to, size_t step,
                  cpb_gridded *about) {
   enum { LINE = CPB_BYTES_LINE };
-  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest whole number */
-  grid_f32 sum = {0}, square = {0}, left = {0};
-  for (size_t i = 0; i < n; i += CPB_LANES) {
-    grid_f32 steps = {0};
-    if (n - i < CPB_LANES)
-      memcpy(&steps, z + i, (n - i) * sizeof *z);
-    else
-      memcpy(&steps, z + i, sizeof steps);
-    steps *= per_step;
-    grid_f32 code = (steps + to_whole) - to_whole, rest = steps - code;
-    sum += code;
-    square += code * code;
-    left += rest * rest;
-    grid_i8 bytes = __builtin_convertvector(__builtin_convertvector(code, grid_i32), grid_i8);
-    memcpy(to + i / LINE * step + i % LINE, &bytes, sizeof bytes);
+  grid_sums sums = {{0}, {0}, {0}};
+  grid_f32 some;
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES) {
+    memcpy(&some, z + i, sizeof some);
+    grid_lanes(some * per_step, &sums, to + i / LINE * step + i % LINE);
   }
-  about->sum = (int32_t)add_float_lanes(&sum);
-  about->square = (int32_t)add_float_lanes(&square);
-  about->rest = add_float_lanes(&left);
+  if (i < n) {
+    float last[CPB_LANES] = {0};
+    for (size_t j = 0; i + j < n; j++) last[j] = z[i + j];
+    memcpy(&some, last, sizeof some);
+    grid_lanes(some * per_step, &sums, to + i / LINE * step + i % LINE);
+  }
+  about->sum = (int32_t)add_float_lanes(&sums.sum);
+  about->square = (int32_t)add_float_lanes(&sums.square);
+  about->rest = add_float_lanes(&sums.left);
 }
 
 static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *restrict to, size_t step,

@@ -37,6 +37,13 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
 /* The numbers of one row, whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
 int cpb_screen_numbers(const cpb_screen *screen, cpb_view rows, size_t row, float *numbers, double *size2);
 
+/* Has the beginning of a row that will be read soon fetched. */
+static inline void cpb_fetch_row(cpb_view rows, size_t row) {
+  size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
+  const char *first = (const char *)rows.data + row * rows.stride * bytes;
+  for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
+}
+
 /* The factors of up to CPB_PANEL_ROWS base rows row[0], row[1], .., interleaved as the panel loop wants them,
  * and where their sums start. fault[i] is 0 or the fault of a row. */
 void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, const size_t *row, size_t count, float *group,

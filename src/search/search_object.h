@@ -31,8 +31,10 @@ typedef struct cpb_search_group {
   uint64_t compared, measured, wasted;
 
   size_t waiting[CPB_SEARCH_PANEL]; /* rows that might be answers, .. */
-  float *nearest, *farthest;        /* .. PANEL x room: between which bounds they lie, */
+  float *nearest;                   /* .. PANEL x room: how near they may be, */
   size_t *row;                      /* .. and rows of those fed */
+  size_t noted[CPB_SEARCH_PANEL];   /* rows, the k that look nearest, .. */
+  float *among;                     /* .. PANEL x k: how far they may be, heaps, the farthest first */
 
   float threshold[CPB_SEARCH_PANEL];        /* of floats */
   int32_t byte_threshold[CPB_SEARCH_PANEL]; /* of bytes, .. */
@@ -56,7 +58,7 @@ struct cpb_search {
   float *panels;                   /* of d x PANEL factors */
   cpb_search_group *groups;        /* parts x panels */
   size_t room;                     /* for waiting rows of a query, .. */
-  float *spans;                    /* .. and their place, groups x PANEL x 2 room */
+  float *spans;                    /* .. and their place, groups x PANEL x (room + k) */
   size_t *rows;
   int32_t *starts;     /* groups x rows of a run */
   cpb_ranked *entries; /* groups x PANEL x k, without limits */

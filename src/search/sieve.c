@@ -7,7 +7,7 @@
 
 #include "batch/row_state.h"
 
-enum { COLS = CPB_BYTES_COLS, MIDDLE = 128 };
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 4 };
 
 static size_t line_floats(size_t d) { return (d + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE; }
 
@@ -238,8 +238,10 @@ static int number_row(cpb_sieve *sieve, cpb_view block, size_t row) {
 }
 
 void cpb_sieve_numbers(cpb_sieve *sieve, cpb_view block, size_t first, size_t count, int *fault) {
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
+    if (first + i + AHEAD < block.rows) cpb_fetch_row(block, first + i + AHEAD);
     fault[i] = sieve->kind == CPB_SIEVE_FLOATS ? number_row(sieve, block, first + i) : 0;
+  }
 }
 
 /* By reach, to a few bits of it: floats >= 0 are ordered as their bits are. */
@@ -338,11 +340,19 @@ static void code_row(cpb_sieve *sieve, cpb_view block, size_t at, float step) {
   }
 }
 
+/* Rows of a run lie anywhere in the block. */
+static void fetch_numbers(const cpb_sieve *sieve, cpb_view block, size_t row) {
+  size_t d = sieve->screen->d;
+  cpb_view numbers = cpb_rows(sieve->numbers, CPB_F32, block.rows, line_floats(d));
+  if (sieve->kind == CPB_SIEVE_FLOATS) cpb_fetch_row(numbers, row);
+}
+
 void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run) {
   cpb_sieve_run *of = &sieve->runs[run];
   float step = run_step(sieve, of);
   of->step = (double)step;
   for (size_t i = of->first; i < of->first + of->count; i++) {
+    if (i + AHEAD < of->first + of->count) fetch_numbers(sieve, block, sieve->rows[i + AHEAD].row);
     code_row(sieve, block, i, step);
     const cpb_sieve_row *row = &sieve->rows[i];
     if (row->rest < INFINITY) {

@@ -313,11 +313,17 @@ static bool allocate_bytes(cpb_search *search) {
   return made && search->starts != NULL;
 }
 
+/* Few rows are measured in vain where many can wait for the bound to fall. */
+static size_t room_for(size_t k) {
+  enum { SPARE = 48 };
+  return k > SIZE_MAX / 4 ? SIZE_MAX / 2 : k + k / 2 + SPARE;
+}
+
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
   size_t groups = 1 + FLOATS_AT_ONCE / cpb_panel_group(d);
   search->block_rows = groups * CPB_PANEL_ROWS;
-  search->room = limited ? PANEL : search->k + search->k / 4 + 8;
+  search->room = limited ? PANEL : room_for(search->k);
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   search->queries = zeros(n * d, sizeof *search->queries);
   search->center = zeros(d, sizeof *search->center);
@@ -327,7 +333,7 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->slot = zeros(n, sizeof *search->slot);
   search->panels = zeros(search->panel_count * d, PANEL * sizeof *search->panels);
   search->groups = zeros(search->group_count, sizeof *search->groups);
-  search->spans = zeros(cells * search->room, 2 * sizeof *search->spans);
+  search->spans = zeros(cells * (search->room + search->k), sizeof *search->spans);
   search->rows = zeros(cells * search->room, sizeof *search->rows);
   search->factors = zeros(groups * cpb_panel_group(d), sizeof *search->factors);
   search->start = zeros(search->block_rows, sizeof *search->start);
@@ -366,8 +372,8 @@ static void place_group(cpb_search *search, size_t index) {
   g->first = g->panel * PANEL;
   g->count = search->n - g->first < PANEL ? search->n - g->first : PANEL;
   g->bytes = search->bytes;
-  g->nearest = search->spans + 2 * cells * room;
-  g->farthest = g->nearest + PANEL * room;
+  g->nearest = search->spans + cells * (room + search->k);
+  g->among = g->nearest + PANEL * room;
   g->row = search->rows + cells * room;
   if (g->bytes) g->start = search->starts + index * search->sieve.run_rows;
   for (size_t column = 0; column < PANEL; column++) {

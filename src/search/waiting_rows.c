@@ -59,6 +59,7 @@ void cpb_group_renew_bounds(cpb_search_group *g) {
       bound = bound_for(g, column, search->limits[query_at(g, column)]);
     else if (best->count == best->k)
       bound = bound_for(g, column, cpb_search_key(search, best->entry[0].key));
+    g->noted[column] = 0;
     set_bound(g, column, bound);
   }
 }
@@ -110,7 +111,7 @@ static void consider(cpb_search_group *g, size_t column, size_t row) {
     offer_within(g, column, cpb_search_key(search, value), id_of(search, row));
 }
 
-/* ---- waiting rows ---- */
+/* ---- order ---- */
 
 /* At least k of the numbers are as small as this, and hardly more: halving, without a branch on the data. */
 static float kth_smallest(const float *x, size_t count, size_t k) {
@@ -136,32 +137,57 @@ static float kth_smallest(const float *x, size_t count, size_t k) {
   return high;
 }
 
-static void fetch_row(cpb_view rows, size_t row) {
-  size_t bytes = cpb_dtype_size(rows.dtype), length = rows.cols * bytes;
-  const char *first = (const char *)rows.data + row * rows.stride * bytes;
-  for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
+/* ---- the k rows that look nearest, at their farthest ---- */
+
+static void sink_farthest(float *heap, size_t count, float sinking) {
+  size_t at = 0;
+  for (size_t child = 1; child < count; child = 2 * at + 1) {
+    child += child + 1 < count && heap[child + 1] > heap[child];
+    if (!(heap[child] > sinking)) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = sinking;
 }
+
+static void lift_farthest(float *heap, size_t count, float rising) {
+  size_t at = count;
+  for (; at > 0 && rising > heap[(at - 1) / 2]; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+  heap[at] = rising;
+}
+
+/* Beyond the farthest that k rows can be, no other is an answer: the largest of the k is the bound. */
+static void note_farthest(cpb_search_group *g, size_t column, float farthest) {
+  size_t k = g->search->k, noted = g->noted[column];
+  float *heap = g->among + column * k;
+  if (noted < k)
+    lift_farthest(heap, g->noted[column]++, farthest);
+  else if (farthest < heap[0])
+    sink_farthest(heap, k, farthest);
+  else
+    return;
+  if (g->noted[column] == k) lower_bound(g, column, (double)heap[0]);
+}
+
+/* ---- waiting rows ---- */
 
 /* The rows that wait for one query. */
 typedef struct waiting_rows {
-  float *nearest, *farthest;
+  float *nearest;
   size_t *row;
 } waiting_rows;
 
 static waiting_rows rows_of(const cpb_search_group *g, size_t column) {
   size_t at = column * g->search->room;
-  return (waiting_rows){g->nearest + at, g->farthest + at, g->row + at};
+  return (waiting_rows){g->nearest + at, g->row + at};
 }
 
 /* Says without measuring which of the waiting rows have no chance, and leaves them out. */
 static void prune(cpb_search_group *g, size_t column) {
-  const cpb_search *search = g->search;
   waiting_rows w = rows_of(g, column);
   size_t count = g->waiting[column], kept = 0;
-  if (search->limits == NULL && count >= search->k)
-    lower_bound(g, column, (double)kth_smallest(w.farthest, count, search->k));
   for (size_t i = 0; i < count; i++) {
-    w.nearest[kept] = w.nearest[i], w.farthest[kept] = w.farthest[i], w.row[kept] = w.row[i];
+    w.nearest[kept] = w.nearest[i], w.row[kept] = w.row[i];
     kept += (double)w.nearest[i] <= g->bound[column];
   }
   g->waiting[column] = kept;
@@ -172,14 +198,14 @@ static void measure_within(cpb_search_group *g, size_t column, float edge) {
   waiting_rows w = rows_of(g, column);
   size_t count = g->waiting[column], kept = 0;
   for (size_t i = 0; i < count; i++)
-    if (w.nearest[i] <= edge) fetch_row(g->search->fed, w.row[i]);
+    if (w.nearest[i] <= edge) cpb_fetch_row(g->search->fed, w.row[i]);
   for (size_t i = 0; i < count; i++) {
     if ((double)w.nearest[i] > g->bound[column]) continue;
     if (w.nearest[i] <= edge) {
       consider(g, column, w.row[i]);
       continue;
     }
-    w.nearest[kept] = w.nearest[i], w.farthest[kept] = w.farthest[i], w.row[kept] = w.row[i];
+    w.nearest[kept] = w.nearest[i], w.row[kept] = w.row[i];
     kept++;
   }
   g->waiting[column] = kept;
@@ -199,11 +225,11 @@ void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_sieve_sp
   size_t room = g->search->room, at = g->waiting[column]++;
   waiting_rows w = rows_of(g, column);
   w.nearest[at] = span.nearest;
-  w.farthest[at] = span.farthest;
   w.row[at] = row;
+  if (g->search->limits == NULL) note_farthest(g, column, span.farthest);
   if (g->waiting[column] < room) return;
   prune(g, column);
-  if (g->waiting[column] > room - room / 8) settle(g, column);
+  if (g->waiting[column] > room - room / 4) settle(g, column);
 }
 
 void cpb_group_settle(cpb_search_group *g) {
