@@ -25,10 +25,11 @@ typedef struct cpb_search_group {
   size_t panel, part;
   size_t first, count;             /* slots of its queries */
   bool bytes;                      /* told apart by bytes */
-  size_t from, end;                /* rows of the block under way, in its order, not looked at yet */
+  size_t begin, from, end;         /* rows of the block under way, in its order; from: not looked at yet */
   double bound[CPB_SEARCH_PANEL];  /* rows beyond it are no answers */
   cpb_best best[CPB_SEARCH_PANEL]; /* with limits k grows as rows are found */
   uint64_t compared, measured, wasted;
+  size_t crowded; /* columns of the first block that had no room left: bytes cannot tell its rows apart */
 
   size_t waiting[CPB_SEARCH_PANEL]; /* rows that might be answers, .. */
   float *nearest;                   /* .. PANEL x room: how near they may be, */

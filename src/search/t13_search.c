@@ -18,7 +18,8 @@ enum {
   FLOATS_AT_ONCE = 1 << 18, /* factors of base rows, 1 MiB: with the panels they stay in the second cache */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
-  FEW_QUERIES = 8,    /* so few do not pay for rows on a grid */
+  FEW_QUERIES = 8,    /* so few do not pay for rows on a grid, .. */
+  FEW_COLUMNS = 32,   /* .. nor do rows so short: their products are the least of the work */
 };
 
 typedef cpb_search_group group;
@@ -107,6 +108,7 @@ static void found_by_bytes(void *context, size_t row, uint64_t columns, const in
   group *g = context;
   const cpb_sieve *sieve = &g->search->sieve;
   size_t at = g->run->first + row;
+  if (cpb_group_is_hopeless(g)) return;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
     cpb_sieve_span span =
@@ -135,16 +137,20 @@ static void look_at_run(group *g, const cpb_sieve_run *run) {
 }
 
 /* Bytes save three quarters of a product of d multiply-adds, 32 at a time; a row that is measured in vain costs
- * some hundred of such steps. Half of what is saved may be spent. */
+ * some hundred of such steps. A quarter of what is saved may be spent. */
 static bool bytes_pay(const group *g) {
-  enum { FREE_OF_CHARGE = 8 };
+  enum { FREE_OF_CHARGE = 4 };
   double d = (double)g->search->screen.d, saved = d * (1. / 32 - 1. / 128), spent = 150 + d / 2;
-  double allowed = (double)(FREE_OF_CHARGE * g->count) + (double)g->compared * saved / spent / 2;
+  if (cpb_group_is_hopeless(g)) return false;
+  double allowed = (double)(FREE_OF_CHARGE * g->count) + (double)g->compared * saved / spent / 4;
   return (double)g->wasted <= allowed;
 }
 
 static void turn_to_floats(group *g) {
-  cpb_group_settle(g);
+  if (cpb_group_is_first(g))
+    cpb_group_start_over(g);
+  else
+    cpb_group_settle(g);
   g->bytes = false;
   cpb_group_renew_bounds(g);
 }
@@ -173,7 +179,7 @@ static void share_block(cpb_search *search) {
   size_t share = (rows / parts / step + 1) * step;
   for (size_t i = 0; i < search->group_count; i++) {
     group *g = &search->groups[i];
-    g->from = g->part * share < rows ? g->part * share : rows;
+    g->from = g->begin = g->part * share < rows ? g->part * share : rows;
     g->end = rows - g->from < share ? rows : g->from + share;
   }
 }
@@ -192,6 +198,14 @@ static bool any_group(const cpb_search *search, bool (*has)(const group *)) {
 static bool takes_bytes(const group *g) { return g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
+/* Rows are made ready for bytes and for floats: not for a few groups that stay behind. */
+static void turn_the_rest(cpb_search *search) {
+  size_t floats = 0;
+  for (size_t i = 0; i < search->group_count; i++) floats += !search->groups[i].bytes;
+  for (size_t i = 0; 4 * floats > search->group_count && i < search->group_count; i++)
+    if (search->groups[i].bytes) turn_to_floats(&search->groups[i]);
+}
+
 static cpb_status look_at_bytes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_sieve *sieve = &search->sieve;
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, number_rows, search}, exec);
@@ -201,6 +215,7 @@ static cpb_status look_at_bytes(cpb_search *search, const cpb_exec *exec, cpb_er
   for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = sieve->rows[i].row;
   cpb_exec_run(exec, sieve->run_count, code_rows, search);
   cpb_exec_run(exec, search->group_count, look_by_bytes, search);
+  turn_the_rest(search);
   return outcome(search, error);
 }
 
@@ -306,7 +321,7 @@ static void *zeros(size_t count, size_t size) {
 
 static bool allocate_bytes(cpb_search *search) {
   if (search->screen.loops->panel_bytes == NULL || search->screen.d > CPB_GRID_MOST) return true;
-  if (search->n < FEW_QUERIES) return true;
+  if (search->n < FEW_QUERIES || search->screen.d < FEW_COLUMNS) return true;
   search->bytes = true;
   bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n, search->block_rows, search->factors);
   search->starts = zeros(search->group_count * search->sieve.run_rows, sizeof *search->starts);

@@ -221,6 +221,21 @@ static void settle(cpb_search_group *g, size_t column) {
   measure_within(g, column, INFINITY);
 }
 
+bool cpb_group_is_first(const cpb_search_group *g) {
+  return g->bytes && g->search->offered == 0 && g->search->block_first == 0;
+}
+
+/* Where k is no small part of the block, every other row is among the nearest for a while. */
+bool cpb_group_is_hopeless(const cpb_search_group *g) {
+  return 2 * g->crowded > g->count && cpb_group_is_first(g) && 64 * g->search->k <= g->search->block_rows;
+}
+
+void cpb_group_start_over(cpb_search_group *g) {
+  for (size_t column = 0; column < g->count; column++) g->waiting[column] = g->best[column].count = 0;
+  g->compared = g->measured = g->wasted = 0;
+  g->from = g->begin;
+}
+
 void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_sieve_span span) {
   size_t room = g->search->room, at = g->waiting[column]++;
   waiting_rows w = rows_of(g, column);
@@ -229,7 +244,12 @@ void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_sieve_sp
   if (g->search->limits == NULL) note_farthest(g, column, span.farthest);
   if (g->waiting[column] < room) return;
   prune(g, column);
-  if (g->waiting[column] > room - room / 4) settle(g, column);
+  if (g->waiting[column] <= room - room / 4) return;
+  g->crowded += g->search->limits == NULL;
+  if (cpb_group_is_hopeless(g))
+    g->waiting[column] = 0;
+  else
+    settle(g, column);
 }
 
 void cpb_group_settle(cpb_search_group *g) {
