@@ -116,9 +116,8 @@ static int look(cli_input *in) {
 
 static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, NULL, "print the curve over s");
 
-CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli_opt_skip_bad,
-            &cli_opt_format, &cli_opt_external, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
+            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_abid = {
     .verb = "abid",

@@ -16,7 +16,8 @@ static int check_kernel(const cli_job *job) {
   const cli_options *o = &job->options;
   bool polynomial = o->kernel.at == CPB_KERNEL_POLYNOMIAL;
   const char *name = polynomial ? "polynomial" : "rbf";
-  if (has_kernel(o) && o->whiten) return cli_misuse(job, "--kernel %s does not go with --whiten", name);
+  if (has_kernel(o) && (o->whiten || o->standardize))
+    return cli_misuse(job, "--kernel %s does not go with --whiten or --standardize", name);
   if (has_kernel(o) && o->sql != NULL) return cli_misuse(job, "--kernel %s has no SQL", name);
   if (o->gamma != 0 && !has_kernel(o)) return cli_misuse(job, "--gamma goes with --kernel rbf or polynomial");
   if ((o->offset.given || o->degree != 0) && !polynomial)
@@ -37,6 +38,9 @@ static int check(const cli_job *job) {
   if (!o->nu.given && (o->method.given || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
   if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
+  if (o->whiten && o->standardize && !(o->ridge.value > 0))
+    return cli_misuse(
+        job, "--whiten standardises, too: with --standardize give a --ridge, or leave one of the two");
   return check_kernel(job);
 }
 
@@ -51,6 +55,7 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   if (o->offset.given) wish.kernel.offset = o->offset.value;
   if (o->degree != 0) wish.kernel.degree = (unsigned)o->degree;
   wish.whiten = o->whiten;
+  wish.standardize = o->standardize;
   wish.ridge = o->ridge.value;
   return wish;
 }
@@ -169,7 +174,9 @@ static int fit(cli_input *in) {
   cpb_error error;
   double *weights = NULL;
   cpb_model_fit_report_init(&report, sizeof report);
+  const char **names = cli_column_names(in);
   int result = hold_where_needed(in);
+  wish.columns = names;
   if (result == CLI_OK && job->options.weights != NULL) result = read_weights(in, &weights);
   wish.weights = weights;
   wish.weight_count = in->source.rows;
@@ -179,9 +186,11 @@ static int fit(cli_input *in) {
       result = cli_is_about(&error, "weights") ? cli_fail(job, "%s: %s", job->options.weights, error.text)
                                                : cli_fail_input(in, status, &error);
   }
+  if (result == CLI_OK) cli_tell_bad(in);
   if (result == CLI_OK) result = save(in, model, &report);
   cpb_model_free(model);
   free(weights);
+  free((void *)(uintptr_t)names);
   return result;
 }
 
@@ -213,14 +222,16 @@ static CLI_OPTION(degree, "degree", 0, CLI_POSITIVE_COUNT, "DEGREE", degree, NUL
 static CLI_OPTION(gap, "gap", 0, CLI_NUMBER, "GAP", gap, NULL, "wanted relative gap (default 1e-9)");
 static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights, NULL,
                   "a vector file with one weight >= 0 per row of DATA; with --nu");
+static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize, NULL,
+                  "divide every column by its standard deviation: columns have different units");
 static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE", sql, NULL,
-                  "the ball as a condition on columns x0, x1, ..");
+                  "the ball as a condition on the columns, by their names or as x0, x1, ..");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
-CLI_OPTIONS(options, &output, &nu, &method, &kernel, &gamma_option, &offset, &degree, &gap, &cli_opt_whiten,
-            &cli_opt_ridge, &weights_option, &sql, &plot, &cli_opt_format, &cli_opt_external, &cli_opt_json,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &output, &nu, &method, &kernel, &gamma_option, &offset, &degree, &gap, &standardize,
+            &cli_opt_whiten, &cli_opt_ridge, &weights_option, &sql, &plot, &cli_opt_leave_bad, CLI_OPT_TABLE,
+            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_ball = {
     .verb = "ball",
@@ -236,7 +247,18 @@ const cli_command cli_verb_ball = {
         "\"lower_bound\" is what no ball goes below: without --nu a radius, the radius of every enclosing "
         "ball is at least this; with --nu a value of the objective, R^2 plus the slack, in the square of "
         "the unit. \"gap\" is the share of R^2, or of the objective, that lies above the bound.\n"
-        "--whiten takes |W(x-c)| with W^T W = cov(x)^-1 for |x-c|: an ellipsoid.\n"
+        "--standardize takes |W(x-c)| for |x-c|, W with one over the standard deviation of each column: use "
+        "it "
+        "where columns have different units. --whiten takes W^T W = cov(x)^-1, an ellipsoid: use it where "
+        "columns "
+        "depend on each other. With both and a --ridge the columns are standardised, and whitened only as "
+        "far as the "
+        "ridge lets them. Neither changes what is written of the rows: the centre is in their unit.\n"
+        "Which --nu? About the share of rows that you take for outliers where you know it, and they are to "
+        "lie "
+        "outside. To put rows in order of strangeness take 0.5: the ball then rests on half of the rows, and "
+        "a "
+        "third of them may be anything without moving it much. docs/outliers.md has figures.\n"
         "--method cap-svm embeds, separates from -e by a linear SVM and goes to its ball, until it rests; "
         "cap-svm-paper does so with one C for all, which leaves no slack to the rows.\n"
         "--kernel rbf or polynomial takes the ball in the kernel's feature space, by any method; radius "

@@ -52,8 +52,8 @@ static int convert(cli_input *in) {
 static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,
                   "rows A <= i < B only, counted from 0; either may be left out");
 
-CLI_OPTIONS(options, &rows, &cli_opt_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to,
-            &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &rows, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_convert = {
     .verb = "convert",

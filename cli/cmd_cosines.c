@@ -81,8 +81,8 @@ static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the sample, all pairs of which are looked at (default 500)");
 
-CLI_OPTIONS(options, &scale, &sample, &cli_opt_plot, &cli_opt_seed, &cli_opt_skip_bad, &cli_opt_format,
-            &cli_opt_external, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &scale, &sample, &cli_opt_plot, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
+            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_cosines = {
     .verb = "cosines",

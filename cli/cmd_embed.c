@@ -162,12 +162,11 @@ static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
                   "with --transform: the rows it is fitted to (default: DATA)");
 
 CLI_OPTIONS(embed_options, &cli_opt_map, &cli_opt_output, &cli_opt_transform, &side_option, &base,
-            &cli_opt_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_skip_bad,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
-
-CLI_OPTIONS(unembed_options, &cli_opt_map, &cli_opt_output, &cli_opt_dtype, &cli_opt_format,
-            &cli_opt_external, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads,
+            &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads,
             &cli_opt_help);
+
+CLI_OPTIONS(unembed_options, &cli_opt_map, &cli_opt_output, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to,
+            &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_embed = {
     .verb = "embed",

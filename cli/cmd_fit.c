@@ -278,8 +278,8 @@ static CLI_OPTION(
 
 CLI_OPTIONS(options, &output, &cli_opt_transform, &headroom, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &center, &cli_opt_pole, &cli_opt_whiten, &cli_opt_ridge, &spherical,
-            &cli_opt_skip_bad, &cli_opt_sample, &cli_opt_seed, &state, &about, &first_row, &cli_opt_format,
-            &cli_opt_external, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_skip_bad, &cli_opt_sample, &cli_opt_seed, &state, &about, &first_row, CLI_OPT_TABLE,
+            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_fit = {
     .verb = "fit",

@@ -100,8 +100,7 @@ static int inspect(cli_input *file) {
   return CLI_OK;
 }
 
-CLI_OPTIONS(options, &cli_opt_format, &cli_opt_external, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+CLI_OPTIONS(options, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_info = {
     .verb = "info",

@@ -8,6 +8,7 @@
 typedef struct outputs {
   cli_output files; /* row numbers, distances */
   cpb_metric metric;
+  const cpb_reader *base;
   int64_t *id;
   double *distance;
 } outputs;
@@ -16,7 +17,7 @@ static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t 
   outputs *o = context;
   (void)query;
   for (size_t i = 0; i < count; i++) {
-    o->id[i] = (int64_t)hits[i].id;
+    o->id[i] = (int64_t)cpb_reader_row(o->base, hits[i].id);
     o->distance[i] = cli_distance(o->metric, hits[i].value);
   }
   cpb_status status = cpb_writer_append(o->files.writers[0], cpb_rows(o->id, CPB_I64, 1, count), error);
@@ -28,8 +29,11 @@ static int search_and_write(cli_search_job *search) {
   const cli_options *o = &search->job->options;
   uint64_t base = search->base.info.rows == CPB_ROWS_UNKNOWN ? 0 : search->base.info.rows;
   size_t k = search->k, queries = search->queries.rows.rows;
-  outputs out = {
-      {.job = search->job}, search->metric, cli_alloc(k, sizeof *out.id), cli_alloc(k, sizeof *out.distance)};
+  outputs out = {.files = {.job = search->job},
+                 .metric = search->metric,
+                 .base = search->base.reader,
+                 .id = cli_alloc(k, sizeof *out.id),
+                 .distance = cli_alloc(k, sizeof *out.distance)};
   int result = cli_output_add(&out.files, o->output, o->to, cli_id_dtype(o->output, o->to, base), k, queries);
   if (result == CLI_OK)
     result = cli_output_add(&out.files, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), k,
@@ -57,7 +61,7 @@ static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NUL
                   "also write the distances: |x-q|, or <x,q>, or 1 - cosine");
 
 CLI_OPTIONS(options, &cli_opt_output, &cli_opt_neighbours, &cli_opt_metric, &distances,
-            &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_quiet,
+            &cli_opt_distance_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_quiet,
             &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_knn = {

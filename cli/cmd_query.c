@@ -201,7 +201,7 @@ static CLI_OPTION(
     "point queries, the embedded queries themselves; of transforms other than the sphere the only ones");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds, &knn, &base_option, &point,
-            &cli_opt_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_json, &cli_opt_quiet,
             &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_query = {

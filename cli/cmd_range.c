@@ -7,6 +7,7 @@
 
 typedef struct lines {
   cpb_metric metric;
+  const cli_search_job *search;
   FILE *to;
   size_t found;
 } lines;
@@ -14,9 +15,11 @@ typedef struct lines {
 static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t count, cpb_error *error) {
   lines *l = context;
   (void)error;
-  fprintf(l->to, "{\"query\":%zu,\"ids\":[", query);
+  fprintf(l->to, "{\"query\":%llu,\"ids\":[",
+          (unsigned long long)cpb_reader_row(l->search->queries.reader, query));
   for (size_t i = 0; i < count; i++)
-    fprintf(l->to, "%s%llu", i == 0 ? "" : ",", (unsigned long long)hits[i].id);
+    fprintf(l->to, "%s%llu", i == 0 ? "" : ",",
+            (unsigned long long)cpb_reader_row(l->search->base.reader, hits[i].id));
   fputs("],\"distances\":[", l->to);
   for (size_t i = 0; i < count; i++)
     fprintf(l->to, "%s%.17g", i == 0 ? "" : ",", cli_distance(l->metric, hits[i].value));
@@ -27,7 +30,7 @@ static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t 
 
 static int search_and_write(cli_search_job *search) {
   const cli_job *job = search->job;
-  lines l = {.metric = search->metric};
+  lines l = {.metric = search->metric, .search = search};
   cpb_error error;
   show_text text;
   l.to = show_text_open(&text);
@@ -58,7 +61,7 @@ static int run(cli_job *job) {
 static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "the radius, in the unit of the data, not squared");
 
-CLI_OPTIONS(options, &radius_option, &cli_opt_output, &cli_opt_metric, &cli_opt_format, &cli_opt_external,
+CLI_OPTIONS(options, &radius_option, &cli_opt_output, &cli_opt_metric, &cli_opt_leave_bad, CLI_OPT_TABLE,
             &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_range = {

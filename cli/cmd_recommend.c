@@ -66,10 +66,11 @@ static int print_json(const cli_job *job, const cpb_recommendation_facts *r, con
                                        "rows", rows, "commands", lines));
 }
 
-static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text) {
+static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
+                      const char *commands) {
   size_t length;
   cpb_error error;
-  char *page = show_recommend_page(r, text, cli_name(job->operands[0]), &length);
+  char *page = show_recommend_page(r, text, commands, cli_name(job->operands[0]), &length);
   if (page == NULL) return cli_fail(job, "no memory for the page");
   cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
   free(page);
@@ -82,7 +83,7 @@ static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
   char *commands = cli_recommend_commands(job, &r), *text = show_recommend_text(&r);
   int result =
       commands == NULL || text == NULL ? cli_fail(job, "no memory for the recommendation in words") : CLI_OK;
-  if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text);
+  if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text, commands);
   if (result == CLI_OK && job->options.json)
     result = print_json(job, &r, text, commands);
   else if (result == CLI_OK)
@@ -145,8 +146,7 @@ static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the base that are looked at (default 100000)");
 
 CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &html, &sample, &cli_opt_seed,
-            &cli_opt_skip_bad, &cli_opt_format, &cli_opt_external, &cli_opt_json, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+            &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_recommend = {
     .verb = "recommend",

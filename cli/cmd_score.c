@@ -1,27 +1,41 @@
-/* Scores of rows by a model. */
+/* Scores of rows by a model: all of them, the strangest, and why. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "format_names.h"
 #include "data_file.h"
+#include "format_names.h"
 #include "json_print.h"
 #include "output.h"
 #include "plot.h"
+#include "show/growing_text.h"
+#include "show/score_page.h"
 #include "show/score_plot.h"
+
+enum { TOP = 20 };
 
 typedef struct scoring {
   const cli_job *job;
+  const cli_input *in;
   cpb_model *model;
-  double *scores;
-  size_t count;
+  cpb_model_options facts;
+  double *scores, *labels; /* labels: NULL without them */
+  size_t count, inside;
+  cpb_ranking ranking;
+  show_strange *strange;
+  size_t top;
 } scoring;
+
+static bool shows_rows(const cli_options *o) { return o->output == NULL || o->top != 0 || o->html != NULL; }
+
+/* ---- files ---- */
 
 static int write_scores(const scoring *s) {
   const cli_options *o = &s->job->options;
   size_t cols = o->ranks ? 2 : 1;
   double *rows = cli_alloc(s->count * cols, sizeof *rows);
   for (size_t i = 0; i < s->count; i++) {
-    rows[i * cols] = s->scores[i];
+    rows[i * cols] = !o->predict ? s->scores[i] : s->scores[i] >= 0 ? 1 : -1;
     if (o->ranks) rows[i * cols + 1] = cpb_model_rank(s->model, s->scores[i]);
   }
   int result =
@@ -31,59 +45,182 @@ static int write_scores(const scoring *s) {
   return result;
 }
 
-static int tell(const scoring *s, const double *labels, const cpb_ranking *ranking) {
-  const cli_job *job = s->job;
-  size_t inside = 0;
-  for (size_t i = 0; i < s->count; i++) inside += s->scores[i] >= 0;
-  cli_say(job, "%zu row%s, %zu inside", s->count, cli_s(s->count), inside);
-  if (job->options.json) {
-    json_t *object = json_pack("{s:s, s:I, s:I}", "scores", job->options.output, "rows", (json_int_t)s->count,
-                               "inside", (json_int_t)inside);
-    if (labels != NULL)
-      object = cli_json_set(object, "outliers", json_integer((json_int_t)ranking->outliers));
-    if (labels != NULL) object = cli_json_set(object, "auc", json_real(ranking->auc));
-    if (labels != NULL) object = cli_json_set(object, "average_precision", json_real(ranking->precision));
-    return cli_print_json(job, object);
+static show_scores shown(const scoring *s) {
+  return (show_scores){.data = cli_name(s->in->info.path),
+                       .model = s->job->options.model,
+                       .facts = &s->facts,
+                       .scores = s->scores,
+                       .labels = s->labels,
+                       .count = s->count,
+                       .inside = s->inside,
+                       .ranking = s->labels == NULL ? NULL : &s->ranking,
+                       .strange = s->strange,
+                       .top = s->top,
+                       .reader = s->in->reader};
+}
+
+static int write_page(const scoring *s) {
+  show_scores page = shown(s);
+  size_t length = 0;
+  cpb_error error;
+  char *text = show_score_page(&page, &length);
+  if (text == NULL) return cli_fail(s->job, "no memory for the page");
+  cpb_status status = cpb_write_whole(s->job->options.html, text, length, &error);
+  free(text);
+  return status == CPB_OK ? CLI_OK : cli_fail(s->job, "%s", error.text);
+}
+
+/* ---- what is told ---- */
+
+static json_t *reasons_json(const scoring *s, const show_strange *strange) {
+  json_t *array = json_array();
+  char buffer[32];
+  for (size_t k = 0; k < strange->reason_count; k++) {
+    const show_reason *r = &strange->reasons[k];
+    const char *name = show_column_name(&s->facts, r->column, buffer, sizeof buffer);
+    array = cli_json_append(array, json_pack("{s:s, s:f, s:f, s:f}", "column", name, "value", r->value,
+                                             "center", r->center, "share", r->share));
   }
-  if (labels != NULL)
-    printf("outliers           %zu\nAUC                %.4f\naverage precision  %.4f\n", ranking->outliers,
-           ranking->auc, ranking->precision);
+  return array;
+}
+
+static json_t *strange_json(const scoring *s) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < s->top; i++) {
+    const show_strange *strange = &s->strange[i];
+    const char *id = cpb_reader_id(s->in->reader, strange->row);
+    json_t *one = json_pack("{s:I, s:I, s:f, s:o}", "rank", (json_int_t)(i + 1), "row",
+                            (json_int_t)cpb_reader_row(s->in->reader, strange->row), "score", strange->score,
+                            "columns", reasons_json(s, strange));
+    if (id != NULL) one = cli_json_set(one, "id", json_string(id));
+    if (!isnan(strange->rank)) one = cli_json_set(one, "share", json_real(strange->rank));
+    array = cli_json_append(array, one);
+  }
+  return array;
+}
+
+static int tell_json(const scoring *s) {
+  const char *output = s->job->options.output;
+  json_t *object = json_pack("{s:s?, s:I, s:I}", "scores", output, "rows", (json_int_t)s->count, "inside",
+                             (json_int_t)s->inside);
+  if (s->labels != NULL) {
+    object = cli_json_set(object, "outliers", json_integer((json_int_t)s->ranking.outliers));
+    object = cli_json_set(object, "auc", json_real(s->ranking.auc));
+    object = cli_json_set(object, "average_precision", json_real(s->ranking.precision));
+  }
+  if (s->top > 0) object = cli_json_set(object, "top", strange_json(s));
+  return cli_print_json(s->job, object);
+}
+
+static int tell(const scoring *s) {
+  const cli_options *o = &s->job->options;
+  cli_say(s->job, "%zu row%s, %zu inside", s->count, cli_s(s->count), s->inside);
+  if (o->json) return tell_json(s);
+  if (s->labels != NULL)
+    printf("outliers           %zu\nAUC                %.4f\naverage precision  %.4f\n", s->ranking.outliers,
+           s->ranking.auc, s->ranking.precision);
+  if (o->top != 0 || (o->output == NULL && o->html == NULL)) {
+    show_scores page = shown(s);
+    show_score_table(&page, stdout);
+  }
   return CLI_OK;
+}
+
+/* ---- labels ---- */
+
+/* 1 and -1 as scikit-learn has them, or 0 and anything else. */
+static void turn_labels(double *labels, size_t count) {
+  bool signs = true, negative = false;
+  for (size_t i = 0; i < count; i++) {
+    signs = signs && fabs(labels[i]) == 1;
+    negative = negative || labels[i] == -1;
+  }
+  for (size_t i = 0; i < count && signs && negative; i++) labels[i] = labels[i] == -1;
+}
+
+static int take_label_column(scoring *s) {
+  s->labels = cli_alloc(s->count, sizeof *s->labels);
+  for (size_t i = 0; i < s->count; i++) {
+    const char *text = cpb_reader_label(s->in->reader, i);
+    char *end = NULL;
+    s->labels[i] = text == NULL ? NAN : strtod(text, &end);
+    if (text == NULL || end == text || *end != 0)
+      return cli_fail(s->job, "%s: row %zu: the label \"%s\" is no number", cli_name(s->in->info.path), i,
+                      text == NULL ? "" : text);
+  }
+  return CLI_OK;
+}
+
+static int read_labels(scoring *s) {
+  const cli_options *o = &s->job->options;
+  cpb_error error;
+  if (o->labels == NULL && o->label_column == NULL) return CLI_OK;
+  int result = o->labels != NULL ? cli_read_numbers(s->job, o->labels, "labels", s->count, &s->labels)
+                                 : take_label_column(s);
+  if (result != CLI_OK) return result;
+  turn_labels(s->labels, s->count);
+  s->ranking.size = sizeof s->ranking;
+  if (cpb_score_ranking(s->scores, s->labels, s->count, &s->ranking, &error) == CPB_OK) return CLI_OK;
+  return cli_fail(s->job, "%s: %s", o->labels != NULL ? o->labels : o->label_column, error.text);
+}
+
+/* ---- the job ---- */
+
+static void find_strange(scoring *s) {
+  size_t wanted = s->job->options.top == 0 ? TOP : (size_t)s->job->options.top;
+  s->top = wanted < s->count ? wanted : s->count;
+  s->strange = cli_alloc(s->top, sizeof *s->strange);
+  show_strange_find(s->model, s->in->rows, s->scores, s->count, s->top, s->strange);
 }
 
 static int finish(scoring *s) {
   const cli_options *o = &s->job->options;
-  double *labels = NULL;
-  cpb_ranking ranking = {.size = sizeof ranking};
-  cpb_error error;
-  int result = s->count > 0 ? CLI_OK : cli_fail(s->job, "%s has no rows", s->job->operands[0]);
-  if (result == CLI_OK && o->labels != NULL)
-    result = cli_read_numbers(s->job, o->labels, "labels", s->count, &labels);
-  if (result == CLI_OK && labels != NULL &&
-      cpb_score_ranking(s->scores, labels, s->count, &ranking, &error) != CPB_OK)
-    result = cli_fail(s->job, "%s: %s", o->labels, error.text);
+  if (s->count == 0) return cli_fail(s->job, "%s has no rows", cli_name(s->in->info.path));
+  for (size_t i = 0; i < s->count; i++) s->inside += s->scores[i] >= 0;
+  int result = read_labels(s);
+  if (result == CLI_OK && shows_rows(o)) find_strange(s);
   if (result == CLI_OK && o->plot != NULL) {
-    show_score_histogram histogram = {s->scores, labels, s->count};
+    show_score_histogram histogram = {s->scores, s->labels, s->count};
     result = cli_plot_wanted(s->job, o->plot, show_score_script, &histogram);
   }
-  if (result == CLI_OK) result = write_scores(s);
-  if (result == CLI_OK) result = tell(s, labels, &ranking);
-  free(labels);
-  return result;
+  if (result == CLI_OK && o->html != NULL) result = write_page(s);
+  if (result == CLI_OK && o->output != NULL) result = write_scores(s);
+  if (result == CLI_OK) cli_tell_bad(s->in);
+  return result == CLI_OK ? tell(s) : result;
 }
 
 static int check(const cli_job *job) {
-  if (job->options.labels != NULL && strcmp(job->options.output, "-") == 0)
-    return cli_misuse(job, "with --labels AUC goes to standard output: give --output a name");
-  return cli_check_typed(job, job->options.output, job->options.to, "to");
+  const cli_options *o = &job->options;
+  bool tells = o->labels != NULL || o->label_column != NULL || o->top != 0;
+  if (o->labels != NULL && o->label_column != NULL)
+    return cli_misuse(job, "--labels and --label-column: give one of the two");
+  if (o->predict && o->ranks) return cli_misuse(job, "--predict and --ranks: give one of the two");
+  if (o->output == NULL) return CLI_OK;
+  if (tells && strcmp(o->output, "-") == 0)
+    return cli_misuse(job, "AUC and the strangest rows go to standard output: give --output a name");
+  return cli_check_typed(job, o->output, o->to, "to");
+}
+
+/* Columns go by their names where model and file have some, unless they are told. */
+static int match_columns(cli_input *in, const cpb_model_options *model) {
+  cpb_error error;
+  if (model->columns != NULL && in->info.names && in->job->options.columns == NULL) {
+    if (cpb_reader_select(in->reader, model->columns, model->d, &error) != CPB_OK)
+      return cli_fail(in->job, "%s", error.text);
+    in->info = cpb_reader_info(in->reader);
+    in->source = cpb_reader_source(in->reader, true);
+  }
+  return cli_input_check_cols(in, model->d, "", in->job->options.model, "scores rows of");
 }
 
 static int score(cli_input *in) {
-  scoring s = {.job = in->job};
-  const char *path = in->job->options.model;
+  scoring s = {.job = in->job, .in = in};
   cpb_error error;
-  if (cpb_model_load(path, &s.model, &error) != CPB_OK) return cli_fail(in->job, "%s", error.text);
-  int result = cli_input_check_cols(in, cli_model_options(s.model).d, "", path, "scores rows of");
+  if (cpb_model_load(in->job->options.model, &s.model, &error) != CPB_OK)
+    return cli_fail(in->job, "%s", error.text);
+  s.facts = cli_model_options(s.model);
+  int result = match_columns(in, &s.facts);
+  if (result == CLI_OK && shows_rows(&in->job->options)) result = cli_input_hold(in);
   if (result == CLI_OK) {
     cpb_status status =
         cpb_model_score_source(s.model, &in->source, &s.scores, &s.count, cli_exec(in->job), &error);
@@ -91,39 +228,55 @@ static int score(cli_input *in) {
   }
   cpb_model_free(s.model);
   cpb_free(s.scores);
+  free(s.labels);
+  free(s.strange);
   return result;
 }
 
 static CLI_OPTION(model, "model", 'm', CLI_PATH, "MODEL.json", model, NULL,
                   "the model that `capball ball` wrote");
-static CLI_OPTION(
-    labels_option, "labels", 'l', CLI_PATH, "FILE", labels, NULL,
-    "a vector file with one number per row, not 0 for an outlier: prints AUC and average precision");
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output, NULL,
+                  "a file of all scores, in the order of the rows");
+static CLI_OPTION(top, "top", 't', CLI_POSITIVE_COUNT, "N", top, NULL,
+                  "print the N strangest rows, and the columns that make them so (default 20 where no file "
+                  "is asked for)");
+static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "FILE", html, NULL,
+                  "a page: the strangest rows, why they are strange, and how all rows score");
+static CLI_OPTION(predict, "predict", 0, CLI_FLAG, NULL, predict, NULL,
+                  "write 1 for inside and -1 for outside, as scikit-learn does, instead of scores");
+static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels, NULL,
+                  "a vector file with one number per row, not 0 for an outlier, or 1 and -1 with -1 for an "
+                  "outlier: prints AUC and average precision");
 static CLI_OPTION(
     ranks, "ranks", 0, CLI_FLAG, NULL, ranks, NULL,
     "a second column: about the share of the training rows that score no more, from 101 quantiles");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 
-CLI_OPTIONS(options, &model, &cli_opt_output, &labels_option, &ranks, &plot, &cli_opt_dtype, &cli_opt_format,
-            &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &labels_option, &cli_opt_label_column,
+            &plot, &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_json,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_score = {
     .verb = "score",
-    .operands = "-m MODEL.json DATA -o SCORES",
-    .summary = "score rows by a ball: inside or outside, and how far",
-    .formula = "score = r^2 - |x-c|^2,  >= 0 is inside                                              T3 T11",
-    .text = "One number per row, f64 unless --dtype or the format says otherwise. With --labels: AUC and "
-            "average precision, the rows with the lowest scores taken as outliers first; ties count half.",
-    .example = "printf '0,0\\n2,0\\n1,1\\n1,0.5\\n' > points.csv\n"
-               "capball ball points.csv -o ball.json -q\n"
-               "printf '1,0\\n5,5\\n' > new.csv\n"
-               "printf '0\\n1\\n' > labels.csv\n"
-               "capball score -m ball.json new.csv -o scores.csv --ranks --labels labels.csv\n"
+    .operands = "-m MODEL.json DATA",
+    .summary = "score rows by a ball: inside or outside, how far, and why",
+    .formula = "score = r^2 - |x-c|^2,  >= 0 is inside                                      T3 T11",
+    .text = "-o writes one number per row, f64 unless --dtype or the format says otherwise. --top prints the "
+            "rows with the lowest scores: rank, row, score, the share of the training rows that score no "
+            "more, and the three columns that add most to |W(x-c)|^2, + where the row is above the centre. "
+            "Where model and DATA have names for their columns, columns are found by name.\n"
+            "With labels: AUC and average precision, the rows with the lowest scores taken as outliers "
+            "first; ties count half.",
+    .example = "printf 'height,weight\\n170,65\\n180,80\\n160,55\\n175,72\\n168,60\\n' > people.csv\n"
+               "capball ball people.csv -o ball.json --nu 0.5 --standardize -q\n"
+               "printf 'name,weight,height\\nAda,66,171\\nBo,120,165\\n' > new.csv\n"
+               "capball score -m ball.json new.csv --id-column name --top 2\n"
+               "capball score -m ball.json new.csv --id-column name -o scores.csv --ranks\n"
                "cat scores.csv",
     .least = 1,
     .most = 1,
     .options = options,
-    .required = 2,
+    .required = 1,
     .check = check,
     .look = score};

@@ -72,8 +72,8 @@ static int look(cli_input *in) {
   return result;
 }
 
-CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_format, &cli_opt_external, &cli_opt_to,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_encode = {
     .verb = "sketch encode",

@@ -139,8 +139,7 @@ static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
 
 CLI_OPTIONS(options, &cli_opt_output, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &variant, &step, &tolerance, &batch, &sample, &cli_opt_seed,
-            &cli_opt_skip_bad, &cli_opt_format, &cli_opt_external, &cli_opt_json, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+            &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_train = {
     .verb = "sketch train",

@@ -19,20 +19,73 @@ const char *cli_operand_format(const cli_job *job, const char *operand) {
   return takes_format(job, operand) ? job->options.format : NULL;
 }
 
-int cli_input_open(cli_input *in, const cli_job *job, const char *path, const char *format) {
+/* What is not as the name of the file says, in a line. */
+static void tell_table(const cli_input *in) {
+  const cli_options *o = &in->job->options;
+  char usual = strcmp(in->info.format, "tsv") == 0 ? '\t' : ',', separator = in->info.separator;
+  const char *by = separator == '\t'  ? "tabs"
+                   : separator == ' ' ? "blanks"
+                   : separator == ';' ? "\";\""
+                                      : "\",\"";
+  bool ids = in->info.ids && o->id_column == NULL;
+  if (separator == 0 || (separator == usual && !ids)) return;
+  cli_say(in->job, "%s: %s%s%s%s", cli_name(in->info.path), separator == usual ? "" : "separated by ",
+          separator == usual ? "" : by, separator != usual && ids ? "; " : "",
+          ids ? "its first column, without a name, has the names of the rows" : "");
+}
+
+static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_reader_options *options) {
   cpb_error error;
   *in = (cli_input){.job = job};
-  int result = cli_check_format(job, path, format, takes_format(job, path) ? "format" : NULL);
+  int result = cli_check_format(job, path, options->format, takes_format(job, path) ? "format" : NULL);
   if (result != CLI_OK) return result;
-  cpb_reader_options options;
-  cpb_reader_options_init(&options, sizeof options);
-  options.format = format;
-  options.follow_external = job->options.follow_external;
-  if (cpb_reader_open_as(path, &options, &in->reader, &error) != CPB_OK)
+  options->follow_external = job->options.follow_external;
+  if (cpb_reader_open_as(path, options, &in->reader, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);
   in->info = cpb_reader_info(in->reader);
   in->source = cpb_reader_source(in->reader, true);
   return CLI_OK;
+}
+
+/* A file of numbers that go with rows, as it is. */
+static int open_plain(cli_input *in, const cli_job *job, const char *path) {
+  cpb_reader_options options;
+  cpb_reader_options_init(&options, sizeof options);
+  return open_as(in, job, path, &options);
+}
+
+/* --impute: two passes, the first for the values. */
+static int impute(cli_input *in) {
+  const cli_job *job = in->job;
+  cpb_error error;
+  double *values = cli_alloc(in->info.cols, sizeof *values);
+  bool median = job->options.impute.at == 2;
+  cpb_column_facts facts = {.mean = median ? NULL : values, .median = median ? values : NULL};
+  cpb_status status = cpb_columns_fit(&in->source, &facts, cli_exec(job), &error);
+  if (status == CPB_OK) status = cpb_reader_rewind(in->reader, &error);
+  if (status == CPB_OK) status = cpb_reader_fill(in->reader, values, &error);
+  free(values);
+  if (status != CPB_OK) return cli_fail_input(in, status, &error);
+  in->info = cpb_reader_info(in->reader);
+  in->source = cpb_reader_source(in->reader, true);
+  return CLI_OK;
+}
+
+int cli_input_open(cli_input *in, const cli_job *job, const char *path, const char *format) {
+  const cli_options *o = &job->options;
+  cpb_reader_options options;
+  cpb_reader_options_init(&options, sizeof options);
+  options.format = format;
+  options.columns = o->columns;
+  options.drop = o->drop;
+  options.id_column = o->id_column;
+  options.label_column = o->label_column;
+  options.header = (cpb_header)o->header.at;
+  options.decimal_comma = o->decimal_comma;
+  options.skip_bad = o->leave_bad;
+  int result = open_as(in, job, path, &options);
+  if (result == CLI_OK) tell_table(in);
+  return result == CLI_OK && o->impute.at != 0 ? impute(in) : result;
 }
 
 void cli_input_close(cli_input *in) {
@@ -45,6 +98,12 @@ int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *erro
   if (status == CPB_EROW) return cli_fail_row(in->job, in->info.path, 0, error);
   if (status == CPB_EIO || status == CPB_EFORMAT) return cli_fail(in->job, "%s", error->text);
   return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
+}
+
+void cli_tell_bad(const cli_input *in) {
+  uint64_t bad = in->reader == NULL ? 0 : cpb_reader_bad_rows(in->reader);
+  if (bad > 0)
+    cli_say(in->job, "%s: bad rows left out: %llu", cli_name(in->info.path), (unsigned long long)bad);
 }
 
 int cli_input_hold(cli_input *in) {
@@ -78,6 +137,13 @@ int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, c
                   cli_s(in->info.cols), what, maker, makes, wanted);
 }
 
+const char **cli_column_names(const cli_input *in) {
+  if (!in->info.names) return NULL;
+  const char **names = cli_alloc(in->info.cols, sizeof *names);
+  for (size_t k = 0; k < in->info.cols; k++) names[k] = cpb_reader_name(in->reader, k);
+  return names;
+}
+
 /* ---- as numbers ---- */
 
 /* The numbers of a file with one row or one column; of a column one more than `most` at most. NULL after a
@@ -106,7 +172,7 @@ int cli_read_vector(const cli_job *job, const char *path, const char *what, size
   cli_input in;
   size_t found = 0, most = wanted != 0 ? wanted : MOST;
   *numbers = NULL;
-  int result = cli_input_open(&in, job, path, NULL);
+  int result = open_plain(&in, job, path);
   double *line = result == CLI_OK ? read_line(&in, what, most, &found) : NULL;
   cli_input_close(&in);
   if (line == NULL) return result == CLI_OK ? CLI_FAILED : result;
@@ -146,7 +212,7 @@ int cli_read_pole(const cli_job *job, size_t wanted, size_t *count, double **pol
 int cli_read_numbers(const cli_job *job, const char *path, const char *what, uint64_t n, double **numbers) {
   cli_input in;
   *numbers = NULL;
-  int result = cli_input_open(&in, job, path, NULL);
+  int result = open_plain(&in, job, path);
   if (result == CLI_OK) result = cli_input_hold(&in);
   size_t count = in.rows.rows * in.rows.cols;
   if (result == CLI_OK && (count != n || (in.rows.cols != 1 && in.rows.rows != 1)))

@@ -12,13 +12,16 @@ typedef struct cli_input {
   cpb_view rows; /* all of them, once they are held */
 } cli_input;
 
-/* Opens a vector file by the rules of --format. CLI_OK, or an exit code after a sentence; close it in any case. */
+/* Opens a vector file by the rules of --format, --columns and the other options of tables. CLI_OK, or an exit code after a sentence; close it in any case. */
 int cli_input_open(cli_input *in, const cli_job *job, const char *path, const char *format);
 void cli_input_close(cli_input *in); /* one that was zeroed, or closed before, is fine */
 
 /* Reads all rows into memory: in->rows, and in->source is over them. Elements as in the file, whole numbers of 32
  * and 64 bits as f64. */
 int cli_input_hold(cli_input *in);
+
+/* Says how many rows the --skip-bad of a reader left out, where it left any. */
+void cli_tell_bad(const cli_input *in);
 
 /* The two above; a file without rows is a failure. */
 int cli_input_read(cli_input *in, const cli_job *job, const char *path, const char *format);
@@ -30,6 +33,9 @@ int cli_input_store(cli_input *in, cpb_store *store);
  * `what` is "" or "queries of ". */
 int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, const char *maker,
                          const char *makes);
+
+/* The names of its columns, views into the reader; the caller frees the array. NULL where they have none. */
+const char **cli_column_names(const cli_input *in);
 
 /* A failure of the library about these rows. */
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error);

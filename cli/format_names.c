@@ -31,10 +31,13 @@ const char *cli_data_set(const char *path) {
   return NULL;
 }
 
-/* The extension of a path, up to the ":set" of an HDF5 data set; its length in *length. */
+/* The extension of a path, that of packing aside, up to the ":set" of an HDF5 data set; its length in *length. */
 static const char *extension(const char *path, size_t *length) {
   const char *end = cli_data_set(path), *dot = NULL;
-  if (end == NULL) end = path + strlen(path);
+  size_t whole = strlen(path);
+  bool gzip = whole > 3 && strcasecmp(path + whole - 3, ".gz") == 0;
+  bool zstd = whole > 4 && strcasecmp(path + whole - 4, ".zst") == 0;
+  if (end == NULL) end = path + whole - (gzip ? 3 : zstd ? 4 : 0);
   for (const char *p = path; p < end; p++) {
     if (*p == '.') dot = p;
     if (*p == '/') dot = NULL;

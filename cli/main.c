@@ -199,7 +199,8 @@ static int run_group(const char *word, const char *list, bool help) {
 }
 
 static int print_version(void) {
-  printf("capball %s\nloops: %s\nHDF5: %s\n", cpb_version(), cpb_isa_name(), CLI_HDF5 ? "yes" : "no");
+  printf("capball %s\nloops: %s\nHDF5: %s\ngz: %s\nzst: %s\n", cpb_version(), cpb_isa_name(),
+         CLI_HDF5 ? "yes" : "no", CLI_GZ ? "yes" : "no", CLI_ZST ? "yes" : "no");
   return finish_output(&(cli_job){0}, CLI_OK);
 }
 

@@ -11,6 +11,16 @@
 
 /* ---- what is shared ---- */
 
+static const char *header_name(size_t i) {
+  static const char *const names[] = {"auto", "no", "yes"};
+  return i < 3 ? names[i] : NULL;
+}
+
+static const char *impute_name(size_t i) {
+  static const char *const names[] = {"none", "mean", "median"};
+  return i < 3 ? names[i] : NULL;
+}
+
 static const char *goal_name(size_t i) { return i < CPB_GOALS ? cpb_goal_name((cpb_goal)i) : NULL; }
 
 static const char *dtype_name(size_t i) { return i <= CPB_I64 ? cpb_dtype_name((cpb_dtype)i) : NULL; }
@@ -42,6 +52,8 @@ CLI_OPTION(cli_opt_ridge, "ridge", 0, CLI_NUMBER, "R", ridge, NULL,
            "that do not vary or depend on others (1e-6 is small; default 0)");
 CLI_OPTION(cli_opt_skip_bad, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
            "leave rows with NaN or inf out, and say how many");
+CLI_OPTION(cli_opt_leave_bad, "skip-bad", 0, CLI_FLAG, NULL, leave_bad, NULL,
+           "leave rows with NaN or inf out, and say how many");
 CLI_OPTION(cli_opt_dtype, "dtype", 'd', CLI_CHOICE, "TYPE", dtype, dtype_name, "element type of the output");
 CLI_OPTION(cli_opt_distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
            "also write the distances, one row of them per query");
@@ -55,6 +67,20 @@ CLI_OPTION(cli_opt_format, "format", 'f', CLI_NAME, "FORMAT", format, cli_format
            "format of the input (default: by its extension)");
 CLI_OPTION(cli_opt_external, "follow-external", 0, CLI_FLAG, NULL, follow_external, NULL,
            "let an HDF5 input lead to other files: only for files you trust");
+CLI_OPTION(cli_opt_columns, "columns", 0, CLI_TEXT, "LIST", columns, NULL,
+           "read these columns, in this order: names or numbers from 1, as in a,b,3-7,9-");
+CLI_OPTION(cli_opt_drop, "drop", 0, CLI_TEXT, "LIST", drop, NULL, "read all columns but these");
+CLI_OPTION(cli_opt_id_column, "id-column", 0, CLI_TEXT, "COLUMN", id_column, NULL,
+           "csv and tsv: this column has the names of the rows (default: a first column without a name)");
+CLI_OPTION(cli_opt_label_column, "label-column", 0, CLI_TEXT, "COLUMN", label_column, NULL,
+           "csv and tsv: this column says which rows are outliers: not 0, or -1 where there are 1 and -1");
+CLI_OPTION(cli_opt_header, "header", 0, CLI_CHOICE, "WHETHER", header, header_name,
+           "csv and tsv: whether line 1 has the names of the columns: auto (default), no or yes");
+CLI_OPTION(cli_opt_decimal_comma, "decimal-comma", 0, CLI_FLAG, NULL, decimal_comma, NULL,
+           "csv and tsv: 1,5 is one and a half");
+CLI_OPTION(
+    cli_opt_impute, "impute", 0, CLI_CHOICE, "HOW", impute, impute_name,
+    "cells without a number become the mean or the median of their column in this file (default none)");
 CLI_OPTION(cli_opt_to, "to", 0, CLI_NAME, "FORMAT", to, cli_format_name,
            "format of the output (default: by its extension)");
 CLI_OPTION(cli_opt_seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the sample (default 0)");

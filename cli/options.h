@@ -23,12 +23,15 @@ typedef struct cli_options {
   const char *output, *map, *center, *pole, *rows, *format, *to, *state, *about, *plot;
   const char *distances, *base, *thresholds, *embedded, *scores, *certificates, *asked;
   const char *sketch, *model, *weights, *labels, *sql, *queries, *html;
+  const char *columns, *drop, *id_column, *label_column;
+  cli_choice header, impute;
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
   double scale, target, gamma; /* 0: not given */
   cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
-  uint64_t bits, batch, candidates;
-  bool whiten, spherical, skip_bad, follow_external, sweep, ranks, point, json, quiet, help, approximate;
+  uint64_t bits, batch, candidates, top;
+  bool decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external, sweep,
+      ranks, point, json, quiet, help, approximate;
 } cli_options;
 
 typedef enum cli_value_kind {
@@ -66,7 +69,13 @@ extern const cli_option cli_opt_output, cli_opt_map, cli_opt_goal, cli_opt_targe
     cli_opt_pole, cli_opt_transform, cli_opt_whiten, cli_opt_ridge, cli_opt_skip_bad, cli_opt_dtype,
     cli_opt_distances, cli_opt_distance_dtype, cli_opt_metric, cli_opt_neighbours, cli_opt_format,
     cli_opt_external, cli_opt_to, cli_opt_seed, cli_opt_sample, cli_opt_sketch, cli_opt_plot, cli_opt_json,
-    cli_opt_quiet, cli_opt_threads, cli_opt_help;
+    cli_opt_quiet, cli_opt_threads, cli_opt_leave_bad, cli_opt_columns, cli_opt_drop, cli_opt_id_column,
+    cli_opt_label_column, cli_opt_header, cli_opt_decimal_comma, cli_opt_impute, cli_opt_help;
+
+/* How the rows of a file are read, for the lists of all commands that read some. */
+#define CLI_OPT_TABLE                                                                                        \
+  &cli_opt_format, &cli_opt_columns, &cli_opt_drop, &cli_opt_id_column, &cli_opt_header,                     \
+      &cli_opt_decimal_comma, &cli_opt_impute, &cli_opt_external
 
 struct cli_command;
 struct cli_job;

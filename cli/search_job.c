@@ -33,6 +33,8 @@ int cli_search_run(cli_search_job *search, cpb_search_take *take, void *context)
   cpb_status status =
       cpb_search_run(&search->base.source, queries, &options, take, context, cli_exec(search->job), &error);
   free(limits);
+  cli_tell_bad(&search->base);
+  cli_tell_bad(&search->queries);
   if (status == CPB_OK) return CLI_OK;
   return cli_fail_input(cli_is_about(&error, "queries") ? &search->queries : &search->base, status, &error);
 }

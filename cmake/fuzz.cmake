@@ -35,7 +35,7 @@ if(CPB_FUZZ)
   file(GLOB CPB_FUZZ_COMMAND CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c ${PROJECT_SOURCE_DIR}/show/*.c)
   add_library(cpb_fuzz_command OBJECT EXCLUDE_FROM_ALL ${CPB_FUZZ_COMMAND})
   target_include_directories(cpb_fuzz_command PRIVATE include ${PROJECT_SOURCE_DIR} SYSTEM ${JANSSON_INCLUDE_DIRS})
-  target_compile_definitions(cpb_fuzz_command PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${HDF5_FOUND}> main=capball_main
+  target_compile_definitions(cpb_fuzz_command PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${CPB_WITH_hdf5}> CLI_GZ=$<BOOL:${CPB_WITH_zlib}> CLI_ZST=$<BOOL:${CPB_WITH_zstd}> main=capball_main
     exit=fuzz_exit sigaction=fuzz_sigaction)
   target_compile_options(cpb_fuzz_command PRIVATE ${CPB_FUZZ_FLAGS} -fsanitize=fuzzer-no-link)
   target_sources(fuzz_args PRIVATE $<TARGET_OBJECTS:cpb_fuzz_command>)

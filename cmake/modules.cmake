@@ -1,8 +1,8 @@
 # What CPB_MODULES asks for: the sources of each module, and the libraries that it needs.
 #   core      geometry, loops, statistics, learning, search, fitting           libc and libm
 #   threads   the ready pool                                                   a thread library
-#   files     vector files; HDF5 where it is found and CPB_HDF5 is on
-#   json      maps, models and sketches as files                               jansson; brings files along, without HDF5
+#   files     vector files; HDF5 where it is found and CPB_HDF5 is on, .gz and .zst by zlib and libzstd, CPB_PACKED
+#   json      maps, models and sketches as files                               jansson; brings files along, without those
 set(CPB_EVERY_MODULE core threads files json)
 string(REPLACE "," ";" CPB_CHOSEN "${CPB_MODULES}")
 foreach(module ${CPB_CHOSEN})
@@ -15,6 +15,12 @@ set(CPB_WITH_core ON)
 set(CPB_WITH_hdf5 OFF)
 if(CPB_WITH_files AND CPB_HDF5)
   set(CPB_WITH_hdf5 ON)
+endif()
+set(CPB_WITH_zlib OFF)
+set(CPB_WITH_zstd OFF)
+if(CPB_WITH_files AND CPB_PACKED)
+  set(CPB_WITH_zlib ON)
+  set(CPB_WITH_zstd ON)
 endif()
 if(CPB_WITH_json)
   set(CPB_WITH_files ON)
@@ -48,6 +54,15 @@ if(CPB_WITH_json AND NOT CPB_JANSSON_FOUND)
 endif()
 if(CPB_WITH_hdf5 AND NOT CPB_LIBHDF5_FOUND)
   set(CPB_WITH_hdf5 OFF)
+endif()
+if(CPB_WITH_zlib AND NOT CPB_ZLIB_FOUND)
+  set(CPB_WITH_zlib OFF)
+endif()
+if(CPB_WITH_zstd AND NOT CPB_LIBZSTD_FOUND)
+  set(CPB_WITH_zstd OFF)
+endif()
+if(CPB_WITH_files)
+  message(STATUS "files: HDF5 ${CPB_WITH_hdf5}, .gz ${CPB_WITH_zlib}, .zst ${CPB_WITH_zstd}")
 endif()
 
 file(GLOB CPB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*.c)

@@ -175,6 +175,14 @@ static void draw_panel(const demo *d, const panel *p, FILE *to) {
             40 + distance * along, HIGH - 40 - (score - p->low) * up, (double)colour->rgb[0],
             (double)colour->rgb[1], (double)colour->rgb[2]);
   }
+  for (int mark = 0; mark <= 150; mark += 50) /* no unit: steps of 0 .. 255 */
+    fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d</text>\n",
+            40 + mark * along, HIGH - 24, mark);
+  for (int mark = 0; mark <= 2; mark++) {
+    double score = p->low + mark * (p->high - p->low) / 2;
+    fprintf(to, "<text class=\"note\" x=\"36\" y=\"%.1f\" text-anchor=\"end\">%.2f</text>\n",
+            HIGH - 36 - (score - p->low) * up, score);
+  }
   double edge = 40 + d->range.r * along;
   fprintf(
       to,
@@ -187,11 +195,12 @@ static void draw_panel(const demo *d, const panel *p, FILE *to) {
         "<path class=\"rule\" d=\"M40 %.1fH%d\"/><text class=\"note\" x=\"%d\" y=\"%.1f\">b = %.4f</text>\n",
         level, WIDE - 20, WIDE - 100, level - 5, p->threshold);
   }
-  fprintf(to,
-          "<text class=\"note\" x=\"%d\" y=\"%d\">distance to %s</text>"
-          "<text class=\"note\" transform=\"translate(30 %d) rotate(-90)\">score</text>\n"
-          "<text class=\"title\" x=\"44\" y=\"14\">%s</text></svg>\n",
-          WIDE - 150, HIGH - 22, demo_queries()[0].name, HIGH / 2, p->title);
+  fprintf(
+      to,
+      "<text class=\"note\" x=\"%d\" y=\"%d\" text-anchor=\"end\">distance to %s, steps of 0 .. 255</text>"
+      "<text class=\"note\" transform=\"translate(52 %d) rotate(-90)\">score &#10216;q,y&#10217;</text>\n"
+      "<text class=\"title\" x=\"44\" y=\"14\">%s</text></svg>\n",
+      WIDE - 20, HIGH - 6, demo_queries()[0].name, HIGH / 2, p->title);
 }
 
 void demo_draw_scores(const demo *d, FILE *to) {

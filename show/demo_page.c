@@ -14,7 +14,11 @@ static void print_answer(const demo *d, demo_answer answer, const char *class, F
   const demo_colour *colour = &d->data.colours[answer.row];
   fputs("<td>", to);
   print_colour(to, colour->rgb);
-  fprintf(to, "%s <small class=\"%s\">%.1f</small></td>", colour->name, class, answer.distance);
+  fprintf(to, "%s <small class=\"%s\">%.1f%s%s</small></td>", colour->name, class, answer.distance,
+          *class == 0     ? ""
+          : *class == 'r' ? " &#10003;&nbsp;"
+                          : " &#10007;&nbsp;",
+          class);
 }
 
 static const char *verdict(demo_answer answer, demo_answer truth) {
@@ -22,9 +26,11 @@ static const char *verdict(demo_answer answer, demo_answer truth) {
 }
 
 static void print_table(const demo *d, FILE *to) {
-  fputs("<div class=\"wide\"><table><tr><th>query</th><th>true nearest</th><th>normalised "
-        "rows</th><th>capball</th></tr>\n",
-        to);
+  fputs(
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"ten questions\"><table><thead><tr>"
+      "<th scope=\"col\">query</th><th scope=\"col\">true nearest</th><th scope=\"col\">normalised rows</th>"
+      "<th scope=\"col\">capball</th></tr></thead><tbody>\n",
+      to);
   for (size_t i = 0; i < DEMO_QUERIES; i++) {
     const demo_result *result = &d->results[i];
     fputs("<tr><td>", to);
@@ -35,7 +41,7 @@ static void print_table(const demo *d, FILE *to) {
     print_answer(d, result->ours, verdict(result->ours, result->truth), to);
     fputs("</tr>\n", to);
   }
-  fputs("</table></div>\n", to);
+  fputs("</tbody></table></div>\n", to);
 }
 
 static void print_summary(const demo *d, FILE *to) {
@@ -61,7 +67,8 @@ static bool print_range(const demo *d, FILE *to) {
       to,
       "<h2>A range query is one threshold</h2>\n<p>Every colour within %.1f of <em>%s</em>: %zu rows by the "
       "threshold, %zu by measuring every distance; %s.</p>\n"
-      "<div class=\"formula\">|x-q| &lt; r   &#8660;   &#10216;p,y&#10217; &gt; b        p = (%.4f, %.4f, "
+      "<div class=\"formula\" tabindex=\"0\">|x-q| &lt; r   &#8660;   &#10216;p,y&#10217; &gt; b        p = "
+      "(%.4f, %.4f, "
       "%.4f, %.4f)   b = %.6f"
       "</div>\n<p></p><div class=\"strip\">",
       q->r, demo_queries()[0].name, q->by_threshold, q->by_distance,
@@ -76,7 +83,9 @@ static bool print_range(const demo *d, FILE *to) {
   if (drawn && whole)
     fprintf(to,
             "<p>All ten queries with the same radius, by gnuplot: above 0 is within r.</p>\n<div "
-            "class=\"plot\">%s</div>\n",
+            "class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"score minus threshold against distance, "
+            "all ten "
+            "queries\">%s</div>\n",
             plot.bytes);
   free(plot.bytes);
   return whole;
@@ -86,14 +95,15 @@ static bool print_range(const demo *d, FILE *to) {
 static void print_ending(FILE *to) {
   fputs("<h2>On the command line</h2>\n<p>With your own file in place of colours.csv; any of thirteen "
         "formats will "
-        "do.</p>\n<div class=\"formula\" id=\"try\">"
+        "do.</p>\n<div class=\"formula\" id=\"try\" tabindex=\"0\">"
         "printf '148,59,44\\n255,99,71\\n30,144,255\\n24,32,70\\n' &gt; colours.csv\n"
         "capball info colours.csv\n"
         "capball fit colours.csv -o map.json\n"
         "capball embed -m map.json colours.csv -o sphere.csv\n"
         "echo '{\"ball\":{\"c\":[150,60,44],\"r\":40.5}}' | capball dual -m map.json\n"
-        "</div>\n</main></body></html>\n",
+        "</div>\n",
         to);
+  show_page_end(to);
 }
 
 char *demo_page(const demo *d, size_t *length) {
@@ -109,7 +119,8 @@ char *demo_page(const demo *d, size_t *length) {
       to);
   print_table(d, to);
   bool whole = print_range(d, to);
-  fputs("<h2>A ball and its cap</h2>\n<div class=\"formula\">S(x) = (2 s x, s&#178;&#8722;|x|&#178;) / "
+  fputs("<h2>A ball and its cap</h2>\n<div class=\"formula\" tabindex=\"0\">S(x) = (2 s x, "
+        "s&#178;&#8722;|x|&#178;) / "
         "(|x|&#178;+s&#178;)</div>\n<p></p>\n",
         to);
   cpb_error error;

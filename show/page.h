@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-/* Everything up to the content, with the style all pages share; close with </main></body></html>. */
+/* Everything up to the content, with the style all pages share: light and dark, for screens of any width, for paper. */
 void show_page_begin(FILE *to, const char *title);
+void show_page_end(FILE *to);
 
 /* Text with what HTML would read as its own written out. */
 void show_page_text(FILE *to, const char *text);

@@ -11,8 +11,8 @@
  *   ibin      .ibin       the same with i32                                   i32    yes
  *   npy       .npy        NumPy v1-v3, C or Fortran order, f2 f4 f8 u1 i1 i4 i8      yes (C order)
  *   hdf5      .hdf5 .h5   ann-benchmarks; "file.hdf5:train" names the data set       no
- *   csv       .csv        RFC 4180, optional header                           f64    yes
- *   tsv       .tsv .txt   the same with tabs                                  f64    yes
+ *   csv       .csv        RFC 4180, optional header; , ; tab or blanks        f64    yes
+ *   tsv       .tsv .txt   the same                                            f64    yes
  *   libsvm    .libsvm .svm  label index:value .., indices from 1              f64    no
  *
  * Everything is little-endian. A file that lies (a header that promises more than the file holds, a
@@ -22,11 +22,16 @@
  *           structured and big-endian arrays are refused
  *   hdf5    data set "train" unless named; 16- and 32-bit integers are read as the next wider type. libhdf5
  *           is not thread-safe: use readers and writers of HDF5 files from one thread at a time. Links to
- * other files, sets whose numbers are in other files and virtual sets are refused (follow_external) csv the
- * first line is a header when all of its fields are names, neither numbers nor empty; one that has both is an
- * error, and so are names with control characters, and names that begin like numbers where no row follows;
- * nan and inf are numbers; blank lines do not count; written with the digits that give the same bits back
- * (f32 9, f64 17) libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24 */
+ * other files, sets whose numbers are in other files and virtual sets are refused (follow_external)
+ *   csv     the first line tells the separator. It is a header when none of its fields is a number and one is a
+ *           name; a line of both is an error, and so are names with control characters, and names that begin like
+ *           numbers where no row follows. A column without a name in front of all others (pandas, R) has the ids of
+ *           the rows. Empty cells, NA, N/A, null and None are NaN; nan and inf are numbers, true and false 1 and 0;
+ *           blank lines do not count; written with the digits that give the same bits back (f32 9, f64 17)
+ *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24
+ *
+ * NAME.gz and NAME.zst are unpacked on the way in, where capball was built with zlib and libzstd; they have no random
+ * access, and can be read again from the start. */
 #ifndef CAPBALL_FILE_H
 #define CAPBALL_FILE_H
 
@@ -51,6 +56,9 @@ typedef struct cpb_file_info {
   size_t cols;
   uint64_t rows;      /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
   bool random_access; /* cpb_reader_at works */
+  char separator;     /* of text: , ; tab, or a blank for any number of them; else 0 */
+  bool names;         /* the columns have names: cpb_reader_name */
+  bool ids, labels;   /* the rows have: cpb_reader_id, cpb_reader_label */
 } cpb_file_info;
 
 /** Opens a file for reading; gives *reader to the caller. "-" is standard input.
@@ -58,13 +66,24 @@ typedef struct cpb_file_info {
 CPB_API cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader,
                                    cpb_error *error);
 
-/** How a file is opened. Start from cpb_reader_options_init. */
+typedef enum cpb_header { CPB_HEADER_AUTO, CPB_HEADER_NO, CPB_HEADER_YES } cpb_header;
+
+/** How a file is opened. Start from cpb_reader_options_init. Columns are called by their names, or by numbers from 1
+ *  on; a list is "a,b,3-7,9-", where 9- is the ninth and all behind it. Texts are borrowed as long as the reader lives. */
 typedef struct cpb_reader_options {
   size_t size;        /* sizeof(cpb_reader_options) */
   const char *format; /* a name of the table, or NULL to go by the extension */
   bool
       follow_external; /* HDF5: links, sets and virtual sets may lead to other files. Only for files one trusts:
                            they can name any file that the user may read */
+  const char *columns;   /* a list: these, in this order; NULL: all */
+  const char *drop;      /* a list: all but these; NULL: none */
+  const char *id_column; /* text: its cells are the ids of the rows; NULL: the one without a name, if any */
+  const char *label_column; /* text: the same for labels */
+  cpb_header header;        /* text: whether the first line has the names; default: as it looks */
+  bool decimal_comma;       /* text: 1,5 is a number, and a comma separates nothing */
+  bool skip_bad; /* rows with NaN or inf are left out, and rows are counted without them; takes away random
+                               access */
 } cpb_reader_options;
 
 CPB_API void cpb_reader_options_init(cpb_reader_options *options, size_t size);
@@ -82,6 +101,27 @@ static inline cpb_file_info cpb_reader_info(const cpb_reader *reader) {
   cpb_reader_describe(reader, &info);
   return info;
 }
+
+/** The name of a column that is read, "" where it has none; NULL where none has. */
+CPB_API const char *cpb_reader_name(const cpb_reader *reader, size_t column);
+
+/** From now on the columns with these names are read, in this order; where columns have no names nothing changes. Before the
+ *  first row. EFORMAT names one that is not there. */
+CPB_API cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count,
+                                     cpb_error *error);
+
+/** Id and label of a row that has been read, as the file spells them; NULL for others, and without such a column.
+ *  Until the next call on this reader. */
+CPB_API const char *cpb_reader_id(const cpb_reader *reader, uint64_t row);
+CPB_API const char *cpb_reader_label(const cpb_reader *reader, uint64_t row);
+
+/** Which row of the file a row is, counted with those that skip_bad has left out so far; and how many they are. */
+CPB_API uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row);
+CPB_API uint64_t cpb_reader_bad_rows(const cpb_reader *reader);
+
+/** From now on cells that are NaN are read as values[column]; NULL: they stay NaN. Values are copied. Takes away
+ *  random access. Only f32 and f64 have NaN; other elements stay as they are. */
+CPB_API cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error);
 
 /** The next block of at most max_rows >= 1 rows, in order; rows = 0 at the end, and only there. Blocks of
  *  sparse files (libsvm, hdf5) are 16 MiB or one row at most, so they may be shorter than asked for.

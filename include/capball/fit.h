@@ -36,6 +36,15 @@ extern "C" {
 CPB_API cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *exec,
                                    cpb_error *error);
 
+/** Where what is found of each column goes: cols places each, or NULL. */
+typedef struct cpb_column_facts {
+  double *mean, *median, *deviation; /* the last with 1/n; NaN for a column without a number */
+} cpb_column_facts;
+
+/** Mean, median and standard deviation of every column, of the numbers that are finite. The rows are held. */
+CPB_API cpb_status cpb_columns_fit(cpb_source *rows, const cpb_column_facts *facts, const cpb_exec *exec,
+                                   cpb_error *error);
+
 /* ---- statistics ---- */
 
 /** How statistics are gathered. */
@@ -134,6 +143,9 @@ typedef struct cpb_model_fit_options {
   double ridge;           /* as in cpb_map_fit_options */
   const double *weights;  /* with nu: one weight >= 0 per row; NULL: all 1 */
   uint64_t weight_count;  /* of them: the rows there must be */
+  bool standardize; /* every column is divided by its standard deviation, one that does not vary stays; with
+                             whiten first, so that the ridge is a share of 1. Not with a kernel. Default false */
+  const char *const *columns; /* names for the model to keep, one per column; NULL: none */
 } cpb_model_fit_options;
 
 /** The defaults. */

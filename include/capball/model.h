@@ -47,7 +47,8 @@ typedef struct cpb_model_options {
   size_t listed;           /* those listed below: all, or 0 (linear models may list none) */
   const uint64_t *support_rows;
   const double *multipliers;
-  const double *vectors; /* listed rows of d; with a kernel only */
+  const double *vectors;      /* listed rows of d; with a kernel only */
+  const char *const *columns; /* d names of the columns of the data; NULL: they have none */
 } cpb_model_options;
 
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
@@ -68,6 +69,12 @@ CPB_API cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out 
 /** The share of the training rows that score no more than this: 0 is the strangest, 1 the most ordinary.
  *  Linear between the quantiles; NaN without quantiles or for NaN. */
 CPB_API double cpb_model_rank(const cpb_model *model, double score);
+
+/** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
+ *  where W is diagonal, none is < 0.
+ *  x, parts   d numbers each, the caller's
+ *  EINVAL with a kernel. Thread-safe. */
+CPB_API cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
 
 /** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
  *  quantiles  count numbers, the caller's */
@@ -94,12 +101,12 @@ CPB_API cpb_status cpb_score_ranking(const double *scores, const double *labels,
 CPB_API cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
 /** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with 17 digits.
- *  columns  d names, or NULL for x0, x1, ..
+ *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  Gives *text, 0-terminated, to the caller, who takes it to cpb_free. EINVAL with a kernel. */
 CPB_API cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                                     cpb_error *error);
 
-/** The whole text of a model file: JSON with keys "capball", "dim", "method", "center", "radius", "nu",
+/** The whole text of a model file: JSON with keys "capball", "dim", "columns" (where they have names), "method", "center", "radius", "nu",
  *  "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap", "quantiles", "support",
  *  "checksum". Gives *text to the caller, who takes it to cpb_free. */
 CPB_API cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);

@@ -40,6 +40,8 @@ typedef struct fitting {
   cpb_model_fit_report report;
 } fitting;
 
+static bool sees_through_W(const fitting *f) { return f->o.whiten || f->o.standardize; }
+
 static bool has_kernel(const fitting *f) { return f->o.kernel.kind != CPB_KERNEL_LINEAR; }
 
 static cpb_status no_memory(const fitting *f, cpb_error *error) {
@@ -53,8 +55,13 @@ static cpb_status check(const fitting *f, cpb_error *error) {
     return cpb_fail_domain(error, "gap", o->gap, "gap must be a number >= 0");
   if (o->nu == 0 && (o->method != CPB_SVDD_EXACT || has_kernel(f) || o->weights != NULL))
     return cpb_fail(error, CPB_WHY_WITHOUT_NU, "nu", "method, weights and kernel go with nu > 0");
-  if (has_kernel(f) && o->whiten)
-    return cpb_fail(error, CPB_WHY_KERNEL_WHITENED, "whiten", "a kernel does not go with whitening");
+  if (has_kernel(f) && sees_through_W(f))
+    return cpb_fail(error, CPB_WHY_KERNEL_WHITENED, "whiten",
+                    "a kernel does not go with whitening or standardised columns");
+  if (o->whiten && o->standardize && o->ridge == 0)
+    return cpb_fail(
+        error, CPB_WHY_WHITENED_TWICE, "standardize",
+        "whitened columns are standardised: to standardize first only changes what a ridge is a share of");
   return CPB_OK;
 }
 
@@ -212,8 +219,9 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
     return cpb_fail(error, CPB_WHY_WEIGHT_COUNT, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
-  if (status == CPB_OK && f->o.whiten) status = cpb_whitening_fit(&f->passes, f->o.ridge, &f->W, error);
-  if (status == CPB_OK && f->o.whiten) status = whiten_rows(f, error);
+  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge};
+  if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
+  if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, error);
   return status;
 }
 
@@ -263,7 +271,7 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
 
 static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   const cpb_source *source = f->passes.source;
-  bool stream = f->o.nu == 0 && !f->o.whiten && source->view.rows == 0 && source->dtype <= CPB_I8;
+  bool stream = f->o.nu == 0 && !sees_through_W(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
   f->exec = f->passes.exec;
   f->passes.to = HELD;
   cpb_status status = stream ? CPB_OK : hold_rows(f, error);
@@ -293,9 +301,10 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   cpb_model_options_init(&f.model, sizeof f.model);
   cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "model fit options", error);
   if (status == CPB_OK) status = check(&f, error);
-  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, f.o.whiten ? 2 : 1, exec, error);
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, sees_through_W(&f) ? 2 : 1, exec, error);
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
+  f.model.columns = f.o.columns;
   f.center = calloc(rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
   clear(&f);

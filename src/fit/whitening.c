@@ -167,6 +167,22 @@ static cpb_status factor(const double *covariance, size_t d, double *U, double *
   return CPB_OK;
 }
 
+/* Takes the unit out of every column, one that does not vary keeps its own; factors are what W is to be multiplied by. */
+static void standardize(double *covariance, size_t d, double *factors) {
+  for (size_t i = 0; i < d; i++) factors[i] = covariance[i * d + i] > 0 ? 1 / sqrt(covariance[i * d + i]) : 1;
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++) covariance[i * d + j] *= factors[i] * factors[j];
+}
+
+static void scale_columns(double *W, size_t d, const double *factors) {
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j <= i; j++) W[i * d + j] *= factors[j];
+}
+
+static void make_diagonal(size_t d, const double *factors, double *W) {
+  for (size_t i = 0; i < d; i++) W[i * d + i] = factors[i];
+}
+
 static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double ridge, double *U, double *W,
                          cpb_error *error) {
   cpb_status status = add_ridge(covariance, d, ridge, error);
@@ -179,20 +195,24 @@ static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double rid
   return factor(covariance, d, U, W, error);
 }
 
-cpb_status cpb_whitening_fit(cpb_passes *passes, double ridge, double **W, cpb_error *error) {
+cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double **W, cpb_error *error) {
   enum { MOST = 16384 };
   size_t d = passes->source->cols;
   uint64_t rows = 0;
   *W = NULL;
-  if (!(ridge >= 0 && ridge < INFINITY))
-    return cpb_fail_domain(error, "ridge", ridge, "ridge must be a number >= 0");
+  if (!(wish.ridge >= 0 && wish.ridge < INFINITY))
+    return cpb_fail_domain(error, "ridge", wish.ridge, "ridge must be a number >= 0");
   if (d > MOST)
     return cpb_fail(error, CPB_WHY_WHITENING_SIZE, "whiten",
                     "whitening needs %zu x %zu numbers in memory: too many", d, d);
-  double *memory = calloc(3 * d * d, sizeof *memory), *U = memory + d * d, *made = U + d * d;
+  double *memory = calloc(3 * d * d + d, sizeof *memory), *U = memory + d * d, *made = U + d * d;
+  double *factors = made + d * d;
   if (memory == NULL) return cpb_fail_memory(error, "%zu x %zu numbers", d, d);
   cpb_status status = find_covariance(passes, memory, &rows, error);
-  if (status == CPB_OK) status = make_W(memory, d, rows, ridge, U, made, error);
+  if (status == CPB_OK && wish.standardize) standardize(memory, d, factors);
+  if (status == CPB_OK && wish.whiten) status = make_W(memory, d, rows, wish.ridge, U, made, error);
+  if (status == CPB_OK && wish.whiten && wish.standardize) scale_columns(made, d, factors);
+  if (status == CPB_OK && !wish.whiten) make_diagonal(d, factors, made);
   if (status == CPB_OK) {
     memmove(memory, made, d * d * sizeof *memory);
     *W = memory;

@@ -4,10 +4,17 @@
 
 #include "fit/passes.h"
 
+/* How columns are weighed. */
+typedef struct cpb_whitening_wish {
+  bool whiten;      /* W^T W = (covariance + ridge)^-1; else W is diagonal */
+  bool standardize; /* columns are divided by their standard deviations first, those that vary */
+  double
+      ridge; /* with whiten: the share of the mean variance that is added to the variance of every column */
+} cpb_whitening_wish;
+
 /* W for all rows of the source about their mean, in one pass; lower triangular, the caller frees it.
- * ridge   the share of the mean variance that is added to the variance of every column
  * EINVAL names a column that does not vary, or depends on those before it, more than the ridge. */
-cpb_status cpb_whitening_fit(cpb_passes *passes, double ridge, double **W, cpb_error *error);
+cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double **W, cpb_error *error);
 
 /* norms[i] = |W(x_i - center)|, by plain sums: what leaves their range is for the caller to notice.
  * scratch: cpb_whitened_scratch(d) doubles */

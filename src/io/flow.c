@@ -41,7 +41,8 @@ void cpb_flow_options_init(cpb_flow_options *options, size_t size) {
 }
 
 static size_t block_rows(const flow *f) {
-  size_t in = f->reader->cols * cpb_dtype_size(f->reader->dtype), out = f->cols * cpb_dtype_size(f->made);
+  size_t in = cpb_reader_cols(f->reader) * cpb_dtype_size(f->reader->dtype),
+         out = f->cols * cpb_dtype_size(f->made);
   size_t rows = BLOCK_BYTES / (in > out ? in : out);
   if (rows >= 64) rows -= rows % 64; /* blocks start on whole cache lines of the output */
   return rows == 0 ? 1 : rows;
@@ -245,7 +246,7 @@ cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, con
   if (status != CPB_OK) return status;
   uint64_t last = f.o.last < reader->rows ? f.o.last : reader->rows;
   f.rows = reader->rows == CPB_ROWS_UNKNOWN ? CPB_ROWS_UNKNOWN : last > f.o.first ? last - f.o.first : 0;
-  f.cols = f.o.transform == NULL ? reader->cols : f.o.cols;
+  f.cols = f.o.transform == NULL ? cpb_reader_cols(reader) : f.o.cols;
   status = open_writer(&f, path, to, error);
   if (status != CPB_OK) return status;
   bool narrow = f.writer->dtype != CPB_F32 && f.writer->dtype != CPB_F64;

@@ -5,7 +5,7 @@
  *   bin.c       .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
  *   npy.c       .npy                                           whole_file.c  bytes out
  *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it               convert.c dtype to dtype
- *   text.c      .csv .tsv
+ *   text.c      .csv .tsv; field.c texts.c columns.c under it
  *   libsvm.c    .libsvm .svm */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
@@ -15,6 +15,7 @@
 
 #include "capball/file.h"
 #include "io/buffer.h"
+#include "io/columns.h"
 #include "io/input.h"
 #include "io/whole_file.h"
 
@@ -57,6 +58,10 @@ typedef struct cpb_format {
                      cpb_error *error);
   cpb_status (*rewind)(cpb_reader *reader, cpb_error *error); /* NULL: nothing to do */
   void (*close)(cpb_reader *reader);                          /* NULL: nothing to do */
+  /* Tables with names and texts; NULL: rows of numbers alone. */
+  const char *(*name_of)(const cpb_reader *reader, size_t column);
+  cpb_status (*select)(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error);
+  void (*describe)(const cpb_reader *reader, cpb_file_info *info);
 
   cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
   cpb_status (*append)(cpb_writer *writer, cpb_view block, cpb_error *error);
@@ -68,10 +73,19 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given; without the data set */
   const char *set;   /* NULL: not named */
-  bool follow_external;
+  bool follow_external, decimal_comma;
+  cpb_header header;
+  cpb_column_wish wish;
+  cpb_columns columns; /* of text, and of other files of which columns are picked */
+  cpb_texts ids, labels;
+  cpb_buffer picked; /* a block of the columns that are picked */
+  bool skip_bad;
+  cpb_buffer bad; /* numbers of the bad rows so far, ascending */
+  size_t bad_count;
+  double *fill; /* for cells that are NaN, one per column; NULL: they stay */
   cpb_input source;
   cpb_dtype dtype;
-  size_t cols;
+  size_t cols; /* of the file; of text those that are taken */
   uint64_t rows, next_row;
   bool asked; /* for rows since it was opened: a pipe that was cannot be read again, whatever came of it */
   cpb_layout layout;
@@ -107,6 +121,10 @@ extern const cpb_format cpb_format_npy, cpb_format_hdf5, cpb_format_csv, cpb_for
  * Gives *file to the caller; *set points into it, or is NULL. */
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error);
+
+/* Of the rows that a reader gives: those of the file, or those that are picked of them. */
+size_t cpb_reader_cols(const cpb_reader *reader);
+uint64_t cpb_reader_rows(const cpb_reader *reader);
 
 /* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
  * bytes in a row. */

@@ -42,10 +42,15 @@ static const char *colon_after_extension(const char *path, const cpb_format *for
   return NULL;
 }
 
+/* The extension, that of packing aside. */
 static const cpb_format *by_extension(const char *path) {
-  const char *slash = strrchr(path, '/'), *dot = strrchr(slash == NULL ? path : slash, '.');
+  size_t stem;
+  cpb_packing_of(path, &stem);
+  const char *dot = NULL;
+  for (size_t k = 0; k < stem; k++) dot = path[k] == '.' ? path + k : path[k] == '/' ? NULL : dot;
   for (size_t i = 0; i < FORMATS; i++) {
-    if (dot != NULL && has_extension(formats[i]->extensions, dot, strlen(dot))) return formats[i];
+    if (dot != NULL && has_extension(formats[i]->extensions, dot, (size_t)(path + stem - dot)))
+      return formats[i];
     if (formats[i]->sets && colon_after_extension(path, formats[i]) != NULL) return formats[i];
   }
   return NULL;

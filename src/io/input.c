@@ -25,9 +25,11 @@ static cpb_status examine(cpb_input *source, cpb_error *error) {
     errno = EISDIR;
     return cpb_file_fail_errno(error, source->path, "read");
   }
-  source->stream = !S_ISREG(status.st_mode);
+  size_t stem;
+  cpb_packing packing = S_ISREG(status.st_mode) ? cpb_packing_of(source->path, &stem) : CPB_NOT_PACKED;
+  source->stream = !S_ISREG(status.st_mode) || packing != CPB_NOT_PACKED;
   source->size = source->stream ? UINT64_MAX : (uint64_t)status.st_size;
-  return CPB_OK;
+  return packing == CPB_NOT_PACKED ? CPB_OK : cpb_unpack_new(packing, source->path, &source->unpack, error);
 }
 
 cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error) {
@@ -48,6 +50,8 @@ cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error)
 void cpb_input_close(cpb_input *source) {
   if (source->owned) close(source->fd);
   source->owned = false;
+  cpb_unpack_free(source->unpack);
+  source->unpack = NULL;
 }
 
 static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
@@ -81,6 +85,7 @@ cpb_status cpb_input_check_size(const cpb_input *source, cpb_error *error) {
 cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
   *got = take_unread(source, bytes, count);
   if (*got != 0 || count == 0) return CPB_OK;
+  if (source->unpack != NULL) return cpb_unpack_read(source->unpack, source->fd, bytes, count, got, error);
   ssize_t n;
   do n = read(source->fd, bytes, count < PIECE ? count : PIECE);
   while (n < 0 && errno == EINTR);
@@ -163,10 +168,11 @@ void cpb_input_unmap(void *memory, size_t size) {
 }
 
 cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error) {
-  if (source->stream)
+  if (cpb_input_passes_once(source))
     return cpb_file_fail(error, CPB_WHY_PIPE_TWICE, source->path, "a pipe can be read only once");
   if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
   source->unread_count = 0;
+  if (source->unpack != NULL) cpb_unpack_restart(source->unpack);
   return CPB_OK;
 }
 

@@ -6,12 +6,14 @@
 
 #include "capball/status.h"
 #include "io/buffer.h"
+#include "io/unpack.h"
 
 typedef struct cpb_input {
   const char *path; /* what sentences call it; borrowed */
   int fd;
   bool owned;               /* to be closed; standard input is not */
-  bool stream;              /* a pipe, a terminal, a device: no size, one pass */
+  bool stream;              /* a pipe, a terminal, a device, packed: no size, no offsets .. */
+  cpb_unpack *unpack;       /* .. and one pass, unless it is a packed file; NULL: not packed */
   uint64_t size;            /* bytes; UINT64_MAX for a stream */
   unsigned char unread[16]; /* looked at and given back */
   size_t unread_count;
@@ -50,7 +52,12 @@ cpb_status cpb_input_check_size(const cpb_input *source, cpb_error *error);
 cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, const char **name,
                           cpb_error *error);
 
-/* Sequential reading starts at the first byte again; EIO for a stream. */
+/* True for pipes and the like: what was read is gone. */
+static inline bool cpb_input_passes_once(const cpb_input *source) {
+  return source->stream && source->unpack == NULL;
+}
+
+/* Sequential reading starts at the first byte again; EIO for what passes once. */
 cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error);
 
 /* EFORMAT unless the end has come: `what` is what a well-formed file ends after. */

@@ -1,11 +1,36 @@
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/sized.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+
+/* Of files that are no tables. */
+static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
+  if (reader->wish.id != NULL || reader->wish.label != NULL)
+    return cpb_file_fail(error, CPB_WHY_FILE_NO_TEXTS, reader->source.path,
+                         "%s files have no columns of text: ids and labels are for csv and tsv",
+                         reader->format->name);
+  if (!cpb_column_wish_any(&reader->wish)) return CPB_OK;
+  return cpb_columns_choose(&reader->columns, &reader->wish, reader->source.path, NULL, reader->cols, error);
+}
+
+static bool picks(const cpb_reader *reader) {
+  return reader->format->name_of == NULL && reader->columns.place != NULL;
+}
+
+size_t cpb_reader_cols(const cpb_reader *reader) {
+  return picks(reader) ? reader->columns.taken : reader->cols;
+}
+
+uint64_t cpb_reader_rows(const cpb_reader *reader) {
+  return reader->skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
+}
 
 static cpb_status open_file(cpb_reader *reader, const char *path, const char *format, cpb_error *error) {
   reader->path = strdup(path);
@@ -14,10 +39,13 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   if (status != CPB_OK) return status;
   status = cpb_input_open(reader->file, &reader->source, error);
   if (status != CPB_OK) return status;
-  if (reader->source.stream && !reader->format->streams_in)
+  bool readable =
+      reader->format->streams_in || (reader->source.unpack != NULL && reader->format->rewind != NULL);
+  if (reader->source.stream && !readable)
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_IN, reader->source.path, "%s cannot be read from a pipe",
                          reader->format->name);
-  return reader->format->open(reader, error);
+  status = reader->format->open(reader, error);
+  return status == CPB_OK && reader->format->name_of == NULL ? pick_columns(reader, error) : status;
 }
 
 static const cpb_reader_options defaults = {.size = sizeof(cpb_reader_options)};
@@ -43,6 +71,13 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->rows = CPB_ROWS_UNKNOWN;
   opened->follow_external = options.follow_external;
+  opened->decimal_comma = options.decimal_comma;
+  opened->header = options.header;
+  opened->skip_bad = options.skip_bad;
+  opened->wish = (cpb_column_wish){.columns = options.columns,
+                                   .drop = options.drop,
+                                   .id = options.id_column,
+                                   .label = options.label_column};
   status = open_file(opened, path, options.format, error);
   if (status != CPB_OK) {
     cpb_reader_free(opened);
@@ -58,36 +93,182 @@ void cpb_reader_free(cpb_reader *reader) {
   if (reader->format != NULL && reader->format->close != NULL) reader->format->close(reader);
   cpb_input_close(&reader->source);
   cpb_buffer_free(&reader->buffer);
+  cpb_buffer_free(&reader->picked);
+  cpb_buffer_free(&reader->bad);
+  cpb_columns_free(&reader->columns);
+  cpb_texts_free(&reader->ids);
+  cpb_texts_free(&reader->labels);
+  free(reader->fill);
   free(reader->file);
   free(reader->path);
   free(reader);
 }
 
 static bool random_access(const cpb_reader *reader) {
-  return reader->format->at != NULL && !reader->source.stream;
+  return reader->format->at != NULL && !reader->source.stream && !picks(reader) && reader->fill == NULL &&
+         !reader->skip_bad;
 }
 
 void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
   cpb_file_info ours = {.path = reader->path,
                         .format = reader->format->name,
                         .dtype = reader->dtype,
-                        .cols = reader->cols,
-                        .rows = reader->rows,
+                        .cols = cpb_reader_cols(reader),
+                        .rows = cpb_reader_rows(reader),
                         .random_access = random_access(reader)};
+  if (reader->format->describe != NULL) reader->format->describe(reader, &ours);
   cpb_sized_give(info, &ours, sizeof ours);
+}
+
+const char *cpb_reader_name(const cpb_reader *reader, size_t column) {
+  return reader->format->name_of == NULL ? NULL : reader->format->name_of(reader, column);
+}
+
+cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
+  if (names == NULL || count == 0) return cpb_fail_missing(error, "names");
+  if (!cpb_reader_info(reader).names) return CPB_OK;
+  return reader->format->select(reader, names, count, error);
+}
+
+const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
+}
+
+const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
+}
+
+cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error) {
+  free(reader->fill);
+  reader->fill = NULL;
+  if (values == NULL) return CPB_OK;
+  size_t bytes = cpb_reader_cols(reader) * sizeof(double);
+  reader->fill = malloc(bytes);
+  if (reader->fill == NULL) return cpb_fail_memory(error, "%zu bytes", bytes);
+  memcpy(reader->fill, values, bytes);
+  return CPB_OK;
+}
+
+/* The block again, of the columns that are picked. */
+static cpb_status pick(cpb_reader *reader, cpb_view *block, cpb_error *error) {
+  size_t cols = reader->columns.taken, element = cpb_dtype_size(block->dtype);
+  size_t bytes = cpb_size_muladd(block->rows, cols * element, 0);
+  cpb_status status = cpb_buffer_reserve(&reader->picked, bytes, 0, error);
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; i < block->rows; i++)
+    for (size_t k = 0; k < block->cols; k++)
+      if (reader->columns.place[k] != CPB_COLUMN_UNUSED)
+        memcpy(reader->picked.bytes + (i * cols + reader->columns.place[k]) * element,
+               (const char *)block->data + (i * block->stride + k) * element, element);
+  *block = cpb_rows(reader->picked.bytes, block->dtype, block->rows, cols);
+  return CPB_OK;
+}
+
+static bool is_good(cpb_view block, size_t row) {
+  for (size_t k = 0; k < block.cols; k++)
+    if (!isfinite(cpb_view_at(block, row, k))) return false;
+  return true;
+}
+
+static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
+  uint64_t *bad = (uint64_t *)(void *)reader->bad.bytes;
+  if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return CPB_OK; /* seen in an earlier pass */
+  size_t used = reader->bad_count * sizeof row;
+  if (used + sizeof row > reader->bad.size) {
+    cpb_status status = cpb_buffer_reserve(&reader->bad, 2 * used + 64, used, error);
+    if (status != CPB_OK) return status;
+  }
+  memcpy(reader->bad.bytes + used, &row, sizeof row);
+  reader->bad_count++;
+  return CPB_OK;
+}
+
+/* Good rows move up over bad ones. */
+static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *error) {
+  size_t kept = 0, stride = block->stride * cpb_dtype_size(block->dtype);
+  char *rows = (char *)(uintptr_t)block->data;
+  uint64_t first = reader->next_row - block->rows;
+  for (size_t i = 0; i < block->rows; i++) {
+    if (!is_good(*block, i)) {
+      cpb_status status = note_bad(reader, first + i, error);
+      if (status != CPB_OK) return status;
+    } else if (kept++ != i)
+      memmove(rows + (kept - 1) * stride, rows + i * stride, block->cols * cpb_dtype_size(block->dtype));
+  }
+  block->rows = kept;
+  return CPB_OK;
+}
+
+uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
+  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
+  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (bad[middle] - middle <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return row + low;
+}
+
+uint64_t cpb_reader_bad_rows(const cpb_reader *reader) { return reader->bad_count; }
+
+/* Blocks that `next` gives are the reader's own memory. */
+static void fill(const cpb_reader *reader, cpb_view block) {
+  for (size_t i = 0; i < block.rows; i++)
+    for (size_t k = 0; k < block.cols; k++) {
+      size_t at = i * block.stride + k;
+      if (block.dtype == CPB_F64) {
+        double *x = (double *)(uintptr_t)block.data + at;
+        if (isnan(*x)) *x = reader->fill[k];
+      } else {
+        float *x = (float *)(uintptr_t)block.data + at;
+        if (isnan(*x)) *x = (float)reader->fill[k];
+      }
+    }
+}
+
+static cpb_status next_block(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+  cpb_status status = reader->format->next(reader, max_rows, block, error);
+  if (status != CPB_OK || block->rows == 0) return status;
+  reader->next_row += block->rows;
+  if (picks(reader)) status = pick(reader, block, error);
+  bool real = block->dtype == CPB_F32 || block->dtype == CPB_F64;
+  if (status == CPB_OK && reader->fill != NULL && real) fill(reader, *block);
+  return status;
 }
 
 cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   if (max_rows == 0) return cpb_fail_count(error, "max_rows", 0, "max_rows must be >= 1");
   reader->asked = true;
-  cpb_status status = reader->format->next(reader, max_rows, block, error);
-  if (status == CPB_OK) reader->next_row += block->rows;
+  uint64_t before;
+  cpb_status status;
+  do { /* a block of bad rows alone is not the end */
+    before = reader->next_row;
+    status = next_block(reader, max_rows, block, error);
+    if (status == CPB_OK && reader->skip_bad && block->dtype <= CPB_F16)
+      status = leave_bad_out(reader, block, error);
+  } while (status == CPB_OK && block->rows == 0 && reader->next_row > before);
+  return status;
+}
+
+/* What stands before rows of fixed size, of a file that has no offsets. */
+static cpb_status skip_header(cpb_reader *reader, cpb_error *error) {
+  unsigned char bytes[512];
+  cpb_status status = CPB_OK;
+  for (uint64_t left = reader->layout.start; left > 0 && status == CPB_OK;) {
+    size_t got, piece = left < sizeof bytes ? (size_t)left : sizeof bytes;
+    status = cpb_input_read(&reader->source, bytes, piece, &got, error);
+    left -= piece;
+  }
   return status;
 }
 
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
-  if (reader->source.stream && !reader->asked) return CPB_OK;
+  if (cpb_input_passes_once(&reader->source) && !reader->asked) return CPB_OK;
   cpb_status status = cpb_input_rewind(&reader->source, error);
+  if (status == CPB_OK && reader->source.unpack != NULL) status = skip_header(reader, error);
   if (status == CPB_OK && reader->format->rewind != NULL) status = reader->format->rewind(reader, error);
   if (status == CPB_OK) reader->next_row = 0;
   return status;

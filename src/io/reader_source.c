@@ -9,7 +9,7 @@
 enum { BLOCK_BYTES = 16 << 20 };
 
 static size_t block_rows(const cpb_reader *reader) {
-  return BLOCK_BYTES / (reader->cols * cpb_dtype_size(reader->dtype)) + 1;
+  return BLOCK_BYTES / (cpb_reader_cols(reader) * cpb_dtype_size(reader->dtype)) + 1;
 }
 
 /* The next block lent from the file's pages; EINVAL where they cannot be. */
@@ -47,9 +47,9 @@ static cpb_status rewind_reader(cpb_source *source, cpb_error *error) {
 cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
   bool lends = lend && cpb_reader_info(reader).random_access;
   cpb_source source = {.size = sizeof source,
-                       .cols = reader->cols,
+                       .cols = cpb_reader_cols(reader),
                        .dtype = reader->dtype,
-                       .rows = reader->rows,
+                       .rows = cpb_reader_rows(reader),
                        .next = lends ? next_lent : next_block,
                        .rewind = rewind_reader,
                        .self = reader};

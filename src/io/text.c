@@ -1,157 +1,182 @@
-/* .csv .tsv: RFC 4180, with commas or tabs. The first line is a header when all of its fields are names:
- * neither numbers nor empty. */
+/* .csv .tsv: tables as spreadsheets, pandas and R write them: RFC 4180 with commas, tabs, semicolons or blanks, as the
+ * first line tells; it is a header when none of its fields is a number. A cell without a number is NaN. A column that
+ * the header has no name for, in front of all others, has the ids of the rows. */
 #define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/fail.h"
+#include "io/field.h"
 #include "io/file_fail.h"
 #include "io/format.h"
-#include "io/lines.h"
 #include "io/number.h"
 
 typedef struct text_state {
   cpb_lines lines;
   cpb_line first; /* row 0, read to see how many columns there are, and not given out yet */
+  cpb_field_style style;
+  cpb_texts names; /* of all columns of the file; none without a header */
 } text_state;
 
-typedef struct field {
-  const char *text;
-  size_t length;
-  bool quoted, closed; /* closed: nothing but blanks between the closing quote and the separator */
-} field;
-
-/* Takes the field at *p and steps behind its separator; *p = NULL after the last field. */
-static field take_field(const char **p, const char *end, char separator) {
-  const char *begin = *p;
-  while (begin < end && *begin == ' ') begin++;
-  field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
-  const char *stop = begin;
-  if (taken.quoted) {
-    taken.text = ++stop;
-    while (stop < end && (*stop != '"' || (stop + 1 < end && stop[1] == '"'))) stop += *stop == '"' ? 2 : 1;
-    taken.closed = stop < end;
-    taken.length = (size_t)(stop - taken.text);
-    if (stop < end) stop++;
-    while (stop < end && *stop == ' ') stop++;
-    taken.closed = taken.closed && (stop == end || *stop == separator);
-  }
-  const char *next = stop == end ? NULL : memchr(stop, separator, (size_t)(end - stop));
-  if (!taken.quoted) taken.length = (size_t)((next == NULL ? end : next) - taken.text);
-  *p = next == NULL ? NULL : next + 1;
-  return taken;
-}
-
-static bool unclosed(field f) { return f.quoted && !f.closed; }
-
-static bool is_number(field f) {
-  double value;
-  return !unclosed(f) && cpb_number_parse(f.text, f.length, &value);
-}
-
-static bool is_control(unsigned char c) {
-  return (c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7f;
-}
-
-static bool is_text(field f) {
-  for (size_t i = 0; i < f.length; i++)
-    if (is_control((unsigned char)f.text[i])) return false;
-  return true;
-}
-
-static size_t count_blanks(field f) {
-  size_t blanks = 0;
-  while (blanks < f.length && f.text[blanks] != 0 && strchr(" \t\r", f.text[blanks]) != NULL) blanks++;
-  return blanks;
-}
-
-static bool is_name(field f) {
-  return !unclosed(f) && count_blanks(f) < f.length && is_text(f) && !is_number(f);
-}
-
-/* "1;2;3" in a .csv: numbers, but not as this file should have them. */
-static bool begins_like_a_number(field f) {
-  size_t i = count_blanks(f);
-  if (i < f.length && (f.text[i] == '+' || f.text[i] == '-')) i++;
-  if (i < f.length && f.text[i] == '.') i++;
-  return i < f.length && f.text[i] >= '0' && f.text[i] <= '9';
-}
+/* ---- one row ---- */
 
 typedef struct census {
-  uint64_t fields, numbers, names, like_numbers;
+  uint64_t fields, numbers, names, empty, like_numbers;
+  bool empty_first, counted; /* counted: 0, 1, 2, .. */
 } census;
 
-static census count_fields(cpb_line line, char separator) {
+/* "7" as field 7: the digits that pandas and R number columns with. */
+static bool is_place(cpb_field f, uint64_t place) {
+  char digits[24];
+  int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)place);
+  return f.length == (size_t)length && memcmp(f.text, digits, f.length) == 0;
+}
+
+static census count_fields(cpb_line line, cpb_field_style style) {
   const char *p = line.text, *end = line.text + line.length;
-  census count = {0};
+  census count = {.counted = true};
   for (; p != NULL; count.fields++) {
-    field f = take_field(&p, end, separator);
-    count.numbers += is_number(f);
-    count.names += is_name(f);
-    count.like_numbers += begins_like_a_number(f);
+    cpb_field f = cpb_field_take(&p, end, style.separator);
+    double value;
+    bool missing = cpb_field_missing(f), number = !missing && cpb_field_number(f, style, &value);
+    if (count.fields == 0) count.empty_first = missing && f.length == 0;
+    bool over_ids = count.fields == 0 && count.empty_first;
+    count.counted = count.counted && (over_ids || is_place(f, count.fields - count.empty_first));
+    count.empty += missing;
+    count.numbers += number;
+    count.names += cpb_field_is_name(f, style);
+    count.like_numbers += cpb_field_begins_like_a_number(f);
   }
   return count;
 }
 
-static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t column, field f,
+/* "column 3", and its name where it has one. */
+static void name_column(const text_state *state, size_t column, char *to, size_t room) {
+  const char *name = cpb_texts_at(&state->names, column);
+  if (name == NULL || *name == 0)
+    snprintf(to, room, "column %zu", column + 1);
+  else
+    snprintf(to, room, "column %zu (%.40s)", column + 1, name);
+}
+
+static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f,
                                const char *rest, cpb_error *error) {
   const text_state *state = reader->state;
   unsigned long long line = state->lines.number;
-  if (unclosed(f))
+  char where[80];
+  double value;
+  cpb_field_style comma = {.decimal_comma = true};
+  name_column(state, column, where, sizeof where);
+  if (cpb_field_unclosed(f))
     return cpb_file_fail_row(error, CPB_WHY_TEXT_QUOTE, reader->source.path, row,
-                             "line %llu, column %zu: a quote is not closed before the separator", line,
-                             column + 1);
-  if (rest[0] != 0 && !is_text(f)) /* of what might have been a header */
+                             "line %llu, %s: a quote is not closed before the separator", line, where);
+  if (!cpb_field_is_text(f))
     return cpb_file_fail_row(error, CPB_WHY_TEXT_BINARY, reader->source.path, row,
-                             "line %llu, column %zu: \"%.*s\" is binary, not text", line, column + 1,
+                             "line %llu, %s: \"%.*s\" is binary, not text", line, where,
                              (int)(f.length < 40 ? f.length : 40), f.text);
+  if (rest[0] == 0 && cpb_field_number(f, comma, &value)) rest = "; with a decimal comma it is one";
   return cpb_file_fail_row(error, CPB_WHY_TEXT_NUMBER, reader->source.path, row,
-                           "line %llu, column %zu: \"%.*s\" is not a number that a double holds%s", line,
-                           column + 1, (int)(f.length < 40 ? f.length : 40), f.text, rest);
+                           "line %llu, %s: \"%.*s\" is not a number that a double holds%s", line, where,
+                           (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
 
-static cpb_status parse_line(const cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
+static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept,
+                             cpb_error *error) {
+  if (cpb_field_unclosed(f) || !cpb_field_is_text(f)) return refuse_field(reader, row, column, f, "", error);
+  return row == kept->count ? cpb_field_keep(f, kept, error) : CPB_OK; /* else an earlier pass kept it */
+}
+
+static cpb_status parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers,
+                              cpb_error *error) {
+  const text_state *state = reader->state;
+  size_t place = reader->columns.place[column];
+  if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids, error);
+  if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels, error);
+  if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return CPB_OK;
+  return refuse_field(reader, row, column, f, "", error);
+}
+
+static cpb_status parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
                              cpb_error *error) {
   const text_state *state = reader->state;
-  char separator = (char)reader->format->variant;
   const char *p = line.text, *end = line.text + line.length;
-  size_t column = 0;
-  for (; p != NULL && column < reader->cols; column++) {
-    field f = take_field(&p, end, separator);
-    if (unclosed(f) || !cpb_number_parse(f.text, f.length, numbers + column))
-      return refuse_field(reader, row, column, f, "", error);
+  size_t column = 0, columns = reader->columns.in_file;
+  for (; p != NULL && column < columns; column++) {
+    cpb_field f = cpb_field_take(&p, end, state->style.separator);
+    cpb_status status = parse_field(reader, row, column, f, numbers, error);
+    if (status != CPB_OK) return status;
   }
-  if (p == NULL && column == reader->cols) return CPB_OK;
-  uint64_t fields = count_fields(line, separator).fields;
+  if (p == NULL && column == columns) return CPB_OK;
+  uint64_t fields = count_fields(line, state->style).fields;
   return cpb_file_fail_row(error, CPB_WHY_TEXT_FIELDS, reader->source.path, row,
                            "line %llu has %llu field%s, the first line has %zu",
                            (unsigned long long)state->lines.number, (unsigned long long)fields,
-                           fields == 1 ? "" : "s", reader->cols);
+                           fields == 1 ? "" : "s", columns);
 }
 
+/* ---- the first lines ---- */
+
 /* Blames the first field that is no number, or, where there are only names, the first that is none. */
-static cpb_status refuse_row_0(const cpb_reader *reader, bool numbers, cpb_error *error) {
+static cpb_status refuse_row_0(const cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
   size_t column = 0;
-  field f = take_field(&p, end, (char)reader->format->variant);
-  for (; numbers ? is_number(f) : is_name(f); column++)
-    f = take_field(&p, end, (char)reader->format->variant);
+  double value;
+  cpb_field f = cpb_field_take(&p, end, state->style.separator);
+  for (; cpb_field_number(f, state->style, &value); column++)
+    f = cpb_field_take(&p, end, state->style.separator);
   return refuse_field(reader, 0, column, f, ", and a header has only names", error);
+}
+
+static cpb_status take_names(text_state *state, cpb_error *error) {
+  const char *p = state->first.text, *end = p + state->first.length;
+  cpb_status status = CPB_OK;
+  while (p != NULL && status == CPB_OK)
+    status = cpb_field_keep(cpb_field_take(&p, end, state->style.separator), &state->names, error);
+  return status;
+}
+
+/* R's write.table has no name, not even an empty one, over the names of the rows. */
+static cpb_status shift_names(text_state *state, cpb_error *error) {
+  cpb_texts shifted = {0};
+  cpb_status status = cpb_texts_add(&shifted, "", 0, error);
+  for (size_t i = 0; i < state->names.count && status == CPB_OK; i++) {
+    const char *name = cpb_texts_at(&state->names, i);
+    status = cpb_texts_add(&shifted, name, strlen(name), error);
+  }
+  cpb_texts_free(&state->names);
+  state->names = shifted;
+  return status;
 }
 
 /* Row 0 behind a header. Names alone are a table without rows, unless they look like a row that this format
  * does not have: then the separator is another one, or there is a slip in each number. */
-static cpb_status take_first_row(cpb_reader *reader, census header, cpb_error *error) {
+static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *error) {
   text_state *state = reader->state;
-  cpb_status status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
-  if (status != CPB_OK || state->first.text != NULL) return status;
+  cpb_status status = take_names(state, error);
+  if (status == CPB_OK) status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
+  if (status != CPB_OK) return status;
+  if (state->first.text != NULL) {
+    if (count_fields(state->first, state->style).fields != header->fields + 1) return CPB_OK;
+    header->fields++;
+    return shift_names(state, error);
+  }
   reader->rows = 0;
-  if (header.like_numbers == 0) return CPB_OK;
+  if (header->like_numbers == 0 || reader->header == CPB_HEADER_YES) return CPB_OK;
   return cpb_file_fail(
       error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
       "its only line begins like numbers, but is no row of %s: is the separator another one?",
       reader->format->name);
+}
+
+/* Names are no numbers, but for columns that are numbered 0, 1, 2, .. behind one without a name: pandas writes
+ * frames without names so. A row 0 with a slip in it must not pass for a header: its numbers would be lost
+ * without a word. */
+static bool is_header(const cpb_reader *reader, census count) {
+  if (reader->header != CPB_HEADER_AUTO) return reader->header == CPB_HEADER_YES;
+  if (count.names > 0 && count.numbers == 0) return true;
+  return count.empty_first && count.counted && count.fields > 1;
 }
 
 static void skip_byte_order_mark(cpb_line *line) {
@@ -160,25 +185,54 @@ static void skip_byte_order_mark(cpb_line *line) {
   line->length -= 3;
 }
 
-/* The first line is row 0 unless it is a header, which only counts the columns. A row 0 with a slip in it
- * must not pass for a header: its numbers would be lost without a word. */
+/* "sep=;" is what Excel is told by. */
+static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
+  text_state *state = reader->state;
+  skip_byte_order_mark(&state->first);
+  char told =
+      state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 ? state->first.text[4] : 0;
+  cpb_status status =
+      told == 0 ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, &state->first, error);
+  if (status != CPB_OK || state->first.text == NULL) return status;
+  if (told == 0)
+    told = cpb_field_separator(state->first, (char)reader->format->variant, reader->decimal_comma);
+  state->style = (cpb_field_style){told, reader->decimal_comma};
+  return CPB_OK;
+}
+
+/* The column without a name in front of all others has the ids, unless it is wanted as numbers. */
+static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *error) {
+  text_state *state = reader->state;
+  cpb_column_wish wish = reader->wish;
+  const char *first = cpb_texts_at(&state->names, 0);
+  wish.first_is_id = fields > 1 && first != NULL && *first == 0 && wish.id == NULL && wish.columns == NULL;
+  cpb_status status =
+      cpb_columns_choose(&reader->columns, &wish, reader->source.path, &state->names, fields, error);
+  reader->cols = reader->columns.taken;
+  return status;
+}
+
 static cpb_status start(cpb_reader *reader, cpb_error *error) {
   text_state *state = reader->state;
   cpb_lines_start(&state->lines, true);
+  cpb_texts_clear(&state->names);
   cpb_status status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
+  if (status == CPB_OK && state->first.text != NULL) status = take_separator(reader, error);
   if (status != CPB_OK) return status;
   if (state->first.text == NULL)
     return cpb_file_fail(error, CPB_WHY_TEXT_EMPTY, reader->source.path,
                          "is empty: without a line there is no d");
-  skip_byte_order_mark(&state->first);
-  census count = count_fields(state->first, (char)reader->format->variant);
+  census count = count_fields(state->first, state->style);
   if (count.fields > CPB_COLS_MAX)
     return cpb_file_fail(error, CPB_WHY_TEXT_WIDTH, reader->source.path,
                          "line 1 has %llu fields, at most %d are read", (unsigned long long)count.fields,
                          CPB_COLS_MAX);
-  reader->cols = (size_t)count.fields;
-  if (count.names == count.fields) return take_first_row(reader, count, error);
-  return count.numbers == count.fields ? CPB_OK : refuse_row_0(reader, count.numbers > 0, error);
+  if (is_header(reader, count))
+    status = take_first_row(reader, &count, error);
+  else if (count.numbers + count.empty < count.fields && !cpb_column_wish_any(&reader->wish))
+    status = refuse_row_0(reader, error);
+  bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name since */
+  return status == CPB_OK && !chosen ? choose_columns(reader, (size_t)count.fields, error) : status;
 }
 
 static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
@@ -200,6 +254,7 @@ static cpb_status text_open(cpb_reader *reader, cpb_error *error) {
 static void text_close(cpb_reader *reader) {
   text_state *state = reader->state;
   if (state != NULL) cpb_lines_free(&state->lines);
+  if (state != NULL) cpb_texts_free(&state->names);
   free(state);
 }
 
@@ -263,11 +318,34 @@ static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *err
   return status;
 }
 
+static const char *text_name(const cpb_reader *reader, size_t column) {
+  const text_state *state = reader->state;
+  for (size_t k = 0; k < reader->columns.in_file; k++)
+    if (reader->columns.place[k] == column) return cpb_texts_at(&state->names, k);
+  return NULL;
+}
+
+static cpb_status text_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
+  const text_state *state = reader->state;
+  cpb_status status =
+      cpb_columns_select(&reader->columns, names, count, reader->source.path, &state->names, error);
+  reader->cols = reader->columns.taken;
+  return status;
+}
+
+static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
+  const text_state *state = reader->state;
+  info->separator = state->style.separator;
+  info->names = state->names.count > 0;
+  info->ids = reader->columns.ids;
+  info->labels = reader->columns.labels;
+}
+
 #define TEXT(word, words, separator)                                                                         \
   {                                                                                                          \
     .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .streams_in = true,              \
     .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind, .close = text_close,   \
-    .append = text_append                                                                                    \
+    .name_of = text_name, .select = text_select, .describe = text_describe, .append = text_append            \
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');

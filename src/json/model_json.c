@@ -24,6 +24,15 @@ static json_t *row_numbers(const uint64_t *rows, size_t count) {
   return array;
 }
 
+static json_t *name_list(const char *const *names, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++) {
+    json_t *name = json_string(names[i]); /* NULL where it is not UTF-8 */
+    array = cpb_json_append(array, name != NULL ? name : json_string("?"));
+  }
+  return array;
+}
+
 static json_t *kernel_value(const cpb_kernel *kernel) {
   return json_pack("{s:s, s:f, s:f, s:I}", "kind", kernel_names[kernel->kind], "gamma", kernel->gamma,
                    "offset", kernel->offset, "degree", (json_int_t)kernel->degree);
@@ -56,6 +65,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_model_describe(model, &o);
   cpb_json_put_kind(l, "model", VERSION);
   cpb_json_put(l, "dim", json_integer((json_int_t)o.d));
+  if (o.columns != NULL) cpb_json_put(l, "columns", name_list(o.columns, o.d));
   cpb_json_put(l, "method", json_string(cpb_model_method_name(o.method)));
   cpb_json_put(l, "center", cpb_json_vector(o.center, o.d));
   cpb_json_put(l, "radius", json_real(o.radius));
@@ -101,6 +111,7 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
   uint64_t *rows;
+  const char **columns; /* the texts are the JSON's */
 } parts;
 
 static void parts_free(parts *p) {
@@ -110,6 +121,7 @@ static void parts_free(parts *p) {
   free(p->multipliers);
   free(p->vectors);
   free(p->rows);
+  free((void *)(uintptr_t)p->columns);
 }
 
 static cpb_status read_rows(const json_t *support, const char *name, size_t count, uint64_t **rows,
@@ -159,6 +171,17 @@ static cpb_status read_support(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
+static cpb_status read_columns(const json_t *root, const char *name, size_t d, parts *p, cpb_error *error) {
+  const json_t *array = json_object_get(root, "columns");
+  if (array == NULL) return CPB_OK;
+  p->columns = calloc(d, sizeof *p->columns);
+  if (p->columns == NULL) return cpb_fail_memory(error, "%zu names", d);
+  bool whole = json_array_size(array) == d;
+  for (size_t i = 0; i < d && whole; i++)
+    whole = (p->columns[i] = json_string_value(json_array_get(array, i))) != NULL;
+  return whole ? CPB_OK : cpb_file_fail(error, CPB_WHY_JSON_NAMES, name, "\"columns\" must be %zu texts", d);
+}
+
 static cpb_status read_method(const json_t *root, const char *name, cpb_model_method *method,
                               cpb_error *error) {
   const char *word = json_string_value(json_object_get(root, "method"));
@@ -197,6 +220,8 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   if (status == CPB_OK)
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
+  if (status == CPB_OK) status = read_columns(root, name, o->d, p, error);
+  o->columns = p->columns;
   o->center = p->center;
   o->whiten = p->whiten;
   o->quantiles = p->quantiles;

@@ -94,6 +94,20 @@ static void *copy_of(const void *from, size_t count, size_t size, bool *whole) {
   return copy;
 }
 
+static void free_names(const char *const *names, size_t d) {
+  for (size_t k = 0; names != NULL && k < d; k++) free((void *)(uintptr_t)names[k]);
+  free((void *)(uintptr_t)names);
+}
+
+static const char *const *copy_of_names(const char *const *names, size_t d, bool *whole) {
+  char **copy = names == NULL ? NULL : calloc(d, sizeof *copy);
+  if (names != NULL && copy == NULL) *whole = false;
+  for (size_t k = 0; copy != NULL && k < d; k++)
+    copy[k] =
+        copy_of(names[k] == NULL ? "" : names[k], names[k] == NULL ? 1 : strlen(names[k]) + 1, 1, whole);
+  return (const char *const *)copy;
+}
+
 cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_error *error) {
   if (model == NULL) return cpb_fail_missing(error, "model");
   *model = NULL;
@@ -113,6 +127,7 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->support_rows = copy_of(options->support_rows, k, sizeof(uint64_t), &whole);
   o->multipliers = copy_of(options->multipliers, k, sizeof(double), &whole);
   o->vectors = copy_of(options->vectors, k * d, sizeof(double), &whole);
+  o->columns = copy_of_names(options->columns, d, &whole);
   if (!whole) {
     cpb_model_free(made);
     return cpb_fail_memory(error, "a model of dimension %zu", d);
@@ -129,7 +144,27 @@ void cpb_model_free(cpb_model *model) {
   free((void *)(uintptr_t)model->options.support_rows);
   free((void *)(uintptr_t)model->options.multipliers);
   free((void *)(uintptr_t)model->options.vectors);
+  free_names(model->options.columns, model->options.d);
   free(model);
+}
+
+cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error) {
+  if (model == NULL || x == NULL || parts == NULL)
+    return cpb_fail_missing(error, model == NULL ? "model" : x == NULL ? "x" : "parts");
+  const cpb_model_options *o = &model->options;
+  size_t d = o->d;
+  if (has_kernel(o))
+    return cpb_fail(error, CPB_WHY_KERNEL_PARTS, "model", "a score by a kernel has no parts by columns");
+  memset(parts, 0, d * sizeof *parts);
+  for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
+    const double *W = o->whiten + i * d;
+    double z = 0;
+    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - o->center[j]);
+    for (size_t j = 0; j < d; j++) parts[j] += z * W[j];
+  }
+  for (size_t j = 0; j < d; j++)
+    parts[j] = (x[j] - o->center[j]) * (o->whiten == NULL ? x[j] - o->center[j] : parts[j]);
+  return CPB_OK;
 }
 
 void cpb_model_describe(const cpb_model *model, cpb_model_options *options) {
@@ -262,9 +297,11 @@ static void __attribute__((format(printf, 2, 3))) put(sql *s, const char *format
 
 /* (name - c) as SQL, the sign of c taken into the operator. */
 static void put_shifted(sql *s, const char *const *columns, size_t j, double c) {
-  if (columns != NULL)
-    put(s, "(\"%.200s\" %c %.17g)", columns[j], c < 0 ? '+' : '-', fabs(c));
-  else
+  if (columns != NULL) {
+    put(s, "(\"");
+    for (const char *p = columns[j]; *p != 0; p++) put(s, *p == '"' ? "\"\"" : "%c", *p);
+    put(s, "\" %c %.17g)", c < 0 ? '+' : '-', fabs(c));
+  } else
     put(s, "(x%zu %c %.17g)", j, c < 0 ? '+' : '-', fabs(c));
 }
 
@@ -291,6 +328,7 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
                             cpb_error *error) {
   const cpb_model_options *o = &model->options;
   *text = NULL;
+  if (columns == NULL) columns = o->columns;
   if (has_kernel(o))
     return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no short SQL");
   sql s = {0};

@@ -1,0 +1,72 @@
+#include "strange.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "alloc.h"
+
+typedef struct scored {
+  double score;
+  size_t row;
+} scored;
+
+static int stranger_first(const void *a, const void *b) {
+  const scored *x = a, *y = b;
+  if (x->score != y->score) return x->score < y->score ? -1 : 1;
+  return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Puts a reason among the largest so far. */
+static void consider(show_strange *s, show_reason reason) {
+  size_t at = s->reason_count;
+  while (at > 0 && s->reasons[at - 1].share < reason.share) at--;
+  if (at == SHOW_REASONS) return;
+  if (s->reason_count < SHOW_REASONS) s->reason_count++;
+  for (size_t k = s->reason_count - 1; k > at; k--) s->reasons[k] = s->reasons[k - 1];
+  s->reasons[at] = reason;
+}
+
+static void find_reasons(const cpb_model *model, const cpb_model_options *o, cpb_view rows, show_strange *s) {
+  double *x = show_alloc(2 * o->d, sizeof *x), *parts = x + o->d, whole = 0;
+  cpb_view row = rows;
+  row.data = (const char *)rows.data + s->row * rows.stride * cpb_dtype_size(rows.dtype);
+  row.rows = 1;
+  cpb_view_widen(row, x);
+  if (cpb_model_parts(model, x, parts, NULL) == CPB_OK) {
+    for (size_t k = 0; k < o->d; k++) whole += parts[k];
+    for (size_t k = 0; k < o->d; k++)
+      if (parts[k] > 0) consider(s, (show_reason){k, x[k], o->center[k], parts[k] / whole});
+  }
+  free(x);
+}
+
+void show_strange_find(const cpb_model *model, cpb_view rows, const double *scores, size_t n, size_t count,
+                       show_strange *strange) {
+  cpb_model_options o = {.size = sizeof o};
+  cpb_model_describe(model, &o);
+  scored *order = show_alloc(n, sizeof *order);
+  for (size_t i = 0; i < n; i++) order[i] = (scored){scores[i], i};
+  qsort(order, n, sizeof *order, stranger_first);
+  for (size_t i = 0; i < count; i++) {
+    strange[i] = (show_strange){
+        .row = order[i].row, .score = order[i].score, .rank = cpb_model_rank(model, order[i].score)};
+    if (rows.data != NULL && o.center != NULL) find_reasons(model, &o, rows, &strange[i]);
+  }
+  free(order);
+}
+
+const char *show_column_name(const cpb_model_options *model, size_t column, char *to, size_t room) {
+  if (model->columns != NULL && model->columns[column][0] != 0) return model->columns[column];
+  snprintf(to, room, "x%zu", column);
+  return to;
+}
+
+void show_reasons(const cpb_model_options *model, const show_strange *strange, FILE *to) {
+  char buffer[32];
+  for (size_t k = 0; k < strange->reason_count; k++) {
+    const show_reason *r = &strange->reasons[k];
+    fprintf(to, "%s%s %c%.0f %%", k == 0 ? "" : ", ",
+            show_column_name(model, r->column, buffer, sizeof buffer), r->value < r->center ? '-' : '+',
+            100 * r->share);
+  }
+}

@@ -1,0 +1,36 @@
+/* The rows that a model finds strangest, and which columns make them so. */
+#ifndef SHOW_STRANGE_H
+#define SHOW_STRANGE_H
+
+#include <stdio.h>
+
+#include "capball/model.h"
+
+enum { SHOW_REASONS = 3 };
+
+typedef struct show_reason {
+  size_t column;
+  double value, center; /* of the row, of the ball */
+  double share;         /* of |W(x-c)|^2 */
+} show_reason;
+
+typedef struct show_strange {
+  size_t row;         /* of the rows that were scored */
+  double score, rank; /* rank: the share of the training rows that score no more */
+  size_t reason_count;
+  show_reason reasons[SHOW_REASONS]; /* the largest first */
+} show_strange;
+
+/* The `count` rows with the lowest scores, lowest first, the lower row first where they tie.
+ * rows      what was scored; NULL data, or a model with a kernel: no reasons
+ * strange   room for count <= n */
+void show_strange_find(const cpb_model *model, cpb_view rows, const double *scores, size_t n, size_t count,
+                       show_strange *strange);
+
+/* What a column is called: by the model, else x0, x1, ..; in a buffer of the caller's. */
+const char *show_column_name(const cpb_model_options *model, size_t column, char *to, size_t room);
+
+/* "height +61 %, weight -22 %": + where the row is above the centre. */
+void show_reasons(const cpb_model_options *model, const show_strange *strange, FILE *to);
+
+#endif

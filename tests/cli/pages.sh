@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The pages in a real browser, as wide as a telephone and as a desk, light and dark: no error, nothing to scroll sideways,
+# names for pictures and headings, numbers right-aligned, contrast.
+. "$(dirname "$0")/../support/tap.sh"
+
+browser=
+for name in chromium chromium-browser google-chrome; do
+  if command -v "$name" >/dev/null; then browser=$name && break; fi
+done
+
+awk 'BEGIN { srand(7); for (i = 0; i < 600; i++) { for (k = 0; k < 6; k++) printf "%s%.4f", k ? "," : "", rand() + rand() * (k + 1); print "" } }' >rows.csv
+awk 'BEGIN { print "name,length,\"wide <b>\",mass"; srand(3); for (i = 0; i < 200; i++) printf "r%d,%.3f,%.3f,%.3f\n", i, rand(), rand() + rand(), 10 * rand() }' >table.csv
+awk 'BEGIN { for (i = 0; i < 200; i++) print i % 20 == 3 ? -1 : 1 }' >labels.csv
+check "the demonstration's page" capball demo -o demo.html
+check "a report's page" capball recommend rows.csv --engine int8 --html report.html -q
+check "a page of scores" bash -c "capball ball table.csv --id-column name -o ball.json --standardize --nu 0.2 -q &&
+  capball score -m ball.json table.csv --id-column name --labels labels.csv --html score.html --top 15 -q"
+for page in demo report score; do
+  check "$page: no scripts, nothing fetched" bash -c "! grep -Eiq '<script|src=|href=.?http|@import|url\(' $page.html"
+  check "$page: what it was made by" grep -q 'capball' "$page.html"
+done
+check "names of columns are text, not marks" bash -c "grep -q 'wide &lt;b&gt;' score.html && ! grep -q 'wide <b>' score.html"
+
+if [ -z "$browser" ]; then
+  skip "pages in a browser" "no chromium here"
+  finish
+  exit
+fi
+
+# A page of frames, each with a page and the check inside; what they found ends up in its own text.
+frames() { # width
+  local page
+  echo '<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
+  const found = [];
+  addEventListener("message", (event) => {
+    for (const fault of event.data.faults) found.push(`${event.data.page}: ${fault}`);
+    found.push(`${event.data.page}: looked at, dark ${event.data.dark}`);
+    document.getElementById("found").textContent = found.join("\n");
+  });</script>'
+  for page in demo report score; do echo "<iframe src=\"checked-$page.html\" width=\"$1\" height=\"800\"></iframe>"; done
+}
+for page in demo report score; do
+  awk -v file="$root/tests/support/page_check.js" -v page="$page" '{ at = index($0, "<body>")
+    if (at == 0) { print; next }
+    printf "%s<body data-page=\"%s\"><script>\n", substr($0, 1, at - 1), page
+    while ((getline line < file) > 0) print line
+    print "</script>" substr($0, at + 6) }' "$page.html" >"checked-$page.html"
+done
+look() { # scheme (0 dark, 1 light), width
+  frames "$2" >frames.html
+  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
+    --blink-settings=preferredColorScheme="$1" --window-size=1400,900 --virtual-time-budget=8000 \
+    --allow-file-access-from-files --dump-dom "file://$work/frames.html" 2>/dev/null | sed -n '/<pre id="found">/,/<\/pre>/p' |
+    sed 's/.*<pre id="found">//; s/<\/pre>.*//' >found
+}
+for scheme in 1 0; do
+  for width in 390 1200; do
+    word=$([ "$scheme" = 0 ] && echo dark || echo light)
+    look "$scheme" "$width"
+    for page in demo report score; do
+      dark=$([ "$scheme" = 0 ] && echo true || echo false)
+      grep -q "^$page: looked at, dark $dark" found && ! grep "^$page:" found | grep -v 'looked at' | grep -q .
+      verdict $? "$page, $word, $width pixels"
+      grep "^$page:" found | grep -v "looked at, dark $dark" | sort | uniq -c | head -12 | sed 's/^/# /'
+    done
+  done
+done
+finish

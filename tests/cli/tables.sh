@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Tables as people have them: what pandas, Excel and R write, packed or not, with cells missing. python/tests/test_tables.py
+# compares the same with pandas.
+. "$(dirname "$0")/../support/tap.sh"
+
+# reads TEXT WANTED FILE OPTION..: the rows of FILE as csv
+reads() {
+  local text=$1 wanted=$2 file=$3
+  shift 3
+  capball convert "$file" - --to csv -q "$@" >out.csv 2>err
+  [ "$(cat out.csv)" = "$wanted" ]
+  verdict $? "$text"
+  if [ "$(cat out.csv)" != "$wanted" ]; then sed 's/^/# /' out.csv err; fi
+}
+wanted=$'1.5,2\n3,4.25'
+
+printf ',a,b\n0,1.5,2.0\n1,3.0,4.25\n' >pandas.csv
+printf ',0,1\n0,1.5,2.0\n1,3.0,4.25\n' >numbered.csv
+printf 'a,b\n1.5,2.0\n3.0,4.25\n' >plain.csv
+printf '\xef\xbb\xbfa;b\r\n1,5;2\r\n3;4,25\r\n' >excel.csv
+printf 'sep=;\r\na;b\r\n1,5;2\r\n3;4,25\r\n' >excel_told.csv
+printf '"","a","b"\n"1",1.5,2\n"2",3,4.25\n' >r.csv
+printf '"a" "b"\n"1" 1.5 2\n"2" 3 4.25\n' >r_table.txt
+printf 'a\tb\n1.5\t2\n3\t4.25\n' >tabs.csv
+printf '  1.5   2\n  3.0   4.25\n' >blanks.txt
+reads "pandas, with its index" "$wanted" pandas.csv
+reads "pandas, columns without names" "$wanted" numbered.csv
+reads "pandas, without its index" "$wanted" plain.csv
+reads "Excel: semicolons, decimal commas, a byte order mark" "$wanted" excel.csv --decimal-comma
+reads "Excel: sep=;" "$wanted" excel_told.csv --decimal-comma
+reads "R: write.csv" "$wanted" r.csv
+reads "R: write.table" "$wanted" r_table.txt
+reads "tabs in a .csv" "$wanted" tabs.csv
+reads "blanks" "$wanted" blanks.txt
+printf 'x,a,y,b,z\nu,1.5,v,2,w\nu,3,v,4.25,w\n' >mixed.csv
+reads "--columns by name" "$wanted" mixed.csv --columns a,b
+reads "--columns by number, in their order" $'2,1.5\n4.25,3' mixed.csv --columns 4,2
+reads "--drop" "$wanted" mixed.csv --drop x,y,z
+reads "--drop with ranges, --id-column" "$wanted" mixed.csv --drop 3,5- --id-column x
+printf '"a ""b""","c,d",e\n1,2,3\n' >quoted.csv
+reads "names in quotes" '2' quoted.csv --columns '2'
+reads "names with quotes in them" $'1' quoted.csv --columns 'a "b"'
+printf '1,2\n' >row.csv
+reads "--header yes: a first line of numbers are names" '' row.csv --header yes
+capball convert plain.csv plain.npy -q
+reads "columns of other formats, by number" $'2\n4.25' plain.npy --columns 2
+
+tell() { capball info "$1" 2>&1 >/dev/null; }
+[ "$(tell pandas.csv)" = "capball info: pandas.csv: its first column, without a name, has the names of the rows" ]
+verdict $? "an index is told of"
+[ "$(tell tabs.csv)" = "capball info: tabs.csv: separated by tabs" ]
+verdict $? "a separator is told of"
+
+printf 'a,b\n1,\nNA,4\n3,5\n' >missing.csv
+reads "empty cells and NA are NaN" $'1,nan\nnan,4\n3,5' missing.csv
+reads "--skip-bad" '3,5' missing.csv --skip-bad
+reads "--impute mean" $'1,4.5\n2,4\n3,5' missing.csv --impute mean
+printf 'a\n1\n""\n9\n2\n' >median.csv
+reads "--impute median" $'1\n2\n9\n2' median.csv --impute median
+printf 'a,b\n0,0\n1,\n2,0\n1,1\n' >holes.csv
+printf '1,0.9\n' >query.csv
+refuses "a bad row is told of" 1 'holes.csv: row 1' capball ball holes.csv -o m.json
+check "ball --skip-bad" bash -c "capball ball holes.csv -o m.json --skip-bad 2>&1 | grep -q 'bad rows left out: 1' && grep -q '\"rows\": 3' m.json"
+check "score --skip-bad" bash -c "[ \$(capball score -m m.json holes.csv -o - --to csv --skip-bad -q | wc -l) = 3 ]"
+check "knn --skip-bad: rows keep their numbers" bash -c "[ \"\$(capball knn holes.csv query.csv -k 2 -o - --to csv --skip-bad -q)\" = 3,0 ]"
+check "range --skip-bad: rows keep their numbers" bash -c "capball range holes.csv query.csv --radius 1 -o - --skip-bad -q | grep -q '\"ids\":\[3\]'"
+
+if command -v gzip >/dev/null && capball --version | grep -q 'gz: yes'; then
+  gzip -k plain.csv && gzip -k plain.npy
+  cat plain.csv.gz >two.csv.gz && printf '7,8\n' | gzip >>two.csv.gz
+  reads ".csv.gz" "$wanted" plain.csv.gz
+  reads ".npy.gz" "$wanted" plain.npy.gz
+  reads ".gz of two members" $'1.5,2\n3,4.25\n7,8' two.csv.gz
+  check ".gz, read more than once" bash -c "capball fit plain.npy.gz -o m.json -q && capball fit plain.csv.gz -o m.json -q --goal median"
+  head -c 30 plain.csv.gz >cut.csv.gz
+  refuses ".gz that ends early" 1 'cut.csv.gz: its gzip data cannot be unpacked' capball info cut.csv.gz
+  cp plain.csv liar.csv.gz
+  refuses ".gz that is none" 1 'liar.csv.gz: its gzip data cannot be unpacked' capball info liar.csv.gz
+else
+  skip ".gz" "built without zlib, or no gzip here"
+fi
+if command -v zstd >/dev/null && capball --version | grep -q 'zst: yes'; then
+  zstd -q plain.csv
+  reads ".csv.zst" "$wanted" plain.csv.zst
+  check ".zst, read more than once" capball fit plain.csv.zst -o m.json -q --goal median
+  head -c 20 plain.csv.zst >cut.csv.zst
+  refuses ".zst that ends early" 1 'cut.csv.zst: its zstd data cannot be unpacked' capball info cut.csv.zst
+else
+  skip ".zst" "built without libzstd, or no zstd here"
+fi
+refuses "packed files are not written" 1 'packed files are read, not written' capball convert plain.csv out.csv.gz
+
+printf 'a,b\n1,2\n3,x\n' >text.csv
+refuses "text among numbers: line, column and its name" 1 'line 3, column 2 \(b\): "x" is not a number' capball convert text.csv out.csv
+refuses "a decimal comma that was not announced" 1 'line 2, column 1 \(a\): "1,5" is not a number .*with a decimal comma it is one' capball convert excel.csv out.csv -q
+refuses "a column that is not there" 1 'there is no column "c"' capball convert plain.csv out.csv --columns a,c
+refuses "a column twice" 1 'column 1 is wanted twice' capball convert plain.csv out.csv --columns a,1
+refuses "no column is left" 1 'no column is left of 2' capball convert plain.csv out.csv --drop a,b
+refuses "ids of rows of numbers alone" 1 'npy files have no columns of text' capball convert plain.npy out.csv --id-column 1
+finish
