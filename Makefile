@@ -9,9 +9,10 @@ ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
 checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
+version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
-.PHONY: test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install format clean help
+.PHONY: test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -77,6 +78,9 @@ aarch64: ## the law and loop tests on aarch64, under qemu
 
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
+
+dist: ## capball-VERSION.tar.gz of what is committed
+	@git archive --format=tar.gz --prefix=capball-$(version)/ -o capball-$(version).tar.gz HEAD && echo capball-$(version).tar.gz
 
 format: ## clang-format every source
 	@clang-format -i $(sources)

@@ -172,8 +172,6 @@ typedef enum cpb_reason {
   CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
   CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
-  CPB_WHY_WHITENED_TWICE = 1180,        /* whitened columns are standardised: whiten or standardize */
-  CPB_WHY_KERNEL_PARTS = 1181,          /* a score by a kernel has no parts by columns */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */
@@ -312,16 +310,8 @@ typedef enum cpb_reason {
   CPB_WHY_JSON_CURVE = 7069,       /* "curve" must be an array */
   CPB_WHY_JSON_CURVE_POINT = 7070, /* "curve"[..] is not [steps, mean, worst] */
   CPB_WHY_JSON_SEED = 7071,        /* "seed" must be the digits of a number below 2^64 */
-  CPB_WHY_JSON_VARIANT = 7072,   /* "variant" must be embedded, centred, random-embedded or random-centred */
-  CPB_WHY_DUAL_LINE = 7073,      /* what is wrong with a line of JSON */
-  CPB_WHY_FILE_NO_COLUMN = 7110, /* there is no column ".."; it has .. */
-  CPB_WHY_FILE_COLUMN_TWICE = 7111, /* column .. is wanted twice */
-  CPB_WHY_FILE_NONE_LEFT = 7112,    /* no column is left of .. */
-  CPB_WHY_FILE_NO_TEXTS = 7113,     /* .. files have no columns of text: ids and labels are for csv and tsv */
-  CPB_WHY_FILE_PACKED = 7114,       /* its .. data cannot be unpacked: .. */
-  CPB_WHY_FILE_PACKED_NONE = 7115,  /* this capball was built without .. */
-  CPB_WHY_JSON_NAMES = 7117,        /* ".." must be .. texts */
-  CPB_WHY_FILE_PACKED_OUT = 7116,   /* packed files are read, not written: .. */
+  CPB_WHY_JSON_VARIANT = 7072, /* "variant" must be embedded, centred, random-embedded or random-centred */
+  CPB_WHY_DUAL_LINE = 7073,    /* what is wrong with a line of JSON */
 
   /* ESTOPPED */
   CPB_WHY_STOPPED = 8001, /* stopped by the caller */

@@ -1,0 +1,92 @@
+"""Parquet and Arrow files, to and from the files that the command reads:
+
+    python -m capball.convert rows.parquet rows.npy       numbers alone
+    python -m capball.convert rows.parquet rows.csv       with the names of the columns, and texts
+    python -m capball.convert scores.npy scores.parquet   columns x0, x1, .. (or the names of a .csv)
+
+Needs pyarrow. Nothing is computed here: cells are copied, missing ones become NaN.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+PARQUET, ARROW, NPY, CSV = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",), (".csv",)
+
+
+def _read(path):
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    kind = path.suffix.lower()
+    if kind in PARQUET:
+        return pyarrow.parquet.read_table(path)
+    if kind in ARROW:
+        return pyarrow.feather.read_table(path)
+    if kind in CSV:
+        return pyarrow.csv.read_csv(path)
+    if kind in NPY:
+        rows = np.load(path, allow_pickle=False)
+        rows = rows.reshape(len(rows), -1)
+        return pyarrow.table({f"x{k}": np.ascontiguousarray(rows[:, k]) for k in range(rows.shape[1])})
+    raise SystemExit(f"capball.convert: {path}: only {' '.join(PARQUET + ARROW + CSV + NPY)} are read")
+
+
+def _numbers(table, path):
+    import pyarrow
+
+    texts = [f.name for f in table.schema if not pyarrow.types.is_floating(f.type) and not pyarrow.types.is_integer(f.type)
+             and not pyarrow.types.is_boolean(f.type)]
+    if texts:
+        raise SystemExit(f"capball.convert: {path}: column {texts[0]} is no number: write a .csv, or leave it out by --columns")
+    narrow = all(pyarrow.types.is_float32(f.type) for f in table.schema) and not any(c.null_count for c in table.columns)
+    made = np.empty((table.num_rows, table.num_columns), np.float32 if narrow else np.float64)
+    for k, column in enumerate(table.columns):
+        made[:, k] = column.cast(pyarrow.float32() if narrow else pyarrow.float64()).to_numpy()
+    return made
+
+
+def _write(table, path):
+    import pyarrow.csv
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    kind = path.suffix.lower()
+    if kind in PARQUET:
+        pyarrow.parquet.write_table(table, path)
+    elif kind in ARROW:
+        pyarrow.feather.write_feather(table, path, compression="uncompressed")
+    elif kind in CSV:
+        pyarrow.csv.write_csv(table, path)
+    elif kind in NPY:
+        np.save(path, _numbers(table, path))
+    else:
+        raise SystemExit(f"capball.convert: {path}: only {' '.join(PARQUET + ARROW + CSV + NPY)} are written")
+
+
+def convert(source, target, columns=None):
+    """Copies one file into another; columns, a list of names, or None for all."""
+    table = _read(Path(source))
+    _write(table if columns is None else table.select(columns), Path(target))
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(prog="python -m capball.convert", description=__doc__.split("\n")[0])
+    parser.add_argument("source")
+    parser.add_argument("target")
+    parser.add_argument("--columns", help="names apart by commas")
+    given = parser.parse_args(words)
+    try:
+        convert(given.source, given.target, given.columns.split(",") if given.columns else None)
+    except ImportError as error:
+        sys.exit(f"capball.convert: pyarrow is needed: {error}")
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"capball.convert: {error}")
+
+
+if __name__ == "__main__":
+    main()
