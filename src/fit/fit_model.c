@@ -58,10 +58,6 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (has_kernel(f) && sees_through_W(f))
     return cpb_fail(error, CPB_WHY_KERNEL_WHITENED, "whiten",
                     "a kernel does not go with whitening or standardised columns");
-  if (o->whiten && o->standardize && o->ridge == 0)
-    return cpb_fail(
-        error, CPB_WHY_WHITENED_TWICE, "standardize",
-        "whitened columns are standardised: to standardize first only changes what a ridge is a share of");
   return CPB_OK;
 }
 

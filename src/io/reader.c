@@ -13,9 +13,9 @@
 /* Of files that are no tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
   if (reader->wish.id != NULL || reader->wish.label != NULL)
-    return cpb_file_fail(error, CPB_WHY_FILE_NO_TEXTS, reader->source.path,
-                         "%s files have no columns of text: ids and labels are for csv and tsv",
-                         reader->format->name);
+    return cpb_file_fail_columns(error, reader->source.path,
+                                 "%s files have no columns of text: ids and labels are for csv and tsv",
+                                 reader->format->name);
   if (!cpb_column_wish_any(&reader->wish)) return CPB_OK;
   return cpb_columns_choose(&reader->columns, &reader->wish, reader->source.path, NULL, reader->cols, error);
 }

@@ -40,8 +40,8 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
 static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
   size_t stem;
   if (cpb_packing_of(path, &stem) != CPB_NOT_PACKED)
-    return cpb_file_fail(error, CPB_WHY_FILE_PACKED_OUT, path,
-                         "packed files are read, not written: write to a pipe and pack what comes");
+    return cpb_file_fail_said(error, path, "write it",
+                              "packed files are only read; write to a pipe and pack what comes");
   cpb_status status = cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error);
   if (status == CPB_OK) status = check_dtype(writer, error);
   if (status == CPB_OK) status = cpb_whole_open(writer->file, &writer->whole, error);

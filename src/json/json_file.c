@@ -134,6 +134,12 @@ cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, 
   return CPB_OK;
 }
 
+cpb_status cpb_json_fail_list(const char *name, const char *key, size_t count, const char *what, size_t got,
+                              cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_JSON_NUMBERS, name, "\"%s\" must be null or %zu %s, got %zu", key,
+                       count, what, got);
+}
+
 cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
                             size_t *found, double **numbers, cpb_error *error) {
   const json_t *array = json_object_get(root, key);
@@ -142,8 +148,7 @@ cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *ke
   if (array == NULL || json_is_null(array)) return CPB_OK;
   size_t size = json_array_size(array);
   if (!json_is_array(array) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_file_fail(error, CPB_WHY_JSON_NUMBERS, name, "\"%s\" must be null or %zu numbers, got %zu",
-                         key, count, size);
+    return cpb_json_fail_list(name, key, count, "numbers", size, error);
   *numbers = malloc(size * sizeof **numbers);
   if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
   for (size_t i = 0; i < size; i++) {

@@ -51,6 +51,10 @@ cpb_status cpb_json_count(const json_t *root, const char *name, const char *key,
 cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, json_int_t least,
                          json_int_t most, uint64_t *count, cpb_error *error);
 
+/* "columns" must be null or 3 texts, got 2 */
+cpb_status cpb_json_fail_list(const char *name, const char *key, size_t count, const char *what, size_t got,
+                              cpb_error *error);
+
 /* `count` numbers, or NULL for null; the caller frees them. count = SIZE_MAX: any, told in *found. */
 cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
                             size_t *found, double **numbers, cpb_error *error);

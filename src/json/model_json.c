@@ -179,7 +179,7 @@ static cpb_status read_columns(const json_t *root, const char *name, size_t d, p
   bool whole = json_array_size(array) == d;
   for (size_t i = 0; i < d && whole; i++)
     whole = (p->columns[i] = json_string_value(json_array_get(array, i))) != NULL;
-  return whole ? CPB_OK : cpb_file_fail(error, CPB_WHY_JSON_NAMES, name, "\"columns\" must be %zu texts", d);
+  return whole ? CPB_OK : cpb_json_fail_list(name, "columns", d, "texts", json_array_size(array), error);
 }
 
 static cpb_status read_method(const json_t *root, const char *name, cpb_model_method *method,

@@ -148,13 +148,16 @@ void cpb_model_free(cpb_model *model) {
   free(model);
 }
 
+static cpb_status refuse_kernel(const char *wanted, cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no %s", wanted);
+}
+
 cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error) {
   if (model == NULL || x == NULL || parts == NULL)
     return cpb_fail_missing(error, model == NULL ? "model" : x == NULL ? "x" : "parts");
   const cpb_model_options *o = &model->options;
   size_t d = o->d;
-  if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_KERNEL_PARTS, "model", "a score by a kernel has no parts by columns");
+  if (has_kernel(o)) return refuse_kernel("parts by columns", error);
   memset(parts, 0, d * sizeof *parts);
   for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
     const double *W = o->whiten + i * d;
@@ -329,8 +332,7 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   const cpb_model_options *o = &model->options;
   *text = NULL;
   if (columns == NULL) columns = o->columns;
-  if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no short SQL");
+  if (has_kernel(o)) return refuse_kernel("short SQL", error);
   sql s = {0};
   for (size_t i = 0; i < o->d; i++) {
     put(&s, "%s", i == 0 ? "" : " + ");
