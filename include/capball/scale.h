@@ -55,7 +55,7 @@ CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view ro
 CPB_API cpb_status cpb_statistics_update_ids(cpb_statistics *statistics, cpb_view rows, const uint64_t *ids,
                                              cpb_error *error);
 
-/** Ids for rows that have none: a hash of the numbers of each row, the same wherever the row lies. Rows of equal bits
+/** Ids for rows that have none: a hash below 2^63 of the numbers of each row, the same wherever it lies. Rows of equal bits
  *  have equal ids, so that statistics take them with `repeats`.
  *  ids   rows.rows numbers, caller's */
 CPB_API cpb_status cpb_rows_hash(cpb_view rows, uint64_t *ids, cpb_error *error);

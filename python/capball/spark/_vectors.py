@@ -132,7 +132,10 @@ class Reader:
     def _numbers(self, ids: pa.Array) -> np.ndarray:
         if ids.null_count:
             self.refuse("a row", "has no id")
-        return np.asarray(ids)
+        numbers = np.asarray(ids)
+        if len(numbers) and numbers.min() < 0:
+            self.refuse(f"id {numbers.min()}", "is negative")
+        return numbers
 
     def _name(self, rows: np.ndarray, ids: np.ndarray | None) -> np.ndarray | None:
         if ids is not None and len(ids) and self.first is None:
