@@ -4,13 +4,15 @@
 
 Measured in one thread of this process: seconds per row of each pass, bytes of a piece, seconds to merge one. Simulated:
 tasks on the cores of the workers in the order Spark would start them, workers of uneven speed, single tasks that stall,
-speculation (a task that has taken 1.5 times the median is started once more elsewhere), pieces merged in two stages.
+speculation (a task that has taken 1.5 times the median is started once more elsewhere), pieces merged in two stages
+of workers (as many tasks as the square root of the partitions, then the fourth root) and by the driver.
 The columns are: passes, bytes that a partition gives, bytes that reach the driver, seconds of the driver, and the time
 without stragglers, with them, and with them and speculation.
 """
 
 import heapq
 import json
+import math
 import random
 import statistics
 import sys
@@ -117,15 +119,16 @@ def spread(tasks, seconds, uneven, speculate, seed):
 
 def simulate(name, parts, width=4):
     tasks = -(-ROWS // PER_TASK)
-    merges = int(tasks ** 0.5)
+    merges = [tasks, math.isqrt(tasks), math.isqrt(math.isqrt(tasks))]
     sums = {"plain": 0.0, "uneven": 0.0, "speculated": 0.0}
     driver = to_driver = 0.0
     for row, size, merge in parts:
         seconds = PER_TASK * (row + COLUMNS * width / READ)
-        stage = TASK + (tasks / merges) * merge + tasks * size / WORKERS / NETWORK
-        last = merges * merge + merges * size / NETWORK
+        stage = sum(TASK + many / few * (merge + size / NETWORK) * -(-few // (WORKERS * CORES))
+                    for many, few in zip(merges, merges[1:]))
+        last = merges[-1] * (merge + size / NETWORK)
         driver += last
-        to_driver = max(to_driver, merges * size)
+        to_driver = max(to_driver, merges[-1] * size)
         for kind, (uneven, speculate) in {"plain": (0, 0), "uneven": (1, 0), "speculated": (1, 1)}.items():
             runs = [spread(tasks, seconds, uneven, speculate, seed) for seed in range(5)]
             sums[kind] += statistics.mean(runs) + stage + last
@@ -143,14 +146,13 @@ def main():
                       "tasks": -(-ROWS // PER_TASK), "isa": _core.isa}))
     for name, parts in jobs.items():
         print(json.dumps(simulate(name, parts)))
-    for workers in (10, 100, 1000, 10000):  # where the driver is the limit: its seconds against those of the passes
-        rows = PER_TASK * CORES * workers * 5
-        tasks = rows // PER_TASK
-        row, size, merge = jobs["fit"][0]
-        last = int(tasks ** 0.5) * (merge + size / NETWORK)
-        passes = 5 * (TASK + PER_TASK * (row + COLUMNS * 4 / READ))
-        print(json.dumps({"workers": workers, "rows": rows, "tasks": tasks, "pass_s": round(passes, 1),
-                          "driver_s": round(last, 1)}))
+    row, size, merge = max((part for parts in jobs.values() for part in parts), key=lambda part: part[1])
+    for workers in (10, 100, 1000, 10000, 100000):  # where the driver is the limit: the largest pieces, five waves of tasks
+        tasks = CORES * workers * 5
+        few = math.isqrt(math.isqrt(tasks))
+        print(json.dumps({"workers": workers, "rows": tasks * PER_TASK, "pieces": few, "piece_bytes": size,
+                          "pass_s": round(5 * (TASK + PER_TASK * (row + COLUMNS * 4 / READ)), 1),
+                          "driver_s": round(few * (merge + size / NETWORK), 1), "driver_bytes": few * size}))
 
 
 if __name__ == "__main__":
