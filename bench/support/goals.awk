@@ -1,0 +1,48 @@
+# What bench_embed, bench_search and bench_faiss print, held against the goals: the least ratio of each and where it is.
+function meet(goal, wanted, ratio, where) {
+  if (!(goal in least)) { order[++goals] = goal; least[goal] = ratio; at[goal] = where; want[goal] = wanted }
+  else if (ratio / wanted < least[goal] / want[goal]) { least[goal] = ratio; at[goal] = where; want[goal] = wanted }
+}
+function size(type) { return type == "f64" ? 8 : type == "f32" ? 4 : type == "f16" ? 2 : 1 }
+function row_bytes(from, to, d) { return size(from) * d + size(to) * (d + 1) }
+
+/^#in  out/ { columns = 0; for (i = 4; i <= NF; i++) d[++columns] = $i; next }
+/^# a layer/ { part = "layer"; next }
+/^# whitened/ { part = "whitened"; next }
+/^# exact/ { part = "search"; next }
+/^#set +type +rows +d +metric/ { part = "faiss"; next }
+/^#/ { next }
+
+$1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
+  centred = /, centre/; what = $3; sub(/,$/, "", what); first = NF - columns
+  if (what == "in") next
+  pair = $1 " -> " $2; threads = $first
+  for (i = 1; i <= columns; i++) {
+    ratio = $(first + i); where = pair " " what (centred ? " about a centre" : "") ", d = " d[i] ", " threads " threads"
+    key = pair what threads d[i]
+    if (centred) of_centre[key] = ratio
+    else if (pair == "f32 -> f32") meet("a centre costs no more than 5 %", .95, of_centre[key] / ratio, where)
+    if (pair == "f32 -> f32" && centred) meet(d[i] >= 48 || d[i] <= 4 ? "fitted f32, d <= 4 and >= 48" : "fitted f32, d = 5..47", d[i] >= 48 || d[i] <= 4 ? .85 : .75, ratio, where)
+    else if ($1 ~ /^f(32|64)$/ && pair != "f32 -> f32") meet(d[i] >= 24 ? "f64 and mixed, d >= 24" : "f64 and mixed, d < 24", d[i] >= 24 ? .80 : .65, ratio, where)
+    else if ($1 !~ /^f(32|64)$/ && $2 == "f64") meet("f16, u8, i8 -> f64", .70, ratio, where)
+    if (pair == "f32 -> f32" && what == "embed" && centred) floats[threads, d[i]] = ratio / row_bytes("f32", "f32", d[i])
+    if ($1 !~ /^f(32|64)$/ && $2 == "f32" && centred)
+      meet(d[i] >= 64 ? "f16, u8, i8 -> f32, rows of f32 -> f32, d >= 64" : "f16, u8, i8 -> f32, rows of f32 -> f32, d < 64", d[i] >= 64 ? 1 : .8,
+           ratio / row_bytes($1, $2, d[i]) / floats[threads, d[i]], where)
+  }
+  next
+}
+part == "layer" && NF == 6 { for (i = 3; i <= NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
+part == "whitened" && NF == 3 { meet("whitened embed", .60, $2, "d = " $1); next }
+part == "search" && NF >= 12 && $6 != "range" && rival {
+  goal_of_set = ($1 == "gauss") ? 2.5 : ($1 == "bytes") ? 4 : ($1 ~ /^(glove|sift|fashion)/) ? 2 : 1
+  meet("search beside the other build: " ($5 == "l2" ? "" : $5 " ") (goal_of_set > 1 ? $1 : "other sets"), $5 == "l2" ? goal_of_set : 1, $9, $1 " " $5 ", " $6 " threads")
+  next
+}
+part == "faiss" && NF == 10 && $1 == "gauss" && $5 == "l2" { meet("search beside faiss, gauss", 4, $8, $1); next }
+END {
+  for (i = 1; i <= goals; i++) {
+    goal = order[i]
+    printf "%-52s wanted %.2f  least %.2f  %s  (%s)\n", goal, want[goal], least[goal], (least[goal] >= want[goal] ? "holds" : "MISSED"), at[goal]
+  }
+}
