@@ -144,7 +144,7 @@ static int run_embed(cli_job *job) {
     return cli_misuse(job, "exactly one of --map MAP.json and --transform NAME is wanted");
   if (!o->transform.given && o->base != NULL) return cli_misuse(job, "--base goes with --transform");
   if ((o->output != NULL) == (job->count == 2))
-    return cli_misuse(job, "the output is wanted once: --output FILE, or as the second operand");
+    return cli_misuse(job, "name the output by --output FILE or as the second operand, one of the two");
   if (job->count == 2) o->output = job->operands[1];
   return o->transform.given ? run_by_transform(job) : run_by_file(job, false);
 }

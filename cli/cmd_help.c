@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-enum { WIDTH = 92 };
+enum { WIDTH = 80 };
 
 void cli_print_wrapped(FILE *to, const char *text, int indent, int column) {
   while (*text != 0) {
@@ -27,10 +27,64 @@ void cli_print_wrapped(FILE *to, const char *text, int indent, int column) {
   fputc('\n', to);
 }
 
-static void print_lines(FILE *to, const char *lines) {
+/* Bytes that show: all but those that continue a character of UTF-8. */
+static size_t columns_of(const char *text, size_t length) {
+  size_t columns = 0;
+  for (size_t i = 0; i < length; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+  return columns;
+}
+
+/* A line of a formula; what stands at its right, a T-number, moves in as far as there is room, and what is too long goes
+ * on in the next line. */
+static void print_formula_line(FILE *to, const char *line, size_t length) {
+  char text[256];
+  size_t used = 0, over = columns_of(line, length) + 2 > WIDTH ? columns_of(line, length) + 2 - WIDTH : 0;
+  for (size_t i = 0, run = 0; i < length && used < sizeof text - 1; i++) {
+    run = line[i] == ' ' ? run + 1 : 0;
+    if (run > 2 && over > 0)
+      over--;
+    else
+      text[used++] = line[i];
+  }
+  text[used] = 0;
+  if (over == 0)
+    fprintf(to, "  %s\n", text);
+  else
+    cli_print_wrapped(to, text, 6, 4);
+}
+
+static void print_formula(FILE *to, const char *lines) {
   while (*lines != 0) {
     size_t length = strcspn(lines, "\n");
-    fprintf(to, "  %.*s\n", (int)length, lines);
+    print_formula_line(to, lines, length);
+    lines += length + (lines[length] == '\n');
+  }
+}
+
+/* The last blank between words of shell at which the line can go on in the next; 0: none. */
+static size_t break_at(const char *line, size_t length, size_t most) {
+  bool quoted = false;
+  size_t found = 0;
+  for (size_t i = 0; i < length && i <= most; i++) {
+    if (line[i] == '\'') quoted = !quoted;
+    if (line[i] == ' ' && !quoted && i > 4) found = i;
+  }
+  return found;
+}
+
+/* Lines of shell, each as long as it may be. */
+static void print_shell(FILE *to, const char *lines) {
+  while (*lines != 0) {
+    size_t length = strcspn(lines, "\n"), indent = 2;
+    while (length + indent > WIDTH) {
+      size_t cut = break_at(lines, length, WIDTH - indent - 2);
+      if (cut == 0) break;
+      fprintf(to, "%*s%.*s \\\n", (int)indent, "", (int)cut, lines);
+      lines += cut + 1;
+      length -= cut + 1;
+      indent = 6;
+    }
+    fprintf(to, "%*s%.*s\n", (int)indent, "", (int)length, lines);
     lines += length + (lines[length] == '\n');
   }
 }
@@ -47,7 +101,7 @@ static void print_option(const cli_option *option, FILE *to) {
 void cli_print_summaries(const char *group, FILE *to) {
   for (const cli_command *const *command = cli_commands; *command != NULL; command++)
     if (group == NULL || cli_is_in_group(*command, group))
-      fprintf(to, "  %-15s%s\n", (*command)->verb, (*command)->summary);
+      cli_print_wrapped(to, (*command)->summary, 17, fprintf(to, "  %-14s", (*command)->verb));
 }
 
 void cli_print_overview(FILE *to) {
@@ -64,18 +118,22 @@ void cli_print_overview(FILE *to) {
 }
 
 void cli_print_help(const cli_command *command, FILE *to) {
-  fprintf(to, "capball %s%s%s%s\n  %s\n", command->verb, command->operands[0] != 0 ? " " : "",
-          command->operands, command->options[0] != &cli_opt_help ? " [options]" : "", command->summary);
+  char synopsis[256];
+  snprintf(synopsis, sizeof synopsis, "%s%s%s%s", command->verb, command->operands[0] != 0 ? " " : "",
+           command->operands, command->options[0] != &cli_opt_help ? " [options]" : "");
+  int column = fprintf(to, "capball");
+  cli_print_wrapped(to, synopsis, 6, column);
+  cli_print_wrapped(to, command->summary, 2, 0);
   if (command->formula != NULL) {
     fputc('\n', to);
-    print_lines(to, command->formula);
+    print_formula(to, command->formula);
   }
   fputc('\n', to);
   cli_print_wrapped(to, command->text, 2, 0);
   fputs("\nOptions\n", to);
   for (size_t i = 0; command->options[i] != NULL; i++) print_option(command->options[i], to);
   fputs("\nExample\n", to);
-  print_lines(to, command->example);
+  print_shell(to, command->example);
 }
 
 size_t cli_print_group(const char *word, FILE *to) {

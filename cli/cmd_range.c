@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "show/growing_text.h"
+#include "format_names.h"
 #include "search_job.h"
 
 typedef struct lines {
@@ -51,7 +52,8 @@ static int run(cli_job *job) {
   double radius = job->options.radius.value, limit = cli_distance(metric, radius);
   if (isnan(limit) || (metric != CPB_IP && radius < 0))
     return cli_misuse(job, "--radius must be a number >= 0, got %g", radius);
-  int result = cli_search_open(&search, job);
+  int result = cli_check_json_lines(job, job->options.output);
+  if (result == CLI_OK) result = cli_search_open(&search, job);
   search.limit = limit; /* cosine distances 1-c <= R are cosines >= 1-R */
   if (result == CLI_OK) result = search_and_write(&search);
   cli_search_close(&search);

@@ -1,4 +1,4 @@
-/* What to do to rows before they go into an index. */
+/* How rows are best prepared for an index. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &html, &samp
 const cli_command cli_verb_recommend = {
     .verb = "recommend",
     .operands = "BASE",
-    .summary = "measure what to do to rows before an index, and say which is best",
+    .summary = "measure how rows are best prepared for an index",
     .formula =
         "recall@k    share of the true k nearest (by |x-q|) among the first k of the index          T13\n"
         "for 99 %    the smallest C whose first C candidates hold 99 % of them",

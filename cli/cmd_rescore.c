@@ -338,8 +338,8 @@ const cli_command cli_verb_rescore = {
     .verb = "rescore",
     .operands = "-m MAP.json QUERIES IDS --embedded EMB -o IDS_OUT",
     .summary = "order an engine's candidates by Euclidean distance, and prove that they are enough",
-    .formula =
-        "|x-q|^2 = (|q|^2+s^2)(|y-S(q)|^2/2)/(1+y0) = r^2 + (2 s^2/(1+y0))(b-<p,y>)/a                T8 T13",
+    .formula = "|x-q|^2 = (|q|^2+s^2)(|y-S(q)|^2/2)/(1+y0)\n"
+               "        = r^2 + (2 s^2/(1+y0))(b-<p,y>)/a                                 T8 T13",
     .text =
         "IDS holds one row of row numbers per query, the engine's best by <p,y>, best first; EMB the "
         "embedded "

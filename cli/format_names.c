@@ -146,3 +146,9 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
                       advice);
   return cli_misuse(job, "%s: no format is called .%s; %s", path, word, advice);
 }
+
+int cli_check_json_lines(const cli_job *job, const char *path) {
+  const format *known = format_of(path, NULL);
+  if (known == NULL) return CLI_OK;
+  return cli_misuse(job, "%s: lines of JSON are written, and no %s: call it .jsonl", path, known->name);
+}

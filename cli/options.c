@@ -125,9 +125,10 @@ static int misuse_name(const cli_job *job, const cli_option *option, const char 
   }
   const char *near = cli_nearest(value, names, count);
   if (near != NULL)
-    return cli_misuse(job, "--%s knows no %s \"%s\"; did you mean \"%s\"?", option->name, option->value,
+    return cli_misuse(job, "--%s: there is no %s \"%s\"; did you mean \"%s\"?", option->name, option->value,
                       value, near);
-  return cli_misuse(job, "--%s knows no %s \"%s\"; it takes %s", option->name, option->value, value, all);
+  return cli_misuse(job, "--%s: there is no %s \"%s\"; there are %s", option->name, option->value, value,
+                    all);
 }
 
 /* The place of a value among the names; false: it is none. */

@@ -58,9 +58,10 @@ static void put_limit(const cpb_recommendation_facts *of, const cpb_recommend_ro
     fprintf(to, "%s.",
             next->sphere || next->kind != CPB_TRANSFORM_LIFT_COSINE
                 ? ""
-                : ", which cannot take rows longer than the longest now");
+                : ", which has no room for longer rows than there are today");
   } else if (of->for_growing != of->pick) {
-    fputs(" lift-cosine cannot take rows longer than the longest now; where such rows may come take ", to);
+    fputs(" lift-cosine has no room for longer rows than there are today; where such rows may come take ",
+          to);
     cite(of->rows[of->for_growing], to);
     fputc('.', to);
   }

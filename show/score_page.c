@@ -183,11 +183,13 @@ static void print_table(const show_scores *s, FILE *to) {
   fprintf(to, "<h2 id=\"rows\">The %zu strangest rows</h2>\n", s->top);
   if (has_reasons(s))
     fputs("<p>A row is strange by the columns that add most to its squared distance from the centre; the "
-          "share says how much of it is theirs.</p>\n",
+          "number beside a column says how much of it is its own. Share: of the training rows, those that "
+          "score no "
+          "more.</p>\n",
           to);
   fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"rows\"><table><thead><tr><th "
         "scope=\"col\" class=\"num\">rank</th><th scope=\"col\">row</th><th scope=\"col\" "
-        "class=\"num\">score</th><th scope=\"col\" class=\"num\">training rows that score no more</th><th "
+        "class=\"num\">score</th><th scope=\"col\" class=\"num\">share</th><th "
         "scope=\"col\">ball</th>",
         to);
   if (s->labels != NULL) fputs("<th scope=\"col\">label</th>", to);
