@@ -86,7 +86,7 @@ def parts_of(frame: DataFrame, columns: Columns) -> list[Part] | None:
 
 
 def _batches(part: Part, names: list[str], into: list[str]) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(part.path) as file:
+    with pq.ParquetFile(part.path, memory_map=True) as file:
         for batch in file.iter_batches(BATCH, row_groups=list(part.groups), columns=names, use_threads=False):
             arrays = [_as_list(batch.column(name)) for name in names]
             yield pa.record_batch(arrays, names=into)
