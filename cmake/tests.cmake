@@ -60,6 +60,7 @@ endforeach()
 target_sources(search_recall PRIVATE
   ${PROJECT_SOURCE_DIR}/show/recommend_text.c ${PROJECT_SOURCE_DIR}/show/growing_text.c)
 target_include_directories(search_recall PRIVATE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(search_recall PRIVATE _GNU_SOURCE)
 
 add_custom_target(examples)
 file(GLOB CPB_EXAMPLES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
