@@ -12,6 +12,7 @@
 #include "capball/transform.h"
 #include "core/fail.h"
 #include "io/buffer.h"
+#include "io/file_fail.h"
 #include "io/input.h"
 #include "json/json_file.h"
 
@@ -27,12 +28,15 @@ static char *beside(const char *path, cpb_error *error) {
   return name;
 }
 
-/* Pipes, devices and parts of files have nothing beside them. */
-static bool is_file(const char *path, uint64_t *bytes) {
+static bool is_absent(void) { return errno == ENOENT || errno == ENOTDIR; }
+
+/* Whether a path is a file: pipes, devices and parts of files have nothing beside them. */
+static cpb_status look_at(const char *path, bool *is_file, uint64_t *bytes, cpb_error *error) {
   struct stat facts;
-  if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
-  *bytes = (uint64_t)facts.st_size;
-  return true;
+  int result = stat(path, &facts);
+  *is_file = result == 0 && S_ISREG(facts.st_mode);
+  *bytes = *is_file ? (uint64_t)facts.st_size : 0;
+  return result == 0 || is_absent() ? CPB_OK : cpb_file_fail_errno(error, path, "look at");
 }
 
 static cpb_status print_fingerprint(const cpb_transform *transform, char hex[17], cpb_error *error) {
@@ -45,10 +49,12 @@ static cpb_status print_fingerprint(const cpb_transform *transform, char hex[17]
 cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_role role, double radius,
                          cpb_error *error) {
   uint64_t bytes;
+  bool is_file;
   char hex[17], *text = NULL;
   if (path == NULL) return cpb_fail_missing(error, "path");
   cpb_status status = print_fingerprint(transform, hex, error);
-  if (status != CPB_OK || !is_file(path, &bytes)) return status;
+  if (status == CPB_OK) status = look_at(path, &is_file, &bytes, error);
+  if (status != CPB_OK || !is_file) return status;
   cpb_json_lines l = {0};
   cpb_json_put_kind(&l, "seal", VERSION);
   cpb_json_put(&l, "fingerprint", json_string(hex));
@@ -79,14 +85,16 @@ static cpb_status refuse(const seal *s, const char *what, const char *advice, cp
 static cpb_status compare(const seal *s, const cpb_transform *transform, cpb_role role, double *radius,
                           cpb_error *error) {
   char hex[17];
-  uint64_t bytes = 0, said = 0;
+  uint64_t bytes, said = 0;
+  bool is_file;
   const char *made = json_string_value(json_object_get(s->root, "fingerprint"));
   const char *as = json_string_value(json_object_get(s->root, "role"));
   cpb_status status = print_fingerprint(transform, hex, error);
   if (status == CPB_OK) status = cpb_json_rows(s->root, s->name, "bytes", 0, INT64_MAX, &said, error);
   if (status == CPB_OK) status = cpb_json_number(s->root, s->name, "radius", radius, error);
+  if (status == CPB_OK) status = look_at(s->path, &is_file, &bytes, error);
   if (status != CPB_OK) return status;
-  if (!is_file(s->path, &bytes) || bytes != said)
+  if (!is_file || bytes != said)
     return refuse(s, "has been written anew since, by something else",
                   "embed its rows again, or remove this seal if you know which map made them", error);
   if (made == NULL || strcmp(made, hex) != 0)
@@ -123,8 +131,11 @@ cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_
   seal s = {.path = path, .name = beside(path, error)};
   if (s.name == NULL) return CPB_ENOMEM;
   cpb_status status = CPB_OK;
-  if (access(s.name, F_OK) == 0) {
+  if (access(s.name, F_OK) == 0)
     *found = true;
+  else if (!is_absent())
+    status = cpb_file_fail_errno(error, s.name, "look at");
+  if (*found) {
     status = cpb_read_whole(s.name, &buffer, &length, &called, error);
     if (status == CPB_OK)
       status = check_text(&s, (const char *)buffer.bytes, length, transform, role, radius, error);
