@@ -12,6 +12,11 @@ for verb in "${verbs[@]}"; do
   check "capball $verb --help is capball help $verb" diff <(capball help $verb) <(capball $verb --help)
 done
 
+wide() { for verb in "${verbs[@]}"; do capball help $verb; done | cat - <(capball help) | awk 'length > 80'; }
+[ -z "$(wide)" ]
+verdict $? "help is at most 80 columns wide"
+wide | head -n 3 | sed 's/^/# /'
+
 capball demo -o page.html >/dev/null
 check "demo -o - writes the page alone to standard output" diff page.html <(capball demo -o - 2>/dev/null)
 sed -n '/id="try"/,/<\/div>/p' page.html | sed 's/.*id="try">//; s/<\/div>//; s/&gt;/>/g' >try.sh

@@ -97,4 +97,20 @@ refuses "a column that is not there" 1 'there is no column "c"' capball convert 
 refuses "a column twice" 1 'column 1 is wanted twice' capball convert plain.csv out.csv --columns a,1
 refuses "no column is left" 1 'no column is left of 2' capball convert plain.csv out.csv --drop a,b
 refuses "ids of rows of numbers alone" 1 'npy files have no columns of text' capball convert plain.npy out.csv --id-column 1
+refuses "lines of JSON keep their name" 2 'lines of JSON are written, and no npy' capball range plain.csv plain.csv --radius 1 -o r.npy
+
+# Outliers: columns by name, why a row is strange, labels.
+printf 'height,weight\n170,65\n180,80\n160,55\n175,72\n168,60\n' >people.csv
+printf 'name,weight,height,odd\nAda,66,171,1\nBo,120,165,-1\n' >new.csv
+capball ball people.csv -o ball.json --nu 0.5 --standardize --sql ball.sql -q
+check "a model keeps the names of its columns" grep -q '"columns": \["height", "weight"\]' ball.json
+check "SQL has them" grep -q '"height" - ' ball.sql
+capball score -m ball.json new.csv --id-column name --drop odd --top 2 -q >top
+check "--top: the strangest first, by name, and why" bash -c "sed -n 2p top | grep -Eq '^ +1 +Bo .* weight \+98 %'"
+check "--predict" bash -c "[ \"\$(capball score -m ball.json new.csv --drop name,odd --predict -o - --to csv -q | tr '\n' ' ')\" = '1 -1 ' ]"
+check "--label-column, 1 and -1" bash -c "capball score -m ball.json new.csv --id-column name --label-column odd -o s.csv -q | grep -q 'AUC *1.0000'"
+check "--json of the strangest" bash -c "capball score -m ball.json new.csv --id-column name --drop odd --top 1 --json -q | grep -q '\"id\":\"Bo\"'"
+refuses "a model's column that the table lacks" 1 'there is no column "weight"' capball score -m ball.json new.csv --drop weight --id-column name
+check "standardised, then whitened" capball ball people.csv -o both.json --nu 0.9 --standardize --whiten --ridge 0.1 -q
+refuses "whitened and standardised without a ridge" 2 'give a --ridge' capball ball people.csv -o both.json --whiten --standardize
 finish
