@@ -60,6 +60,17 @@ void cpb_sieve_free(cpb_sieve *sieve) {
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
 }
 
+/* These are calls in libm, and the work of some queries is little else. */
+static double larger(double x, double y) { return x > y ? x : y; }
+static double positive(double x) { return x > 0 ? x : 0; }
+
+/* The nearest code; |steps| may be anything. */
+static double code_of(double steps) {
+  const double to_whole = 0x1.8p52; /* adding and subtracting it rounds to the nearest whole number */
+  double within = steps > -MIDDLE ? steps < MIDDLE - 1 ? steps : MIDDLE - 1 : -MIDDLE;
+  return (within + to_whole) - to_whole;
+}
+
 static double size_of(const double *x, size_t n) {
   double sum = 0;
   for (size_t k = 0; k < n; k++) sum += x[k] * x[k];
@@ -162,8 +173,8 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
     column of = column_at(sieve, queries, slot);
     for (size_t k = 0; k < sieve->screen->d; k++) {
       double y = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
-      reach = fmax(reach, fabs(y));
-      largest = fmax(largest, fabs(sieve->opposite[k]));
+      reach = larger(reach, fabs(y));
+      largest = larger(largest, fabs(sieve->opposite[k]));
       whole = whole && is_byte(y);
     }
   }
@@ -177,7 +188,7 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < sieve->screen->d; k++) {
     double z = query_number(sieve, of.q, of.length, k), y = z - sieve->opposite[k];
-    double code = fmax(-MIDDLE, fmin(MIDDLE - 1, rint(y / panel->step))), rest = y - panel->step * code;
+    double code = code_of(y / panel->step), rest = y - panel->step * code;
     codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
     square += code * code;
     rest2 += rest * rest;
@@ -442,5 +453,5 @@ cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, si
   double sizes = row->square + panel->square[j], off = row->rest + panel->rest[j];
   double square = sizes - 2 * middle, slack = 1e-14 * sizes;
   if (sieve->screen->metric == CPB_COSINE) slack += 8 * sieve->error; /* as measured in double */
-  return span_of(sqrt(fmax(0, square - slack)) - off, sqrt(fmax(0, square) + slack) + off);
+  return span_of(sqrt(positive(square - slack)) - off, sqrt(positive(square) + slack) + off);
 }
