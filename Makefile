@@ -13,6 +13,7 @@ version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' 
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
 .PHONY: test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
+.PHONY: python wheel asan-python
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
 all: build ## the library and the command, in build/
@@ -60,6 +61,15 @@ bench-spark: build ## capball on Spark beside Spark itself
 	@tools/setup spark
 	@tools/test-spark bench
 
+python: ## wheel and sdist of the Python package, in build/dist
+	@tools/package-python here
+
+wheel: ## the wheel for others: zig, glibc 2.17, every Python since 3.11
+	@tools/package-python wheel
+
+asan-python: setup-test build-asan ## the Python package called wrongly, under ASan and UBSan
+	@tools/package-python asan
+
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches
 	@tools/run-benches
@@ -89,7 +99,7 @@ clean: ## remove every build
 	@rm -rf build build-asan build-tsan build-clang build-fuzz build-coverage build-aarch64
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup-run:
 	@CC='$(CC)' tools/setup run

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 import capball
 from capball import _core
@@ -41,11 +42,35 @@ def _scale(t: Tensor) -> float:
     return math.exp(float(t.detach()))
 
 
-@torch.library.custom_op("capball::embed", mutates_args=())
-def _embed(x: Tensor, t: Tensor) -> Tensor:
+def _embed_rows(x: Tensor, t: Tensor) -> Tensor:
     y = torch.empty(*x.shape[:-1], x.shape[-1] + 1, dtype=x.dtype)
-    _rows(capball.SphereMap(x.shape[-1], _scale(t)).embed, _numpy(x), out=y.view(-1, y.shape[-1]).numpy())
+    _rows(_core.Map(x.shape[-1], _scale(t)).embed, _numpy(x), _numpy(y))
     return y
+
+
+def _embed_gradients(x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    gx = torch.empty(x.shape, dtype=x.dtype)
+    made = _rows(_core.layer_backward, _numpy(x), _numpy(g), _scale(t), _numpy(gx))
+    return gx, torch.full(t.shape, math.nan if made is None else made[1], dtype=t.dtype)
+
+
+def _unembed_rows(y: Tensor, t: Tensor) -> Tensor:
+    x = torch.empty(*y.shape[:-1], y.shape[-1] - 1, dtype=y.dtype)
+    _rows(_core.Map(y.shape[-1] - 1, _scale(t)).unembed, _numpy(y), _numpy(x))
+    return x
+
+
+def _unembed_gradients(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    gy = torch.empty(y.shape, dtype=y.dtype)
+    made = _rows(_core.layer_inverse_backward, _numpy(y), _numpy(g), _scale(t), _numpy(gy))
+    return gy, torch.full(t.shape, math.nan if made is None else made[1], dtype=t.dtype)
+
+
+# Operators, for torch.compile and torch.export, which take them as they are.
+_embed = torch.library.custom_op("capball::embed", _embed_rows, mutates_args=())
+_embed_backward = torch.library.custom_op("capball::embed_backward", _embed_gradients, mutates_args=())
+_unembed = torch.library.custom_op("capball::unembed", _unembed_rows, mutates_args=())
+_unembed_backward = torch.library.custom_op("capball::unembed_backward", _unembed_gradients, mutates_args=())
 
 
 @_embed.register_fake
@@ -53,40 +78,15 @@ def _(x: Tensor, t: Tensor) -> Tensor:
     return x.new_empty(*x.shape[:-1], x.shape[-1] + 1)
 
 
-@torch.library.custom_op("capball::embed_backward", mutates_args=())
-def _embed_backward(x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    gx = torch.empty(x.shape, dtype=x.dtype)
-    made = _rows(_core.layer_backward, _numpy(x), _numpy(g), _scale(t), gx.view(-1, x.shape[-1]).numpy())
-    return gx, torch.tensor(math.nan if made is None else made[1], dtype=t.dtype).reshape(t.shape)
-
-
-@_embed_backward.register_fake
-def _(x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(x), torch.empty_like(t)
-
-
-@torch.library.custom_op("capball::unembed", mutates_args=())
-def _unembed(y: Tensor, t: Tensor) -> Tensor:
-    x = torch.empty(*y.shape[:-1], y.shape[-1] - 1, dtype=y.dtype)
-    _rows(capball.SphereMap(y.shape[-1] - 1, _scale(t)).unembed, _numpy(y), out=x.view(-1, x.shape[-1]).numpy())
-    return x
-
-
 @_unembed.register_fake
 def _(y: Tensor, t: Tensor) -> Tensor:
     return y.new_empty(*y.shape[:-1], y.shape[-1] - 1)
 
 
-@torch.library.custom_op("capball::unembed_backward", mutates_args=())
-def _unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    gy = torch.empty(y.shape, dtype=y.dtype)
-    made = _rows(_core.layer_inverse_backward, _numpy(y), _numpy(g), _scale(t), gy.view(-1, y.shape[-1]).numpy())
-    return gy, torch.tensor(math.nan if made is None else made[1], dtype=t.dtype).reshape(t.shape)
-
-
+@_embed_backward.register_fake
 @_unembed_backward.register_fake
-def _(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(y), torch.empty_like(t)
+def _(x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x), torch.empty_like(t)
 
 
 def _save(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
@@ -98,10 +98,6 @@ def _backward_of(op: Any) -> Any:
         return op(*ctx.saved_tensors, g)
 
     return backward
-
-
-_embed.register_autograd(_backward_of(_embed_backward), setup_context=_save)
-_unembed.register_autograd(_backward_of(_unembed_backward), setup_context=_save)
 
 
 def _rowwise_vmap(op: Any) -> Any:
@@ -117,8 +113,28 @@ def _rowwise_vmap(op: Any) -> Any:
     return batched
 
 
+_embed.register_autograd(_backward_of(_embed_backward), setup_context=_save)
+_unembed.register_autograd(_backward_of(_unembed_backward), setup_context=_save)
 _embed.register_vmap(_rowwise_vmap(_embed))
 _unembed.register_vmap(_rowwise_vmap(_unembed))
+
+
+class _Embed(torch.autograd.Function):
+    """The same without an operator's dispatch, which takes longer than small batches do."""
+
+    forward = staticmethod(_embed_rows)
+    setup_context = staticmethod(_save)
+    backward = staticmethod(once_differentiable(_backward_of(_embed_gradients)))
+    vmap = staticmethod(_rowwise_vmap(_embed))
+
+
+class _Unembed(torch.autograd.Function):
+    """Likewise."""
+
+    forward = staticmethod(_unembed_rows)
+    setup_context = staticmethod(_save)
+    backward = staticmethod(once_differentiable(_backward_of(_unembed_gradients)))
+    vmap = staticmethod(_rowwise_vmap(_unembed))
 
 
 def _in_c(x: Tensor) -> bool:
@@ -146,12 +162,16 @@ def _plain_unembed(y: Tensor, t: Tensor) -> Tensor:
 
 def embed(x: Tensor, t: Tensor) -> Tensor:
     """y = S(x) at the scale s = exp(t), over the last dimension; differentiable in x and t."""
-    return _embed(x, t) if _in_c(x) else _plain_embed(x, t)
+    if not _in_c(x):
+        return _plain_embed(x, t)
+    return _embed(x, t) if torch.compiler.is_compiling() else _Embed.apply(x, t)
 
 
 def unembed(y: Tensor, t: Tensor) -> Tensor:
     """x = S^-1(y/|y|) at the scale s = exp(t), over the last dimension; differentiable in y and t."""
-    return _unembed(y, t) if _in_c(y) else _plain_unembed(y, t)
+    if not _in_c(y):
+        return _plain_unembed(y, t)
+    return _unembed(y, t) if torch.compiler.is_compiling() else _Unembed.apply(y, t)
 
 
 class _Scaled(nn.Module):

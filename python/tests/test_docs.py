@@ -2,6 +2,9 @@
 
 import doctest
 import importlib
+import importlib.util
+import re
+from pathlib import Path
 
 import pytest
 
@@ -9,8 +12,22 @@ import pytest
 @pytest.mark.parametrize("name, needs", [("capball", "numpy"), ("capball.dual", "numpy"), ("capball._map", "numpy"),
                                          ("capball._model", "numpy"), ("capball._recommend", "numpy"), ("capball.engines", "numpy"),
                                          ("capball.sklearn", "sklearn"), ("capball.pyod", "pyod"),
-                                         ("capball.torch", "torch")])
+                                         ("capball.torch", "torch"), ("capball.plots", "matplotlib")])
 def test_examples(name, needs):
     pytest.importorskip(needs)
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0 and result.failed == 0
+
+
+def test_samples_of_the_page():
+    """The blocks of docs/python.md, one after the other in one session."""
+    pytest.importorskip("sklearn")
+    torch = importlib.util.find_spec("torch")
+    text = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.S) if torch or "torch" not in block]
+    runner, names = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), {}
+    for number, block in enumerate(blocks):
+        test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", "docs/python.md", 0)
+        runner.run(test, clear_globs=False)
+        names = test.globs
+    assert len(blocks) >= 5 and runner.failures == 0

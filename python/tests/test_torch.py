@@ -37,6 +37,35 @@ def test_extreme_points_have_finite_gradients():
     assert torch.isfinite(x.grad).all()
 
 
+def test_a_hundred_thousand_points():
+    """The law in double, judged in numpy's long double: points of every size, 0 and the ends of the range among them."""
+    torch.manual_seed(0)
+    size = 10.0 ** torch.empty(100000, 1, dtype=torch.float64).uniform_(-300, 300)
+    x = torch.randn(100000, 3, dtype=torch.float64) * size
+    x[0], x[1], x[2] = 0.0, 1e308, 5e-324
+    x.requires_grad_()
+    t = scale(0.3)
+    y = embed(x, t)
+    wide = x.detach().numpy().astype(np.longdouble)
+    s, n = np.exp(np.longdouble(0.3)), (wide * wide).sum(axis=1, keepdims=True)
+    wanted = np.concatenate([2 * s * wide, s * s - n], axis=1) / (n + s * s)
+    assert abs(y.detach().numpy() - wanted).max() <= 8 * 2.0**-53
+    g = torch.randn(100000, 4, dtype=torch.float64)
+    y.backward(g)
+    up, q = g.numpy().astype(np.longdouble), n + s * s
+    gradient = 2 * s * up[:, :3] / q - wide * (4 * s * ((wide * up[:, :3]).sum(axis=1, keepdims=True) + s * up[:, 3:]) / q / q)
+    length = np.linalg.norm(2 * s / q * np.ones(4), axis=1)
+    assert (np.linalg.norm((x.grad.numpy() - gradient).astype(np.float64), axis=1) <= 64 * 2.0**-53 * length.astype(np.float64) * 4 + 1e-300).all()
+    assert torch.isfinite(t.grad)
+
+
+def test_gradients_of_gradients_are_refused():
+    x = torch.randn(3, 2, requires_grad=True)
+    gradient = torch.autograd.grad(Sphere()(x).sum(), x, create_graph=True)[0]
+    with pytest.raises(RuntimeError):
+        gradient.sum().backward()
+
+
 def test_nan_stays_in_its_row():
     x = torch.zeros(3, 2)
     x[1, 0] = float("nan")

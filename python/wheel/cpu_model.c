@@ -11,7 +11,16 @@ struct model __cpu_model;
 unsigned __cpu_features2[3];
 
 /* Their numbers, as both libraries have them. */
-enum { AVX2 = 10, FMA = 14, AVX512F = 15, AVX512VL = 20, AVX512BW = 21, AVX512DQ = 22, VPOPCNTDQ = 30, VNNI = 34 };
+enum {
+  AVX2 = 10,
+  FMA = 14,
+  AVX512F = 15,
+  AVX512VL = 20,
+  AVX512BW = 21,
+  AVX512DQ = 22,
+  VPOPCNTDQ = 30,
+  VNNI = 34
+};
 
 static void set(int feature, bool is) {
   unsigned *word = feature < 32 ? __cpu_model.features : &__cpu_features2[feature / 32 - 1];

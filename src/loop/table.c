@@ -10,7 +10,8 @@
 #endif
 
 /* Registers of 128 bits that compute as IEEE 754 says; those of 32-bit ARM do not. */
-#if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS)
+#if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS) && \
+    !defined(CPB_NO_V128)
 #define CPB_V128_LOOPS
 #endif
 
