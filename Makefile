@@ -86,6 +86,10 @@ aarch64: ## the law and loop tests on aarch64, under qemu
 	@$(ninja) -C build-aarch64 all tests
 	@tools/run-tests aarch64
 
+.PHONY: paper
+paper: build ## the paper's figures and tables made again, in build/paper/report.html; QUICK=1, DATA=folder
+	@DATA='$(DATA)' QUICK='$(QUICK)' tools/paper
+
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 
