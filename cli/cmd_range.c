@@ -4,6 +4,7 @@
 
 #include "show/growing_text.h"
 #include "format_names.h"
+#include "json_print.h"
 #include "search_job.h"
 
 typedef struct lines {
@@ -22,8 +23,10 @@ static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t 
     fprintf(l->to, "%s%llu", i == 0 ? "" : ",",
             (unsigned long long)cpb_reader_row(l->search->base.reader, hits[i].id));
   fputs("],\"distances\":[", l->to);
-  for (size_t i = 0; i < count; i++)
-    fprintf(l->to, "%s%.17g", i == 0 ? "" : ",", cli_distance(l->metric, hits[i].value));
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) fputc(',', l->to);
+    cli_put_number(l->to, cli_distance(l->metric, hits[i].value));
+  }
   fputs("]}\n", l->to);
   l->found += count;
   return CPB_OK;

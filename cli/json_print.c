@@ -1,8 +1,45 @@
 #include "json_print.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "show/growing_text.h"
+
+static void shortest(double value, char to[32]) {
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(to, 32, "%.*g", digits, value);
+    if (strtod(to, NULL) == value) return;
+  }
+}
+
+void cli_put_number(FILE *to, double value) {
+  char digits[32];
+  shortest(value, digits);
+  fputs(digits, to);
+}
+
+/* Numbers of 17 digits in a text of JSON, in place: what stands between quotes stays. */
+static void shorten_numbers(char *text) {
+  char *to = text;
+  bool quoted = false;
+  for (char *p = text; *p != 0;) {
+    size_t length = quoted ? 0 : strspn(p, "0123456789.eE+-");
+    if (length > 0 && memchr(p, '.', length) != NULL) {
+      char digits[32], *end;
+      shortest(strtod(p, &end), digits);
+      size_t used = strlen(digits);
+      memcpy(to, digits, used);
+      to += used;
+      if (strpbrk(digits, ".e") == NULL) *to++ = '.', *to++ = '0'; /* still a real */
+      p += length;
+      continue;
+    }
+    if (*p == '\\' && quoted) *to++ = *p++;
+    if (*p == '"') quoted = !quoted;
+    *to++ = *p++;
+  }
+  *to = 0;
+}
 
 /* json_dumps forgets to look whether there was memory for a key; show_text does not. */
 char *cli_json_text(json_t *value) {
@@ -11,7 +48,10 @@ char *cli_json_text(json_t *value) {
   bool dumped = to != NULL && json_dumpf(value, to, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0;
   bool whole = to != NULL && show_text_close(&text, to);
   json_decref(value);
-  if (dumped && whole) return text.bytes;
+  if (dumped && whole) {
+    shorten_numbers(text.bytes);
+    return text.bytes;
+  }
   free(text.bytes);
   return NULL;
 }

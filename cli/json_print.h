@@ -6,7 +6,10 @@
 
 #include "cli.h"
 
-/* Prints an object on one line of stdout, 17 digits, keys in the order they were set; takes it over.
+/* A number with the fewest digits that bring it back: 0.05, not 0.050000000000000003. */
+void cli_put_number(FILE *to, double value);
+
+/* Prints an object on one line of stdout, numbers as above, keys in the order they were set; takes it over.
  * CLI_FAILED after a sentence for NULL. */
 int cli_print_json(const cli_job *job, json_t *object);
 

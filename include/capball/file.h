@@ -27,7 +27,7 @@
  *           name; a line of both is an error, and so are names with control characters, and names that begin like
  *           numbers where no row follows. A column without a name in front of all others (pandas, R) has the ids of
  *           the rows. Empty cells, NA, N/A, null and None are NaN; nan and inf are numbers, true and false 1 and 0;
- *           blank lines do not count; written with the digits that give the same bits back (f32 9, f64 17)
+ *           blank lines do not count; written with the digits that give the same bits back (f32 9, f64 as few as do)
  *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24
  *
  * NAME.gz and NAME.zst are unpacked on the way in, where capball was built with zlib and libzstd; they have no random

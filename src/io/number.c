@@ -118,3 +118,14 @@ size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtyp
   double value = cpb_view_at(cpb_rows(elements, dtype, 1, i + 1), 0, i);
   return print_real(to, value, dtype == CPB_F32 ? 9 : dtype == CPB_F16 ? 5 : 17);
 }
+
+size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {
+  if (dtype != CPB_F64) return cpb_number_print(to, elements, dtype, i);
+  double value = ((const double *)elements)[i];
+  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
+  for (int digits = whole ? 17 : 15; digits < 17; digits++) {
+    size_t length = print_real(to, value, digits);
+    if (strtod(to, NULL) == value) return length;
+  }
+  return print_real(to, value, 17);
+}

@@ -299,7 +299,7 @@ static cpb_status print_row(cpb_writer *writer, cpb_error *error) {
     cpb_status status = cpb_writer_room(writer, CPB_NUMBER_ROOM + 1, error);
     if (status != CPB_OK) return status;
     char *to = (char *)writer->buffer.bytes + writer->used;
-    size_t length = cpb_number_print(to, writer->row.bytes, writer->dtype, j);
+    size_t length = cpb_number_print_short(to, writer->row.bytes, writer->dtype, j);
     to[length] = j + 1 == writer->cols ? '\n' : (char)writer->format->variant;
     writer->used += length + 1;
   }

@@ -93,10 +93,12 @@ refuses "packed files are not written" 1 'packed files are only read' capball co
 printf 'a,b\n1,2\n3,x\n' >text.csv
 refuses "text among numbers: line, column and its name" 1 'line 3, column 2 \(b\): "x" is not a number' capball convert text.csv out.csv
 refuses "a decimal comma that was not announced" 1 'line 2, column 1 \(a\): "1,5" is not a number .*with a decimal comma it is one' capball convert excel.csv out.csv -q
+printf '1.6,0.1\n' >short.csv
 refuses "a column that is not there" 1 'there is no column "c"' capball convert plain.csv out.csv --columns a,c
 refuses "a column twice" 1 'column 1 is wanted twice' capball convert plain.csv out.csv --columns a,1
 refuses "no column is left" 1 'no column is left of 2' capball convert plain.csv out.csv --drop a,b
 refuses "ids of rows of numbers alone" 1 'npy files have no columns of text' capball convert plain.npy out.csv --id-column 1
+reads "the fewest digits" $'1.6,0.1' short.csv
 refuses "lines of JSON keep their name" 2 'lines of JSON are written, and no npy' capball range plain.csv plain.csv --radius 1 -o r.npy
 
 # Outliers: columns by name, why a row is strange, labels.
