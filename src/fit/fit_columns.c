@@ -12,7 +12,7 @@ static size_t gather(cpb_view rows, size_t column, double *numbers) {
   size_t count = 0;
   for (size_t i = 0; i < rows.rows; i++) {
     numbers[count] = cpb_view_at(rows, i, column);
-    count += isfinite(numbers[count]);
+    count += isfinite(numbers[count]) ? 1 : 0;
   }
   return count;
 }
