@@ -19,7 +19,7 @@ wide | head -n 3 | sed 's/^/# /'
 
 capball demo -o page.html >/dev/null
 check "demo -o - writes the page alone to standard output" diff page.html <(capball demo -o - 2>/dev/null)
-sed -n '/id="try"/,/<\/div>/p' page.html | sed 's/.*id="try">//; s/<\/div>//; s/&gt;/>/g' >try.sh
+sed -n '/id="try"/,/<\/div>/p' page.html | sed 's/.*id="try"[^>]*>//; s/<\/div>//; s/&gt;/>/g' >try.sh
 (mkdir "$work/try" && cd "$work/try" && bash -e "$work/try.sh") >try.out 2>&1 && grep -q '^{"cap":{"p":\[' try.out
 verdict $? "the last box of the page runs as it stands, and ends with a cap"
 
