@@ -5,6 +5,7 @@
 
 #include "data_file.h"
 #include "json_print.h"
+#include "engine_job.h"
 #include "recommend_commands.h"
 #include "show/recommend_page.h"
 #include "show/recommend_text.h"
@@ -116,36 +117,64 @@ static int measure(cli_input *base, cli_input *queries, cpb_recommendation **r) 
   return status == CPB_OK ? CLI_OK : fail(base, queries, status, &error);
 }
 
+/* An engine that is asked, not one that is imagined. */
+static bool is_real(const cli_job *job) {
+  return job->options.engine_command != NULL || cli_is_built_in(job);
+}
+
+static int check(const cli_job *job) {
+  const cli_options *o = &job->options;
+  if (!is_real(job) && (o->candidates != 0 || o->metric.given || o->timeout.given))
+    return cli_misuse(
+        job, "--candidates, --metric and --timeout are for real engines: --engine-command or --engine hnsw");
+  if (is_real(job) && o->html != NULL)
+    return cli_misuse(job, "--html shows float, int8 and bits: leave it out for a real engine");
+  if (o->engine_command != NULL && o->engine.given)
+    return cli_misuse(job, "--engine and --engine-command exclude each other");
+  return cli_check_engine(job);
+}
+
 static int run(cli_job *job) {
   const cli_options *o = &job->options;
   cli_input base, queries = {.job = job};
   if (o->html != NULL && strcmp(o->html, "-") == 0)
     return cli_misuse(job, "the table goes to standard output: give --html a name");
   cpb_recommendation *r = NULL;
+  int wrong = check(job);
+  if (wrong != CLI_OK) return wrong;
   int result = cli_input_open(&base, job, job->operands[0], o->format);
   if (result == CLI_OK && o->queries != NULL) result = cli_input_open(&queries, job, o->queries, o->format);
   if (result == CLI_OK && o->queries != NULL)
     result = cli_input_check_cols(&queries, base.info.cols, "", cli_name(base.info.path), "has");
-  if (result == CLI_OK) result = measure(&base, &queries, &r);
-  if (result == CLI_OK) result = tell(job, r);
+  if (result == CLI_OK && is_real(job))
+    result = cli_recommend_engine(&base, &queries);
+  else if (result == CLI_OK) {
+    result = measure(&base, &queries, &r);
+    if (result == CLI_OK) result = tell(job, r);
+  }
   cli_input_close(&base);
   cli_input_close(&queries);
   cpb_recommendation_free(r);
   return result;
 }
 
-static const char *engine_name(size_t i) { return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : NULL; }
+static const char *engine_name(size_t i) {
+  return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : cli_built_in(i);
+}
 
 static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries, NULL,
                   "rows that will be asked for (default: rows of BASE that do not find themselves)");
-static CLI_OPTION(engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine, engine_name,
-                  "what the index stores: float (default), int8 or bits");
+static CLI_OPTION(
+    engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine, engine_name,
+    "what a flat index stores: float (default, the ceiling of any index of floats), int8 or bits; or hnsw, "
+    "a graph by hnswlib, where it was there when this was built");
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "FILE", html, NULL,
                   "write a page with the table and the curves");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the base that are looked at (default 100000)");
 
-CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &html, &sample, &cli_opt_seed,
+CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &cli_opt_engine_command,
+            &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_timeout, &html, &sample, &cli_opt_seed,
             &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_recommend = {
@@ -166,7 +195,20 @@ const cli_command cli_verb_recommend = {
         "simpler: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries. "
         "Without --queries rows of the base ask, and do not find themselves. The commands that carry the "
         "pick out are printed after it.\n"
-        "The same data and seed give the same answer whatever --threads.",
+        "The same data and seed give the same answer whatever --threads.\n"
+        "--engine-command asks anybody's engine instead, on every transform for what it can rank by "
+        "(--metric), with "
+        "--candidates (default 100) per query: {base} and {queries} become npy files, {k} the number of ids, "
+        "{ids} "
+        "the file they go to; {metric}, {seed} and {times} (seconds to build, to ask, bytes) where it wants "
+        "them. "
+        "`python -m capball.engines` speaks to Annoy, hnswlib, faiss, ScaNN, usearch and pgvector. Scales "
+        "are 1/2 "
+        "to 16 times the mean norm and refined around the best; balls have half, once and twice the median "
+        "radius. "
+        "The pick is the best after exact rescoring, of those within half a point of it the best before it, "
+        "of "
+        "those the simplest.",
     .example =
         "seq 1 400 | awk '{ print $1 % 7 + $1 % 3 / 9, $1 % 11 + $1 % 4 / 7, $1 % 5 }' OFS=, > rows.csv\n"
         "capball recommend rows.csv -k 5 --engine int8 --html report.html",

@@ -22,12 +22,12 @@ typedef struct cli_choice {
 typedef struct cli_options {
   const char *output, *map, *center, *pole, *rows, *format, *to, *state, *about, *plot;
   const char *distances, *base, *thresholds, *embedded, *scores, *certificates, *asked;
-  const char *sketch, *model, *weights, *labels, *sql, *queries, *html;
+  const char *sketch, *model, *weights, *labels, *sql, *queries, *html, *engine_command;
   const char *columns, *drop, *id_column, *label_column;
   cli_choice header, impute;
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom;
+  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
   uint64_t bits, batch, candidates, top;
   bool decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external, sweep,

@@ -33,5 +33,6 @@
 #include "capball/sketch.h"
 #include "capball/file.h"
 #include "capball/fit.h"
+#include "capball/engine.h"
 
 #endif

@@ -1,14 +1,17 @@
 """An engine as a command: python -m capball.engines NAME BASE.npy QUERIES.npy K IDS.npy [key=value ..]
 
 The rows of BASE go into the engine, the ids of the K best rows of each query into IDS. metric=cosine|ip|l2 says what it
-ranks by; other settings are the adapter's. For `capball recommend --engine-command`:
+ranks by; seed=N goes to engines that draw lots; times=FILE gets seconds to build, seconds to ask; other settings are the
+adapter's. For `capball recommend --engine-command` and `capball wrap`:
 
-  capball recommend base.npy --engine-command 'python -m capball.engines hnswlib {base} {queries} {k} {ids} metric={metric}'
+  capball recommend base.npy --engine-command 'python -m capball.engines hnswlib {base} {queries} {k} {ids} metric={metric} seed={seed} times={times}'
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -31,10 +34,20 @@ def main(arguments: list[str]) -> int:
         return 2
     name, base, queries, k, ids = arguments[:5]
     settings = {key: _value(value) for key, value in (word.split("=", 1) for word in arguments[5:])}
-    index = engine(name, **{key: value for key, value in settings.items() if key != "metric"})
-    index.build(np.ascontiguousarray(np.load(base), np.float32), settings.get("metric", "cosine"))
-    found = index.search(np.ascontiguousarray(np.load(queries), np.float32), int(k))
+    metric, times = settings.pop("metric", "cosine"), settings.pop("times", None)
+    if "seed" in settings and "seed" not in inspect.signature(BY_NAME[name]).parameters:
+        del settings["seed"]
+    index = engine(name, **settings)
+    rows, asked = (np.ascontiguousarray(np.load(path), np.float32) for path in (base, queries))
+    begin = time.perf_counter()
+    index.build(rows, metric)
+    built = time.perf_counter()
+    found = index.search(asked, int(k))
+    ended = time.perf_counter()
     np.save(ids, np.ascontiguousarray(found, np.int64))
+    if times is not None:
+        with open(str(times), "w") as to:
+            to.write(f"{built - begin} {ended - built} 0\n")
     return 0
 
 

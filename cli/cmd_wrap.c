@@ -1,0 +1,166 @@
+/* An engine made Euclidean in one command: transform, ask, rescore. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine_job.h"
+#include "format_names.h"
+#include "json_print.h"
+#include "output.h"
+
+typedef struct wrapping {
+  const cli_job *job;
+  cli_input base, queries;
+  cpb_transform *transform;
+  double radius;
+  size_t k, candidates;
+  cpb_hit *hits;
+} wrapping;
+
+/* The map or transform of --map; else --transform, fitted to the base. */
+static int get_transform(wrapping *w) {
+  const cli_options *o = &w->job->options;
+  cpb_error error;
+  if (o->map != NULL) {
+    if (cpb_transform_load(o->map, &w->transform, &error) != CPB_OK)
+      return cli_fail(w->job, "%s", error.text);
+    return cli_input_check_cols(&w->base, cli_transform_options(w->transform).d, "", o->map,
+                                "embeds rows of");
+  }
+  cpb_transform_kind kind = o->transform.given ? (cpb_transform_kind)o->transform.at : CPB_TRANSFORM_SPHERE;
+  cpb_status status =
+      cpb_transform_fit(&w->base.source, kind, false, &w->transform, cli_exec(w->job), &error);
+  return status == CPB_OK ? CLI_OK : cli_fail_input(&w->base, status, &error);
+}
+
+/* Balls of the median k-th distance, unless points or another radius are asked for. */
+static int find_radius(wrapping *w) {
+  const cli_options *o = &w->job->options;
+  const cpb_map *map = cpb_transform_map(w->transform);
+  cpb_error error;
+  w->radius = o->radius.value;
+  if (map == NULL && o->radius.given && o->radius.value != 0)
+    return cli_misuse(w->job, "only maps of the sphere have balls: leave --radius out");
+  if (map == NULL || o->radius.given || o->point) return CLI_OK;
+  cpb_status status =
+      cpb_radius_fit(map, &w->queries.source, &w->base.source, w->k, &w->radius, cli_exec(w->job), &error);
+  return status == CPB_OK
+             ? CLI_OK
+             : cli_fail_input(cli_is_about(&error, "queries") ? &w->queries : &w->base, status, &error);
+}
+
+static int write_answers(const wrapping *w) {
+  const cli_options *o = &w->job->options;
+  size_t n = w->queries.rows.rows;
+  int64_t *ids = cli_alloc(n * w->k, sizeof *ids);
+  double *distances = cli_alloc(n * w->k, sizeof *distances);
+  for (size_t i = 0; i < n * w->k; i++) {
+    ids[i] = (int64_t)w->hits[i].id;
+    distances[i] = w->hits[i].value;
+  }
+  cli_output out = {.job = w->job};
+  int result =
+      cli_output_add(&out, o->output, o->to, cli_id_dtype(o->output, o->to, w->base.rows.rows), w->k, n);
+  if (result == CLI_OK)
+    result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), w->k, n);
+  if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(ids, CPB_I64, n, w->k));
+  if (result == CLI_OK) result = cli_output_append(&out, 1, cpb_rows(distances, CPB_F64, n, w->k));
+  result = cli_output_finish(&out, result);
+  free(ids);
+  free(distances);
+  return result;
+}
+
+static int tell(const wrapping *w) {
+  const char *name = cpb_transform_about(cli_transform_options(w->transform).kind).name;
+  size_t n = w->queries.rows.rows;
+  cli_say(w->job, "%zu quer%s through %s, %zu candidates each, by exact distances", n, n == 1 ? "y" : "ies",
+          name, w->candidates);
+  if (!w->job->options.json) return CLI_OK;
+  return cli_print_json(w->job, json_pack("{s:s, s:s, s:I, s:I, s:I, s:f}", "ids", w->job->options.output,
+                                          "transform", name, "queries", (json_int_t)n, "k", (json_int_t)w->k,
+                                          "candidates", (json_int_t)w->candidates, "radius", w->radius));
+}
+
+static int ask(wrapping *w) {
+  const cli_options *o = &w->job->options;
+  cpb_command_door command;
+  cpb_door door;
+  cpb_error error;
+  int result = cli_open_door(w->job, &command, &door);
+  if (result == CLI_OK) result = get_transform(w);
+  if (result == CLI_OK) result = find_radius(w);
+  if (result != CLI_OK) return result;
+  w->hits = cli_alloc(w->queries.rows.rows * w->k, sizeof *w->hits);
+  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, w->radius, &door,
+                                      cli_engine_metric(w->job), w->candidates, w->k, o->seed, w->hits,
+                                      cli_exec(w->job), &error);
+  if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
+  result = write_answers(w);
+  return result == CLI_OK ? tell(w) : result;
+}
+
+static int check(const cli_job *job) {
+  const cli_options *o = &job->options;
+  if (o->map != NULL && o->transform.given)
+    return cli_misuse(job, "--map and --transform exclude each other");
+  if (o->radius.given && (o->point || !(o->radius.value >= 0) || isinf(o->radius.value)))
+    return cli_misuse(job, o->point ? "--radius and --point exclude each other"
+                                    : "--radius must be a number >= 0");
+  int result = cli_check_engine(job);
+  if (result == CLI_OK) result = cli_check_id_format(job, o->output, o->to, "to");
+  return result == CLI_OK ? cli_check_distances(job) : result;
+}
+
+static int run(cli_job *job) {
+  const cli_options *o = &job->options;
+  wrapping w = {.job = job, .k = o->neighbours != 0 ? (size_t)o->neighbours : 10};
+  int result = check(job);
+  if (result != CLI_OK) return result;
+  result = cli_input_read(&w.base, job, job->operands[0], o->format);
+  if (result == CLI_OK) result = cli_input_read(&w.queries, job, job->operands[1], NULL);
+  if (result == CLI_OK)
+    result = cli_input_check_cols(&w.queries, w.base.info.cols, "", cli_name(w.base.info.path), "has");
+  w.candidates = o->candidates != 0 ? (size_t)o->candidates : w.k > 10 ? 10 * w.k : 100;
+  if (w.candidates > w.base.rows.rows) w.candidates = w.base.rows.rows;
+  if (result == CLI_OK) result = ask(&w);
+  cli_input_close(&w.base);
+  cli_input_close(&w.queries);
+  cpb_transform_free(w.transform);
+  free(w.hits);
+  return result;
+}
+
+static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+                  "of the ball queries on the sphere (default: the median distance of neighbour K)");
+static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries on the sphere");
+
+CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,
+            &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_neighbours, &cli_opt_distances,
+            &cli_opt_distance_dtype, &radius, &point, &cli_opt_timeout, &cli_opt_seed, CLI_OPT_TABLE,
+            &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+
+const cli_command cli_verb_wrap = {
+    .verb = "wrap",
+    .operands = "BASE QUERIES --engine-command CMD -o IDS",
+    .summary = "Euclidean neighbours from anybody's engine: transform, ask, rescore",
+    .formula =
+        "ids of the nearest |x-q| among the engine's best C by <p(q,r),S(x)>, or on a lift               T13",
+    .text =
+        "BASE goes through the map or transform (--map FILE of `capball fit`, or --transform fitted here; "
+        "default: "
+        "the sphere about the mean at the mean norm), QUERIES become points or balls of it, CMD is run with "
+        "{base}, {queries}, {k}, {ids} and perhaps {metric}, {seed}, {times} in it (see `capball help "
+        "recommend`), "
+        "and what it finds is put in order by the exact distances of the rows. An engine that fails, hangs "
+        "past "
+        "--timeout or answers with what are no rows is an error, and nothing is left behind. `capball "
+        "recommend --engine-command` tells which transform is best for it.",
+    .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
+               "printf '0,1\\n5,5\\n' > queries.csv\n"
+               "capball wrap base.csv queries.csv -k 2 -o nearest.csv \\\n"
+               "  --engine-command 'capball knn {base} {queries} --metric cosine -k {k} -o {ids}'",
+    .least = 2,
+    .most = 2,
+    .options = options,
+    .required = 2,
+    .run = run};

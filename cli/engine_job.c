@@ -1,0 +1,178 @@
+#include "engine_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_print.h"
+#ifdef CLI_HNSW
+#include "engines/hnsw_door.h"
+#endif
+
+const char *cli_built_in(size_t i) { return i == CPB_ENGINES ? "hnsw" : NULL; }
+
+bool cli_is_built_in(const cli_job *job) {
+  return job->options.engine.given && job->options.engine.at >= CPB_ENGINES;
+}
+
+cpb_metric cli_engine_metric(const cli_job *job) {
+  static const cpb_metric metrics[] = {CPB_COSINE, CPB_IP, CPB_L2};
+  return metrics[job->options.metric.at];
+}
+
+int cli_open_door(const cli_job *job, cpb_command_door *command, cpb_door *door) {
+  const cli_options *o = &job->options;
+  cpb_error error;
+#ifdef CLI_HNSW
+  if (cli_is_built_in(job)) {
+    *door = hnsw_door();
+    return CLI_OK;
+  }
+#endif
+  if (cli_is_built_in(job)) return cli_fail(job, "this capball was built without hnswlib (libhnswlib-dev)");
+  *command = (cpb_command_door){sizeof *command, o->engine_command, o->timeout.given ? o->timeout.value : 0};
+  cpb_status status = cpb_door_of_command(command, door, &error);
+  return status == CPB_OK ? CLI_OK : cli_misuse(job, "%s", error.text);
+}
+
+int cli_check_engine(const cli_job *job) {
+  const cli_options *o = &job->options;
+  if (o->timeout.given && (!(o->timeout.value > 0) || isinf(o->timeout.value)))
+    return cli_misuse(job, "--timeout must be a number of seconds > 0, got %g", o->timeout.value);
+  return CLI_OK;
+}
+
+int cli_fail_engine(const cli_input *base, const cli_input *queries, cpb_status status,
+                    const cpb_error *error) {
+  bool of_engine =
+      cli_is_about(error, "ids") || cli_is_about(error, "command") || cli_is_about(error, "timeout");
+  if (of_engine) return cli_fail(base->job, "%s", error->text);
+  return cli_fail_input(cli_is_about(error, "queries") ? queries : base, status, error);
+}
+
+/* ---- recommend ---- */
+
+static void print_trial(const cpb_engine_facts *f, size_t i) {
+  const cpb_engine_trial *t = &f->trials[i];
+  char s[32] = "", r[32] = "point";
+  if (!isnan(t->scale)) snprintf(s, sizeof s, "%.6g", t->scale);
+  if (t->radius > 0) snprintf(r, sizeof r, "ball %.4g", t->radius);
+  printf("%c %-12s %12s  %-14s %8.1f%% %8.1f%% %9.3g\n", i == f->pick ? '>' : ' ', t->name, s, r,
+         100 * t->recall, 100 * t->rescored, t->cost.seconds);
+}
+
+static void print_verdict(const cpb_engine_facts *f, const char *metric) {
+  const cpb_engine_trial *pick = &f->trials[f->pick], *raw = &f->trials[f->raw];
+  printf("\n%zu rows, %zu queries, asked for %zu by %s; mean norm about the mean %.6g, median distance of "
+         "neighbour %zu %.6g.\n",
+         f->base_rows, f->queries, f->candidates, metric, f->norm_mean, f->k, f->radius);
+  printf("Take %s", pick->name);
+  if (pick->kind == CPB_TRANSFORM_SPHERE)
+    printf(" with s = %.6g (%.3g mean norms) and %s queries", pick->scale, pick->norms,
+           pick->radius > 0 ? "ball" : "point");
+  printf(
+      ": %.1f %% of the true %zu are among its first %zu, %.1f %% (+-%.1f, seeds %.1f .. %.1f) among its %zu "
+      "candidates.\n",
+      100 * pick->recall, f->k, f->k, 100 * pick->rescored, 100 * pick->error, 100 * f->low, 100 * f->high,
+      f->candidates);
+  if (f->pick == f->raw)
+    printf("No transform helps here: the rows go into the engine as they are.\n");
+  else
+    printf("Rows as they are: %.1f %% and %.1f %%%s.\n", 100 * raw->recall, 100 * raw->rescored,
+           f->helps ? "" : "; the transform gains no more than its error");
+}
+
+static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
+  const cpb_engine_trial *pick = &f->trials[f->pick];
+  const char *base = job->operands[0],
+             *queries = job->options.queries != NULL ? job->options.queries : "QUERIES";
+  bool raw = pick->kind == CPB_TRANSFORM_NONE || pick->kind == CPB_TRANSFORM_NORMALIZE;
+  printf(
+      "\nTo carry it out (rows.npy go into the engine, asked.npy are its queries, ids.npy its answers):\n");
+  if (pick->kind == CPB_TRANSFORM_SPHERE)
+    printf("  capball fit --scale %.17g %s -o map.json\n", pick->scale, base);
+  else
+    printf("  capball fit --transform %s %s -o map.json\n", pick->name, base);
+  printf("  capball embed -m map.json %s -o rows.npy\n  capball query -m map.json %s", base, queries);
+  if (pick->radius > 0)
+    printf(" --radius %.17g -o asked.npy\n", pick->radius);
+  else
+    printf(" --point -o asked.npy\n");
+  if (!raw)
+    printf("  capball rescore -m map.json %s ids.npy --embedded rows.npy --asked asked.npy --approximate -k "
+           "%zu -o "
+           "nearest.npy\n",
+           queries, f->k);
+}
+
+static json_t *trial_json(const cpb_engine_trial *t) {
+  return json_pack("{s:s, s:o, s:f, s:f, s:f, s:f, s:f}", "transform", t->name, "scale",
+                   isnan(t->scale) ? json_null() : json_real(t->scale), "radius", t->radius, "recall",
+                   t->recall, "rescored", t->rescored, "error", t->error, "seconds",
+                   isnan(t->cost.seconds) ? 0 : t->cost.seconds);
+}
+
+static int print_facts(const cli_job *job, const cpb_engine_facts *f) {
+  json_t *rows = json_array();
+  for (size_t i = 0; i < f->count; i++) rows = cli_json_append(rows, trial_json(&f->trials[i]));
+  return cli_print_json(job,
+                        json_pack("{s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b, s:o}", "pick",
+                                  trial_json(&f->trials[f->pick]), "k", (json_int_t)f->k, "candidates",
+                                  (json_int_t)f->candidates, "base_rows", (json_int_t)f->base_rows, "queries",
+                                  (json_int_t)f->queries, "mean_norm", f->norm_mean, "radius", f->radius,
+                                  "low", f->low, "high", f->high, "helps", f->helps, "rows", rows));
+}
+
+static int tell(const cli_job *job, const cpb_engine_report *report) {
+  cpb_engine_facts f = {.size = sizeof f};
+  char recall[32], rescored[32];
+  cpb_engine_report_describe(report, &f);
+  if (job->options.json) return print_facts(job, &f);
+  snprintf(recall, sizeof recall, "%zu@%zu", f.k, f.k);
+  snprintf(rescored, sizeof rescored, "%zu@%zu", f.k, f.candidates);
+  printf("  %-12s %12s  %-14s %9s %9s %9s\n", "transform", "s", "query", recall, rescored, "seconds");
+  for (size_t i = 0; i < f.count; i++) print_trial(&f, i);
+  print_verdict(&f, cpb_metric_name(cli_engine_metric(job)));
+  print_commands(job, &f);
+  return CLI_OK;
+}
+
+int cli_recommend_engine(cli_input *base, cli_input *queries) {
+  const cli_job *job = base->job;
+  const cli_options *o = &job->options;
+  cpb_command_door command;
+  cpb_door door;
+  cpb_engine_options options;
+  cpb_engine_report *report = NULL;
+  cpb_error error;
+  cpb_engine_options_init(&options, sizeof options);
+  if (o->neighbours != 0) options.k = (size_t)o->neighbours;
+  options.candidates = o->candidates != 0 ? (size_t)o->candidates : options.k > 100 ? options.k : 100;
+  options.metric = cli_engine_metric(job);
+  if (o->sample != 0) options.sample = (size_t)o->sample;
+  options.seed = o->seed;
+  int result = cli_open_door(job, &command, &door);
+  if (result == CLI_OK) result = cli_input_hold(base);
+  if (result == CLI_OK && queries->reader != NULL) result = cli_input_hold(queries);
+  if (result != CLI_OK) return result;
+  cpb_status status =
+      cpb_engine_measure(base->rows, queries->rows, &door, &options, &report, cli_exec(job), &error);
+  if (status != CPB_OK) return cli_fail_engine(base, queries, status, &error);
+  result = tell(job, report);
+  cpb_engine_report_free(report);
+  return result;
+}
+
+static const char *metric_name(size_t i) {
+  static const char *const names[] = {"cosine", "ip", "l2"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+CLI_OPTION(cli_opt_engine_command, "engine-command", 0, CLI_TEXT, "CMD", engine_command, NULL,
+           "ask the engine that this command is, with {base}, {queries}, {k} and {ids} in it");
+CLI_OPTION(cli_opt_engine_metric, "metric", 0, CLI_CHOICE, "METRIC", metric, metric_name,
+           "what the engine ranks by: cosine (default), ip or l2");
+CLI_OPTION(cli_opt_candidates, "candidates", 0, CLI_POSITIVE_COUNT, "C", candidates, NULL,
+           "rows that the engine is asked for, then put in order by exact distances (default 100)");
+CLI_OPTION(cli_opt_timeout, "timeout", 0, CLI_NUMBER, "SECONDS", timeout, NULL,
+           "end the engine's command where it takes longer (default: wait)");

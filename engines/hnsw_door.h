@@ -1,0 +1,18 @@
+/* hnswlib behind the door of engines: a graph, M = 16, ef = 200. A module of its own, in C++, that is there where
+ * hnswlib's header was found at configure time. */
+#ifndef ENGINES_HNSW_DOOR_H
+#define ENGINES_HNSW_DOOR_H
+
+#include "capball/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One thread; {seed} is the seed of the graph's levels. */
+cpb_door hnsw_door(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

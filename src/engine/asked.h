@@ -1,0 +1,20 @@
+/* Rows through a transform, an engine's answers, and their distances: what measuring and wrapping share. */
+#ifndef CPB_ENGINE_ASKED_H
+#define CPB_ENGINE_ASKED_H
+
+#include "capball/engine.h"
+
+/* Rows as an engine gets them, f32, densely packed. Rows without an image (a zero that is to be a direction)
+ * become 0 where `lenient`, else they are EROW. The caller frees *out. */
+cpb_status cpb_asked_rows(const cpb_transform *transform, cpb_view x, bool lenient, float **out,
+                          const cpb_exec *exec, cpb_error *error);
+
+/* The same of queries, on the sphere of this radius. */
+cpb_status cpb_asked_queries(const cpb_transform *transform, cpb_view x, double radius, bool lenient,
+                             float *to, const cpb_exec *exec, cpb_error *error);
+
+/* hits[i*count ..]: the candidates of query i by rising distance |x-q|, inf where there is none. */
+cpb_status cpb_asked_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
+                               cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
+
+#endif

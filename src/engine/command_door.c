@@ -1,0 +1,300 @@
+/* An engine that is a command: files out, the shell, files in, and nothing left behind. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capball/engine.h"
+#include "capball/file.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "io/file_fail.h"
+#include "parallel/tell.h"
+
+enum { PATH_ROOM = 512 };
+
+/* The directory of one question. */
+typedef struct desk {
+  char folder[PATH_ROOM - 32];
+  char base[PATH_ROOM], queries[PATH_ROOM], ids[PATH_ROOM], times[PATH_ROOM], said[PATH_ROOM];
+} desk;
+
+static void name_files(desk *at) {
+  snprintf(at->base, sizeof at->base, "%s/base.npy", at->folder);
+  snprintf(at->queries, sizeof at->queries, "%s/queries.npy", at->folder);
+  snprintf(at->ids, sizeof at->ids, "%s/ids.npy", at->folder);
+  snprintf(at->times, sizeof at->times, "%s/times", at->folder);
+  snprintf(at->said, sizeof at->said, "%s/said", at->folder);
+}
+
+static cpb_status open_desk(desk *at, cpb_error *error) {
+  const char *room = getenv("TMPDIR");
+  if (room == NULL || *room != '/' || strlen(room) > sizeof at->folder - 32) room = "/tmp";
+  snprintf(at->folder, sizeof at->folder, "%s/capball-XXXXXX", room);
+  if (mkdtemp(at->folder) == NULL) return cpb_file_fail_errno(error, at->folder, "make a directory");
+  name_files(at);
+  return CPB_OK;
+}
+
+static void clear_desk(const desk *at) {
+  const char *files[] = {at->base, at->queries, at->ids, at->times, at->said};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
+  rmdir(at->folder);
+}
+
+static cpb_status write_rows(const char *path, cpb_view rows, cpb_error *error) {
+  cpb_writer_options options;
+  cpb_writer *writer = NULL;
+  cpb_writer_options_init(&options, sizeof options);
+  options.format = "npy";
+  options.dtype = rows.dtype;
+  options.cols = rows.cols;
+  options.rows = rows.rows;
+  cpb_status status = cpb_writer_open(path, &options, &writer, error);
+  if (status == CPB_OK) status = cpb_writer_append(writer, rows, error);
+  if (status == CPB_OK) status = cpb_writer_commit(writer, error);
+  cpb_writer_free(writer);
+  return status;
+}
+
+/* ---- the words of the command ---- */
+
+typedef struct word {
+  const char *name, *value;
+  bool needed;
+} word;
+
+enum { WORDS = 7 };
+
+static const char *const needed_words[] = {"{base}", "{queries}", "{k}", "{ids}"};
+
+/* As one word of the shell. */
+static void put_word(FILE *to, const char *text) {
+  fputc('\'', to);
+  for (; *text != 0; text++) *text == '\'' ? fputs("'\\''", to) : fputc(*text, to);
+  fputc('\'', to);
+}
+
+static void fill_in(FILE *to, const char *command, const word words[WORDS]) {
+  while (*command != 0) {
+    size_t at = 0;
+    while (at < WORDS && strncmp(command, words[at].name, strlen(words[at].name)) != 0) at++;
+    if (at < WORDS)
+      put_word(to, words[at].value);
+    else
+      fputc(*command, to);
+    command += at < WORDS ? strlen(words[at].name) : 1;
+  }
+}
+
+static char *command_line(const char *command, const desk *at, const cpb_engine_question *q) {
+  char k[32], seed[32], *line = NULL;
+  size_t length = 0;
+  snprintf(k, sizeof k, "%zu", q->count);
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)q->seed);
+  const word words[WORDS] = {{"{base}", at->base, true},
+                             {"{queries}", at->queries, true},
+                             {"{k}", k, true},
+                             {"{ids}", at->ids, true},
+                             {"{metric}", cpb_metric_name(q->metric), false},
+                             {"{seed}", seed, false},
+                             {"{times}", at->times, false}};
+  FILE *to = open_memstream(&line, &length);
+  if (to == NULL) return NULL;
+  fill_in(to, command, words);
+  if (fclose(to) != 0) {
+    free(line);
+    return NULL;
+  }
+  return line;
+}
+
+/* ---- running it ---- */
+
+static double now(void) {
+  struct timespec at;
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+/* In a process group of its own, so that what it started ends with it. */
+static pid_t start(const char *line, const char *said) {
+  pid_t child = fork();
+  if (child != 0) return child;
+  setpgid(0, 0);
+  int to = open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600), from = open("/dev/null", O_RDONLY);
+  if (to < 0 || from < 0) _exit(126);
+  dup2(from, 0);
+  dup2(to, 1);
+  dup2(to, 2);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+  execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+  _exit(127);
+}
+
+static void put_end_to(pid_t child) {
+  kill(-child, SIGKILL);
+  kill(child, SIGKILL);
+  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+  }
+}
+
+static cpb_status wait_for(pid_t child, double timeout, int *ended, const cpb_exec *exec, cpb_error *error) {
+  double begin = now();
+  for (struct timespec nap = {0, 2000000};;
+       nap.tv_nsec = nap.tv_nsec < 50000000 ? 2 * nap.tv_nsec : 50000000) {
+    pid_t done = waitpid(child, ended, WNOHANG);
+    if (done == child) return CPB_OK;
+    cpb_status status = cpb_exec_tell(exec, 0, error);
+    if (status == CPB_OK && timeout > 0 && now() - begin > timeout)
+      status =
+          cpb_fail_domain(error, "timeout", now() - begin, "the engine must end within %g seconds", timeout);
+    if (status != CPB_OK) {
+      put_end_to(child);
+      return status;
+    }
+    nanosleep(&nap, NULL);
+  }
+}
+
+/* The last line of what it said. */
+static void last_words(const char *path, char *line, size_t room) {
+  char now_read[256];
+  FILE *from = fopen(path, "r");
+  *line = 0;
+  while (from != NULL && fgets(now_read, sizeof now_read, from) != NULL) {
+    now_read[strcspn(now_read, "\n")] = 0;
+    if (now_read[0] != 0) snprintf(line, room, "%.150s", now_read);
+  }
+  if (from != NULL) fclose(from);
+  for (char *c = line; *c != 0; c++)
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+}
+
+static cpb_status judge_end(int ended, const desk *at, cpb_error *error) {
+  char said[160];
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return CPB_OK;
+  last_words(at->said, said, sizeof said);
+  const char *what = WIFEXITED(ended) ? "exit code" : "signal";
+  return cpb_fail_count(error, "command", (uint64_t)(WIFEXITED(ended) ? WEXITSTATUS(ended) : WTERMSIG(ended)),
+                        "the engine failed%s%s: its %s must be 0", said[0] != 0 ? " and said \"" : "",
+                        said[0] != 0 ? strcat(said, "\"") : "", what);
+}
+
+/* ---- its answer ---- */
+
+static cpb_status check_id(const cpb_engine_question *q, size_t query, double id, const uint64_t *before,
+                           size_t found, cpb_error *error) {
+  if (!(id >= 0 && id < (double)q->rows.rows && id == floor(id)))
+    return cpb_fail_domain(error, "ids", id,
+                           "the engine's answer to query %zu must be rows 0 .. %zu, or -1 after the last",
+                           query, q->rows.rows - 1);
+  for (size_t i = 0; i < found; i++)
+    if (before[i] == (uint64_t)id)
+      return cpb_fail_domain(error, "ids", id, "the engine must name a row once for query %zu", query);
+  return CPB_OK;
+}
+
+static cpb_status take_query(const cpb_engine_question *q, cpb_view answers, size_t row, size_t query,
+                             uint64_t *ids, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  size_t found = 0;
+  for (size_t i = 0; i < q->count; i++) ids[i] = CPB_NO_ROW;
+  for (size_t i = 0; i < q->count && status == CPB_OK; i++) {
+    double id = cpb_view_at(answers, row, i);
+    if (id == -1) continue;
+    status = check_id(q, query, id, ids, found, error);
+    ids[found++] = (uint64_t)id;
+  }
+  return status;
+}
+
+static cpb_status check_shape(const cpb_engine_question *q, cpb_reader *reader, cpb_error *error) {
+  cpb_file_info info = cpb_reader_info(reader);
+  if (info.cols < q->count)
+    return cpb_fail_count(error, "ids", info.cols, "the engine must give %zu ids per query", q->count);
+  if (info.rows != q->queries.rows)
+    return cpb_fail_count(error, "ids", info.rows, "the engine must answer %zu queries", q->queries.rows);
+  return CPB_OK;
+}
+
+static cpb_status read_answers(const cpb_engine_question *q, const desk *at, uint64_t *ids,
+                               cpb_error *error) {
+  cpb_reader *reader = NULL;
+  if (access(at->ids, F_OK) != 0)
+    return cpb_fail_count(error, "ids", 0, "the engine must write one file of ids, {ids}");
+  cpb_error why;
+  cpb_status status = cpb_reader_open(at->ids, NULL, &reader, &why);
+  if (status != CPB_OK)
+    return cpb_fail_count(error, "ids", 0,
+                          "the engine must write an npy file of whole numbers to {ids}: readable rows");
+  if (status == CPB_OK) status = check_shape(q, reader, error);
+  for (size_t query = 0; status == CPB_OK && query < q->queries.rows;) {
+    cpb_view block;
+    status = cpb_reader_next(reader, 4096, &block, error);
+    for (size_t i = 0; status == CPB_OK && i < block.rows; i++, query++)
+      status = take_query(q, block, i, query, ids + query * q->count, error);
+  }
+  cpb_reader_free(reader);
+  return status;
+}
+
+static void read_times(const desk *at, cpb_engine_cost *cost) {
+  FILE *from = fopen(at->times, "r");
+  cost->build = cost->query = NAN;
+  cost->bytes = 0;
+  if (from == NULL) return;
+  if (fscanf(from, "%lf %lf %lf", &cost->build, &cost->query, &cost->bytes) < 2)
+    cost->build = cost->query = NAN;
+  fclose(from);
+}
+
+static cpb_status run(const cpb_command_door *of, const desk *at, const cpb_engine_question *q, uint64_t *ids,
+                      cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
+  int ended = 0;
+  char *line = command_line(of->command, at, q);
+  if (line == NULL) return cpb_fail_memory(error, "a command");
+  double begin = now();
+  pid_t child = start(line, at->said);
+  free(line);
+  if (child < 0) return cpb_file_fail_errno(error, of->command, "start it");
+  cpb_status status = wait_for(child, of->timeout, &ended, exec, error);
+  cost->seconds = now() - begin;
+  if (status == CPB_OK) status = judge_end(ended, at, error);
+  if (status == CPB_OK) status = read_answers(q, at, ids, error);
+  if (status == CPB_OK) read_times(at, cost);
+  return status;
+}
+
+static cpb_status ask(void *self, const cpb_engine_question *q, uint64_t *ids, cpb_engine_cost *cost,
+                      const cpb_exec *exec, cpb_error *error) {
+  desk at;
+  cpb_status status = open_desk(&at, error);
+  if (status != CPB_OK) return status;
+  status = write_rows(at.base, q->rows, error);
+  if (status == CPB_OK) status = write_rows(at.queries, q->queries, error);
+  if (status == CPB_OK) status = run(self, &at, q, ids, cost, exec, error);
+  clear_desk(&at);
+  return status;
+}
+
+cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error) {
+  if (command == NULL || command->command == NULL || door == NULL)
+    return cpb_fail_missing(error, door == NULL ? "door" : "command");
+  for (size_t i = 0; i < sizeof needed_words / sizeof *needed_words; i++)
+    if (strstr(command->command, needed_words[i]) == NULL)
+      return cpb_fail_count(error, "command", 0, "the engine's command must say %s at least once",
+                            needed_words[i]);
+  if (!(command->timeout >= 0 && command->timeout < INFINITY))
+    return cpb_fail_domain(error, "timeout", command->timeout, "timeout must be a number of seconds >= 0");
+  *door = (cpb_door){(void *)(uintptr_t)command, ask};
+  return CPB_OK;
+}
