@@ -70,6 +70,7 @@ typedef struct cpb_engine_options {
   size_t seeds; /* how often the pick is asked, for its spread; default 3 */
 } cpb_engine_options;
 
+/** The defaults. */
 CPB_API void cpb_engine_options_init(cpb_engine_options *options, size_t size);
 
 /** One transform, scale and query form. */
@@ -86,7 +87,9 @@ typedef struct cpb_engine_trial {
   cpb_engine_cost cost; /* of its share of the queries */
 } cpb_engine_trial;
 
+/** The measurement; belongs to the caller, who frees it by cpb_engine_report_free. */
 typedef struct cpb_engine_report cpb_engine_report;
+/** NULL is fine. */
 CPB_API void cpb_engine_report_free(cpb_engine_report *report);
 
 /** What was found; arrays are views into the report. */
@@ -103,6 +106,7 @@ typedef struct cpb_engine_facts {
   bool helps;       /* the pick finds more than raw rows do, by more than its error */
 } cpb_engine_facts;
 
+/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
 CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_engine_facts *facts);
 
 /** Measures an engine on every transform for its metric: rows as they are, normalize, the lifts, and the sphere at

@@ -170,9 +170,9 @@ class Scann:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True) if self.cosine else rows
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        found = self.index.search_batched(self._ready(queries), final_num_neighbors=k,
-                                          pre_reorder_num_neighbors=max(self.reorder, k))[0]
-        return np.asarray(found).astype(np.int64)
+        found, distances = self.index.search_batched(self._ready(queries), final_num_neighbors=k,
+                                                     pre_reorder_num_neighbors=max(self.reorder, k))
+        return np.where(np.isnan(distances), -1, np.asarray(found).astype(np.int64))  # it fills up with row 0 and NaN
 
     def save(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
