@@ -12,7 +12,7 @@ thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c t
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
-.PHONY: test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
+.PHONY: recipes test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
 
@@ -56,6 +56,9 @@ test-python: build ## the Python package in an environment of its own, with ever
 test-spark: build ## capball on Spark: local, and a cluster of a master and two workers on this machine
 	@tools/setup spark
 	@tools/test-spark full
+
+recipes: build ## the recipes of docs/recipes.md on the engines that $$PYTHON has
+	@tools/recipes
 
 bench-spark: build ## capball on Spark beside Spark itself
 	@tools/setup spark

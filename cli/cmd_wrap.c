@@ -137,7 +137,7 @@ static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries
 CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,
             &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_neighbours, &cli_opt_distances,
             &cli_opt_distance_dtype, &radius, &point, &cli_opt_timeout, &cli_opt_seed, CLI_OPT_TABLE,
-            &cli_opt_external, &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_wrap = {
     .verb = "wrap",

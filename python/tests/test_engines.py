@@ -34,6 +34,23 @@ def test_saved_engines_answer_the_same(name, rng, tmp_path):
     np.testing.assert_array_equal(again.search(queries, 5).ids, index.search(queries, 5).ids)
 
 
+def test_certificates_are_true_whatever_the_engine_did(rng):
+    rows, queries = rng.normal(size=(400, 4)), rng.normal(size=(40, 4))
+    truth = capball.knn(rows, queries, 5)
+
+    def skipping(rows, queries, k, metric):
+        """An engine that leaves its second best out."""
+        return np.delete(np.argsort(-queries @ rows.T, axis=1), 1, axis=1)[:, :k]
+
+    exact = lambda rows, queries, k, metric: np.argsort(-queries @ rows.T, axis=1)[:, :k]
+    found = Euclidean(exact).add(rows).search(queries, 5, certificates=True)
+    assert found.proven.sum() > 30
+    np.testing.assert_array_equal(found.ids[found.proven], truth.ids[found.proven])
+    assert not Euclidean(skipping).add(rows).search(queries, 5, certificates=True).proven.any()
+    with pytest.raises(ValueError, match="of the sphere"):
+        Euclidean(exact, transform="lift-cosine").add(rows).search(queries, 5, certificates=True)
+
+
 def test_range(rng):
     rows, queries = rng.normal(size=(300, 3)), rng.normal(size=(5, 3))
     exact = lambda rows, queries, k, metric: np.argsort(-queries @ rows.T, axis=1)[:, :k]

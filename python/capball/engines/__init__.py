@@ -17,13 +17,21 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import capball
 
 from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, engine
+
+
+class Certified(NamedTuple):
+    """Neighbours, and for which queries they are proven to be the nearest of all rows."""
+
+    distances: np.ndarray
+    ids: np.ndarray
+    proven: np.ndarray
 
 
 class Euclidean:
@@ -89,15 +97,32 @@ class Euclidean:
             raise ValueError("there are no rows yet: add some")
         return np.atleast_2d(np.asarray(queries))
 
-    def search(self, queries: Any, k: int = 10) -> capball.Neighbors:
-        """(distances, ids) of the k nearest among the candidates, by exact Euclidean distances."""
+    def search(self, queries: Any, k: int = 10, *, certificates: bool = False) -> capball.Neighbors | Certified:
+        """(distances, ids) of the k nearest among the candidates, by exact Euclidean distances.
+
+        certificates  also a flag for each query: True where all rows were looked at and none that the engine left out is
+                      nearer, whatever it did (sphere only); the distances are those of the embedded rows then
+        """
         queries = self._queries(queries)
         count = min(len(self.rows), max(k, self.candidates or max(100, 10 * k)))
         ids = self.engine.search(self._ask(queries, k), count)
-        found = (ids >= 0).all(axis=0).sum()
-        if found < k:
-            raise ValueError(f"the engine found {found} rows for some query, wanted {k}")
-        return capball.rerank(self.rows, queries, ids[:, :found], k)
+        counts = (ids >= 0).sum(axis=1)
+        if counts.min() < k:
+            raise ValueError(f"the engine found {counts.min()} rows for some query, wanted {k}")
+        if certificates:
+            return self._certify(queries, ids[:, : counts.min()], k)
+        distances, near = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
+        for count in np.unique(counts):  # some engines find fewer for some queries
+            those = counts == count
+            distances[those], near[those] = capball.rerank(self.rows, queries[those], ids[those][:, :count], k)
+        return capball.Neighbors(distances, near)
+
+    def _certify(self, queries: np.ndarray, ids: np.ndarray, k: int) -> Certified:
+        if self.transform != "sphere":
+            raise ValueError(f"certificates are those of the sphere, not of {self.transform}")
+        radius = self.radius if self.ball else 0.0
+        found = capball.rescore(self.map, queries, ids, self._embed(self.rows), k, radius=radius, certificates=True)
+        return Certified(found.distances, found.ids, found.proven)
 
     def range(self, queries: Any, radius: float, most: int = 1000) -> list[capball.Neighbors]:
         """The rows within the radius of each query among the engine's best `most`, nearest first."""
@@ -138,4 +163,4 @@ class Euclidean:
         return self
 
 
-__all__ = ["BY_NAME", "Annoy", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann", "Usearch", "engine"]
+__all__ = ["BY_NAME", "Annoy", "Certified", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann", "Usearch", "engine"]
