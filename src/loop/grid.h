@@ -42,9 +42,10 @@ typedef struct grid_sums {
   grid_f32 sum, square, left;
 } grid_sums;
 
-static inline __attribute__((always_inline)) void grid_lanes(grid_f32 steps, grid_sums *sums, int8_t *to) {
+static inline __attribute__((always_inline)) void grid_lanes(const grid_f32 *z, float per_step,
+                                                             grid_sums *sums, int8_t *to) {
   const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest whole number */
-  grid_f32 code = (steps + to_whole) - to_whole, rest = steps - code;
+  grid_f32 steps = *z * per_step, code = (steps + to_whole) - to_whole, rest = steps - code;
   sums->sum += code;
   sums->square += code * code;
   sums->left += rest * rest;
@@ -60,13 +61,13 @@ static void grid(const float *restrict z, size_t n, float per_step, int8_t *rest
   size_t i = 0;
   for (; i + CPB_LANES <= n; i += CPB_LANES) {
     memcpy(&some, z + i, sizeof some);
-    grid_lanes(some * per_step, &sums, to + i / LINE * step + i % LINE);
+    grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
   }
   if (i < n) {
     float last[CPB_LANES] = {0};
     for (size_t j = 0; i + j < n; j++) last[j] = z[i + j];
     memcpy(&some, last, sizeof some);
-    grid_lanes(some * per_step, &sums, to + i / LINE * step + i % LINE);
+    grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
   }
   about->sum = (int32_t)add_float_lanes(&sums.sum);
   about->square = (int32_t)add_float_lanes(&sums.square);
