@@ -93,6 +93,7 @@ static json_t *line_json(const dual_line *line) {
 typedef struct growing {
   char *bytes;
   size_t length, room;
+  bool failed; /* libjansson does not look at every answer */
 } growing;
 
 static int append(const char *bytes, size_t count, void *arg) {
@@ -100,7 +101,10 @@ static int append(const char *bytes, size_t count, void *arg) {
   if (g->length + count + 1 > g->room) {
     size_t room = 2 * (g->length + count + 1);
     char *larger = realloc(g->bytes, room);
-    if (larger == NULL) return -1;
+    if (larger == NULL) {
+      g->failed = true;
+      return -1;
+    }
     g->bytes = larger;
     g->room = room;
   }
@@ -117,12 +121,13 @@ static bool put_id(const char *id, const growing *object, growing *g) {
 }
 
 cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cpb_error *error) {
-  growing plain = {NULL, 0, 0}, named = {NULL, 0, 0};
+  growing plain = {.bytes = NULL}, named = {.bytes = NULL};
   json_t *object = line_json(line);
   if (object == NULL)
     return cpb_fail(error, CPB_WHY_DUAL_ANSWER, "line",
                     "JSON cannot say the result: a number that is not finite, or no memory");
-  bool whole = json_dump_callback(object, append, &plain, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0;
+  bool whole = json_dump_callback(object, append, &plain, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0 &&
+               !plain.failed;
   json_decref(object);
   if (whole && id != NULL) whole = put_id(id, &plain, &named);
   *text = !whole ? NULL : id != NULL ? named.bytes : plain.bytes;
