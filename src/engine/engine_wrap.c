@@ -54,7 +54,7 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
   cpb_status status = cpb_check_view(base, "base", made.d, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base.cols, error);
   if (status != CPB_OK) return status;
-  wrapping w = {NULL};
+  wrapping w = {NULL, NULL, NULL, NULL};
   cpb_engine_question like = {.count = count, .metric = metric, .seed = seed};
   status = ask(&w, base, queries, transform, radius, door, &like, exec, error);
   if (status == CPB_OK) status = check_found(w.ids, queries.rows, count, k, error);
