@@ -18,6 +18,17 @@ void cli_put_number(FILE *to, double value) {
   fputs(digits, to);
 }
 
+/* e+07 as e7, as the text that was dumped has it: never longer than that. */
+static void shorten_exponent(char *digits) {
+  char *to = strchr(digits, 'e');
+  if (to == NULL) return;
+  const char *from = ++to;
+  if (*from == '-') to++;
+  if (*from == '-' || *from == '+') from++;
+  while (*from == '0' && from[1] != 0) from++;
+  memmove(to, from, strlen(from) + 1);
+}
+
 /* Numbers of 17 digits in a text of JSON, in place: what stands between quotes stays. */
 static void shorten_numbers(char *text) {
   char *to = text;
@@ -27,6 +38,7 @@ static void shorten_numbers(char *text) {
     if (length > 0 && memchr(p, '.', length) != NULL) {
       char digits[32], *end;
       shortest(strtod(p, &end), digits);
+      shorten_exponent(digits);
       size_t used = strlen(digits);
       memcpy(to, digits, used);
       to += used;

@@ -130,7 +130,7 @@ capball score -m ball.json data.csv --top 20 --html strange.html
 ## How well it finds them
 
 AUC on eight labelled sets: the share of pairs of an outlier and an ordinary row in which the outlier is found stranger; one half is
-chance. Nobody looked at a label before scoring. Constant columns are left out; forest, kNN, ECOD, the one-class SVM and
+chance. No method was given a label; they are for the AUC alone. Constant columns are left out; forest, kNN, ECOD, the one-class SVM and
 the rbf balls see standardised columns.
 
 | set | rows x columns | outliers | %s |

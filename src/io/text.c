@@ -81,10 +81,17 @@ static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t co
                            (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
 
+static cpb_status check_text(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f,
+                             cpb_error *error) {
+  bool fine = !cpb_field_unclosed(f) && cpb_field_is_text(f);
+  return fine ? CPB_OK : refuse_field(reader, row, column, f, "", error);
+}
+
 static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept,
                              cpb_error *error) {
-  if (cpb_field_unclosed(f) || !cpb_field_is_text(f)) return refuse_field(reader, row, column, f, "", error);
-  return row == kept->count ? cpb_field_keep(f, kept, error) : CPB_OK; /* else an earlier pass kept it */
+  cpb_status status = check_text(reader, row, column, f, error);
+  if (status != CPB_OK || row != kept->count) return status; /* an earlier pass may have kept it */
+  return cpb_field_keep(f, kept, error);
 }
 
 static cpb_status parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers,
@@ -129,11 +136,15 @@ static cpb_status refuse_row_0(const cpb_reader *reader, cpb_error *error) {
   return refuse_field(reader, 0, column, f, ", and a header has only names", error);
 }
 
-static cpb_status take_names(text_state *state, cpb_error *error) {
+static cpb_status take_names(cpb_reader *reader, cpb_error *error) {
+  text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
   cpb_status status = CPB_OK;
-  while (p != NULL && status == CPB_OK)
-    status = cpb_field_keep(cpb_field_take(&p, end, state->style.separator), &state->names, error);
+  for (size_t column = 0; p != NULL && status == CPB_OK; column++) {
+    cpb_field f = cpb_field_take(&p, end, state->style.separator);
+    status = check_text(reader, 0, column, f, error);
+    if (status == CPB_OK) status = cpb_field_keep(f, &state->names, error);
+  }
   return status;
 }
 
@@ -154,7 +165,7 @@ static cpb_status shift_names(text_state *state, cpb_error *error) {
  * does not have: then the separator is another one, or there is a slip in each number. */
 static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *error) {
   text_state *state = reader->state;
-  cpb_status status = take_names(state, error);
+  cpb_status status = take_names(reader, error);
   if (status == CPB_OK) status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
   if (status != CPB_OK) return status;
   if (state->first.text != NULL) {
