@@ -82,7 +82,7 @@ static void measure_query(void *arg, size_t query) {
     uint64_t id = m->ids[query * m->count + i];
     hits[i] = (cpb_hit){id, INFINITY};
     if (id == CPB_NO_ROW) continue;
-    widen(m->base, id, x);
+    widen(m->base, (size_t)id, x);
     loops->axpby(1, x, -1, q, x, d);
     hits[i].value = sqrt(loops->dot(x, x, d));
   }
