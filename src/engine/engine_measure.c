@@ -255,18 +255,21 @@ static cpb_status add_sphere(survey *s, double norms, const cpb_exec *exec, cpb_
 
 static int effort(const cpb_engine_trial *trial) { return 2 * (int)trial->kind + (trial->radius > 0); }
 
-/* The best after rescoring; of those within half a point of it the best before, of those within half a point of that
- * the simplest. */
+/* The best after rescoring; of those that so few queries cannot tell from it (half a point, its standard error, a point
+ * at most) the best before, of those within half a point of that the simplest. */
 static size_t best_of(const cpb_engine_facts *facts, bool spheres) {
-  double most = 0, first = 0;
+  double most = 0, near = 0, first = 0;
   size_t pick = facts->count;
-  for (size_t i = 0; i < facts->count; i++)
-    if (!spheres || facts->trials[i].kind == CPB_TRANSFORM_SPHERE)
-      most = fmax(most, facts->trials[i].rescored);
+  for (size_t i = 0; i < facts->count; i++) {
+    const cpb_engine_trial *t = &facts->trials[i];
+    if ((spheres && t->kind != CPB_TRANSFORM_SPHERE) || t->rescored < most) continue;
+    most = t->rescored;
+    near = fmin(fmax(0.005, t->error), 0.01);
+  }
   for (int turn = 0; turn < 2; turn++)
     for (size_t i = 0; i < facts->count; i++) {
       const cpb_engine_trial *t = &facts->trials[i];
-      if ((spheres && t->kind != CPB_TRANSFORM_SPHERE) || t->rescored < most - 0.005) continue;
+      if ((spheres && t->kind != CPB_TRANSFORM_SPHERE) || t->rescored < most - near) continue;
       if (turn == 0)
         first = fmax(first, t->recall);
       else if (t->recall >= first - 0.005 &&

@@ -158,7 +158,7 @@ class Scann:
         self.cosine = metric == "cosine"
         rows = self._ready(rows)
         leaves = self.leaves or max(1, min(2000, int(8 * len(rows) ** 0.5)))
-        searched = self.searched or max(1, leaves // 20)
+        searched = self.searched or min(leaves, 100)
         kind = "squared_l2" if metric == "l2" else "dot_product"
         builder = scann.scann_ops_pybind.builder(rows, 10, kind)
         builder = builder.tree(num_leaves=leaves, num_leaves_to_search=searched, training_sample_size=len(rows))
