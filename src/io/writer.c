@@ -37,12 +37,16 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
   return CPB_OK;
 }
 
-static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
+static cpb_status check_unpacked(const char *path, cpb_error *error) {
   size_t stem;
-  if (cpb_packing_of(path, &stem) != CPB_NOT_PACKED)
-    return cpb_file_fail_said(error, path, "write it",
-                              "packed files are only read; write to a pipe and pack what comes");
+  if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
+  return cpb_file_fail_said(error, path, "write it",
+                            "packed files are only read; write to a pipe and pack what comes");
+}
+
+static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
   cpb_status status = cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error);
+  if (status == CPB_OK) status = check_unpacked(writer->file, error);
   if (status == CPB_OK) status = check_dtype(writer, error);
   if (status == CPB_OK) status = cpb_whole_open(writer->file, &writer->whole, error);
   if (status == CPB_OK && writer->whole.stream) status = check_stream(writer, error);
