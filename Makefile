@@ -1,9 +1,8 @@
 # The front door. Thin over CMake and Ninja; `make help` lists what there is.
 PREFIX ?= /usr/local
 JOBS ?= 2
-FUZZ_SECONDS ?= 6
 ADVERSARY ?= 128
-export JOBS FUZZ_SECONDS
+export JOBS
 
 ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
@@ -37,8 +36,8 @@ valgrind: setup-test build-tests ## the examples, also under valgrind
 faults: setup-test build-tests ## every command, each allocation and system call failing; minutes
 	@build/tests/fault_calls && /usr/bin/python3 tests/faults/fault_loop.py build/capball build/tests/fault_shim.so
 
-fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS
-	@tools/run-tests fuzz
+fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS (60), with new inputs
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tools/run-tests fuzz
 
 soak: setup-test build-fuzz ## fuzz until stopped; reports executions and keeps what is new
 	@tools/soak

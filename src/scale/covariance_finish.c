@@ -76,16 +76,18 @@ static int compare_magnitudes(const big *a, const big *b, int first, int end) {
 
 /* c = a - b. */
 static void big_subtract(big *c, const big *a, const big *b) {
-  int first = a->words == 0 ? b->first : b->words == 0 || a->first < b->first ? a->first : b->first;
+  if (a->words == 0 || b->words == 0) { /* whose first word may be anywhere */
+    *c = a->words == 0 ? *b : *a;
+    c->negative = a->words == 0 ? !b->negative : a->negative;
+    return;
+  }
+  int first = a->first < b->first ? a->first : b->first;
   int end = (end_of(a) > end_of(b) ? end_of(a) : end_of(b)) + 1;
-  if (a->words == 0) end = end_of(b) + 1;
-  if (b->words == 0) end = end_of(a) + 1;
   bool add = a->negative != b->negative, swap = !add && compare_magnitudes(a, b, first, end) < 0;
   const big *large = swap ? b : a, *small = swap ? a : b;
   c->first = first;
   c->words = (size_t)(end - first);
   c->negative = swap ? !b->negative : a->negative;
-  if (a->words == 0) c->negative = !b->negative;
   int64_t carry = 0;
   for (int place = first; place < end; place++) {
     int64_t y = word_at(small, place), sum = carry + (int64_t)word_at(large, place) + (add ? y : -y);

@@ -39,6 +39,12 @@ static double tiny(test_rng *rng, size_t row, size_t column) {
 static double holed(test_rng *rng, size_t row, size_t column) {
   return (row + column) % 3 == 0 ? 0 : column == 1 ? -7.5 : test_gauss(rng) * 0x1p-20;
 }
+/* A column of zeros beside those whose last bit is far above 1, or below; row after row they cancel. */
+static double cancelled(test_rng *rng, size_t row, size_t column) {
+  (void)rng;
+  static const int exponent[] = {100, 0, 500, -900};
+  return column == 1 ? 0 : ldexp(row % 2 == 0 ? 1.5 : -1.5, exponent[column % 4]);
+}
 static double bytes(test_rng *rng, size_t row, size_t column) {
   (void)row, (void)column;
   return (double)test_below(rng, 128);
@@ -151,7 +157,8 @@ static const struct {
             {CPB_F64, 700, 5, far_from_0}, {CPB_F32, 700, 5, far_from_0}, {CPB_F64, 300, 6, any_size},
             {CPB_F64, 600, 6, own_size},   {CPB_F64, 200, 4, tiny},       {CPB_F64, 90, 5, holed},
             {CPB_F16, 600, 5, plain},      {CPB_U8, 600, 33, bytes},      {CPB_I8, 600, 5, bytes},
-            {CPB_F64, 1, 3, plain},        {CPB_F64, 2, 1, plain},        {CPB_F64, 513, 1, any_size}};
+            {CPB_F64, 1, 3, plain},        {CPB_F64, 2, 1, plain},        {CPB_F64, 513, 1, any_size},
+            {CPB_F64, 64, 4, cancelled},   {CPB_F64, 67, 4, cancelled}};
 enum { SETS = sizeof sets / sizeof *sets };
 
 static data set_number(size_t i) {
