@@ -85,6 +85,7 @@ def summarize(frame) -> None:
 
 def main() -> None:
     work = tempfile.mkdtemp()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "4g")
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     session = builder.config("spark.sql.parquet.compression.codec", "uncompressed").getOrCreate()
