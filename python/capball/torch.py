@@ -26,47 +26,50 @@ from capball import _core
 _NATIVE = (torch.float32, torch.float64)
 
 
-def _numpy(x: Tensor) -> Any:
-    return x.detach().reshape(-1, x.shape[-1]).contiguous().numpy()
+def _array(x: Tensor) -> Any:
+    x = x.detach()
+    return (x if x.dim() == 2 else x.reshape(-1, x.shape[-1])).numpy()
 
 
-def _rows(call: Any, *args: Any, **keywords: Any) -> Any:
+def _rows(call: Any, *args: Any) -> Any:
     """A row without an answer is NaN in a net, not an exception: every other row is done."""
     try:
-        return call(*args, **keywords)
+        return call(*args)
     except capball.RowError:
         return None
 
 
 def _scale(t: Tensor) -> float:
-    return math.exp(float(t.detach()))
+    return math.exp(t.item())
 
 
 def _embed_rows(x: Tensor, t: Tensor) -> Tensor:
-    y = torch.empty(*x.shape[:-1], x.shape[-1] + 1, dtype=x.dtype)
-    _rows(_core.Map(x.shape[-1], _scale(t)).embed, _numpy(x), _numpy(y))
+    y = x.new_empty((*x.shape[:-1], x.shape[-1] + 1))
+    _rows(_core.Map(x.shape[-1], _scale(t)).embed, _array(x), _array(y))
     return y
 
 
-def _embed_gradients(x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    gx = torch.empty(x.shape, dtype=x.dtype)
-    made = _rows(_core.layer_backward, _numpy(x), _numpy(g), _scale(t), _numpy(gx))
-    return gx, torch.full(t.shape, math.nan if made is None else made[1], dtype=t.dtype)
-
-
 def _unembed_rows(y: Tensor, t: Tensor) -> Tensor:
-    x = torch.empty(*y.shape[:-1], y.shape[-1] - 1, dtype=y.dtype)
-    _rows(_core.Map(y.shape[-1] - 1, _scale(t)).unembed, _numpy(y), _numpy(x))
+    x = y.new_empty((*y.shape[:-1], y.shape[-1] - 1))
+    _rows(_core.Map(y.shape[-1] - 1, _scale(t)).unembed, _array(y), _array(x))
     return x
 
 
+def _gradients(call: Any, x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    gx = x.new_empty(x.shape)
+    made = _rows(call, _array(x), _array(g), _scale(t), _array(gx))
+    return gx, torch.scalar_tensor(math.nan if made is None else made[1], dtype=t.dtype).reshape(t.shape)
+
+
+def _embed_gradients(x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    return _gradients(_core.layer_backward, x, t, g)
+
+
 def _unembed_gradients(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    gy = torch.empty(y.shape, dtype=y.dtype)
-    made = _rows(_core.layer_inverse_backward, _numpy(y), _numpy(g), _scale(t), _numpy(gy))
-    return gy, torch.full(t.shape, math.nan if made is None else made[1], dtype=t.dtype)
+    return _gradients(_core.layer_inverse_backward, y, t, g)
 
 
-# Operators, for torch.compile and torch.export, which take them as they are.
+# Operators, for torch.compile, torch.export and torch.func, which take them as they are.
 _embed = torch.library.custom_op("capball::embed", _embed_rows, mutates_args=())
 _embed_backward = torch.library.custom_op("capball::embed_backward", _embed_gradients, mutates_args=())
 _unembed = torch.library.custom_op("capball::unembed", _unembed_rows, mutates_args=())
@@ -122,23 +125,49 @@ _unembed.register_vmap(_rowwise_vmap(_unembed))
 class _Embed(torch.autograd.Function):
     """The same without an operator's dispatch, which takes longer than small batches do."""
 
-    forward = staticmethod(_embed_rows)
-    setup_context = staticmethod(_save)
-    backward = staticmethod(once_differentiable(_backward_of(_embed_gradients)))
-    vmap = staticmethod(_rowwise_vmap(_embed))
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, t: Tensor) -> Tensor:
+        ctx.save_for_backward(x, t)
+        return _embed_rows(x, t)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        return _once(ctx, _embed_gradients, *g)
 
 
 class _Unembed(torch.autograd.Function):
     """Likewise."""
 
-    forward = staticmethod(_unembed_rows)
-    setup_context = staticmethod(_save)
-    backward = staticmethod(once_differentiable(_backward_of(_unembed_gradients)))
-    vmap = staticmethod(_rowwise_vmap(_unembed))
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, t: Tensor) -> Tensor:
+        ctx.save_for_backward(y, t)
+        return _unembed_rows(y, t)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        return _once(ctx, _unembed_gradients, *g)
+
+
+@once_differentiable
+def _refusing_more(ctx: Any, gradients: Any, g: Tensor) -> Any:
+    return gradients(*ctx.saved_tensors, g)
+
+
+def _once(ctx: Any, gradients: Any, g: Tensor) -> Any:
+    """Gradients of gradients are refused; where none can be asked for, nothing is spent on that."""
+    return _refusing_more(ctx, gradients, g) if torch.is_grad_enabled() else gradients(*ctx.saved_tensors, g)
+
+
+# vmap, grad and the like; without this function of torch every call could be under one of them.
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+def _as_operator() -> bool:
+    return torch.compiler.is_compiling() or _transformed()
 
 
 def _in_c(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.dtype in _NATIVE and not torch.is_autocast_enabled("cpu")
+    return x.is_cpu and x.dtype in _NATIVE and not torch.is_autocast_enabled("cpu")
 
 
 def _plain_embed(x: Tensor, t: Tensor) -> Tensor:
@@ -164,14 +193,14 @@ def embed(x: Tensor, t: Tensor) -> Tensor:
     """y = S(x) at the scale s = exp(t), over the last dimension; differentiable in x and t."""
     if not _in_c(x):
         return _plain_embed(x, t)
-    return _embed(x, t) if torch.compiler.is_compiling() else _Embed.apply(x, t)
+    return _embed(x, t) if _as_operator() else _Embed.apply(x, t)
 
 
 def unembed(y: Tensor, t: Tensor) -> Tensor:
     """x = S^-1(y/|y|) at the scale s = exp(t), over the last dimension; differentiable in y and t."""
     if not _in_c(y):
         return _plain_unembed(y, t)
-    return _unembed(y, t) if torch.compiler.is_compiling() else _Unembed.apply(y, t)
+    return _unembed(y, t) if _as_operator() else _Unembed.apply(y, t)
 
 
 class _Scaled(nn.Module):

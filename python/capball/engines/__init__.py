@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -31,6 +31,13 @@ class Certified(NamedTuple):
 
     distances: np.ndarray
     ids: np.ndarray
+    proven: np.ndarray
+
+
+class CertifiedRange(NamedTuple):
+    """The rows within a radius of each query, and for which queries they are proven to be all of them."""
+
+    found: list[capball.Neighbors]
     proven: np.ndarray
 
 
@@ -54,9 +61,8 @@ class Euclidean:
         self.metric = metric or self._usual_metric()
         if self.metric not in self.engine.metrics:
             raise ValueError(f"the engine ranks by {', '.join(self.engine.metrics)}, not by {self.metric}")
-        self.rows: np.ndarray | None = None
-        self.radius: float = 0.0
-        self._k: int = 0
+        self.rows: np.ndarray = np.empty((0, 0))
+        self._k, self._radius = 0, 0.0
 
     def _usual_metric(self) -> str:
         return {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}.get(self.transform, "cosine")
@@ -64,86 +70,110 @@ class Euclidean:
     def add(self, rows: Any) -> "Euclidean":
         """Takes rows in, after those that are there already; the index is built from all of them."""
         rows = np.ascontiguousarray(rows)
-        self.rows = rows if self.rows is None else np.concatenate([self.rows, rows])
-        self._fit(self.rows)
-        self.engine.build(self._embed(self.rows), self.metric)
+        self.rows = np.concatenate([self.rows, rows]) if len(self.rows) else rows
+        self._fit()
+        self.engine.build(self.way.embed(self.rows, dtype="float32"), self.metric)
         self._k = 0
         return self
 
-    def _fit(self, rows: np.ndarray) -> None:
+    def _fit(self) -> None:
+        """What rows and queries go through on their way to the engine."""
+        self.way: capball.SphereMap | capball.Transform
         if self.transform != "sphere":
-            self.lift = capball.Transform.fit(self.transform, rows)
-        elif self.map is None:
-            fitted = capball.fit(rows)
+            self.way = capball.Transform.fit(self.transform, self.rows)
+            return
+        if self.map is None:
+            fitted = capball.fit(self.rows)
             self.map = capball.SphereMap(fitted.d, fitted.s * self.scale, fitted.center)
-
-    def _embed(self, rows: np.ndarray) -> np.ndarray:
-        return self.map.embed(rows, dtype="float32") if self.transform == "sphere" else self.lift.embed(rows, dtype="float32")
+        self.way = self.map
 
     def _usual_radius(self, k: int) -> float:
+        """The radius of the ball that the engine is asked by; a row is its own first neighbour."""
+        if not self.ball or not isinstance(self.way, capball.SphereMap):
+            return 0.0
         if self._k != k:
-            some = self.rows[np.linspace(0, len(self.rows) - 1, min(64, len(self.rows))).astype(int)]
-            near = capball.knn(self.rows, some, min(k + 1, len(self.rows))).distances[:, -1]
-            self.radius, self._k = float(np.median(near)), k
-        return self.radius
+            self._k, self._radius = k, capball.usual_radius(self.way, self.rows, self.rows, min(k + 1, len(self.rows)))
+        return self._radius
 
-    def _ask(self, queries: np.ndarray, k: int) -> np.ndarray:
-        if self.transform != "sphere":
-            return self.lift.query(queries, dtype="float32")
-        return self.map.query(queries, self._usual_radius(k) if self.ball else 0.0, dtype="float32")[0]
+    def _ask(self, queries: np.ndarray, radius: float, count: int) -> np.ndarray:
+        """Ids of the engine's best, by the ball of this radius on the sphere."""
+        if isinstance(self.way, capball.Transform):
+            asked = self.way.query(queries, dtype="float32")
+        else:
+            asked = self.way.query(queries, radius, dtype="float32")[0]
+        return self.engine.search(asked, min(len(self.rows), count))
 
     def _queries(self, queries: Any) -> np.ndarray:
-        if self.rows is None:
+        if len(self.rows) == 0:
             raise ValueError("there are no rows yet: add some")
         return np.atleast_2d(np.asarray(queries))
 
-    def search(self, queries: Any, k: int = 10, *, certificates: bool = False) -> capball.Neighbors | Certified:
+    @overload
+    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False] = False) -> capball.Neighbors: ...
+    @overload
+    def search(self, queries: Any, k: int = 10, *, certificates: Literal[True, "engine"]) -> Certified: ...
+    def search(self, queries: Any, k: int = 10, *,
+               certificates: Literal[False, True, "engine"] = False) -> capball.Neighbors | Certified:
         """(distances, ids) of the k nearest among the candidates, by exact Euclidean distances.
 
-        certificates  also a flag for each query: True where all rows were looked at and none that the engine left out is
-                      nearer, whatever it did (sphere only); the distances are those of the embedded rows then
+        certificates  also a flag for each query. True: all rows are looked at, and none that the engine left out is
+                      nearer, whatever it did. "engine" (sphere only): no other row is looked at, and none is nearer if the
+                      engine's first are its best; distances are those of the embedded rows then
         """
         queries = self._queries(queries)
-        count = min(len(self.rows), max(k, self.candidates or max(100, 10 * k)))
-        ids = self.engine.search(self._ask(queries, k), count)
+        ids = self._ask(queries, self._usual_radius(k), max(k, self.candidates or max(100, 10 * k)))
         counts = (ids >= 0).sum(axis=1)
         if counts.min() < k:
             raise ValueError(f"the engine found {counts.min()} rows for some query, wanted {k}")
-        if certificates:
-            return self._certify(queries, ids[:, : counts.min()], k)
+        if certificates == "engine":
+            return self._rescore(queries, ids[:, : counts.min()], k)
         distances, near = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
         for count in np.unique(counts):  # some engines find fewer for some queries
             those = counts == count
             distances[those], near[those] = capball.rerank(self.rows, queries[those], ids[those][:, :count], k)
-        return capball.Neighbors(distances, near)
+        if not certificates:
+            return capball.Neighbors(distances, near)
+        true = capball.range_search(self.rows, queries, np.nextafter(distances[:, -1], np.inf))
+        return Certified(distances, near, np.array([np.array_equal(true.of(i).ids[:k], row) for i, row in enumerate(near)]))
 
-    def _certify(self, queries: np.ndarray, ids: np.ndarray, k: int) -> Certified:
-        if self.transform != "sphere":
-            raise ValueError(f"certificates are those of the sphere, not of {self.transform}")
-        radius = self.radius if self.ball else 0.0
-        found = capball.rescore(self.map, queries, ids, self._embed(self.rows), k, radius=radius, certificates=True)
-        return Certified(found.distances, found.ids, found.proven)
+    def _rescore(self, queries: np.ndarray, ids: np.ndarray, k: int) -> Certified:
+        if not isinstance(self.way, capball.SphereMap):
+            raise ValueError(f"an engine's own certificates are those of the sphere, not of {self.transform}")
+        some, places = np.unique(ids, return_inverse=True)
+        embedded = self.way.embed(self.rows[some], dtype="float32")
+        found = capball.rescore(self.way, queries, places.reshape(ids.shape), embedded, k, radius=self._usual_radius(k))
+        return Certified(found.distances, some[found.ids], found.proven)
 
-    def range(self, queries: Any, radius: float, most: int = 1000) -> list[capball.Neighbors]:
-        """The rows within the radius of each query among the engine's best `most`, nearest first."""
+    @overload
+    def range(self, queries: Any, radius: float, most: int = 1000, *,
+              certificates: Literal[False] = False) -> list[capball.Neighbors]: ...
+    @overload
+    def range(self, queries: Any, radius: float, most: int = 1000, *, certificates: Literal[True]) -> CertifiedRange: ...
+    def range(self, queries: Any, radius: float, most: int = 1000, *,
+              certificates: bool = False) -> list[capball.Neighbors] | CertifiedRange:
+        """The rows within the radius of each query among the engine's best `most`, nearest first.
+
+        certificates  also a flag for each query: True where all rows were looked at and none within the radius is missing
+        """
         queries = self._queries(queries)
-        asked = self.map.query(queries, radius, dtype="float32")[0] if self.transform == "sphere" else self._ask(queries, 10)
-        ids = self.engine.search(asked, min(len(self.rows), most))
         found = []
-        for query, some in zip(queries, ids):
+        for query, some in zip(queries, self._ask(queries, radius, most)):
             some = some[some >= 0]
             near = capball.rerank(self.rows, query[None], some[None], len(some))
             inside = near.distances[0] <= radius
             found.append(capball.Neighbors(near.distances[0][inside], near.ids[0][inside]))
-        return found
+        if not certificates:
+            return found
+        within = np.diff(capball.range_search(self.rows, queries, radius).lims)
+        return CertifiedRange(found, within == [len(near.ids) for near in found])
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes rows, map and index into a folder."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "rows.npy", self.rows)
-        if self.transform == "sphere":
-            self.map.save(folder / "map.json")
+        if isinstance(self.way, capball.SphereMap):
+            self.way.save(folder / "map.json")
         self.engine.save(folder / "index")
         facts = {"transform": self.transform, "metric": self.metric, "candidates": self.candidates, "ball": self.ball}
         (folder / "index.json").write_text(json.dumps(facts))
@@ -158,9 +188,9 @@ class Euclidean:
         self.rows = np.load(folder / "rows.npy")
         if self.transform == "sphere":
             self.map = capball.SphereMap.load(folder / "map.json")
-        self._fit(self.rows)
-        self.engine.load(folder / "index", self._embed(self.rows[:1]).shape[1], self.metric)
+        self._fit()
+        self.engine.load(folder / "index", self.way.embed(self.rows[:1], dtype="float32").shape[1], self.metric)
         return self
 
 
-__all__ = ["BY_NAME", "Annoy", "Certified", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann", "Usearch", "engine"]
+__all__ = ["BY_NAME", "Annoy", "Certified", "CertifiedRange", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann", "Usearch", "engine"]

@@ -7,7 +7,7 @@ defaults are those of the engine's documentation. Ids count rows from 0; -1 stan
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Callable, Protocol
 
 import numpy as np
 
@@ -15,7 +15,9 @@ import numpy as np
 class Engine(Protocol):
     """What `Euclidean` asks of an engine."""
 
-    metrics: tuple[str, ...]
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it ranks by."""
 
     def build(self, rows: np.ndarray, metric: str) -> None:
         """Takes all rows in, float32."""
@@ -277,7 +279,7 @@ class Callable_:
         self.rows, self.metric = np.load(path), metric
 
 
-BY_NAME = {
+BY_NAME: dict[str, Callable[..., Engine]] = {
     "annoy": Annoy,
     "hnswlib": Hnswlib,
     "faiss-flat": lambda **settings: Faiss("Flat", **settings),

@@ -189,8 +189,8 @@ class Reader:
         if not self.keep:
             self.refuse_row(block, int(np.argmin(fine)), failure)
         self.unusable += int((~fine).sum())
-        return Block(*(None if part is None else part[fine] for part in (block.rows, block.ids, block.weights)),
-                     np.flatnonzero(fine) if block.at is None else block.at[fine])
+        ids, weights = (None if part is None else part[fine] for part in (block.ids, block.weights))
+        return Block(block.rows[fine], ids, weights, np.flatnonzero(fine) if block.at is None else block.at[fine])
 
 
 def lists(rows: np.ndarray, missing: np.ndarray | None = None) -> pa.Array:
