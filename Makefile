@@ -6,14 +6,14 @@ export JOBS
 
 ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
-checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g'
+checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g1'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
 .PHONY: recipes test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python
-.PHONY: setup-run setup-test build build-tests build-asan build-tsan build-clang build-fuzz
+.PHONY: setup-run setup-test build build-tests build-asan build-tsan
 
 all: build ## the library and the command, in build/
 
@@ -21,7 +21,7 @@ demo: build ## set up, build, show what it does
 	@build/capball demo
 
 test: setup-test ## set up, build, run every test and check; ends with "N passed, N failed"
-	@$(MAKE) --no-print-directory -j2 build-tests build-asan build-tsan build-clang build-fuzz
+	@$(MAKE) --no-print-directory -j2 build-tests build-asan build-tsan
 	@tools/run-tests
 
 asan: setup-test build-asan ## every test program under ASan and UBSan
@@ -36,10 +36,10 @@ valgrind: setup-test build-tests ## the examples, also under valgrind
 faults: setup-test build-tests ## every command, each allocation and system call failing; minutes
 	@build/tests/fault_calls && /usr/bin/python3 tests/faults/fault_loop.py build/capball build/tests/fault_shim.so
 
-fuzz: setup-test build-fuzz ## each fuzz program for FUZZ_SECONDS (60), with new inputs
+fuzz: setup-test build-asan ## each fuzz program for FUZZ_SECONDS (60), with new inputs
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tools/run-tests fuzz
 
-soak: setup-test build-fuzz ## fuzz until stopped; reports executions and keeps what is new
+soak: setup-test build-asan ## fuzz until stopped; reports executions and keeps what is new
 	@tools/soak
 
 coverage: setup-test ## lines and branches that the tests never take, in build-coverage/
@@ -69,7 +69,7 @@ python: ## wheel and sdist of the Python package, in build/dist
 wheel: ## the wheel for others: zig, glibc 2.17, every Python since 3.11
 	@tools/package-python wheel
 
-asan-python: setup-test build-asan ## the Python package called wrongly, under ASan and UBSan
+asan-python: setup-test ## the Python package called wrongly, under ASan and UBSan
 	@tools/package-python asan
 
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
@@ -102,7 +102,7 @@ format: ## clang-format every source
 	@clang-format -i $(sources)
 
 clean: ## remove every build
-	@rm -rf build build-asan build-tsan build-clang build-fuzz build-coverage build-aarch64
+	@rm -rf build build-asan build-tsan build-coverage build-aarch64
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -117,15 +117,10 @@ build: setup-run
 	@$(ninja) -C build all
 build-tests: build
 	@$(ninja) -C build tests examples
+# Sanitizers and fuzzers in one build; by clang, so that everything compiles with two compilers, warnings being errors.
 build-asan:
-	@$(configure) -B build-asan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=address,undefined
-	@$(ninja) -C build-asan all tests
+	@$(configure) -B build-asan -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ $(checked) -DCPB_SANITIZE=address,undefined -DCPB_FUZZ=ON
+	@$(ninja) -C build-asan all tests fuzzers examples benches
 build-tsan:
 	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON
 	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))
-# Only configured here: tools/run-tests compiles it beside the running tests.
-build-clang:
-	@$(configure) -B build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=None
-build-fuzz:
-	@$(if $(wildcard fuzz/fuzz_*.c),$(configure) -B build-fuzz -DCMAKE_C_COMPILER=clang $(checked) -DCPB_FUZZ=ON -DCPB_PLAIN_LOOPS=ON)
-	@$(if $(wildcard fuzz/fuzz_*.c),$(ninja) -C build-fuzz $(addprefix fuzz/,$(basename $(notdir $(wildcard fuzz/fuzz_*.c)))))

@@ -1,12 +1,16 @@
 # The command: everything in cli/ and show/, over the public headers alone.
 file(GLOB CPB_CLI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c ${PROJECT_SOURCE_DIR}/show/*.c)
+list(REMOVE_ITEM CPB_CLI_SOURCES ${PROJECT_SOURCE_DIR}/cli/main.c)
 if(CPB_CLI_SOURCES)
-  add_executable(capball_cli ${CPB_CLI_SOURCES})
-  set_target_properties(capball_cli PROPERTIES OUTPUT_NAME capball)
-  target_include_directories(capball_cli PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(capball_cli PRIVATE _GNU_SOURCE CLI_HDF5=$<BOOL:${CPB_WITH_hdf5}> CLI_GZ=$<BOOL:${CPB_WITH_zlib}>
+  # All but main(), which fuzz/ has under another name.
+  add_library(capball_command STATIC ${CPB_CLI_SOURCES})
+  target_include_directories(capball_command PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(capball_command PUBLIC _GNU_SOURCE CLI_HDF5=$<BOOL:${CPB_WITH_hdf5}> CLI_GZ=$<BOOL:${CPB_WITH_zlib}>
     CLI_ZST=$<BOOL:${CPB_WITH_zstd}>)
-  target_link_libraries(capball_cli PRIVATE capball_static capball::jansson m)
+  target_link_libraries(capball_command PUBLIC capball_static capball::jansson m)
+  add_executable(capball_cli cli/main.c)
+  set_target_properties(capball_cli PROPERTIES OUTPUT_NAME capball)
+  target_link_libraries(capball_cli PRIVATE capball_command)
   # An engine to measure on, where Debian's libhnswlib-dev or another hnswlib is there: C++, in a module of its own.
   option(CPB_HNSW "build hnswlib into the command, where its header is found" ON)
   find_path(CPB_HNSW_INCLUDE hnswlib/hnswlib.h)
@@ -23,9 +27,9 @@ if(CPB_CLI_SOURCES)
       if(CPB_SANITIZE) # hnswlib looks one neighbour too far ahead when it fetches
         target_compile_options(capball_hnsw PRIVATE -fno-sanitize=all)
       endif()
-      target_sources(capball_cli PRIVATE $<TARGET_OBJECTS:capball_hnsw>)
-      target_compile_definitions(capball_cli PRIVATE CLI_HNSW)
-      target_link_libraries(capball_cli PRIVATE Threads::Threads)
+      target_sources(capball_command PRIVATE $<TARGET_OBJECTS:capball_hnsw>)
+      target_compile_definitions(capball_command PUBLIC CLI_HNSW)
+      target_link_libraries(capball_command PUBLIC Threads::Threads)
     endif()
   endif()
   install(TARGETS capball_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

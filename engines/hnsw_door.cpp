@@ -54,7 +54,7 @@ void answer(const cpb_engine_question &q, uint64_t *ids, cpb_engine_cost &cost) 
   cost.build = built - begin;
   cost.query = now() - built;
   cost.seconds = cost.build + cost.query;
-  cost.bytes = double(q.rows.rows) * (4. * double(cols) + 8. * M + 16);
+  cost.bytes = double(q.rows.rows) * (4. * double(cols) + 8 * double(M) + 16);
 }
 
 cpb_status ask(void *, const cpb_engine_question *question, uint64_t *ids, cpb_engine_cost *cost,

@@ -2,6 +2,7 @@
  * files. Slashes are taken out of unknown words, so that nothing is written elsewhere. */
 #include <ftw.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,21 +11,28 @@
 
 #include "fuzz_bytes.h"
 
+/* The linker takes the command's calls, and the fuzzer's own, here (--wrap). */
 int capball_main(int argc, char **argv);
-_Noreturn void fuzz_exit(int code);
-int fuzz_sigaction(int number, const void *action, void *old);
+_Noreturn void __wrap_exit(int code);
+_Noreturn void __real_exit(int code);
+int __wrap_sigaction(int number, const void *action, void *old);
+int __real_sigaction(int number, const void *action, void *old);
 const char *__asan_default_options(void);
 
 /* The command may be asked for more memory than there is, and says so. */
 const char *__asan_default_options(void) { return "allocator_may_return_null=1:detect_leaks=0"; }
 
 static jmp_buf end;
-void fuzz_exit(int code) { longjmp(end, code + 1); }
+static bool in_command;
+
+void __wrap_exit(int code) {
+  if (in_command) longjmp(end, code + 1);
+  __real_exit(code);
+}
 
 /* Signals are for the fuzzer. */
-int fuzz_sigaction(int number, const void *action, void *old) {
-  (void)number, (void)action, (void)old;
-  return 0;
+int __wrap_sigaction(int number, const void *action, void *old) {
+  return in_command ? 0 : __real_sigaction(number, action, old);
 }
 
 enum { WORDS = 24, LONGEST = 24, CLEAN_AFTER = 64 };
@@ -115,7 +123,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count) {
     if (strncmp(argv[i], "--pl", 4) == 0 || strncmp(argv[i], "--t", 3) == 0 || strcmp(argv[i], "demo") == 0 ||
         strncmp(argv[i], "recom", 5) == 0)
       return 0;
+  in_command = true;
   int ended = setjmp(end), result = ended != 0 ? ended - 1 : capball_main(argc, argv);
+  in_command = false;
   if (result < 0 || result > 2) abort();
   if (++runs % CLEAN_AFTER == 0) fresh_files();
   return 0;

@@ -212,7 +212,7 @@ static cpb_status take_query(const cpb_engine_question *q, cpb_view answers, siz
     double id = cpb_view_at(answers, row, i);
     if (id == -1) continue;
     status = check_id(q, query, id, ids, found, error);
-    ids[found++] = (uint64_t)id;
+    if (status == CPB_OK) ids[found++] = (uint64_t)id;
   }
   return status;
 }

@@ -81,6 +81,7 @@ static void add_wide(uint32_t *to, size_t words, cpb_wide_int from, int to_first
 }
 
 void cpb_pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
+  if (sums->words == 0) return; /* all are 0 */
   for (size_t i = 0; i < other->columns; i++)
     for (size_t j = i; j < other->columns; j++)
       add_wide(word_of(sums, i, j), sums->words, cpb_pair_sums_at(other, i, j),

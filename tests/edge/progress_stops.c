@@ -3,7 +3,7 @@
 #include "capball/capball.h"
 #include "support/check.h"
 
-enum { N = 3000, D = 8, SMALL = 400 };
+enum { N = TEST_SANITIZED ? 1200 : 3000, D = 8, SMALL = 400 };
 
 static double x[N * D];
 

@@ -199,7 +199,7 @@ static void streams_end_at_the_same_ball(void **state) {
 
 /* ---- pieces ---- */
 
-enum { PIECES_D = 5, PIECES_N = 6000 };
+enum { PIECES_D = 5, PIECES_N = TEST_SANITIZED ? 1200 : 6000 };
 
 /* A way to cut rows: piece of row i, and in which order rows and pieces come. */
 typedef struct cutting {

@@ -17,6 +17,15 @@
 #define U32 0x1p-24
 #define U64 0x1p-53
 
+/* Sanitizers look at how the code goes, the other builds at its numbers: with them a part of the random cases will do. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#define TEST_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define TEST_SANITIZED 0
+#endif
+
 /* A seeded stream of random numbers (splitmix64). */
 typedef struct test_rng {
   uint64_t state;
