@@ -6,9 +6,8 @@
 #include "data_file.h"
 #include "json_print.h"
 #include "plot.h"
+#include "show/ball_plot.h"
 #include "show/score_plot.h"
-
-enum { PLOTTED = 20000 };
 
 static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL_LINEAR; }
 
@@ -62,51 +61,24 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
 
 /* ---- pictures ---- */
 
-typedef struct picture {
-  cpb_view rows;
-  cpb_model_options model;
-} picture;
-
-static void write_plane(const void *arg, FILE *script) {
-  const picture *p = arg;
-  size_t step = p->rows.rows / PLOTTED + 1;
-  double *x = cli_alloc(p->rows.rows, 2 * sizeof *x), turn = 2 * acos(-1.0);
-  const double *W = p->model.whiten, *c = p->model.center;
-  fprintf(script, "set size ratio -1\nset xlabel 'x0'\nset ylabel 'x1'\n"
-                  "plot '-' with points pt 7 ps 0.3 lc rgb '#2f6fb5' title 'rows', "
-                  "'-' with lines lw 2 lc rgb '#d9480f' title 'ball', "
-                  "'-' with points pt 2 lc rgb '#d9480f' title 'centre'\n");
-  cpb_view_widen(p->rows, x);
-  for (size_t i = 0; i < p->rows.rows; i += step) fprintf(script, "%.9g %.9g\n", x[2 * i], x[2 * i + 1]);
-  free(x);
-  fputs("e\n", script);
-  for (int k = 0; k <= 360; k++) {
-    double u = p->model.radius * cos(turn * k / 360), v = p->model.radius * sin(turn * k / 360);
-    if (W != NULL) {
-      u /= W[0];
-      v = (v - W[2] * u) / W[3];
-    }
-    fprintf(script, "%.9g %.9g\n", c[0] + u, c[1] + v);
-  }
-  fprintf(script, "e\n%.9g %.9g\ne\n", c[0], c[1]);
-}
-
-static int draw_scores(const cli_job *job, const cpb_model *model, cpb_view rows) {
+static int draw(const cli_input *in, const cpb_model *model) {
+  const cli_job *job = in->job;
+  cpb_view rows = in->rows;
   double *scores = cli_alloc(rows.rows, sizeof *scores);
+  char title[256];
   cpb_error error;
   cpb_out out = cpb_rows_out(scores, CPB_F64, rows.rows, 1);
+  show_ball ball = {model, rows, scores};
   show_score_histogram histogram = {scores, NULL, rows.rows};
-  int result = cpb_model_scores(model, rows, out, cli_exec(job), &error) == CPB_OK
-                   ? cli_plot_wanted(job, job->options.plot, show_score_script, &histogram)
-                   : cli_fail(job, "%s", error.text);
+  bool plane = in->info.cols == 2 && cli_model_options(model).center != NULL;
+  snprintf(title, sizeof title, "%s: %s of %zu rows", cli_name(in->info.path),
+           plane ? "the ball" : "scores by the ball", rows.rows);
+  int result = cpb_model_scores(model, rows, out, cli_exec(job), &error) != CPB_OK
+                   ? cli_fail(job, "%s", error.text)
+               : plane ? cli_plot_wanted(job, title, show_ball_script, &ball)
+                       : cli_plot_wanted(job, title, show_score_script, &histogram);
   free(scores);
   return result;
-}
-
-static int draw(const cli_input *in, const cpb_model *model) {
-  picture p = {in->rows, cli_model_options(model)};
-  if (in->info.cols != 2 || p.model.center == NULL) return draw_scores(in->job, model, in->rows);
-  return cli_plot_wanted(in->job, in->job->options.plot, write_plane, &p);
 }
 
 /* ---- the model and what is told of it ---- */
@@ -174,9 +146,7 @@ static int fit(cli_input *in) {
   cpb_error error;
   double *weights = NULL;
   cpb_model_fit_report_init(&report, sizeof report);
-  const char **names = cli_column_names(in);
   int result = hold_where_needed(in);
-  wish.columns = names;
   if (result == CLI_OK && job->options.weights != NULL) result = read_weights(in, &weights);
   wish.weights = weights;
   wish.weight_count = in->source.rows;
@@ -190,7 +160,6 @@ static int fit(cli_input *in) {
   if (result == CLI_OK) result = save(in, model, &report);
   cpb_model_free(model);
   free(weights);
-  free((void *)(uintptr_t)names);
   return result;
 }
 

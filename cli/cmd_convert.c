@@ -46,14 +46,15 @@ static int convert(cli_input *in) {
   int result = o->rows != NULL ? parse_rows(in->job, o->rows, &flow.first, &flow.last) : CLI_OK;
   if (result == CLI_OK) result = check_range(in, &flow);
   if (result != CLI_OK) return result;
-  return cli_flow(in, &flow, output, cli_output_dtype(output, o->to, o->dtype, in->info.dtype));
+  return cli_flow(in, &flow, output, cli_output_dtype(output, o->to, o->dtype, in->info.dtype),
+                  in->source.names);
 }
 
 static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,
                   "rows A <= i < B only, counted from 0; either may be left out");
 
-CLI_OPTIONS(options, &rows, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &rows, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_skip_bad,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_convert = {
     .verb = "convert",

@@ -41,7 +41,7 @@ static void draw_text(const cli_job *job, const cpb_cosines *c) {
 static int report(const cli_job *job, const cpb_cosines *c) {
   bool drawn = false;
   if (job->options.plot != NULL) {
-    int result = cli_plot(job, job->options.plot, write_script, c, &drawn);
+    int result = cli_plot(job, "Cosines of pairs before and after the embedding", write_script, c, &drawn);
     if (result != CLI_OK) return result;
     if (!drawn) {
       cli_say(job, "gnuplot is not here, so the curve comes as text");

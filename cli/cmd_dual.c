@@ -97,7 +97,8 @@ const cli_command cli_verb_dual = {
                "pole v = (u,w):  c = s(p'+b u)/a,  r2 = s sigma/|a|,  r1 = |w| r2           T5\n"
                "any ellipsoid |W(x-c)| <= r:  y = S(W(x-m))                                  T6",
     .text =
-        "One JSON object a line in, one out, numbers with 17 digits; \"id\", any JSON value, is carried "
+        "One JSON object a line in, one out, numbers with the fewest digits that bring them back; \"id\", "
+        "any JSON value, is carried "
         "through as "
         "it is written.\n"
         "{\"ball\":{\"c\":[..],\"r\":R}}\n"

@@ -9,9 +9,10 @@
 typedef struct way {
   cpb_status (*apply)(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error);
   const void *arg;
-  size_t cols;      /* of what it makes */
-  bool fractions;   /* which whole numbers cannot hold .. */
-  const char *made; /* .. where it makes these */
+  size_t cols;                /* of what it makes */
+  bool fractions;             /* which whole numbers cannot hold .. */
+  const char *made;           /* .. where it makes these */
+  const char *const *columns; /* names of what it makes; NULL: none */
 } way;
 
 static int flow(cli_input *in, const way *w) {
@@ -25,7 +26,7 @@ static int flow(cli_input *in, const way *w) {
   options.transform = w->apply;
   options.arg = w->arg;
   options.cols = w->cols;
-  return cli_flow(in, &options, o->output, dtype);
+  return cli_flow(in, &options, o->output, dtype, w->columns);
 }
 
 /* ---- by a file of a map or a transform ---- */
@@ -49,8 +50,9 @@ static way way_of(const side *s, bool inverse) {
   const cpb_map *map = cpb_transform_map(s->transform);
   const char *made =
       map != NULL ? "points of the sphere have coordinates in [-1,1]" : "transformed rows hold fractions";
-  if (inverse) return (way){unapply, s, cli_transform_options(s->transform).d, false, NULL};
-  return (way){apply, s, cpb_transform_cols(s->transform), true, made};
+  cpb_transform_options of = cli_transform_options(s->transform);
+  if (inverse) return (way){unapply, s, of.d, false, NULL, of.columns};
+  return (way){apply, s, cpb_transform_cols(s->transform), true, made, NULL};
 }
 
 /* Rows that were made say by what. */
@@ -70,11 +72,12 @@ static int run_by_file(cli_job *job, bool inverse) {
   cli_input in;
   if (cpb_transform_load(job->options.map, &s.transform, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);
-  size_t d = cli_transform_options(s.transform).d, cols = cpb_transform_cols(s.transform);
+  cpb_transform_options of = cli_transform_options(s.transform);
   int result = cli_input_open(&in, job, job->operands[0], job->options.format);
   if (result == CLI_OK)
-    result = cli_input_check_cols(&in, inverse ? cols : d, "", job->options.map,
-                                  inverse ? "unembeds rows of" : "embeds rows of");
+    result = inverse ? cli_input_check_cols(&in, cpb_transform_cols(s.transform), "", job->options.map,
+                                            "unembeds rows of")
+                     : cli_input_match(&in, of.columns, of.d, "", job->options.map, "embeds rows of");
   way w = way_of(&s, true);
   if (result == CLI_OK) result = inverse ? flow(&in, &w) : embed(&in, &s);
   cli_input_close(&in);
@@ -162,11 +165,11 @@ static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
                   "with --transform: the rows it is fitted to (default: DATA)");
 
 CLI_OPTIONS(embed_options, &cli_opt_map, &cli_opt_output, &cli_opt_transform, &side_option, &base,
-            &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_skip_bad, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 CLI_OPTIONS(unembed_options, &cli_opt_map, &cli_opt_output, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to,
-            &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_bare, &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_embed = {
     .verb = "embed",

@@ -250,6 +250,7 @@ static int look(cli_input *in) {
   wish w = {.center = NULL};
   if (is_rival(in->job)) return make_rival(in);
   make_wish(in->job, &w);
+  w.fit.columns = in->source.names;
   int result = read_vectors(in->job, in->info.cols, &w);
   if (result == CLI_OK) result = fit(in, &w);
   free(w.center);

@@ -9,6 +9,7 @@ enum { BARS = 10 };
 typedef struct inspection {
   const cli_job *job;
   cpb_file_info file;
+  const char *const *names; /* of the columns; NULL: none */
   cpb_norms_report norms;
 } inspection;
 
@@ -46,12 +47,23 @@ static void print_histogram(const inspection *in) {
     puts("  (a pipe of more than 2^20 rows: counts and median are right to 0.1 % of a norm)");
 }
 
+static void print_names(const inspection *in) {
+  enum { SHOWN = 8 };
+  size_t cols = in->file.cols;
+  for (size_t k = 0; k < cols && k < SHOWN; k++) {
+    fputs(k == 0 ? "names     " : ", ", stdout);
+    cli_print_plain(stdout, in->names[k]);
+  }
+  puts(cols > SHOWN ? ", .." : "");
+}
+
 static void print_text(const inspection *in) {
   const cpb_file_info *file = &in->file;
   fputs("file      ", stdout);
   cli_print_plain(stdout, cli_name(file->path));
   printf("\nformat    %s, %s\nrows      %llu\ncolumns   %zu\n", file->format, cpb_dtype_name(file->dtype),
          (unsigned long long)in->norms.rows, file->cols);
+  if (in->names != NULL) print_names(in);
   printf("bad rows  %llu with NaN, %llu with inf", (unsigned long long)in->norms.nan_rows,
          (unsigned long long)in->norms.inf_rows);
   if (in->norms.nan_rows + in->norms.inf_rows > 0)
@@ -65,12 +77,19 @@ static void print_text(const inspection *in) {
   print_histogram(in);
 }
 
+static json_t *names_json(const inspection *in) {
+  json_t *names = json_array();
+  for (size_t k = 0; k < in->file.cols; k++) names = cli_json_append(names, cli_json_name(in->names[k]));
+  return names;
+}
+
 static int print_json(const inspection *in) {
   const cpb_file_info *file = &in->file;
   json_t *object = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "file", file->path, "format",
                              file->format, "dtype", cpb_dtype_name(file->dtype), "rows",
                              (json_int_t)in->norms.rows, "columns", (json_int_t)file->cols, "nan_rows",
                              (json_int_t)in->norms.nan_rows, "inf_rows", (json_int_t)in->norms.inf_rows);
+  if (object != NULL && in->names != NULL) object = cli_json_set(object, "names", names_json(in));
   if (object != NULL && in->norms.nan_rows + in->norms.inf_rows > 0)
     object = cli_json_set(object, "first_bad_row", json_integer((json_int_t)in->norms.first_bad));
   if (object != NULL && good_rows(in) > 0) {
@@ -87,7 +106,7 @@ static int print_json(const inspection *in) {
 }
 
 static int inspect(cli_input *file) {
-  inspection in = {.job = file->job, .file = file->info};
+  inspection in = {.job = file->job, .file = file->info, .names = file->source.names};
   cpb_norms_fit_options wish;
   cpb_error error;
   cpb_norms_fit_options_init(&wish, sizeof wish);

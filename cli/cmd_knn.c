@@ -7,7 +7,6 @@
 
 typedef struct outputs {
   cli_output files; /* row numbers, distances */
-  cpb_metric metric;
   const cpb_reader *base;
   int64_t *id;
   double *distance;
@@ -18,7 +17,7 @@ static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t 
   (void)query;
   for (size_t i = 0; i < count; i++) {
     o->id[i] = (int64_t)cpb_reader_row(o->base, hits[i].id);
-    o->distance[i] = cli_distance(o->metric, hits[i].value);
+    o->distance[i] = hits[i].value;
   }
   cpb_status status = cpb_writer_append(o->files.writers[0], cpb_rows(o->id, CPB_I64, 1, count), error);
   if (status != CPB_OK || o->files.writers[1] == NULL) return status;
@@ -27,17 +26,15 @@ static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t 
 
 static int search_and_write(cli_search_job *search) {
   const cli_options *o = &search->job->options;
-  uint64_t base = search->base.info.rows == CPB_ROWS_UNKNOWN ? 0 : search->base.info.rows;
   size_t k = search->k, queries = search->queries.rows.rows;
-  outputs out = {.files = {.job = search->job},
-                 .metric = search->metric,
+  outputs out = {.files = {.job = search->job, .rows = &search->queries},
                  .base = search->base.reader,
                  .id = cli_alloc(k, sizeof *out.id),
                  .distance = cli_alloc(k, sizeof *out.distance)};
-  int result = cli_output_add(&out.files, o->output, o->to, cli_id_dtype(o->output, o->to, base), k, queries);
+  int result = cli_output_add_ids(&out.files, o->output, o->to, &search->base, k, queries, "neighbour");
   if (result == CLI_OK)
     result = cli_output_add(&out.files, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), k,
-                            queries);
+                            queries, cli_value_word(search->metric));
   if (result == CLI_OK) result = cli_search_run(search, take, &out);
   result = cli_output_finish(&out.files, result);
   free(out.id);
@@ -58,18 +55,17 @@ static int run(cli_job *job) {
 }
 
 static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
-                  "also write the distances: |x-q|, or <x,q>, or 1 - cosine");
+                  "also write the distances |x-q|; with ip the products <x,q>, with cosine the cosines");
 
 CLI_OPTIONS(options, &cli_opt_output, &cli_opt_neighbours, &cli_opt_metric, &distances,
-            &cli_opt_distance_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+            &cli_opt_distance_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_knn = {
     .verb = "knn",
     .operands = "BASE QUERIES -o IDS",
     .summary = "the k nearest rows of a base for each query, exactly",
-    .formula =
-        "l2: |x-q|, the smallest   ip: <x,q>, the largest   cosine: 1 - <x,q>/(|x||q|), the smallest   T13",
+    .formula = "l2: |x-q|, the smallest   ip: <x,q>, the largest   cosine: <x,q>/(|x||q|), the largest   T13",
     .text = "Writes one row of k row numbers per query, the nearest first; of equal rows the one with the "
             "lower number goes first. They are i32, or i64 where the base has more rows. --format is that of "
             "the operand \"-\", or of BASE. The base may be larger than memory: it is read once for every "

@@ -27,7 +27,9 @@ static int find_radius(asking *a) {
   cli_input base;
   cpb_error error;
   int result = cli_input_open(&base, a->job, o->base, NULL);
-  if (result == CLI_OK) result = cli_input_check_cols(&base, a->d, "", o->map, "embeds rows of");
+  if (result == CLI_OK)
+    result = cli_input_match(&base, cli_transform_options(a->transform).columns, a->d, "", o->map,
+                             "embeds rows of");
   if (result == CLI_OK) {
     cpb_status status = cpb_radius_fit(a->map, &a->queries.source, &base.source, (size_t)o->knn, &a->radius,
                                        cli_exec(a->job), &error);
@@ -107,8 +109,8 @@ static int write_caps(asking *a) {
   uint64_t rows = a->queries.info.rows;
   cpb_dtype b =
       o->thresholds != NULL ? cli_output_dtype(o->thresholds, NULL, (cli_choice){0}, CPB_F64) : CPB_F64;
-  int result = cli_output_add(&a->out, o->output, o->to, a->dtype, a->cols, rows);
-  if (result == CLI_OK) result = cli_output_add(&a->out, o->thresholds, NULL, b, 1, rows);
+  int result = cli_output_add(&a->out, o->output, o->to, a->dtype, a->cols, rows, "p");
+  if (result == CLI_OK) result = cli_output_add(&a->out, o->thresholds, NULL, b, 1, rows, "b");
   if (result == CLI_OK) result = write_blocks(a);
   result = cli_output_finish(&a->out, result);
   cpb_error error;
@@ -120,8 +122,9 @@ static int write_caps(asking *a) {
 static int tell(const asking *a) {
   const cli_options *o = &a->job->options;
   unsigned long long rows = a->rows;
+  char radius[CLI_NUMBER_ROOM];
   if (o->knn != 0)
-    cli_say(a->job, "radius %.17g, the median distance to neighbour %llu", a->radius,
+    cli_say(a->job, "radius %s, the median distance to neighbour %llu", cli_digits(a->radius, radius),
             (unsigned long long)o->knn);
   if (a->map != NULL && cli_map_options(a->map).whiten != NULL)
     cli_say(a->job, "the map whitens: distances are |W(x-q)|");
@@ -166,7 +169,8 @@ static int ask(asking *a) {
   if (a->dtype > CPB_F16)
     return cli_misuse(a->job, "points of the sphere have coordinates in [-1,1], which %s cannot hold",
                       cpb_dtype_name(a->dtype));
-  int result = cli_input_check_cols(&a->queries, a->d, "", o->map, "embeds rows of");
+  int result = cli_input_match(&a->queries, cli_transform_options(a->transform).columns, a->d, "", o->map,
+                               "embeds rows of");
   if (result == CLI_OK && o->knn != 0) result = find_radius(a);
   if (result == CLI_OK) result = write_caps(a);
   return result == CLI_OK ? tell(a) : result;
@@ -174,6 +178,7 @@ static int ask(asking *a) {
 
 static int run(cli_job *job) {
   asking a = {.job = job, .out = {.job = job}};
+  a.out.rows = &a.queries;
   cpb_error error;
   int result = check(job);
   if (result != CLI_OK) return result;
@@ -201,8 +206,8 @@ static CLI_OPTION(
     "point queries, the embedded queries themselves; of transforms other than the sphere the only ones");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds, &knn, &base_option, &point,
-            &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_json, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+            &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_json,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_query = {
     .verb = "query",

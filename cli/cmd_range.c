@@ -4,7 +4,6 @@
 
 #include "show/growing_text.h"
 #include "format_names.h"
-#include "json_print.h"
 #include "search_job.h"
 
 typedef struct lines {
@@ -17,17 +16,8 @@ typedef struct lines {
 static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t count, cpb_error *error) {
   lines *l = context;
   (void)error;
-  fprintf(l->to, "{\"query\":%llu,\"ids\":[",
-          (unsigned long long)cpb_reader_row(l->search->queries.reader, query));
-  for (size_t i = 0; i < count; i++)
-    fprintf(l->to, "%s%llu", i == 0 ? "" : ",",
-            (unsigned long long)cpb_reader_row(l->search->base.reader, hits[i].id));
-  fputs("],\"distances\":[", l->to);
-  for (size_t i = 0; i < count; i++) {
-    if (i > 0) fputc(',', l->to);
-    cli_put_number(l->to, cli_distance(l->metric, hits[i].value));
-  }
-  fputs("]}\n", l->to);
+  cli_put_hits(l->to, &l->search->queries, query, &l->search->base, hits, count, l->metric);
+  fputs("}\n", l->to);
   l->found += count;
   return CPB_OK;
 }
@@ -52,19 +42,22 @@ static int search_and_write(cli_search_job *search) {
 static int run(cli_job *job) {
   cli_search_job search = {.job = job};
   cpb_metric metric = (cpb_metric)job->options.metric.at;
-  double radius = job->options.radius.value, limit = cli_distance(metric, radius);
-  if (isnan(limit) || (metric != CPB_IP && radius < 0))
+  double radius = job->options.radius.value;
+  if (isnan(radius) || (metric == CPB_L2 && radius < 0))
     return cli_misuse(job, "--radius must be a number >= 0, got %g", radius);
+  if (metric == CPB_COSINE && fabs(radius) > 1)
+    return cli_misuse(job, "--radius is the least cosine, -1 .. 1, got %g", radius);
   int result = cli_check_json_lines(job, job->options.output);
   if (result == CLI_OK) result = cli_search_open(&search, job);
-  search.limit = limit; /* cosine distances 1-c <= R are cosines >= 1-R */
+  search.limit = radius;
   if (result == CLI_OK) result = search_and_write(&search);
   cli_search_close(&search);
   return result;
 }
 
 static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
-                  "the radius, in the unit of the data, not squared");
+                  "the radius, in the unit of the data, not squared; with ip the least product, with cosine "
+                  "the least cosine");
 
 CLI_OPTIONS(options, &radius_option, &cli_opt_output, &cli_opt_metric, &cli_opt_leave_bad, CLI_OPT_TABLE,
             &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
@@ -74,12 +67,14 @@ const cli_command cli_verb_range = {
     .operands = "BASE QUERIES --radius R -o OUT.jsonl",
     .summary = "all rows of a base within a radius of each query, exactly",
     .formula =
-        "l2: |x-q| <= R    ip: <x,q> >= R    cosine: 1 - <x,q>/(|x||q|) <= R                       T13",
-    .text = "Writes one line of JSON per query: {\"query\":0,\"ids\":[..],\"distances\":[..]}, the nearest "
-            "rows first. The radius is not squared, and rows at exactly this distance are inside. For an "
-            "engine that has only inner products `capball query --radius` gives the rows within by one "
-            "threshold. It means |x-q| < R, and rows as far as R, or so near to it that rounded rows cannot "
-            "tell, fall on either side.",
+        "l2: |x-q| <= R    ip: <x,q> >= R    cosine: <x,q>/(|x||q|) >= R                           T13",
+    .text =
+        "Writes one line of JSON per query: {\"query\":0,\"ids\":[..],\"distances\":[..]}, the nearest "
+        "rows first; \"products\" with ip, \"cosines\" with cosine, and \"query_name\" and \"names\" where "
+        "rows have ids. The radius is not squared, and rows at exactly this distance are inside. For an "
+        "engine that has only inner products `capball query --radius` gives the rows within by one "
+        "threshold. It means |x-q| < R, and rows as far as R, or so near to it that rounded rows cannot "
+        "tell, fall on either side.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball range base.csv queries.csv --radius 3.5 -o -",

@@ -7,6 +7,7 @@
 #include "show/growing_text.h"
 #include "json_print.h"
 #include "output.h"
+#include "search_job.h"
 
 typedef struct rescoring {
   const cli_job *job;
@@ -36,12 +37,14 @@ static int write_outputs(const rescoring *r) {
     nearest[i] = (int64_t)r->hits[i].id;
     distances[i] = r->hits[i].value;
   }
-  cli_output out = {.job = r->job};
-  int result = cli_output_add(&out, o->output, o->to, cli_id_dtype(o->output, o->to, rows), r->k, r->n);
+  cli_output out = {.job = r->job, .rows = &r->queries};
+  int result = cli_output_add_ids(&out, o->output, o->to, &r->embedded, r->k, r->n, "neighbour");
   if (result == CLI_OK)
-    result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), r->k, r->n);
+    result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), r->k, r->n,
+                            "distance");
   if (result == CLI_OK)
-    result = cli_output_add(&out, o->certificates, NULL, cli_id_dtype(o->certificates, NULL, rows), 1, r->n);
+    result = cli_output_add(&out, o->certificates, NULL, cli_id_dtype(o->certificates, NULL, rows), 1, r->n,
+                            "needed");
   if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(nearest, CPB_I64, r->n, r->k));
   if (result == CLI_OK) result = cli_output_append(&out, 1, cpb_rows(distances, CPB_F64, r->n, r->k));
   if (result == CLI_OK) result = cli_output_append(&out, 2, cpb_rows(r->needed, CPB_I64, r->n, 1));
@@ -121,12 +124,8 @@ static int write_ranges(const rescoring *r) {
     const cpb_hit *hits = r->hits + query * r->k;
     size_t count = 0;
     while (count < r->k && hits[count].value <= o->within.value) count++;
-    fprintf(to, "{\"query\":%zu,\"ids\":[", query);
-    for (size_t i = 0; i < count; i++)
-      fprintf(to, "%s%llu", i > 0 ? "," : "", (unsigned long long)hits[i].id);
-    fputs("],\"distances\":[", to);
-    for (size_t i = 0; i < count; i++) fprintf(to, "%s%.17g", i > 0 ? "," : "", hits[i].value);
-    fprintf(to, "],\"%s\":%s}\n", is_looked_at(r) ? "complete" : "complete_if_best",
+    cli_put_hits(to, &r->queries, query, &r->embedded, hits, count, CPB_L2);
+    fprintf(to, ",\"%s\":%s}\n", is_looked_at(r) ? "complete" : "complete_if_best",
             r->needed[query] == 0 ? "true" : "false");
   }
   bool whole = to != NULL && show_text_close(&text, to);
@@ -135,20 +134,24 @@ static int write_ranges(const rescoring *r) {
   free(text.bytes);
   if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
   if (o->certificates == NULL) return CLI_OK;
-  return cli_write_table(r->job, o->certificates, NULL,
-                         cli_id_dtype(o->certificates, NULL, r->embedded.info.rows),
-                         cpb_rows(r->needed, CPB_I64, r->n, 1));
+  cli_output out = {.job = r->job, .rows = &r->queries};
+  int result = cli_output_add(&out, o->certificates, NULL,
+                              cli_id_dtype(o->certificates, NULL, r->embedded.info.rows), 1, r->n, "needed");
+  if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(r->needed, CPB_I64, r->n, 1));
+  return cli_output_finish(&out, result);
 }
 
 /* ---- inputs ---- */
 
 static int read_queries(rescoring *r) {
   const char *path = r->job->operands[0];
-  int result = cli_input_read(&r->queries, r->job, path, cli_operand_format(r->job, path));
-  if (result != CLI_OK) return result;
+  cpb_transform_options of = cli_transform_options(r->transform);
+  int result = cli_input_open(&r->queries, r->job, path, cli_operand_format(r->job, path));
+  if (result == CLI_OK)
+    result = cli_input_match(&r->queries, of.columns, of.d, "", r->job->options.map, "embeds rows of");
+  if (result == CLI_OK) result = cli_input_take(&r->queries);
   r->n = r->queries.rows.rows;
-  return cli_input_check_cols(&r->queries, cli_transform_options(r->transform).d, "", r->job->options.map,
-                              "embeds rows of");
+  return result;
 }
 
 /* Row numbers are whole; whether they are those of rows is the library's to say. */
@@ -190,6 +193,7 @@ static int check_seals(rescoring *r) {
   cpb_error error;
   bool sealed = false;
   double radius;
+  char said[CLI_NUMBER_ROOM], made[CLI_NUMBER_ROOM];
   cpb_status status = cpb_seal_check(o->embedded, r->transform, CPB_ROLE_BASE, &sealed, &radius, &error);
   if (status == CPB_OK && o->asked != NULL)
     status = cpb_seal_check(o->asked, r->transform, CPB_ROLE_QUERY, &sealed, &radius, &error);
@@ -197,8 +201,8 @@ static int check_seals(rescoring *r) {
   if (o->asked == NULL) return CLI_OK;
   if (!sealed) return cli_fail(r->job, "%s.capball is not there: give the --radius of the queries", o->asked);
   if (o->radius.given && o->radius.value != radius)
-    return cli_fail(r->job, "--radius is %.17g, but %s was made with %.17g", o->radius.value, o->asked,
-                    radius);
+    return cli_fail(r->job, "--radius is %s, but %s was made with %s", cli_digits(o->radius.value, said),
+                    o->asked, cli_digits(radius, made));
   r->radius = radius;
   return CLI_OK;
 }
@@ -331,8 +335,8 @@ static CLI_OPTION(approximate, "approximate", 0, CLI_FLAG, NULL, approximate, NU
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbours, &cli_opt_distances,
             &cli_opt_distance_dtype, &scores, &as, &radius, &asked, &score_error, &certificates, &within,
-            &approximate, &cli_opt_seed, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_json,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &approximate, &cli_opt_seed, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_rescore = {
     .verb = "rescore",

@@ -38,11 +38,15 @@ static int write_scores(const scoring *s) {
     rows[i * cols] = !o->predict ? s->scores[i] : s->scores[i] >= 0 ? 1 : -1;
     if (o->ranks) rows[i * cols + 1] = cpb_model_rank(s->model, s->scores[i]);
   }
-  int result =
-      cli_write_table(s->job, o->output, o->to, cli_output_dtype(o->output, o->to, o->dtype, CPB_F64),
-                      cpb_rows(rows, CPB_F64, s->count, cols));
+  cli_output out = {.job = s->job, .rows = s->in};
+  int result = cli_output_add(&out, o->output, o->to, cli_output_dtype(o->output, o->to, o->dtype, CPB_F64),
+                              cols, s->count,
+                              o->predict ? "label"
+                              : o->ranks ? "score,share"
+                                         : "score");
+  if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(rows, CPB_F64, s->count, cols));
   free(rows);
-  return result;
+  return cli_output_finish(&out, result);
 }
 
 static show_scores shown(const scoring *s) {
@@ -181,7 +185,10 @@ static int finish(scoring *s) {
   if (result == CLI_OK && shows_rows(o)) find_strange(s);
   if (result == CLI_OK && o->plot != NULL) {
     show_score_histogram histogram = {s->scores, s->labels, s->count};
-    result = cli_plot_wanted(s->job, o->plot, show_score_script, &histogram);
+    char title[256];
+    snprintf(title, sizeof title, "%s: scores of %zu rows by %s", cli_name(s->in->info.path), s->count,
+             o->model);
+    result = cli_plot_wanted(s->job, title, show_score_script, &histogram);
   }
   if (result == CLI_OK && o->html != NULL) result = write_page(s);
   if (result == CLI_OK && o->output != NULL) result = write_scores(s);
@@ -201,25 +208,13 @@ static int check(const cli_job *job) {
   return cli_check_typed(job, o->output, o->to, "to");
 }
 
-/* Columns go by their names where model and file have some, unless they are told. */
-static int match_columns(cli_input *in, const cpb_model_options *model) {
-  cpb_error error;
-  if (model->columns != NULL && in->info.names && in->job->options.columns == NULL) {
-    if (cpb_reader_select(in->reader, model->columns, model->d, &error) != CPB_OK)
-      return cli_fail(in->job, "%s", error.text);
-    in->info = cpb_reader_info(in->reader);
-    in->source = cpb_reader_source(in->reader, true);
-  }
-  return cli_input_check_cols(in, model->d, "", in->job->options.model, "scores rows of");
-}
-
 static int score(cli_input *in) {
   scoring s = {.job = in->job, .in = in};
   cpb_error error;
   if (cpb_model_load(in->job->options.model, &s.model, &error) != CPB_OK)
     return cli_fail(in->job, "%s", error.text);
   s.facts = cli_model_options(s.model);
-  int result = match_columns(in, &s.facts);
+  int result = cli_input_match(in, s.facts.columns, s.facts.d, "", in->job->options.model, "scores rows of");
   if (result == CLI_OK && shows_rows(&in->job->options)) result = cli_input_hold(in);
   if (result == CLI_OK) {
     cpb_status status =
@@ -254,8 +249,8 @@ static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &labels_option, &cli_opt_label_column,
-            &plot, &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_json,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &plot, &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_score = {
     .verb = "score",

@@ -51,10 +51,11 @@ static int encode(cli_input *in, const cpb_sketch *sketch) {
   const cli_options *o = &in->job->options;
   cpb_sketch_options of = {.size = sizeof of};
   cpb_sketch_describe(sketch, &of);
-  encoding e = {.sketch = sketch, .bytes = of.bits / 8, .out = {.job = in->job}};
+  encoding e = {.sketch = sketch, .bytes = of.bits / 8, .out = {.job = in->job, .rows = in}};
   int result = cli_input_check_cols(in, of.d, "", o->sketch, "encodes rows of");
   if (result == CLI_OK) result = cli_check_format(in->job, o->output, o->to, "to");
-  if (result == CLI_OK) result = cli_output_add(&e.out, o->output, o->to, CPB_U8, e.bytes, in->info.rows);
+  if (result == CLI_OK)
+    result = cli_output_add(&e.out, o->output, o->to, CPB_U8, e.bytes, in->info.rows, "byte");
   if (result == CLI_OK) result = encode_file(&e, in);
   result = cli_output_finish(&e.out, result);
   if (result == CLI_OK)
@@ -72,8 +73,8 @@ static int look(cli_input *in) {
   return result;
 }
 
-CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_encode = {
     .verb = "sketch encode",

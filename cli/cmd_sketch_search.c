@@ -95,11 +95,11 @@ static int write_hits(const search *s) {
     ids[i] = (int64_t)s->hits[i].id;
     values[i] = s->hits[i].value;
   }
-  cli_output out = {.job = s->job};
-  int result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), s->k, n);
-  if (result == CLI_OK)
-    result =
-        cli_output_add(&out, o->output, o->to, cli_id_dtype(o->output, o->to, s->codes.rows.rows), s->k, n);
+  cli_output out = {.job = s->job, .rows = &s->queries};
+  const cli_input *base = s->rows.reader != NULL ? &s->rows : &s->codes;
+  int result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), s->k, n,
+                              "distance");
+  if (result == CLI_OK) result = cli_output_add_ids(&out, o->output, o->to, base, s->k, n, "neighbour");
   if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(values, CPB_F64, n, s->k));
   if (result == CLI_OK) result = cli_output_append(&out, 1, cpb_rows(ids, CPB_I64, n, s->k));
   result = cli_output_finish(&out, result);
@@ -165,7 +165,7 @@ static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NUL
 
 CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_neighbours, &candidates_option, &base,
             &embedded, &distances, &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_bare, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_search = {
     .verb = "sketch search",

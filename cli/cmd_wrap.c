@@ -57,11 +57,11 @@ static int write_answers(const wrapping *w) {
     ids[i] = (int64_t)w->hits[i].id;
     distances[i] = w->hits[i].value;
   }
-  cli_output out = {.job = w->job};
-  int result =
-      cli_output_add(&out, o->output, o->to, cli_id_dtype(o->output, o->to, w->base.rows.rows), w->k, n);
+  cli_output out = {.job = w->job, .rows = &w->queries};
+  int result = cli_output_add_ids(&out, o->output, o->to, &w->base, w->k, n, "neighbour");
   if (result == CLI_OK)
-    result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), w->k, n);
+    result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), w->k, n,
+                            "distance");
   if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(ids, CPB_I64, n, w->k));
   if (result == CLI_OK) result = cli_output_append(&out, 1, cpb_rows(distances, CPB_F64, n, w->k));
   result = cli_output_finish(&out, result);
@@ -137,7 +137,7 @@ static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries
 CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,
             &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_neighbours, &cli_opt_distances,
             &cli_opt_distance_dtype, &radius, &point, &cli_opt_timeout, &cli_opt_seed, CLI_OPT_TABLE,
-            &cli_opt_to, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_wrap = {
     .verb = "wrap",

@@ -34,6 +34,11 @@ static void tell_table(const cli_input *in) {
           ids ? "its first column, without a name, has the names of the rows" : "");
 }
 
+static void look_at(cli_input *in) {
+  in->info = cpb_reader_info(in->reader);
+  in->source = cpb_reader_source(in->reader, true);
+}
+
 static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_reader_options *options) {
   cpb_error error;
   *in = (cli_input){.job = job};
@@ -42,8 +47,7 @@ static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_read
   options->follow_external = job->options.follow_external;
   if (cpb_reader_open_as(path, options, &in->reader, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);
-  in->info = cpb_reader_info(in->reader);
-  in->source = cpb_reader_source(in->reader, true);
+  look_at(in);
   return CLI_OK;
 }
 
@@ -61,13 +65,13 @@ static int impute(cli_input *in) {
   double *values = cli_alloc(in->info.cols, sizeof *values);
   bool median = job->options.impute.at == 2;
   cpb_column_facts facts = {.mean = median ? NULL : values, .median = median ? values : NULL};
-  cpb_status status = cpb_columns_fit(&in->source, &facts, cli_exec(job), &error);
+  cpb_status status = cpb_reader_fill(in->reader, NULL, &error);
+  if (status == CPB_OK) status = cpb_columns_fit(&in->source, &facts, cli_exec(job), &error);
   if (status == CPB_OK) status = cpb_reader_rewind(in->reader, &error);
   if (status == CPB_OK) status = cpb_reader_fill(in->reader, values, &error);
   free(values);
   if (status != CPB_OK) return cli_fail_input(in, status, &error);
-  in->info = cpb_reader_info(in->reader);
-  in->source = cpb_reader_source(in->reader, true);
+  look_at(in);
   return CLI_OK;
 }
 
@@ -110,15 +114,22 @@ int cli_input_hold(cli_input *in) {
   cpb_error error;
   cpb_status status = cpb_source_hold(&in->source, &in->rows, cli_exec(in->job), &error);
   if (status != CPB_OK) return cli_fail_input(in, status, &error);
+  const char *const *names = in->source.names;
   in->source = cpb_source_from_view(in->rows);
+  in->source.names = names;
   return CLI_OK;
+}
+
+int cli_input_take(cli_input *in) {
+  int result = cli_input_hold(in);
+  if (result == CLI_OK && in->rows.rows == 0)
+    return cli_fail(in->job, "%s has no rows", cli_name(in->info.path));
+  return result;
 }
 
 int cli_input_read(cli_input *in, const cli_job *job, const char *path, const char *format) {
   int result = cli_input_open(in, job, path, format);
-  if (result == CLI_OK) result = cli_input_hold(in);
-  if (result == CLI_OK && in->rows.rows == 0) return cli_fail(job, "%s has no rows", cli_name(path));
-  return result;
+  return result == CLI_OK ? cli_input_take(in) : result;
 }
 
 int cli_input_store(cli_input *in, cpb_store *store) {
@@ -137,11 +148,17 @@ int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, c
                   cli_s(in->info.cols), what, maker, makes, wanted);
 }
 
-const char **cli_column_names(const cli_input *in) {
-  if (!in->info.names) return NULL;
-  const char **names = cli_alloc(in->info.cols, sizeof *names);
-  for (size_t k = 0; k < in->info.cols; k++) names[k] = cpb_reader_name(in->reader, k);
-  return names;
+int cli_input_match(cli_input *in, const char *const *names, size_t wanted, const char *what,
+                    const char *maker, const char *makes) {
+  cpb_error error;
+  if (names != NULL && in->info.names && in->job->options.columns == NULL) {
+    if (cpb_reader_select(in->reader, names, wanted, &error) != CPB_OK)
+      return cli_fail(in->job, "%s", error.text);
+    look_at(in);
+    int result = in->job->options.impute.at != 0 ? impute(in) : CLI_OK;
+    if (result != CLI_OK) return result;
+  }
+  return cli_input_check_cols(in, wanted, what, maker, makes);
 }
 
 /* ---- as numbers ---- */

@@ -24,6 +24,9 @@ int cli_input_hold(cli_input *in);
 void cli_tell_bad(const cli_input *in);
 
 /* The two above; a file without rows is a failure. */
+int cli_input_take(cli_input *in);
+
+/* Opens a file and takes its rows. */
 int cli_input_read(cli_input *in, const cli_job *job, const char *path, const char *format);
 
 /* Its rows by number: where they lie, or without random access from memory. */
@@ -34,8 +37,10 @@ int cli_input_store(cli_input *in, cpb_store *store);
 int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, const char *maker,
                          const char *makes);
 
-/* The names of its columns, views into the reader; the caller frees the array. NULL where they have none. */
-const char **cli_column_names(const cli_input *in);
+/* The same after columns are found by their names where both sides have some, unless --columns tells them.
+ * Before the first row is read. */
+int cli_input_match(cli_input *in, const char *const *names, size_t wanted, const char *what,
+                    const char *maker, const char *makes);
 
 /* A failure of the library about these rows. */
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error);

@@ -86,16 +86,17 @@ static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
   const cpb_engine_trial *pick = &f->trials[f->pick];
   const char *base = job->operands[0],
              *queries = job->options.queries != NULL ? job->options.queries : "QUERIES";
+  char digits[CLI_NUMBER_ROOM];
   bool raw = pick->kind == CPB_TRANSFORM_NONE || pick->kind == CPB_TRANSFORM_NORMALIZE;
   printf(
       "\nTo carry it out (rows.npy go into the engine, asked.npy are its queries, ids.npy its answers):\n");
   if (pick->kind == CPB_TRANSFORM_SPHERE)
-    printf("  capball fit --scale %.17g %s -o map.json\n", pick->scale, base);
+    printf("  capball fit --scale %s %s -o map.json\n", cli_digits(pick->scale, digits), base);
   else
     printf("  capball fit --transform %s %s -o map.json\n", pick->name, base);
   printf("  capball embed -m map.json %s -o rows.npy\n  capball query -m map.json %s", base, queries);
   if (pick->radius > 0)
-    printf(" --radius %.17g -o asked.npy\n", pick->radius);
+    printf(" --radius %s -o asked.npy\n", cli_digits(pick->radius, digits));
   else
     printf(" --point -o asked.npy\n");
   if (!raw)

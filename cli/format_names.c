@@ -140,6 +140,10 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
   const char *tail = extension(path, &length), *names[EXTENSIONS];
   if (tail == NULL) return cli_misuse(job, "%s has no extension: %s", path, advice);
   snprintf(word, sizeof word, "%.*s", (int)length, tail);
+  if (strcasecmp(word, "parquet") == 0 || strcasecmp(word, "pq") == 0 || strcasecmp(word, "arrow") == 0 ||
+      strcasecmp(word, "feather") == 0 || strcasecmp(word, "ipc") == 0)
+    return cli_misuse(job, "%s: Parquet and Arrow files go through Python: python -m capball.convert IN OUT",
+                      path);
   const char *near = cli_nearest(word, names, all_extensions(names));
   if (near != NULL)
     return cli_misuse(job, "%s: no format is called .%s; did you mean .%s? (or %s)", path, word, near,

@@ -5,17 +5,19 @@
 
 #include "show/growing_text.h"
 
-static void shortest(double value, char to[32]) {
+enum { VERSION = 1 }; /* of all schemas, docs/json.md; more members leave it as it is */
+
+const char *cli_digits(double value, char to[CLI_NUMBER_ROOM]) {
   for (int digits = 15; digits <= 17; digits++) {
-    snprintf(to, 32, "%.*g", digits, value);
-    if (strtod(to, NULL) == value) return;
+    snprintf(to, CLI_NUMBER_ROOM, "%.*g", digits, value);
+    if (strtod(to, NULL) == value) break;
   }
+  return to;
 }
 
 void cli_put_number(FILE *to, double value) {
-  char digits[32];
-  shortest(value, digits);
-  fputs(digits, to);
+  char digits[CLI_NUMBER_ROOM];
+  fputs(cli_digits(value, digits), to);
 }
 
 /* e+07 as e7, as the text that was dumped has it: never longer than that. */
@@ -36,8 +38,8 @@ static void shorten_numbers(char *text) {
   for (char *p = text; *p != 0;) {
     size_t length = quoted ? 0 : strspn(p, "0123456789.eE+-");
     if (length > 0 && memchr(p, '.', length) != NULL) {
-      char digits[32], *end;
-      shortest(strtod(p, &end), digits);
+      char digits[CLI_NUMBER_ROOM], *end;
+      cli_digits(strtod(p, &end), digits);
       shorten_exponent(digits);
       size_t used = strlen(digits);
       memcpy(to, digits, used);
@@ -57,7 +59,8 @@ static void shorten_numbers(char *text) {
 char *cli_json_text(json_t *value) {
   show_text text = {0};
   FILE *to = value == NULL ? NULL : show_text_open(&text);
-  bool dumped = to != NULL && json_dumpf(value, to, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0;
+  bool dumped =
+      to != NULL && json_dumpf(value, to, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) == 0;
   bool whole = to != NULL && show_text_close(&text, to);
   json_decref(value);
   if (dumped && whole) {
@@ -68,7 +71,27 @@ char *cli_json_text(json_t *value) {
   return NULL;
 }
 
+/* "sketch train" is called sketch-train. */
+static json_t *schema_of(const cli_job *job) {
+  char name[64];
+  snprintf(name, sizeof name, "capball/%s/%d", job->command->verb, VERSION);
+  for (char *c = name; *c != 0; c++)
+    if (*c == ' ') *c = '-';
+  return json_string(name);
+}
+
+/* The object with its schema in front. */
+static json_t *with_schema(const cli_job *job, json_t *object) {
+  json_t *whole = cli_json_set(json_object(), "schema", schema_of(job));
+  bool all = whole != NULL && object != NULL && json_object_update(whole, object) == 0;
+  json_decref(object);
+  if (all) return whole;
+  json_decref(whole);
+  return NULL;
+}
+
 int cli_print_json(const cli_job *job, json_t *object) {
+  object = with_schema(job, object);
   if (object == NULL)
     return cli_fail(
         job, "JSON cannot say the result: a number that is not finite, a name that is not UTF-8, or no "
@@ -90,6 +113,11 @@ json_t *cli_json_set(json_t *object, const char *key, json_t *value) {
   if (json_object_set_new(object, key, value) == 0) return object;
   json_decref(object);
   return NULL;
+}
+
+json_t *cli_json_name(const char *name) {
+  if (name == NULL) return json_null();
+  return json_string(cli_is_utf8(name) ? name : "?");
 }
 
 json_t *cli_json_vector(const double *values, size_t n) {

@@ -83,6 +83,8 @@ CLI_OPTION(
     "cells without a number become the mean or the median of their column in this file (default none)");
 CLI_OPTION(cli_opt_to, "to", 0, CLI_NAME, "FORMAT", to, cli_format_name,
            "format of the output (default: by its extension)");
+CLI_OPTION(cli_opt_bare, "bare", 0, CLI_FLAG, NULL, bare, NULL,
+           "csv and tsv: write numbers alone, without the names of rows and columns");
 CLI_OPTION(cli_opt_seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the sample (default 0)");
 CLI_OPTION(cli_opt_sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
            "rows of the sample that is looked at (default 4096)");

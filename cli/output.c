@@ -1,20 +1,62 @@
 #include "output.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "format_names.h"
 
-int cli_output_add(cli_output *out, const char *path, const char *format, cpb_dtype dtype, size_t cols,
-                   uint64_t rows) {
-  cpb_writer_options options;
+/* "neighbour 1" "neighbour 2" .. of "neighbour", "score" "share" of "score,share"; the caller frees it. */
+static char **names_of(const char *word, size_t cols) {
+  size_t room = strlen(word) + 24;
+  char **names = cli_alloc(cols, sizeof *names + room), *text = (char *)(names + cols);
+  bool numbered = cols > 1 && strchr(word, ',') == NULL;
+  for (size_t j = 0; j < cols; j++, text += room) {
+    int length = (int)strcspn(word, ",");
+    names[j] = text;
+    snprintf(text, room, numbered ? "%.*s %zu" : "%.*s", length, word, j + 1);
+    if (!numbered) word += length + (word[length] == ',');
+  }
+  return names;
+}
+
+static bool has_ids(const cli_input *in) { return in != NULL && in->info.ids; }
+
+static int open_writer(cli_output *out, const char *path, cpb_writer_options *options, const char *word) {
   cpb_error error;
   cpb_writer **writer = &out->writers[out->count++];
   if (path == NULL) return CLI_OK;
+  bool named = options->rows_of != NULL || options->cells_of != NULL;
+  char **names = named ? names_of(word, options->cols) : NULL;
+  options->columns = (const char *const *)names;
+  cpb_status status = cpb_writer_open(path, options, writer, &error);
+  free(names);
+  return status == CPB_OK ? CLI_OK : cli_fail(out->job, "%s", error.text);
+}
+
+static cpb_writer_options options_of(const cli_output *out, const char *format, cpb_dtype dtype, size_t cols,
+                                     uint64_t rows) {
+  cpb_writer_options options;
   cpb_writer_options_init(&options, sizeof options);
   options.format = format;
   options.dtype = dtype;
   options.cols = cols;
   options.rows = rows;
-  if (cpb_writer_open(path, &options, writer, &error) == CPB_OK) return CLI_OK;
-  return cli_fail(out->job, "%s", error.text);
+  if (!out->job->options.bare && has_ids(out->rows)) options.rows_of = out->rows->reader;
+  return options;
+}
+
+int cli_output_add(cli_output *out, const char *path, const char *format, cpb_dtype dtype, size_t cols,
+                   uint64_t rows, const char *word) {
+  cpb_writer_options options = options_of(out, format, dtype, cols, rows);
+  return open_writer(out, path, &options, word);
+}
+
+int cli_output_add_ids(cli_output *out, const char *path, const char *format, const cli_input *base,
+                       size_t cols, uint64_t rows, const char *word) {
+  uint64_t known = base->info.rows == CPB_ROWS_UNKNOWN ? base->rows.rows : base->info.rows;
+  cpb_writer_options options = options_of(out, format, cli_id_dtype(path, format, known), cols, rows);
+  if (!out->job->options.bare && has_ids(base)) options.cells_of = base->reader;
+  return open_writer(out, path, &options, word);
 }
 
 int cli_output_append(cli_output *out, size_t at, cpb_view rows) {
@@ -33,15 +75,8 @@ int cli_output_finish(cli_output *out, int result) {
   return result;
 }
 
-int cli_write_table(const cli_job *job, const char *path, const char *format, cpb_dtype dtype,
-                    cpb_view rows) {
-  cli_output out = {.job = job};
-  int result = cli_output_add(&out, path, format, dtype, rows.cols, rows.rows);
-  if (result == CLI_OK) result = cli_output_append(&out, 0, rows);
-  return cli_output_finish(&out, result);
-}
-
-int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype) {
+int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype,
+             const char *const *columns) {
   const cli_options *o = &in->job->options;
   cpb_writer_options to;
   cpb_error error;
@@ -51,6 +86,8 @@ int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype 
   cpb_writer_options_init(&to, sizeof to);
   to.format = o->to;
   to.dtype = dtype;
+  to.columns = o->bare ? NULL : columns;
+  to.rows_of = o->bare ? NULL : in->reader;
   flow->skip_bad = o->skip_bad;
   flow->lend = true;
   cpb_status status = cpb_flow_run(in->reader, flow, path, &to, &bad, cli_exec(in->job), &error);

@@ -18,23 +18,28 @@ int cli_check_picture(const cli_job *job, const char *path) {
 }
 
 typedef struct drawing {
-  const char *path;
+  const char *path, *title;
   void (*write)(const void *arg, FILE *to);
   const void *arg;
 } drawing;
 
 static void write_script(const void *arg, FILE *to) {
   const drawing *d = arg;
-  fprintf(to, "set terminal %s size 720,460 font 'sans,11'\nset grid lc rgb '#dddddd'\n",
+  fprintf(to,
+          "set terminal %s size 720,460 font 'sans,11' background '#ffffff'\nset grid lc rgb '#dddddd'\nset "
+          "title ",
           ends_with(d->path, ".png") ? "pngcairo" : "svg");
+  show_gnuplot_text(to, d->title);
+  fputs(" noenhanced\n", to);
   d->write(d->arg, to);
 }
 
-int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to), const void *arg,
+int cli_plot(const cli_job *job, const char *title, void (*write)(const void *arg, FILE *to), const void *arg,
              bool *drawn) {
-  drawing d = {path, write, arg};
+  const char *path = job->options.plot;
+  drawing d = {path, title, write, arg};
   show_picture picture;
-  show_drawn how = show_gnuplot(write_script, &d, &picture);
+  show_drawn how = show_gnuplot(write_script, &d, title, &picture);
   *drawn = how == SHOW_DRAWN;
   if (how == SHOW_NO_GNUPLOT) return CLI_OK;
   if (how == SHOW_NOT_DRAWN) return cli_fail(job, "%s", picture.why);
@@ -44,11 +49,12 @@ int cli_plot(const cli_job *job, const char *path, void (*write)(const void *arg
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
-int cli_plot_wanted(const cli_job *job, const char *path, void (*write)(const void *arg, FILE *to),
+int cli_plot_wanted(const cli_job *job, const char *title, void (*write)(const void *arg, FILE *to),
                     const void *arg) {
   bool drawn;
-  int result = cli_plot(job, path, write, arg, &drawn);
-  return result != CLI_OK || drawn ? result : cli_fail(job, "gnuplot is not here to draw %s", path);
+  int result = cli_plot(job, title, write, arg, &drawn);
+  return result != CLI_OK || drawn ? result
+                                   : cli_fail(job, "gnuplot is not here to draw %s", job->options.plot);
 }
 
 void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label) {

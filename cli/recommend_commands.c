@@ -1,4 +1,5 @@
 #include "recommend_commands.h"
+#include "json_print.h"
 #include "show/growing_text.h"
 
 #include <stdlib.h>
@@ -42,20 +43,21 @@ static void by_transform(const naming *n, const char *transform) {
 static void by_sphere(const naming *n, const cpb_recommendation_facts *r) {
   const cpb_recommend_row *pick = r->rows[r->pick];
   bool ball = pick->ball && r->radius > 0;
-  fprintf(n->to, "capball fit --scale %.17g", pick->scale);
+  char digits[CLI_NUMBER_ROOM];
+  fprintf(n->to, "capball fit --scale %s", cli_digits(pick->scale, digits));
   put_input(n, n->base);
   fputs(" -o map.json\ncapball embed -m map.json", n->to);
   put_input(n, n->base);
   fputs(" -o rows.npy\ncapball query -m map.json", n->to);
   put_input(n, n->queries);
   if (ball)
-    fprintf(n->to, " --radius %.17g", r->radius);
+    fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
   else
     fputs(" --point", n->to);
   fputs(" -o asked.npy\ncapball rescore -m map.json", n->to);
   put_input(n, n->queries);
   fputs(" ids.npy --embedded rows.npy", n->to);
-  if (ball) fprintf(n->to, " --radius %.17g", r->radius);
+  if (ball) fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
   fprintf(n->to, " -k %zu -o nearest.npy\n", r->k);
 }
 

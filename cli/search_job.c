@@ -2,17 +2,52 @@
 
 #include <stdlib.h>
 
-double cli_distance(cpb_metric metric, double value) { return metric == CPB_COSINE ? 1 - value : value; }
+#include "json_print.h"
+
+const char *cli_value_word(cpb_metric metric) {
+  return metric == CPB_IP ? "product" : metric == CPB_COSINE ? "cosine" : "distance";
+}
 
 int cli_search_open(cli_search_job *search, const cli_job *job) {
   const char *base = job->operands[0], *queries = job->operands[1];
   *search = (cli_search_job){.job = job, .metric = (cpb_metric)job->options.metric.at};
   int result = cli_input_open(&search->base, job, base, cli_operand_format(job, base));
   if (result == CLI_OK)
-    result = cli_input_read(&search->queries, job, queries, cli_operand_format(job, queries));
+    result = cli_input_open(&search->queries, job, queries, cli_operand_format(job, queries));
   if (result == CLI_OK)
-    result = cli_input_check_cols(&search->queries, search->base.info.cols, "", cli_name(base), "has");
-  return result;
+    result = cli_input_match(&search->queries, search->base.source.names, search->base.info.cols, "",
+                             cli_name(base), "has");
+  return result == CLI_OK ? cli_input_take(&search->queries) : result;
+}
+
+static void put_name(FILE *to, const cli_input *in, uint64_t row) {
+  char *text = cli_json_text(cli_json_name(cpb_reader_id(in->reader, row)));
+  fputs(text != NULL ? text : "null", to);
+  free(text);
+}
+
+void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_input *base,
+                  const cpb_hit *hits, size_t count, cpb_metric metric) {
+  fprintf(to, "{\"query\":%llu,", (unsigned long long)cpb_reader_row(queries->reader, query));
+  if (queries->info.ids) {
+    fputs("\"query_name\":", to);
+    put_name(to, queries, query);
+    fputc(',', to);
+  }
+  fputs("\"ids\":[", to);
+  for (size_t i = 0; i < count; i++)
+    fprintf(to, "%s%llu", i == 0 ? "" : ",", (unsigned long long)cpb_reader_row(base->reader, hits[i].id));
+  if (base->info.ids) fputs("],\"names\":[", to);
+  for (size_t i = 0; i < count && base->info.ids; i++) {
+    if (i > 0) fputc(',', to);
+    put_name(to, base, hits[i].id);
+  }
+  fprintf(to, "],\"%ss\":[", cli_value_word(metric));
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) fputc(',', to);
+    cli_put_number(to, hits[i].value);
+  }
+  fputc(']', to);
 }
 
 void cli_search_close(cli_search_job *search) {

@@ -19,7 +19,12 @@ void cli_search_close(cli_search_job *search);
 /* `take` for every query, in order; it may say why not by error. */
 int cli_search_run(cli_search_job *search, cpb_search_take *take, void *context);
 
-/* What stands for a value in files: for cosines 1 - value. */
-double cli_distance(cpb_metric metric, double value);
+/* The beginning of a line of JSON, {"query":0,"ids":[..],"distances":[..] without its end, or "products" or
+ * "cosines"; with "query_name" and "names" where the rows have ids. */
+void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_input *base,
+                  const cpb_hit *hits, size_t count, cpb_metric metric);
+
+/* What a value is called: "distance", "product" or "cosine". */
+const char *cli_value_word(cpb_metric metric);
 
 #endif

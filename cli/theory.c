@@ -79,7 +79,7 @@ static int print_json(const cli_job *job, const law *first, size_t count) {
                                            l->title, "formula", l->formula, "header", l->header, "source",
                                            l->source, "test", l->test));
   }
-  return cli_print_json(job, list);
+  return cli_print_json(job, list == NULL ? NULL : json_pack("{s:o}", "laws", list));
 }
 
 static int run(cli_job *job) {

@@ -37,7 +37,8 @@ static void write_script(const void *arg, FILE *to) {
 /* The <svg> element alone, without what stands before it. */
 bool demo_draw_by_gnuplot(const demo *d, FILE *to) {
   show_picture picture;
-  bool drawn = show_gnuplot(write_script, d, &picture) == SHOW_DRAWN;
+  bool drawn = show_gnuplot(write_script, d, "Score minus threshold against the distance to the query",
+                            &picture) == SHOW_DRAWN;
   const char *svg = drawn ? strstr(picture.bytes, "\n<svg") : NULL;
   if (svg != NULL) fputs(svg + 1, to);
   free(picture.bytes);

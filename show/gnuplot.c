@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "growing_text.h"
+#include "page.h"
 
 enum { SCRIPT, PICTURE, WORDS, FILES, PATH_ROOM = 4096 };
 
@@ -105,7 +107,36 @@ static show_drawn draw(const scratch *files, show_picture *picture) {
   return fail_in_its_words(files, code, picture);
 }
 
-show_drawn show_gnuplot(void (*write)(const void *arg, FILE *to), const void *arg, show_picture *picture) {
+void show_gnuplot_text(FILE *script, const char *text) {
+  fputc('\'', script);
+  for (; *text != 0; text++)
+    if (*text == '\'')
+      fputs("\'\'", script);
+    else
+      fputc((unsigned char)*text < 0x20 ? ' ' : *text, script);
+  fputc('\'', script);
+}
+
+/* The picture again with our title in the place of "Gnuplot"; as it is where it has none, or without memory. */
+static void entitle(show_picture *picture, const char *title) {
+  static const char theirs[] = "<title>Gnuplot</title>";
+  char *at = strstr(picture->bytes, theirs); /* a 0 stands behind it; PNG has one early */
+  show_text text;
+  FILE *to = at == NULL ? NULL : show_text_open(&text);
+  if (to == NULL) return;
+  fwrite(picture->bytes, 1, (size_t)(at - picture->bytes), to);
+  fputs("<title>", to);
+  show_page_text(to, title);
+  fputs("</title>", to);
+  fputs(at + strlen(theirs), to);
+  if (!show_text_close(&text, to)) return;
+  free(picture->bytes);
+  picture->bytes = text.bytes;
+  picture->length = text.length;
+}
+
+show_drawn show_gnuplot(void (*write)(const void *arg, FILE *to), const void *arg, const char *title,
+                        show_picture *picture) {
   *picture = (show_picture){0};
   scratch files;
   show_drawn drawn;
@@ -119,5 +150,6 @@ show_drawn show_gnuplot(void (*write)(const void *arg, FILE *to), const void *ar
         whole ? draw(&files, picture) : fail(picture, "cannot write a temporary file: %s", strerror(errno));
   }
   close_scratch(&files);
+  if (drawn == SHOW_DRAWN) entitle(picture, title);
   return drawn;
 }

@@ -26,10 +26,14 @@ void show_score_script(const void *arg, FILE *script) {
   }
   fprintf(script,
           "set xlabel 'score r^2 - |x-c|^2 (inside from 0 on)'\nset ylabel 'rows'\nset style fill solid 0.5\n"
+          "set offsets graph 0.02, graph 0.02, 0, 0\n"
           "set arrow from 0, graph 0 to 0, graph 1 nohead dt 2 lc rgb '#d9480f'\n"
+          "set label 'outside' at 0, graph 0.97 right offset -1,0\nset label 'inside' at 0, graph 0.97 "
+          "offset 1,0\n"
+          "set key outside right top\n"
           "plot '-' with boxes lc rgb '#2f6fb5' title '%s'%s\n",
           labels == NULL ? "rows" : "ordinary rows",
-          labels == NULL ? "" : ", '-' with boxes lc rgb '#d9480f' title 'outliers'");
+          labels == NULL ? "" : ", '-' with boxes fs pattern 2 lc rgb '#b02a00' title 'outliers'");
   print_bins(script, bins[0], low, width);
   if (labels != NULL) print_bins(script, bins[1], low, width);
 }

@@ -27,7 +27,7 @@
  *           name; a line of both is an error, and so are names with control characters, and names that begin like
  *           numbers where no row follows. A column without a name in front of all others (pandas, R) has the ids of
  *           the rows. Empty cells, NA, N/A, null and None are NaN; nan and inf are numbers, true and false 1 and 0;
- *           blank lines do not count; written with the digits that give the same bits back (f32 9, f64 as few as do)
+ *           blank lines do not count; written with the fewest digits that give the same bits back
  *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24
  *
  * NAME.gz and NAME.zst are unpacked on the way in, where capball was built with zlib and libzstd; they have no random
@@ -176,6 +176,10 @@ typedef struct cpb_writer_options {
   cpb_dtype dtype;    /* of the elements in the file; must be one the format has */
   size_t cols;
   uint64_t rows; /* CPB_ROWS_UNKNOWN: as many as are appended */
+  /* csv and tsv alone; NULL (the default): none. Readers are borrowed while the writer lives */
+  const char *const *columns; /* names, in a first line; one per column */
+  const cpb_reader *rows_of;  /* row i is its row i, whose id stands in front, in a column without a name */
+  const cpb_reader *cells_of; /* numbers in the cells are rows of it, and their ids stand for them */
 } cpb_writer_options;
 
 CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);

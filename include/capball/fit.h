@@ -95,6 +95,7 @@ typedef struct cpb_map_fit_options {
   bool skip_bad;  /* default false */
   size_t sample;  /* of the goals spread and recall: rows that are looked at; default 4096 */
   uint64_t seed;  /* of the sample; default 0 */
+  const char *const *columns; /* names for the map to keep, one per column; NULL: those of the source */
 } cpb_map_fit_options;
 
 /** The defaults. */
@@ -145,7 +146,7 @@ typedef struct cpb_model_fit_options {
   uint64_t weight_count;  /* of them: the rows there must be */
   bool standardize; /* every column is divided by its standard deviation, one that does not vary stays; with
                              whiten first, so that the ridge is a share of 1. Not with a kernel. Default false */
-  const char *const *columns; /* names for the model to keep, one per column; NULL: none */
+  const char *const *columns; /* names for the model to keep, one per column; NULL: those of the source */
 } cpb_model_fit_options;
 
 /** The defaults. */

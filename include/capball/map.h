@@ -18,14 +18,15 @@ extern "C" {
 /** What a map is made from; pointers are borrowed for the call of cpb_map_new. Start from
  *  cpb_map_options_init and set what is not the default. */
 typedef struct cpb_map_options {
-  size_t size;          /* sizeof(cpb_map_options) */
-  size_t d;             /* dimension of the data, >= 1 */
-  double s;             /* scale, > 0, in the unit of W(x-m) */
-  const double *center; /* m: d coordinates, NULL = 0 */
-  const double *pole;   /* v: d+1 coordinates, |v| = 1, v[d] != 0; NULL = e = (0,..,0,1) */
-  const double *whiten; /* W: d*d row-major, invertible; NULL = I */
-  const double *toward; /* direction on the sphere, d+1 coordinates, any length, that is reflected
+  size_t size;                /* sizeof(cpb_map_options) */
+  size_t d;                   /* dimension of the data, >= 1 */
+  double s;                   /* scale, > 0, in the unit of W(x-m) */
+  const double *center;       /* m: d coordinates, NULL = 0 */
+  const double *pole;         /* v: d+1 coordinates, |v| = 1, v[d] != 0; NULL = e = (0,..,0,1) */
+  const double *whiten;       /* W: d*d row-major, invertible; NULL = I */
+  const double *toward;       /* direction on the sphere, d+1 coordinates, any length, that is reflected
                            onto e; NULL = none. Not together with a pole. */
+  const char *const *columns; /* d names of the columns of the data; NULL: they have none */
 } cpb_map_options;
 
 CPB_API void cpb_map_options_init(cpb_map_options *options, size_t size);
@@ -141,7 +142,7 @@ typedef struct cpb_map_origin {
 
 CPB_API void cpb_map_origin_init(cpb_map_origin *origin, size_t size);
 
-/** The whole text of the file (keys "capball", "dim", "scale", "center", "pole", "whiten", "toward",
+/** The whole text of the file (keys "capball", "dim", "columns" where they have names, "scale", "center", "pole", "whiten", "toward",
  *  "goal", "evidence", "made_from", "checksum"); gives *text, 0-terminated, to the caller, who takes it
  *  to cpb_free. */
 CPB_API cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **text,
@@ -173,7 +174,7 @@ CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
 
 /** One JSON object, {"ball": ..}, {"halfspace": ..}, {"complement": ..}, {"ellipsoid": ..}, {"empty": ..},
  *  {"everything": ..}, {"punctured": ..} or {"cap": ..}, as its dual: what `capball dual` reads and prints (see its
- *  help). "id" goes through as it is written. Numbers have 17 digits.                                     T3 T5 T6
+ *  help). "id" goes through as it is written. Numbers have the fewest digits that bring them back.               T3 T5 T6
  *  Gives *answer, 0-terminated, to the caller; cpb_free takes it back. EFORMAT for a line that is none; EINVAL as
  *  cpb_map_cap and cpb_map_region. */
 CPB_API cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options,

@@ -100,7 +100,7 @@ CPB_API cpb_status cpb_score_ranking(const double *scores, const double *labels,
  *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */
 CPB_API cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
-/** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with 17 digits.
+/** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with the fewest digits that bring them back.
  *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  Gives *text, 0-terminated, to the caller, who takes it to cpb_free. EINVAL with a kernel. */
 CPB_API cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,

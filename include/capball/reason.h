@@ -172,6 +172,7 @@ typedef enum cpb_reason {
   CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
   CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
+  CPB_WHY_KERNEL_NO_PARTS = 1159,       /* a model with a kernel has no parts by columns */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */
@@ -237,6 +238,8 @@ typedef enum cpb_reason {
   CPB_WHY_FILE_WRITTEN_MEANWHILE = 6010, /* another program has written it meanwhile, and it stays as .. */
   CPB_WHY_PIPE_FORMAT_OUT = 6011,        /* .. cannot be written to a pipe */
   CPB_WHY_WRITER_BROKEN = 6012,          /* a write before failed */
+  CPB_WHY_PACKED_OUT = 6013,             /* packed files are only read; write to a pipe and pack what comes */
+  CPB_WHY_UNPACK = 6014,                 /* cannot unpack it by ..: what the library says */
 
   /* EFORMAT */
   CPB_WHY_STATE = 7001,                  /* ..: the state .. */
@@ -312,6 +315,13 @@ typedef enum cpb_reason {
   CPB_WHY_JSON_SEED = 7071,        /* "seed" must be the digits of a number below 2^64 */
   CPB_WHY_JSON_VARIANT = 7072, /* "variant" must be embedded, centred, random-embedded or random-centred */
   CPB_WHY_DUAL_LINE = 7073,    /* what is wrong with a line of JSON */
+  CPB_WHY_TEXT_COLUMN = 7074,  /* .. files have no columns of text: ids and labels are for csv and tsv */
+  CPB_WHY_COLUMN_NONE = 7075,  /* there is no column ".."; it has .. columns */
+  CPB_WHY_COLUMN_TWICE = 7076, /* column .. is wanted twice */
+  CPB_WHY_COLUMNS_ALL_DROPPED = 7077, /* no column is left of .. */
+  CPB_WHY_UNPACK_NONE = 7078,         /* this capball was built without zlib, or without libzstd */
+  CPB_WHY_JSON_TEXTS = 7079,          /* ".." must be null or .. texts, got .. */
+  CPB_WHY_FILE_PARQUET = 7080,        /* Parquet and Arrow files are read through Python */
 
   /* ESTOPPED */
   CPB_WHY_STOPPED = 8001, /* stopped by the caller */

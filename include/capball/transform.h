@@ -77,6 +77,7 @@ typedef struct cpb_transform_options {
   size_t d;             /* columns of the data, >= 1 */
   const double *center; /* m: d coordinates, finite; NULL = 0. Borrowed for the call of cpb_transform_new */
   double max_norm;      /* L: the largest |x-m| of the base, > 0; where the kind is bounded */
+  const char *const *columns; /* d names of the columns of the data; NULL: they have none */
 } cpb_transform_options;
 
 CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t size);
@@ -99,7 +100,7 @@ CPB_API const cpb_map *cpb_transform_map(const cpb_transform *transform);
 CPB_API cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
                                       cpb_error *error);
 
-/** What it was made from; center is a view into the transform. */
+/** What it was made from; center and columns are views into the transform. */
 CPB_API void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options);
 
 /** Columns of transformed rows. */
@@ -125,7 +126,7 @@ CPB_API cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_vie
 
 /* A transform as a file: JSON, versioned, 17 digits, with a checksum. That of a sphere is a map's file. */
 
-/** The whole text of the file (keys "capball", "transform", "dim", "center", "max_norm", "checksum"; those of
+/** The whole text of the file (keys "capball", "transform", "dim", "columns" where they have names, "center", "max_norm", "checksum"; those of
  *  cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who takes it to cpb_free. */
 CPB_API cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
 

@@ -78,6 +78,8 @@ struct cpb_source {
   cpb_view view; /* all rows, where they are in memory: rows = 0 where they are not. A call may look at them
                     instead of asking */
   size_t at;     /* rows of the view given so far */
+  const char *const
+      *names; /* of the columns, `cols` of them; NULL: they have none. What is fitted keeps them */
 };
 
 /** What a source over a view asks for its blocks. */
@@ -87,7 +89,7 @@ CPB_API cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error);
 /** The rows of a view as a source; the rows are borrowed while it is used. */
 static inline cpb_source cpb_source_from_view(cpb_view view) {
   cpb_source source = {sizeof source,   view.cols, view.dtype, view.rows, cpb_view_next,
-                       cpb_view_rewind, NULL,      view,       0};
+                       cpb_view_rewind, NULL,      view,       0,         NULL};
   return source;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "batch/whiten.h"
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -24,6 +25,7 @@ void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
 void cpb_map_free(cpb_map *map) {
   if (map == NULL) return;
   free(map->bare);
+  cpb_column_names_free(map->options.columns, map->options.d);
   free(map);
 }
 
@@ -199,6 +201,10 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   if (map == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
   double *numbers = map->numbers;
   map->options = *options;
+  if (!cpb_column_names_copy(options->columns, d, &map->options.columns)) {
+    free(map);
+    return cpb_fail_memory(error, "%zu names", d);
+  }
   map->center = map->options.center = keep(&numbers, options->center, d);
   map->whiten = map->options.whiten = keep(&numbers, options->whiten, square);
   map->options.pole = keep(&numbers, options->pole, d + 1);

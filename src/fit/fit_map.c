@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capball/fit.h"
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "batch/ruler.h"
@@ -208,6 +209,7 @@ static cpb_status make_map(const fitting *f, cpb_map **map, cpb_error *error) {
   options.center = f->center;
   options.pole = f->o.pole;
   options.whiten = f->W;
+  options.columns = f->o.columns;
   return cpb_map_new(&options, map, error);
 }
 
@@ -330,6 +332,7 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, passes_of(&f.o), exec, error);
   if (status != CPB_OK) return status;
   f.d = rows->cols;
+  if (f.o.columns == NULL) f.o.columns = cpb_source_names(rows);
   if (f.o.s == 0 && cpb_goal_is_sampled(f.o.goal)) f.passes.to = 0.5;
   status = f.o.spherical ? fit_spherical(&f, map, error) : fit_flat(&f, map, error);
   f.report.passes = f.passes.done;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capball/fit.h"
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "core/rows.h"
@@ -300,7 +301,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, sees_through_W(&f) ? 2 : 1, exec, error);
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
-  f.model.columns = f.o.columns;
+  f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
   f.center = calloc(rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
   clear(&f);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "capball/fit.h"
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "fit/fit_norms.h"
 #include "fit/fit_statistics.h"
@@ -62,6 +63,7 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   cpb_transform_options_init(&options, sizeof options);
   options.kind = kind;
   options.d = base->cols;
+  options.columns = cpb_source_names(base);
   if (facts.centred) status = find_center(&passes, &options, &statistics, error);
   if (status == CPB_OK && facts.bounded) status = find_largest(&passes, facts.name, &options, error);
   if (status == CPB_OK) status = cpb_transform_new(&options, transform, error);

@@ -26,10 +26,10 @@ static size_t number_of(const char *text, size_t length) {
 
 static cpb_status refuse(const choice *c, const char *item, size_t length, cpb_error *error) {
   bool named = c->names != NULL && c->names->count > 0;
-  return cpb_file_fail_columns(error, c->path, "there is no column \"%.*s\"; it has %zu column%s%s",
-                               (int)(length < 60 ? length : 60), item, c->columns->in_file,
-                               cpb_s(c->columns->in_file),
-                               named ? ", by name or by number from 1" : " without names, by number from 1");
+  return cpb_file_fail(error, CPB_WHY_COLUMN_NONE, c->path,
+                       "there is no column \"%.*s\"; it has %zu column%s%s", (int)(length < 60 ? length : 60),
+                       item, c->columns->in_file, cpb_s(c->columns->in_file),
+                       named ? ", by name or by number from 1" : " without names, by number from 1");
 }
 
 /* The columns first .. last that an item means: a name, a number, or numbers from - to. */
@@ -50,7 +50,7 @@ typedef cpb_status (*use_column)(choice *c, size_t column, cpb_error *error);
 
 static cpb_status take(choice *c, size_t column, cpb_error *error) {
   if (c->columns->place[column] != CPB_COLUMN_UNUSED)
-    return cpb_file_fail_columns(error, c->path, "column %zu is wanted twice", column + 1);
+    return cpb_file_fail(error, CPB_WHY_COLUMN_TWICE, c->path, "column %zu is wanted twice", column + 1);
   c->columns->place[column] = c->next++;
   return CPB_OK;
 }
@@ -115,7 +115,7 @@ cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_column_wish *wish,
   if (status == CPB_OK) close_gaps(columns, order);
   free(order);
   if (status == CPB_OK && columns->taken == 0)
-    status = cpb_file_fail_columns(error, path, "no column is left of %zu", in_file);
+    status = cpb_file_fail(error, CPB_WHY_COLUMNS_ALL_DROPPED, path, "no column is left of %zu", in_file);
   return status;
 }
 

@@ -55,22 +55,5 @@ cpb_status cpb_file_fail_row(cpb_error *error, cpb_reason reason, const char *pa
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb) {
   char said[128];
   if (strerror_r(errno, said, sizeof said) != 0) snprintf(said, sizeof said, "error %d", errno);
-  return cpb_file_fail_said(error, path, verb, said);
-}
-
-cpb_status cpb_file_fail_said(cpb_error *error, const char *path, const char *verb, const char *said) {
   return cpb_file_fail(error, CPB_WHY_SYSTEM, path, "cannot %s: %s", verb, said);
-}
-
-cpb_status cpb_file_fail_columns(cpb_error *error, const char *path, const char *format, ...) {
-  cpb_error made;
-  va_list arguments;
-  va_start(arguments, format);
-  compose(&made, path, format, arguments);
-  va_end(arguments);
-  return cpb_fail(error, CPB_WHY_FILE_COLUMNS, "path", "%s", made.text);
-}
-
-cpb_status cpb_file_fail_without(cpb_error *error, const char *path, const char *library) {
-  return cpb_file_fail(error, CPB_WHY_HDF5_NONE, path, "this capball was built without %s", library);
 }

@@ -13,16 +13,6 @@ cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, 
 cpb_status cpb_file_fail_row(cpb_error *error, cpb_reason reason, const char *path, uint64_t row,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The columns of a file are not what is wanted. */
-cpb_status cpb_file_fail_columns(cpb_error *error, const char *path, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* "this capball was built without HDF5" */
-cpb_status cpb_file_fail_without(cpb_error *error, const char *path, const char *library);
-
-/* EIO: "base.csv.gz: cannot unpack it: <what was said>". */
-cpb_status cpb_file_fail_said(cpb_error *error, const char *path, const char *verb, const char *said);
-
 /* EIO: "base.fvecs: cannot <verb>: <what the system says of errno>". */
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb);
 

@@ -14,8 +14,8 @@ cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, u
                            cpb_error *error) {
   size_t element = cpb_dtype_size(dtype);
   if (cols < 1 || cols > INT32_MAX)
-    return cpb_file_fail_columns(error, reader->source.path, "its rows have d = %llu, wanted 1 .. %d",
-                                 (unsigned long long)cols, INT32_MAX);
+    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
+                         "its rows have d = %llu, wanted 1 .. %d", (unsigned long long)cols, INT32_MAX);
   size_t row_bytes = cpb_size_muladd((size_t)cols, element, prefix);
   if (row_bytes == SIZE_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_ROW_SIZE, reader->source.path,

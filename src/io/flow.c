@@ -163,7 +163,9 @@ static void round_block(const flow *f, void *buffer, size_t count) {
   for (size_t i = 0; i < count; i++) ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
 }
 
-static cpb_status append(flow *f, cpb_view rows, cpb_error *error) {
+/* Rows that come of row `first` of the input and those behind it. */
+static cpb_status append(flow *f, cpb_view rows, uint64_t first, cpb_error *error) {
+  f->writer->next_id = first;
   cpb_status status = rows.rows == 0 ? CPB_OK : cpb_writer_append(f->writer, rows, error);
   if (status != CPB_OK && error != NULL) error->row = -1; /* the sentence speaks of the other file */
   return status;
@@ -177,16 +179,17 @@ static bool is_bad(cpb_view in, cpb_view made, size_t row) {
 }
 
 /* The runs between the bad rows. */
-static cpb_status append_good(flow *f, cpb_view in, cpb_view made, cpb_error *error) {
+static cpb_status append_good(flow *f, cpb_view in, cpb_view made, uint64_t at, cpb_error *error) {
   size_t first = 0;
   cpb_status status = CPB_OK;
   for (size_t row = 0; row < in.rows && status == CPB_OK; row++) {
     if (!is_bad(in, made, row)) continue;
-    status = append(f, cpb_view_slice(made, first, row - first), error);
+    status = append(f, cpb_view_slice(made, first, row - first), at + first, error);
     first = row + 1;
     f->bad++;
   }
-  return status == CPB_OK ? append(f, cpb_view_slice(made, first, in.rows - first), error) : status;
+  return status == CPB_OK ? append(f, cpb_view_slice(made, first, in.rows - first), at + first, error)
+                          : status;
 }
 
 static cpb_status append_block(flow *f, cpb_view in, uint64_t first, void *buffer, cpb_error *error) {
@@ -198,7 +201,7 @@ static cpb_status append_block(flow *f, cpb_view in, uint64_t first, void *buffe
     round_block(f, buffer, in.rows * f->cols);
     made = cpb_rows(buffer, f->made, in.rows, f->cols);
   }
-  return f->o.skip_bad ? append_good(f, in, made, error) : append(f, made, error);
+  return f->o.skip_bad ? append_good(f, in, made, first, error) : append(f, made, first, error);
 }
 
 static cpb_status run_blocks(flow *f, void *buffer, cpb_error *error) {

@@ -59,7 +59,6 @@ typedef struct cpb_format {
   cpb_status (*rewind)(cpb_reader *reader, cpb_error *error); /* NULL: nothing to do */
   void (*close)(cpb_reader *reader);                          /* NULL: nothing to do */
   /* Tables with names and texts; NULL: rows of numbers alone. */
-  const char *(*name_of)(const cpb_reader *reader, size_t column);
   cpb_status (*select)(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error);
   void (*describe)(const cpb_reader *reader, cpb_file_info *info);
 
@@ -78,7 +77,9 @@ struct cpb_reader {
   cpb_column_wish wish;
   cpb_columns columns; /* of text, and of other files of which columns are picked */
   cpb_texts ids, labels;
-  cpb_buffer picked; /* a block of the columns that are picked */
+  const char *const *names; /* of the columns that are read; NULL: they have none */
+  size_t named;             /* how many they are */
+  cpb_buffer picked;        /* a block of the columns that are picked */
   bool skip_bad;
   cpb_buffer bad; /* numbers of the bad rows so far, ascending */
   size_t bad_count;
@@ -108,7 +109,10 @@ struct cpb_writer {
   void *state;
   cpb_buffer buffer; /* bytes on their way out */
   size_t used;
-  cpb_buffer row; /* one row, converted, for text */
+  cpb_buffer row;                       /* one row, converted, for text */
+  const char *const *columns;           /* names for text_begin; NULL: none */
+  const cpb_reader *rows_of, *cells_of; /* that have ids; NULL: none */
+  uint64_t next_id;                     /* the row of rows_of that is written next */
   bool broken, committed;
 };
 

@@ -65,6 +65,11 @@ static const char *find_colon(const char *path, const cpb_format *format) {
   return access(path, F_OK) == 0 ? NULL : strrchr(path, ':');
 }
 
+static bool is_columnar(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot != NULL && has_extension(".parquet .pq .arrow .feather .ipc", dot, strlen(dot));
+}
+
 static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
   char names[256] = "";
   for (size_t i = 0; i < FORMATS; i++) {
@@ -74,6 +79,9 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
   if (name != NULL)
     return cpb_file_fail(error, CPB_WHY_FILE_FORMAT, path, "there is no format \"%.40s\"; there are %s", name,
                          names);
+  if (is_columnar(path))
+    return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,
+                         "Parquet and Arrow files go through Python: python -m capball.convert IN OUT");
   return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,
                        "has no extension that tells its format; name one of %s", names);
 }

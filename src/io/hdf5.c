@@ -517,7 +517,7 @@ static bool is_linked(const char *path, const char *name, const char *other) {
 #else
 
 static cpb_status refuse(const char *path, cpb_error *error) {
-  return cpb_file_fail_without(error, path, "HDF5");
+  return cpb_file_fail(error, CPB_WHY_HDF5_NONE, path, "this capball was built without HDF5");
 }
 
 static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {

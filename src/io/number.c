@@ -87,12 +87,19 @@ static size_t print_whole(char *to, double value) {
   return length;
 }
 
-/* Nine digits of 1e-4 <= |value| < 1e9. The product is rounded once, in the sixteenth digit, which moves
- * the ninth at a tie at most: any of the two is near enough to bring the same float back. */
-static size_t print_nine(char *to, double value) {
-  size_t decimals = 12, length = value < 0;
-  double size = fabs(value);
+/* Decimals of a number of so many digits, 1e-4 <= size < 1e9. */
+static size_t decimals_of(double size, int digits) {
+  size_t decimals = (size_t)digits + 3;
   for (double limit = 1e-3; size >= limit && decimals > 0; limit *= 10) decimals--;
+  return decimals;
+}
+
+/* At most nine digits of 1e-4 <= |value| < 1e9. The product is rounded once, in the sixteenth digit, which moves
+ * the ninth at a tie at most: any of the two is near enough to bring the same float back. */
+static size_t print_decimal(char *to, double value, int digits) {
+  size_t length = value < 0;
+  double size = fabs(value);
+  size_t decimals = decimals_of(size, digits);
   uint64_t unit = (uint64_t)power[decimals], scaled = (uint64_t)rint(size * power[decimals]);
   to[0] = '-';
   length += print_digits(to + length, scaled / unit, 1);
@@ -108,7 +115,7 @@ static size_t print_real(char *to, double value, int digits) {
   double size = fabs(value);
   if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) && (size > 0 || !signbit(value)))
     return print_whole(to, value);
-  if (digits == 9 && size >= 1e-4 && size < 1e9) return print_nine(to, value);
+  if (digits <= 9 && digits > 5 && size >= 1e-4 && size < 1e9) return print_decimal(to, value, digits);
   return (size_t)snprintf(to, CPB_NUMBER_ROOM, "%.*g", digits, value);
 }
 
@@ -119,7 +126,27 @@ size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtyp
   return print_real(to, value, dtype == CPB_F32 ? 9 : dtype == CPB_F16 ? 5 : 17);
 }
 
+/* Without a look at the text: a number of 8 digits over a power of ten is a double rounded once. */
+static bool is_float_of(float value, int digits) {
+  double size = fabs((double)value);
+  size_t decimals = decimals_of(size, digits);
+  return (float)(rint(size * power[decimals]) / power[decimals]) == fabsf(value);
+}
+
+static size_t print_short_float(char *to, float value) {
+  double size = fabs((double)value);
+  int digits = 7;
+  bool plain = size >= 1e-4 && size < 1e9;
+  while (digits < 9 && plain && !is_float_of(value, digits)) digits++;
+  for (; digits < 9 && !plain; digits++) {
+    size_t length = print_real(to, value, digits);
+    if (strtof(to, NULL) == value) return length;
+  }
+  return print_real(to, value, digits);
+}
+
 size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {
+  if (dtype == CPB_F32) return print_short_float(to, ((const float *)elements)[i]);
   if (dtype != CPB_F64) return cpb_number_print(to, elements, dtype, i);
   double value = ((const double *)elements)[i];
   bool whole = value == trunc(value) && fabs(value) < 0x1p53;

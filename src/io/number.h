@@ -24,7 +24,7 @@ bool cpb_number_parse(const char *text, size_t length, double *value);
  * length. */
 size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i);
 
-/* The same with the fewest digits that bring an f64 back. */
+/* The same with the fewest digits, of at least 7 and 15, that bring an f32 or an f64 back. */
 size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i);
 
 #endif

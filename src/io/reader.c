@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -13,15 +14,15 @@
 /* Of files that are no tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
   if (reader->wish.id != NULL || reader->wish.label != NULL)
-    return cpb_file_fail_columns(error, reader->source.path,
-                                 "%s files have no columns of text: ids and labels are for csv and tsv",
-                                 reader->format->name);
+    return cpb_file_fail(error, CPB_WHY_TEXT_COLUMN, reader->source.path,
+                         "%s files have no columns of text: ids and labels are for csv and tsv",
+                         reader->format->name);
   if (!cpb_column_wish_any(&reader->wish)) return CPB_OK;
   return cpb_columns_choose(&reader->columns, &reader->wish, reader->source.path, NULL, reader->cols, error);
 }
 
 static bool picks(const cpb_reader *reader) {
-  return reader->format->name_of == NULL && reader->columns.place != NULL;
+  return reader->format->select == NULL && reader->columns.place != NULL;
 }
 
 size_t cpb_reader_cols(const cpb_reader *reader) {
@@ -45,7 +46,7 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_IN, reader->source.path, "%s cannot be read from a pipe",
                          reader->format->name);
   status = reader->format->open(reader, error);
-  return status == CPB_OK && reader->format->name_of == NULL ? pick_columns(reader, error) : status;
+  return status == CPB_OK && reader->format->select == NULL ? pick_columns(reader, error) : status;
 }
 
 static const cpb_reader_options defaults = {.size = sizeof(cpb_reader_options)};
@@ -98,6 +99,7 @@ void cpb_reader_free(cpb_reader *reader) {
   cpb_columns_free(&reader->columns);
   cpb_texts_free(&reader->ids);
   cpb_texts_free(&reader->labels);
+  cpb_column_names_free(reader->names, reader->named);
   free(reader->fill);
   free(reader->file);
   free(reader->path);
@@ -121,7 +123,7 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
 }
 
 const char *cpb_reader_name(const cpb_reader *reader, size_t column) {
-  return reader->format->name_of == NULL ? NULL : reader->format->name_of(reader, column);
+  return reader->names == NULL || column >= reader->named ? NULL : reader->names[column];
 }
 
 cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {

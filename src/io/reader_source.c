@@ -52,7 +52,8 @@ cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
                        .rows = cpb_reader_rows(reader),
                        .next = lends ? next_lent : next_block,
                        .rewind = rewind_reader,
-                       .self = reader};
+                       .self = reader,
+                       .names = reader->names};
   return source;
 }
 

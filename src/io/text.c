@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/column_names.h"
 #include "core/fail.h"
+#include "core/rows.h"
 #include "io/field.h"
 #include "io/file_fail.h"
 #include "io/format.h"
@@ -211,6 +213,22 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
   return CPB_OK;
 }
 
+/* Those of the columns that are taken, in their order. */
+static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
+  const text_state *state = reader->state;
+  cpb_column_names_free(reader->names, reader->named);
+  reader->names = NULL;
+  reader->named = reader->columns.taken;
+  if (state->names.count == 0) return CPB_OK;
+  const char **views = calloc(reader->named, sizeof *views);
+  for (size_t k = 0; views != NULL && k < reader->columns.in_file; k++)
+    if (reader->columns.place[k] < reader->named)
+      views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
+  bool whole = views != NULL && cpb_column_names_copy(views, reader->named, &reader->names);
+  free((void *)(uintptr_t)views);
+  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", reader->named);
+}
+
 /* The column without a name in front of all others has the ids, unless it is wanted as numbers. */
 static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *error) {
   text_state *state = reader->state;
@@ -220,7 +238,7 @@ static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *e
   cpb_status status =
       cpb_columns_choose(&reader->columns, &wish, reader->source.path, &state->names, fields, error);
   reader->cols = reader->columns.taken;
-  return status;
+  return status == CPB_OK ? keep_names(reader, error) : status;
 }
 
 static cpb_status start(cpb_reader *reader, cpb_error *error) {
@@ -305,16 +323,78 @@ static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block
   return status;
 }
 
-static cpb_status print_row(cpb_writer *writer, cpb_error *error) {
-  for (size_t j = 0; j < writer->cols; j++) {
-    cpb_status status = cpb_writer_room(writer, CPB_NUMBER_ROOM + 1, error);
-    if (status != CPB_OK) return status;
-    char *to = (char *)writer->buffer.bytes + writer->used;
-    size_t length = cpb_number_print_short(to, writer->row.bytes, writer->dtype, j);
-    to[length] = j + 1 == writer->cols ? '\n' : (char)writer->format->variant;
-    writer->used += length + 1;
+/* ---- writing ---- */
+
+/* What stands behind cell j of a row. */
+static char after(const cpb_writer *writer, size_t j) {
+  return j + 1 == writer->cols ? '\n' : (char)writer->format->variant;
+}
+
+/* Whether the text would be read as something else without quotes. */
+static bool wants_quotes(const char *text, char separator) {
+  const char *foreign = separator == '\t' ? "\t\"\r\n" : ",;\t\"\r\n";
+  size_t length = strlen(text);
+  return text[strcspn(text, foreign)] != 0 || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
+}
+
+static cpb_status print_text(cpb_writer *writer, const char *text, char next, cpb_error *error) {
+  bool quotes = wants_quotes(text, (char)writer->format->variant);
+  cpb_status status = cpb_writer_room(writer, 2 * strlen(text) + 3, error);
+  if (status != CPB_OK) return status;
+  char *to = (char *)writer->buffer.bytes + writer->used, *from = to;
+  if (quotes) *to++ = '"';
+  for (; *text != 0; text++) {
+    if (*text == '"') *to++ = '"';
+    *to++ = *text;
   }
+  if (quotes) *to++ = '"';
+  *to++ = next;
+  writer->used += (size_t)(to - from);
   return CPB_OK;
+}
+
+/* The name of column j; pandas counts those that have none. */
+static cpb_status print_name(cpb_writer *writer, size_t j, cpb_error *error) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%zu", j);
+  return print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j), error);
+}
+
+static cpb_status text_begin(cpb_writer *writer, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (writer->columns == NULL && writer->rows_of == NULL) return CPB_OK;
+  if (writer->rows_of != NULL) status = print_text(writer, "", (char)writer->format->variant, error);
+  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++) status = print_name(writer, j, error);
+  return status;
+}
+
+static cpb_status print_number(cpb_writer *writer, size_t j, cpb_error *error) {
+  cpb_status status = cpb_writer_room(writer, CPB_NUMBER_ROOM + 1, error);
+  if (status != CPB_OK) return status;
+  char *to = (char *)writer->buffer.bytes + writer->used;
+  size_t length = cpb_number_print_short(to, writer->row.bytes, writer->dtype, j);
+  to[length] = after(writer, j);
+  writer->used += length + 1;
+  return CPB_OK;
+}
+
+/* The id of the row that a cell has the number of; NULL: of none. */
+static const char *id_of_cell(const cpb_writer *writer, size_t j) {
+  double number = cpb_view_at(cpb_rows(writer->row.bytes, writer->dtype, 1, writer->cols), 0, j);
+  return number >= 0 ? cpb_texts_at(&writer->cells_of->ids, (uint64_t)number) : NULL;
+}
+
+static cpb_status print_row(cpb_writer *writer, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (writer->rows_of != NULL) {
+    const char *id = cpb_reader_id(writer->rows_of, writer->next_id++);
+    status = print_text(writer, id != NULL ? id : "", (char)writer->format->variant, error);
+  }
+  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++) {
+    const char *id = writer->cells_of != NULL ? id_of_cell(writer, j) : NULL;
+    status = id != NULL ? print_text(writer, id, after(writer, j), error) : print_number(writer, j, error);
+  }
+  return status;
 }
 
 static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
@@ -329,19 +409,12 @@ static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *err
   return status;
 }
 
-static const char *text_name(const cpb_reader *reader, size_t column) {
-  const text_state *state = reader->state;
-  for (size_t k = 0; k < reader->columns.in_file; k++)
-    if (reader->columns.place[k] == column) return cpb_texts_at(&state->names, k);
-  return NULL;
-}
-
 static cpb_status text_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
   const text_state *state = reader->state;
   cpb_status status =
       cpb_columns_select(&reader->columns, names, count, reader->source.path, &state->names, error);
   reader->cols = reader->columns.taken;
-  return status;
+  return status == CPB_OK ? keep_names(reader, error) : status;
 }
 
 static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
@@ -356,7 +429,7 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
   {                                                                                                          \
     .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .streams_in = true,              \
     .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind, .close = text_close,   \
-    .name_of = text_name, .select = text_select, .describe = text_describe, .append = text_append            \
+    .select = text_select, .describe = text_describe, .begin = text_begin, .append = text_append             \
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');

@@ -43,8 +43,8 @@ cpb_packing cpb_packing_of(const char *path, size_t *stem) {
 }
 
 static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *error) {
-  return cpb_file_fail_said(error, unpack->path,
-                            unpack->packing == CPB_GZIP ? "unpack it by gzip" : "unpack it by zstd", why);
+  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot unpack it by %s: %s",
+                       unpack->packing == CPB_GZIP ? "gzip" : "zstd", why);
 }
 
 /* ---- gzip: one member after the other ---- */
@@ -103,7 +103,8 @@ static cpb_status open_library(cpb_unpack *unpack, cpb_error *error) {
   if (unpack->packing == CPB_ZSTD) known = true, opened = open_zstd(unpack);
 #endif
   if (!known)
-    return cpb_file_fail_without(error, unpack->path, unpack->packing == CPB_GZIP ? "zlib" : "libzstd");
+    return cpb_file_fail(error, CPB_WHY_UNPACK_NONE, unpack->path, "this capball was built without %s",
+                         unpack->packing == CPB_GZIP ? "zlib" : "libzstd");
   return opened ? CPB_OK : cpb_fail_memory(error, "unpacking %s", unpack->path);
 }
 

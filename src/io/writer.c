@@ -40,8 +40,8 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
 static cpb_status check_unpacked(const char *path, cpb_error *error) {
   size_t stem;
   if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
-  return cpb_file_fail_said(error, path, "write it",
-                            "packed files are only read; write to a pipe and pack what comes");
+  return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
+                       "packed files are only read; write to a pipe and pack what comes");
 }
 
 static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
@@ -52,6 +52,10 @@ static cpb_status open_file(cpb_writer *writer, const char *path, const char *fo
   if (status == CPB_OK && writer->whole.stream) status = check_stream(writer, error);
   if (status == CPB_OK && writer->format->begin != NULL) status = writer->format->begin(writer, error);
   return status;
+}
+
+static const cpb_reader *with_ids(const cpb_reader *reader) {
+  return reader != NULL && cpb_reader_info(reader).ids ? reader : NULL;
 }
 
 cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cpb_writer **writer,
@@ -68,6 +72,9 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   opened->dtype = options->dtype;
   opened->cols = options->cols;
   opened->rows = options->rows;
+  opened->columns = options->columns;
+  opened->rows_of = with_ids(options->rows_of);
+  opened->cells_of = with_ids(options->cells_of);
   opened->whole.fd = opened->whole.kept = -1;
   status = open_file(opened, path, options->format, error);
   if (status != CPB_OK) {

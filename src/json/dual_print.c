@@ -1,7 +1,9 @@
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/fail.h"
+#include "io/number.h"
 #include "json/dual_line.h"
 #include "json/json_file.h"
 
@@ -114,6 +116,18 @@ static int append(const char *bytes, size_t count, void *arg) {
   return 0;
 }
 
+/* libjansson hands over a number in one piece, with 17 digits: the fewest that bring it back go on. */
+static int append_short(const char *bytes, size_t count, void *arg) {
+  double value;
+  bool number = count > 0 && (bytes[0] == '-' || (bytes[0] >= '0' && bytes[0] <= '9'));
+  if (!number || memchr(bytes, '.', count) == NULL || !cpb_number_parse(bytes, count, &value))
+    return append(bytes, count, arg);
+  char digits[CPB_NUMBER_ROOM];
+  size_t length = cpb_number_print_short(digits, &value, CPB_F64, 0);
+  if (append(digits, length, arg) != 0) return -1;
+  return strpbrk(digits, ".e") != NULL ? 0 : append(".0", 2, arg);
+}
+
 /* The id goes in front, behind the brace that opens the object. */
 static bool put_id(const char *id, const growing *object, growing *g) {
   return append("{\"id\":", 6, g) == 0 && append(id, strlen(id), g) == 0 && append(",", 1, g) == 0 &&
@@ -126,8 +140,13 @@ cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cp
   if (object == NULL)
     return cpb_fail(error, CPB_WHY_DUAL_ANSWER, "line",
                     "JSON cannot say the result: a number that is not finite, or no memory");
-  bool whole = json_dump_callback(object, append, &plain, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0 &&
-               !plain.failed;
+  cpb_numeric numeric;
+  cpb_status status = cpb_numeric_enter(&numeric, error);
+  bool whole =
+      status == CPB_OK &&
+      json_dump_callback(object, append_short, &plain, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0 &&
+      !plain.failed;
+  if (status == CPB_OK) cpb_numeric_leave(&numeric);
   json_decref(object);
   if (whole && id != NULL) whole = put_id(id, &plain, &named);
   *text = !whole ? NULL : id != NULL ? named.bytes : plain.bytes;

@@ -134,10 +134,29 @@ cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, 
   return CPB_OK;
 }
 
-cpb_status cpb_json_fail_list(const char *name, const char *key, size_t count, const char *what, size_t got,
-                              cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_JSON_NUMBERS, name, "\"%s\" must be null or %zu %s, got %zu", key,
-                       count, what, got);
+json_t *cpb_json_names(const char *const *names, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++) {
+    json_t *name = json_string(names[i]); /* NULL where it is not UTF-8 */
+    array = cpb_json_append(array, name != NULL ? name : json_string("?"));
+  }
+  return array;
+}
+
+cpb_status cpb_json_read_names(const json_t *root, const char *name, size_t count, const char ***names,
+                               cpb_error *error) {
+  const json_t *array = json_object_get(root, "columns");
+  *names = NULL;
+  if (array == NULL || json_is_null(array)) return CPB_OK;
+  const char **texts = calloc(count, sizeof *texts);
+  if (texts == NULL) return cpb_fail_memory(error, "%zu names", count);
+  bool whole = json_array_size(array) == count;
+  for (size_t i = 0; i < count && whole; i++)
+    whole = (texts[i] = json_string_value(json_array_get(array, i))) != NULL;
+  *names = texts;
+  if (whole) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_JSON_TEXTS, name, "\"columns\" must be null or %zu texts, got %zu",
+                       count, json_array_size(array));
 }
 
 cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
@@ -148,7 +167,8 @@ cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *ke
   if (array == NULL || json_is_null(array)) return CPB_OK;
   size_t size = json_array_size(array);
   if (!json_is_array(array) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_json_fail_list(name, key, count, "numbers", size, error);
+    return cpb_file_fail(error, CPB_WHY_JSON_NUMBERS, name, "\"%s\" must be null or %zu numbers, got %zu",
+                         key, count, size);
   *numbers = malloc(size * sizeof **numbers);
   if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
   for (size_t i = 0; i < size; i++) {

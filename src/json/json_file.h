@@ -51,9 +51,11 @@ cpb_status cpb_json_count(const json_t *root, const char *name, const char *key,
 cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, json_int_t least,
                          json_int_t most, uint64_t *count, cpb_error *error);
 
-/* "columns" must be null or 3 texts, got 2 */
-cpb_status cpb_json_fail_list(const char *name, const char *key, size_t count, const char *what, size_t got,
-                              cpb_error *error);
+/* The names of columns: an array of `count` texts, views into the JSON, or NULL where there are none; the caller
+ * frees the array. */
+json_t *cpb_json_names(const char *const *names, size_t count);
+cpb_status cpb_json_read_names(const json_t *root, const char *name, size_t count, const char ***names,
+                               cpb_error *error);
 
 /* `count` numbers, or NULL for null; the caller frees them. count = SIZE_MAX: any, told in *found. */
 cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,

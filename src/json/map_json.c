@@ -143,6 +143,16 @@ static void print_checksum(char hex[17], const cpb_map_options *map) {
 
 /* ---- writing ---- */
 
+static void put_names(text *t, const cpb_map_options *map) {
+  if (map->columns == NULL) return;
+  put(t, ",\n  \"columns\": [");
+  for (size_t i = 0; i < map->d; i++) {
+    put(t, i == 0 ? "" : ", ");
+    put_string(t, map->columns[i]);
+  }
+  put(t, "]");
+}
+
 static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *origin) {
   part parts[PARTS];
   char hex[17];
@@ -152,6 +162,7 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
   put_count(t, VERSION);
   put(t, "},\n  \"dim\": ");
   put_count(t, map->d);
+  put_names(t, map);
   put(t, ",\n  \"scale\": ");
   put_number(t, map->s);
   for (size_t k = 0; k < PARTS; k++) {
@@ -253,6 +264,7 @@ static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, 
   cpb_map_options_init(&options, sizeof options);
   part parts[PARTS];
   double *numbers[PARTS] = {NULL};
+  const char **columns = NULL;
   cpb_status status = read_shape(root, name, &options, error);
   if (status != CPB_OK) return status;
   list_parts(&options, parts);
@@ -262,9 +274,12 @@ static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, 
   options.pole = numbers[1];
   options.whiten = numbers[2];
   options.toward = numbers[3];
+  if (status == CPB_OK) status = cpb_json_read_names(root, name, options.d, &columns, error);
+  options.columns = columns;
   if (status == CPB_OK) status = check_sum(root, name, &options, error);
   if (status == CPB_OK) status = make_map(&options, name, map, error);
   for (size_t k = 0; k < PARTS; k++) free(numbers[k]);
+  free((void *)(uintptr_t)columns);
   return status;
 }
 

@@ -24,15 +24,6 @@ static json_t *row_numbers(const uint64_t *rows, size_t count) {
   return array;
 }
 
-static json_t *name_list(const char *const *names, size_t count) {
-  json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) {
-    json_t *name = json_string(names[i]); /* NULL where it is not UTF-8 */
-    array = cpb_json_append(array, name != NULL ? name : json_string("?"));
-  }
-  return array;
-}
-
 static json_t *kernel_value(const cpb_kernel *kernel) {
   return json_pack("{s:s, s:f, s:f, s:I}", "kind", kernel_names[kernel->kind], "gamma", kernel->gamma,
                    "offset", kernel->offset, "degree", (json_int_t)kernel->degree);
@@ -65,7 +56,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_model_describe(model, &o);
   cpb_json_put_kind(l, "model", VERSION);
   cpb_json_put(l, "dim", json_integer((json_int_t)o.d));
-  if (o.columns != NULL) cpb_json_put(l, "columns", name_list(o.columns, o.d));
+  if (o.columns != NULL) cpb_json_put(l, "columns", cpb_json_names(o.columns, o.d));
   cpb_json_put(l, "method", json_string(cpb_model_method_name(o.method)));
   cpb_json_put(l, "center", cpb_json_vector(o.center, o.d));
   cpb_json_put(l, "radius", json_real(o.radius));
@@ -171,17 +162,6 @@ static cpb_status read_support(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
-static cpb_status read_columns(const json_t *root, const char *name, size_t d, parts *p, cpb_error *error) {
-  const json_t *array = json_object_get(root, "columns");
-  if (array == NULL) return CPB_OK;
-  p->columns = calloc(d, sizeof *p->columns);
-  if (p->columns == NULL) return cpb_fail_memory(error, "%zu names", d);
-  bool whole = json_array_size(array) == d;
-  for (size_t i = 0; i < d && whole; i++)
-    whole = (p->columns[i] = json_string_value(json_array_get(array, i))) != NULL;
-  return whole ? CPB_OK : cpb_json_fail_list(name, "columns", d, "texts", json_array_size(array), error);
-}
-
 static cpb_status read_method(const json_t *root, const char *name, cpb_model_method *method,
                               cpb_error *error) {
   const char *word = json_string_value(json_object_get(root, "method"));
@@ -220,7 +200,7 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   if (status == CPB_OK)
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
-  if (status == CPB_OK) status = read_columns(root, name, o->d, p, error);
+  if (status == CPB_OK) status = cpb_json_read_names(root, name, o->d, &p->columns, error);
   o->columns = p->columns;
   o->center = p->center;
   o->whiten = p->whiten;

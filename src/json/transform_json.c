@@ -24,6 +24,7 @@ cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cp
   cpb_json_put_kind(&l, "transform", VERSION);
   cpb_json_put(&l, "transform", json_string(cpb_transform_about(o.kind).name));
   cpb_json_put(&l, "dim", json_integer((json_int_t)o.d));
+  if (o.columns != NULL) cpb_json_put(&l, "columns", cpb_json_names(o.columns, o.d));
   cpb_json_put(&l, "center", cpb_json_vector(o.center, o.d));
   cpb_json_put(&l, "max_norm", json_real(o.max_norm));
   return cpb_json_finish(&l, "transform", text, error);
@@ -69,6 +70,7 @@ static cpb_status read_transform(const json_t *root, const char *name, const cha
                                  cpb_transform **transform, cpb_error *error) {
   cpb_transform_options o;
   double *center = NULL;
+  const char **columns = NULL;
   cpb_error why;
   cpb_transform_options_init(&o, sizeof o);
   cpb_status status = cpb_json_check_kind(root, name, "transform", VERSION, error);
@@ -77,10 +79,13 @@ static cpb_status read_transform(const json_t *root, const char *name, const cha
   if (status == CPB_OK) status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &o.d, error);
   if (status == CPB_OK) status = cpb_json_number(root, name, "max_norm", &o.max_norm, error);
   if (status == CPB_OK) status = cpb_json_numbers(root, name, "center", o.d, NULL, &center, error);
+  if (status == CPB_OK) status = cpb_json_read_names(root, name, o.d, &columns, error);
   o.center = center;
+  o.columns = columns;
   if (status == CPB_OK && cpb_transform_new(&o, transform, &why) != CPB_OK)
     status = cpb_json_refused(name, &why, error);
   free(center);
+  free((void *)(uintptr_t)columns);
   return status;
 }
 

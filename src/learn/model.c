@@ -9,6 +9,7 @@
 #include "batch/row_state.h"
 #include "capball/region.h"
 #include "core/elementary.h"
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
@@ -94,20 +95,6 @@ static void *copy_of(const void *from, size_t count, size_t size, bool *whole) {
   return copy;
 }
 
-static void free_names(const char *const *names, size_t d) {
-  for (size_t k = 0; names != NULL && k < d; k++) free((void *)(uintptr_t)names[k]);
-  free((void *)(uintptr_t)names);
-}
-
-static const char *const *copy_of_names(const char *const *names, size_t d, bool *whole) {
-  char **copy = names == NULL ? NULL : calloc(d, sizeof *copy);
-  if (names != NULL && copy == NULL) *whole = false;
-  for (size_t k = 0; copy != NULL && k < d; k++)
-    copy[k] =
-        copy_of(names[k] == NULL ? "" : names[k], names[k] == NULL ? 1 : strlen(names[k]) + 1, 1, whole);
-  return (const char *const *)copy;
-}
-
 cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_error *error) {
   if (model == NULL) return cpb_fail_missing(error, "model");
   *model = NULL;
@@ -127,7 +114,7 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->support_rows = copy_of(options->support_rows, k, sizeof(uint64_t), &whole);
   o->multipliers = copy_of(options->multipliers, k, sizeof(double), &whole);
   o->vectors = copy_of(options->vectors, k * d, sizeof(double), &whole);
-  o->columns = copy_of_names(options->columns, d, &whole);
+  if (!cpb_column_names_copy(options->columns, d, &o->columns)) whole = false;
   if (!whole) {
     cpb_model_free(made);
     return cpb_fail_memory(error, "a model of dimension %zu", d);
@@ -144,12 +131,8 @@ void cpb_model_free(cpb_model *model) {
   free((void *)(uintptr_t)model->options.support_rows);
   free((void *)(uintptr_t)model->options.multipliers);
   free((void *)(uintptr_t)model->options.vectors);
-  free_names(model->options.columns, model->options.d);
+  cpb_column_names_free(model->options.columns, model->options.d);
   free(model);
-}
-
-static cpb_status refuse_kernel(const char *wanted, cpb_error *error) {
-  return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no %s", wanted);
 }
 
 cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error) {
@@ -157,7 +140,8 @@ cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *part
     return cpb_fail_missing(error, model == NULL ? "model" : x == NULL ? "x" : "parts");
   const cpb_model_options *o = &model->options;
   size_t d = o->d;
-  if (has_kernel(o)) return refuse_kernel("parts by columns", error);
+  if (has_kernel(o))
+    return cpb_fail(error, CPB_WHY_KERNEL_NO_PARTS, "model", "a model with a kernel has no parts by columns");
   memset(parts, 0, d * sizeof *parts);
   for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
     const double *W = o->whiten + i * d;
@@ -298,14 +282,26 @@ static void __attribute__((format(printf, 2, 3))) put(sql *s, const char *format
   va_end(list);
 }
 
+/* With the fewest digits that bring it back. */
+static void put_number(sql *s, double value) {
+  char digits[32];
+  for (int count = 15; count <= 17; count++) {
+    snprintf(digits, sizeof digits, "%.*g", count, value);
+    if (strtod(digits, NULL) == value) break;
+  }
+  put(s, "%s", digits);
+}
+
 /* (name - c) as SQL, the sign of c taken into the operator. */
 static void put_shifted(sql *s, const char *const *columns, size_t j, double c) {
-  if (columns != NULL) {
+  if (columns != NULL && columns[j][0] != 0) {
     put(s, "(\"");
     for (const char *p = columns[j]; *p != 0; p++) put(s, *p == '"' ? "\"\"" : "%c", *p);
-    put(s, "\" %c %.17g)", c < 0 ? '+' : '-', fabs(c));
+    put(s, "\" %c ", c < 0 ? '+' : '-');
   } else
-    put(s, "(x%zu %c %.17g)", j, c < 0 ? '+' : '-', fabs(c));
+    put(s, "(x%zu %c ", j, c < 0 ? '+' : '-');
+  put_number(s, fabs(c));
+  put(s, ")");
 }
 
 static void put_square(sql *s, const cpb_model_options *o, const char *const *columns, size_t i) {
@@ -319,7 +315,9 @@ static void put_square(sql *s, const cpb_model_options *o, const char *const *co
     bool first = true;
     for (size_t j = 0; j < o->d; j++) {
       if (o->whiten[i * o->d + j] == 0) continue;
-      put(s, "%s%.17g*", first ? "" : " + ", o->whiten[i * o->d + j]);
+      put(s, "%s", first ? "" : " + ");
+      put_number(s, o->whiten[i * o->d + j]);
+      put(s, "*");
       put_shifted(s, columns, j, o->center[j]);
       first = false;
     }
@@ -332,13 +330,15 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   const cpb_model_options *o = &model->options;
   *text = NULL;
   if (columns == NULL) columns = o->columns;
-  if (has_kernel(o)) return refuse_kernel("short SQL", error);
+  if (has_kernel(o))
+    return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no short SQL");
   sql s = {0};
   for (size_t i = 0; i < o->d; i++) {
     put(&s, "%s", i == 0 ? "" : " + ");
     put_square(&s, o, columns, i);
   }
-  put(&s, " <= %.17g", o->radius * o->radius);
+  put(&s, " <= ");
+  put_number(&s, o->radius * o->radius);
   if (s.failed) {
     free(s.text);
     return cpb_fail_memory(error, "the condition of %zu columns", o->d);

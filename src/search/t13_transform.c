@@ -8,6 +8,7 @@
 
 #include "batch/ruler.h"
 #include "batch/row_state.h"
+#include "core/column_names.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -66,6 +67,10 @@ cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform *
   transform->options = *options;
   transform->facts = cpb_transform_about(options->kind);
   transform->map = NULL;
+  if (!cpb_column_names_copy(options->columns, options->d, &transform->options.columns)) {
+    free(transform);
+    return cpb_fail_memory(error, "%zu names", options->d);
+  }
   if (options->center != NULL)
     transform->options.center =
         memcpy(transform->center, options->center, options->d * sizeof *options->center);
@@ -84,11 +89,14 @@ cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **out, cpb_err
   transform->options.kind = CPB_TRANSFORM_SPHERE;
   transform->options.d = options.d;
   cpb_status status = cpb_map_new(&options, &transform->map, error);
-  if (status == CPB_OK)
-    *out = transform;
-  else
+  if (status != CPB_OK) {
     free(transform);
-  return status;
+    return status;
+  }
+  cpb_map_describe(transform->map, &options);
+  transform->options.columns = options.columns; /* the map's own */
+  *out = transform;
+  return CPB_OK;
 }
 
 const cpb_map *cpb_transform_map(const cpb_transform *transform) {
@@ -109,7 +117,9 @@ cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb
 }
 
 void cpb_transform_free(cpb_transform *transform) {
-  if (transform != NULL) cpb_map_free(transform->map);
+  if (transform == NULL) return;
+  if (transform->map == NULL) cpb_column_names_free(transform->options.columns, transform->options.d);
+  cpb_map_free(transform->map);
   free(transform);
 }
 

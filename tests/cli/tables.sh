@@ -7,7 +7,7 @@
 reads() {
   local text=$1 wanted=$2 file=$3
   shift 3
-  capball convert "$file" - --to csv -q "$@" >out.csv 2>err
+  capball convert "$file" - --to csv --bare -q "$@" >out.csv 2>err
   [ "$(cat out.csv)" = "$wanted" ]
   verdict $? "$text"
   if [ "$(cat out.csv)" != "$wanted" ]; then sed 's/^/# /' out.csv err; fi
