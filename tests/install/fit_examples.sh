@@ -4,9 +4,8 @@
 . "$(dirname "$0")/../support/tap.sh"
 examples=$BUILD/examples
 
-check "a map from an array, saved, loaded, applied" bash -c "$examples/10_fit_map map.json >rows.txt"
-cut -d' ' -f1 rows.txt >x.csv
-cut -d' ' -f2 rows.txt >printed.csv
+check "a map from an array, saved, loaded, applied" bash -c "$examples/10_fit_map map.json >printed.csv"
+sed -n 's/.*x\[6\]\[2\] = {{\(.*\)}};/\1/p' "$root/examples/10_fit_map.c" | sed 's/}, {/\n/g; s/, /,/g' >x.csv
 capball convert printed.csv y.csv --dtype f64 -q # in the fewest digits
 check "the command fits the same rows" capball fit x.csv --whiten -o command.json -q
 capball embed -m command.json x.csv -o command.csv --dtype f64 -q
