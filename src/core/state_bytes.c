@@ -1,6 +1,7 @@
 #include "core/state_bytes.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,10 @@ void cpb_put_double(cpb_state_out *to, double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
   cpb_put_number(to, bits, 8);
+}
+
+void cpb_put_doubles(cpb_state_out *to, const double *x, size_t n) {
+  for (size_t i = 0; i < n; i++) cpb_put_double(to, x[i]);
 }
 
 void cpb_put_checksum(cpb_state_out *to) {
@@ -78,6 +83,13 @@ size_t cpb_get_size(cpb_state_in *from) {
   return 0;
 }
 
+size_t cpb_get_count(cpb_state_in *from, size_t bytes_each) {
+  size_t count = cpb_get_size(from);
+  if (from->status == CPB_OK && count > from->left / bytes_each)
+    cpb_state_refuse(from, "the state is truncated");
+  return from->status == CPB_OK ? count : 0;
+}
+
 double cpb_get_double(cpb_state_in *from) {
   uint64_t bits = cpb_get_number(from, 8);
   double x;
@@ -117,4 +129,11 @@ void cpb_state_begin(cpb_state_in *from, const cpb_state_kind *kind) {
 void cpb_state_end(cpb_state_in *from) {
   cpb_get_number(from, 8);
   if (from->status == CPB_OK && from->left > 0) cpb_state_refuse(from, "the state goes on after its end");
+}
+
+void cpb_get_doubles(cpb_state_in *from, double *x, size_t n) {
+  for (size_t i = 0; i < n && from->status == CPB_OK; i++) {
+    x[i] = cpb_get_double(from);
+    if (!isfinite(x[i])) cpb_state_refuse(from, "a number is not finite");
+  }
 }

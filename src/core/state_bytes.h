@@ -19,6 +19,7 @@ typedef struct cpb_state_out {
 void cpb_put_bytes(cpb_state_out *to, const void *bytes, size_t count);
 void cpb_put_number(cpb_state_out *to, uint64_t number, size_t bytes);
 void cpb_put_double(cpb_state_out *to, double x);
+void cpb_put_doubles(cpb_state_out *to, const double *x, size_t n);
 void cpb_put_checksum(cpb_state_out *to); /* of all before */
 
 /* Runs `put` twice; gives *bytes to the caller. */
@@ -52,6 +53,10 @@ const unsigned char *cpb_get_bytes(cpb_state_in *from, size_t count); /* NULL af
 uint64_t cpb_get_number(cpb_state_in *from, size_t bytes);
 /* Eight bytes; refuses more than this machine can count. */
 size_t cpb_get_size(cpb_state_in *from);
+/* A size that counts things of so many bytes each; refuses more than are left. 0 after a failure. */
+size_t cpb_get_count(cpb_state_in *from, size_t bytes_each);
 double cpb_get_double(cpb_state_in *from);
+/* Refuses what is not finite. */
+void cpb_get_doubles(cpb_state_in *from, double *x, size_t n);
 
 #endif

@@ -21,16 +21,12 @@
 enum { VERSION = 2 };
 static const cpb_state_kind kind = {"CPBCORES", VERSION, "core-sets", VERSION};
 
-static void put_doubles(cpb_state_out *to, const double *x, size_t n) {
-  for (size_t i = 0; i < n; i++) cpb_put_double(to, x[i]);
-}
-
 static void put_set(cpb_state_out *to, const cpb_working_set *set) {
   cpb_put_number(to, set->count, 8);
   for (size_t i = 0; i < set->count; i++) {
     cpb_put_number(to, set->tag[i], 8);
     cpb_put_double(to, set->dist2[i]);
-    put_doubles(to, set->rows + i * set->d, set->d);
+    cpb_put_doubles(to, set->rows + i * set->d, set->d);
   }
 }
 
@@ -39,14 +35,14 @@ static void put_hull(cpb_state_out *to, const cpb_hull *hull) {
   if (hull->count == 0) return;
   cpb_put_double(to, hull->unit);
   cpb_put_double(to, hull->value);
-  put_doubles(to, hull->point, hull->dim);
+  cpb_put_doubles(to, hull->point, hull->dim);
   for (size_t k = 0; k < hull->count; k++) {
     cpb_put_number(to, hull->tag[k], 8);
     cpb_put_double(to, hull->weight[k]);
     cpb_put_double(to, hull->q[k]);
-    put_doubles(to, hull->p + k * hull->dim, hull->dim);
-    put_doubles(to, hull->basis + k * (hull->dim + 1), hull->dim + 1);
-    put_doubles(to, hull->triangle + k * hull->room, k + 1);
+    cpb_put_doubles(to, hull->p + k * hull->dim, hull->dim);
+    cpb_put_doubles(to, hull->basis + k * (hull->dim + 1), hull->dim + 1);
+    cpb_put_doubles(to, hull->triangle + k * hull->room, k + 1);
   }
 }
 
@@ -66,7 +62,7 @@ static void put_all(cpb_state_out *to, void *object) {
   cpb_put_double(to, core->largest2);
   cpb_put_double(to, core->lower2);
   cpb_put_double(to, core->proven2);
-  if (core->round > 0) put_doubles(to, core->origin, 3 * core->d); /* with point and center */
+  if (core->round > 0) cpb_put_doubles(to, core->origin, 3 * core->d); /* with point and center */
   if (core->round == 0 && core->rows_seen > 0) {
     for (size_t j = 0; j < core->d; j++) cpb_put_double(to, core->low[j] + 0.);
     for (size_t j = 0; j < core->d; j++) cpb_put_double(to, core->high[j] + 0.);
@@ -83,7 +79,7 @@ static void put_all(cpb_state_out *to, void *object) {
   cpb_put_double(to, core->best.radius);
   cpb_put_double(to, core->best.lower);
   cpb_put_double(to, core->best.gap);
-  put_doubles(to, core->best.center, core->d);
+  cpb_put_doubles(to, core->best.center, core->d);
   cpb_put_checksum(to);
 }
 
@@ -105,41 +101,26 @@ cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count,
 
 /* ---- reading ---- */
 
-static void get_doubles(cpb_state_in *from, double *x, size_t n) {
-  for (size_t i = 0; i < n && from->status == CPB_OK; i++) {
-    x[i] = cpb_get_double(from);
-    if (!isfinite(x[i])) cpb_state_refuse(from, "a number is not finite");
-  }
-}
-
-/* A number that counts things of so many bytes each, which must still be there. */
-static size_t get_count(cpb_state_in *from, size_t bytes_each) {
-  size_t count = cpb_get_size(from);
-  if (from->status == CPB_OK && count > from->left / bytes_each)
-    cpb_state_refuse(from, "the state is truncated");
-  return from->status == CPB_OK ? count : 0;
-}
-
 static void no_memory(cpb_state_in *from, size_t rows) {
   if (from->status == CPB_OK) from->status = cpb_fail_memory(from->error, "%zu rows", rows);
 }
 
 static void get_set(cpb_state_in *from, cpb_working_set *set) {
-  size_t count = get_count(from, (set->d + 2) * 8);
+  size_t count = cpb_get_count(from, (set->d + 2) * 8);
   double *row = malloc(set->d * sizeof *row);
   if (row == NULL) no_memory(from, 1);
   for (size_t i = 0; i < count && from->status == CPB_OK; i++) {
     uint64_t tag = cpb_get_number(from, 8);
     double dist2 = 0;
-    get_doubles(from, &dist2, 1);
-    get_doubles(from, row, set->d);
+    cpb_get_doubles(from, &dist2, 1);
+    cpb_get_doubles(from, row, set->d);
     if (from->status == CPB_OK && cpb_working_set_add(set, row, tag, dist2) != CPB_OK) no_memory(from, count);
   }
   free(row);
 }
 
 static void get_support(cpb_state_in *from, cpb_core *core) {
-  size_t count = get_count(from, 16);
+  size_t count = cpb_get_count(from, 16);
   if (count > core->d + 1) cpb_state_refuse(from, "the support has too many rows");
   if (count == 0 || from->status != CPB_OK) return;
   core->support_row = malloc(count * sizeof *core->support_row);
@@ -150,7 +131,7 @@ static void get_support(cpb_state_in *from, cpb_core *core) {
   }
   for (size_t k = 0; k < count; k++) {
     core->support_row[k] = cpb_get_number(from, 8);
-    get_doubles(from, &core->multiplier[k], 1);
+    cpb_get_doubles(from, &core->multiplier[k], 1);
   }
   core->support_count = count;
 }
@@ -158,26 +139,26 @@ static void get_support(cpb_state_in *from, cpb_core *core) {
 static void get_column(cpb_state_in *from, cpb_hull *hull, size_t k) {
   hull->tag[k] = cpb_get_number(from, 8);
   hull->cap[k] = INFINITY;
-  get_doubles(from, &hull->weight[k], 1);
-  get_doubles(from, &hull->q[k], 1);
-  get_doubles(from, hull->p + k * hull->dim, hull->dim);
-  get_doubles(from, hull->basis + k * (hull->dim + 1), hull->dim + 1);
-  get_doubles(from, hull->triangle + k * hull->room, k + 1);
+  cpb_get_doubles(from, &hull->weight[k], 1);
+  cpb_get_doubles(from, &hull->q[k], 1);
+  cpb_get_doubles(from, hull->p + k * hull->dim, hull->dim);
+  cpb_get_doubles(from, hull->basis + k * (hull->dim + 1), hull->dim + 1);
+  cpb_get_doubles(from, hull->triangle + k * hull->room, k + 1);
   if (from->status == CPB_OK && hull->triangle[k * hull->room + k] == 0)
     cpb_state_refuse(from, "an active column depends on the others");
 }
 
 static void get_hull(cpb_state_in *from, cpb_hull *hull) {
-  size_t count = get_count(from, (2 * hull->dim + 5) * 8);
+  size_t count = cpb_get_count(from, (2 * hull->dim + 5) * 8);
   if (count > hull->dim + 1) cpb_state_refuse(from, "there are too many active columns");
   if (count == 0 || from->status != CPB_OK) return;
   if (cpb_hull_reserve(hull, count) != CPB_OK) {
     no_memory(from, count);
     return;
   }
-  get_doubles(from, &hull->unit, 1);
-  get_doubles(from, &hull->value, 1);
-  get_doubles(from, hull->point, hull->dim);
+  cpb_get_doubles(from, &hull->unit, 1);
+  cpb_get_doubles(from, &hull->value, 1);
+  cpb_get_doubles(from, hull->point, hull->dim);
   for (size_t k = 0; k < count && from->status == CPB_OK; k++) get_column(from, hull, k);
   if (from->status == CPB_OK && !(hull->unit > 0)) cpb_state_refuse(from, "its unit cannot be");
   hull->count = from->status == CPB_OK ? count : 0;
@@ -186,9 +167,9 @@ static void get_hull(cpb_state_in *from, cpb_hull *hull) {
 static void get_best(cpb_state_in *from, cpb_core *core) {
   core->iterations = cpb_get_size(from);
   core->best.radius = cpb_get_double(from);
-  get_doubles(from, &core->best.lower, 1);
-  get_doubles(from, &core->best.gap, 1);
-  get_doubles(from, core->best.center, core->d);
+  cpb_get_doubles(from, &core->best.lower, 1);
+  cpb_get_doubles(from, &core->best.gap, 1);
+  cpb_get_doubles(from, core->best.center, core->d);
   if (!(core->best.radius >= 0)) cpb_state_refuse(from, "a radius is negative");
 }
 
@@ -198,12 +179,12 @@ static void get_round(cpb_state_in *from, cpb_core *core) {
   core->exponent = (int)(int32_t)(uint32_t)cpb_get_number(from, 4);
   core->rows = cpb_get_number(from, 8);
   core->rows_seen = cpb_get_number(from, 8);
-  get_doubles(from, &core->largest2, 1);
-  get_doubles(from, &core->lower2, 1);
-  get_doubles(from, &core->proven2, 1);
+  cpb_get_doubles(from, &core->largest2, 1);
+  cpb_get_doubles(from, &core->lower2, 1);
+  cpb_get_doubles(from, &core->proven2, 1);
   if (core->exponent < -1100 || core->exponent > 1100) cpb_state_refuse(from, "its unit cannot be");
-  if (core->round > 0) get_doubles(from, core->origin, 3 * core->d);
-  if (core->round == 0 && core->rows_seen > 0) get_doubles(from, core->low, 2 * core->d); /* and high */
+  if (core->round > 0) cpb_get_doubles(from, core->origin, 3 * core->d);
+  if (core->round == 0 && core->rows_seen > 0) cpb_get_doubles(from, core->low, 2 * core->d); /* and high */
 }
 
 static void get_all(cpb_state_in *from, cpb_core **out) {

@@ -20,18 +20,6 @@
 enum { VERSION = 1 };
 static const cpb_state_kind kind = {"CPBTAILS", VERSION, "tails", VERSION};
 
-static void put_doubles(cpb_state_out *to, const double *x, size_t n) {
-  for (size_t i = 0; i < n; i++) cpb_put_double(to, x[i]);
-}
-
-static void put_sum(cpb_state_out *to, const cpb_exact_sum *of) {
-  cpb_exact_sum sum = *of;
-  cpb_exact_carry(&sum);
-  cpb_put_number(to, (uint64_t)sum.first, 4);
-  cpb_put_number(to, (uint64_t)(sum.end - sum.first), 4);
-  for (int i = sum.first; i < sum.end; i++) cpb_put_number(to, (uint64_t)sum.digit[i], 8);
-}
-
 static void put_bins(cpb_state_out *to, const uint64_t *bins) {
   uint64_t used = 0;
   for (size_t b = 0; b < CPB_TAIL_BINS; b++) used += bins[b] > 0;
@@ -49,7 +37,7 @@ static void put_rows(cpb_state_out *to, const cpb_tail_rows *rows, size_t d) {
     cpb_put_number(to, rows->id[i], 8);
     cpb_put_double(to, rows->weight[i]);
     cpb_put_double(to, rows->dist2[i]);
-    put_doubles(to, rows->p + i * d, d);
+    cpb_put_doubles(to, rows->p + i * d, d);
   }
 }
 
@@ -58,7 +46,7 @@ static void put_known(cpb_state_out *to, const cpb_tail_known *known, size_t d) 
   for (size_t k = 0; k < known->column_count; k++) {
     cpb_put_double(to, known->q[k]);
     cpb_put_double(to, known->mass[k]);
-    put_doubles(to, known->p + k * d, d);
+    cpb_put_doubles(to, known->p + k * d, d);
   }
   cpb_put_double(to, known->doubt);
   cpb_put_double(to, known->upper);
@@ -66,8 +54,8 @@ static void put_known(cpb_state_out *to, const cpb_tail_known *known, size_t d) 
   cpb_put_double(to, known->edge);
   cpb_put_number(to, known->stalls, 8);
   cpb_put_number(to, known->done, 4);
-  put_doubles(to, known->origin, d);
-  put_doubles(to, known->best, d);
+  cpb_put_doubles(to, known->origin, d);
+  cpb_put_doubles(to, known->best, d);
 }
 
 static void put_all(cpb_state_out *to, void *object) {
@@ -84,13 +72,13 @@ static void put_all(cpb_state_out *to, void *object) {
   cpb_put_number(to, (uint64_t)tail->ask.octave, 4);
   cpb_put_double(to, tail->ask.total);
   cpb_put_double(to, tail->ask.edge);
-  put_doubles(to, tail->ask.center, d);
+  cpb_put_doubles(to, tail->ask.center, d);
   cpb_put_number(to, tail->got.rows, 8);
   if (tail->ask.round == 0 && tail->got.rows > 0) {
     for (size_t j = 0; j < d; j++) cpb_put_double(to, tail->got.low[j] + 0.);
     for (size_t j = 0; j < d; j++) cpb_put_double(to, tail->got.high[j] + 0.);
   }
-  for (size_t k = 0; k < cpb_tail_sums(tail); k++) put_sum(to, &tail->got.sum[k]);
+  for (size_t k = 0; k < cpb_tail_sums(tail); k++) cpb_put_sum(to, &tail->got.sum[k]);
   put_bins(to, tail->got.bins);
   put_rows(to, &tail->got.near_edge, d);
   put_known(to, &tail->known, d);
@@ -113,38 +101,10 @@ cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count,
 
 /* ---- reading ---- */
 
-static void get_doubles(cpb_state_in *from, double *x, size_t n) {
-  for (size_t i = 0; i < n && from->status == CPB_OK; i++) {
-    x[i] = cpb_get_double(from);
-    if (!isfinite(x[i])) cpb_state_refuse(from, "a number is not finite");
-  }
-}
-
-/* A number that counts things of so many bytes each, which must still be there. */
-static size_t get_count(cpb_state_in *from, size_t bytes_each) {
-  size_t count = cpb_get_size(from);
-  if (from->status == CPB_OK && count > from->left / bytes_each)
-    cpb_state_refuse(from, "the state is truncated");
-  return from->status == CPB_OK ? count : 0;
-}
-
 static int get_int(cpb_state_in *from) { return (int)(int32_t)(uint32_t)cpb_get_number(from, 4); }
 
-static void get_sum(cpb_state_in *from, cpb_exact_sum *sum) {
-  uint64_t first = cpb_get_number(from, 4), digits = cpb_get_number(from, 4);
-  if (first > CPB_EXACT_DIGITS || digits > CPB_EXACT_DIGITS || first + digits > CPB_EXACT_DIGITS)
-    cpb_state_refuse(from, "a sum has impossible digits");
-  if (from->status != CPB_OK) return;
-  cpb_exact_clear(sum);
-  sum->first = (int)first;
-  sum->end = (int)(first + digits);
-  for (int i = sum->first; i < sum->end; i++) sum->digit[i] = (int64_t)cpb_get_number(from, 8);
-  if (from->status == CPB_OK && !cpb_exact_is_carried(sum))
-    cpb_state_refuse(from, "a sum has impossible digits");
-}
-
 static void get_bins(cpb_state_in *from, uint64_t *bins) {
-  size_t count = get_count(from, 12);
+  size_t count = cpb_get_count(from, 12);
   for (size_t k = 0; k < count && from->status == CPB_OK; k++) {
     uint64_t b = cpb_get_number(from, 4), weight = cpb_get_number(from, 8);
     if (b >= CPB_TAIL_BINS)
@@ -155,7 +115,7 @@ static void get_bins(cpb_state_in *from, uint64_t *bins) {
 }
 
 static void get_rows(cpb_state_in *from, cpb_tail *tail) {
-  size_t count = get_count(from, (tail->d + 3) * 8);
+  size_t count = cpb_get_count(from, (tail->d + 3) * 8);
   double *row = malloc(tail->d * sizeof *row);
   if (count > CPB_TAIL_ROWS) cpb_state_refuse(from, "it has too many rows");
   if (row == NULL && from->status == CPB_OK)
@@ -163,8 +123,8 @@ static void get_rows(cpb_state_in *from, cpb_tail *tail) {
   for (size_t i = 0; i < count && from->status == CPB_OK; i++) {
     uint64_t id = cpb_get_number(from, 8);
     double numbers[2] = {0, 0};
-    get_doubles(from, numbers, 2);
-    get_doubles(from, row, tail->d);
+    cpb_get_doubles(from, numbers, 2);
+    cpb_get_doubles(from, row, tail->d);
     if (!(numbers[0] > 0 && numbers[1] >= 0)) cpb_state_refuse(from, "a row has an impossible weight");
     if (from->status == CPB_OK && cpb_tail_keep(tail, id, numbers[0], numbers[1], row) != CPB_OK)
       from->status = cpb_fail_memory(from->error, "%zu rows", count);
@@ -174,24 +134,24 @@ static void get_rows(cpb_state_in *from, cpb_tail *tail) {
 
 static void get_known(cpb_state_in *from, cpb_tail *tail) {
   cpb_tail_known *known = &tail->known;
-  size_t count = get_count(from, (tail->d + 2) * 8);
+  size_t count = cpb_get_count(from, (tail->d + 2) * 8);
   double *numbers = malloc((tail->d + 2) * sizeof *numbers);
   if (numbers == NULL && from->status == CPB_OK)
     from->status = cpb_fail_memory(from->error, "%zu columns", tail->d);
   for (size_t k = 0; k < count && from->status == CPB_OK; k++) {
-    get_doubles(from, numbers, tail->d + 2);
+    cpb_get_doubles(from, numbers, tail->d + 2);
     if (from->status == CPB_OK && cpb_tail_add_column(tail, numbers + 2, numbers[0], numbers[1]) != CPB_OK)
       from->status = cpb_fail_memory(from->error, "%zu columns", count);
   }
   free(numbers);
-  get_doubles(from, &known->doubt, 1);
+  cpb_get_doubles(from, &known->doubt, 1);
   known->upper = cpb_get_double(from);
   known->lower = cpb_get_double(from);
-  get_doubles(from, &known->edge, 1);
+  cpb_get_doubles(from, &known->edge, 1);
   known->stalls = cpb_get_number(from, 8);
   known->done = cpb_get_number(from, 4) != 0;
-  get_doubles(from, known->origin, tail->d);
-  get_doubles(from, known->best, tail->d);
+  cpb_get_doubles(from, known->origin, tail->d);
+  cpb_get_doubles(from, known->best, tail->d);
   if (!(known->upper >= 0) || isnan(known->lower)) cpb_state_refuse(from, "its bounds cannot be");
 }
 
@@ -199,18 +159,19 @@ static void get_round(cpb_state_in *from, cpb_tail *tail) {
   tail->ask.round = cpb_get_number(from, 8);
   tail->ask.exponent = get_int(from);
   tail->ask.octave = get_int(from);
-  get_doubles(from, &tail->ask.total, 1);
-  get_doubles(from, &tail->ask.edge, 1);
-  get_doubles(from, tail->ask.center, tail->d);
+  cpb_get_doubles(from, &tail->ask.total, 1);
+  cpb_get_doubles(from, &tail->ask.edge, 1);
+  cpb_get_doubles(from, tail->ask.center, tail->d);
   if (abs(tail->ask.exponent) > 1100 || abs(tail->ask.octave) > 2200)
     cpb_state_refuse(from, "its unit cannot be");
   if (tail->ask.round > 0 && !(tail->ask.total > 0)) cpb_state_refuse(from, "its weight cannot be");
   tail->got.rows = cpb_get_number(from, 8);
   if (tail->ask.round == 0 && tail->got.rows > 0) {
-    get_doubles(from, tail->got.low, tail->d);
-    get_doubles(from, tail->got.high, tail->d);
+    cpb_get_doubles(from, tail->got.low, tail->d);
+    cpb_get_doubles(from, tail->got.high, tail->d);
   }
-  for (size_t k = 0; k < cpb_tail_sums(tail) && from->status == CPB_OK; k++) get_sum(from, &tail->got.sum[k]);
+  for (size_t k = 0; k < cpb_tail_sums(tail) && from->status == CPB_OK; k++)
+    cpb_get_sum(from, &tail->got.sum[k]);
 }
 
 static void get_all(cpb_state_in *from, cpb_tail **out) {
@@ -218,7 +179,7 @@ static void get_all(cpb_state_in *from, cpb_tail **out) {
   cpb_svdd_options options;
   cpb_svdd_options_init(&options, sizeof options);
   cpb_state_begin(from, &kind);
-  size_t d = get_count(from, 8);
+  size_t d = cpb_get_count(from, 8);
   options.nu = cpb_get_double(from);
   options.gap = cpb_get_double(from);
   options.max_iterations = cpb_get_size(from);

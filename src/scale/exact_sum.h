@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/state_bytes.h"
+
 enum { CPB_EXACT_DIGITS = 69, CPB_EXACT_LOWEST = -1088 }; /* digit j counts 2^(32 j - 1088) */
 
 typedef struct cpb_exact_sum {
@@ -33,5 +35,9 @@ bool cpb_exact_is_carried(const cpb_exact_sum *sum);
 
 /* sum/count, count > 0, within 1 ulp. */
 double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count);
+
+/* As bytes of a state. */
+void cpb_put_sum(cpb_state_out *to, const cpb_exact_sum *sum);
+void cpb_get_sum(cpb_state_in *from, cpb_exact_sum *sum);
 
 #endif

@@ -23,13 +23,6 @@
 enum { VERSION = 2, OLDEST = 1, REPEATS = 2 };
 static const cpb_state_kind kind = {"CPBSTATE", VERSION, "statistics", OLDEST};
 
-static void put_sum(cpb_state_out *to, cpb_exact_sum *sum) {
-  cpb_exact_carry(sum);
-  cpb_put_number(to, (uint64_t)sum->first, 4);
-  cpb_put_number(to, (uint64_t)(sum->end - sum->first), 4);
-  for (int i = sum->first; i < sum->end; i++) cpb_put_number(to, (uint64_t)sum->digit[i], 8);
-}
-
 static void put_elements(cpb_state_out *to, const unsigned char *row, cpb_dtype dtype, size_t d) {
   size_t size = cpb_dtype_size(dtype);
   for (size_t i = 0; i < d; i++) {
@@ -64,8 +57,8 @@ static void put_norms(cpb_state_out *to, cpb_statistics *s) {
   cpb_put_number(to, norms->count, 8);
   cpb_put_number(to, norms->overflows, 8);
   cpb_put_double(to, norms->count > 0 ? norms->moments.high[0] : 0);
-  put_sum(to, &norms->moments.sum[0]);
-  put_sum(to, &norms->moments.sum[1]);
+  cpb_put_sum(to, &norms->moments.sum[0]);
+  cpb_put_sum(to, &norms->moments.sum[1]);
   size_t at = to->used;
   uint64_t bins = 0;
   cpb_put_number(to, 0, 8);
@@ -96,7 +89,7 @@ static void put_all(cpb_state_out *to, void *statistics) {
   for (size_t i = 0; s->rows > 0 && i < s->options.d; i++) {
     cpb_put_double(to, s->columns.low[i] + 0.); /* 0, never -0: which came first is not to be seen */
     cpb_put_double(to, s->columns.high[i] + 0.);
-    put_sum(to, &s->columns.sum[i]);
+    cpb_put_sum(to, &s->columns.sum[i]);
   }
   cpb_put_number(to, s->sample.count, 8);
   for (size_t i = 0; i < s->sample.count; i++) {
@@ -118,22 +111,6 @@ cpb_status cpb_statistics_serialize(cpb_statistics *s, void **bytes, size_t *cou
 }
 
 /* ---- reading ---- */
-
-static void get_sum(cpb_state_in *from, cpb_exact_sum *sum) {
-  uint64_t first = cpb_get_number(from, 4), digits = cpb_get_number(from, 4);
-  if (first > CPB_EXACT_DIGITS || digits > CPB_EXACT_DIGITS - first) {
-    cpb_state_refuse(from, "a sum has digits where there are none");
-    return;
-  }
-  sum->first = (int)first;
-  sum->end = (int)(first + digits);
-  for (int i = sum->first; i < sum->end; i++) {
-    uint64_t bits = cpb_get_number(from, 8);
-    memcpy(&sum->digit[i], &bits, sizeof bits);
-  }
-  if (from->status == CPB_OK && !cpb_exact_is_carried(sum))
-    cpb_state_refuse(from, "a sum has impossible digits");
-}
 
 static void get_elements(cpb_state_in *from, unsigned char *row, cpb_dtype dtype, size_t d) {
   size_t size = cpb_dtype_size(dtype);
@@ -194,7 +171,7 @@ static void get_columns(cpb_state_in *from, cpb_statistics *s) {
     s->columns.high[i] = cpb_get_double(from);
     if (!is_extreme(s->columns.low[i], s->columns.high[i]))
       cpb_state_refuse(from, "a column has impossible extremes");
-    get_sum(from, &s->columns.sum[i]);
+    cpb_get_sum(from, &s->columns.sum[i]);
   }
 }
 
@@ -267,8 +244,8 @@ static void get_norms(cpb_state_in *from, cpb_statistics *s) {
   bool plain = norms->overflows <= norms->count && isfinite(max) && !signbit(max);
   if (!plain || (norms->count == 0 && max != 0)) cpb_state_refuse(from, "the norms are damaged");
   if (norms->count > 0) norms->moments.high[0] = max;
-  get_sum(from, &norms->moments.sum[0]);
-  get_sum(from, &norms->moments.sum[1]);
+  cpb_get_sum(from, &norms->moments.sum[0]);
+  cpb_get_sum(from, &norms->moments.sum[1]);
   get_bins(from, norms);
 }
 
