@@ -36,7 +36,7 @@ check "a pipe is enough with a scale" bash -c '
 check "batches and worst pairs" bash -c 'capball sketch train points.csv -o w.json --step worst --bits 16 -q &&
   capball sketch train points.csv -o b.json --batch 300 --bits 16 -q'
 check "the curve is told" bash -c 'capball sketch train points.csv -o j.json --bits 16 -q --json |
-  grep -q "^{\"sketch\":\"j.json\",\"dim\":4,\"bits\":16,\"variant\":\"embedded\",.*\"settled\":true,\"curve\":\[\[0,"'
+  grep -q "^{\"schema\":\"capball/sketch-train/1\",\"sketch\":\"j.json\",\"dim\":4,\"bits\":16,\"variant\":\"embedded\",.*\"settled\":true,\"curve\":\[\[0,"'
 
 # what goes wrong
 printf '1,2,3\n4,5,6\n' >three.csv
