@@ -30,15 +30,24 @@ static show_drawn fail(show_picture *picture, const char *format, ...) {
   return SHOW_NOT_DRAWN;
 }
 
-static FILE *nameless_file(void) {
-  const char *folder = getenv("TMPDIR");
+/* Where there are no files without a name it has one for a moment. */
+static int open_nameless(const char *folder) {
   char path[PATH_ROOM];
-  int length =
-      snprintf(path, sizeof path, "%s/capball-plot-XXXXXX", folder != NULL && *folder != 0 ? folder : "/tmp");
+#ifdef O_TMPFILE
+  int nameless = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (nameless >= 0) return nameless;
+#endif
+  int length = snprintf(path, sizeof path, "%s/capball-plot-XXXXXX", folder);
   if (length >= PATH_ROOM) errno = ENAMETOOLONG;
   int fd = length < PATH_ROOM ? mkstemp(path) : -1;
+  if (fd >= 0) unlink(path);
+  return fd;
+}
+
+static FILE *nameless_file(void) {
+  const char *folder = getenv("TMPDIR");
+  int fd = open_nameless(folder != NULL && *folder != 0 ? folder : "/tmp");
   if (fd < 0) return NULL;
-  unlink(path);
   FILE *file = fdopen(fd, "w+");
   if (file == NULL) close(fd);
   return file;

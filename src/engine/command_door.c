@@ -1,5 +1,6 @@
 /* An engine that is a command: files out, the shell, files in, and nothing left behind. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,8 +23,11 @@
 
 enum { PATH_ROOM = 512 };
 
-/* The directory of one question. */
+static const char DESK[] = "capball-engine-";
+
+/* The directory of one question; `lock` goes with the process that holds it. */
 typedef struct desk {
+  int lock;
   char folder[PATH_ROOM - 32];
   char base[PATH_ROOM], queries[PATH_ROOM], ids[PATH_ROOM], times[PATH_ROOM], said[PATH_ROOM];
 } desk;
@@ -34,19 +40,54 @@ static void name_files(desk *at) {
   snprintf(at->said, sizeof at->said, "%s/said", at->folder);
 }
 
-static cpb_status open_desk(desk *at, cpb_error *error) {
-  const char *room = getenv("TMPDIR");
-  if (room == NULL || *room != '/' || strlen(room) > sizeof at->folder - 32) room = "/tmp";
-  snprintf(at->folder, sizeof at->folder, "%s/capball-XXXXXX", room);
-  if (mkdtemp(at->folder) == NULL) return cpb_file_fail_errno(error, at->folder, "make a directory");
-  name_files(at);
-  return CPB_OK;
-}
-
 static void clear_desk(const desk *at) {
   const char *files[] = {at->base, at->queries, at->ids, at->times, at->said};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
   rmdir(at->folder);
+  close(at->lock);
+}
+
+/* False where another process has it, or it is not ours or no directory. Where there are no locks a new one goes
+ * without, and nothing is litter. */
+static bool lock_desk(desk *at, bool made) {
+  struct stat opened, named;
+  at->lock = open(at->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (at->lock < 0) return false;
+  bool locked = flock(at->lock, LOCK_EX | LOCK_NB) == 0 || (made && errno != EWOULDBLOCK);
+  bool ours = locked && fstat(at->lock, &opened) == 0 && opened.st_uid == geteuid() &&
+              lstat(at->folder, &named) == 0 && opened.st_ino == named.st_ino &&
+              opened.st_dev == named.st_dev;
+  if (!ours) close(at->lock);
+  return ours;
+}
+
+/* What runs that died have left. */
+static void clear_litter(const char *room) {
+  DIR *all = opendir(room);
+  for (const struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
+    desk at;
+    if (strncmp(one->d_name, DESK, strlen(DESK)) != 0 || strlen(one->d_name) != strlen(DESK) + 6) continue;
+    snprintf(at.folder, sizeof at.folder, "%s/%s%.6s", room, DESK, one->d_name + strlen(DESK));
+    name_files(&at);
+    if (lock_desk(&at, false)) clear_desk(&at);
+  }
+  if (all != NULL) closedir(all);
+}
+
+/* Between its making and its lock somebody may have taken it for litter. */
+static cpb_status open_desk(desk *at, cpb_error *error) {
+  enum { TRIES = 8 };
+  const char *room = getenv("TMPDIR");
+  if (room == NULL || *room != '/' || strlen(room) > sizeof at->folder - 32) room = "/tmp";
+  clear_litter(room);
+  for (int i = 0; i < TRIES; i++) {
+    snprintf(at->folder, sizeof at->folder, "%s/%sXXXXXX", room, DESK);
+    if (mkdtemp(at->folder) == NULL) break;
+    name_files(at);
+    if (lock_desk(at, true)) return CPB_OK;
+    rmdir(at->folder);
+  }
+  return cpb_file_fail_errno(error, room, "make a directory in it");
 }
 
 static cpb_status write_rows(const char *path, cpb_view rows, cpb_error *error) {

@@ -56,6 +56,15 @@ refuses "queries of another d" 1 'narrow.csv has 3 columns' capball wrap base.cs
 [ -z "$(ls desk)" ] && [ -z "$(find . -name 'no.*')" ]
 verdict $? "nothing is left behind"
 
+capball wrap base.csv q.csv -o no.csv --engine-command "touch began; sleep 5 $words" -q &
+running=$!
+for _ in $(seq 100); do [ -e began ] || sleep 0.1; done
+check "a run beside it leaves its files alone" bash -c "capball wrap base.csv q.csv -k 5 -o near.csv --engine-command '$exact' -q && [ \$(ls desk | wc -l) = 1 ]"
+kill -KILL "$running"
+wait "$running" 2>/dev/null
+check "a run that was killed leaves them" test -n "$(ls desk)"
+check "the next one clears up" bash -c "capball wrap base.csv q.csv -k 5 -o near.csv --engine-command '$exact' -q && [ -z \"\$(ls desk)\" ]"
+
 check "recommend asks the engine" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --engine-command '$exact' --json >by_cosine.json"
 grep -q '"pick":{"transform":"lift-cosine","scale":null,"radius":0.0,"recall":1.0,"rescored":1.0' by_cosine.json
 verdict $? "an exact engine of cosines wants the exact lift"
