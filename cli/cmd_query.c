@@ -77,15 +77,19 @@ static int write_block(asking *a, cpb_view block) {
   cpb_error error;
   make_room(a, block.rows);
   cpb_out p = cpb_rows_out(a->p, CPB_F64, block.rows, a->cols);
-  cpb_status status =
-      a->map != NULL ? cpb_query_caps(a->map, block, a->radii, p, a->b, a->sigma, cli_exec(a->job), &error)
-                     : cpb_transform_apply(a->transform, CPB_ROLE_QUERY, block, p, cli_exec(a->job), &error);
+  cpb_exec exec = *cli_exec(a->job);
+  exec.progress = NULL; /* of a block */
+  cpb_status status = a->map != NULL
+                          ? cpb_query_caps(a->map, block, a->radii, p, a->b, a->sigma, &exec, &error)
+                          : cpb_transform_apply(a->transform, CPB_ROLE_QUERY, block, p, &exec, &error);
   if (status == CPB_EROW) return cli_fail_row(a->job, a->job->operands[0], a->rows, &error);
   if (status != CPB_OK) return cli_fail(a->job, "%s", error.text);
   int result = a->job->options.radius.given ? check_resolved(a, block.rows) : CLI_OK;
   if (result == CLI_OK) result = cli_output_append(&a->out, 0, cpb_rows(a->p, CPB_F64, block.rows, a->cols));
   if (result == CLI_OK) result = cli_output_append(&a->out, 1, cpb_rows(a->b, CPB_F64, block.rows, 1));
   a->rows += block.rows;
+  bool known = a->queries.info.rows != CPB_ROWS_UNKNOWN;
+  cli_bar_tell(a->job->bar, known ? (double)a->rows / (double)a->queries.info.rows : 0);
   return result;
 }
 

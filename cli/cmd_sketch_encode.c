@@ -20,7 +20,8 @@ static int encode_block(encoding *e, const cli_input *in, cpb_view rows, uint8_t
   if (status != CPB_OK) return cli_fail_row(in->job, in->info.path, e->done, &error);
   int result = cli_output_append(&e->out, 0, cpb_rows(codes, CPB_U8, rows.rows, e->bytes));
   e->done += rows.rows;
-  if (in->info.rows != CPB_ROWS_UNKNOWN) cli_bar_tell(in->job->bar, (double)e->done / (double)in->info.rows);
+  bool known = in->info.rows != CPB_ROWS_UNKNOWN;
+  cli_bar_tell(in->job->bar, known ? (double)e->done / (double)in->info.rows : 0);
   return result;
 }
 

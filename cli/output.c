@@ -60,9 +60,20 @@ int cli_output_add_ids(cli_output *out, const char *path, const char *format, co
 }
 
 int cli_output_append(cli_output *out, size_t at, cpb_view rows) {
+  enum { TOLD = 1 << 16 };
   cpb_error error;
-  if (out->writers[at] == NULL || cpb_writer_append(out->writers[at], rows, &error) == CPB_OK) return CLI_OK;
-  return cli_fail(out->job, "%s", error.text);
+  for (size_t first = 0; out->writers[at] != NULL && first < rows.rows; first += TOLD) {
+    size_t count = rows.rows - first < TOLD ? rows.rows - first : TOLD;
+    cpb_view some = rows;
+    some.data = (const char *)rows.data + first * rows.stride * cpb_dtype_size(rows.dtype);
+    some.rows = count;
+    if (cpb_writer_append(out->writers[at], some, &error) != CPB_OK)
+      return cli_fail(out->job, "%s", error.text);
+    bool last = first + count == rows.rows;
+    if (!last && cli_bar_tell(out->job->bar, (double)(first + count) / (double)rows.rows) != 0)
+      return CLI_FAILED;
+  }
+  return CLI_OK;
 }
 
 int cli_output_finish(cli_output *out, int result) {

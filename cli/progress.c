@@ -19,13 +19,32 @@ void cli_bar_init(cli_bar *bar, const char *verb, bool quiet) {
   bar->start = bar->drawn = cli_seconds();
 }
 
+/* Seconds that are left, as the pace since the start of this phase says; < 0 while that means nothing: of a small
+ * share, of a moment, and where the pace says something else than two seconds ago. */
+static double left(cli_bar *bar, double now) {
+  enum { ALIKE = 2 };
+  double spent = now - bar->start, whole = bar->share > 0.05 ? spent / bar->share : 0;
+  if (spent < 1 || whole == 0) return -1;
+  if (now - bar->guessed > ALIKE) {
+    bar->steady = bar->whole > 0 && whole < 1.3 * bar->whole && whole > bar->whole / 1.3;
+    bar->whole = whole;
+    bar->guessed = now;
+  }
+  return bar->steady ? whole - spent : -1;
+}
+
+/* Of rows whose number only reading tells there is no share, but the time that they have taken. */
 static void draw(cli_bar *bar, double now) {
   enum { LENGTH = 28 };
   char line[LENGTH + 1] = "";
   memset(line, '.', LENGTH);
   memset(line, '#', (size_t)(bar->share * LENGTH));
-  fprintf(stderr, "\r\033[K%s [%s] %3.0f %%", bar->verb, line, 100 * bar->share);
-  if (bar->share > 0) fprintf(stderr, "  %.0f s left", (now - bar->start) * (1 / bar->share - 1));
+  double rest = left(bar, now);
+  if (bar->share > 0)
+    fprintf(stderr, "\r\033[K%s [%s] %3.0f %%", bar->verb, line, 100 * bar->share);
+  else
+    fprintf(stderr, "\r\033[K%s: %.0f s so far", bar->verb, now - bar->start);
+  if (rest >= 0.5) fprintf(stderr, "  %.0f s left", rest);
   fflush(stderr);
   bar->visible = true;
   bar->drawn = now;
@@ -35,7 +54,11 @@ int cli_bar_tell(void *context, double share) {
   cli_bar *bar = context;
   if (!bar->enabled || atomic_flag_test_and_set(&bar->drawing)) return cli_interrupted();
   double now = cli_seconds();
-  if (share < bar->share - 0.5) bar->start = now;
+  if (share < bar->share - 0.02) { /* another phase */
+    bar->start = now;
+    bar->whole = bar->guessed = 0;
+    bar->steady = false;
+  }
   bar->share = share > 1 ? 1 : share;
   if (now - bar->start > 0.5 && now - bar->drawn > 0.1) draw(bar, now);
   atomic_flag_clear(&bar->drawing);

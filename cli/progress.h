@@ -9,7 +9,9 @@ typedef struct cli_bar {
   const char *verb;
   bool enabled, visible;
   atomic_flag drawing;
-  double start, drawn, share; /* seconds; what was told last. Guarded by drawing */
+  double start, drawn, share; /* seconds; what was told last. Guarded by drawing, as the rest is */
+  double whole, guessed;      /* how long this phase takes in all, and when that was said */
+  bool steady;                /* it was said twice */
 } cli_bar;
 
 void cli_bar_init(cli_bar *bar, const char *verb, bool quiet);

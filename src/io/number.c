@@ -150,9 +150,12 @@ size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cp
   if (dtype != CPB_F64) return cpb_number_print(to, elements, dtype, i);
   double value = ((const double *)elements)[i];
   bool whole = value == trunc(value) && fabs(value) < 0x1p53;
-  for (int digits = whole ? 17 : 15; digits < 17; digits++) {
-    size_t length = print_real(to, value, digits);
-    if (strtod(to, NULL) == value) return length;
-  }
-  return print_real(to, value, 17);
+  if (whole) return print_real(to, value, 17);
+  char longer[CPB_NUMBER_ROOM];
+  size_t length = print_real(longer, value, 16);
+  if (strtod(longer, NULL) != value) return print_real(to, value, 17); /* then 15 do not do, either */
+  size_t shorter = print_real(to, value, 15);
+  if (strtod(to, NULL) == value) return shorter;
+  memcpy(to, longer, length + 1);
+  return length;
 }
