@@ -95,8 +95,8 @@ paper: build ## the paper's figures and tables made again, in build/paper/report
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 
-dist: ## capball-VERSION.tar.gz of what is committed
-	@git archive --format=tar.gz --prefix=capball-$(version)/ -o capball-$(version).tar.gz HEAD && echo capball-$(version).tar.gz
+dist: ## capball-VERSION.tar.gz of what is committed, in DIST (here)
+	@git archive --format=tar.gz --prefix=capball-$(version)/ -o $(or $(DIST),.)/capball-$(version).tar.gz HEAD && echo capball-$(version).tar.gz
 
 format: ## clang-format every source
 	@clang-format -i $(sources)
