@@ -16,10 +16,10 @@ tar xzf "$made"
 cd "capball-$version" || exit 1
 
 # Sources and headers, as the compiler has read them here.
-ninja -C "$BUILD" -t deps 2>/dev/null | sed -n "s|^ *\($root/\|\.\./\)\(.*\)$|\2|p" | grep -v "^build" | sort -u >../read
+ninja -C "$BUILD" -t deps 2>/dev/null | sed -n "s#^ *\\($root/\\|[.][.]/\\)\\(.*\\)\$#\\2#p" | grep -v "^build" | sort -u >../read
 [ -s ../read ]
 verdict $? "what the compiler has read is known ($(wc -l <../read) files)"
-while read -r file; do [ -e "$file" ] || echo "$file"; done <../read >../missing
+while read -r file; do [ -e "$file" ] || [ ! -e "$root/$file" ] || echo "$file"; done <../read >../missing
 [ ! -s ../missing ]
 verdict $? "the archive has all of it"
 sed 's/^/# not in the archive: /' ../missing
