@@ -123,12 +123,13 @@ const cli_command cli_verb_abid = {
     .verb = "abid",
     .operands = "DATA",
     .summary = "intrinsic dimension of data, and of their embedding over s",
-    .formula =
-        "ABID = 1 / mean cos^2 = n^2 / |Y^T Y|_F^2,  rows of Y: x-mean or S(x-mean) over its norm   T9",
-    .text = "Says ABID of the rows about their mean, with each row paired with itself, as the authors of the "
-            "estimator have it; the mean norm; and the maxima of ABID of the embedding for s from 0.1 to 10 "
-            "times the mean norm. There are often two, and the mean norm lies in the dip between them.\n"
-            "Measured on a sample of --sample rows, or on all if there are no more.",
+    .formula = "ABID = 1 / mean cos^2 = n^2 / |Y^T Y|_F^2                            T9\nrows of Y: x-mean, "
+               "or S(x-mean), divided by its norm",
+    .text =
+        "Prints ABID of the rows about their mean, with each row paired with itself, as the authors of the "
+        "estimator have it; the mean norm; and the maxima of ABID of the embedding for s from 0.1 to 10 "
+        "times the mean norm. There are often two, and the mean norm lies in the dip between them.\n"
+        "Measured on a sample of --sample rows, or on all if there are no more.",
     .example = "seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1) }' > points.csv\n"
                "capball abid points.csv --sweep",
     .least = 1,

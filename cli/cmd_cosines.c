@@ -88,10 +88,11 @@ const cli_command cli_verb_cosines = {
     .verb = "cosines",
     .operands = "DATA",
     .summary = "cosines of pairs of rows, before and after the embedding",
-    .formula =
-        "cos(x-m, y-m) against <S(x-m), S(y-m)>,  m = mean x,  s = mean |x-m| or --scale          T8 T9",
+    .formula = "cos(x-m, y-m) against <S(x-m), S(y-m)>                            T8 T9\nm = mean x,  s = "
+               "mean |x-m| or --scale",
     .text =
-        "Says how the cosines of all pairs of a sample (--sample, default 500 rows) go over: correlation, "
+        "Prints what becomes of the cosines of all pairs of a sample (--sample, default 500 rows): "
+        "correlation, "
         "slope of the line through them, and root mean square of the difference. Where all norms are near "
         "s the embedding leaves cosines as they are.",
     .example = "seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1) }' > points.csv\n"

@@ -176,18 +176,20 @@ const cli_command cli_verb_embed = {
     .operands = "(-m MAP.json | --transform NAME) DATA -o OUT",
     .summary = "put rows on the sphere, or through another transform",
     .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)          R^d -> S^d   T1 T2 T6\n"
-               "lift-ip       y = (z, -|z|^2/2),  query (z, 1),  z = (x-m)/max|x-m|                 T13\n"
-               "lift-cosine   y = (z, -h|z|^2/2, sqrt(M^2-|z|^2-h^2|z|^4/4))/M,  query ~ (z, 1/h, 0)",
+               "lift-ip       y = (z, -|z|^2/2),  query (z, 1)                       T13\n"
+               "lift-cosine   y = (z, -h|z|^2/2, sqrt(M^2-|z|^2-h^2|z|^4/4))/M\n"
+               "              query ~ (z, 1/h, 0),  z = (x-m)/max|x-m|",
     .text =
         "On the sphere OUT has one column more than DATA; lift-ip, ip-cosine and ip-l2 add one as well, "
         "lift-cosine adds two, none, center and normalize add none. Numbers are f32 unless DATA is f64 or "
         "--dtype says otherwise. A row with inf goes to -v, the limit; a row with NaN is an error that "
         "names it, and nothing is written. --skip-bad leaves rows with NaN or inf out instead.\n"
-        "MAP.json is any file of `capball fit`, of a map or with --transform of one of its rivals: `capball "
-        "recommend` tells which one is best. Base and query rows of lifts differ (--as). lift-cosine, "
-        "ip-cosine and ip-l2 know no rows longer than the longest of the base, unless they were fitted with "
-        "--headroom. --transform here fits to --base on the way.\n"
-        "OUT.capball, beside OUT, says which map made it: `capball rescore` reads rows of no other.",
+        "MAP.json is any file that `capball fit` wrote, of a map or, with --transform, of one of its rivals: "
+        "`capball recommend` measures which is best. Columns are found by name where the map and DATA have "
+        "names; rows keep their ids in csv and tsv. Base and query rows of lifts differ (--as). lift-cosine, "
+        "ip-cosine and ip-l2 have no room for rows longer than the longest of the base, unless they were "
+        "fitted with --headroom. --transform fits one to --base on the way, and writes no file of it.\n"
+        "OUT.capball, beside OUT, says which map made it: `capball rescore` refuses the rows of another.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.csv\n"

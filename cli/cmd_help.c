@@ -61,6 +61,16 @@ static void print_formula(FILE *to, const char *lines) {
   }
 }
 
+/* What a T-number is, where one stands. */
+static void print_theory(FILE *to, const char *formula) {
+  for (const char *t = strchr(formula, 'T'); t != NULL; t = strchr(t + 1, 'T')) {
+    size_t digits = strspn(t + 1, "0123456789");
+    if (digits == 0) continue;
+    fprintf(to, "  T-numbers are laws: `capball theory T%.*s` prints this one.\n", (int)digits, t + 1);
+    return;
+  }
+}
+
 /* The last blank between words of shell at which the line can go on in the next; 0: none. */
 static size_t break_at(const char *line, size_t length, size_t most) {
   bool quoted = false;
@@ -112,7 +122,8 @@ void cli_print_overview(FILE *to) {
         to);
   cli_print_summaries(NULL, to);
   fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
-        "  capball --version        version, instruction set, HDF5\n\n"
+        "  capball --version        version, instruction set, HDF5\n"
+        "  capball theory T3        a law, by the number beside a formula\n\n"
         "Begin with: capball demo\n",
         to);
 }
@@ -127,6 +138,7 @@ void cli_print_help(const cli_command *command, FILE *to) {
   if (command->formula != NULL) {
     fputc('\n', to);
     print_formula(to, command->formula);
+    print_theory(to, command->formula);
   }
   fputc('\n', to);
   cli_print_wrapped(to, command->text, 2, 0);

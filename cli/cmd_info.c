@@ -127,9 +127,10 @@ const cli_command cli_verb_info = {
     .summary = "say what a vector file holds: rows, columns, norms, bad rows",
     .formula = "norms: |x| of every row",
     .text =
-        "Constant memory; files of more than 2^20 rows are read twice. The median (of an even number the "
-        "lower middle one) is within 2^-30 of itself, the rest is exact; only of a longer pipe median and "
-        "histogram are right to 0.1 % of a norm. Rows with NaN or inf are counted and left out of the "
+        "Constant memory; files of more than 2^20 rows are read twice. The median (the lower of the two "
+        "middle ones where the rows are even in number) is off by at most 2^-30 of its value, the rest is "
+        "exact; of a longer pipe, median and histogram are right to 0.1 % of a norm. Rows with NaN or inf "
+        "are counted and left out of the "
         "norms.\n"
         "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm; FILE.hdf5:train "
         "names a data set; - reads standard input.",

@@ -77,12 +77,16 @@ static int run(cli_job *job) {
          "of one dimension more. A ball of the data space becomes a cap, one threshold of an inner product,\n"
          "and the other way round.\n.PP\n"
          "Data go to standard output, remarks to standard error; \\- names standard input or output.\n"
-         "Files written with \\fB\\-o\\fR appear whole or not at all.\n.SH COMMANDS\n",
+         "Files written with \\fB\\-o\\fR appear whole or not at all.\n.PP\n"
+         "T\\-numbers beside formulas, as in T3, are laws: \\fBcapball theory T3\\fR prints one, and where "
+         "it is\n"
+         "declared, computed and tested. docs/json.md lists what \\fB\\-\\-json\\fR prints.\n.SH COMMANDS\n",
          cpb_version());
   for (const cli_command *const *command = cli_commands; *command != NULL; command++) print_command(*command);
   fputs(
       ".SH EXIT STATUS\n0 done; 1 the data or the machine refused; 2 wrong usage; 128+N ended by signal N.\n"
-      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on the terminal\n.TP\n.B CPB_ISA\n"
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on the terminal\n.TP\n.B TMPDIR\n"
+      "where files live that are needed for a while, instead of /tmp\n.TP\n.B CPB_ISA\n"
       "the instruction set of the loops: plain, v128, avx2, avx512, avx512vnni or amx; one that the machine\n"
       "does not have is ignored, and \\fBcapball \\-\\-version\\fR says which run\n",
       stdout);

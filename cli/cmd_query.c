@@ -217,8 +217,8 @@ const cli_command cli_verb_query = {
     .verb = "query",
     .operands = "-m MAP.json QUERIES (--radius R | --knn K --base BASE | --point) -o CAPS",
     .summary = "Euclidean queries for an engine that knows only inner products or cosines",
-    .formula =
-        "|x-q| <= r  <=>  <p,y> >= b,  y = S(x),  (p,b) the cap of the ball (q,r)                 T3 T13",
+    .formula = "|x-q| <= r  <=>  <p,y> >= b,  y = S(x)                          T3 T13\n(p,b) the cap of the "
+               "ball (q,r)",
     .text =
         "CAPS has one row p of d+1 numbers per query, f32 unless --dtype or the format says otherwise.\n"
         "--radius R with --thresholds: range search by one threshold b per query. The cap is open, |x-q| < "

@@ -66,15 +66,15 @@ const cli_command cli_verb_range = {
     .verb = "range",
     .operands = "BASE QUERIES --radius R -o OUT.jsonl",
     .summary = "all rows of a base within a radius of each query, exactly",
-    .formula =
-        "l2: |x-q| <= R    ip: <x,q> >= R    cosine: <x,q>/(|x||q|) >= R                           T13",
+    .formula = "l2      |x-q| <= R                                                  T13\nip      <x,q> >= "
+               "R\ncosine  <x,q>/(|x||q|) >= R",
     .text =
         "Writes one line of JSON per query: {\"query\":0,\"ids\":[..],\"distances\":[..]}, the nearest "
         "rows first; \"products\" with ip, \"cosines\" with cosine, and \"query_name\" and \"names\" where "
         "rows have ids. The radius is not squared, and rows at exactly this distance are inside. For an "
-        "engine that has only inner products `capball query --radius` gives the rows within by one "
-        "threshold. It means |x-q| < R, and rows as far as R, or so near to it that rounded rows cannot "
-        "tell, fall on either side.",
+        "engine that has only inner products `capball query --radius` makes one threshold of the radius. "
+        "There the ball is open, |x-q| < R, and rows as far as R, or so near to it that rounding hides the "
+        "difference, fall on either side.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball range base.csv queries.csv --radius 3.5 -o -",

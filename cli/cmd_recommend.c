@@ -181,9 +181,8 @@ const cli_command cli_verb_recommend = {
     .verb = "recommend",
     .operands = "BASE",
     .summary = "measure how rows are best prepared for an index",
-    .formula =
-        "recall@k    share of the true k nearest (by |x-q|) among the first k of the index          T13\n"
-        "for 99 %    the smallest C whose first C candidates hold 99 % of them",
+    .formula = "recall@k  share of the true k nearest among the first k of the index   T13\n"
+               "for 99 %  the smallest C whose first C candidates hold 99 % of them",
     .text =
         "On a sample chosen by hash (at most --sample rows, so that smaller sets are used whole, and 1000 "
         "queries) every transform meets every kind of index: none (raw rows by cosine), normalize (centre "

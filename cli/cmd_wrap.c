@@ -143,17 +143,16 @@ const cli_command cli_verb_wrap = {
     .verb = "wrap",
     .operands = "BASE QUERIES --engine-command CMD -o IDS",
     .summary = "Euclidean neighbours from anybody's engine: transform, ask, rescore",
-    .formula =
-        "ids of the nearest |x-q| among the engine's best C by <p(q,r),S(x)>, or on a lift               T13",
+    .formula = "the nearest |x-q| among the engine's best C by <p(q,r),S(x)>, or a lift   T13",
     .text =
         "BASE goes through the map or transform (--map FILE of `capball fit`, or --transform fitted here; "
         "default: "
         "the sphere about the mean at the mean norm), QUERIES become points or balls of it, CMD is run with "
         "{base}, {queries}, {k}, {ids} and perhaps {metric}, {seed}, {times} in it (see `capball help "
         "recommend`), "
-        "and what it finds is put in order by the exact distances of the rows. An engine that fails, hangs "
-        "past "
-        "--timeout or answers with what are no rows is an error, and nothing is left behind. `capball "
+        "and what it finds is put in order by the exact distances of the rows. An engine that fails, takes "
+        "longer than --timeout or names rows that do not exist is an error, and nothing is left behind. In "
+        "csv and tsv ids stand for the row numbers where BASE or QUERIES have them. `capball "
         "recommend --engine-command` tells which transform is best for it.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"

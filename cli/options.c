@@ -92,7 +92,8 @@ CLI_OPTION(cli_opt_sketch, "sketch", 'm', CLI_PATH, "FILE", sketch, NULL,
            "the sketch that `capball sketch train` wrote");
 CLI_OPTION(cli_opt_plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
            "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal");
-CLI_OPTION(cli_opt_json, "json", 'j', CLI_FLAG, NULL, json, NULL, "print JSON");
+CLI_OPTION(cli_opt_json, "json", 'j', CLI_FLAG, NULL, json, NULL,
+           "print one line of JSON; docs/json.md lists its members");
 CLI_OPTION(cli_opt_quiet, "quiet", 'q', CLI_FLAG, NULL, quiet, NULL, "no remarks and no progress on stderr");
 CLI_OPTION(cli_opt_threads, "threads", 't', CLI_COUNT, "N", threads, NULL,
            "threads (default: all processors); the result does not depend on it");

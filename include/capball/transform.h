@@ -153,7 +153,7 @@ CPB_API cpb_status cpb_seal_save(const char *path, const cpb_transform *transfor
 CPB_API cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role,
                                   bool *found, double *radius, cpb_error *error);
 
-/* What to do to rows before they go into an index: every transform measured on a sample of the data.     T13
+/* How rows are best prepared for an index: every transform measured on a sample of the data.             T13
  *
  *   transform     none (raw rows by cosine), normalize (centre + normalise), sphere (S at the scale of the
  *                 largest spread, and at 1, 2, 4, 8 times the mean norm, about the mean), and the exact lifts
@@ -228,7 +228,7 @@ typedef struct cpb_recommendation_facts {
   size_t pick;        /* of all */
   size_t rival;       /* of those without the sphere where the pick is one, else of those on the sphere */
   size_t for_cosine;  /* of those that an engine of cosines can hold: all but lift-ip */
-  size_t for_growing; /* of those that take rows longer than the longest now: all but lift-cosine */
+  size_t for_growing; /* of those with room for rows that are longer than any of today: all but lift-cosine */
   bool poor;          /* most of what even the pick finds is wrong, and very many rows are to be re-ranked */
 } cpb_recommendation_facts;
 
