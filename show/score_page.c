@@ -99,21 +99,39 @@ static void draw_bars(const histogram *h, int kind, const char *class, FILE *to)
   }
 }
 
-static void draw_axes(const histogram *h, FILE *to) {
+/* 1, 2 or 5 times a power of ten: about a fifth of the range. */
+static double round_step(double range) {
+  double step = 1;
+  while (step * 50 <= range) step *= 10;
+  while (step > range) step /= 10;
+  double parts = range / step;
+  return parts > 25 ? 10 * step : parts > 10 ? 5 * step : parts > 5 ? 2 * step : parts > 2 ? step : step / 2;
+}
+
+/* Whole numbers of rows, at their roots. */
+static void draw_counts(const histogram *h, FILE *to) {
+  double before = -1;
   for (int k = 0; k <= 4; k++) {
-    double share = k / 4.0, y = HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
+    double rows = rint(k * k / 16.0 * (double)h->most);
+    if (rows == before) continue;
+    before = rows;
+    double y = HEIGHT - BOTTOM - sqrt(rows / (double)h->most) * (HEIGHT - TOP - BOTTOM);
     fprintf(to,
             "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"note\" x=\"%d\" "
             "y=\"%.1f\" text-anchor=\"end\">%.0f</text>\n",
-            LEFT, WIDTH - RIGHT, y, y, LEFT - 8, y + 4, share * share * (double)h->most);
-    double score = h->low + share * BINS * h->width;
-    fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%.3g</text>\n", across(h, score),
-            HEIGHT - BOTTOM + 18, k == 4 ? "end" : "middle", score);
+            LEFT, WIDTH - RIGHT, y, y, LEFT - 8, y + 4, rows);
   }
+}
+
+static void draw_axes(const histogram *h, FILE *to) {
+  double range = BINS * h->width, step = round_step(range);
+  draw_counts(h, to);
+  for (double k = ceil(h->low / step); range > 0 && isfinite(step) && k * step <= h->low + range; k++)
+    fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
+            across(h, k * step), HEIGHT - BOTTOM + 18, k * step + 0.0);
   fprintf(to,
-          "<text class=\"note\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">score r&#178; - |W(x-c)|&#178;, the "
-          "square of "
-          "the unit; inside from 0 on</text>\n"
+          "<text class=\"note\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">score r&#178; - |W(x-c)|&#178; "
+          "(unit squared); inside from 0 on</text>\n"
           "<text class=\"note\" transform=\"translate(16 %d) rotate(-90)\" text-anchor=\"middle\">rows (root "
           "scale)</text>\n",
           (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, (TOP + HEIGHT - BOTTOM) / 2);
@@ -155,11 +173,11 @@ static void print_reasons(const show_scores *s, const show_strange *row, FILE *t
   char buffer[32];
   for (size_t k = 0; k < SHOW_REASONS; k++) {
     const show_reason *r = &row->reasons[k];
-    fputs("<td>", to);
+    fputs("<td class=\"why\">", to);
     if (k < row->reason_count) {
       show_page_text(to, show_column_name(s->facts, r->column, buffer, sizeof buffer));
       fprintf(to,
-              " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.5g, %s the centre&#8217;s %.5g</small>",
+              " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.4g, %s the centre&#8217;s %.4g</small>",
               100 * r->share, r->value, r->value < r->center ? "below" : "above", r->center);
     }
     fputs("</td>", to);
@@ -171,11 +189,12 @@ static void print_row(const show_scores *s, size_t i, FILE *to) {
   char buffer[24];
   fprintf(to, "<tr><td class=\"num\">%zu</td><th scope=\"row\">", i + 1);
   show_page_text(to, row_name(s, row->row, buffer, sizeof buffer));
-  fprintf(to, "</th><td class=\"num\">%.6g</td><td class=\"num\">", row->score);
+  fprintf(to, "</th><td class=\"num\">%.6g</td>", row->score);
+  if (has_reasons(s)) print_reasons(s, row, to);
+  fputs("<td class=\"num\">", to);
   if (!isnan(row->rank)) fprintf(to, "%.1f&nbsp;%%", 100 * row->rank);
   fprintf(to, "</td><td>%s</td>", row->score >= 0 ? "inside" : "outside");
   if (s->labels != NULL) fprintf(to, "<td>%s</td>", s->labels[row->row] != 0 ? "outlier" : "ordinary");
-  if (has_reasons(s)) print_reasons(s, row, to);
   fputs("</tr>\n", to);
 }
 
@@ -189,11 +208,11 @@ static void print_table(const show_scores *s, FILE *to) {
           to);
   fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"rows\"><table><thead><tr><th "
         "scope=\"col\" class=\"num\">rank</th><th scope=\"col\">row</th><th scope=\"col\" "
-        "class=\"num\">score</th><th scope=\"col\" class=\"num\">share</th><th "
-        "scope=\"col\">ball</th>",
+        "class=\"num\">score</th>",
         to);
-  if (s->labels != NULL) fputs("<th scope=\"col\">label</th>", to);
   if (has_reasons(s)) fprintf(to, "<th scope=\"col\" colspan=\"%d\">strange by</th>", SHOW_REASONS);
+  fputs("<th scope=\"col\" class=\"num\">share</th><th scope=\"col\">ball</th>", to);
+  if (s->labels != NULL) fputs("<th scope=\"col\">label</th>", to);
   fputs("</tr></thead><tbody>\n", to);
   for (size_t i = 0; i < s->top; i++) print_row(s, i, to);
   fputs("</tbody></table></div>\n", to);
