@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "batch/row_state.h"
 #include "capball/map.h"
@@ -23,6 +24,7 @@ typedef struct layer_job {
   double *parts; /* of dL/dt, one per block; NULL: not wanted */
   int real;      /* 0, 1: row, g and out are all f32, all f64, and have loops; -1 */
   bool stream;   /* past the cache */
+  size_t row_bytes, g_bytes, out_bytes;
   cpb_first_fault row_fault, g_fault, out_fault;
 } layer_job;
 
@@ -56,17 +58,27 @@ static double last_of(cpb_view view, size_t row, size_t d) {
   return view.cols > d ? cpb_view_at(view, row, d) : 0;
 }
 
-static const char *row_at(cpb_view view, size_t i) {
-  return (const char *)view.data + i * view.stride * cpb_dtype_size(view.dtype);
+static const char *row_of(const layer_job *job, size_t i) {
+  return (const char *)job->row.data + i * job->row_bytes;
+}
+
+static const char *g_of(const layer_job *job, size_t i) {
+  return (const char *)job->g.data + i * job->g_bytes;
+}
+
+/* Number d of a row of the real. */
+static double number_at(const layer_job *job, const char *row) {
+  return job->real == 0 ? (double)((const float *)row)[job->d] : ((const double *)row)[job->d];
 }
 
 /* The same by a loop, with the same bits: nothing is taken out. */
 static layer_measure measure_whole(const layer_job *job, size_t i) {
-  double sums[3], g_last = last_of(job->g, i, job->d);
-  job->loops->layer->sums[job->real](row_at(job->row, i), row_at(job->g, i), job->d, sums);
+  const char *row = row_of(job, i), *g = g_of(job, i);
+  double sums[3], g_last = job->g.cols > job->d ? number_at(job, g) : 0;
+  job->loops->layer->sums[job->real](row, g, job->d, sums);
   return (layer_measure){.sums = {.norm2 = sums[0],
                                   .product = sums[1],
-                                  .row_last = last_of(job->row, i, job->d),
+                                  .row_last = job->row.cols > job->d ? number_at(job, row) : 0,
                                   .g_last = g_last},
                          .g_norm2 = sums[2] + g_last * g_last};
 }
@@ -166,25 +178,31 @@ static bool write_row(const layer_job *job, size_t i, const layer_answer *a, lay
 }
 
 /* By a loop, where no number can leave the output's type: its square is at most twice the sum of squares. */
-static bool write_whole(const layer_job *job, size_t i, const layer_answer *a, const layer_measure *m) {
+static bool write_whole(const layer_job *job, size_t i, const layer_answer *a, const layer_measure *m,
+                        cpb_layer_carry *carry) {
   double g = a->row.toward_g, row = a->row.toward_row, most = job->real == 0 ? 1e76 : 1e300;
   if (!(2 * (g * g * m->g_norm2 + row * row * m->sums.norm2) < most && a->row.last * a->row.last < most))
     return false;
-  char *out = (char *)job->out.data + i * job->out.stride * cpb_dtype_size(job->out.dtype);
-  cpb_layer_line line = {.g = row_at(job->g, i),
-                         .row = row_at(job->row, i),
-                         .out = out,
+  cpb_layer_line line = {.g = g_of(job, i),
+                         .row = row_of(job, i),
+                         .out = (char *)job->out.data + i * job->out_bytes,
                          .d = job->d,
-                         .toward_g = a->row.toward_g,
-                         .toward_row = a->row.toward_row,
-                         .stream = job->stream};
+                         .toward_g = g,
+                         .toward_row = row,
+                         .last = a->row.last,
+                         .has_last = job->out.cols > job->d,
+                         .carry = carry};
   job->loops->layer->gradient[job->real](&line);
-  if (job->out.cols > job->d) cpb_out_set(job->out, i, job->d, a->row.last);
   return true;
 }
 
+static void write_carried(cpb_layer_carry *carry) {
+  if (carry->bytes > 0) memcpy(carry->out, carry->line, carry->bytes);
+  carry->bytes = 0;
+}
+
 /* True when the row has an answer; its part of dL/dt is then in *t. */
-static bool do_row(layer_job *job, size_t i, double *t) {
+static bool do_row(layer_job *job, size_t i, cpb_layer_carry *carry, double *t) {
   layer_powers taken = {0, 0, 0};
   layer_measure m = job->real >= 0 ? measure_whole(job, i) : measure(job, i, taken);
   bool whole = needs_no_care(job, &m);
@@ -202,7 +220,8 @@ static bool do_row(layer_job *job, size_t i, double *t) {
   }
   layer_answer a = answer(job, &m.sums, taken);
   *t = a.row.t;
-  if (whole && job->real >= 0 && write_whole(job, i, &a, &m)) return true;
+  if (whole && job->real >= 0 && write_whole(job, i, &a, &m, job->stream ? carry : NULL)) return true;
+  write_carried(carry);
   if (write_row(job, i, &a, taken)) return true;
   cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
   return false;
@@ -226,15 +245,20 @@ static void do_block(void *arg, size_t block, size_t first, size_t count) {
   layer_job *job = arg;
   carried_sum part = {0, 0};
   double t[MOST];
+  cpb_layer_carry carry[TURNS + 1];
+  for (size_t k = 0; k <= TURNS; k++) carry[k].bytes = 0;
   for (size_t done = 0; done < count; done += MOST) {
     size_t rows = count - done < MOST ? count - done : MOST, range = rows / TURNS;
     for (size_t k = 0; k < rows; k++) {
       size_t row = k < range * TURNS ? k % TURNS * range + k / TURNS : k, i = first + done + row;
       t[row] = 0;
-      if (do_row(job, i, &t[row])) continue;
+      cpb_layer_carry *own = &carry[k < range * TURNS ? k % TURNS : TURNS];
+      if (do_row(job, i, own, &t[row])) continue;
+      write_carried(own);
       t[row] = 0;
       cpb_row_spoil(job->out, i);
     }
+    for (size_t k = 0; k <= TURNS; k++) write_carried(&carry[k]);
     for (size_t k = 0; k < rows; k++) add(&part, t[k]);
   }
   if (job->stream) job->loops->layer->fence();
@@ -284,7 +308,10 @@ static void choose_loops(layer_job *job) {
   cpb_dtype real = job->out.dtype;
   bool same = job->row.dtype == real && job->g.dtype == real;
   job->real = same && real == CPB_F32 ? 0 : same && real == CPB_F64 ? 1 : -1;
-  job->stream = job->out.rows * job->out.stride * cpb_dtype_size(real) >= LARGE;
+  job->row_bytes = job->row.stride * cpb_dtype_size(job->row.dtype);
+  job->g_bytes = job->g.stride * cpb_dtype_size(job->g.dtype);
+  job->out_bytes = job->out.stride * cpb_dtype_size(real);
+  job->stream = job->out.stride == job->out.cols && job->out.rows * job->out_bytes >= LARGE;
 }
 
 static cpb_status run(layer_job *job, const char *row, const char *out, double *grad_t, const cpb_exec *exec,

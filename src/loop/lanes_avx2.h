@@ -212,6 +212,11 @@ LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) 
                         _mm256_mul_pd(x.q3, y.q3)};
   return wide_plus(sum, products);
 }
+/* the same where products are exact */
+LANE_INLINE lanes_f64 wide_add_exact(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  return (lanes_f64){_mm256_fmadd_pd(x.q0, y.q0, sum.q0), _mm256_fmadd_pd(x.q1, y.q1, sum.q1),
+                     _mm256_fmadd_pd(x.q2, y.q2, sum.q2), _mm256_fmadd_pd(x.q3, y.q3, sum.q3)};
+}
 LANE_INLINE __m256d choose_of_4(__m256d a, __m256d b, size_t base, size_t from, size_t to) {
   return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(wide_mask(base, from, to)));
 }

@@ -124,6 +124,10 @@ LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) 
   return (lanes_f64){_mm512_add_pd(sum.low, _mm512_mul_pd(x.low, y.low)),
                      _mm512_add_pd(sum.high, _mm512_mul_pd(x.high, y.high))};
 }
+/* the same where products are exact */
+LANE_INLINE lanes_f64 wide_add_exact(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  return (lanes_f64){_mm512_fmadd_pd(x.low, y.low, sum.low), _mm512_fmadd_pd(x.high, y.high, sum.high)};
+}
 LANE_INLINE lanes_f64 wide_join(lanes_f64 a, lanes_f64 b, size_t lane) {
   __mmask16 mask = lane_mask(0, lane);
   return (lanes_f64){_mm512_mask_mov_pd(b.low, (__mmask8)mask, a.low),

@@ -198,6 +198,9 @@ LANE_INLINE lanes_f64 wide_add_product(lanes_f64 sum, lanes_f64 x, lanes_f64 y) 
   for (int k = 0; k < 8; k++) sum.part[k] += x.part[k] * y.part[k];
   return sum;
 }
+LANE_INLINE lanes_f64 wide_add_exact(lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  return wide_add_product(sum, x, y);
+}
 LANE_INLINE void store_wide(double *p, lanes_f64 x) { memcpy(p, &x, sizeof x); }
 LANE_INLINE void stream_wide(double *p, lanes_f64 x) { memcpy(p, &x, sizeof x); }
 LANE_INLINE void store_wide_part(double *p, lanes_f64 x, size_t from, size_t to) {

@@ -1,4 +1,5 @@
-/* Rows of T12 in sixteen lanes: three sums in one pass, and the gradient, two rows added. rows_double.h comes first. */
+/* Rows of T12 in sixteen lanes: three sums in one pass, and the gradient, two rows added. rows_double.h and
+ * rows_walk.inc come first. */
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
@@ -11,10 +12,15 @@ typedef struct layer_lanes {
   lanes_f64 row2, product, g2;
 } layer_lanes;
 
-LANE_INLINE void layer_add(layer_lanes *sum, lanes_f64 x, lanes_f64 g) {
-  sum->row2 = wide_add_product(sum->row2, x, x);
-  sum->product = wide_add_product(sum->product, x, g);
-  sum->g2 = wide_add_product(sum->g2, g, g);
+/* Products of floats are exact in double. */
+LANE_INLINE lanes_f64 layer_product(const row_source *source, lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  return source->size == sizeof(float) ? wide_add_exact(sum, x, y) : wide_add_product(sum, x, y);
+}
+
+LANE_INLINE void layer_add(const row_source *source, layer_lanes *sum, lanes_f64 x, lanes_f64 g) {
+  sum->row2 = layer_product(source, sum->row2, x, x);
+  sum->product = layer_product(source, sum->product, x, g);
+  sum->g2 = layer_product(source, sum->g2, g, g);
 }
 
 LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const char *g, size_t d,
@@ -29,40 +35,76 @@ LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const 
         lanes_prefetch(row + i * size + line + LAYER_AHEAD);
         lanes_prefetch(g + i * size + line + LAYER_AHEAD);
       }
-      layer_add(&sum, source->load(row + i * size), source->load(g + i * size));
+      layer_add(source, &sum, source->load(row + i * size), source->load(g + i * size));
     }
     if (i < end)
-      layer_add(&sum, source->part(row + i * size, 0, end - i), source->part(g + i * size, 0, end - i));
+      layer_add(source, &sum, source->part(row + i * size, 0, end - i),
+                source->part(g + i * size, 0, end - i));
     sums[0] += lanes_sum(sum.row2);
     sums[1] += lanes_sum(sum.product);
     sums[2] += lanes_sum(sum.g2);
   }
 }
 
-LANE_INLINE void layer_add_of(row_kind kind, const cpb_layer_line *line, bool stream) {
-  size_t d = line->d, i = 0, size = kind.source->size;
-  const char *g = line->g, *row = line->row;
-  char *out = line->out;
-  for (; i + CPB_LANES <= d; i += CPB_LANES) {
-    lanes_f64 z = wide_plus(wide_times(kind.source->load(g + i * size), line->toward_g),
-                            wide_times(kind.source->load(row + i * size), line->toward_row));
-    if (stream)
-      result_stream(kind, out + i * size, z);
-    else
-      result_store(kind, out + i * size, z);
-  }
-  if (i == d) return;
-  lanes_f64 z = wide_plus(wide_times(kind.source->part(g + i * size, 0, d - i), line->toward_g),
-                          wide_times(kind.source->part(row + i * size, 0, d - i), line->toward_row));
-  result_store_part(kind, out + i * size, z, 0, d - i);
+/* Numbers i .. i+15 */
+LANE_INLINE lanes_f64 layer_lanes_at(row_kind kind, const cpb_layer_line *line, size_t i) {
+  size_t at = i * kind.source->size;
+  return wide_plus(wide_times(kind.source->load((const char *)line->g + at), line->toward_g),
+                   wide_times(kind.source->load((const char *)line->row + at), line->toward_row));
 }
 
-/* Past the cache only where the row begins a line. */
-LANE_INLINE void layer_gradient_of(row_kind kind, const cpb_layer_line *line) {
-  if (line->stream && (uintptr_t)line->out % LAYER_LINE == 0)
-    layer_add_of(kind, line, true);
+/* Numbers i+from .. i+to-1, in lanes from .. to-1 */
+LANE_INLINE lanes_f64 layer_part_at(row_kind kind, const cpb_layer_line *line, ptrdiff_t i, size_t from,
+                                    size_t to) {
+  ptrdiff_t at = i * (ptrdiff_t)kind.source->size;
+  return wide_plus(wide_times(kind.source->part((const char *)line->g + at, from, to), line->toward_g),
+                   wide_times(kind.source->part((const char *)line->row + at, from, to), line->toward_row));
+}
+
+LANE_INLINE void layer_store(row_kind kind, const cpb_layer_line *line) {
+  size_t i = 0, size = kind.source->size, d = line->d;
+  char *out = line->out;
+  for (; i + CPB_LANES <= d; i += CPB_LANES)
+    result_store(kind, out + i * size, layer_lanes_at(kind, line, i));
+  if (i < d)
+    result_store_part(kind, out + i * size, layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i), 0, d - i);
+  if (line->has_last) result_store_last(kind, out + d * size, line->last);
+}
+
+/* In whole aligned groups; the group where a row ends is joined with the next one's beginning. */
+LANE_INLINE void layer_stream(row_kind kind, const cpb_layer_line *line) {
+  size_t d = line->d, length = d + line->has_last, i = 0, size = kind.source->size;
+  size_t phase = group_phase(line->out, size);
+  cpb_layer_carry *carry = line->carry;
+  char *out = line->out;
+  if (phase != 0) {
+    lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
+    if (carry->bytes > 0)
+      result_stream(kind, out - phase * size, line_join(kind.source->load(carry->line), own, phase));
+    else
+      result_store_part(kind, out - phase * size, own, phase, CPB_LANES);
+    i = CPB_LANES - phase;
+  }
+  for (; i + CPB_LANES <= d; i += CPB_LANES)
+    result_stream(kind, out + i * size, layer_lanes_at(kind, line, i));
+  carry->bytes = (length - i) % CPB_LANES * size;
+  if (i == length) return;
+  lanes_f64 tail = layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i);
+  if (line->has_last) tail = line_set(tail, d - i, line->last);
+  carry->out = out + i * size;
+  if (carry->bytes > 0)
+    result_store(kind, carry->line, tail);
   else
-    layer_add_of(kind, line, false);
+    result_stream(kind, out + i * size, tail);
+}
+
+/* A row that is shorter than a group does not reach the next one. */
+LANE_INLINE void layer_gradient_of(row_kind kind, const cpb_layer_line *line) {
+  const cpb_layer_line own = *line; /* which nothing written can be taken to change */
+  if (LANES_BYPASS && own.carry != NULL && own.d >= CPB_LANES)
+    layer_stream(kind, &own);
+  else
+    layer_store(kind, &own);
 }
 
 static void layer_sums_f32(const void *row, const void *g, size_t d, double sums[3]) {

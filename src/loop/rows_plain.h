@@ -158,6 +158,13 @@ static void plain_layer_sums(const void *row, const void *g, size_t d, bool wide
   }
 }
 
+static void plain_store(void *out, bool wide, size_t start, size_t count, const double *z) {
+  if (wide)
+    memcpy((double *)out + start, z, count * sizeof *z);
+  else
+    narrow(z, count, (float *)out + start);
+}
+
 static void plain_layer_gradient(const cpb_layer_line *line, bool wide) {
   for (size_t start = 0; start < line->d; start += CPB_CHUNK) {
     double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK];
@@ -165,11 +172,9 @@ static void plain_layer_gradient(const cpb_layer_line *line, bool wide) {
     const double *a = plain_chunk(line->row, wide, start, count, row_buffer);
     const double *b = plain_chunk(line->g, wide, start, count, g_buffer);
     axpby(line->toward_g, b, line->toward_row, a, z, count);
-    if (wide)
-      memcpy((double *)line->out + start, z, count * sizeof *z);
-    else
-      narrow(z, count, (float *)line->out + start);
+    plain_store(line->out, wide, start, count, z);
   }
+  if (line->has_last) plain_store(line->out, wide, line->d, 1, &line->last);
 }
 
 static void layer_sums_f32(const void *row, const void *g, size_t d, double sums[3]) {

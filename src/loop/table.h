@@ -49,19 +49,28 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
+/* The end of a row that is written past the cache: it waits for the next row, to be written with its beginning. */
+typedef struct cpb_layer_carry {
+  _Alignas(64) char line[CPB_LANES * sizeof(double)];
+  char *out;
+  size_t bytes; /* of the line, from its beginning */
+} cpb_layer_carry;
+
 /* Rows of T12, all of one real, f32 (0) or f64 (1). */
 typedef struct cpb_layer_line {
   const void *g, *row;
   void *out;
   size_t d;
-  double toward_g, toward_row;
-  bool stream; /* past the cache, where the row begins a line; fence() ends it */
+  double toward_g, toward_row, last;
+  bool has_last; /* one more number is written, last */
+  cpb_layer_carry
+      *carry; /* past the cache: of the row before, which ends where this one begins, or nothing; NULL: not */
 } cpb_layer_line;
 
 typedef struct cpb_layer_loops {
   /* <row,row>, <row,g>, <g,g> with the bits of dot */
   void (*sums[2])(const void *row, const void *g, size_t d, double sums[3]);
-  /* out = toward_g g + toward_row row with the bits of axpby, rounded to the real */
+  /* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; fence() ends what goes past the cache */
   void (*gradient[2])(const cpb_layer_line *line);
   void (*fence)(void);
 } cpb_layer_loops;

@@ -527,6 +527,27 @@ static void dldt_does_not_drift_in_a_long_batch(void **state) {
   free(gx);
 }
 
+/* A batch so large that it is written past the cache has the bits of small ones, faulty rows and their neighbours too. */
+static void large_batches_are_small_ones(void **state) {
+  (void)state;
+  enum { d = 20, LARGE = 450000, SMALL = 1000 };
+  size_t cols = d + 1;
+  float *y = malloc(LARGE * cols * sizeof *y), *g = malloc(LARGE * d * sizeof *g);
+  float *wanted = malloc(LARGE * cols * sizeof *wanted), *got = malloc(LARGE * cols * sizeof *got);
+  test_rng rng = {35};
+  for (size_t i = 0; i < LARGE * cols; i++) y[i] = (float)((double)test_below(&rng, 2000) / 1000 - 1);
+  for (size_t i = 0; i < LARGE * d; i++) g[i] = (float)((double)test_below(&rng, 2000) / 1000 - 1);
+  for (size_t i = 0; i < 100; i++) y[test_below(&rng, LARGE * cols)] = i % 2 ? NAN : 1e30f;
+  cpb_layer_inverse_backward(cpb_rows(y, CPB_F32, LARGE, cols), cpb_rows(g, CPB_F32, LARGE, d), 1.5,
+                             cpb_rows_out(got, CPB_F32, LARGE, cols), NULL, NULL, NULL);
+  for (size_t i = 0; i < LARGE; i += SMALL)
+    cpb_layer_inverse_backward(cpb_rows(y + i * cols, CPB_F32, SMALL, cols),
+                               cpb_rows(g + i * d, CPB_F32, SMALL, d), 1.5,
+                               cpb_rows_out(wanted + i * cols, CPB_F32, SMALL, cols), NULL, NULL, NULL);
+  assert_memory_equal(got, wanted, LARGE * cols * sizeof *got);
+  free(y), free(g), free(wanted), free(got);
+}
+
 static void faulty_rows_are_nan_and_the_others_done(void **state) {
   (void)state;
   batch *b = make_batch();
@@ -674,6 +695,7 @@ int main(void) {
       cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
       cmocka_unit_test(dldt_is_summed_over_the_batch),
       cmocka_unit_test(dldt_does_not_drift_in_a_long_batch),
+      cmocka_unit_test(large_batches_are_small_ones),
       cmocka_unit_test(faulty_rows_are_nan_and_the_others_done),
       cmocka_unit_test(poles_and_overflow),
       cmocka_unit_test(other_dtypes_are_read),

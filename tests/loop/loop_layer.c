@@ -3,7 +3,7 @@
 
 #include "loop/table.h"
 
-enum { MOST = 800, SHIFTS = 17 };
+enum { MOST = 800, SHIFTS = 17, ROWS = 3 };
 
 /* Rows of `d` numbers that end where their memory ends, so that sanitizers see what reads too far. */
 static void *numbers(test_rng *rng, size_t d, int real) {
@@ -18,8 +18,9 @@ static void *numbers(test_rng *rng, size_t d, int real) {
   return x;
 }
 
+/* Rows one after the other: each takes up where the one before it ended. */
 static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast, size_t d, int real) {
-  size_t size = real ? 8 : 4, room = ((MOST + SHIFTS + 16) * 8 + 63) / 64 * 64;
+  size_t size = real ? 8 : 4, room = ((ROWS * (MOST + 1) + SHIFTS + 16) * 8 + 63) / 64 * 64;
   void *row = numbers(rng, d, real), *g = numbers(rng, d, real);
   char *wanted = aligned_alloc(64, room), *got = aligned_alloc(64, room);
   double wanted_sums[3], sums[3];
@@ -27,13 +28,25 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
   fast->layer->sums[real](row, g, d, sums);
   assert_memory_equal(sums, wanted_sums, sizeof sums);
   for (size_t shift = 0; shift < SHIFTS; shift += 1 + test_below(rng, 5)) {
-    cpb_layer_line line = {
-        g, row, wanted + shift * size, d, test_gauss(rng), test_gauss(rng), shift % 2 == 0};
+    cpb_layer_carry carry = {.bytes = 0};
+    cpb_layer_line line = {.g = g,
+                           .row = row,
+                           .out = wanted + shift * size,
+                           .d = d,
+                           .toward_g = test_gauss(rng),
+                           .toward_row = test_gauss(rng),
+                           .last = test_gauss(rng),
+                           .has_last = test_below(rng, 2) == 0,
+                           .carry = test_below(rng, 4) != 0 ? &carry : NULL};
+    size_t length = d + line.has_last;
     memset(wanted, 0x5a, room), memset(got, 0x5a, room);
-    plain->layer->gradient[real](&line);
+    for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
+      plain->layer->gradient[real](&line);
     line.out = got + shift * size;
-    fast->layer->gradient[real](&line);
+    for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
+      fast->layer->gradient[real](&line);
     fast->layer->fence();
+    if (carry.bytes > 0) memcpy(carry.out, carry.line, carry.bytes);
     assert_memory_equal(got, wanted, room);
   }
   free(row), free(g), free(wanted), free(got);
