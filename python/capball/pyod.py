@@ -19,9 +19,13 @@ import capball
 
 
 class Ball(BaseDetector):
-    """SVDD; whiten=True for columns in different units."""
+    """SVDD; whiten=True for columns in different units.
 
-    def __init__(self, contamination: float = 0.1, nu: float | None = None, kernel: str = "linear",
+    nu is how many rows take part in the centre. PyOD cuts the scores by the contamination, so that only their order counts,
+    and that is best when outliers, which may lie together, are few among them.
+    """
+
+    def __init__(self, contamination: float = 0.1, nu: float = 0.9, kernel: str = "linear",
                  gamma: float | None = None, whiten: bool = False, ridge: float = 1e-9):
         super().__init__(contamination=contamination)
         self.nu = nu
@@ -31,15 +35,10 @@ class Ball(BaseDetector):
         self.ridge = ridge
 
     def fit(self, X: Any, y: Any = None) -> "Ball":
-        """Finds the ball.
-
-        Without nu it is twice the contamination: at once the contamination a ball around all rows costs as much as one
-        that leaves the strange ones out.
-        """
+        """Finds the ball."""
         X = check_array(X, dtype=[np.float64, np.float32])
         self._set_n_classes(y)
-        nu = max(min(1.0, 2 * self.contamination) if self.nu is None else self.nu, 1.0 / len(X))
-        self.model_ = capball.svdd(X, nu, kernel=self.kernel, gamma=self.gamma, whiten=self.whiten, ridge=self.ridge)
+        self.model_ = capball.svdd(X, max(self.nu, 1.0 / len(X)), kernel=self.kernel, gamma=self.gamma, whiten=self.whiten, ridge=self.ridge)
         self.decision_scores_ = self.decision_function(X)
         self._process_decision_scores()
         return self

@@ -23,11 +23,11 @@ enum {
   HALF = 8,
   PAIRS = 8
 };
-/* What is known when a loop is compiled, or at least before it starts. */
+/* What is known before a loop starts; `embedding`, `centered` and `fours` when it is compiled. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
-  bool embedding, centered, stream;
-  bool lockstep;
+  bool embedding, centered;
+  bool stream, lockstep;
   size_t fours; /* floats of a row that are looked at, in fours */
 } narrow_shape;
 
@@ -80,7 +80,7 @@ static void plan_line(const cpb_rows_job *job, bool embedding, narrow_place plac
   line->own = scaled | last;
 }
 
-static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
+static __attribute__((noinline)) void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *plan) {
   narrow_place place = {all_lanes(0),
                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)};
   for (size_t k = 0; k < job->out_stride; k++) {
@@ -90,7 +90,7 @@ static void plan_block(const cpb_rows_job *job, bool embedding, narrow_plan *pla
   }
 }
 
-static void plan_center(const cpb_rows_job *job, narrow_center *center) {
+static __attribute__((noinline)) void plan_center(const cpb_rows_job *job, narrow_center *center) {
   size_t column = 0;
   for (size_t k = 0; k < job->out_stride; k++) {
     float high[ROWS], low[ROWS];
@@ -287,8 +287,10 @@ LANE_INLINE __m512d norms_of_half(const narrow_scale *scale, narrow_shape shape,
 }
 
 LANE_INLINE block_factors factors_of_block(const narrow_scale *scale, narrow_shape shape, const float *in) {
-  lanes_f64 norms = {norms_of_half(scale, shape, in, 0), norms_of_half(scale, shape, in, 1)};
-  return factors_of_norms(scale, shape, in, norms);
+  __m512d norms[2];
+  ONE_TEXT
+  for (size_t half = 0; half < 2; half++) norms[half] = norms_of_half(scale, shape, in, half);
+  return factors_of_norms(scale, shape, in, (lanes_f64){norms[0], norms[1]});
 }
 
 /* Blocks of rows from row `first` of the job on, in STREAMS ranges of `per_range`; the rest, fewer than
@@ -332,7 +334,7 @@ enum { PIECES = PAIRS + STREAMS };
 LANE_INLINE void work_ahead(const narrow_scale *scale, narrow_shape shape, const float *in, size_t in_step,
                             size_t piece, narrow_ahead *ahead) {
   if (piece < PAIRS) {
-    EACH_STREAM
+    ONE_TEXT
     for (size_t r = 0; r < STREAMS; r++)
       ahead->pair[r][piece] = pair_of_block(scale, shape, in + r * in_step, piece);
   } else {
@@ -342,7 +344,8 @@ LANE_INLINE void work_ahead(const narrow_scale *scale, narrow_shape shape, const
   }
 }
 
-/* Returns the blocks done: as many of every range. */
+/* Returns the blocks done: as many of every range. Round i writes block i-1 of every range and works block i out, the last
+ * one once more: the text of both is there once. */
 LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *plan,
                                     const narrow_center *center, const narrow_scale *scale,
                                     narrow_shape shape, narrow_blocks blocks) {
@@ -351,31 +354,29 @@ LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *
   const float *in = blocks.in, *next = in;
   float *out = blocks.out;
   narrow_ahead ahead;
-  if (blocks.per_range > 0)
-    for (size_t piece = 0; piece < PIECES; piece++) work_ahead(scale, shape, in, in_step, piece, &ahead);
-  for (size_t i = 0; i < blocks.per_range; i++) {
+  for (size_t i = 0; blocks.per_range > 0 && i <= blocks.per_range; i++) {
     block_factors f[STREAMS];
-    bool fine = true;
+    bool write = i > 0, fine = write;
     EACH_STREAM
-    for (size_t r = 0; r < STREAMS; r++) {
+    for (size_t r = 0; write && r < STREAMS; r++) {
       f[r] = ahead.f[r];
       fine &= f[r].fine;
     }
-    if (i + 1 < blocks.per_range) next += ROWS * shape.in_stride;
-    size_t piece = 0;
-    for (size_t k = 0; fine && k < shape.out_stride; k++) {
+    if (write && i < blocks.per_range) next += ROWS * shape.in_stride;
+    for (size_t k = 0, piece = 0; k < shape.out_stride; k++) {
       EACH_STREAM
-      for (size_t r = 0; r < STREAMS; r++) {
+      for (size_t r = 0; fine && r < STREAMS; r++) {
         prefetch_line(in + r * in_step, k);
         write_line(plan, center, k, shape, in + r * in_step, out + r * out_step + k * ROWS, f[r]);
       }
       for (; piece * shape.out_stride < (k + 1) * PIECES; piece++)
         work_ahead(scale, shape, next, in_step, piece, &ahead);
     }
-    for (; piece < PIECES; piece++) work_ahead(scale, shape, next, in_step, piece, &ahead);
+    if (!write) continue;
     for (size_t r = 0; r < STREAMS; r++) {
       if (shape.out_stride < shape.in_stride) prefetch_line(in + r * in_step, shape.out_stride);
-      if (!fine) walk_singly(job, shape.embedding, blocks.first + (r * blocks.per_range + i) * ROWS, ROWS);
+      if (!fine)
+        walk_singly(job, shape.embedding, blocks.first + (r * blocks.per_range + i - 1) * ROWS, ROWS);
     }
     in += ROWS * shape.in_stride;
     out += ROWS * shape.out_stride;
@@ -406,17 +407,43 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t
   walk_singly(job, shape.embedding, first, job->n - first);
 }
 
-/* From row `first` on; a constant is how much of a row there is: two, three or an even number of fours. */
-LANE_INLINE void narrow_more(const cpb_rows_job *job, narrow_shape shape, bool lockstep, size_t first) {
-  size_t fours = (job->d + 3) / 4, even = fours < 4 ? fours : (fours + 1) / 2 * 2;
-  shape.d = job->d, shape.in_stride = job->in_stride, shape.out_stride = job->out_stride;
-  shape.lockstep = lockstep;
-#pragma GCC unroll 10
-  for (size_t k = 2; k <= NARROW_MOST / 4; k += k < 4 ? 1 : 2)
-    if (even == k) {
-      shape.fours = k;
-      narrow_walk(job, shape, first);
-    }
+/* From row `first` on. */
+typedef void narrow_loop(const cpb_rows_job *job, const narrow_shape *shape, size_t first);
+
+/* A function each, as in rows_tiny_avx512.h; a constant is how much of a row there is. */
+#define NARROW_LOOP(name, some, forth, about)                                                                \
+  static __attribute__((noinline)) void name(const cpb_rows_job *job, const narrow_shape *given,             \
+                                             size_t first) {                                                 \
+    narrow_shape shape = *given;                                                                             \
+    shape.embedding = forth, shape.centered = about, shape.fours = some;                                     \
+    narrow_walk(job, shape, first);                                                                          \
+  }
+#define NARROW_LOOPS(some)                                                                                   \
+  NARROW_LOOP(narrow_forth_##some, some, true, false)                                                        \
+  NARROW_LOOP(narrow_forth_about_##some, some, true, true)                                                   \
+  NARROW_LOOP(narrow_back_##some, some, false, false)                                                        \
+  NARROW_LOOP(narrow_back_about_##some, some, false, true)
+NARROW_LOOPS(2)
+NARROW_LOOPS(3)
+NARROW_LOOPS(4)
+NARROW_LOOPS(6)
+NARROW_LOOPS(8)
+NARROW_LOOPS(10)
+#undef NARROW_LOOPS
+#undef NARROW_LOOP
+
+/* By fours (two, three, or an even number), then embedding or not, about a centre or not. */
+static narrow_loop *const narrow_loops[][2][2] = {
+    {{narrow_back_2, narrow_back_about_2}, {narrow_forth_2, narrow_forth_about_2}},
+    {{narrow_back_3, narrow_back_about_3}, {narrow_forth_3, narrow_forth_about_3}},
+    {{narrow_back_4, narrow_back_about_4}, {narrow_forth_4, narrow_forth_about_4}},
+    {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}},
+    {{narrow_back_8, narrow_back_about_8}, {narrow_forth_8, narrow_forth_about_8}},
+    {{narrow_back_10, narrow_back_about_10}, {narrow_forth_10, narrow_forth_about_10}}};
+
+static narrow_loop *narrow_loop_of(const cpb_rows_job *job) {
+  size_t fours = (job->d + 3) / 4;
+  return narrow_loops[fours < 4 ? fours - 2 : (fours + 1) / 2][job->embedding][job->center.high != NULL];
 }
 
 /* Rows in place go in lockstep from so many on: of fewer, the blocks it leaves over would be too many. */
@@ -427,48 +454,28 @@ static bool narrow_streams(const cpb_rows_job *job) {
   return (job->embedding || job->out_stride == job->d) && rows_to_group(job, sizeof(float)) < job->n;
 }
 
-LANE_INLINE void narrow_rows(const cpb_rows_job *job, bool embedding, bool centered) {
-  narrow_shape kept = {.embedding = embedding, .centered = centered}, past = kept;
-  past.stream = true;
-  if (job->stream && narrow_streams(job)) {
-    size_t skip = rows_to_group(job, sizeof(float));
-    walk_singly(job, embedding, 0, skip);
-    narrow_more(job, past, true, skip);
-    lanes_fence();
-  } else if (job->in == job->out && job->n >= LOCKSTEP_ROWS)
-    narrow_more(job, kept, true, 0);
-  else
-    narrow_more(job, kept, false, 0);
-}
-
-LANE_INLINE void tiny_or_narrow(const cpb_rows_job *job, bool embedding, bool centered) {
-  if (job->d <= TINY_MOST)
-    tiny_rows(job, embedding, centered);
-  else
-    narrow_rows(job, embedding, centered);
+static void narrow_rows(const cpb_rows_job *job) {
+  bool stream = job->stream && narrow_streams(job);
+  narrow_shape shape = {.d = job->d,
+                        .in_stride = job->in_stride,
+                        .out_stride = job->out_stride,
+                        .stream = stream,
+                        .lockstep = stream || (job->in == job->out && job->n >= LOCKSTEP_ROWS)};
+  size_t skip = stream ? rows_to_group(job, sizeof(float)) : 0;
+  walk_singly(job, job->embedding, 0, skip);
+  narrow_loop_of(job)(job, &shape, skip);
+  if (stream) lanes_fence();
 }
 
 enum { SHORT_MOST = NARROW_MOST };
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 
-/* A function each: of one that holds all four, the compiler takes far longer than of the four. */
-#define SHORT_KIND(name, embedding, centered)                                                                \
-  static __attribute__((noinline)) void name(const cpb_rows_job *job) {                                      \
-    tiny_or_narrow(job, embedding, centered);                                                                \
-  }
-SHORT_KIND(short_rows_forth, true, false)
-SHORT_KIND(short_rows_forth_about, true, true)
-SHORT_KIND(short_rows_back, false, false)
-SHORT_KIND(short_rows_back_about, false, true)
-#undef SHORT_KIND
-
 static void short_rows(const cpb_rows_job *job) {
-  bool centered = job->center.high != NULL;
-  if (job->embedding)
-    centered ? short_rows_forth_about(job) : short_rows_forth(job);
+  if (job->d <= TINY_MOST)
+    tiny_rows(job);
   else
-    centered ? short_rows_back_about(job) : short_rows_back(job);
+    narrow_rows(job);
 }
 
 #endif

@@ -35,7 +35,7 @@ typedef struct tiny_plan {
   __mmask16 own[TINY_COLUMNS];    /* lanes of line k that are written */
 } tiny_plan;
 
-/* What is known when a loop is compiled. */
+/* What is known when a loop is compiled; `stream` before it starts. */
 typedef struct tiny_shape {
   size_t d, in_stride, out_stride;
   bool embedding, centered, stream;
@@ -140,31 +140,54 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
   walk_singly(job, shape.embedding, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
 }
 
-/* Everything of the shape becomes a constant; rows have `in_pad` and `out_pad` floats beyond d. */
-LANE_INLINE void tiny_rows_of(const cpb_rows_job *job, tiny_shape shape, size_t in_pad, size_t out_pad,
-                              size_t first) {
-#pragma GCC unroll 4
-  for (size_t d = 1; d <= TINY_MOST; d++)
-    if (job->d == d) {
-      shape.d = d, shape.in_stride = d + in_pad, shape.out_stride = d + out_pad;
-      tiny_walk(job, shape, first);
-    }
+/* Everything of the shape becomes a constant; padded rows have one float beyond d on either side. */
+LANE_INLINE void tiny_rows_of(const cpb_rows_job *job, tiny_shape shape, bool padded, size_t first) {
+  shape.in_stride = shape.d + (padded || !shape.embedding ? 1 : 0);
+  shape.out_stride = shape.d + (padded || shape.embedding ? 1 : 0);
+  tiny_walk(job, shape, first);
 }
 
+typedef void tiny_loop(const cpb_rows_job *job, bool padded, bool stream, size_t first);
+
+/* A function each, like beside like: many small ones are compiled, and packed, better than a large one. */
+#define TINY_LOOP(name, columns, forth, about)                                                               \
+  static __attribute__((noinline)) void name(const cpb_rows_job *job, bool padded, bool stream,              \
+                                             size_t first) {                                                 \
+    tiny_shape shape = {.d = columns, .embedding = forth, .centered = about, .stream = stream};              \
+    if (padded)                                                                                              \
+      tiny_rows_of(job, shape, true, first);                                                                 \
+    else                                                                                                     \
+      tiny_rows_of(job, shape, false, first);                                                                \
+  }
+#define TINY_LOOPS(columns)                                                                                  \
+  TINY_LOOP(tiny_forth_##columns, columns, true, false)                                                      \
+  TINY_LOOP(tiny_forth_about_##columns, columns, true, true)                                                 \
+  TINY_LOOP(tiny_back_##columns, columns, false, false)                                                      \
+  TINY_LOOP(tiny_back_about_##columns, columns, false, true)
+TINY_LOOPS(1)
+TINY_LOOPS(2)
+TINY_LOOPS(3)
+TINY_LOOPS(4)
+#undef TINY_LOOPS
+#undef TINY_LOOP
+
+/* By columns, then embedding or not, about a centre or not. */
+static tiny_loop *const tiny_loops[TINY_MOST][2][2] = {
+    {{tiny_back_1, tiny_back_about_1}, {tiny_forth_1, tiny_forth_about_1}},
+    {{tiny_back_2, tiny_back_about_2}, {tiny_forth_2, tiny_forth_about_2}},
+    {{tiny_back_3, tiny_back_about_3}, {tiny_forth_3, tiny_forth_about_3}},
+    {{tiny_back_4, tiny_back_about_4}, {tiny_forth_4, tiny_forth_about_4}}};
+
 /* Past the cache where rows begin lines and none of them is padded. */
-LANE_INLINE void tiny_rows(const cpb_rows_job *job, bool embedding, bool centered) {
-  tiny_shape kept = {.embedding = embedding, .centered = centered}, past = kept;
-  size_t pad = embedding ? 0 : 1, skip = rows_to_group(job, sizeof(float));
-  bool padded = embedding ? job->in_stride > job->d : job->out_stride > job->d;
-  past.stream = true;
-  if (padded)
-    tiny_rows_of(job, kept, 1, 1, 0);
-  else if (job->stream && skip < job->n) {
-    walk_singly(job, embedding, 0, skip);
-    tiny_rows_of(job, past, pad, 1 - pad, skip);
-    lanes_fence();
-  } else
-    tiny_rows_of(job, kept, pad, 1 - pad, 0);
+static void tiny_rows(const cpb_rows_job *job) {
+  tiny_loop *loop = tiny_loops[job->d - 1][job->embedding][job->center.high != NULL];
+  bool padded = job->embedding ? job->in_stride > job->d : job->out_stride > job->d;
+  size_t skip = rows_to_group(job, sizeof(float));
+  bool stream = job->stream && !padded && skip < job->n;
+  if (!stream) skip = 0;
+  walk_singly(job, job->embedding, 0, skip);
+  loop(job, padded, stream, skip);
+  if (stream) lanes_fence();
 }
 
 #endif
