@@ -60,6 +60,7 @@ struct cli_command {
   const cli_option *const *options;  /* ends with NULL .. */
   size_t required;                   /* .. of which the first so many must be given */
   int (*check)(const cli_job *job);  /* before anything is opened; NULL: nothing to check */
+  bool matches;                      /* `look` finds the columns by name itself, cli_input_match */
   int (*look)(struct cli_input *in); /* what is done with the first operand, opened; NULL: .. */
   int (*run)(cli_job *job);          /* .. the whole job */
 };
@@ -125,7 +126,7 @@ const char *cli_nearest(const char *word, const char *const *names, size_t count
 
 static inline void *cli_alloc(size_t count, size_t size) { return show_alloc(count, size); }
 
-/* Text in lines of at most 92 characters, each after `indent` blanks, the first from `column` on; newlines in
+/* Text in lines of at most 80 characters, each after `indent` blanks, the first from `column` on; newlines in
  * the text begin a paragraph. */
 void cli_print_wrapped(FILE *to, const char *text, int indent, int column);
 

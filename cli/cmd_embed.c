@@ -73,7 +73,8 @@ static int run_by_file(cli_job *job, bool inverse) {
   if (cpb_transform_load(job->options.map, &s.transform, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);
   cpb_transform_options of = cli_transform_options(s.transform);
-  int result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  int result =
+      (inverse ? cli_input_open : cli_input_open_unmatched)(&in, job, job->operands[0], job->options.format);
   if (result == CLI_OK)
     result = inverse ? cli_input_check_cols(&in, cpb_transform_cols(s.transform), "", job->options.map,
                                             "unembeds rows of")

@@ -26,7 +26,7 @@ static int find_radius(asking *a) {
   const cli_options *o = &a->job->options;
   cli_input base;
   cpb_error error;
-  int result = cli_input_open(&base, a->job, o->base, NULL);
+  int result = cli_input_open_unmatched(&base, a->job, o->base, NULL);
   if (result == CLI_OK)
     result = cli_input_match(&base, cli_transform_options(a->transform).columns, a->d, "", o->map,
                              "embeds rows of");
@@ -188,7 +188,7 @@ static int run(cli_job *job) {
   if (result != CLI_OK) return result;
   if (cpb_transform_load(job->options.map, &a.transform, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);
-  result = cli_input_open(&a.queries, job, job->operands[0], job->options.format);
+  result = cli_input_open_unmatched(&a.queries, job, job->operands[0], job->options.format);
   if (result == CLI_OK) result = ask(&a);
   cli_input_close(&a.queries);
   cpb_transform_free(a.transform);

@@ -146,7 +146,7 @@ static int write_ranges(const rescoring *r) {
 static int read_queries(rescoring *r) {
   const char *path = r->job->operands[0];
   cpb_transform_options of = cli_transform_options(r->transform);
-  int result = cli_input_open(&r->queries, r->job, path, cli_operand_format(r->job, path));
+  int result = cli_input_open_unmatched(&r->queries, r->job, path, cli_operand_format(r->job, path));
   if (result == CLI_OK)
     result = cli_input_match(&r->queries, of.columns, of.d, "", r->job->options.map, "embeds rows of");
   if (result == CLI_OK) result = cli_input_take(&r->queries);

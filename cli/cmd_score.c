@@ -275,4 +275,5 @@ const cli_command cli_verb_score = {
     .options = options,
     .required = 1,
     .check = check,
+    .matches = true,
     .look = score};

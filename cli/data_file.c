@@ -39,14 +39,21 @@ static void look_at(cli_input *in) {
   in->source = cpb_reader_source(in->reader, true);
 }
 
+/* A column of text among numbers: what to do with it. */
+static int fail_text(const cli_job *job, const cpb_error *error) {
+  bool helps = error->reason == CPB_WHY_TEXT_NUMBER && cli_accepts(job->command, &cli_opt_drop);
+  return cli_fail(job, "%s%s", error->text,
+                  helps ? " (--drop leaves a column out, --id-column takes it for the names of the rows)"
+                        : "");
+}
+
 static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_reader_options *options) {
   cpb_error error;
   *in = (cli_input){.job = job};
   int result = cli_check_format(job, path, options->format, takes_format(job, path) ? "format" : NULL);
   if (result != CLI_OK) return result;
   options->follow_external = job->options.follow_external;
-  if (cpb_reader_open_as(path, options, &in->reader, &error) != CPB_OK)
-    return cli_fail(job, "%s", error.text);
+  if (cpb_reader_open_as(path, options, &in->reader, &error) != CPB_OK) return fail_text(job, &error);
   look_at(in);
   return CLI_OK;
 }
@@ -76,6 +83,11 @@ static int impute(cli_input *in) {
 }
 
 int cli_input_open(cli_input *in, const cli_job *job, const char *path, const char *format) {
+  int result = cli_input_open_unmatched(in, job, path, format);
+  return result == CLI_OK && job->options.impute.at != 0 ? impute(in) : result;
+}
+
+int cli_input_open_unmatched(cli_input *in, const cli_job *job, const char *path, const char *format) {
   const cli_options *o = &job->options;
   cpb_reader_options options;
   cpb_reader_options_init(&options, sizeof options);
@@ -89,7 +101,7 @@ int cli_input_open(cli_input *in, const cli_job *job, const char *path, const ch
   options.skip_bad = o->leave_bad;
   int result = open_as(in, job, path, &options);
   if (result == CLI_OK) tell_table(in);
-  return result == CLI_OK && o->impute.at != 0 ? impute(in) : result;
+  return result;
 }
 
 void cli_input_close(cli_input *in) {
@@ -100,7 +112,7 @@ void cli_input_close(cli_input *in) {
 
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error) {
   if (status == CPB_EROW) return cli_fail_row(in->job, in->info.path, 0, error);
-  if (status == CPB_EIO || status == CPB_EFORMAT) return cli_fail(in->job, "%s", error->text);
+  if (status == CPB_EIO || status == CPB_EFORMAT) return fail_text(in->job, error);
   return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
 }
 
@@ -155,10 +167,9 @@ int cli_input_match(cli_input *in, const char *const *names, size_t wanted, cons
     if (cpb_reader_select(in->reader, names, wanted, &error) != CPB_OK)
       return cli_fail(in->job, "%s", error.text);
     look_at(in);
-    int result = in->job->options.impute.at != 0 ? impute(in) : CLI_OK;
-    if (result != CLI_OK) return result;
   }
-  return cli_input_check_cols(in, wanted, what, maker, makes);
+  int result = cli_input_check_cols(in, wanted, what, maker, makes);
+  return result == CLI_OK && in->job->options.impute.at != 0 ? impute(in) : result;
 }
 
 /* ---- as numbers ---- */

@@ -14,6 +14,8 @@ typedef struct cli_input {
 
 /* Opens a vector file by the rules of --format, --columns and the other options of tables. CLI_OK, or an exit code after a sentence; close it in any case. */
 int cli_input_open(cli_input *in, const cli_job *job, const char *path, const char *format);
+/* The same of one whose columns cli_input_match will find, which then does the --impute. */
+int cli_input_open_unmatched(cli_input *in, const cli_job *job, const char *path, const char *format);
 void cli_input_close(cli_input *in); /* one that was zeroed, or closed before, is fine */
 
 /* Reads all rows into memory: in->rows, and in->source is over them. Elements as in the file, whole numbers of 32

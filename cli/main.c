@@ -219,7 +219,8 @@ static int run_job(cli_job *job) {
   int result = command->check != NULL ? command->check(job) : CLI_OK;
   if (result != CLI_OK || command->look == NULL) return result == CLI_OK ? command->run(job) : result;
   cli_input in;
-  result = cli_input_open(&in, job, job->operands[0], job->options.format);
+  result = (command->matches ? cli_input_open_unmatched : cli_input_open)(&in, job, job->operands[0],
+                                                                          job->options.format);
   if (result == CLI_OK) result = command->look(&in);
   cli_input_close(&in);
   return result;

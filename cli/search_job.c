@@ -13,7 +13,7 @@ int cli_search_open(cli_search_job *search, const cli_job *job) {
   *search = (cli_search_job){.job = job, .metric = (cpb_metric)job->options.metric.at};
   int result = cli_input_open(&search->base, job, base, cli_operand_format(job, base));
   if (result == CLI_OK)
-    result = cli_input_open(&search->queries, job, queries, cli_operand_format(job, queries));
+    result = cli_input_open_unmatched(&search->queries, job, queries, cli_operand_format(job, queries));
   if (result == CLI_OK)
     result = cli_input_match(&search->queries, search->base.source.names, search->base.info.cols, "",
                              cli_name(base), "has");

@@ -16,6 +16,8 @@ static int stranger_first(const void *a, const void *b) {
   return (x->row > y->row) - (x->row < y->row);
 }
 
+static const double LEAST = 0.005; /* share that would be shown as 0 % is no reason */
+
 /* Puts a reason among the largest so far. */
 static void consider(show_strange *s, show_reason reason) {
   size_t at = s->reason_count;
@@ -35,7 +37,8 @@ static void find_reasons(const cpb_model *model, const cpb_model_options *o, cpb
   if (cpb_model_parts(model, x, parts, NULL) == CPB_OK) {
     for (size_t k = 0; k < o->d; k++) whole += parts[k];
     for (size_t k = 0; k < o->d; k++)
-      if (parts[k] > 0) consider(s, (show_reason){k, x[k], o->center[k], parts[k] / whole});
+      if (parts[k] > 0 && parts[k] >= LEAST * whole)
+        consider(s, (show_reason){k, x[k], o->center[k], parts[k] / whole});
   }
   free(x);
 }

@@ -6,6 +6,8 @@ printf 'name,height,"we,ight"\nAda,1,65\n"Bo ""x"", 2",2,80\nCy,3,55\nDi,4,\nEd,
 printf 'name;we,ight;height\nq1;60;2\nq2;70;1\n' >asked.csv
 ids='--id-column name'
 
+printf 'name,height,"we,ight"\nAda,1,65\nBo,2,80\nCy,3,55\nDi,4,\nEd,2.5,60\n' >plain_people.csv
+
 # gives TEXT WANTED COMMAND..: what the command prints
 gives() {
   local text=$1 wanted=$2
@@ -69,6 +71,9 @@ capball score -m model.json people.csv $ids --impute median -o scores.csv --rank
 check "scores have ids, and names of their own" bash -c "head -1 scores.csv | grep -qx ',score,share' && grep -q '^Di,-' scores.csv"
 capball score -m model.json people.csv $ids --impute median -o predicted.csv --predict -q
 gives "so have predictions" ',label' head -1 predicted.csv
+sed '1s/name/name,city/; 2,$s/,/,Graz,/' plain_people.csv >town.csv
+check "columns that a model does not know may be text, imputed or not" bash -c "capball score -m model.json town.csv $ids --impute mean -o s.csv -q && capball score -m model.json town.csv $ids --skip-bad -o t.csv -q && [ \$(wc -l <s.csv) = 6 ] && [ \$(wc -l <t.csv) = 5 ]"
+refuses "a column of text: what helps" 1 '"Graz" is not a number .*--drop leaves a column out' capball fit town.csv $ids -o no.json
 check "info tells the names" bash -c "capball info people.csv $ids | grep -q '^names     height, we,ight$'"
 check "and so does its JSON" bash -c "capball info people.csv $ids --json | grep -q '\"names\":\[\"height\",\"we,ight\"\]'"
 refuses "a row with an empty cell: what helps" 1 'row 3 holds NaN \(--skip-bad leaves such rows out, --impute fills' capball ball people.csv $ids -o no.json
