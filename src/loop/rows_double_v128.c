@@ -3,13 +3,15 @@
 
 enum { SHORT_DOUBLES = 0 };
 
-static cpb_rows_loop short_doubles, short_staged;
+static cpb_rows_loop short_doubles, short_widened, short_narrowed, short_staged;
 
 #include "loop/rows_double_plan.inc"
 
 #include "loop/layer_rows.h"
 
 static void short_doubles(const cpb_rows_job *job) { walk_f64_f64(job); }
+static void short_widened(const cpb_rows_job *job) { walk_f32_f64(job); }
+static void short_narrowed(const cpb_rows_job *job) { walk_f64_f32(job); }
 static void short_staged(const cpb_rows_job *job) { walk_f64_f64(job); }
 
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) { return plan_doubles(job); }

@@ -1,4 +1,4 @@
-/* T1 for short rows of doubles on AVX-512: eight rows at a time. rows_double_plan.inc says when.
+/* T1 for short rows of doubles, or results in double, on AVX-512: eight rows at a time. rows_double_plan.inc says when.
  *
  * Eight rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane of every output
  * line, which input number, which row's factor and which number of the centre it takes. Norms of eight rows are
@@ -15,12 +15,32 @@
 
 enum { SHORT_DOUBLES = 15, EIGHT = 8 };
 
+/* The types of rows and results; not both floats. */
+typedef struct eight_types {
+  bool in_f32, out_f32;
+} eight_types;
+
+static const eight_types doubles_to_doubles = {false, false}, floats_to_doubles = {true, false},
+                         doubles_to_floats = {false, true};
+
 /* Rows one by one, with ordinary stores: what blocks leave over. */
-static __attribute__((noinline)) void doubles_singly(const cpb_rows_job *job, size_t first, size_t count) {
-  if (job->embedding)
-    walk(job, (row_kind){&double_source_f64, true, false}, false, 1, first, count);
+LANE_INLINE void rows_singly(const cpb_rows_job *job, eight_types types, bool embedding, size_t first,
+                             size_t count) {
+  const row_source *source = types.in_f32 ? &double_source_f32 : &double_source_f64;
+  walk(job, (row_kind){source, embedding, types.out_f32}, false, 1, first, count);
+}
+
+static __attribute__((noinline)) void doubles_singly(const cpb_rows_job *job, eight_types types, size_t first,
+                                                     size_t count) {
+  if (types.in_f32)
+    job->embedding ? rows_singly(job, floats_to_doubles, true, first, count)
+                   : rows_singly(job, floats_to_doubles, false, first, count);
+  else if (types.out_f32)
+    job->embedding ? rows_singly(job, doubles_to_floats, true, first, count)
+                   : rows_singly(job, doubles_to_floats, false, first, count);
   else
-    walk(job, (row_kind){&double_source_f64, false, false}, false, 1, first, count);
+    job->embedding ? rows_singly(job, doubles_to_doubles, true, first, count)
+                   : rows_singly(job, doubles_to_doubles, false, first, count);
 }
 
 typedef struct eight_line {
@@ -57,7 +77,22 @@ static void plan_eight_line(const cpb_rows_job *job, size_t k, eight_line *line)
 /* What is known when a loop is compiled. */
 typedef struct eight_shape {
   bool embedding, stream, two; /* two: rows of more than eight numbers */
+  eight_types types;
 } eight_shape;
+
+/* Eight numbers of a row, or those of a mask and else 0. */
+LANE_INLINE __m512d eight_at(eight_shape shape, const char *row, size_t i) {
+  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm256_loadu_ps((const float *)row + i))
+                            : _mm512_loadu_pd((const double *)row + i);
+}
+LANE_INLINE __m512d some_at(eight_shape shape, __mmask8 mask, const char *row, size_t i) {
+  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, (const float *)row + i))
+                            : _mm512_maskz_loadu_pd(mask, (const double *)row + i);
+}
+LANE_INLINE size_t in_size(eight_shape shape) { return shape.types.in_f32 ? sizeof(float) : sizeof(double); }
+LANE_INLINE size_t out_size(eight_shape shape) {
+  return shape.types.out_f32 ? sizeof(float) : sizeof(double);
+}
 
 typedef struct eight_numbers {
   __m512d low, high; /* the centre at the first eight numbers of a row, and at the next */
@@ -66,18 +101,18 @@ typedef struct eight_numbers {
 } eight_numbers;
 
 /* One row's sums of lane j with j+8. */
-LANE_INLINE __m512d row_eight(const eight_numbers *of, eight_shape shape, const double *row) {
-  __m512d x = _mm512_maskz_loadu_pd(of->in_low, row);
+LANE_INLINE __m512d row_eight(const eight_numbers *of, eight_shape shape, const char *row) {
+  __m512d x = some_at(shape, of->in_low, row, 0);
   if (shape.embedding) x = _mm512_sub_pd(x, of->low);
   x = _mm512_mul_pd(x, x);
   if (!shape.two) return x;
-  __m512d y = _mm512_maskz_loadu_pd(of->in_high, row + EIGHT);
+  __m512d y = some_at(shape, of->in_high, row, EIGHT);
   if (shape.embedding) y = _mm512_sub_pd(y, of->high);
   return _mm512_add_pd(x, _mm512_mul_pd(y, y));
 }
 
 /* Lane j with j+4 of rows k and k+4, for k = 0 .. 3; then j+2, then j+1. */
-LANE_INLINE __m512d eight_norms_of(const eight_numbers *of, eight_shape shape, const double *in,
+LANE_INLINE __m512d eight_norms_of(const eight_numbers *of, eight_shape shape, const char *in,
                                    size_t stride) {
   __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
   __m512d pair[4], two[2];
@@ -113,7 +148,7 @@ LANE_INLINE eight_factors eight_embed_factors(__m512d n, double s) {
 }
 
 /* unembed_double() of double_factor.h for eight rows */
-LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s) {
+LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s, double most) {
   __m512d length2 = _mm512_add_pd(n, _mm512_mul_pd(y0, y0)), length = _mm512_sqrt_pd(length2);
   __mmask8 north = at_least(y0, 0);
   __m512d over =
@@ -121,39 +156,51 @@ LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s)
   __m512d factor = _mm512_div_pd(over, _mm512_mask_add_pd(n, north, length, y0));
   __mmask8 fine =
       at_least(length2, SUM_LEAST) & at_most(length2, SUM_MOST) & (north | at_least(n, NORM_LEAST));
-  fine &= at_least(factor, FACTOR_LEAST_F64) & at_most(_mm512_mul_pd(factor, length), RESULT_MOST_F64);
+  fine &= at_least(factor, FACTOR_LEAST_F64) & at_most(_mm512_mul_pd(factor, length), most);
   return (eight_factors){factor, _mm512_setzero_pd(), fine == 0xff};
 }
 
-LANE_INLINE void write_eight(const eight_line *line, eight_shape shape, const double *in, double *out,
+LANE_INLINE void store_eight(eight_shape shape, char *out, __mmask8 own, __m512d x) {
+  if (shape.types.out_f32 && shape.stream)
+    _mm256_stream_ps((float *)out, _mm512_cvtpd_ps(x));
+  else if (shape.types.out_f32)
+    _mm256_mask_storeu_ps(out, own, _mm512_cvtpd_ps(x));
+  else if (shape.stream)
+    _mm512_stream_pd((double *)out, x);
+  else
+    _mm512_mask_storeu_pd(out, own, x);
+}
+
+LANE_INLINE void write_eight(const eight_line *line, eight_shape shape, const char *in, char *out,
                              eight_factors f) {
-  const double *p = in + line->start;
-  __m512d next = shape.embedding ? _mm512_set1_pd(1) : _mm512_loadu_pd(p + EIGHT);
-  __m512d x = _mm512_permutex2var_pd(_mm512_loadu_pd(p), line->source, next);
+  __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, line->start + EIGHT);
+  __m512d x = _mm512_permutex2var_pd(eight_at(shape, in, line->start), line->source, next);
   __m512d factor = _mm512_permutex2var_pd(f.factor, line->factor, f.last);
   x = shape.embedding ? _mm512_mul_pd(_mm512_sub_pd(x, line->center), factor)
                       : _mm512_sub_pd(_mm512_mul_pd(x, factor), line->center);
-  if (shape.stream)
-    _mm512_stream_pd(out, x);
-  else
-    _mm512_mask_storeu_pd(out, line->own, x);
+  store_eight(shape, out, line->own, x);
+}
+
+/* The last numbers of eight rows. */
+LANE_INLINE __m512d eight_lasts(const cpb_rows_job *job, eight_shape shape, const char *in) {
+  __m512i row = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
+                                   _mm512_set1_epi64((long long)job->in_stride));
+  in += job->d * in_size(shape);
+  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm512_i64gather_ps(row, in, 4))
+                            : _mm512_i64gather_pd(row, in, 8);
 }
 
 LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_numbers *of, const eight_line *lines,
-                           eight_shape shape, const double *in, double *out) {
-  size_t stride = job->in_stride;
-  __m512d n = eight_norms_of(of, shape, in, stride);
-  eight_factors f;
-  if (shape.embedding)
-    f = eight_embed_factors(n, of->s);
-  else {
-    __m512i row =
-        _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64((long long)stride));
-    f = eight_unembed_factors(n, _mm512_i64gather_pd(row, in + job->d, 8), of->s);
-  }
+                           eight_shape shape, const char *in, char *out) {
+  size_t bytes = job->in_stride * in_size(shape), step = EIGHT * out_size(shape);
+  __m512d n = eight_norms_of(of, shape, in, bytes);
+  eight_factors f = shape.embedding
+                        ? eight_embed_factors(n, of->s)
+                        : eight_unembed_factors(n, eight_lasts(job, shape, in), of->s,
+                                                shape.types.out_f32 ? RESULT_MOST_F32 : RESULT_MOST_F64);
   if (__builtin_expect(!f.fine, 0)) return false;
-  for (size_t k = 0; k < stride; k++) lanes_prefetch((const char *)(in + k * EIGHT) + PREFETCH_BYTES);
-  for (size_t k = 0; k < job->out_stride; k++) write_eight(&lines[k], shape, in, out + k * EIGHT, f);
+  for (size_t at = 0; at < EIGHT * bytes; at += 64) lanes_prefetch(in + at + PREFETCH_BYTES);
+  for (size_t k = 0; k < job->out_stride; k++) write_eight(&lines[k], shape, in, out + k * step, f);
   return true;
 }
 
@@ -169,41 +216,51 @@ LANE_INLINE void walk_eights(const cpb_rows_job *asked, eight_shape shape, bool 
   eight_numbers of = {_mm512_loadu_pd(m), _mm512_loadu_pd(m + EIGHT), 0, 0, job->s};
   of.in_low = (__mmask8)lane_mask(0, job->d < EIGHT ? job->d : EIGHT);
   of.in_high = (__mmask8)lane_mask(0, job->d < EIGHT ? 0 : job->d - EIGHT);
-  const double *in = (const double *)job->in + first * job->in_stride;
-  double *out = (double *)job->out + first * job->out_stride;
+  size_t in_bytes = job->in_stride * in_size(shape), out_bytes = job->out_stride * out_size(shape);
+  const char *in = (const char *)job->in + first * in_bytes;
+  char *out = (char *)job->out + first * out_bytes;
   for (size_t i = 0; i < blocks; i++) {
     size_t turn = i / STREAMS, range = i % STREAMS;
     size_t row = (turn < per_range ? range * per_range + turn : i) * EIGHT;
-    if (!map_eight(job, &of, lines, shape, in + row * job->in_stride, out + row * job->out_stride))
-      doubles_singly(job, first + row, EIGHT);
+    if (!map_eight(job, &of, lines, shape, in + row * in_bytes, out + row * out_bytes))
+      doubles_singly(job, shape.types, first + row, EIGHT);
   }
-  doubles_singly(job, first + blocks * EIGHT, rows - blocks * EIGHT);
+  doubles_singly(job, shape.types, first + blocks * EIGHT, rows - blocks * EIGHT);
 }
 
-LANE_INLINE void short_doubles_of(const cpb_rows_job *job, bool embedding, bool two, bool room) {
-  size_t skip = rows_to_group(job, sizeof(double));
-  bool padded = job->out_stride > job->d + (embedding ? 1 : 0);
+LANE_INLINE void short_doubles_of(const cpb_rows_job *job, eight_shape shape, bool room) {
+  size_t skip = rows_to_group(job, out_size(shape));
+  bool padded = job->out_stride > job->d + (shape.embedding ? 1 : 0);
   if (job->stream && !padded && skip < job->n) {
-    doubles_singly(job, 0, skip);
-    walk_eights(job, (eight_shape){embedding, true, two}, room, skip);
+    doubles_singly(job, shape.types, 0, skip);
+    shape.stream = true;
+    walk_eights(job, shape, room, skip);
     lanes_fence();
-  } else
-    walk_eights(job, (eight_shape){embedding, false, two}, room, 0);
+  } else {
+    shape.stream = false;
+    walk_eights(job, shape, room, 0);
+  }
 }
 
-static void short_doubles_by(const cpb_rows_job *job, bool room) {
+LANE_INLINE void short_doubles_by(const cpb_rows_job *job, eight_types types, bool room) {
   if (job->embedding && job->d > EIGHT)
-    short_doubles_of(job, true, true, room);
+    short_doubles_of(job, (eight_shape){true, false, true, types}, room);
   else if (job->embedding)
-    short_doubles_of(job, true, false, room);
+    short_doubles_of(job, (eight_shape){true, false, false, types}, room);
   else if (job->d > EIGHT)
-    short_doubles_of(job, false, true, room);
+    short_doubles_of(job, (eight_shape){false, false, true, types}, room);
   else
-    short_doubles_of(job, false, false, room);
+    short_doubles_of(job, (eight_shape){false, false, false, types}, room);
 }
 
-/* Doubles to doubles, in rows at most one number apart. */
-static void short_doubles(const cpb_rows_job *job) { short_doubles_by(job, false); }
+static __attribute__((noinline)) void short_doubles_in(const cpb_rows_job *job, bool room) {
+  short_doubles_by(job, doubles_to_doubles, room);
+}
+
+/* In rows at most one number apart. */
+static void short_doubles(const cpb_rows_job *job) { short_doubles_in(job, false); }
+static void short_widened(const cpb_rows_job *job) { short_doubles_by(job, floats_to_doubles, false); }
+static void short_narrowed(const cpb_rows_job *job) { short_doubles_by(job, doubles_to_floats, false); }
 
 /* Rows of other types, or results, go by way of doubles, so many of these at a time. */
 enum { STAGE = 2048, STAGE_ROWS = STAGE / 2 };
@@ -278,7 +335,7 @@ static void short_staged(const cpb_rows_job *job) {
     if (!narrow) part.out = (double *)job->out + first * job->out_stride;
     memset(stage.careful, 0, part.n);
     stage_in(job, first, part.n, in_cols, stage.in);
-    short_doubles_by(&part, true);
+    short_doubles_in(&part, true);
     if (narrow) stage_results(job, &stage, first, part.n, out_cols);
     for (size_t row = 0; row < part.n; row++)
       if (stage.careful[row]) job->careful(job->context, first + row);
