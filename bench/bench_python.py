@@ -4,9 +4,9 @@
     build/python-short/bin/python bench/bench_python.py [rows, default 1000000] [rounds, default 15]
 
 First one row of d = 128 into `out=`, in microseconds, the C call beside it. Then as many rows as asked for, f32 and f64, on
-one thread and on two, as the share of the time that the C library takes (build/libcapball.so, through ctypes): the best of
-rounds that take turns, so that a machine on which others work slows both alike. Last two threads on one
-map, each with half of the rows, that call either."""
+one thread and on two, beside the C library (build/libcapball.so, through ctypes): the best of rounds that take turns, and the
+median of the rounds' ratios, so that a machine on which others work slows both alike. Last two threads of Python on one map,
+each with half of the rows, beside two threads of the library's pool, and how many times faster than one either pair is."""
 import ctypes
 import os
 import sys
@@ -48,14 +48,14 @@ class Library:
 
 
 def in_turns(calls):
-    """The least seconds that each call takes, one round after the other."""
+    """The least seconds that each call takes, one round after the other, and the median ratio of the first to the second."""
     seconds = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for call, took in zip(calls, seconds):
+    for turn in range(ROUNDS):
+        for i in range(len(calls))[:: 1 if turn % 2 else -1]:
             began = time.perf_counter()
-            call()
-            took.append(time.perf_counter() - began)
-    return [min(took) for took in seconds]
+            calls[i]()
+            seconds[i].append(time.perf_counter() - began)
+    return *map(min, seconds), float(np.median(np.divide(*seconds[:2])))
 
 
 def one_row(m, c):
@@ -71,15 +71,16 @@ def one_row(m, c):
 def many_rows(m, c, dtype):
     x = np.random.default_rng(0).normal(size=(ROWS, D)).astype(dtype)
     y = np.zeros((ROWS, D + 1), dtype)
+    single = {}
     for threads in (1, 2):
-        ours, theirs = in_turns([lambda: m.embed(x, y, threads=threads if threads == 1 else None), lambda: c.embed(x, y, threads)])
+        calls = [lambda: m.embed(x, y, threads=threads if threads == 1 else None), lambda: c.embed(x, y, threads)]
+        ours, theirs, ratio = single[threads] = in_turns(calls)
         print(f"{ROWS} rows, {np.dtype(dtype).name}, {threads} threads  {ours * 1e3:7.1f} ms in Python, {theirs * 1e3:7.1f} ms in C, "
-              f"ratio {ours / theirs:.3f}")
+              f"ratio {ours / theirs:.3f}, median {ratio:.3f}")
     halves = [(x[:ROWS // 2], y[:ROWS // 2]), (x[ROWS // 2:], y[ROWS // 2:])]
-    ours, theirs = in_turns([lambda: two_threads(lambda a, b: m.embed(a, b, threads=1), halves),
-                             lambda: two_threads(lambda a, b: c.embed(a, b, 1), halves)])
+    ours, theirs, ratio = in_turns([lambda: two_threads(lambda a, b: m.embed(a, b, threads=1), halves), lambda: c.embed(x, y, 2)])
     print(f"two threads on one map, {np.dtype(dtype).name}  {ours * 1e3:7.1f} ms in Python, {theirs * 1e3:7.1f} ms in C, "
-          f"ratio {ours / theirs:.3f}")
+          f"ratio {ours / theirs:.3f}, median {ratio:.3f}; {single[1][0] / ours:.2f} and {single[1][1] / theirs:.2f} times one thread")
 
 
 def two_threads(call, halves):

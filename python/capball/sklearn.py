@@ -39,6 +39,17 @@ def _seed(random_state: Any) -> int:
     return int(random_state.randint(2**31))
 
 
+def _fitting(estimator: Any, X: Any) -> np.ndarray:
+    """The rows that an estimator is fitted to, whose columns it keeps in mind."""
+    return validate_data(estimator, X, dtype=_TYPES, ensure_min_samples=2)
+
+
+def _asked(estimator: Any, fitted: str, X: Any) -> np.ndarray:
+    """Rows that a fitted estimator is asked about: they have the columns that it was fitted to."""
+    check_is_fitted(estimator, fitted)
+    return validate_data(estimator, X, dtype=_TYPES, reset=False)
+
+
 class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """S(x) = (2 s z, s^2-|z|^2)/(|z|^2+s^2) with z = W(x-m): a linear model behind it separates by balls.
 
@@ -71,7 +82,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def fit(self, X: Any, y: Any = None) -> "SphereEmbedding":
         """Finds centre, whitening and scale of the rows of X."""
-        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        X = _fitting(self, X)
         self.__dict__.pop("_statistics", None)
         self.map_ = capball.fit(X, **self._options(len(X)))
         self._n_features_out = X.shape[1] + 1
@@ -100,8 +111,8 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def transform(self, X: Any) -> np.ndarray:
         """The images of the rows: one column more, every row of length 1."""
-        check_is_fitted(self, "map_")
-        return self.map_.embed(validate_data(self, X, dtype=_TYPES, reset=False))
+        X = _asked(self, "map_", X)
+        return self.map_.embed(X)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """The rows of which these are the images."""
@@ -141,8 +152,8 @@ class _Ball(BaseEstimator):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """r^2 - |W(x-c)|^2: the larger, the more ordinary; >= 0 is inside the ball."""
-        check_is_fitted(self, "model_")
-        return self.model_.scores(validate_data(self, X, dtype=_TYPES, reset=False))
+        X = _asked(self, "model_", X)
+        return self.model_.scores(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """score_samples - offset_: >= 0 is inside.
@@ -171,7 +182,7 @@ class EnclosingBall(_Ball):
 
     def fit(self, X: Any, y: Any = None) -> "EnclosingBall":
         """Finds the ball."""
-        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        X = _fitting(self, X)
         return self._take(capball.enclosing_ball(X, gap=self.gap, whiten=self.whiten, ridge=self.ridge))
 
 
@@ -199,7 +210,7 @@ class BallDetector(OutlierMixin, _Ball):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
         """Finds the ball; sample_weight counts rows: 2 is a row that is there twice, 0 one that is not."""
-        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        X = _fitting(self, X)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
         return self._take(capball.svdd(X, nu, gap=self.gap, kernel=self.kernel, gamma=self.gamma, offset=self.coef0,
@@ -220,7 +231,7 @@ class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def fit(self, X: Any, y: Any = None) -> "SketchTransformer":
         """Trains the bits on a sample of the rows."""
-        X = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        X = _fitting(self, X)
         self.sketch_ = capball.Sketch.fit(X, self.bits, self.kind, self.s, self.goal, _seed(self.random_state),
                                           self.sample)
         self._n_features_out = self.bits
@@ -228,8 +239,8 @@ class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def codes(self, X: Any) -> np.ndarray:
         """The codes packed, bits/8 bytes a row."""
-        check_is_fitted(self, "sketch_")
-        return self.sketch_.encode(validate_data(self, X, dtype=_TYPES, reset=False))
+        X = _asked(self, "sketch_", X)
+        return self.sketch_.encode(X)
 
     def transform(self, X: Any) -> np.ndarray:
         """One column per bit, 0 or 1."""
@@ -260,7 +271,7 @@ class SphereNeighbors(BaseEstimator):
 
     def _queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "_fit_X")
-        return self._fit_X if X is None else validate_data(self, X, dtype=_TYPES, reset=False)
+        return self._fit_X if X is None else _asked(self, "_fit_X", X)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """(distances, indices) of the nearest rows; of the fitted rows without themselves where X is None."""

@@ -34,6 +34,12 @@ int face_text(PyObject *value, const char *name, const char **text, Py_ssize_t *
 /* The place of a word in a list of `count` names. */
 int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), int count, int *choice);
 
+/* Words of the library's own lists, and of NumPy's types that rows may have; what is chosen stays where value is NULL. */
+int face_metric(PyObject *value, cpb_metric *metric);
+int face_goal(PyObject *value, cpb_goal *goal);
+int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind);
+int face_row_dtype(PyObject *value, cpb_dtype *dtype);
+
 /* ---- rows */
 
 /* Rows that belong to some Python object; given back by face_rows_drop. */

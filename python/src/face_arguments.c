@@ -116,6 +116,31 @@ int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), 
   return unknown_choice(value, name, name_of, count);
 }
 
+static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
+static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
+static const char *sketch_kind_name(int kind) { return cpb_sketch_kind_name((cpb_sketch_kind)kind); }
+
+int face_metric(PyObject *value, cpb_metric *metric) {
+  int choice = (int)*metric;
+  if (face_choice(value, "metric", metric_name, CPB_METRICS, &choice) < 0) return -1;
+  *metric = (cpb_metric)choice;
+  return 0;
+}
+
+int face_goal(PyObject *value, cpb_goal *goal) {
+  int choice = (int)*goal;
+  if (face_choice(value, "goal", goal_name, CPB_GOALS, &choice) < 0) return -1;
+  *goal = (cpb_goal)choice;
+  return 0;
+}
+
+int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind) {
+  int choice = (int)*kind;
+  if (face_choice(value, "kind", sketch_kind_name, CPB_SKETCH_KINDS, &choice) < 0) return -1;
+  *kind = (cpb_sketch_kind)choice;
+  return 0;
+}
+
 int face_text(PyObject *value, const char *name, const char **text, Py_ssize_t *length) {
   Py_ssize_t bytes = 0;
   *text = NULL;

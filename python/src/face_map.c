@@ -132,25 +132,21 @@ static PyObject *map_unembed(FACE_CALL) {
 
 /* ---- fit */
 
-static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
-
 static int fit_options(PyObject **v, cpb_map_fit_options *options, double **center, double **pole,
                        size_t cols) {
-  int goal = (int)options->goal;
   size_t d = cols, more = cols + 1;
   bool centred = true;
   if (v[3] != NULL && (v[3] == Py_True || v[3] == Py_False)) {
     centred = v[3] == Py_True;
     v[3] = NULL;
   }
-  if (face_double(v[1], "s", &options->s) < 0 || face_choice(v[2], "goal", goal_name, CPB_GOALS, &goal) < 0 ||
+  if (face_double(v[1], "s", &options->s) < 0 || face_goal(v[2], &options->goal) < 0 ||
       face_doubles(v[3], "center", &d, center) < 0 || face_doubles(v[4], "pole", &more, pole) < 0 ||
       face_flag(v[5], &options->whiten) < 0 || face_double(v[6], "ridge", &options->ridge) < 0 ||
       face_double(v[7], "target", &options->target) < 0 || face_size(v[8], "k", &options->k) < 0 ||
       face_size(v[9], "sample", &options->sample) < 0 || face_uint64(v[10], "seed", &options->seed) < 0 ||
       face_flag(v[11], &options->spherical) < 0 || face_flag(v[12], &options->skip_bad) < 0)
     return -1;
-  options->goal = (cpb_goal)goal;
   options->center = *center;
   options->pole = *pole;
   options->centring = *center != NULL ? CPB_CENTRE_GIVEN : centred ? CPB_CENTRE_MEAN : CPB_CENTRE_NONE;

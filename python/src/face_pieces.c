@@ -384,15 +384,12 @@ static PyType_Spec covariance_spec = {"capball._core.Covariance", sizeof(piece_o
 
 /* ---- what becomes of statistics */
 
-static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
-
 /* statistics, s, goal, pole, target, k */
 static PyObject *map_text(FACE_CALL) {
   static const char *const names[] = {"statistics", "s", "goal", "pole", "target", "k", "threads", NULL};
   PyObject *v[7];
   cpb_map_fit_options o;
   cpb_map_fit_options_init(&o, sizeof o);
-  int goal = (int)o.goal;
   double *pole = NULL;
   face_run run;
   (void)self;
@@ -400,11 +397,10 @@ static PyObject *map_text(FACE_CALL) {
   if (face_statistics_of(v[0], "statistics") == NULL) return NULL;
   face_object *statistics = (face_object *)v[0];
   size_t more = statistics->d + 1;
-  if (face_double(v[1], "s", &o.s) < 0 || face_choice(v[2], "goal", goal_name, CPB_GOALS, &goal) < 0 ||
+  if (face_double(v[1], "s", &o.s) < 0 || face_goal(v[2], &o.goal) < 0 ||
       face_double(v[4], "target", &o.target) < 0 || face_size(v[5], "k", &o.k) < 0 ||
       face_doubles(v[3], "pole", &more, &pole) < 0)
     return NULL;
-  o.goal = (cpb_goal)goal;
   o.pole = pole;
   cpb_map *map = NULL;
   char *text = NULL;
@@ -424,18 +420,12 @@ static PyObject *map_text(FACE_CALL) {
   return text != NULL ? face_given_text(text) : NULL;
 }
 
-static const char *sketch_kind_name(int kind) { return cpb_sketch_kind_name((cpb_sketch_kind)kind); }
-
 static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  int kind = (int)t->kind, goal = (int)o->goal;
-  if (face_size(v[1], "bits", &t->bits) < 0 ||
-      face_choice(v[2], "kind", sketch_kind_name, CPB_SKETCH_KINDS, &kind) < 0 ||
-      face_double(v[3], "s", &o->s) < 0 || face_choice(v[4], "goal", goal_name, CPB_GOALS, &goal) < 0 ||
+  if (face_size(v[1], "bits", &t->bits) < 0 || face_sketch_kind(v[2], &t->kind) < 0 ||
+      face_double(v[3], "s", &o->s) < 0 || face_goal(v[4], &o->goal) < 0 ||
       face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[7], "max_steps", &t->max_steps) < 0)
     return -1;
   if (v[6] != NULL && (o->map = face_map_of(v[6], "map")) == NULL) return -1;
-  t->kind = (cpb_sketch_kind)kind;
-  o->goal = (cpb_goal)goal;
   o->training = t;
   return 0;
 }
@@ -502,8 +492,6 @@ static int numbers_of(PyObject *object, const char *name, const char *formats, P
   return -1;
 }
 
-static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
-
 /* The lists of a merge: list i in lims[i] .. lims[i+1] of the hits. */
 typedef struct hit_lists {
   cpb_hit *hits, *best; /* total, and room for the result behind them */
@@ -532,11 +520,10 @@ static int lists_take(hit_lists *l, const int64_t *lims, const int64_t *ids, con
   return 0;
 }
 
-static PyObject *merge_lists(hit_lists *l, int metric, size_t k) {
+static PyObject *merge_lists(hit_lists *l, cpb_metric metric, size_t k) {
   size_t found;
   cpb_error error;
-  cpb_status status =
-      cpb_hits_merge(l->lists, l->counts, l->n, (cpb_metric)metric, k, l->best, &found, &error);
+  cpb_status status = cpb_hits_merge(l->lists, l->counts, l->n, metric, k, l->best, &found, &error);
   return status == CPB_OK ? face_hits_split(l->best, 1, found, NULL) : face_fail(status, &error);
 }
 
@@ -551,10 +538,10 @@ static PyObject *hits_merge(FACE_CALL) {
   PyObject *v[5], *result = NULL;
   Py_buffer b[3];
   size_t k = 10;
-  int metric = CPB_L2;
+  cpb_metric metric = CPB_L2;
   (void)self;
   if (face_arguments("hits_merge", names, 3, args, nargs, kwnames, v) < 0 || face_size(v[3], "k", &k) < 0 ||
-      face_choice(v[4], "metric", metric_name, CPB_METRICS, &metric) < 0)
+      face_metric(v[4], &metric) < 0)
     return NULL;
   int taken = 0;
   while (taken < 3 && numbers_of(v[taken], names[taken], taken < 2 ? "lq" : "d", &b[taken]) == 0) taken++;

@@ -246,4 +246,13 @@ int face_result_dtype(PyObject *value, cpb_dtype otherwise, cpb_dtype *dtype) {
   return -1;
 }
 
+static const char *dtype_name(int dtype) { return type_names[dtype]; }
+
+int face_row_dtype(PyObject *value, cpb_dtype *dtype) {
+  int choice = (int)*dtype;
+  if (face_choice(value, "dtype", dtype_name, CPB_I8 + 1, &choice) < 0) return -1;
+  *dtype = (cpb_dtype)choice;
+  return 0;
+}
+
 cpb_dtype face_like(cpb_dtype dtype) { return dtype == CPB_F64 ? CPB_F64 : CPB_F32; }

@@ -3,14 +3,18 @@
 #include "face.h"
 
 /* One pool for all calls that name no number of threads; it takes several callers at once and outlives them all. */
-static cpb_pool *shared;
+static _Atomic(cpb_pool *) shared;
 
-static int shared_pool(void) {
-  if (shared != NULL) return 0;
+/* Without a GIL two threads may come first: the pool of one of them is kept. */
+static cpb_pool *shared_pool(void) {
+  cpb_pool *pool = atomic_load(&shared), *made;
+  if (pool != NULL) return pool;
   cpb_error error;
-  cpb_status status = cpb_pool_new(0, &shared, &error);
-  if (status != CPB_OK) face_fail(status, &error);
-  return status == CPB_OK ? 0 : -1;
+  cpb_status status = cpb_pool_new(0, &made, &error);
+  if (status != CPB_OK) return face_fail(status, &error), NULL;
+  if (atomic_compare_exchange_strong(&shared, &pool, made)) return made;
+  cpb_pool_free(made);
+  return pool;
 }
 
 /* On the thread that made the call, without the GIL: looks for Ctrl-C too. */
@@ -30,7 +34,10 @@ static int tell(void *context, double share) {
 static int choose_pool(face_run *run, PyObject *threads) {
   size_t count = 0;
   if (face_size(threads, "threads", &count) < 0) return -1;
-  if (threads == NULL) return shared_pool() < 0 ? -1 : (run->exec = *cpb_pool_exec(shared), 0);
+  if (threads == NULL) {
+    cpb_pool *pool = shared_pool();
+    return pool != NULL ? (run->exec = *cpb_pool_exec(pool), 0) : -1;
+  }
   if (count == 1) return 0;
   cpb_error error;
   cpb_status status = cpb_pool_new(count, &run->own, &error);

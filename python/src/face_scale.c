@@ -18,11 +18,6 @@ static PyObject *wrap(PyTypeObject *type, cpb_statistics *statistics) {
   return face_hold(type, statistics, free_statistics, options.d, options.dtype);
 }
 
-static const char *dtype_name(int dtype) {
-  static const char *const names[] = {"float32", "float64", "float16", "uint8", "int8"};
-  return names[dtype];
-}
-
 static PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static char *names[] = {"d", "dtype", "sample", "seed", "repeats", NULL};
   PyObject *v[5] = {NULL};
@@ -31,12 +26,11 @@ static PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *ke
     return NULL;
   cpb_statistics_options options;
   cpb_statistics_options_init(&options, sizeof options);
-  int dtype = CPB_F64;
-  if (face_size(v[0], "d", &options.d) < 0 || face_choice(v[1], "dtype", dtype_name, 5, &dtype) < 0 ||
+  options.dtype = CPB_F64;
+  if (face_size(v[0], "d", &options.d) < 0 || face_row_dtype(v[1], &options.dtype) < 0 ||
       face_size(v[2], "sample", &options.sample) < 0 || face_uint64(v[3], "seed", &options.seed) < 0 ||
       face_flag(v[4], &options.repeats) < 0)
     return NULL;
-  options.dtype = (cpb_dtype)dtype;
   cpb_statistics *statistics;
   cpb_error error;
   cpb_status status = cpb_statistics_new(&options, &statistics, &error);

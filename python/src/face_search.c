@@ -4,15 +4,6 @@
 #include "face_hits.h"
 #include "face_map.h"
 
-static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
-
-static int metric_of(PyObject *value, cpb_metric *metric) {
-  int choice = CPB_L2;
-  if (face_choice(value, "metric", metric_name, CPB_METRICS, &choice) < 0) return -1;
-  *metric = (cpb_metric)choice;
-  return 0;
-}
-
 /* Two views at once, as most calls here have them. */
 static int take_both(face_rows *base, PyObject *base_object, face_rows *queries, PyObject *query_object,
                      size_t more) {
@@ -59,10 +50,10 @@ static PyObject *knn(FACE_CALL) {
   PyObject *values[7];
   face_rows base, queries;
   size_t k = 10;
-  cpb_metric metric;
+  cpb_metric metric = CPB_L2;
   (void)self;
   if (face_arguments("knn", names, 2, args, nargs, kwnames, values) < 0) return NULL;
-  if (face_size(values[2], "k", &k) < 0 || metric_of(values[3], &metric) < 0 ||
+  if (face_size(values[2], "k", &k) < 0 || face_metric(values[3], &metric) < 0 ||
       take_both(&base, values[0], &queries, values[1], 0) < 0)
     return NULL;
   PyObject *result = knn_of(base.view, queries.view, k, (int)metric, values + 4);
@@ -151,7 +142,7 @@ static PyObject *search_make(PyTypeObject *type, cpb_view queries, PyObject **va
   cpb_search_options_init(&options, sizeof options);
   double *limits = NULL;
   size_t n = queries.rows;
-  if (face_size(values[1], "k", &options.k) < 0 || metric_of(values[2], &options.metric) < 0 ||
+  if (face_size(values[1], "k", &options.k) < 0 || face_metric(values[2], &options.metric) < 0 ||
       face_doubles(values[3], "limits", &n, &limits) < 0)
     return NULL;
   options.limits = limits;

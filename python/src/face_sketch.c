@@ -20,21 +20,14 @@ static PyObject *wrap(PyTypeObject *type, cpb_sketch *sketch) {
 
 /* ---- fit */
 
-static const char *kind_name(int kind) { return cpb_sketch_kind_name((cpb_sketch_kind)kind); }
-static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
-
 /* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress */
 static int fit_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  int kind = (int)t->kind, goal = (int)o->goal;
-  if (face_size(v[1], "bits", &t->bits) < 0 ||
-      face_choice(v[2], "kind", kind_name, CPB_SKETCH_KINDS, &kind) < 0 ||
-      face_double(v[3], "s", &o->s) < 0 || face_choice(v[4], "goal", goal_name, CPB_GOALS, &goal) < 0 ||
+  if (face_size(v[1], "bits", &t->bits) < 0 || face_sketch_kind(v[2], &t->kind) < 0 ||
+      face_double(v[3], "s", &o->s) < 0 || face_goal(v[4], &o->goal) < 0 ||
       face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[6], "sample", &o->sample) < 0 ||
       face_size(v[8], "max_steps", &t->max_steps) < 0 || face_double(v[9], "tolerance", &t->tolerance) < 0)
     return -1;
   if (v[7] != NULL && (o->map = face_map_of(v[7], "map")) == NULL) return -1;
-  t->kind = (cpb_sketch_kind)kind;
-  o->goal = (cpb_goal)goal;
   o->training = t;
   return 0;
 }
