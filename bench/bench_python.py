@@ -5,8 +5,8 @@
 
 First one row of d = 128 into `out=`, in microseconds, the C call beside it. Then as many rows as asked for, f32 and f64, on
 one thread and on two, beside the C library (build/libcapball.so, through ctypes): the best of rounds that take turns, and the
-median of the rounds' ratios, so that a machine on which others work slows both alike. Last two threads of Python on one map,
-each with half of the rows, beside two threads of the library's pool, and how many times faster than one either pair is."""
+median of the rounds' ratios, so that a machine on which others work slows both alike. Last two threads on one map, each
+with half of the rows, that call either, and how many times faster than one either pair is."""
 import ctypes
 import os
 import sys
@@ -78,7 +78,8 @@ def many_rows(m, c, dtype):
         print(f"{ROWS} rows, {np.dtype(dtype).name}, {threads} threads  {ours * 1e3:7.1f} ms in Python, {theirs * 1e3:7.1f} ms in C, "
               f"ratio {ours / theirs:.3f}, median {ratio:.3f}")
     halves = [(x[:ROWS // 2], y[:ROWS // 2]), (x[ROWS // 2:], y[ROWS // 2:])]
-    ours, theirs, ratio = in_turns([lambda: two_threads(lambda a, b: m.embed(a, b, threads=1), halves), lambda: c.embed(x, y, 2)])
+    ours, theirs, ratio = in_turns([lambda: two_threads(lambda a, b: m.embed(a, b, threads=1), halves),
+                                    lambda: two_threads(lambda a, b: c.embed(a, b, 1), halves)])
     print(f"two threads on one map, {np.dtype(dtype).name}  {ours * 1e3:7.1f} ms in Python, {theirs * 1e3:7.1f} ms in C, "
           f"ratio {ours / theirs:.3f}, median {ratio:.3f}; {single[1][0] / ours:.2f} and {single[1][1] / theirs:.2f} times one thread")
 
