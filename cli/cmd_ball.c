@@ -193,7 +193,7 @@ static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights, NULL,
                   "a vector file with one weight >= 0 per row of DATA; with --nu");
 static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize, NULL,
                   "divide every column by its standard deviation: columns have different units");
-static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE", sql, NULL,
+static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql, NULL,
                   "the ball as a condition on the columns, by their names or as x0, x1, ..");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");

@@ -86,7 +86,7 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "FILE", output, NULL,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output, NULL,
                   "where the page goes (default demo.html)");
 static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the colours (default 0)");
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "show/growing_text.h"
-#include "format_names.h"
 #include "search_job.h"
 
 typedef struct lines {
@@ -47,8 +46,7 @@ static int run(cli_job *job) {
     return cli_misuse(job, "--radius must be a number >= 0, got %g", radius);
   if (metric == CPB_COSINE && fabs(radius) > 1)
     return cli_misuse(job, "--radius is the least cosine, -1 .. 1, got %g", radius);
-  int result = cli_check_json_lines(job, job->options.output);
-  if (result == CLI_OK) result = cli_search_open(&search, job);
+  int result = cli_search_open(&search, job);
   search.limit = radius;
   if (result == CLI_OK) result = search_and_write(&search);
   cli_search_close(&search);
@@ -59,7 +57,10 @@ static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "the radius, in the unit of the data, not squared; with ip the least product, with cosine "
                   "the least cosine");
 
-CLI_OPTIONS(options, &radius_option, &cli_opt_output, &cli_opt_metric, &cli_opt_leave_bad, CLI_OPT_TABLE,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "OUT.jsonl", output, NULL,
+                  "where the lines of JSON go; they appear whole or not at all");
+
+CLI_OPTIONS(options, &radius_option, &output, &cli_opt_metric, &cli_opt_leave_bad, CLI_OPT_TABLE,
             &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_range = {

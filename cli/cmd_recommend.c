@@ -168,7 +168,7 @@ static CLI_OPTION(
     engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine, engine_name,
     "what a flat index stores: float (default, the ceiling of any index of floats), int8 or bits; or hnsw, "
     "a graph by hnswlib, where it was there when this was built");
-static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "FILE", html, NULL,
+static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
                   "write a page with the table and the curves");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the base that are looked at (default 100000)");

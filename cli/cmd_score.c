@@ -235,7 +235,7 @@ static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output, NULL,
 static CLI_OPTION(top, "top", 't', CLI_POSITIVE_COUNT, "N", top, NULL,
                   "print the N strangest rows, and the columns that make them so (default 20 where no file "
                   "is asked for)");
-static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "FILE", html, NULL,
+static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
                   "a page: the strangest rows, why they are strange, and how all rows score");
 static CLI_OPTION(predict, "predict", 0, CLI_FLAG, NULL, predict, NULL,
                   "write 1 for inside and -1 for outside, as scikit-learn does, instead of scores");

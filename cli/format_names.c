@@ -151,8 +151,33 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
   return cli_misuse(job, "%s: no format is called .%s; %s", path, word, advice);
 }
 
-int cli_check_json_lines(const cli_job *job, const char *path) {
-  const format *known = format_of(path, NULL);
-  if (known == NULL) return CLI_OK;
-  return cli_misuse(job, "%s: lines of JSON are written, and no %s: call it .jsonl", path, known->name);
+/* Kinds of files that are no vectors. */
+static bool is_kind(const char *tail, size_t length) {
+  static const char *const kinds[] = {"json", "jsonl", "html", "svg", "png", "sql", "state"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strlen(kinds[i]) == length && strncasecmp(kinds[i], tail, length) == 0) return true;
+  return false;
+}
+
+/* "MAP.json" writes json. */
+static int check_kind(const cli_job *job, const cli_option *option, const char *path) {
+  const char *kind = strrchr(option->value, '.');
+  size_t length = 0;
+  const char *tail = kind == NULL ? NULL : extension(path, &length);
+  if (tail == NULL || (strlen(kind + 1) == length && strncasecmp(kind + 1, tail, length) == 0)) return CLI_OK;
+  bool text = length == 3 && strncasecmp(tail, "txt", 3) == 0;
+  if (text || (!is_kind(tail, length) && format_of(path, NULL) == NULL)) return CLI_OK;
+  return cli_misuse(job, "%s: --%s writes %s, and no .%.*s: give it another name", path, option->name, kind,
+                    (int)length, tail);
+}
+
+int cli_check_kinds(const cli_job *job) {
+  int result = CLI_OK;
+  for (size_t i = 0; job->command->options[i] != NULL && result == CLI_OK; i++) {
+    const cli_option *option = job->command->options[i];
+    if (option->kind != CLI_WRITTEN) continue;
+    const char *path = *(const char *const *)((const char *)&job->options + option->offset);
+    if (path != NULL) result = check_kind(job, option, path);
+  }
+  return result;
 }

@@ -30,8 +30,8 @@ int cli_check_distances(const cli_job *job);
  * option is the one that names the format, NULL if none does. */
 int cli_check_format(const cli_job *job, const char *path, const char *format, const char *option);
 
-/* A misuse where lines of JSON would go by a name of another format. */
-int cli_check_json_lines(const cli_job *job, const char *path);
+/* A misuse where the name of a file that is made says another kind than the option writes: `ball -o model.npy`. */
+int cli_check_kinds(const cli_job *job);
 
 /* The same, and a misuse where the format has no --dtype. */
 int cli_check_typed(const cli_job *job, const char *path, const char *format, const char *option);

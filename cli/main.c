@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "data_file.h"
+#include "format_names.h"
 
 const cli_command *const cli_commands[] = {&cli_verb_demo,          &cli_verb_info,
                                            &cli_verb_convert,       &cli_verb_fit,
@@ -238,6 +239,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
     return finish_output(&job, CLI_OK);
   }
   result = cli_check_files(&job);
+  if (result == CLI_OK) result = cli_check_kinds(&job);
   if (result == CLI_OK) result = start_threads(&job);
   if (result != CLI_OK) return result;
   result = run_job(&job);

@@ -1,4 +1,4 @@
-"""What to do to rows before they go into an index: every transform measured on a sample."""
+"""How rows are best prepared for an index: every transform measured on a sample."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Recommendation:
     pick         the best row for the engine that was asked about
     rival        the best without the sphere where the pick is on it, else the best on it
     for_cosine   the best that an engine of cosines can hold
-    for_growing  the best that takes rows longer than the longest now
+    for_growing  the best with room for rows that are longer than any of today
     poor         most of what even the pick finds is wrong
     radius       r of the ball queries, the median distance of the k-th neighbours
     """
