@@ -187,7 +187,8 @@ const cli_command cli_verb_embed = {
         "names it, and nothing is written. --skip-bad leaves rows with NaN or inf out instead.\n"
         "MAP.json is any file that `capball fit` wrote, of a map or, with --transform, of one of its rivals: "
         "`capball recommend` measures which is best. Columns are found by name where the map and DATA have "
-        "names; rows keep their ids in csv and tsv. Base and query rows of lifts differ (--as). lift-cosine, "
+        "names; rows keep their names in csv and tsv. Base and query rows of lifts differ (--as). "
+        "lift-cosine, "
         "ip-cosine and ip-l2 have no room for rows longer than the longest of the base, unless they were "
         "fitted with --headroom. --transform fits one to --base on the way, and writes no file of it.\n"
         "OUT.capball, beside OUT, says which map made it: `capball rescore` refuses the rows of another.",

@@ -68,8 +68,9 @@ const cli_command cli_verb_knn = {
     .formula = "l2      |x-q|, the smallest first                                   T13\nip      <x,q>, the "
                "largest first\ncosine  <x,q>/(|x||q|), the largest first",
     .text = "Writes one row of k row numbers per query, the nearest first; of equal rows the one with the "
-            "lower number goes first. They are i32, or i64 where the base has more rows. In csv and tsv ids "
-            "stand for the row numbers where BASE or QUERIES have them; --bare keeps the numbers. --format "
+            "lower number goes first. They are i32, or i64 where the base has more rows. In csv and tsv the "
+            "names of rows stand for their numbers where BASE or QUERIES have some (--id-column); --bare "
+            "keeps the numbers. --format "
             "is that of "
             "the operand \"-\", or of BASE. The base may be larger than memory: it is read once for every "
             "16384 queries. The answer is that of double arithmetic over all rows; no index is built and "

@@ -72,7 +72,7 @@ const cli_command cli_verb_range = {
     .text =
         "Writes one line of JSON per query: {\"query\":0,\"ids\":[..],\"distances\":[..]}, the nearest "
         "rows first; \"products\" with ip, \"cosines\" with cosine, and \"query_name\" and \"names\" where "
-        "rows have ids. The radius is not squared, and rows at exactly this distance are inside. For an "
+        "rows have names. The radius is not squared, and rows at exactly this distance are inside. For an "
         "engine that has only inner products `capball query --radius` makes one threshold of the radius. "
         "There the ball is open, |x-q| < R, and rows as far as R, or so near to it that rounding hides the "
         "difference, fall on either side.",

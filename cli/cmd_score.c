@@ -258,7 +258,7 @@ const cli_command cli_verb_score = {
     .summary = "score rows by a ball: inside or outside, how far, and why",
     .formula = "score = r^2 - |x-c|^2,  >= 0 is inside                                      T3 T11",
     .text = "-o writes one number per row, f64 unless --dtype or the format says otherwise; in csv and tsv "
-            "behind the id of the row, where rows have ids. --top prints the "
+            "behind the name of the row, where rows have names. --top prints the "
             "rows with the lowest scores: rank, row, score, the share of the training rows that score no "
             "more, and the three columns that add most to |W(x-c)|^2, + where the row is above the centre. "
             "Where model and DATA have names for their columns, columns are found by name.\n"

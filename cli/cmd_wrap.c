@@ -152,7 +152,7 @@ const cli_command cli_verb_wrap = {
         "recommend`), "
         "and what it finds is put in order by the exact distances of the rows. An engine that fails, takes "
         "longer than --timeout or names rows that do not exist is an error, and nothing is left behind. In "
-        "csv and tsv ids stand for the row numbers where BASE or QUERIES have them. `capball "
+        "csv and tsv the names of rows stand for their numbers where BASE or QUERIES have some. `capball "
         "recommend --engine-command` tells which transform is best for it.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
