@@ -92,7 +92,7 @@ static int report(const cli_job *job, const findings *f) {
   if (f->rows < f->of) cli_say(job, "measured on %zu of %llu rows", f->rows, (unsigned long long)f->of);
   if (job->options.plot != NULL) {
     result = cli_plot(job, "Intrinsic dimension of the embedding over the scale", write_script, f, &drawn);
-    if (result == CLI_OK && !drawn) cli_say(job, "gnuplot is not here, so the curve comes as text");
+    if (result == CLI_OK && !drawn) cli_say(job, "gnuplot is not installed, so the curve comes as text");
   }
   if (result == CLI_OK && !drawn && (job->options.sweep || job->options.plot != NULL))
     cli_draw_bars(job, f->points, CURVE, "ABID");

@@ -44,7 +44,7 @@ static int report(const cli_job *job, const cpb_cosines *c) {
     int result = cli_plot(job, "Cosines of pairs before and after the embedding", write_script, c, &drawn);
     if (result != CLI_OK) return result;
     if (!drawn) {
-      cli_say(job, "gnuplot is not here, so the curve comes as text");
+      cli_say(job, "gnuplot is not installed, so the curve comes as text");
       draw_text(job, c);
     }
   }

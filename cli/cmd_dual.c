@@ -74,7 +74,7 @@ static int run(cli_job *job) {
   const cli_options *o = &job->options;
   const char *path = job->count > 0 ? job->operands[0] : "-";
   if ((o->map != NULL) == (o->scale != 0))
-    return cli_misuse(job, "exactly one of -m MAP.json and --scale S is needed");
+    return cli_misuse(job, "give exactly one of -m MAP.json and --scale S");
   if (o->map != NULL && o->pole != NULL)
     return cli_misuse(job, "the map of -m has its own pole; leave --pole out");
   duality dual = {.job = job, .name = cli_name(path)};

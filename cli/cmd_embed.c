@@ -145,7 +145,7 @@ static int run_by_transform(cli_job *job) {
 static int run_embed(cli_job *job) {
   cli_options *o = &job->options;
   if ((o->map != NULL) == o->transform.given)
-    return cli_misuse(job, "exactly one of --map MAP.json and --transform NAME is wanted");
+    return cli_misuse(job, "give exactly one of --map MAP.json and --transform NAME");
   if (!o->transform.given && o->base != NULL) return cli_misuse(job, "--base goes with --transform");
   if ((o->output != NULL) == (job->count == 2))
     return cli_misuse(job, "name the output by --output FILE or as the second operand, one of the two");

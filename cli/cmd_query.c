@@ -151,7 +151,7 @@ static int tell(const asking *a) {
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->radius.given + (o->knn != 0) + o->point != 1)
-    return cli_misuse(job, "exactly one of --radius, --knn and --point is wanted");
+    return cli_misuse(job, "give exactly one of --radius, --knn and --point");
   if (o->radius.given && (!(o->radius.value > 0) || isinf(o->radius.value)))
     return cli_misuse(job, "--radius must be a number > 0, got %g", o->radius.value);
   if ((o->base != NULL) != (o->knn != 0)) return cli_misuse(job, "--knn and --base go together");
