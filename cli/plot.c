@@ -53,8 +53,9 @@ int cli_plot_wanted(const cli_job *job, const char *title, void (*write)(const v
                     const void *arg) {
   bool drawn;
   int result = cli_plot(job, title, write, arg, &drawn);
-  return result != CLI_OK || drawn ? result
-                                   : cli_fail(job, "gnuplot is not installed: it would draw %s", job->options.plot);
+  return result != CLI_OK || drawn
+             ? result
+             : cli_fail(job, "gnuplot is not installed: it would draw %s", job->options.plot);
 }
 
 void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label) {
