@@ -3,6 +3,7 @@
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
+#include "loop/group_phase.h"
 #include "loop/rows_double.h"
 
 enum { LAYER_AHEAD = 1024, LAYER_LINE = 64 };
