@@ -16,10 +16,6 @@ endif()
 file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/rows_*.c)
 set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>
   $<$<C_COMPILER_ID:GNU>:-fno-gcse>)
-if(CPB_LEAN) # what has to be unrolled is known when it is compiled
-  set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS
-    "$<$<C_COMPILER_ID:Clang>:-mllvm;-unroll-runtime=false>")
-endif()
 if(CPB_SANITIZE)
   set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
 endif()

@@ -31,7 +31,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT CPB_HAS_CPU_MODEL)
   target_sources(capball_python PRIVATE ${PROJECT_SOURCE_DIR}/python/wheel/cpu_model.c)
 endif()
 if(CPB_LEAN)
-  target_compile_options(capball_python PRIVATE ${CPB_SMALL})
+  target_compile_options(capball_python PRIVATE -Os ${CPB_SMALL})
   target_link_options(capball_python PRIVATE LINKER:--gc-sections)
 endif()
 # What the library exports to others, this module keeps to itself; and no debugging lines in a package.

@@ -287,10 +287,8 @@ LANE_INLINE __m512d norms_of_half(const narrow_scale *scale, narrow_shape shape,
 }
 
 LANE_INLINE block_factors factors_of_block(const narrow_scale *scale, narrow_shape shape, const float *in) {
-  __m512d norms[2];
-  ONE_TEXT
-  for (size_t half = 0; half < 2; half++) norms[half] = norms_of_half(scale, shape, in, half);
-  return factors_of_norms(scale, shape, in, (lanes_f64){norms[0], norms[1]});
+  lanes_f64 norms = {norms_of_half(scale, shape, in, 0), norms_of_half(scale, shape, in, 1)};
+  return factors_of_norms(scale, shape, in, norms);
 }
 
 /* Blocks of rows from row `first` of the job on, in STREAMS ranges of `per_range`; the rest, fewer than
