@@ -24,13 +24,14 @@
 
 enum { QUERIES = 1000, K = 10, D = 128, GENERATED_ROWS = 100000 };
 
-typedef cpb_status knn_function(cpb_view, cpb_view, size_t, cpb_metric, cpb_hit *, const cpb_exec *,
-                                cpb_error *);
-
 /* A library that searches: this one, this one without bytes, or another build. */
 typedef struct searcher {
   const char *isa; /* what CPB_ISA says while it works; NULL: nothing */
-  knn_function *knn;
+  cpb_status (*begin)(cpb_view, const cpb_search_options *, cpb_search **, cpb_error *);
+  cpb_status (*feed)(cpb_search *, cpb_view, uint64_t, const cpb_exec *, cpb_error *);
+  cpb_status (*hits)(cpb_search *, size_t, const cpb_hit **, size_t *, cpb_error *);
+  void (*describe)(const cpb_search *, cpb_search_report *); /* NULL: not asked */
+  void (*end)(cpb_search *);
   const cpb_exec *two; /* threads of its own */
 } searcher;
 
@@ -62,38 +63,35 @@ static void choose_loops(const char *isa) {
     unsetenv("CPB_ISA");
 }
 
-static void search_within(work *w, const cpb_exec *exec) {
+/* They are laid out as in 0.1. */
+static cpb_search_options options_of(const work *w) {
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
   options.metric = w->metric;
   options.limits = w->limits;
   options.k = w->limits == NULL ? K : 0;
-  cpb_search *search;
-  cpb_error error;
-  must(cpb_search_new(w->set.queries, &options, &search, &error), &error);
-  must(cpb_search_feed(search, w->set.base, 0, exec, &error), &error);
-  w->count = 0;
-  for (size_t i = 0; i < w->set.queries.rows; i++) {
-    const cpb_hit *hits;
-    size_t count;
-    must(cpb_search_hits(search, i, &hits, &count, &error), &error);
-    for (size_t j = 0; j < count && w->count < (size_t)QUERIES * 2 * K; j++) w->hits[w->count++] = hits[j];
-  }
-  cpb_search_report_init(&w->report, sizeof w->report);
-  cpb_search_describe(search, &w->report);
-  cpb_search_free(search);
+  return options;
 }
 
 static void search(void *arg) {
   work *w = arg;
   const cpb_exec *exec = w->threads == 2 ? w->by.two : NULL;
+  const cpb_search_options options = options_of(w);
+  cpb_search *asked;
+  cpb_error error;
   choose_loops(w->by.isa);
-  if (w->by.knn == NULL) {
-    search_within(w, exec);
-  } else if (w->by.knn(w->set.base, w->set.queries, K, w->metric, w->hits, exec, NULL) != CPB_OK) {
-    fprintf(stderr, "bench_search: the rival cannot search\n");
-    exit(1);
+  must(w->by.begin(w->set.queries, &options, &asked, &error), &error);
+  must(w->by.feed(asked, w->set.base, 0, exec, &error), &error);
+  w->count = 0;
+  for (size_t i = 0; i < w->set.queries.rows; i++) {
+    const cpb_hit *hits;
+    size_t count;
+    must(w->by.hits(asked, i, &hits, &count, &error), &error);
+    for (size_t j = 0; j < count && w->count < (size_t)QUERIES * 2 * K; j++) w->hits[w->count++] = hits[j];
   }
+  cpb_search_report_init(&w->report, sizeof w->report);
+  if (w->by.describe != NULL) w->by.describe(asked, &w->report);
+  w->by.end(asked);
   choose_loops(NULL);
 }
 
@@ -116,7 +114,10 @@ static searcher load_rival(const char *path) {
   cpb_status (*pool_new)(size_t, cpb_pool **, cpb_error *);
   const cpb_exec *(*pool_exec)(const cpb_pool *);
   const char *(*version)(void);
-  *(void **)&rival.knn = symbol(library, "cpb_knn");
+  *(void **)&rival.begin = symbol(library, "cpb_search_new");
+  *(void **)&rival.feed = symbol(library, "cpb_search_feed");
+  *(void **)&rival.hits = symbol(library, "cpb_search_hits");
+  *(void **)&rival.end = symbol(library, "cpb_search_free");
   *(void **)&pool_new = symbol(library, "cpb_pool_new");
   *(void **)&pool_exec = symbol(library, "cpb_pool_exec");
   *(void **)&version = symbol(library, "cpb_version");
@@ -143,15 +144,14 @@ static void must_agree(const work *a, const work *b, const char *name) {
   }
 }
 
-static void print_line(const bench *b, const work *w, const bench_rival *rivals, size_t count) {
+static void print_line(const bench *b, const work *w, const bench_rival *rivals) {
   const char *range = w->limits == NULL ? "" : " range";
   double pairs = (double)w->set.base.rows * (double)w->set.queries.rows;
   double rate = 2 * pairs * (double)w->set.base.cols / rivals[0].best / (double)w->threads;
   printf("%-12.12s %-4s %6zu %4zu %-6s%-6s %zu %8.4f %7.2f", w->set.name, cpb_dtype_name(w->set.base.dtype),
          w->set.base.rows, w->set.base.cols, cpb_metric_name(w->metric), range, w->threads, rivals[0].best,
          rivals[1].best / rivals[0].best);
-  if (b->has_rival && count > 2) printf(" %7.2f", rivals[2].best / rivals[0].best);
-  if (b->has_rival && count <= 2) printf(" %7s", "-");
+  if (b->has_rival) printf(" %7.2f", rivals[2].best / rivals[0].best);
   printf(" %7.2f %7.2f", b->byte_peak > 0 ? rate / b->byte_peak : 0., rate / b->float_peak);
   printf(" %9.1f %6.2f\n", (double)w->report.measured / (double)w->set.queries.rows,
          (double)w->report.bytes / pairs);
@@ -162,17 +162,16 @@ static void line(const bench *b, bench_set set, cpb_metric metric, const double 
   work by[3] = {{b->ours, set, metric, limits, threads, NULL, 0, {0}},
                 {b->floats, set, metric, limits, threads, NULL, 0, {0}},
                 {b->rival, set, metric, limits, threads, NULL, 0, {0}}};
-  size_t room = (size_t)QUERIES * 2 * K * sizeof(cpb_hit), count = b->has_rival && limits == NULL ? 3 : 2;
+  size_t room = (size_t)QUERIES * 2 * K * sizeof(cpb_hit), count = b->has_rival ? 3 : 2;
   bench_rival rivals[3];
   for (size_t i = 0; i < count; i++) {
     by[i].hits = bench_memory(room);
     rivals[i] = (bench_rival){"", search, &by[i], 0};
   }
-  by[2].count = set.queries.rows * K;
   bench_rounds(rivals, count, b->rounds);
   must_agree(&by[0], &by[1], "floats");
   if (count > 2) must_agree(&by[0], &by[2], "the rival");
-  print_line(b, &by[0], rivals, count);
+  print_line(b, &by[0], rivals);
   for (size_t i = 0; i < count; i++) bench_release(by[i].hits, room);
 }
 
@@ -277,8 +276,14 @@ int main(int argc, char **argv) {
   if (environment != NULL) environment = strdup(environment);
   bench_print_machine();
   measure_peaks(&b);
-  b.ours = (searcher){.two = cpb_pool_exec(pool)};
-  b.floats = (searcher){.isa = "avx512", .two = cpb_pool_exec(pool)};
+  b.ours = (searcher){.begin = cpb_search_new,
+                      .feed = cpb_search_feed,
+                      .hits = cpb_search_hits,
+                      .describe = cpb_search_describe,
+                      .end = cpb_search_free,
+                      .two = cpb_pool_exec(pool)};
+  b.floats = b.ours;
+  b.floats.isa = "avx512";
   b.has_rival = getenv("BENCH_RIVAL") != NULL;
   if (b.has_rival) b.rival = load_rival(getenv("BENCH_RIVAL"));
   printf("# exact %d-NN and range, %d queries, best of %d rounds\n", K, QUERIES, b.rounds);

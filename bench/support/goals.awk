@@ -34,9 +34,10 @@ $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
 }
 part == "layer" && NF == 6 { for (i = 3; i <= NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
 part == "whitened" && NF == 3 { meet("whitened embed", .60, $2, "d = " $1); next }
-part == "search" && NF >= 12 && $6 != "range" && rival {
+part == "search" && NF >= 12 && rival {
+  range = $6 == "range"; threads = $(6 + range); ratio = $(9 + range)
   goal_of_set = ($1 == "gauss") ? 2.5 : ($1 == "bytes") ? 4 : ($1 ~ /^(glove|sift|fashion)/) ? 2 : 1
-  meet("search beside the other build: " ($5 == "l2" ? "" : $5 " ") (goal_of_set > 1 ? $1 : "other sets"), $5 == "l2" ? goal_of_set : 1, $9, $1 " " $5 ", " $6 " threads")
+  meet("search beside the other build: " ($5 == "l2" ? "" : $5 " ") (range ? "range " : "") (goal_of_set > 1 ? $1 : "other sets"), $5 == "l2" ? goal_of_set : 1, ratio, $1 " " $5 ", " threads " threads")
   next
 }
 part == "faiss" && NF == 10 && $1 == "gauss" && $5 == "l2" { meet("search beside faiss, gauss", 4, $8, $1); next }
