@@ -116,7 +116,7 @@ def images(data: Any, kind: str, seed: int, rows: int | None, epochs: int) -> di
     torch.manual_seed(seed)
     base, queries, labels, wanted = data.base[:rows], data.queries, data.labels[0][:rows], data.labels[1]
     mean, size = base.mean(), base.std()
-    x, q = (torch.tensor((np.asarray(r, np.float32) - mean) / size) for r in (base, queries))
+    x, q = (torch.tensor((np.asarray(r, np.float32) - mean) / size, dtype=torch.float32) for r in (base, queries))
     y = torch.tensor(labels.astype(np.int64))
     layer, width = first_activation(kind, 32)
     net = torch.nn.Sequential(torch.nn.Linear(784, 32), layer, torch.nn.Linear(width, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
