@@ -69,7 +69,8 @@ def claims_page(told: dict[str, Any]) -> str:
         own = [c["claim"] for c in told["claims"] if section["command"] in c["commands"]]
         if own:
             lines.append(f"- `{section['command']}`: {'; '.join(own)}.")
-    lines += ["", "## Run", "", f"{told['level'].capitalize()} run, Python {told['python']}, {versions}; {told['processor']}, {told['instructions']}.",
+    run = f"Part of a {told['level']} run" if unfinished(told) else f"{told['level'].capitalize()} run"
+    lines += ["", "## Run", "", f"{run}, Python {told['python']}, {versions}; {told['processor']}, {told['instructions']}.",
               f"Sets: {', '.join(told['sets'])}." + (f" Not here: {', '.join(told['missing sets'])}." if told["missing sets"] else ""), ""]
     return "\n".join(lines)
 
