@@ -30,23 +30,23 @@ static void put_input(const naming *n, const char *path) {
   if (n->format != NULL) fprintf(n->to, " --format %s", n->format);
 }
 
-static void by_transform(const naming *n, const char *transform) {
-  fprintf(n->to, "capball embed --transform %s", transform);
+static void put_fit(const naming *n, const cpb_recommend_row *pick) {
+  char digits[CLI_NUMBER_ROOM];
+  if (pick->sphere)
+    fprintf(n->to, "capball fit --scale %s", cli_digits(pick->scale, digits));
+  else
+    fprintf(n->to, "capball fit --transform %s", pick->name);
   put_input(n, n->base);
-  fprintf(n->to, " -o rows.npy\ncapball embed --transform %s --as query --base ", transform);
-  put_word(n->to, n->base);
-  put_input(n, n->queries);
-  fputs(" -o asked.npy\n", n->to);
+  fputs(" -o map.json\n", n->to);
 }
 
-/* The engine's answer to asked.npy is ids.npy; what it finds is put in order by distance. */
-static void by_sphere(const naming *n, const cpb_recommendation_facts *r) {
+/* The engine's answer to asked.npy is ids.npy; what it finds is put in order by distance, where rows tell it. */
+static void put_commands(const naming *n, const cpb_recommendation_facts *r) {
   const cpb_recommend_row *pick = r->rows[r->pick];
-  bool ball = pick->ball && r->radius > 0;
+  bool ball = pick->sphere && pick->ball && r->radius > 0;
   char digits[CLI_NUMBER_ROOM];
-  fprintf(n->to, "capball fit --scale %s", cli_digits(pick->scale, digits));
-  put_input(n, n->base);
-  fputs(" -o map.json\ncapball embed -m map.json", n->to);
+  put_fit(n, pick);
+  fputs("capball embed -m map.json", n->to);
   put_input(n, n->base);
   fputs(" -o rows.npy\ncapball query -m map.json", n->to);
   put_input(n, n->queries);
@@ -54,7 +54,9 @@ static void by_sphere(const naming *n, const cpb_recommendation_facts *r) {
     fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
   else
     fputs(" --point", n->to);
-  fputs(" -o asked.npy\ncapball rescore -m map.json", n->to);
+  fputs(" -o asked.npy\n", n->to);
+  if (!pick->sphere && pick->kind == CPB_TRANSFORM_NORMALIZE) return;
+  fputs("capball rescore -m map.json", n->to);
   put_input(n, n->queries);
   fputs(" ids.npy --embedded rows.npy", n->to);
   if (ball) fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
@@ -70,10 +72,7 @@ char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts 
               .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
               .format = job->options.format};
   if (n.to == NULL) return NULL;
-  if (pick->sphere)
-    by_sphere(&n, r);
-  else if (pick->kind != CPB_TRANSFORM_NONE)
-    by_transform(&n, pick->name);
+  if (pick->sphere || pick->kind != CPB_TRANSFORM_NONE) put_commands(&n, r);
   show_text_close(&text, n.to);
   return text.bytes;
 }

@@ -25,12 +25,12 @@ static void cite(const cpb_recommend_row *row, FILE *to) {
 }
 
 static const char *index_name(cpb_engine engine) {
-  if (engine == CPB_ENGINE_BITS) return "an index of sign bits";
-  return engine == CPB_ENGINE_INT8 ? "an int8 index" : "a float index";
+  if (engine == CPB_ENGINE_BITS) return "a flat index of sign bits";
+  return engine == CPB_ENGINE_INT8 ? "a flat int8 index" : "a flat float index";
 }
 
 static void put_pick(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
-  fprintf(to, "For %s take ", index_name(pick->index));
+  fprintf(to, "For %s, which looks at every row, take ", index_name(pick->index));
   put_name(pick, to);
   fprintf(to,
           ": 99 %% of the true %zu nearest are among its first %llu candidate%s, recall@%zu is %.1f %%, %zu "
@@ -58,9 +58,10 @@ static void put_limit(const cpb_recommendation_facts *of, const cpb_recommend_ro
     fprintf(to, "%s.",
             next->sphere || next->kind != CPB_TRANSFORM_LIFT_COSINE
                 ? ""
-                : ", which has no room for longer rows than there are today");
+                : ", in which longer rows have room only by `fit --headroom`");
   } else if (of->for_growing != of->pick) {
-    fputs(" lift-cosine has no room for longer rows than there are today; where such rows may come take ",
+    fputs(" In lift-cosine longer rows have room only by `fit --headroom`; where it cannot be told how long "
+          "they get take ",
           to);
     cite(of->rows[of->for_growing], to);
     fputc('.', to);
@@ -84,6 +85,10 @@ char *show_recommend_text(const cpb_recommendation_facts *of) {
   put_rival(of, pick, to);
   put_limit(of, pick, to);
   put_caution(of, pick, to);
+  fputs(" This is a ceiling: engines that look at fewer rows (graphs, trees, lists) rank transforms "
+        "otherwise, and lifts may "
+        "ruin them; --engine hnsw and --engine-command measure on the engine itself.",
+        to);
   show_text_close(&text, to);
   return text.bytes;
 }
