@@ -48,6 +48,7 @@ enum { CRASH_ELSEWHERE = 99 };
 
 static fault_report at_home, *report = &at_home;
 static bool fails_allocations, fails_calls, stays, shortens, named_only;
+static bool faulted_elsewhere; /* an allocation of another library has failed */
 static uint64_t fault_at;
 static int trace_fd = -1;
 
@@ -66,8 +67,11 @@ extern void *__libc_realloc(void *memory, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 extern void __libc_free(void *memory);
 
+static bool made_elsewhere(void);
+
 static bool allocation_fails(void) {
   if (!is_due(&report->allocations, fails_allocations)) return false;
+  faulted_elsewhere = faulted_elsewhere || made_elsewhere();
   errno = ENOMEM;
   return true;
 }
@@ -245,15 +249,23 @@ static void on_call(int signal, siginfo_t *info, void *context) {
 #endif
 }
 
-/* Frames of this shim, of the signal and of the C library say nothing; the first other one tells whose it is. */
+/* Frames of this shim, of the signal and of the C library say nothing; the first other one tells whose it is. Heaps that
+ * libhdf5 leaves damaged, when memory fails it, end in whatever library gives back its memory next. */
 static int whose(void *const *frames, size_t count) {
   Dl_info where;
   for (size_t i = 0; i < count; i++) {
     if (dladdr(frames[i], &where) == 0 || strstr(where.dli_fname, "shim") != NULL) continue;
     if (strstr(where.dli_fname, "/libc.") != NULL || strstr(where.dli_fname, "/ld-linux") != NULL) continue;
-    return strstr(where.dli_fname, "libhdf5") != NULL || strstr(where.dli_fname, "libjansson") != NULL;
+    bool foreign =
+        strstr(where.dli_fname, "libhdf5") != NULL || strstr(where.dli_fname, "libjansson") != NULL;
+    return foreign || (faulted_elsewhere && strstr(where.dli_fname, "/lib/") != NULL);
   }
   return -1;
+}
+
+static bool made_elsewhere(void) {
+  void *frames[32];
+  return whose(frames, (size_t)backtrace(frames, 32)) == 1;
 }
 
 /* A jump to nowhere cannot be unwound: then the words on the stack are looked at. */
@@ -352,9 +364,9 @@ static void share_report(const char *path) {
 
 __attribute__((constructor)) static void begin(void) {
   const char *at = getenv("FAULT_AT"), *path = getenv("FAULT_REPORT"), *trace = getenv("FAULT_TRACE");
-  if (path == NULL) return;
   void *frames[4];
-  backtrace(frames, 4);       /* the first one allocates */
+  backtrace(frames, 4); /* the first one allocates */
+  if (path == NULL) return;
   static char stack[1 << 16]; /* a stack that is full is a crash too */
   sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
   struct sigaction crash = {.sa_sigaction = on_crash, .sa_flags = SA_ONSTACK | SA_SIGINFO};
