@@ -161,6 +161,20 @@ static _Noreturn void run_in_child(const cpb_exec *exec, cpb_pool *pool) {
   _exit(wrong != 0);
 }
 
+static void wait_for_all(void *barrier, size_t i) {
+  (void)i;
+  pthread_barrier_wait(barrier);
+}
+
+/* Every worker has begun: a thread that is just starting may hold a lock of the C library's or of a sanitizer's, and a
+ * fork would give the child that lock for ever. */
+static void await_workers(const cpb_exec *exec) {
+  pthread_barrier_t all;
+  assert_int_equal(pthread_barrier_init(&all, NULL, (unsigned)exec->threads), 0);
+  exec->run(exec->pool, exec->threads, wait_for_all, &all);
+  pthread_barrier_destroy(&all);
+}
+
 static void a_fork_has_workers_of_its_own(void **state) {
   (void)state;
 #if defined(__SANITIZE_THREAD__)
@@ -170,6 +184,7 @@ static void a_fork_has_workers_of_its_own(void **state) {
     cpb_pool *pool = new_pool(thread_counts[k]);
     const cpb_exec *exec = cpb_pool_exec(pool);
     static atomic_int counts[MOST + 1];
+    await_workers(exec);
     exec->run(exec->pool, MOST, count_task, counts);
     for (int round = 0; round < 5; round++) {
       pid_t child = fork();
