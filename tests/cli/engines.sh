@@ -23,7 +23,7 @@ check "finds the nearest rows by a file" cmp near.csv true.csv
 export TMPDIR=$PWD/desk
 mkdir desk
 words='# {base} {queries} {k} {ids}'
-bad() { local text=$1 pattern=$2; shift 2; refuses "$text" 1 "^capball wrap: $pattern" capball wrap base.csv q.csv -k 5 --candidates 8 -o no.csv --timeout 5 --engine-command "$* $words"; }
+bad() { local text=$1 pattern=$2; shift 2; refuses "$text" 1 "^capball wrap: $pattern" capball wrap base.csv q.csv -k 5 --candidates 8 -o no.csv --timeout 120 --engine-command "$* $words"; }
 bad "an engine that fails" 'the engine failed: its exit code must be 0, got 1$' 'exit 1'
 bad "an engine that fails and says why" 'the engine failed and said "no such index": its exit code must be 0, got 3$' 'echo no such index >&2; exit 3'
 bad "an engine that is none" 'the engine failed and said ".*not found": its exit code must be 0, got 127$' 'no-engine-of-this-name'
@@ -56,11 +56,11 @@ refuses "queries of another d" 1 'narrow.csv has 3 columns' capball wrap base.cs
 [ -z "$(ls desk)" ] && [ -z "$(find . -name 'no.*')" ]
 verdict $? "nothing is left behind"
 
-capball wrap base.csv q.csv -o no.csv --engine-command "touch began; sleep 5 $words" -q &
+capball wrap base.csv q.csv -o no.csv --engine-command "echo \$\$ >began; exec sleep 60 $words" -q &
 running=$!
-for _ in $(seq 100); do [ -e began ] || sleep 0.1; done
+for _ in $(seq 600); do [ -s began ] || sleep 0.1; done
 check "a run beside it leaves its files alone" bash -c "capball wrap base.csv q.csv -k 5 -o near.csv --engine-command '$exact' -q && [ \$(ls desk | wc -l) = 1 ]"
-kill -KILL "$running"
+kill -KILL "$running" "$(cat began)"
 wait "$running" 2>/dev/null
 check "a run that was killed leaves them" test -n "$(ls desk)"
 check "the next one clears up" bash -c "capball wrap base.csv q.csv -k 5 -o near.csv --engine-command '$exact' -q && [ -z \"\$(ls desk)\" ]"

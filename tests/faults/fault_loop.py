@@ -9,7 +9,7 @@ At last a power cut is replayed at every point between two changes to the files.
 import argparse, concurrent.futures, mmap, os, shutil, struct, subprocess, sys, tempfile
 
 CRASH_ELSEWHERE = 99
-SECONDS = 20
+SECONDS = 120
 
 PREPARE = r"""
 printf '0,0\n3,4\n6,8\n1,1\n2,5\n4,1\n' >base.csv

@@ -142,12 +142,15 @@ done
 
 # A program that has the file open for writing would lose what it writes.
 /usr/bin/python3 - s.hdf5 <<'EOF' &
-import h5py, sys, time
+import h5py, os, sys, time
 with h5py.File(sys.argv[1], "r+") as f:
     open("opened", "w").close()
-    time.sleep(2)
+    for _ in range(600):
+        if not os.path.exists("refused"):
+            time.sleep(0.1)
 EOF
-for _ in $(seq 50); do [ -e opened ] || sleep 0.1; done
+for _ in $(seq 600); do [ -e opened ] || sleep 0.1; done
 refuses "a file that h5py writes to" 1 's.hdf5: another program is writing to it' capball convert b.csv s.hdf5:new
+touch refused
 wait
 finish

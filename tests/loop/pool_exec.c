@@ -189,7 +189,7 @@ static void a_fork_has_workers_of_its_own(void **state) {
     for (int round = 0; round < 5; round++) {
       pid_t child = fork();
       if (child == 0) {
-        alarm(20);
+        alarm(120);
         run_in_child(exec, pool);
       }
       int ended = -1;
