@@ -63,11 +63,11 @@ cpb_status cpb_core_keep_far(cpb_core *core);
 
 /* ---- the sample: the rows whose ids have most zeros at their end, of equals those of the least ids ---- */
 
-/* Takes the rows of a block that belong to it; after a failure there are only more of them. */
+/* Takes the rows of a block that belong to it, where they are finite; after a failure there are only more of them. */
 cpb_status cpb_core_sample(cpb_core *core, cpb_view x, cpb_row_ids ids);
 
-/* The sample of all rows, whose ids are their numbers; rows that are not finite are left out. */
-cpb_status cpb_core_sample_whole(cpb_core *core, cpb_view x);
+/* The same of a block that begins with row `first` of so many rows, whose ids are their numbers. */
+cpb_status cpb_core_sample_of(cpb_core *core, cpb_view x, uint64_t first, uint64_t rows);
 
 /* Takes that of another piece. */
 cpb_status cpb_core_sample_join(cpb_core *core, const cpb_core *piece);
@@ -75,10 +75,9 @@ cpb_status cpb_core_sample_join(cpb_core *core, const cpb_core *piece);
 /* Begins round 1: unit, origin and first centre. */
 cpb_status cpb_core_start(cpb_core *core, int exponent, uint64_t rows, cpb_error *error);
 
-/* Round 0 without reading all rows, and the read of round 1. *begun: false where the rows are such that the
- * columns must be looked at; the core is then a new one. */
-cpb_status cpb_core_begin_whole(cpb_core *core, cpb_view x, bool *begun, const cpb_exec *exec,
-                                cpb_error *error);
+/* Whether round 1, begun in the unit of the data without a look at the columns and read, may stand; if not, the
+ * core is a new one, and round 0 must be read. */
+bool cpb_core_may_stand(cpb_core *core, bool out_of_range);
 
 /* Ends a pass: what was staged joins, the ball moves. */
 cpb_status cpb_core_move(cpb_core *core, cpb_error *error);

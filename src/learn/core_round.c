@@ -84,19 +84,10 @@ static void begin_anew(cpb_core *core) {
 /* Rows whose largest distance is within these need no other unit, whatever their columns are. */
 static bool needs_no_unit(double largest2) { return largest2 > 0x1p-400 && largest2 < 0x1p480; }
 
-cpb_status cpb_core_begin_whole(cpb_core *core, cpb_view x, bool *begun, const cpb_exec *exec,
-                                cpb_error *error) {
-  bool out_of_range = false;
-  cpb_status status = cpb_core_sample_whole(core, x);
-  if (status != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
-  status = cpb_core_start(core, 0, x.rows, error);
-  if (status == CPB_OK) status = cpb_core_read(core, x, (cpb_row_ids){NULL, 0}, &out_of_range, exec, error);
-  *begun = status == CPB_OK && !out_of_range && needs_no_unit(core->largest2);
-  if (*begun)
-    core->rows_seen = x.rows;
-  else
-    begin_anew(core);
-  return status;
+bool cpb_core_may_stand(cpb_core *core, bool out_of_range) {
+  bool stands = !out_of_range && needs_no_unit(core->largest2);
+  if (!stands) begin_anew(core);
+  return stands;
 }
 
 /* ---- the other rounds ---- */

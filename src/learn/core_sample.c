@@ -44,41 +44,56 @@ static cpb_status shrink(cpb_core *core) {
 
 static uint64_t id_of(cpb_row_ids ids, size_t i) { return ids.ids != NULL ? ids.ids[i] : ids.first + i; }
 
+/* Row i of a block, where it is finite. */
+static cpb_status add_row(cpb_core *core, cpb_view x, size_t i, uint64_t id, double *row) {
+  cpb_scaled_row(core->loops, x, 0, i, row);
+  bool finite = true;
+  for (size_t j = 0; j < core->d; j++) finite &= isfinite(row[j]) != 0;
+  return finite ? cpb_working_set_add(&core->staged, row, id, rank_of(id)) : CPB_OK;
+}
+
+/* From row i on the first whose id may end with zeros enough. */
+static size_t next_spread(const cpb_core *core, cpb_row_ids ids, size_t i) {
+  if (ids.ids != NULL || core->sample_rank <= 0 || core->sample_rank > 62) return i;
+  uint64_t step = (uint64_t)1 << (unsigned)core->sample_rank;
+  return i + (size_t)(-(ids.first + i) & (step - 1));
+}
+
 cpb_status cpb_core_sample(cpb_core *core, cpb_view x, cpb_row_ids ids) {
   double *row = malloc(core->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
-  for (size_t i = 0; status == CPB_OK && i < x.rows; i++) {
+  for (size_t i = 0; status == CPB_OK && (i = next_spread(core, ids, i)) < x.rows; i++) {
     uint64_t id = id_of(ids, i);
-    double rank = rank_of(id);
-    if (!wanted(core, rank, id)) continue;
-    cpb_scaled_row(core->loops, x, 0, i, row);
-    status = cpb_working_set_add(&core->staged, row, id, rank);
+    if (!wanted(core, rank_of(id), id)) continue;
+    status = add_row(core, x, i, id, row);
     if (status == CPB_OK && core->staged.count == 2 * SAMPLE) status = shrink(core);
   }
   free(row);
   return status == CPB_OK ? shrink(core) : status;
 }
 
-/* Row i of all, where it is finite. */
-static cpb_status add_row(cpb_core *core, cpb_view x, size_t i, double *row) {
-  cpb_scaled_row(core->loops, x, 0, i, row);
-  bool finite = true;
-  for (size_t j = 0; j < core->d; j++) finite &= isfinite(row[j]) != 0;
-  return finite ? cpb_working_set_add(&core->staged, row, i, rank_of(i)) : CPB_OK;
-}
-
 static bool is_solved(const cpb_core *core, uint64_t rows) { return rows / SOLVED_SAMPLE >= core->d; }
+
+/* Of a block that begins with row `first` the rows from, from + step, .. before `end`; step is a power of two. */
+static cpb_status add_every(cpb_core *core, cpb_view x, uint64_t first, uint64_t from, uint64_t step,
+                            uint64_t end, double *row) {
+  cpb_status status = CPB_OK;
+  uint64_t id = from >= first ? from : first + ((from - first) & (step - 1));
+  for (; status == CPB_OK && id < end && id - first < x.rows; id += step)
+    status = add_row(core, x, (size_t)(id - first), id, row);
+  return status;
+}
 
 /* Multiples of the least power of two that leaves no more than wanted of them, and odd ones of the one before as far
  * as there is room: the first rows of what cpb_core_sample finds one by one, as many as the start needs. */
-cpb_status cpb_core_sample_whole(cpb_core *core, cpb_view x) {
+cpb_status cpb_core_sample_of(cpb_core *core, cpb_view x, uint64_t first, uint64_t rows) {
+  uint64_t step = 1, most = is_solved(core, rows) ? SAMPLE : OF_MEAN;
+  while ((rows - 1) / step >= most) step *= 2;
+  uint64_t odd = step == 1 ? 0 : most - ((rows - 1) / step + 1);
   double *row = malloc(core->d * sizeof *row);
-  cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
-  size_t step = 1, count = 0, most = is_solved(core, x.rows) ? SAMPLE : OF_MEAN;
-  while ((x.rows - 1) / step >= most) step *= 2;
-  for (size_t i = 0; status == CPB_OK && i < x.rows; i += step, count++) status = add_row(core, x, i, row);
-  for (size_t i = step / 2; status == CPB_OK && step > 1 && i < x.rows && count < most; i += step, count++)
-    status = add_row(core, x, i, row);
+  if (row == NULL) return CPB_ENOMEM;
+  cpb_status status = add_every(core, x, first, 0, step, rows, row);
+  if (status == CPB_OK) status = add_every(core, x, first, step / 2, step, step / 2 + odd * step, row);
   free(row);
   return status;
 }

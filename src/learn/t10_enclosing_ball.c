@@ -78,38 +78,90 @@ void cpb_core_free(cpb_core *core) {
   free(core);
 }
 
-static cpb_status read_pass(cpb_core *core, cpb_source *source, const cpb_exec *exec, cpb_error *error) {
-  if (source->view.rows > 0) return cpb_core_update(core, source->view, 0, exec, error);
+typedef struct reading {
+  cpb_core *core;
+  cpb_source *source;
+  const cpb_exec *exec;
+  size_t passes;
+  uint64_t rows; /* of the last pass */
+  bool out_of_range;
+} reading;
+
+/* What a pass does with a block, whose first row is r->rows. */
+typedef cpb_status take_block(reading *r, cpb_view block, cpb_error *error);
+
+static cpb_status read_pass(reading *r, take_block *take, cpb_error *error) {
+  cpb_source *source = r->source;
+  r->rows = 0;
+  if (source->view.rows > 0) {
+    cpb_status status = take(r, source->view, error);
+    r->rows = source->view.rows;
+    return status;
+  }
   cpb_status status = source->rewind(source, error);
-  for (uint64_t before = 0; status == CPB_OK; before = core->rows_seen) {
-    cpb_view block = {0};
+  for (cpb_view block = {0}; status == CPB_OK; r->rows += block.rows) {
     status = source->next(source, &block, error);
     if (status != CPB_OK || block.rows == 0) return status;
-    status = cpb_core_update(core, block, before, exec, error);
-    if (status == CPB_EROW) return cpb_fail_later(error, before);
+    status = take(r, block, error);
+    if (status == CPB_EROW) return cpb_fail_later(error, r->rows);
   }
   return status;
 }
 
-/* Rows in memory spare the round that looks at the columns. */
-static cpb_status begin(cpb_core *core, cpb_source *source, bool *read, const cpb_exec *exec,
-                        cpb_error *error) {
-  *read = false;
-  return source->view.rows > 0 ? cpb_core_begin_whole(core, source->view, read, exec, error) : CPB_OK;
+static cpb_status update(reading *r, cpb_view block, cpb_error *error) {
+  return cpb_core_update(r->core, block, r->rows, r->exec, error);
 }
 
-static cpb_status iterate(cpb_core *core, cpb_source *source, size_t *passes, const cpb_exec *exec,
-                          cpb_error *error) {
+static uint64_t told_rows(const cpb_source *source) {
+  return source->view.rows > 0 ? source->view.rows : source->rows;
+}
+
+static cpb_status sample(reading *r, cpb_view block, cpb_error *error) {
+  uint64_t rows = told_rows(r->source);
+  cpb_status status = cpb_check_view(block, "x", r->core->d, error);
+  if (status != CPB_OK) return status;
+  status = rows == CPB_ROWS_UNKNOWN ? cpb_core_sample(r->core, block, (cpb_row_ids){NULL, r->rows})
+                                    : cpb_core_sample_of(r->core, block, r->rows, rows);
+  return status == CPB_OK ? CPB_OK : cpb_fail_memory(error, "a sample of rows");
+}
+
+static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
+  bool out_of_range = false;
+  cpb_status status = r->out_of_range ? CPB_OK : cpb_check_view(block, "x", r->core->d, error);
+  if (status == CPB_OK && !r->out_of_range)
+    status = cpb_core_read(r->core, block, (cpb_row_ids){NULL, r->rows}, &out_of_range, r->exec, error);
+  r->out_of_range |= out_of_range;
+  r->core->rows_seen += block.rows;
+  return status;
+}
+
+/* Round 1 after a look at a sample alone, where squares of the data are safe: the columns need not be read. */
+static cpb_status begin(reading *r, bool *begun, cpb_error *error) {
+  cpb_status status = read_pass(r, sample, error);
+  uint64_t rows = r->rows, told = told_rows(r->source);
+  r->passes += r->source->view.rows == 0;
+  if (status == CPB_OK && rows == 0) return cpb_fail_no_ball(error, 0, r->core->d);
+  if (status == CPB_OK) status = cpb_core_start(r->core, 0, rows, error);
+  if (status == CPB_OK) status = read_pass(r, read_about, error);
+  if (status != CPB_OK) return status;
+  bool sampled = r->rows == rows && (told == CPB_ROWS_UNKNOWN || told == rows);
+  *begun = cpb_core_may_stand(r->core, r->out_of_range || !sampled);
+  r->passes += !*begun;
+  return CPB_OK;
+}
+
+static cpb_status iterate(reading *r, cpb_error *error) {
+  cpb_core *core = r->core;
   double told = 0;
-  bool done = false, read;
-  cpb_status status = cpb_exec_tell(exec, 0, error);
-  if (status == CPB_OK) status = begin(core, source, &read, exec, error);
-  for (*passes = 0; status == CPB_OK && !done; ++*passes) {
-    if (!read) status = read_pass(core, source, exec, error);
+  bool done = false, read = false;
+  cpb_status status = cpb_exec_tell(r->exec, 0, error);
+  if (status == CPB_OK) status = begin(r, &read, error);
+  for (; status == CPB_OK && !done; r->passes++) {
+    if (!read) status = read_pass(r, update, error);
     if (status == CPB_OK && core->rows_seen == 0) return cpb_fail_no_ball(error, 0, core->d);
     if (status == CPB_OK) status = cpb_core_solve(core, &done, error);
     if (core->best.radius < INFINITY) told = fmax(told, cpb_share_of_gap(core->best.gap, core->options.gap));
-    if (status == CPB_OK) status = cpb_exec_tell(exec, told, error);
+    if (status == CPB_OK) status = cpb_exec_tell(r->exec, told, error);
     read = false;
   }
   return status;
@@ -126,8 +178,10 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_ball_report", error);
   if (status == CPB_OK) status = cpb_core_new(source->cols, options, &core, error);
   if (status != CPB_OK) return status;
-  status = iterate(core, source, &ours.passes, exec, error);
+  reading r = {.core = core, .source = source, .exec = exec};
+  status = iterate(&r, error);
   if (status == CPB_OK) {
+    ours.passes = r.passes;
     cpb_core_write(core, out, &ours);
     ours.seconds = seconds_now() - began;
     cpb_sized_give(report, &ours, sizeof ours);
