@@ -9,6 +9,7 @@
 #include "core/sized.h"
 #include "core/rows.h"
 #include "fit/fit_model.h"
+#include "fit/kept_source.h"
 #include "fit/whitening.h"
 
 enum { LISTED = 10000 };
@@ -31,6 +32,7 @@ typedef struct fitting {
   cpb_passes passes;
   const cpb_exec *exec; /* of the solver */
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
+  cpb_kept_source kept;          /* what is read instead while they stream */
   void *held, *whitened;         /* memory of theirs */
   double *W, *center;            /* NULL without whitening; in the unit of the data */
   uint64_t *support;             /* the listed support vectors, .. */
@@ -222,35 +224,9 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   return status;
 }
 
-/* The rows a stream has, which its last pass has counted. */
-typedef struct counted {
-  cpb_source source, *of;
-  uint64_t rows;
-} counted;
-
-static cpb_status next_counted(cpb_source *source, cpb_view *block, cpb_error *error) {
-  counted *c = source->self;
-  cpb_status status = c->of->next(c->of, block, error);
-  if (status == CPB_OK) c->rows += block->rows;
-  return status;
-}
-
-static cpb_status rewind_counted(cpb_source *source, cpb_error *error) {
-  counted *c = source->self;
-  c->rows = 0;
-  return c->of->rewind(c->of, error);
-}
-
 static cpb_status fit_stream(fitting *f, cpb_error *error) {
-  counted c = {.source = *f->passes.source, .of = f->passes.source};
-  c.source.next = next_counted;
-  c.source.rewind = rewind_counted;
-  c.source.self = &c;
-  c.source.view = (cpb_view){NULL, CPB_F32, 0, 0, 0};
-  f->passes.source = &c.source;
   cpb_status status = fit_enclosing(f, error);
-  f->passes.source = c.of;
-  f->count = (size_t)c.rows;
+  f->count = (size_t)f->kept.rows;
   return status;
 }
 
@@ -271,6 +247,8 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   bool stream = f->o.nu == 0 && !sees_through_W(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
   f->exec = f->passes.exec;
   f->passes.to = HELD;
+  if (stream) cpb_kept_source_init(&f->kept, f->passes.source);
+  if (stream) f->passes.source = &f->kept.source;
   cpb_status status = stream ? CPB_OK : hold_rows(f, error);
   if (status == CPB_OK) status = fit_ball(f, stream, error);
   if (status == CPB_OK) status = make_model(f, model, error);
@@ -278,6 +256,7 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
 }
 
 static void clear(fitting *f) {
+  cpb_kept_source_free(&f->kept);
   free(f->held);
   free(f->whitened);
   free(f->W);

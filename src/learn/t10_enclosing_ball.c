@@ -137,9 +137,9 @@ static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
 
 /* Round 1 after a look at a sample alone, where squares of the data are safe: the columns need not be read. */
 static cpb_status begin(reading *r, bool *begun, cpb_error *error) {
+  r->passes += r->source->view.rows == 0;
   cpb_status status = read_pass(r, sample, error);
   uint64_t rows = r->rows, told = told_rows(r->source);
-  r->passes += r->source->view.rows == 0;
   if (status == CPB_OK && rows == 0) return cpb_fail_no_ball(error, 0, r->core->d);
   if (status == CPB_OK) status = cpb_core_start(r->core, 0, rows, error);
   if (status == CPB_OK) status = read_pass(r, read_about, error);
