@@ -67,6 +67,17 @@ static double scaled(double y, int k) {
   return y * power;
 }
 
+/* x = 2^k m, 1/2 <= m < 1, for 0 < x < inf: frexp without a call. */
+static double split(double x, int *k) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (bits >> 52 == 0) return frexp(x, k);
+  *k = (int)(bits >> 52) - 1022;
+  bits = (bits & 0xfffffffffffffu) | (uint64_t)1022 << 52;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 /* Roots of 0 and of subnormal sums lose nothing when both sides have unit size. */
 static double hypot_of_units(double x, double y) {
   double h = sqrt(fma(x, x, y * y)), square = h * h, x2 = x * x;
@@ -112,7 +123,7 @@ static twofold log_of(double x) {
                              2. / 15, 2. / 17, 2. / 19, 2. / 21, 2. / 23};
   static const twofold two_thirds = {2. / 3, 0x1.5555555555555p-55};
   int k;
-  double m = frexp(x, &k);
+  double m = split(x, &k);
   if (m < 0x1.6a09e667f3bcdp-1) m *= 2, k--;
   twofold s = ratio_of((twofold){m - 1, 0}, sum_of(1, m));
   twofold z = times(s, s), cubic = times(times(s, z), two_thirds);

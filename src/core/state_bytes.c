@@ -7,11 +7,24 @@
 
 #include "core/fail.h"
 
-uint64_t cpb_checksum(const void *bytes, size_t count) {
-  const unsigned char *byte = bytes;
-  uint64_t hash = 0xcbf29ce484222325u;
+static uint64_t checksum_on(uint64_t hash, const unsigned char *byte, size_t count) {
   for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * 0x100000001b3u;
   return hash;
+}
+
+uint64_t cpb_checksum(const void *bytes, size_t count) {
+  return checksum_on(0xcbf29ce484222325u, bytes, count);
+}
+
+static uint64_t little_number(const unsigned char *little, size_t bytes) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < bytes; i++) number |= (uint64_t)little[i] << 8 * i;
+  return number;
+}
+
+uint64_t cpb_state_checksum(const void *state, size_t count) {
+  const unsigned char *tail = (const unsigned char *)state + count - 8;
+  return checksum_on(little_number(tail, 8), tail, 8);
 }
 
 /* ---- writing ---- */
@@ -21,10 +34,21 @@ void cpb_put_bytes(cpb_state_out *to, const void *bytes, size_t count) {
   to->used += count;
 }
 
+/* With a size that is known here this is one store. */
+static inline void put_little(unsigned char *to, uint64_t number, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
+}
+
 void cpb_put_number(cpb_state_out *to, uint64_t number, size_t bytes) {
-  unsigned char little[8];
-  for (size_t i = 0; i < bytes; i++) little[i] = (unsigned char)(number >> 8 * i);
-  cpb_put_bytes(to, little, bytes);
+  unsigned char *at = to->bytes == NULL ? NULL : to->bytes + to->used;
+  to->used += bytes;
+  if (at == NULL) return;
+  if (bytes == 8)
+    put_little(at, number, 8);
+  else if (bytes == 4)
+    put_little(at, number, 4);
+  else
+    put_little(at, number, bytes);
 }
 
 void cpb_put_double(cpb_state_out *to, double x) {
@@ -71,9 +95,7 @@ const unsigned char *cpb_get_bytes(cpb_state_in *from, size_t count) {
 
 uint64_t cpb_get_number(cpb_state_in *from, size_t bytes) {
   const unsigned char *little = cpb_get_bytes(from, bytes);
-  uint64_t number = 0;
-  for (size_t i = 0; little != NULL && i < bytes; i++) number |= (uint64_t)little[i] << 8 * i;
-  return number;
+  return little == NULL ? 0 : little_number(little, bytes);
 }
 
 size_t cpb_get_size(cpb_state_in *from) {

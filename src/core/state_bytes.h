@@ -9,6 +9,8 @@
 
 /* FNV-1a, 64 bits. */
 uint64_t cpb_checksum(const void *bytes, size_t count);
+/* The same of a whole state, which ends with the checksum of all before: that is where it goes on. */
+uint64_t cpb_state_checksum(const void *state, size_t count);
 
 /* Writing: once to measure (bytes = NULL), once to write. */
 typedef struct cpb_state_out {

@@ -260,7 +260,7 @@ cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
   size_t count;
   cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);
   if (status != CPB_OK) return status;
-  s->origin = cpb_checksum(bytes, count);
+  s->origin = cpb_state_checksum(bytes, count);
   free(bytes);
   set_mean(s);
   s->has_norms = true;
