@@ -11,6 +11,7 @@
 
 typedef struct rescoring {
   const cli_job *job;
+  cli_job asking; /* the job of the queries */
   cpb_transform *transform;
   double radius; /* of the queries */
   cpb_audit audit;
@@ -75,6 +76,7 @@ static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
 }
 
 static int tell(const rescoring *r) {
+  cli_tell_bad(&r->queries);
   const cli_options *o = &r->job->options;
   size_t proven = 0, coarse = 0;
   uint64_t needed = 0;
@@ -146,7 +148,8 @@ static int write_ranges(const rescoring *r) {
 static int read_queries(rescoring *r) {
   const char *path = r->job->operands[0];
   cpb_transform_options of = cli_transform_options(r->transform);
-  int result = cli_input_open_unmatched(&r->queries, r->job, path, cli_operand_format(r->job, path));
+  r->asking = cli_query_job(r->job);
+  int result = cli_input_open_unmatched(&r->queries, &r->asking, path, cli_operand_format(r->job, path));
   if (result == CLI_OK)
     result = cli_input_match(&r->queries, of.columns, of.d, "", r->job->options.map, "embeds rows of");
   if (result == CLI_OK) result = cli_input_take(&r->queries);
@@ -335,8 +338,8 @@ static CLI_OPTION(approximate, "approximate", 0, CLI_FLAG, NULL, approximate, NU
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbours, &cli_opt_distances,
             &cli_opt_distance_dtype, &scores, &as, &radius, &asked, &score_error, &certificates, &within,
-            &approximate, &cli_opt_seed, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_bare,
-            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &approximate, &cli_opt_seed, &cli_opt_skip_queries, &cli_opt_format, &cli_opt_external,
+            &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_rescore = {
     .verb = "rescore",

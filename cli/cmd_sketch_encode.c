@@ -59,6 +59,7 @@ static int encode(cli_input *in, const cpb_sketch *sketch) {
     result = cli_output_add(&e.out, o->output, o->to, CPB_U8, e.bytes, in->info.rows, "byte");
   if (result == CLI_OK) result = encode_file(&e, in);
   result = cli_output_finish(&e.out, result);
+  cli_tell_bad(in);
   if (result == CLI_OK)
     cli_say(in->job, "%llu code%s of %zu bits", (unsigned long long)e.done, cli_s(e.done), of.bits);
   return result;
@@ -74,8 +75,8 @@ static int look(cli_input *in) {
   return result;
 }
 
-CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to,
+            &cli_opt_bare, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_encode = {
     .verb = "sketch encode",
@@ -85,7 +86,7 @@ const cli_command cli_verb_sketch_encode = {
     .text = "Writes bits/8 bytes per row, bit i as bit i%8 of byte i/8. A bit is the sign of the formula in "
             "double arithmetic; single precision decides wherever its error cannot reach the sign. The codes "
             "are the same on every processor and for any --threads. A row with NaN or inf is an error that "
-            "names it, and nothing is written.",
+            "names it, and nothing is written; --skip-bad leaves such rows out.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64\n"
                "capball sketch encode -m sketch.json points.csv -o codes.u8bin",

@@ -8,6 +8,7 @@
 
 typedef struct search {
   const cli_job *job;
+  cli_job asking; /* the job of the queries */
   cpb_sketch *sketch;
   cpb_sketch_options of; /* the sketch */
   cli_input codes, queries, rows;
@@ -23,7 +24,9 @@ static int load(search *s) {
   if (result == CLI_OK && s->codes.rows.dtype != CPB_U8)
     result =
         cli_fail(job, "%s holds %s, but codes are u8", cli_name(codes), cpb_dtype_name(s->codes.info.dtype));
-  if (result == CLI_OK) result = cli_input_read(&s->queries, job, queries, cli_operand_format(job, queries));
+  s->asking = cli_query_job(job);
+  if (result == CLI_OK)
+    result = cli_input_read(&s->queries, &s->asking, queries, cli_operand_format(job, queries));
   if (result == CLI_OK) result = cli_input_check_cols(&s->queries, s->of.d, "queries of ", sketch, "have");
   size_t count = s->codes.rows.rows;
   if (result == CLI_OK && s->k > count)
@@ -118,6 +121,7 @@ static int run_search(search *s) {
     result = rerank(s);
   else
     memcpy(s->hits, s->found, s->queries.rows.rows * s->k * sizeof *s->hits);
+  cli_tell_bad(&s->queries);
   return result == CLI_OK ? write_hits(s) : result;
 }
 
@@ -164,8 +168,8 @@ static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NUL
                   "also write |x-q|, or without --base and --embedded the differing bits");
 
 CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_neighbours, &candidates_option, &base,
-            &embedded, &distances, &cli_opt_distance_dtype, &cli_opt_format, &cli_opt_external, &cli_opt_to,
-            &cli_opt_bare, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &embedded, &distances, &cli_opt_distance_dtype, &cli_opt_skip_queries, &cli_opt_format,
+            &cli_opt_external, &cli_opt_to, &cli_opt_bare, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_search = {
     .verb = "sketch search",

@@ -54,7 +54,7 @@ static int write_answers(const wrapping *w) {
   int64_t *ids = cli_alloc(n * w->k, sizeof *ids);
   double *distances = cli_alloc(n * w->k, sizeof *distances);
   for (size_t i = 0; i < n * w->k; i++) {
-    ids[i] = (int64_t)w->hits[i].id;
+    ids[i] = (int64_t)cpb_reader_row(w->base.reader, w->hits[i].id);
     distances[i] = w->hits[i].value;
   }
   cli_output out = {.job = w->job, .rows = &w->queries};
@@ -71,6 +71,8 @@ static int write_answers(const wrapping *w) {
 }
 
 static int tell(const wrapping *w) {
+  cli_tell_bad(&w->base);
+  cli_tell_bad(&w->queries);
   const char *name = cpb_transform_about(cli_transform_options(w->transform).kind).name;
   size_t n = w->queries.rows.rows;
   cli_say(w->job, "%zu quer%s through %s, %zu candidates each, by exact distances", n, n == 1 ? "y" : "ies",
@@ -136,8 +138,9 @@ static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries
 
 CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,
             &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_neighbours, &cli_opt_distances,
-            &cli_opt_distance_dtype, &radius, &point, &cli_opt_timeout, &cli_opt_seed, CLI_OPT_TABLE,
-            &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_distance_dtype, &radius, &point, &cli_opt_timeout, &cli_opt_seed, &cli_opt_leave_bad,
+            CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
+            &cli_opt_help);
 
 const cli_command cli_verb_wrap = {
     .verb = "wrap",

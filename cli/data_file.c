@@ -116,6 +116,12 @@ int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *erro
   return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
 }
 
+cli_job cli_query_job(const cli_job *job) {
+  cli_job asking = *job;
+  asking.options.leave_bad = job->options.skip_bad;
+  return asking;
+}
+
 void cli_tell_bad(const cli_input *in) {
   uint64_t bad = in->reader == NULL ? 0 : cpb_reader_bad_rows(in->reader);
   if (bad > 0)

@@ -22,6 +22,10 @@ void cli_input_close(cli_input *in); /* one that was zeroed, or closed before, i
  * and 64 bits as f64. */
 int cli_input_hold(cli_input *in);
 
+/* The job that reads the queries beside an index: --skip-bad is about them alone, for the rows of the index go by
+ * their numbers. */
+cli_job cli_query_job(const cli_job *job);
+
 /* Says how many rows the --skip-bad of a reader left out, where it left any. */
 void cli_tell_bad(const cli_input *in);
 

@@ -54,6 +54,8 @@ CLI_OPTION(cli_opt_skip_bad, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
            "leave rows with NaN or inf out, and say how many");
 CLI_OPTION(cli_opt_leave_bad, "skip-bad", 0, CLI_FLAG, NULL, leave_bad, NULL,
            "leave rows with NaN or inf out, and say how many");
+CLI_OPTION(cli_opt_skip_queries, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
+           "leave queries with NaN or inf out, and say how many");
 CLI_OPTION(cli_opt_dtype, "dtype", 'd', CLI_CHOICE, "TYPE", dtype, dtype_name, "element type of the output");
 CLI_OPTION(cli_opt_distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
            "also write the distances, one row of them per query");

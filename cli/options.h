@@ -69,9 +69,9 @@ extern const cli_option cli_opt_output, cli_opt_map, cli_opt_goal, cli_opt_targe
     cli_opt_pole, cli_opt_transform, cli_opt_whiten, cli_opt_ridge, cli_opt_skip_bad, cli_opt_dtype,
     cli_opt_distances, cli_opt_distance_dtype, cli_opt_metric, cli_opt_neighbours, cli_opt_format,
     cli_opt_external, cli_opt_to, cli_opt_bare, cli_opt_seed, cli_opt_sample, cli_opt_sketch, cli_opt_plot,
-    cli_opt_json, cli_opt_quiet, cli_opt_threads, cli_opt_leave_bad, cli_opt_columns, cli_opt_drop,
-    cli_opt_id_column, cli_opt_label_column, cli_opt_header, cli_opt_decimal_comma, cli_opt_impute,
-    cli_opt_help;
+    cli_opt_json, cli_opt_quiet, cli_opt_threads, cli_opt_leave_bad, cli_opt_skip_queries, cli_opt_columns,
+    cli_opt_drop, cli_opt_id_column, cli_opt_label_column, cli_opt_header, cli_opt_decimal_comma,
+    cli_opt_impute, cli_opt_help;
 
 /* How the rows of a file are read, for the lists of all commands that read some. */
 #define CLI_OPT_TABLE                                                                                        \

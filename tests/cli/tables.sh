@@ -64,6 +64,18 @@ check "ball --skip-bad" bash -c "capball ball holes.csv -o m.json --skip-bad 2>&
 check "score --skip-bad" bash -c "[ \$(capball score -m m.json holes.csv -o - --to csv --skip-bad -q | wc -l) = 3 ]"
 check "knn --skip-bad: rows keep their numbers" bash -c "[ \"\$(capball knn holes.csv query.csv -k 2 -o - --to csv --skip-bad -q)\" = 3,0 ]"
 check "range --skip-bad: rows keep their numbers" bash -c "capball range holes.csv query.csv --radius 1 -o - --skip-bad -q | grep -q '\"ids\":\[3\]'"
+engine='capball knn {base} {queries} --metric cosine -k {k} -o {ids} -q'
+check "wrap --skip-bad: rows keep their numbers" bash -c "[ \"\$(capball wrap holes.csv query.csv -k 2 --candidates 3 -o - --to csv --skip-bad -q --engine-command '$engine')\" = 3,0 ]"
+capball sketch train holes.csv -o sketch.json --bits 64 --skip-bad -q
+check "sketch encode --skip-bad" bash -c "[ \$(capball sketch encode -m sketch.json holes.csv -o - --to csv --skip-bad -q | wc -l) = 3 ]"
+{ cat query.csv; sed '$s/[0-9.]*$/nan/' query.csv | tail -n 1; } >asked.csv
+capball convert holes.csv kept.csv --skip-bad -q
+capball sketch encode -m sketch.json kept.csv -o codes.u8bin -q
+check "sketch search --skip-bad: of the queries" bash -c "[ \"\$(capball sketch search -m sketch.json codes.u8bin asked.csv --base kept.csv -k 2 -o - --to csv --skip-bad -q)\" = 2,0 ]"
+capball fit kept.csv -o map.json -q
+capball embed -m map.json kept.csv -o emb.npy -q
+echo 0,1,2 >candidates.csv
+check "rescore --skip-bad: of the queries" bash -c "[ \"\$(capball rescore -m map.json asked.csv candidates.csv --approximate --embedded emb.npy -k 2 -o - --to csv --skip-bad -q)\" = 2,0 ]"
 
 if command -v gzip >/dev/null && capball --version | grep -q 'gz: yes'; then
   gzip -k plain.csv && gzip -k plain.npy
