@@ -124,9 +124,11 @@ static bool is_real(const cli_job *job) {
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  if (!is_real(job) && (o->candidates != 0 || o->metric.given || o->timeout.given))
-    return cli_misuse(
-        job, "--candidates, --metric and --timeout are for real engines: --engine-command or --engine hnsw");
+  bool of_real = o->candidates != 0 || o->metric.given || o->timeout.given || o->transform.given ||
+                 o->first != 0 || o->seeds != 0;
+  if (!is_real(job) && of_real)
+    return cli_misuse(job, "--candidates, --metric, --timeout, --transform, --first and --seeds are for real "
+                           "engines: --engine-command or --engine hnsw");
   if (is_real(job) && o->html != NULL)
     return cli_misuse(job, "--html shows float, int8 and bits: leave it out for a real engine");
   if (o->engine_command != NULL && o->engine.given)
@@ -162,6 +164,8 @@ static const char *engine_name(size_t i) {
   return i < CPB_ENGINES ? cpb_engine_name((cpb_engine)i) : cli_built_in(i);
 }
 
+static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
+
 static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries, NULL,
                   "rows that will be asked for (default: rows of BASE that do not find themselves)");
 static CLI_OPTION(
@@ -172,10 +176,17 @@ static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
                   "write a page with the table and the curves");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the base that are looked at (default 100000)");
+static CLI_OPTION(only, "transform", 0, CLI_CHOICE, "NAME", transform, transform_name,
+                  "measure only this one, beside the rows as they are (default: all that suit the engine)");
+static CLI_OPTION(first, "first", 0, CLI_POSITIVE_COUNT, "N", first, NULL,
+                  "rows of the first round, where the sample has more than twice as many (default 10000)");
+static CLI_OPTION(seeds, "seeds", 0, CLI_POSITIVE_COUNT, "N", seeds, NULL,
+                  "how often the pick is asked, under other seeds of the engine (default 3)");
 
 CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &cli_opt_engine_command,
-            &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_timeout, &html, &sample, &cli_opt_seed,
-            &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_timeout, &only, &first, &seeds, &html,
+            &sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_recommend = {
     .verb = "recommend",
@@ -200,14 +211,13 @@ const cli_command cli_verb_recommend = {
         "--candidates (default 100) per query: {base} and {queries} become npy files, {k} the number of ids, "
         "{ids} "
         "the file they go to; {metric}, {seed} and {times} (seconds to build, to ask, bytes) where it wants "
-        "them. "
-        "`python -m capball.engines` speaks to Annoy, hnswlib, faiss, ScaNN, usearch and pgvector. Scales "
-        "are 1/2 "
-        "to 16 times the mean norm and refined around the best; balls have half, once and twice the median "
-        "radius. "
-        "The pick is the best after exact rescoring, of those within half a point of it the best before it, "
-        "of "
-        "those the simplest.",
+        "them. `python -m capball.engines` speaks to Annoy, hnswlib, faiss, ScaNN, usearch and pgvector. "
+        "Scales are 1/2 to 16 times the mean norm and refined around the best; balls have half, once and "
+        "twice the median radius; all query forms are asked of one index. Half of the queries choose, the "
+        "figures told are those of the others, so that they are not the luck of the choice. The pick is the "
+        "best after exact rescoring, of those within half a point of it the best before it, of those the "
+        "simplest. Where the sample has more than 20000 rows, a first round on 10000 of them (--first), with "
+        "fewer candidates, comes before, and what is 20 points behind in it is not built of all rows.",
     .example =
         "seq 1 400 | awk '{ print $1 % 7 + $1 % 3 / 9, $1 % 11 + $1 % 4 / 7, $1 % 5 }' OFS=, > rows.csv\n"
         "capball recommend rows.csv -k 5 --engine int8 --html report.html",

@@ -68,6 +68,9 @@ typedef struct cpb_engine_options {
   size_t queries;    /* queries at most; default 1000 */
   uint64_t seed;
   size_t seeds; /* how often the pick is asked, for its spread; default 3 */
+  size_t first; /* rows of a first round, where there are more than twice as many; 0: none; default 10000 */
+  unsigned
+      kinds; /* 1 << kind for every transform that is measured, beside rows as they are; 0: all that suit */
 } cpb_engine_options;
 
 /** The defaults. */
@@ -81,10 +84,12 @@ typedef struct cpb_engine_trial {
   double scale;         /* s of the sphere; NaN for the others */
   double norms;         /* s as a multiple of the mean norm about the mean; NaN */
   double radius;        /* of its ball queries; 0: points */
-  double recall;        /* share of the true k nearest by L2 among the engine's first k */
+  double recall;        /* share of the true k nearest by L2 among the engine's first k, of the odd queries */
   double rescored;      /* .. among all its candidates, which exact rescoring finds */
   double error;         /* the standard error of `rescored` over the queries */
   cpb_engine_cost cost; /* of its share of the queries */
+  double choosing_recall, choosing_rescored; /* of the even queries, by which the pick is found */
+  size_t rows;                               /* of the index: those of the base, or of the first round */
 } cpb_engine_trial;
 
 /** The measurement; belongs to the caller, who frees it by cpb_engine_report_free. */
@@ -99,11 +104,12 @@ typedef struct cpb_engine_facts {
   double norm_mean, radius; /* of the base about its mean; the median k-th distance */
   size_t count;
   const cpb_engine_trial *trials;
-  size_t pick; /* the best after rescoring; of those within half a point of it the best before, of those the
-                       simplest: none, normalize, lifts, sphere with points, with balls */
+  size_t pick; /* of those of all rows the best after rescoring; of those within half a point of it the best
+                       before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
   size_t raw;  /* rows as they are */
-  double low, high; /* `rescored` of the pick over the seeds */
-  bool helps;       /* the pick finds more than raw rows do, by more than its error */
+  double low, high;  /* `rescored` of the pick over the seeds */
+  bool helps;        /* the pick finds more than raw rows do, by more than its error */
+  size_t first_rows; /* of the first round; 0: there was none */
 } cpb_engine_facts;
 
 /** Fills *facts, whose size is set; more of it than the caller knows is left out. */
@@ -112,6 +118,9 @@ CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_eng
 /** Measures an engine on every transform for its metric: rows as they are, normalize, the lifts, and the sphere at
  *  1/2, 1, 2, 4, 8, 16 times the mean norm about the mean and at the root of 2 around the best of them, each with
  *  point queries and with balls of half, once and twice the median k-th distance; gives *report.          T13
+ *  Half of the queries choose, the other half tells the figures. Where the base has more than twice `first` rows, all
+ *  that is done on so many of them first, with fewer candidates, and what is 20 points behind the best then is not
+ *  built of all rows.
  *  base      n > k rows of d, any dtype                                 borrowed for the call
  *  queries   rows of d, or no rows: some rows of the base ask, and are left out of it
  *  EROW names a row with NaN or inf; what the door says is handed on. */

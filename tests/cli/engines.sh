@@ -71,6 +71,13 @@ verdict $? "an exact engine of cosines wants the exact lift"
 check "an engine of inner products" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --metric ip --engine-command '$exact' --json >by_ip.json"
 grep -q '"pick":{"transform":"lift-ip"' by_ip.json && ! grep -q normalize by_ip.json
 verdict $? "is offered what it can rank by"
+check "a first round" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --first 100 --seeds 1 --engine-command '$exact' --json >rounds.json"
+grep -q '"first_rows":100' rounds.json && grep -q '"index_rows":100' rounds.json && grep -q '"pick":{"transform":"lift-cosine".*"index_rows":300}' rounds.json
+verdict $? "comes before an index of all rows"
+check "one transform" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --transform normalize --engine-command '$exact' >only.txt"
+[ "$(grep -c '^[> ] [a-z-]* .*%' only.txt)" = 2 ] && grep -q '^[> ] normalize ' only.txt
+verdict $? "is measured beside rows as they are"
+refuses "a transform that the engine cannot rank by" 2 '--transform: transforms must suit an engine that ranks by l2' capball recommend base.csv -k 5 --metric l2 --transform lift-ip --engine-command "$exact"
 refuses "recommend on an engine that fails" 1 '^capball recommend: the engine failed: its exit code must be 0, got 1$' capball recommend base.csv -k 5 --engine-command "exit 1 $words"
 refuses "two engines" 2 'exclude each other' capball recommend base.csv --engine int8 --engine-command "$exact"
 refuses "candidates of a flat index" 2 'are for real engines' capball recommend base.csv --candidates 20
