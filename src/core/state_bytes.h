@@ -7,6 +7,9 @@
 
 #include "capball/status.h"
 
+/* Where it is, numbers in memory are written as they are. */
+#define CPB_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
 /* FNV-1a, 64 bits. */
 uint64_t cpb_checksum(const void *bytes, size_t count);
 /* The same of a whole state, which ends with the checksum of all before: that is where it goes on. */

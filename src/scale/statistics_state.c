@@ -25,6 +25,10 @@ static const cpb_state_kind kind = {"CPBSTATE", VERSION, "statistics", OLDEST};
 
 static void put_elements(cpb_state_out *to, const unsigned char *row, cpb_dtype dtype, size_t d) {
   size_t size = cpb_dtype_size(dtype);
+  if (to->bytes == NULL || CPB_LITTLE_ENDIAN) {
+    cpb_put_bytes(to, row, size * d);
+    return;
+  }
   for (size_t i = 0; i < d; i++) {
     uint64_t number = 0;
     if (size == 8) {
