@@ -204,12 +204,16 @@ COLUMNS = [("raw rows", "point", "raw rows, cosine"), ("own L2", "point", "own L
            ("S recall", "ball", "ball, s for recall"), ("lift-ip", "point", "lift-ip"), ("lift-cosine", "point", "lift-cosine")]
 
 
+def absent(way: str, data: Any) -> str:
+    return "as its own" if way == "raw rows" and data.angular else "not run"
+
+
 def cells(section: Section, told: Any, engine: str, data: Any, figure: str) -> list[Any]:
     row = []
     for way, form, _ in COLUMNS:
         seeds = told.get((engine, data.name, way, form))
         key = f"{engine}.{data.name}.{way}.{form}.{figure}".replace(" ", "-")
-        row.append(section.put_mean(key, [s[figure] for s in seeds], "%") if seeds else "not run")
+        row.append(section.put_mean(key, [s[figure] for s in seeds], "%") if seeds else absent(way, data))
     return row
 
 
@@ -218,7 +222,7 @@ def time_cells(section: Section, told: Any, engine: str, data: Any, figure: str)
     for way, form, _ in COLUMNS:
         seeds = told.get((engine, data.name, way, form))
         key = f"{engine}.{data.name}.{way}.{form}.{figure}".replace(" ", "-")
-        row.append(section.put(key, float(np.median([s[figure] for s in seeds])), "s") if seeds else "not run")
+        row.append(section.put(key, float(np.median([s[figure] for s in seeds])), "s") if seeds else absent(way, data))
     return row
 
 
