@@ -2,7 +2,7 @@
 """What each transform gains on real engines, measured by `capball recommend`; writes docs/engines.md.
 
     python bench/engine_recall.py --log runs.jsonl [--sets all --engines annoy,hnsw,scann --rows 5000]
-    python bench/engine_recall.py --log runs.jsonl --write        only the page, from what the log holds
+    python bench/engine_recall.py --log runs.jsonl --write        only the page, from what the logs hold
 
 Every set is asked in three ways: "full", every transform, scale and query form on all rows of the sample; "first", with a
 first round on a fifth of them, as `recommend` does by itself where there are more than 20000; and "own", rows as they are
@@ -22,6 +22,7 @@ SETS = ["moons-2-euclidean", "blobs-16-euclidean", "movies-mf-16-angular", "last
         "fashion-mnist-784-euclidean"]
 ENGINES = ["annoy", "hnsw", "scann"]
 PARTS = ["full", "own", "first"]
+VARIED = ["annoy", "hnswlib", "scann"]
 
 
 def words_of(part, rows):
@@ -150,12 +151,40 @@ def which(lines):
     return text
 
 
-def missing(runs, rows):
-    keys = [(name, engine, part) for part in PARTS for name in SETS for engine in ENGINES if (name, engine, part) not in runs]
-    return [] if not keys else ["", "Not measured yet: " + "; ".join(" ".join(key) for key in keys) + "."]
+def gains(known):
+    """What each variant gains on the base of bench/engine_variants.py, over sets and engines."""
+    runs = [line for line in known if line["key"][1] in VARIED]
+    sets = len({line["key"][0] for line in runs})
+    rows, queries = runs[0]["key"][2:]
+    text = ["## What the sphere could still gain", "",
+            f"By `python bench/engine_variants.py`: {rows} rows, {queries} queries, {sets} sets, S at twice the mean norm, balls of the median radius, 100 candidates; "
+            "points gained on that on the mean of the sets, among the first 10 / after rescoring; in brackets the sets that gain more than half a point and the "
+            "sets that lose more than a point, by the same figures. An engine's own luck is in it: ScaNN differs by a point from build to build.", "",
+            "| | " + " | ".join(VARIED) + " |", "|---|" + "---|" * len(VARIED)]
+    for variant in [name for name in runs[0]["found"] if name != "base"]:
+        cells = []
+        for engine in VARIED:
+            of = [[a - b for a, b in zip(l["found"][variant], l["found"]["base"])] for l in runs if l["key"][1] == engine]
+            figure = lambda count: " / ".join(str(count([one[i] for one in of])) for i in (0, 1))
+            cells.append(f"{figure(lambda g: f'{sum(g) / len(g):+.1f}')} (+ {figure(lambda g: sum(x > 0.5 for x in g))}, - {figure(lambda g: sum(x < -1 for x in g))})"
+                         if of else "")
+        text.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return text + ["", "Kept is the own radius, as `capball wrap --twice` and `Euclidean(twice=True)`, which join both answers and so lose nothing. Trees and graphs do not",
+                   "see rotations. Whitening brings other rows near: where that gains on a quantiser it is the map's own `--whiten`, and to be measured."]
 
 
-def page(known, rows):
+def missing(runs):
+    """What the log does not hold, engine by engine."""
+    text = []
+    for part in PARTS:
+        for engine in ENGINES:
+            names = [name for name in SETS if (name, engine, part) not in runs]
+            if names:
+                text.append(f"- {part}, {engine}: {', '.join(names) if len(names) < len(SETS) else 'all sets'}")
+    return ["", "Not measured yet:", "", *text] if text else []
+
+
+def page(known, rows, varied):
     known = [line for line in known if line["key"][3] == rows]
     runs = {tuple(line["key"][:3]): line["found"] for line in known if "failed" not in line["found"]}
     failed = [line for line in known if "failed" in line["found"]]
@@ -166,10 +195,14 @@ def page(known, rows):
             "Engines as their documentation sets them: Annoy 10 trees; hnsw by hnswlib, M = 16, ef = 200; ScaNN tree + asymmetric hashing + reorder 100.",
             "Numbers are percent of the true 10 among the engine's first 10 / after exact rescoring of its 100 candidates.", "",
             "## What holds", "", *claims(lines), "", "## Which transform for which engine", "", *which(lines), "",
-            "## Every set", "", *table(lines), *missing(runs, rows)]
+            *(gains(varied) + [""] if varied else []), "## Every set", "", *table(lines), *missing(runs)]
     if failed:
         text += ["", "Runs that failed:", ""] + [f"- {' '.join(map(str, f['key']))}: {f['found']['failed'][:160]}" for f in failed]
     return "\n".join(text) + "\n"
+
+
+def lines_of(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()] if path is not None and Path(path).exists() else []
 
 
 def main():
@@ -181,15 +214,15 @@ def main():
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--log", required=True)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--variants", help="the log of bench/engine_variants.py, for its table")
     options = parser.parse_args()
-    log = Path(options.log)
-    known = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    known, varied = lines_of(options.log), lines_of(options.variants)
     if not data.is_dir() and not options.write:
         print(f"{data} is not here: nothing is measured", file=sys.stderr)
         return 0
     if not options.write:
         run(options, known)
-    (root / "docs" / "engines.md").write_text(page(known, options.rows))
+    (root / "docs" / "engines.md").write_text(page(known, options.rows, varied))
     return 0
 
 

@@ -40,6 +40,8 @@ static int find_radius(wrapping *w) {
   w->radius = o->radius.value;
   if (map == NULL && o->radius.given && o->radius.value != 0)
     return cli_misuse(w->job, "only maps of the sphere have balls: leave --radius out");
+  if (map == NULL && o->twice)
+    return cli_misuse(w->job, "only maps of the sphere have balls: leave --twice out");
   if (map == NULL || o->radius.given || o->point) return CLI_OK;
   cpb_status status =
       cpb_radius_fit(map, &w->queries.source, &w->base.source, w->k, &w->radius, cli_exec(w->job), &error);
@@ -93,7 +95,7 @@ static int ask(wrapping *w) {
   if (result == CLI_OK) result = find_radius(w);
   if (result != CLI_OK) return result;
   w->hits = cli_alloc(w->queries.rows.rows * w->k, sizeof *w->hits);
-  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, w->radius, &door,
+  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, w->radius, o->twice, &door,
                                       cli_engine_metric(w->job), w->candidates, w->k, o->seed, w->hits,
                                       cli_exec(w->job), &error);
   if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
@@ -135,12 +137,14 @@ static int run(cli_job *job) {
 static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "of the ball queries on the sphere (default: the median distance of neighbour K)");
 static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries on the sphere");
+static CLI_OPTION(twice, "twice", 0, CLI_FLAG, NULL, twice, NULL,
+                  "ask again, by a ball per query: of the distance of its neighbour K so far");
 
 CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,
             &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_neighbours, &cli_opt_distances,
-            &cli_opt_distance_dtype, &radius, &point, &cli_opt_timeout, &cli_opt_seed, &cli_opt_leave_bad,
-            CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &cli_opt_distance_dtype, &radius, &point, &twice, &cli_opt_timeout, &cli_opt_seed,
+            &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_wrap = {
     .verb = "wrap",
@@ -153,7 +157,10 @@ const cli_command cli_verb_wrap = {
         "the sphere about the mean at the mean norm), QUERIES become points or balls of it, CMD is run with "
         "{base}, {queries}, {k}, {ids} and perhaps {metric}, {seed}, {times} in it (see `capball help "
         "recommend`), "
-        "and what it finds is put in order by the exact distances of the rows. An engine that fails, takes "
+        "and what it finds is put in order by the exact distances of the rows. --twice asks again, by balls "
+        "of the "
+        "distance of neighbour K that each query has found: the first K of a ball of the K-th distance are "
+        "the K nearest, exactly, as far as the engine gives its best. An engine that fails, takes "
         "longer than --timeout or names rows that do not exist is an error, and nothing is left behind. In "
         "csv and tsv the names of rows stand for their numbers where BASE or QUERIES have some. `capball "
         "recommend --engine-command` tells which transform is best for it.",

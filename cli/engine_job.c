@@ -46,6 +46,7 @@ int cli_fail_engine(const cli_input *base, const cli_input *queries, cpb_status 
                     const cpb_error *error) {
   bool of_engine =
       cli_is_about(error, "ids") || cli_is_about(error, "command") || cli_is_about(error, "timeout");
+  if (cli_is_about(error, "twice")) return cli_misuse(base->job, "--twice: %s", error->text);
   if (cli_is_about(error, "kinds")) return cli_misuse(base->job, "--transform: %s", error->text);
   if (of_engine) return cli_fail(base->job, "%s", error->text);
   return cli_fail_input(cli_is_about(error, "queries") ? queries : base, status, error);

@@ -31,7 +31,7 @@ typedef struct cli_options {
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
   uint64_t bits, batch, candidates, top, first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
-      sweep, ranks, point, json, quiet, help, approximate;
+      sweep, ranks, point, twice, json, quiet, help, approximate;
 } cli_options;
 
 typedef enum cli_value_kind {

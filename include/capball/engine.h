@@ -131,13 +131,15 @@ CPB_API cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb
 /** The k nearest of an engine's candidates on transformed rows, by exact distances of the rows themselves.
  *  base, queries   rows of d, any dtype                                 borrowed for the call
  *  transform       any kind; on the sphere queries are balls of `radius`, 0: points
+ *  twice           on the sphere: asked again by balls of the k-th distance that each query has found, and the
+ *                  nearest of both answers; commands and doors build their index anew for it
  *  metric          what the engine ranks by: that of the transform, or for unit rows any
  *  hits            n x k, caller's: nearest first, value = |x-q|
  *  EINVAL where it finds fewer than k rows for a query. */
 CPB_API cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
-                                   double radius, const cpb_door *door, cpb_metric metric, size_t candidates,
-                                   size_t k, uint64_t seed, cpb_hit *hits, const cpb_exec *exec,
-                                   cpb_error *error);
+                                   double radius, bool twice, const cpb_door *door, cpb_metric metric,
+                                   size_t candidates, size_t k, uint64_t seed, cpb_hit *hits,
+                                   const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -93,3 +93,22 @@ def test_unknown_engines_are_refused():
         Euclidean("oracle")
     with pytest.raises(ValueError, match="ranks by"):
         Euclidean(lambda *a: None, metric="l2")
+
+
+def test_asking_twice_finds_what_one_radius_for_all_does_not(rng):
+    rows, queries = rng.normal(size=(600, 4)) + 3, rng.normal(size=(60, 4)) + 3
+    truth = capball.knn(rows, queries, 5)
+    right = [(Euclidean(exact, candidates=5, twice=twice).add(rows).search(queries, 5).ids == truth.ids).mean() for twice in (False, True)]
+    assert right[0] < right[1] and right[1] > 0.99
+
+
+def test_asking_twice_with_engines_that_find_few(rng):
+    rows, queries = rng.normal(size=(300, 4)), rng.normal(size=(20, 4))
+
+    def sparing(rows, queries, k, metric):
+        ids = exact(rows, queries, k, metric)
+        ids[::2, k // 2:] = -1
+        return ids
+
+    found = Euclidean(sparing, candidates=20, twice=True).add(rows).search(queries, 5)
+    np.testing.assert_array_equal(found.ids, capball.knn(rows, queries, 5).ids)

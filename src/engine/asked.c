@@ -29,27 +29,33 @@ cpb_status cpb_asked_rows(const cpb_transform *transform, cpb_view x, bool lenie
   return CPB_OK;
 }
 
-static cpb_status ask_balls(const cpb_map *map, cpb_view x, double radius, cpb_out out, const cpb_exec *exec,
-                            cpb_error *error) {
-  double *radii = malloc((x.rows + 1) * sizeof *radii);
-  if (radii == NULL) return cpb_fail_memory(error, "%zu queries", x.rows);
-  for (size_t i = 0; i < x.rows; i++) radii[i] = radius;
-  cpb_status status = cpb_query_caps(map, x, radii, out, NULL, NULL, exec, error);
-  free(radii);
-  return status;
+static cpb_status ask(const cpb_transform *transform, cpb_view x, const double *radii, cpb_out out,
+                      const cpb_exec *exec, cpb_error *error) {
+  const cpb_map *map = cpb_transform_map(transform);
+  if (radii == NULL) return cpb_transform_apply(transform, CPB_ROLE_QUERY, x, out, exec, error);
+  return map == NULL ? cpb_fail_domain(error, "radius", radii[0],
+                                       "only maps of the sphere have balls: radius must be 0")
+                     : cpb_query_caps(map, x, radii, out, NULL, NULL, exec, error);
+}
+
+cpb_status cpb_asked_balls(const cpb_transform *transform, cpb_view x, const double *radii, bool lenient,
+                           float *to, const cpb_exec *exec, cpb_error *error) {
+  size_t cols = cpb_transform_cols(transform);
+  cpb_status status = ask(transform, x, radii, cpb_rows_out(to, CPB_F32, x.rows, cols), exec, error);
+  if (status != CPB_EROW || !lenient) return status;
+  clear_refused(to, x.rows, cols);
+  return CPB_OK;
 }
 
 cpb_status cpb_asked_queries(const cpb_transform *transform, cpb_view x, double radius, bool lenient,
                              float *to, const cpb_exec *exec, cpb_error *error) {
-  size_t cols = cpb_transform_cols(transform);
-  cpb_out out = cpb_rows_out(to, CPB_F32, x.rows, cols);
-  if (radius > 0 && cpb_transform_map(transform) == NULL)
-    return cpb_fail_domain(error, "radius", radius, "only maps of the sphere have balls: radius must be 0");
-  cpb_status status = radius > 0 ? ask_balls(cpb_transform_map(transform), x, radius, out, exec, error)
-                                 : cpb_transform_apply(transform, CPB_ROLE_QUERY, x, out, exec, error);
-  if (status != CPB_EROW || !lenient) return status;
-  clear_refused(to, x.rows, cols);
-  return CPB_OK;
+  if (radius == 0) return cpb_asked_balls(transform, x, NULL, lenient, to, exec, error);
+  double *radii = malloc((x.rows + 1) * sizeof *radii);
+  if (radii == NULL) return cpb_fail_memory(error, "%zu queries", x.rows);
+  for (size_t i = 0; i <= x.rows; i++) radii[i] = radius;
+  cpb_status status = cpb_asked_balls(transform, x, radii, lenient, to, exec, error);
+  free(radii);
+  return status;
 }
 
 /* ---- distances ---- */

@@ -13,6 +13,10 @@ cpb_status cpb_asked_rows(const cpb_transform *transform, cpb_view x, bool lenie
 cpb_status cpb_asked_queries(const cpb_transform *transform, cpb_view x, double radius, bool lenient,
                              float *to, const cpb_exec *exec, cpb_error *error);
 
+/* .. each of a radius of its own; NULL: points. */
+cpb_status cpb_asked_balls(const cpb_transform *transform, cpb_view x, const double *radii, bool lenient,
+                           float *to, const cpb_exec *exec, cpb_error *error);
+
 /* hits[i*count ..]: the candidates of query i by rising distance |x-q|, inf where there is none. */
 cpb_status cpb_asked_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
                                cpb_hit *hits, const cpb_exec *exec, cpb_error *error);

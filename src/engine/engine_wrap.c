@@ -17,32 +17,104 @@ static cpb_status check_found(const uint64_t *ids, size_t queries, size_t count,
 }
 
 typedef struct wrapping {
+  cpb_view base, queries;
+  const cpb_transform *transform;
+  const cpb_door *door;
+  cpb_engine_question question; /* its rows are here, queries come with every question */
+  size_t room;                  /* of the candidates of a query: those of one question, or of two */
   float *rows, *asked;
-  uint64_t *ids;
+  uint64_t *ids, *answer;
+  double *radii;
   cpb_hit *hits;
 } wrapping;
 
-static cpb_status ask(wrapping *w, cpb_view base, cpb_view queries, const cpb_transform *transform,
-                      double radius, const cpb_door *door, const cpb_engine_question *like,
-                      const cpb_exec *exec, cpb_error *error) {
-  size_t cols = cpb_transform_cols(transform);
-  cpb_engine_cost cost;
-  cpb_engine_question question = *like;
-  w->asked = malloc((queries.rows * cols + 1) * sizeof *w->asked);
-  w->ids = malloc((queries.rows * like->count + 1) * sizeof *w->ids);
-  w->hits = malloc((queries.rows * like->count + 1) * sizeof *w->hits);
-  if (w->asked == NULL || w->ids == NULL || w->hits == NULL)
-    return cpb_fail_memory(error, "%zu queries", queries.rows);
-  cpb_status status = cpb_asked_rows(transform, base, false, &w->rows, exec, error);
-  if (status == CPB_OK) status = cpb_asked_queries(transform, queries, radius, false, w->asked, exec, error);
-  question.rows = cpb_rows(w->rows, CPB_F32, base.rows, cols);
-  question.queries = cpb_rows(w->asked, CPB_F32, queries.rows, cols);
-  if (status == CPB_OK) status = door->ask(door->self, &question, w->ids, &cost, exec, error);
+static cpb_status open_wrapping(wrapping *w, const cpb_exec *exec, cpb_error *error) {
+  size_t n = w->queries.rows, cols = cpb_transform_cols(w->transform);
+  w->asked = malloc((n * cols + 1) * sizeof *w->asked);
+  w->answer = malloc((n * w->question.count + 1) * sizeof *w->answer);
+  w->ids = malloc((n * w->room + 1) * sizeof *w->ids);
+  w->hits = malloc((n * w->room + 1) * sizeof *w->hits);
+  w->radii = malloc((n + 1) * sizeof *w->radii);
+  if (w->asked == NULL || w->answer == NULL || w->ids == NULL || w->hits == NULL || w->radii == NULL)
+    return cpb_fail_memory(error, "%zu queries", n);
+  for (size_t i = 0; i < n * w->room; i++) w->ids[i] = CPB_NO_ROW;
+  cpb_status status = cpb_asked_rows(w->transform, w->base, false, &w->rows, exec, error);
+  w->question.rows = cpb_rows(w->rows, CPB_F32, w->base.rows, cols);
+  w->question.queries = cpb_rows(w->asked, CPB_F32, n, cols);
   return status;
 }
 
+static void close_wrapping(wrapping *w) {
+  free(w->rows);
+  free(w->asked);
+  free(w->ids);
+  free(w->answer);
+  free(w->radii);
+  free(w->hits);
+}
+
+/* Those of the answer that are new, after those that are there. */
+static void take(const uint64_t *answer, size_t count, uint64_t *ids, size_t room) {
+  size_t had = 0, now;
+  while (had < room && ids[had] != CPB_NO_ROW) had++;
+  now = had;
+  for (size_t i = 0; i < count && answer[i] != CPB_NO_ROW; i++) {
+    size_t at = 0;
+    while (at < had && ids[at] != answer[i]) at++;
+    if (at == had) ids[now++] = answer[i];
+  }
+}
+
+/* By balls of w->radii, or by points; w->hits has what was found so far, nearest first. */
+static cpb_status ask(wrapping *w, bool balls, const cpb_exec *exec, cpb_error *error) {
+  size_t n = w->queries.rows, count = w->question.count;
+  cpb_engine_cost cost;
+  cpb_status status =
+      cpb_asked_balls(w->transform, w->queries, balls ? w->radii : NULL, false, w->asked, exec, error);
+  if (status == CPB_OK) status = w->door->ask(w->door->self, &w->question, w->answer, &cost, exec, error);
+  for (size_t i = 0; status == CPB_OK && i < n; i++)
+    take(w->answer + i * count, count, w->ids + i * w->room, w->room);
+  if (status == CPB_OK)
+    status = cpb_asked_distances(w->base, w->queries, w->ids, w->room, w->hits, exec, error);
+  return status;
+}
+
+/* The k-th distance found: a ball of which the first k are the nearest, if they are. */
+static void take_own_radii(wrapping *w, size_t k) {
+  for (size_t i = 0; i < w->queries.rows; i++) w->radii[i] = w->hits[i * w->room + k - 1].value;
+}
+
+static cpb_status run(wrapping *w, double radius, size_t k, cpb_hit *hits, const cpb_exec *exec,
+                      cpb_error *error) {
+  size_t n = w->queries.rows;
+  cpb_status status = open_wrapping(w, exec, error);
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; i < n; i++) w->radii[i] = radius;
+  status = ask(w, radius > 0, exec, error);
+  if (status == CPB_OK) status = check_found(w->ids, n, w->room, k, error);
+  if (status == CPB_OK && w->room > w->question.count) {
+    take_own_radii(w, k);
+    status = ask(w, true, exec, error);
+  }
+  for (size_t i = 0; status == CPB_OK && i < n * k; i++) hits[i] = w->hits[i / k * w->room + i % k];
+  return status;
+}
+
+/* Distances that were found are those of the rows; the balls of a map that whitens are not. */
+static cpb_status check_balls(const cpb_transform *transform, double radius, bool twice, cpb_error *error) {
+  const cpb_map *map = cpb_transform_map(transform);
+  cpb_map_options made = {.size = sizeof made};
+  if (radius == 0 && !twice) return CPB_OK;
+  if (map == NULL)
+    return cpb_fail_domain(error, "radius", radius, "only maps of the sphere have balls: radius must be 0");
+  cpb_map_describe(map, &made);
+  if (twice && made.whiten != NULL)
+    return cpb_fail_count(error, "twice", 1, "a map that whitens is asked once: twice must be 0");
+  return CPB_OK;
+}
+
 cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform, double radius,
-                           const cpb_door *door, cpb_metric metric, size_t candidates, size_t k,
+                           bool twice, const cpb_door *door, cpb_metric metric, size_t candidates, size_t k,
                            uint64_t seed, cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
   if (transform == NULL || door == NULL || hits == NULL)
     return cpb_fail_missing(error, transform == NULL ? "transform" : door == NULL ? "door" : "hits");
@@ -53,16 +125,15 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
   cpb_transform_describe(transform, &made);
   cpb_status status = cpb_check_view(base, "base", made.d, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base.cols, error);
+  if (status == CPB_OK) status = check_balls(transform, radius, twice, error);
   if (status != CPB_OK) return status;
-  wrapping w = {NULL, NULL, NULL, NULL};
-  cpb_engine_question like = {.count = count, .metric = metric, .seed = seed};
-  status = ask(&w, base, queries, transform, radius, door, &like, exec, error);
-  if (status == CPB_OK) status = check_found(w.ids, queries.rows, count, k, error);
-  if (status == CPB_OK) status = cpb_asked_distances(base, queries, w.ids, count, w.hits, exec, error);
-  for (size_t i = 0; status == CPB_OK && i < queries.rows * k; i++) hits[i] = w.hits[i / k * count + i % k];
-  free(w.rows);
-  free(w.asked);
-  free(w.ids);
-  free(w.hits);
+  wrapping w = {.base = base,
+                .queries = queries,
+                .transform = transform,
+                .door = door,
+                .question = {.count = count, .metric = metric, .seed = seed},
+                .room = twice ? 2 * count : count};
+  status = run(&w, radius, k, hits, exec, error);
+  close_wrapping(&w);
   return status;
 }

@@ -160,10 +160,42 @@ static void the_metric_says_what_is_offered(void **state) {
   assert_string_equal(error.text, "transforms must suit an engine that ranks by cosine, got 3");
 }
 
+/* A ball of the k-th distance has the k nearest first; asked for no more than k, one radius for all has not. */
+static void own_radii_find_what_one_for_all_does_not(void **state) {
+  (void)state;
+  static float base[N * D], queries[Q * D];
+  static cpb_hit once[Q * K], twice[Q * K], nearest[Q * K];
+  cpb_view rows = cpb_rows(base, CPB_F32, N, D), asked = cpb_rows(queries, CPB_F32, Q, D);
+  cpb_source source = cpb_source_from_view(rows);
+  cpb_transform *sphere = NULL;
+  cpb_error error;
+  counting engine = {0};
+  cpb_door door = {&engine, ask};
+  size_t right_once = 0, right_twice = 0;
+  fill(base, N, 1);
+  fill(queries, Q, 2);
+  assert_int_equal(cpb_transform_fit(&source, CPB_TRANSFORM_SPHERE, false, &sphere, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_knn(rows, asked, K, CPB_L2, nearest, NULL, &error), CPB_OK);
+  for (int again = 0; again < 2; again++)
+    assert_int_equal(cpb_engine_wrap(rows, asked, sphere, 0, again, &door, CPB_COSINE, K, K, 0,
+                                     again ? twice : once, NULL, &error),
+                     CPB_OK);
+  assert_int_equal(engine.asks, 3);
+  for (size_t i = 0; i < Q * K; i++) {
+    assert_true(twice[i].value <= once[i].value);
+    right_once += once[i].id == nearest[i].id;
+    right_twice += twice[i].id == nearest[i].id;
+  }
+  assert_true(right_once < Q * K);
+  assert_true(Q * K - right_twice < (Q * K - right_once) / 2);
+  cpb_transform_free(sphere);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_index_answers_all_query_forms),
                                      cmocka_unit_test(halves_of_the_queries_choose_and_tell),
                                      cmocka_unit_test(a_first_round_drops_what_is_far_behind),
-                                     cmocka_unit_test(the_metric_says_what_is_offered)};
+                                     cmocka_unit_test(the_metric_says_what_is_offered),
+                                     cmocka_unit_test(own_radii_find_what_one_for_all_does_not)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

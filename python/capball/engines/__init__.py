@@ -23,7 +23,7 @@ import numpy as np
 
 import capball
 
-from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, engine
+from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, _full, engine
 
 
 class Certified(NamedTuple):
@@ -50,14 +50,16 @@ class Euclidean:
     candidates  how many rows the engine is asked for, which are then put in order by exact distances; None: 10 k, at
                 least 100
     ball        ask by the ball of the usual k-th distance instead of by the point (sphere only)
+    twice       ask again, by balls of the k-th distance that each query has found, of which the first k are the nearest
+                (sphere only); the nearest of both answers
     """
 
     def __init__(self, engine_: Any = "hnswlib", *, transform: str = "sphere", map: capball.SphereMap | None = None,
-                 scale: float = 1.0, candidates: int | None = None, ball: bool = True, metric: str | None = None,
-                 **settings: Any) -> None:
+                 scale: float = 1.0, candidates: int | None = None, ball: bool = True, twice: bool = False,
+                 metric: str | None = None, **settings: Any) -> None:
         self.engine: Engine = engine(engine_, **settings)
         self.transform, self.map, self.scale = transform, map, scale
-        self.candidates, self.ball = candidates, ball
+        self.candidates, self.ball, self.twice = candidates, ball, twice
         self.metric = metric or self._usual_metric()
         if self.metric not in self.engine.metrics:
             raise ValueError(f"the engine ranks by {', '.join(self.engine.metrics)}, not by {self.metric}")
@@ -95,7 +97,7 @@ class Euclidean:
             self._k, self._radius = k, capball.usual_radius(self.way, self.rows, self.rows, min(k + 1, len(self.rows)))
         return self._radius
 
-    def _ask(self, queries: np.ndarray, radius: float, count: int) -> np.ndarray:
+    def _ask(self, queries: np.ndarray, radius: float | np.ndarray, count: int) -> np.ndarray:
         """Ids of the engine's best, by the ball of this radius on the sphere."""
         if isinstance(self.way, capball.Transform):
             asked = self.way.query(queries, dtype="float32")
@@ -122,19 +124,31 @@ class Euclidean:
         """
         queries = self._queries(queries)
         ids = self._ask(queries, self._usual_radius(k), max(k, self.candidates or max(100, 10 * k)))
-        counts = (ids >= 0).sum(axis=1)
-        if counts.min() < k:
-            raise ValueError(f"the engine found {counts.min()} rows for some query, wanted {k}")
         if certificates == "engine":
-            return self._rescore(queries, ids[:, : counts.min()], k)
-        distances, near = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
-        for count in np.unique(counts):  # some engines find fewer for some queries
-            those = counts == count
-            distances[those], near[those] = capball.rerank(self.rows, queries[those], ids[those][:, :count], k)
+            return self._rescore(queries, ids[:, : self._found(ids, k).min()], k)
+        distances, near = self._rerank(queries, ids, k)
+        if self.twice and isinstance(self.way, capball.SphereMap) and self.way.whiten is None:
+            again = self._ask(queries, distances[:, -1], ids.shape[1])
+            ids = _full([np.setdiff1d(np.union1d(*both), [-1]) for both in zip(ids, again)], 2 * ids.shape[1])
+            distances, near = self._rerank(queries, ids, k)
         if not certificates:
             return capball.Neighbors(distances, near)
         true = capball.range_search(self.rows, queries, np.nextafter(distances[:, -1], np.inf))
         return Certified(distances, near, np.array([np.array_equal(true.of(i).ids[:k], row) for i, row in enumerate(near)]))
+
+    def _found(self, ids: np.ndarray, k: int) -> np.ndarray:
+        counts: np.ndarray = (ids >= 0).sum(axis=1)
+        if counts.min() < k:
+            raise ValueError(f"the engine found {counts.min()} rows for some query, wanted {k}")
+        return counts
+
+    def _rerank(self, queries: np.ndarray, ids: np.ndarray, k: int) -> capball.Neighbors:
+        distances, near = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
+        counts = self._found(ids, k)
+        for count in np.unique(counts):  # some engines find fewer for some queries
+            those = counts == count
+            distances[those], near[those] = capball.rerank(self.rows, queries[those], ids[those][:, :count], k)
+        return capball.Neighbors(distances, near)
 
     def _rescore(self, queries: np.ndarray, ids: np.ndarray, k: int) -> Certified:
         if not isinstance(self.way, capball.SphereMap):

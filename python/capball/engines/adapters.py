@@ -7,7 +7,7 @@ defaults are those of the engine's documentation. Ids count rows from 0; -1 stan
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, Protocol, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Reads it back."""
 
 
-def _full(found: list[list[int]], k: int) -> np.ndarray:
+def _full(found: Sequence[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
     ids = np.full((len(found), k), -1, np.int64)
     for row, some in zip(ids, found):
         row[: len(some)] = some
