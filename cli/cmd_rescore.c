@@ -104,8 +104,9 @@ static int tell(const rescoring *r) {
                              (json_int_t)r->k, "candidates", (json_int_t)r->C);
   if (o->approximate)
     object = cli_json_set(object, "audit",
-                          json_pack("{s:f, s:f, s:f, s:I}", "recall", r->audit.recall, "low", r->audit.low,
-                                    "high", r->audit.high, "queries", (json_int_t)r->audit.queries));
+                          json_pack("{s:f, s:f, s:f, s:I, s:I}", "recall", r->audit.recall, "low",
+                                    r->audit.low, "high", r->audit.high, "queries",
+                                    (json_int_t)r->audit.queries, "rows", (json_int_t)r->audit.rows));
   else
     object =
         cli_json_set(object, is_looked_at(r) ? "proven" : "exact_if_best", json_integer((json_int_t)proven));
