@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each transform gains on real engines, measured by `capball recommend`; writes docs/engines.md.
+"""What each transform gains on real engines, measured by `capball recommend`; writes docs/engines.md and the README's sentence.
 
     python bench/engine_recall.py --log runs.jsonl [--sets all --engines annoy,hnsw,scann --rows 5000]
     python bench/engine_recall.py --log runs.jsonl --write        only the page, from what the logs hold
@@ -21,6 +21,7 @@ SETS = ["moons-2-euclidean", "blobs-16-euclidean", "movies-mf-16-angular", "last
         "bigann10k-sift-128-euclidean", "sift-bsds-128-euclidean", "reuters-256-angular", "mnist-784-euclidean",
         "fashion-mnist-784-euclidean"]
 ENGINES = ["annoy", "hnsw", "scann"]
+NAMES = {"annoy": "Annoy", "hnsw": "hnswlib", "scann": "ScaNN"}
 PARTS = ["full", "own", "first"]
 VARIED = ["annoy", "hnswlib", "scann"]
 
@@ -137,8 +138,28 @@ def claims(lines):
                  euclidean, lambda l: rescored(l["l2"]) - rescored(l["sphere"]), limit)]
 
 
+def near_best(lines, engine):
+    """On how many sets raw rows, lift-cosine and the sphere are within a point of the best."""
+    of = [l for l in lines if l["engine"] == engine]
+    return [sum(rescored(l["best"]) - rescored(l[what]) <= 0.01 for l in of) for what in ("raw", "lift", "sphere")], len(of)
+
+
+def words(lines):
+    """The README's table."""
+    counts = {engine: near_best(lines, engine) for engine in ENGINES}
+    sets = max(count for _, count in counts.values())
+    told = [f"| {NAMES[engine]} | {near[2]} | {near[1]} | {near[0]} |" for engine, (near, _) in counts.items()]
+    return "\n".join([f"| sets of {sets} on which it is within a point of the best | the sphere | lift-cosine | the rows as they are |", "|---|---|---|---|", *told])
+
+
+def write_readme(lines):
+    path, begin, end = root / "README.md", "<!-- engines -->\n", "<!-- end of engines -->"
+    before, rest = path.read_text().split(begin)
+    path.write_text(before + begin + words(lines) + "\n" + end + rest.split(end)[1])
+
+
 def which(lines):
-    """For every engine which transform is taken how often, and what the best of each kind misses of the best at worst."""
+    """For every engine which transform is taken how often, and on how many sets each kind is near the best."""
     text = ["| engine | taken, of the sets | raw cosine, sets within a point of the best | lift-cosine | the sphere |", "|---|---|---|---|---|"]
     for engine in ENGINES:
         of = [l for l in lines if l["engine"] == engine]
@@ -146,8 +167,8 @@ def which(lines):
             continue
         kinds = [l["pick"]["transform"] for l in of]
         taken = ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds), key=kinds.count, reverse=True))
-        near = [sum(rescored(l["best"]) - rescored(l[what]) <= 0.01 for l in of) for what in ("raw", "lift", "sphere")]
-        text.append(f"| {engine} | {taken} | " + " | ".join(f"{count} of {len(of)}" for count in near) + " |")
+        near, sets = near_best(lines, engine)
+        text.append(f"| {engine} | {taken} | " + " | ".join(f"{count} of {sets}" for count in near) + " |")
     return text
 
 
@@ -184,11 +205,8 @@ def missing(runs):
     return ["", "Not measured yet:", "", *text] if text else []
 
 
-def page(known, rows, varied):
-    known = [line for line in known if line["key"][3] == rows]
-    runs = {tuple(line["key"][:3]): line["found"] for line in known if "failed" not in line["found"]}
+def page(known, rows, varied, lines, runs):
     failed = [line for line in known if "failed" in line["found"]]
-    lines = [line for engine in ENGINES for name in SETS if (line := line_of(name, engine, runs)) is not None]
     text = ["# Transforms on real engines", "",
             "Written by `python bench/engine_recall.py`, from `capball recommend --engine-command` and `--engine hnsw`: 10 neighbours, 100 candidates, "
             f"{rows} rows of each set, chosen by hash, and its 1000 queries, of which half choose.",
@@ -222,7 +240,11 @@ def main():
         return 0
     if not options.write:
         run(options, known)
-    (root / "docs" / "engines.md").write_text(page(known, options.rows, varied))
+    known = [line for line in known if line["key"][3] == options.rows]
+    runs = {tuple(line["key"][:3]): line["found"] for line in known if "failed" not in line["found"]}
+    lines = [line for engine in ENGINES for name in SETS if (line := line_of(name, engine, runs)) is not None]
+    (root / "docs" / "engines.md").write_text(page(known, options.rows, varied, lines, runs))
+    write_readme(lines)
     return 0
 
 
