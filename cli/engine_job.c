@@ -54,13 +54,21 @@ int cli_fail_engine(const cli_input *base, const cli_input *queries, cpb_status 
 
 /* ---- recommend ---- */
 
+static const char *cost_text(double value, char text[32]) {
+  if (!(value > 0)) return "-";
+  snprintf(text, 32, "%.3g", value);
+  return text;
+}
+
 static void print_trial(const cpb_engine_facts *f, size_t i) {
   const cpb_engine_trial *t = &f->trials[i];
-  char s[32] = "", r[32] = "point";
+  char s[32] = "", r[32] = "point", build[32], ask[32], size[32];
   if (!isnan(t->scale)) snprintf(s, sizeof s, "%.6g", t->scale);
   if (t->radius > 0) snprintf(r, sizeof r, "ball %.4g", t->radius);
-  printf("%c %-12s %12s  %-14s %8.1f%% %8.1f%% %9.3g %8zu\n", i == f->pick ? '>' : ' ', t->name, s, r,
-         100 * t->recall, 100 * t->rescored, t->cost.seconds, t->rows);
+  printf("%c %-12s %12s  %-14s %8.1f%% %8.1f%% %8s %8s %8s %8zu\n", i == f->pick ? '>' : ' ', t->name, s, r,
+         100 * t->recall, 100 * t->rescored, cost_text(t->cost.build, build),
+         cost_text(1000 * t->cost.query / (double)f->queries, ask), cost_text(t->cost.bytes / 1e6, size),
+         t->rows);
 }
 
 static void print_verdict(const cpb_engine_facts *f, const char *metric) {
@@ -115,12 +123,18 @@ static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
            queries, f->k);
 }
 
+static json_t *cost_json(double value) { return value > 0 ? json_real(value) : json_null(); }
+
 static json_t *trial_json(const cpb_engine_trial *t) {
-  return json_pack("{s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "transform", t->name, "scale",
-                   isnan(t->scale) ? json_null() : json_real(t->scale), "radius", t->radius, "recall",
-                   t->recall, "rescored", t->rescored, "error", t->error, "seconds",
-                   isnan(t->cost.seconds) ? 0 : t->cost.seconds, "choosing_recall", t->choosing_recall,
-                   "choosing_rescored", t->choosing_rescored, "index_rows", (json_int_t)t->rows);
+  json_t *trial =
+      json_pack("{s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "transform", t->name, "scale",
+                isnan(t->scale) ? json_null() : json_real(t->scale), "radius", t->radius, "recall", t->recall,
+                "rescored", t->rescored, "error", t->error, "seconds",
+                isnan(t->cost.seconds) ? 0 : t->cost.seconds, "choosing_recall", t->choosing_recall,
+                "choosing_rescored", t->choosing_rescored, "index_rows", (json_int_t)t->rows);
+  trial = cli_json_set(trial, "build_seconds", cost_json(t->cost.build));
+  trial = cli_json_set(trial, "ask_seconds", cost_json(t->cost.query));
+  return cli_json_set(trial, "index_bytes", cost_json(t->cost.bytes));
 }
 
 static int print_facts(const cli_job *job, const cpb_engine_facts *f) {
@@ -141,8 +155,8 @@ static int tell(const cli_job *job, const cpb_engine_report *report) {
   if (job->options.json) return print_facts(job, &f);
   snprintf(recall, sizeof recall, "%zu@%zu", f.k, f.k);
   snprintf(rescored, sizeof rescored, "%zu@%zu", f.k, f.candidates);
-  printf("  %-12s %12s  %-14s %9s %9s %9s %8s\n", "transform", "s", "query", recall, rescored, "seconds",
-         "rows");
+  printf("  %-12s %12s  %-14s %9s %9s %8s %8s %8s %8s\n", "transform", "s", "query", recall, rescored,
+         "build s", "ask ms", "MB", "rows");
   for (size_t i = 0; i < f.count; i++) print_trial(&f, i);
   print_verdict(&f, cpb_metric_name(cli_engine_metric(job)));
   print_commands(job, &f);

@@ -1,7 +1,7 @@
 """An engine as a command: python -m capball.engines NAME BASE.npy QUERIES.npy K IDS.npy [key=value ..]
 
 The rows of BASE go into the engine, the ids of the K best rows of each query into IDS. metric=cosine|ip|l2 says what it
-ranks by; seed=N goes to engines that draw lots; times=FILE gets seconds to build, seconds to ask; other settings are the
+ranks by; seed=N goes to engines that draw lots; times=FILE gets seconds to build, seconds to ask, bytes of the index; other settings are the
 adapter's. For `capball recommend --engine-command` and `capball wrap`:
 
   capball recommend base.npy --engine-command 'python -m capball.engines hnswlib {base} {queries} {k} {ids} metric={metric} seed={seed} times={times}'
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import inspect
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import BY_NAME, engine
+from . import BY_NAME, Engine, Pgvector, engine
 
 
 def _value(text: str) -> Any:
@@ -26,6 +28,15 @@ def _value(text: str) -> Any:
         except ValueError:
             pass
     return text
+
+
+def _bytes(index: Engine) -> int:
+    """Of the index as it is saved; 0 where it lives elsewhere."""
+    if isinstance(index, Pgvector):
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(Path(folder) / "index")
+        return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
 
 
 def main(arguments: list[str]) -> int:
@@ -47,7 +58,7 @@ def main(arguments: list[str]) -> int:
     np.save(ids, np.ascontiguousarray(found, np.int64))
     if times is not None:
         with open(str(times), "w") as to:
-            to.write(f"{built - begin} {ended - built} 0\n")
+            to.write(f"{built - begin} {ended - built} {_bytes(index)}\n")
     return 0
 
 
