@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import time
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="experiments, with commas")
     parser.add_argument("--sets", default="", help="data sets, with commas (default: all)")
     parser.add_argument("--seeds", type=int, help="seeds of what is random (default 3; quick and short 1)")
+    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)), help="steps side by side (default: one a processor)")
     parser.add_argument("--cached", action="store_true", help="only what is in the cache; the rest is told as not run")
     parser.add_argument("--page", type=Path, help="write the claims page here too, if every set is there")
     return parser.parse_args()
@@ -100,7 +102,7 @@ def main() -> int:
     sections = []
     for module, steps in zip(modules, plans):
         began = time.perf_counter()
-        given = run_steps(module.NAME, steps, cache, asked.cached)
+        given = run_steps(module.NAME, steps, cache, asked.cached, asked.processes)
         section = Section(module.NAME, module.TITLE, module.ABOUT, command(job, module.NAME), planned=len(steps),
                           done=sum("missing" not in result for result in given))
         module.report(job, section, steps, given)

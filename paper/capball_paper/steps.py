@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import inspect
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -123,29 +124,53 @@ class Bar:
             line = f"{self.name:18} [{'#' * filled}{'.' * (30 - filled)}] {self.done}/{self.total} {label}"
             print(f"\r{line[:110]:110}", end="", file=sys.stderr, flush=True)
 
-    def advance(self) -> None:
-        self.done += 1
-
     def end(self, cached: int) -> None:
         seconds = time.perf_counter() - self.began
         line = f"{self.name:18} {self.done} steps, {cached} from the cache, {seconds:.1f} s"
         print(f"\r{line:110}" if self.live else line, file=sys.stderr, flush=True)
 
 
-def run_steps(name: str, steps: list[Step], cache: Cache, cached_only: bool = False) -> list[Any]:
-    """What every step gave, in order; a step that cannot be done here gives {"missing": why}."""
-    bar, given, cached = Bar(name, len(steps)), [], 0
-    for step in steps:
-        bar.show(step.label)
-        why = step.missing or ("not run" if cached_only and not cache.has(step) else None)
-        if why:
-            given.append({"missing": why})
-        else:
-            cached += cache.has(step)
-            given.append(cache.get(step))
-        bar.advance()
-    bar.end(cached)
-    return given
+def attempt(cache: Cache, step: Step) -> str | None:
+    """Puts the result into the cache; why there is none, else."""
+    try:
+        cache.get(step)
+    except Exception as error:  # hours of other steps are not lost for it
+        return f"failed: {type(error).__name__}: {error}"
+    return None
+
+
+_doing: tuple[Cache, list[Step]]  # of the processes that a fork makes, with sets that are read when wanted
+
+
+def _attempt(at: int) -> str | None:
+    return attempt(_doing[0], _doing[1][at])
+
+
+def run_steps(name: str, steps: list[Step], cache: Cache, cached_only: bool = False, processes: int = 1) -> list[Any]:
+    """What every step gave, in order; a step that cannot be done here gives {"missing": why}. Steps that time the library
+    run alone, the others in some processes side by side."""
+    global _doing
+    whys = [step.missing or ("not run" if cached_only and not cache.has(step) else None) for step in steps]
+    todo = [at for at, step in enumerate(steps) if not whys[at] and not cache.has(step)]
+    alone = [at for at in todo if steps[at].times_library]
+    beside = [at for at in todo if not steps[at].times_library]
+    bar = Bar(name, len(steps))
+    bar.done = len(steps) - len(todo)
+    _doing = cache, steps
+    for some, count in ((alone, 1), (beside, processes)):
+        if not some:
+            continue
+        bar.show(steps[some[0]].label)
+        # Never in this process: threads of what it would call do not live on in a fork.
+        with multiprocessing.get_context("fork").Pool(count) as pool:
+            for at, whys[at] in zip(some, pool.imap(_attempt, some)):
+                bar.done += 1
+                bar.show(steps[at].label)
+    for at in todo:
+        if whys[at]:
+            print(f"{name}: {steps[at].label}: {whys[at]}", file=sys.stderr)
+    bar.end(len(steps) - len(todo))
+    return [{"missing": why} if why else cache.get(step) for step, why in zip(steps, whys)]
 
 
 def seconds_left(steps: list[Step], cache: Cache) -> float:

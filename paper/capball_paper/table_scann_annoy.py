@@ -171,6 +171,11 @@ def recall(data: Any, engine: str, way: str, seed: int, leaves: int) -> dict[str
     return told
 
 
+def leaves_for(data: Any, wanted: int) -> int:
+    """A tree cannot have more leaves than rows: there it has one for eight of them."""
+    return wanted if len(data.base) >= wanted else max(1, len(data.base) // 8)
+
+
 def plan(job: Any) -> list[Step]:
     steps = []
     for seed in range(job.seeds):
@@ -183,7 +188,7 @@ def plan(job: Any) -> list[Step]:
                         continue  # its own index already
                     size = len(data.base) * data.base.shape[1]
                     seconds = {"scan": 0.4, "annoy": 0.5 + size * 5e-7, "scann": 1 + size * 1e-6}[engine]
-                    steps.append(Step(recall, {"engine": engine, "way": way, "seed": seed, "leaves": job.leaves}, data, needs,
+                    steps.append(Step(recall, {"engine": engine, "way": way, "seed": seed, "leaves": leaves_for(data, job.leaves)}, data, needs,
                                       (make, Scan, ScannIndex, AnnoyTrees, prepared, share_found, rescore, best_ten, usual_radius, unit_rows), seconds=seconds))
             data.forget()
     return steps
