@@ -49,7 +49,8 @@ int cli_fail_engine(const cli_input *base, const cli_input *queries, cpb_status 
   if (cli_is_about(error, "twice")) return cli_misuse(base->job, "--twice: %s", error->text);
   if (cli_is_about(error, "kinds")) return cli_misuse(base->job, "--transform: %s", error->text);
   if (of_engine) return cli_fail(base->job, "%s", error->text);
-  return cli_fail_input(cli_is_about(error, "queries") ? queries : base, status, error);
+  bool of_queries = cli_is_about(error, "queries") && queries->info.path != NULL;
+  return cli_fail_input(of_queries ? queries : base, status, error);
 }
 
 /* ---- recommend ---- */

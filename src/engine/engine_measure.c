@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "batch/check_finite.h"
 #include "capball/engine.h"
 #include "capball/fit.h"
 #include "core/fail.h"
@@ -289,6 +290,8 @@ static cpb_status run(measuring *m, cpb_view base, cpb_view queries, const cpb_e
   cpb_survey *s = &m->all;
   cpb_status status = choose_rows(m, base, queries, error);
   if (status != CPB_OK) return status;
+  if (s->queries.rows == 0)
+    return cpb_fail_count(error, "queries", 0, "at least 1 query is wanted: give some, or 4 rows or more");
   if (s->candidates > s->base.rows) s->candidates = s->base.rows;
   if (s->k == 0 || s->k > s->candidates)
     return cpb_fail_count(error, "k", s->k, "k must be at least 1 and at most the %zu candidates",
@@ -328,8 +331,9 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *d
   *report = NULL;
   cpb_status status = cpb_sized_take(&m.o, sizeof m.o, options, "cpb_engine_options", error);
   if (status == CPB_OK) status = check_options(&m.o, error);
-  if (status == CPB_OK) status = cpb_check_view(base, "base", base.cols, error);
-  if (status == CPB_OK && queries.rows > 0) status = cpb_check_view(queries, "queries", base.cols, error);
+  if (status == CPB_OK) status = cpb_check_finite(base, "base", base.cols, exec, error);
+  if (status == CPB_OK && queries.rows > 0)
+    status = cpb_check_finite(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
   m.all = (cpb_survey){.door = door, .k = m.o.k, .candidates = m.o.candidates, .metric = m.o.metric};
   m.out = calloc(1, sizeof *m.out);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
+#include "batch/check_finite.h"
 #include "capball/scale.h"
 #include "capball/search.h"
 #include "core/fail.h"
@@ -50,32 +50,6 @@ static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, c
 }
 
 /* ---- rows ---- */
-
-typedef struct row_check {
-  const cpb_loops *loops;
-  cpb_view rows;
-  cpb_first_fault fault;
-} row_check;
-
-static void check_block(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  row_check *check = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_row_fault(check->loops, check->rows, row);
-    if (fault != 0) cpb_first_fault_meet(&check->fault, row, (cpb_fault)fault);
-  }
-}
-
-static cpb_status check_rows(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
-                             cpb_error *error) {
-  cpb_status status = cpb_check_view(rows, name, cols, error);
-  if (status != CPB_OK) return status;
-  row_check check = {.loops = cpb_loops_here(), .rows = rows};
-  cpb_first_fault_init(&check.fault);
-  cpb_blocks blocks = {rows.rows, cpb_blocks_rows(cols), check_block, &check};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&check.fault, name, error);
-}
 
 /* At most `most` rows by the hash of their number; all of them stay where they are. */
 static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample,
@@ -265,8 +239,9 @@ cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_op
   cpb_recommend_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_recommend_options", error);
   if (status == CPB_OK) status = check_options(options, base, error);
-  if (status == CPB_OK) status = check_rows(base, "base", base.cols, exec, error);
-  if (status == CPB_OK && queries.rows > 0) status = check_rows(queries, "queries", base.cols, exec, error);
+  if (status == CPB_OK) status = cpb_check_finite(base, "base", base.cols, exec, error);
+  if (status == CPB_OK && queries.rows > 0)
+    status = cpb_check_finite(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
   cpb_recommendation *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a recommendation");

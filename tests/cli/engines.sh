@@ -83,6 +83,13 @@ check "one transform" bash -c "capball recommend base.csv --queries q.csv -k 5 -
 [ "$(grep -c '^[> ] [a-z-]* .*%' only.txt)" = 2 ] && grep -q '^[> ] normalize ' only.txt
 verdict $? "is measured beside rows as they are"
 refuses "a transform that the engine cannot rank by" 2 '--transform: transforms must suit an engine that ranks by l2' capball recommend base.csv -k 5 --metric l2 --transform lift-ip --engine-command "$exact"
+sed '8s/^[^,]*/nan/' base.csv >nan.csv
+refuses "a row with NaN" 1 'nan.csv: row 7 holds NaN' capball recommend nan.csv -k 5 --engine-command "$exact"
+refuses "a query with NaN" 1 'nan.csv: row 7 holds NaN' capball recommend base.csv --queries nan.csv -k 5 --engine-command "$exact"
+head -3 base.csv >three.csv
+refuses "too few rows to ask by" 1 'at least 1 query is wanted' capball recommend three.csv -k 1 --engine-command "$exact"
+head -4 base.csv >four.csv
+check "four rows are enough" capball recommend four.csv -k 1 --engine-command "$exact"
 refuses "recommend on an engine that fails" 1 '^capball recommend: the engine failed: its exit code must be 0, got 1$' capball recommend base.csv -k 5 --engine-command "exit 1 $words"
 refuses "two engines" 2 'exclude each other' capball recommend base.csv --engine int8 --engine-command "$exact"
 refuses "candidates of a flat index" 2 'are for real engines' capball recommend base.csv --candidates 20
