@@ -163,6 +163,6 @@ double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t cou
   return 1.001 * share * (double)largest + lost_below(screen->d);
 }
 
-float cpb_screen_among(const cpb_screen *screen, float sum, double raise, double size2) {
-  return rounded_down((double)sum - 2 * (raise + margin_of(screen, size2)));
+double cpb_screen_blur(const cpb_screen *screen, double raise, double size2) {
+  return 2 * (raise + margin_of(screen, size2));
 }

@@ -12,6 +12,9 @@
 #ifndef CPB_SEARCH_SCREEN_H
 #define CPB_SEARCH_SCREEN_H
 
+#include <float.h>
+#include <math.h>
+
 #include "capball/search.h"
 #include "loop/table.h"
 
@@ -59,7 +62,12 @@ float cpb_screen_threshold(const cpb_screen *screen, double value, double length
 /* How much higher than need be the sums of these rows start at most, rows too far out aside. */
 double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count);
 
-/* Where k rows of such a raise have sums of at least `sum`, the k nearest rows are above this. */
-float cpb_screen_among(const cpb_screen *screen, float sum, double raise, double size2);
+/* Where k rows of such a raise have sums of at least `sum`, the k nearest rows are above sum - blur, rounded down. */
+double cpb_screen_blur(const cpb_screen *screen, double raise, double size2);
+
+static inline float cpb_screen_among(float sum, double blur) {
+  double least = (double)sum - blur;
+  return least < -FLT_MAX ? -INFINITY : (float)(least - fabs(least) * 0x1p-23 - 0x1p-149);
+}
 
 #endif

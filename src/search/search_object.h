@@ -37,7 +37,8 @@ typedef struct cpb_search_group {
   size_t noted[CPB_SEARCH_PANEL];   /* rows, the k that look nearest, .. */
   float *among;                     /* .. PANEL x k: how far they may be, heaps, the farthest first */
 
-  float threshold[CPB_SEARCH_PANEL];        /* of floats */
+  float threshold[CPB_SEARCH_PANEL];        /* of floats, .. */
+  double blur[CPB_SEARCH_PANEL];            /* .. and how far apart their bounds are */
   int32_t byte_threshold[CPB_SEARCH_PANEL]; /* of bytes, .. */
   const cpb_sieve_run *run;                 /* .. in this run, .. */
   int32_t *start;                           /* .. whose sums start here */

@@ -89,45 +89,68 @@ static int ascending(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* A few rows from everywhere, as numbers and sizes; gives how many there are. */
-enum { SAMPLE = 256 };
+/* A few rows from everywhere, and a few queries that are tried on them. */
+enum { SAMPLE = 1024, TRIED = 16, PLACES = 32 };
 
-static size_t sample_rows(cpb_sieve *sieve, cpb_view rows, float *sample, double *size2) {
-  size_t step = 1 + rows.rows / SAMPLE, count = 0, stride = line_floats(sieve->screen->d);
-  for (size_t row = 0; row < rows.rows && count < SAMPLE; row += step) {
-    int fault = cpb_screen_numbers(sieve->screen, rows, row, sample + count * stride, &size2[count]);
-    count += fault == 0 && size2[count] < CPB_SCREEN_MOST;
+typedef struct trial {
+  float *numbers; /* of the rows, whole lines each; x'-m once there is a centre */
+  size_t count;
+  double size2[SAMPLE + 1], reach[SAMPLE];
+  double *y; /* TRIED x d: q'-p, .. */
+  size_t slot[TRIED], tried;
+  double distance[TRIED][SAMPLE]; /* .. and how far the rows are */
+} trial;
+
+static void free_trial(trial *t) {
+  if (t == NULL) return;
+  free(t->numbers);
+  free(t->y);
+  free(t);
+}
+
+static trial *new_trial(size_t d) {
+  trial *t = calloc(1, sizeof *t);
+  if (t == NULL) return NULL;
+  t->numbers = lines(SAMPLE * line_floats(d), sizeof *t->numbers);
+  t->y = lines(TRIED * d, sizeof *t->y);
+  if (t->numbers != NULL && t->y != NULL) return t;
+  free_trial(t);
+  return NULL;
+}
+
+static void sample_rows(const cpb_sieve *sieve, cpb_view rows, trial *t) {
+  size_t step = 1 + rows.rows / SAMPLE, stride = line_floats(sieve->screen->d);
+  for (size_t row = 0; row < rows.rows && t->count < SAMPLE; row += step) {
+    double *size2 = &t->size2[t->count];
+    int fault = cpb_screen_numbers(sieve->screen, rows, row, t->numbers + t->count * stride, size2);
+    t->count += fault == 0 && *size2 < CPB_SCREEN_MOST;
   }
-  return count;
+}
+
+/* Of some hundred of them; 0 of none. */
+static double median_of(const double *x, size_t count) {
+  enum { ENOUGH = 256 };
+  double sorted[ENOUGH];
+  size_t step = 1 + count / ENOUGH, taken = 0;
+  for (size_t i = 0; i < count; i += step) sorted[taken++] = x[i];
+  qsort(sorted, taken, sizeof *sorted, ascending);
+  return taken == 0 ? 0 : sorted[taken / 2];
 }
 
 /* The mean of the rows of usual size: rows far out have no say. */
-static void find_center(cpb_sieve *sieve, float *sample, const double *size2, size_t count) {
-  size_t d = sieve->screen->d, stride = line_floats(d), taken = 0;
-  double sorted[SAMPLE], *mean = sieve->opposite;
-  memcpy(sorted, size2, count * sizeof *sorted);
-  qsort(sorted, count, sizeof *sorted, ascending);
+static void find_center(cpb_sieve *sieve, trial *t) {
+  size_t d = sieve->screen->d, stride = line_floats(d), taken = 0, count = t->count;
+  double usual2 = median_of(t->size2, count), *mean = sieve->opposite;
   memset(mean, 0, d * sizeof *mean);
   for (size_t i = 0; i < count; i++) {
-    if (size2[i] > 16 * sorted[count / 2]) continue;
-    for (size_t k = 0; k < d; k++) mean[k] += (double)sample[i * stride + k];
+    if (t->size2[i] > 16 * usual2) continue;
+    for (size_t k = 0; k < d; k++) mean[k] += (double)t->numbers[i * stride + k];
     taken++;
   }
   for (size_t k = 0; k < d; k++) sieve->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
   for (size_t i = 0; i < count; i++)
-    sorted[i] = (double)sieve->screen->loops->reach(sample + i * stride, sieve->center, d);
-  qsort(sorted, count, sizeof *sorted, ascending);
-  sieve->usual_reach = count == 0 ? 0 : sorted[count / 2];
-}
-
-static bool center_rows(cpb_sieve *sieve, cpb_view rows) {
-  float *sample = lines(SAMPLE * line_floats(sieve->screen->d), sizeof *sample);
-  double size2[SAMPLE + 1];
-  if (sample == NULL) return false;
-  size_t count = sample_rows(sieve, rows, sample, size2);
-  find_center(sieve, sample, size2, count);
-  free(sample);
-  return true;
+    t->reach[i] = (double)sieve->screen->loops->reach(t->numbers + i * stride, sieve->center, d);
+  sieve->usual_reach = median_of(t->reach, count);
 }
 
 /* ---- queries ---- */
@@ -216,20 +239,91 @@ static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_
     grid_query(sieve, &sieve->panels[panel], j, column_at(sieve, queries, first + j), codes);
 }
 
+/* ---- whether bytes will tell rows apart ---- */
+
+static void try_queries(const cpb_sieve *sieve, const cpb_sieve_queries *queries, trial *t) {
+  size_t d = sieve->screen->d;
+  t->tried = queries->n < TRIED ? queries->n : TRIED;
+  for (size_t j = 0; j < t->tried; j++) {
+    t->slot[j] = j * queries->n / t->tried;
+    column of = column_at(sieve, queries, t->slot[j]);
+    for (size_t k = 0; k < d; k++)
+      t->y[j * d + k] = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+  }
+}
+
+static void measure_trial(const cpb_sieve *sieve, trial *t) {
+  size_t d = sieve->screen->d;
+  const cpb_loops *loops = sieve->screen->loops;
+  double chunk[CPB_CHUNK];
+  for (size_t i = 0; i < t->count; i++) {
+    for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+      size_t here = cpb_chunk_count(d, offset);
+      loops->widen[CPB_F32](t->numbers + i * line_floats(d) + offset, here, chunk);
+      for (size_t j = 0; j < t->tried; j++)
+        t->distance[j][i] += loops->dist2(chunk, t->y + j * d + offset, here);
+    }
+    for (size_t j = 0; j < t->tried; j++) t->distance[j][i] = sqrt(t->distance[j][i]);
+  }
+}
+
+/* The place of x among the smallest met so far; those beyond the last place are forgotten. */
+static void keep_small(double *smallest, size_t places, double x) {
+  if (!(x < smallest[places - 1])) return;
+  size_t at = places - 1;
+  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
+  smallest[at] = x;
+}
+
+/* Whether more than `most` rows of the sample may, as far as grids tell, be among the nearest `places`. What is left of
+ * a number has a twelfth of a squared step on the average. */
+static bool is_blurred(const cpb_sieve *sieve, const trial *t, size_t j, size_t places, double most) {
+  double per_reach = sqrt((double)sieve->screen->d / 12) / 127, farthest[PLACES];
+  double F = sieve->panels[t->slot[j] / COLS].rest[t->slot[j] % COLS];
+  size_t among = 0;
+  for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
+  for (size_t i = 0; i < t->count; i++)
+    keep_small(farthest, places, t->distance[j][i] + per_reach * t->reach[i] + F);
+  for (size_t i = 0; i < t->count; i++)
+    among += t->distance[j][i] - per_reach * t->reach[i] - F <= farthest[places - 1];
+  return (double)among > most;
+}
+
+/* A sample stands for the first block: twice as many rows as there is room for would wait there. */
+static double blurred_share(const cpb_sieve *sieve, const cpb_sieve_queries *queries, trial *t) {
+  double part = (double)t->count / (double)queries->block_rows;
+  size_t places = 1 + (size_t)(part * (double)queries->k), blurred = 0;
+  if (sieve->screen->metric == CPB_IP || places > PLACES) return 0;
+  try_queries(sieve, queries, t);
+  measure_trial(sieve, t);
+  for (size_t j = 0; j < t->tried; j++)
+    blurred += is_blurred(sieve, t, j, places, 2 * part * (double)queries->room);
+  return (double)blurred / (double)t->tried;
+}
+
+static void find_sizes(cpb_sieve *sieve) {
+  double size2 = 0;
+  for (size_t k = 0; k < sieve->screen->d; k++) size2 += (double)sieve->center[k] * (double)sieve->center[k];
+  sieve->center_size = sqrt(size2);
+  sieve->opposite_size = size_of(sieve->opposite, sieve->screen->d);
+}
+
 bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries) {
   cpb_sieve_kind kind = kind_for(sieve->screen, rows.dtype);
   size_t d = sieve->screen->d;
   if (sieve->kind == kind || rows.rows == 0) return true;
+  trial *t = kind == CPB_SIEVE_FLOATS ? new_trial(d) : NULL;
+  if (kind == CPB_SIEVE_FLOATS && t == NULL) return false;
   sieve->kind = kind;
   sieve->usual_reach = kind == CPB_SIEVE_FLOATS ? 0 : 1;
   for (size_t k = 0; k < d; k++) sieve->center[k] = kind == CPB_SIEVE_U8 ? MIDDLE : 0;
-  if (kind == CPB_SIEVE_FLOATS && !center_rows(sieve, rows)) return false;
+  if (t != NULL) sample_rows(sieve, rows, t);
+  if (t != NULL) find_center(sieve, t);
   find_opposite(sieve, queries);
-  double size2 = 0;
-  for (size_t k = 0; k < d; k++) size2 += (double)sieve->center[k] * (double)sieve->center[k];
-  sieve->center_size = sqrt(size2);
-  sieve->opposite_size = size_of(sieve->opposite, d);
+  find_sizes(sieve);
   for (size_t panel = 0; panel < sieve->panel_count; panel++) grid_panel(sieve, queries, panel);
+  sieve->blurred = t != NULL && queries->k > 0 ? blurred_share(sieve, queries, t) : 0;
+  free_trial(t);
   return true;
 }
 

@@ -60,8 +60,9 @@ typedef struct cpb_sieve {
   cpb_sieve_kind kind;
   double error;       /* of values measured in double, relative */
   double usual_reach; /* of rows about the centre */
-  float *center;      /* m */
-  double *opposite;   /* p */
+  double blurred; /* the share of queries whose nearest rows, by a sample, bytes will not tell from others */
+  float *center;  /* m */
+  double *opposite; /* p */
   double center_size, opposite_size;
   uint8_t *codes_of_queries;
   cpb_sieve_panel *panels;
@@ -84,6 +85,9 @@ typedef struct cpb_sieve_queries {
   const double *q;      /* n x d */
   const double *length; /* |q|, every stride-th */
   const size_t *order;  /* at slot i is query order[i] */
+  size_t k;             /* rows are wanted for each, 0: within limits; .. */
+  size_t room;          /* .. of a block of block_rows so many may wait to be measured */
+  size_t block_rows;
 } cpb_sieve_queries;
 
 /* Room for so many queries and rows of a block; false without memory. numbers: a line for every sixteen

@@ -62,11 +62,10 @@ static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
 
 static void found_by_floats(void *context, size_t row, uint64_t columns, const float *values) {
   group *g = context;
-  cpb_search *search = g->search;
+  const cpb_search *search = g->search;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
-    double size2 = search->asked[search->order[g->first + column]].size2;
-    float among = cpb_screen_among(&search->screen, values[column], search->raise, size2);
+    float among = cpb_screen_among(values[column], g->blur[column]);
     cpb_group_take(g, column, search->block_first + search->block_order[g->from + row],
                    (cpb_sieve_span){-values[column], values[column] < INFINITY ? -among : INFINITY});
   }
@@ -76,6 +75,10 @@ static void look_by_floats(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
   if (g->from >= g->end) return;
+  for (size_t column = 0; column < g->count; column++) {
+    double size2 = search->asked[search->order[g->first + column]].size2;
+    g->blur[column] = cpb_screen_blur(&search->screen, search->raise, size2);
+  }
   cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->screen.d,
                      .columns = g->count,
@@ -199,10 +202,13 @@ static bool takes_bytes(const group *g) { return g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
 /* Rows are made ready for bytes and for floats: not for a few groups that stay behind. */
+static bool too_many(double share_of_floats) { return share_of_floats > 0.25; }
+
 static void turn_the_rest(cpb_search *search) {
   size_t floats = 0;
   for (size_t i = 0; i < search->group_count; i++) floats += !search->groups[i].bytes;
-  for (size_t i = 0; 4 * floats > search->group_count && i < search->group_count; i++)
+  bool all = too_many((double)floats / (double)search->group_count);
+  for (size_t i = 0; all && i < search->group_count; i++)
     if (search->groups[i].bytes) turn_to_floats(&search->groups[i]);
 }
 
@@ -253,15 +259,22 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
   return outcome(search, error);
 }
 
-/* Puts the queries on grids for rows like these; bounds of other grids mean other things. */
+/* Puts the queries on grids for rows like these; bounds of other grids mean other things. Where a sample says that
+ * bytes would fail, nobody tries. */
 static bool prepare(cpb_search *search) {
-  cpb_sieve_queries queries = {search->n, sizeof(cpb_asked) / sizeof(double), search->queries,
-                               &search->asked[0].length, search->order};
+  cpb_sieve_queries queries = {
+      search->n,     sizeof(cpb_asked) / sizeof(double),           search->queries, &search->asked[0].length,
+      search->order, cpb_search_is_choosy(search) ? search->k : 0, search->room,    search->block_rows};
   cpb_sieve_kind before = search->sieve.kind;
   if (!search->bytes) return true;
   if (!cpb_sieve_prepare(&search->sieve, search->fed, &queries)) return false;
-  for (size_t i = 0; search->sieve.kind != before && i < search->group_count; i++)
-    if (search->groups[i].bytes) cpb_group_renew_bounds(&search->groups[i]);
+  bool fails = search->offered == 0 && too_many(search->sieve.blurred);
+  for (size_t i = 0; search->sieve.kind != before && i < search->group_count; i++) {
+    group *g = &search->groups[i];
+    bool bytes = g->bytes;
+    g->bytes = bytes && !fails;
+    if (bytes) cpb_group_renew_bounds(g);
+  }
   return true;
 }
 
@@ -348,11 +361,11 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->slot = zeros(n, sizeof *search->slot);
   search->panels = zeros(search->panel_count * d, PANEL * sizeof *search->panels);
   search->groups = zeros(search->group_count, sizeof *search->groups);
-  search->spans = zeros(cells * (search->room + search->k), sizeof *search->spans);
-  search->rows = zeros(cells * search->room, sizeof *search->rows);
+  search->spans = calloc(cells, (search->room + search->k) * sizeof *search->spans);
+  search->rows = calloc(cells, search->room * sizeof *search->rows);
   search->factors = zeros(groups * cpb_panel_group(d), sizeof *search->factors);
   search->start = zeros(search->block_rows, sizeof *search->start);
-  search->block_order = zeros(search->block_rows, sizeof *search->block_order);
+  search->block_order = calloc(search->block_rows, sizeof *search->block_order);
   if (limited)
     search->limits = zeros(n, sizeof *search->limits);
   else

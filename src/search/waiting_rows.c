@@ -226,8 +226,12 @@ bool cpb_group_is_first(const cpb_search_group *g) {
 }
 
 /* Where k is no small part of the block, every other row is among the nearest for a while. */
+bool cpb_search_is_choosy(const cpb_search *search) {
+  return search->limits == NULL && 64 * search->k <= search->block_rows;
+}
+
 bool cpb_group_is_hopeless(const cpb_search_group *g) {
-  return 2 * g->crowded > g->count && cpb_group_is_first(g) && 64 * g->search->k <= g->search->block_rows;
+  return 2 * g->crowded > g->count && cpb_group_is_first(g) && cpb_search_is_choosy(g->search);
 }
 
 void cpb_group_start_over(cpb_search_group *g) {
