@@ -97,7 +97,8 @@ typedef struct trial {
   size_t count;
   double size2[SAMPLE + 1], reach[SAMPLE];
   double *y; /* TRIED x d: q'-p, .. */
-  size_t slot[TRIED], tried;
+  size_t tried;
+  double reach_of_query[TRIED];
   double distance[TRIED][SAMPLE]; /* .. and how far the rows are */
 } trial;
 
@@ -245,10 +246,13 @@ static void try_queries(const cpb_sieve *sieve, const cpb_sieve_queries *queries
   size_t d = sieve->screen->d;
   t->tried = queries->n < TRIED ? queries->n : TRIED;
   for (size_t j = 0; j < t->tried; j++) {
-    t->slot[j] = j * queries->n / t->tried;
-    column of = column_at(sieve, queries, t->slot[j]);
-    for (size_t k = 0; k < d; k++)
-      t->y[j * d + k] = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+    column of = column_at(sieve, queries, j * queries->n / t->tried);
+    t->reach_of_query[j] = sieve->usual_reach / 64;
+    for (size_t k = 0; k < d; k++) {
+      double y = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+      t->y[j * d + k] = y;
+      t->reach_of_query[j] = larger(t->reach_of_query[j], fabs(y));
+    }
   }
 }
 
@@ -279,7 +283,7 @@ static void keep_small(double *smallest, size_t places, double x) {
  * a number has a twelfth of a squared step on the average. */
 static bool is_blurred(const cpb_sieve *sieve, const trial *t, size_t j, size_t places, double most) {
   double per_reach = sqrt((double)sieve->screen->d / 12) / 127, farthest[PLACES];
-  double F = sieve->panels[t->slot[j] / COLS].rest[t->slot[j] % COLS];
+  double F = per_reach * t->reach_of_query[j];
   size_t among = 0;
   for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
   for (size_t i = 0; i < t->count; i++)
@@ -321,9 +325,10 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
   if (t != NULL) find_center(sieve, t);
   find_opposite(sieve, queries);
   find_sizes(sieve);
-  for (size_t panel = 0; panel < sieve->panel_count; panel++) grid_panel(sieve, queries, panel);
-  sieve->blurred = t != NULL && queries->k > 0 ? blurred_share(sieve, queries, t) : 0;
+  sieve->fails = t != NULL && queries->k > 0 && blurred_share(sieve, queries, t) > 0.25;
   free_trial(t);
+  for (size_t panel = 0; !sieve->fails && panel < sieve->panel_count; panel++)
+    grid_panel(sieve, queries, panel);
   return true;
 }
 

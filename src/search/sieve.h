@@ -58,11 +58,11 @@ typedef struct cpb_sieve {
   const cpb_screen *screen;
   size_t words, panel_count;
   cpb_sieve_kind kind;
+  bool fails;         /* by a sample, bytes will not tell the nearest rows from others: there are no grids */
   double error;       /* of values measured in double, relative */
   double usual_reach; /* of rows about the centre */
-  double blurred; /* the share of queries whose nearest rows, by a sample, bytes will not tell from others */
-  float *center;  /* m */
-  double *opposite; /* p */
+  float *center;      /* m */
+  double *opposite;   /* p */
   double center_size, opposite_size;
   uint8_t *codes_of_queries;
   cpb_sieve_panel *panels;
@@ -85,7 +85,7 @@ typedef struct cpb_sieve_queries {
   const double *q;      /* n x d */
   const double *length; /* |q|, every stride-th */
   const size_t *order;  /* at slot i is query order[i] */
-  size_t k;             /* rows are wanted for each, 0: within limits; .. */
+  size_t k;             /* rows are wanted for each, 0: grids are made in any case; .. */
   size_t room;          /* .. of a block of block_rows so many may wait to be measured */
   size_t block_rows;
 } cpb_sieve_queries;

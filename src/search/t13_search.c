@@ -202,13 +202,10 @@ static bool takes_bytes(const group *g) { return g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
 /* Rows are made ready for bytes and for floats: not for a few groups that stay behind. */
-static bool too_many(double share_of_floats) { return share_of_floats > 0.25; }
-
 static void turn_the_rest(cpb_search *search) {
   size_t floats = 0;
   for (size_t i = 0; i < search->group_count; i++) floats += !search->groups[i].bytes;
-  bool all = too_many((double)floats / (double)search->group_count);
-  for (size_t i = 0; all && i < search->group_count; i++)
+  for (size_t i = 0; 4 * floats > search->group_count && i < search->group_count; i++)
     if (search->groups[i].bytes) turn_to_floats(&search->groups[i]);
 }
 
@@ -262,17 +259,18 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
 /* Puts the queries on grids for rows like these; bounds of other grids mean other things. Where a sample says that
  * bytes would fail, nobody tries. */
 static bool prepare(cpb_search *search) {
-  cpb_sieve_queries queries = {
-      search->n,     sizeof(cpb_asked) / sizeof(double),           search->queries, &search->asked[0].length,
-      search->order, cpb_search_is_choosy(search) ? search->k : 0, search->room,    search->block_rows};
+  bool trial = search->offered == 0 && cpb_search_is_choosy(search);
+  cpb_sieve_queries queries = {search->n,       sizeof(cpb_asked) / sizeof(double),
+                               search->queries, &search->asked[0].length,
+                               search->order,   trial ? search->k : 0,
+                               search->room,    search->block_rows};
   cpb_sieve_kind before = search->sieve.kind;
   if (!search->bytes) return true;
   if (!cpb_sieve_prepare(&search->sieve, search->fed, &queries)) return false;
-  bool fails = search->offered == 0 && too_many(search->sieve.blurred);
   for (size_t i = 0; search->sieve.kind != before && i < search->group_count; i++) {
     group *g = &search->groups[i];
     bool bytes = g->bytes;
-    g->bytes = bytes && !fails;
+    g->bytes = bytes && !search->sieve.fails;
     if (bytes) cpb_group_renew_bounds(g);
   }
   return true;
