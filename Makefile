@@ -87,7 +87,7 @@ aarch64: ## the law and loop tests on aarch64, under qemu
 	@tools/setup platforms
 	@$(configure) -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCPB_HDF5=OFF -DCPB_PACKED=OFF
 	@$(ninja) -C build-aarch64 all $(aarch64_tests)
-	@tools/run-tests aarch64
+	@TEST_SECONDS=3600 tools/run-tests aarch64
 
 .PHONY: paper
 paper: build ## the paper's figures and tables made again, in build/paper/report.html; QUICK=1, DATA=folder
