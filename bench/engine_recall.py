@@ -193,7 +193,7 @@ def which(lines):
         if not of:
             continue
         kinds = [l["pick"]["transform"] for l in of]
-        taken = ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds), key=kinds.count, reverse=True))
+        taken = ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind)))
         near, sets = near_best(lines, engine)
         text.append(f"| {engine} | {taken} | " + " | ".join(f"{count} of {sets}" for count in near) + " |")
     return text
