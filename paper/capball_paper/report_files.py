@@ -76,14 +76,14 @@ def claims_page(told: dict[str, Any]) -> str:
 
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; background: #fff; color-scheme: light; }
 h1 { font-size: 1.7rem; } h2 { border-top: 2px solid #1f5fa8; padding-top: .6rem; margin-top: 2.5rem; } h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .8rem; } th, td { border: 1px solid #ccc; padding: .2rem .45rem; vertical-align: top; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .8rem; } th, td { border: 1px solid #ccc; padding: .2rem .45rem; vertical-align: top; }
 th { background: #eef3fa; text-align: left; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } small { color: #555; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: #444; font-size: .85rem; }
 .headline { background: #f6e7cf; border-left: 5px solid #d97b1c; padding: .7rem 1rem; font-size: 1.05rem; }
 .v-holds { color: #1d6b3c; } .v-limit { color: #8a5a00; } .v-fails { color: #a02030; } code { font-size: .85em; }
-@media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } .scroll { overflow: visible; } table { font-size: 6.5pt; } }
+@media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } .wide { overflow: visible; } table { font-size: 6.5pt; } }
 """
 MARKS = {claims.HOLDS: "v-holds", claims.LIMIT: "v-limit", claims.FAILS: "v-fails"}
 
@@ -96,11 +96,16 @@ def cell_html(cell: Any, numbers: dict[str, Any]) -> str:
     return f"<td class=n title=\"{escape(cell['number'])}\">{escape(number['shown'])}{spread}</td>"
 
 
+def rows_html(columns: list[str], body: str) -> str:
+    """A table that scrolls by itself, by keys too."""
+    head = "".join(f"<th scope=col>{escape(c)}</th>" for c in columns)
+    return f"<div class=wide tabindex=0><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
 def table_html(table: dict[str, Any], numbers: dict[str, Any]) -> str:
-    head = "".join(f"<th>{escape(c)}</th>" for c in table["columns"])
     body = "\n".join("<tr>" + "".join(cell_html(c, numbers) for c in row) + "</tr>" for row in table["rows"])
     note = f"<p><small>{escape(table['note'])}</small></p>" if table["note"] else ""
-    return f"<h3>{escape(table['title'])}</h3><div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
+    return f"<h3>{escape(table['title'])}</h3>{rows_html(table['columns'], body)}{note}"
 
 
 def figure_html(figure: Any) -> str:
@@ -119,7 +124,7 @@ def section_html(section: Section, told: dict[str, Any]) -> str:
 def claims_html(told: dict[str, Any]) -> str:
     rows = "\n".join(f"<tr><td>{escape(c['where'])}</td><td>{escape(c['claim'])}</td><td class={MARKS.get(c['verdict'], 'v-open')}><b>{escape(c['verdict'])}</b></td>"
                      f"<td>{escape(c['found'])}</td></tr>" for c in told["claims"])
-    return f"<section id=claims><h2>Claim by claim</h2><div class=scroll><table><thead><tr><th>where</th><th>claim</th><th>verdict</th><th>found</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
+    return f"<section id=claims><h2>Claim by claim</h2>{rows_html(['where', 'claim', 'verdict', 'found'], rows)}</section>"
 
 
 def page(told: dict[str, Any], sections: list[Section]) -> str:
@@ -130,8 +135,8 @@ def page(told: dict[str, Any], sections: list[Section]) -> str:
     contents = " · ".join(f"<a href='#{s.name}'>{escape(s.title)}</a>" for s in sections)
     body = "".join(section_html(s, t) for s, t in zip(sections, told["sections"]))
     return (f"<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'><title>The paper, repeated</title><style>{STYLE}</style>"
-            f"<link rel=icon href='data:,'></head><body><h1>The paper, repeated</h1><p class=headline>{escape(first)}</p><p>{contents}</p>{absent}{claims_html(told)}{body}"
-            f"<section><h2>Run</h2><p>{escape(told['level'])} run, Python {escape(told['python'])}, {escape(versions)}; {escape(told['processor'])}, {escape(told['instructions'])}.{escape(unfinished(told))}</p></section></body></html>")
+            f"<link rel=icon href='data:,'></head><body><main><h1>The paper, repeated</h1><p class=headline>{escape(first)}</p><p>{contents}</p>{absent}{claims_html(told)}{body}"
+            f"<section><h2>Run</h2><p>{escape(told['level'])} run, Python {escape(told['python'])}, {escape(versions)}; {escape(told['processor'])}, {escape(told['instructions'])}.{escape(unfinished(told))}</p></section></main></body></html>")
 
 
 def write(job: Any, sections: list[Section], out: Path, copy: Path | None) -> None:

@@ -42,6 +42,7 @@ class Figure:
     title: str
     alt: str
     svg: str
+    lacks: list[str] = field(default_factory=list)
 
 
 def shown(value: float, digits: int | None) -> str:
@@ -49,6 +50,21 @@ def shown(value: float, digits: int | None) -> str:
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.{digits}f}" if digits is not None else f"{value:.3g}"
+
+
+def shared_label(axes: Any) -> str:
+    """The y label, which plots beside each other have once."""
+    return "".join(other.get_ylabel() for other in axes.get_shared_y_axes().get_siblings(axes))
+
+
+def unlabelled(figure: Any) -> list[str]:
+    """What a reader would miss: titles, names of axes, a legend."""
+    shown_axes = [axes for axes in figure.axes if axes.get_visible()]
+    plots = [axes for axes in shown_axes if axes.get_label() != "<colorbar>"]
+    lacks = [f"plot {i}: no {word}" for i, axes in enumerate(plots) for word, text in
+             (("title", axes.get_title()), ("x label", axes.get_xlabel()), ("y label", shared_label(axes))) if not text]
+    keys = figure.legends or len(plots) < len(shown_axes) or any(axes.get_legend() for axes in plots)
+    return lacks if keys else [*lacks, "no legend"]
 
 
 @dataclass
@@ -82,14 +98,14 @@ class Section:
         """Takes a figure of matplotlib in, as SVG."""
         import matplotlib.pyplot as plt
 
-        out = io.StringIO()
+        lacks, out = unlabelled(figure), io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight", dpi=110)
         plt.close(figure)
         text = out.getvalue()
-        self.figures.append(Figure(title, alt, text[text.index("<svg"):]))
+        self.figures.append(Figure(title, alt, text[text.index("<svg"):], lacks))
 
     def facts(self) -> dict[str, Any]:
         """Without the figures, for report.json."""
         made = asdict(self)
-        made["figures"] = [{"title": f.title, "alt": f.alt} for f in self.figures]
+        made["figures"] = [{"title": f.title, "alt": f.alt, "lacks": f.lacks} for f in self.figures]
         return made

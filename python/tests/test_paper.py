@@ -1,7 +1,9 @@
 """The short form of `make paper`: generated data, what is installed here; the invariants of the report."""
 
+import html
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,3 +102,26 @@ def test_page_of_claims_is_that_of_the_record():
     told = json.loads(record.read_text(encoding="utf-8"))
     assert report_files.claims_page(told) == (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     assert unexplained(told) == []
+
+
+def test_figures_lack_nothing(report):
+    figures = [figure for section in report[2]["sections"] for figure in section["figures"]]
+    assert figures == [figure for figure in figures if figure["title"] and figure["alt"] and not figure["lacks"]]
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_page_in_a_browser(report, tmp_path, width):
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no chromium here")
+    page = (report[0] / "report.html").read_text(encoding="utf-8")
+    script = (ROOT / "tests" / "support" / "page_check.js").read_text(encoding="utf-8")
+    (tmp_path / "checked.html").write_text(page.replace("<body>", f'<body data-page="paper"><script>{script}</script>', 1), encoding="utf-8")
+    (tmp_path / "frame.html").write_text(f"""<!doctype html><meta charset="utf-8"><pre id="found">nothing</pre><script>
+        addEventListener("message", (event) => {{ document.getElementById("found").textContent = JSON.stringify(event.data.faults); }});
+        </script><iframe src="checked.html" width="{width}" height="800"></iframe>""", encoding="utf-8")
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={tmp_path / 'profile'}",
+                           "--allow-file-access-from-files", "--virtual-time-budget=8000", "--window-size=1400,900", "--dump-dom", (tmp_path / "frame.html").as_uri()],
+                          capture_output=True, text=True, timeout=300)
+    found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.S)
+    assert found and html.unescape(found[1]) == "[]", found and found[1][:2000]
