@@ -144,7 +144,8 @@ CPB_API cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uin
                                              cpb_error *error);
 
 /** A seal: a file PATH.capball beside rows that a transform made, with its fingerprint, so that they are not read by
- *  another. save does nothing where PATH is no plain file (a pipe, a part of a file).
+ *  another; FILE:SET.capball for a data set of an HDF5 file, with % for each / in its name. save does nothing where PATH
+ *  is neither a plain file nor such a set (a pipe).
  *  radius   of the queries; 0: points, and base rows
  *  check    *found says whether there is one, *radius what it says. EFORMAT with a sentence: the file was made by
  *           another transform, in the other role, or has been written anew since. */

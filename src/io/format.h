@@ -44,7 +44,7 @@ typedef struct cpb_format {
   unsigned dtypes;        /* what can be written: bit 1 << dtype */
   bool streams_in, streams_out;
   bool header_counts_rows;
-  bool sets; /* a file holds several data sets: "file:set" */
+  const char *default_set; /* a file holds several data sets, "file:set": the one without a name; NULL: one */
 
   /* Reads what stands before the rows: sets dtype, cols, rows, layout or state. */
   cpb_status (*open)(cpb_reader *reader, cpb_error *error);

@@ -51,7 +51,7 @@ static const cpb_format *by_extension(const char *path) {
   for (size_t i = 0; i < FORMATS; i++) {
     if (dot != NULL && has_extension(formats[i]->extensions, dot, (size_t)(path + stem - dot)))
       return formats[i];
-    if (formats[i]->sets && colon_after_extension(path, formats[i]) != NULL) return formats[i];
+    if (formats[i]->default_set != NULL && colon_after_extension(path, formats[i]) != NULL) return formats[i];
   }
   return NULL;
 }
@@ -59,7 +59,7 @@ static const cpb_format *by_extension(const char *path) {
 /* A file named with --format may have any extension: then the last colon is the one, unless a file of
  * that whole name is there. */
 static const char *find_colon(const char *path, const cpb_format *format) {
-  if (!format->sets) return NULL;
+  if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);
   if (colon != NULL) return colon;
   return access(path, F_OK) == 0 ? NULL : strrchr(path, ':');

@@ -569,7 +569,7 @@ bool cpb_same_data_set(const char *path, const char *other) {
   bool same = path != NULL && other != NULL &&
               cpb_format_find(path, NULL, &format, &file, &set, NULL) == CPB_OK &&
               cpb_format_find(other, NULL, &other_format, &other_file, &other_set, NULL) == CPB_OK &&
-              format->sets && other_format->sets &&
+              format->default_set != NULL && other_format->default_set != NULL &&
               (is_same_name(or_default(set), or_default(other_set)) ||
                is_linked(file, or_default(set), or_default(other_set)));
   free(file);
@@ -581,7 +581,7 @@ const cpb_format cpb_format_hdf5 = {
     .name = "hdf5",
     .extensions = ".hdf5 .h5",
     .dtypes = ~0u,
-    .sets = true,
+    .default_set = DEFAULT_SET,
     .open = hdf5_open,
     .next = hdf5_next,
     .close = hdf5_close,

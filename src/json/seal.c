@@ -13,26 +13,63 @@
 #include "core/fail.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"
+#include "io/format.h"
 #include "io/input.h"
 #include "json/json_file.h"
 
 enum { VERSION = 1 };
 
+/* The data set that a path names, of a format whose files hold several; else NULL. *file is the caller's. */
+static const char *set_of(const char *path, char **file) {
+  const cpb_format *format;
+  const char *set;
+  *file = NULL;
+  if (cpb_format_find(path, NULL, &format, file, &set, NULL) != CPB_OK) return NULL;
+  if (set == NULL) return format->default_set;
+  return set + strspn(set, "/");
+}
+
+/* FILE.capball, or FILE:SET.capball for a data set, with % for each / in its name. */
 static char *beside(const char *path, cpb_error *error) {
-  size_t room = strlen(path) + sizeof ".capball";
+  char *file;
+  const char *set = set_of(path, &file);
+  size_t room = strlen(path) + (set == NULL ? 0 : strlen(set)) + sizeof ":.capball";
   char *name = malloc(room);
   if (name == NULL)
     cpb_fail_memory(error, "a name");
-  else
+  else if (set == NULL)
     snprintf(name, room, "%s.capball", path);
+  else {
+    int length = snprintf(name, room, "%s:", file);
+    snprintf(name + length, room - (size_t)length, "%s.capball", set);
+    for (char *at = name + length; (at = strchr(at, '/')) != NULL;) *at = '%';
+  }
+  free(file);
   return name;
 }
 
 static bool is_absent(void) { return errno == ENOENT || errno == ENOTDIR; }
 
-/* Whether a path is a file: pipes, devices and parts of files have nothing beside them. */
+/* The bytes of its rows: other sets of its file come and go. */
+static cpb_status look_at_set(const char *path, bool *is_file, uint64_t *bytes, cpb_error *error) {
+  cpb_reader *reader;
+  cpb_status status = cpb_reader_open(path, NULL, &reader, error);
+  *is_file = status == CPB_OK;
+  *bytes = 0;
+  if (status != CPB_OK) return status == CPB_ENOMEM ? status : CPB_OK;
+  cpb_file_info info = cpb_reader_info(reader);
+  *bytes = info.rows * info.cols * cpb_dtype_size(info.dtype);
+  cpb_reader_free(reader);
+  return CPB_OK;
+}
+
+/* Whether a path is a file, or a data set of one: pipes and devices have nothing beside them. */
 static cpb_status look_at(const char *path, bool *is_file, uint64_t *bytes, cpb_error *error) {
   struct stat facts;
+  char *file;
+  bool is_set = set_of(path, &file) != NULL;
+  free(file);
+  if (is_set) return look_at_set(path, is_file, bytes, error);
   int result = stat(path, &facts);
   *is_file = result == 0 && S_ISREG(facts.st_mode);
   *bytes = *is_file ? (uint64_t)facts.st_size : 0;

@@ -76,6 +76,18 @@ refuses "a file written anew beside an old seal" 1 'stale.csv has been written a
 sed 's/"role": "base"/"role": "query"/' y.csv.capball >t && cp y.csv forged.csv && mv t forged.csv.capball
 refuses "a seal that was edited" 1 'checksum' capball rescore -m map.json q.csv ids.csv --embedded forged.csv -k 8 -o no.csv
 
+if capball --version | grep -q 'HDF5: yes'; then
+  capball embed -m map.json base.csv -o sets.h5:first/rows -q && capball embed -m other.json base.csv -o sets.h5:rows -q
+  check "a data set has its seal, whatever else is in its file" capball rescore -m map.json q.csv ids.csv --embedded sets.h5:/first/rows -k 8 --asked caps.csv -o out.csv -q
+  refuses "a data set of another map" 1 'sets.h5:rows was made by another map' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:rows -k 8 --asked caps.csv -o no.csv
+  capball convert q.csv sets.h5:first/rows -q
+  refuses "a data set written anew beside an old seal" 1 'has been written anew since|columns' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:first/rows -k 8 --asked caps.csv -o no.csv
+  capball embed -m map.json base.csv -o whole.h5 -q
+  refuses "the set without a name is that of another map" 1 'whole.h5:train was made by another map' capball rescore -m other.json q.csv ids.csv --embedded whole.h5:train -k 8 --asked caps.csv -o no.csv
+else
+  skip "seals of data sets" "built without HDF5"
+fi
+
 # An engine that skips rows: the second best is always missing. Its answers are wrong, and none is proven.
 cut -d, -f1,3-40 ids.csv >skipping.csv
 said skipping.csv --embedded y.csv -k 8 --asked caps.csv --certificates c.csv
