@@ -43,7 +43,7 @@ class Annoy:
     """Trees of random hyperplanes; 10 trees, as in the paper."""
 
     metrics = ("cosine", "l2", "ip")
-    _names = {"cosine": "angular", "l2": "euclidean", "ip": "dot"}
+    _names: dict[str, Any] = {"cosine": "angular", "l2": "euclidean", "ip": "dot"}
 
     def __init__(self, trees: int = 10, search_k: int = -1, seed: int = 0) -> None:
         self.trees, self.search_k, self.seed = trees, search_k, seed
