@@ -294,13 +294,13 @@ def test_one_thread_at_a_time_where_objects_change(rng):
     x = rng.normal(size=(400000, 8))
     pieces, refused = capball.Statistics(8), []
 
-    def work():
+    def work(piece):
         try:
-            pieces.update(x)
+            pieces.update(x, first_id=piece * len(x))
         except RuntimeError as error:
             refused.append(str(error))
 
-    crew = [threading.Thread(target=work) for _ in range(4)]
+    crew = [threading.Thread(target=work, args=(piece,)) for piece in range(4)]
     for thread in crew:
         thread.start()
     for thread in crew:
