@@ -1,17 +1,20 @@
 /* Rows of doubles, and results in double, in registers of 128 bits: all of them by the walk. */
 #include "loop/lanes_v128.h"
 
-enum { SHORT_DOUBLES = 0 };
+enum { SHORT_DOUBLES = 0, SHORT_NARROWED = 0 };
 
-static cpb_rows_loop short_doubles, short_widened, short_narrowed, short_staged;
+static bool short_doubles_stream(const cpb_rows_job *job) {
+  (void)job;
+  return false;
+}
+
+static cpb_rows_loop short_doubles, short_staged;
 
 #include "loop/rows_double_plan.inc"
 
 #include "loop/layer_rows.h"
 
 static void short_doubles(const cpb_rows_job *job) { walk_f64_f64(job); }
-static void short_widened(const cpb_rows_job *job) { walk_f32_f64(job); }
-static void short_narrowed(const cpb_rows_job *job) { walk_f64_f32(job); }
 static void short_staged(const cpb_rows_job *job) { walk_f64_f64(job); }
 
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) { return plan_doubles(job); }

@@ -1,19 +1,18 @@
 /* T1 for short rows of doubles, or results in double, on AVX-512: eight rows at a time. rows_double_plan.inc says when.
  *
- * Eight rows are a whole number of lines on both sides, so a block has a fixed plan: for every lane of every output
+ * Eight rows are a whole number of lines on both sides, so they have a fixed plan: for every lane of every output
  * line, which input number, which row's factor and which number of the centre it takes. Norms of eight rows are
- * summed by a transposing tree in the order of lanes_sum(). Four ranges of rows take turns. */
+ * summed by a transposing tree in the order of lanes_sum(). Results in float take two eights at a time, which are
+ * whole lines of the cache. Four ranges of rows take turns. */
 #ifndef CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 #define CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
-
-#include <string.h>
 
 #include "loop/lanes_avx512.h"
 #include "loop/rows_double.h"
 
 #include "loop/rows_walk.inc"
 
-enum { SHORT_DOUBLES = 15, EIGHT = 8 };
+enum { SHORT_DOUBLES = 47, SHORT_NARROWED = 27, EIGHT = 8, EIGHT_AHEAD = 2048 };
 
 /* The types of rows and results; not both floats. */
 typedef struct eight_types {
@@ -43,15 +42,23 @@ static __attribute__((noinline)) void doubles_singly(const cpb_rows_job *job, ei
                    : rows_singly(job, doubles_to_doubles, false, first, count);
 }
 
-typedef struct eight_line {
+/* A line of the output that is not all of one row: there are as many as rows end. */
+typedef struct eight_cross {
   __m512i source; /* index into the 16 numbers from `start`; embedding: 8 of them and eight ones */
   __m512i factor; /* index into the rows' factors (0..7) and last coordinates (8..15) */
   __m512d center; /* what is subtracted, from a number or from a result */
-  size_t start;   /* within the block's input */
-  __mmask8 own;   /* lanes that are written */
+} eight_cross;
+
+/* Eight numbers of one row, from `column` on, or the next cross. */
+typedef struct eight_line {
+  uint32_t start; /* within the block's input */
+  uint16_t row;   /* of a cross, the first of its eight rows */
+  uint16_t column;
+  bool whole;   /* it is no cross */
+  __mmask8 own; /* lanes that are written */
 } eight_line;
 
-static void plan_eight_line(const cpb_rows_job *job, size_t k, eight_line *line) {
+static void plan_cross(const cpb_rows_job *job, size_t k, eight_line *line, eight_cross *cross) {
   int64_t source[EIGHT], factor[EIGHT];
   double center[EIGHT];
   size_t start = SIZE_MAX;
@@ -66,61 +73,111 @@ static void plan_eight_line(const cpb_rows_job *job, size_t k, eight_line *line)
     center[lane] = scaled ? job->center.taken[column] : 0;
     if (scaled || last) line->own |= (__mmask8)(1u << lane);
   }
-  line->start = start == SIZE_MAX ? 0 : start;
+  if (start == SIZE_MAX) start = 0;
   for (size_t lane = 0; lane < EIGHT; lane++)
-    source[lane] = source[lane] < 0 ? EIGHT : source[lane] - (int64_t)line->start; /* a one */
-  line->source = _mm512_loadu_si512(source);
-  line->factor = _mm512_loadu_si512(factor);
-  line->center = _mm512_loadu_pd(center);
+    source[lane] = source[lane] < 0 ? EIGHT : source[lane] - (int64_t)start; /* a one */
+  line->start = (uint32_t)start;
+  cross->source = _mm512_loadu_si512(source);
+  cross->factor = _mm512_loadu_si512(factor);
+  cross->center = _mm512_loadu_pd(center);
 }
 
 /* What is known when a loop is compiled. */
 typedef struct eight_shape {
-  bool embedding, stream, two; /* two: rows of more than eight numbers */
+  bool embedding;
   eight_types types;
 } eight_shape;
 
-/* Eight numbers of a row, or those of a mask and else 0. */
+/* Rows that are written together: eight, or sixteen of results in float, at most so many lines. */
+LANE_INLINE size_t eights_together(eight_types types) { return types.out_f32 ? 2 : 1; }
+enum { EIGHT_LINES = SHORT_DOUBLES > 2 * SHORT_NARROWED ? SHORT_DOUBLES + 1 : 2 * (SHORT_NARROWED + 1) };
+
+/* What is known before it starts. */
+typedef struct eight_plan {
+  eight_line line[EIGHT_LINES];
+  eight_cross cross[2 * EIGHT]; /* in the order of lines */
+  const double *center;
+  size_t eights;    /* of a row, the last of which may be part of one: */
+  __mmask8 in_last; /* its lanes */
+  double s;
+  bool stream;
+} eight_plan;
+
+static void plan_eight_lines(const cpb_rows_job *job, eight_plan *plan) {
+  size_t crosses = 0;
+  for (size_t k = 0; k < job->out_stride; k++) {
+    size_t row = k * EIGHT / job->out_stride, column = k * EIGHT % job->out_stride;
+    size_t start = row * job->in_stride + column;
+    plan->line[k] = (eight_line){(uint32_t)start, (uint16_t)row, (uint16_t)column, true, 0xff};
+    if (column + EIGHT <= job->d) continue;
+    plan->line[k].row = 0;
+    plan->line[k].whole = false;
+    plan_cross(job, k, &plan->line[k], &plan->cross[crosses++]);
+  }
+  for (size_t k = 0; k < crosses; k++) plan->cross[crosses + k] = plan->cross[k]; /* of the next eight */
+}
+
+static void plan_next_eight(const cpb_rows_job *job, eight_plan *plan) {
+  for (size_t k = 0; k < job->out_stride; k++) {
+    eight_line *next = &plan->line[job->out_stride + k];
+    *next = plan->line[k];
+    next->start += (uint32_t)(EIGHT * job->in_stride);
+    next->row = (uint16_t)(next->row + EIGHT);
+  }
+}
+
+static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) {
+  plan_eight_lines(job, plan);
+  if (job->out_type == CPB_F32) plan_next_eight(job, plan);
+  plan->center = job->center.taken;
+  plan->eights = (job->d + EIGHT - 1) / EIGHT;
+  plan->in_last = (__mmask8)lane_mask(0, job->d - (plan->eights - 1) * EIGHT);
+  plan->s = job->s;
+  plan->stream = stream;
+}
+
+/* Eight numbers. */
 LANE_INLINE __m512d eight_at(eight_shape shape, const char *row, size_t i) {
   return shape.types.in_f32 ? _mm512_cvtps_pd(_mm256_loadu_ps((const float *)row + i))
                             : _mm512_loadu_pd((const double *)row + i);
-}
-LANE_INLINE __m512d some_at(eight_shape shape, __mmask8 mask, const char *row, size_t i) {
-  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, (const float *)row + i))
-                            : _mm512_maskz_loadu_pd(mask, (const double *)row + i);
 }
 LANE_INLINE size_t in_size(eight_shape shape) { return shape.types.in_f32 ? sizeof(float) : sizeof(double); }
 LANE_INLINE size_t out_size(eight_shape shape) {
   return shape.types.out_f32 ? sizeof(float) : sizeof(double);
 }
 
-typedef struct eight_numbers {
-  __m512d low, high; /* the centre at the first eight numbers of a row, and at the next */
-  __mmask8 in_low, in_high;
-  double s;
-} eight_numbers;
-
-/* One row's sums of lane j with j+8. */
-LANE_INLINE __m512d row_eight(const eight_numbers *of, eight_shape shape, const char *row) {
-  __m512d x = some_at(shape, of->in_low, row, 0);
-  if (shape.embedding) x = _mm512_sub_pd(x, of->low);
-  x = _mm512_mul_pd(x, x);
-  if (!shape.two) return x;
-  __m512d y = some_at(shape, of->in_high, row, EIGHT);
-  if (shape.embedding) y = _mm512_sub_pd(y, of->high);
-  return _mm512_add_pd(x, _mm512_mul_pd(y, y));
+/* The squares of eight `k` of every row, more than there were; of the first two there were none. */
+LANE_INLINE void add_squares(const eight_plan *plan, eight_shape shape, const char *in, size_t stride,
+                             size_t k, bool first, __m512d *sum) {
+  __m512d center = _mm512_loadu_pd(plan->center + k * EIGHT);
+  __mmask8 own = k + 1 < plan->eights ? 0xff : plan->in_last;
+#pragma GCC unroll 8
+  for (size_t r = 0; r < EIGHT; r++) {
+    __m512d x = eight_at(shape, in + r * stride, k * EIGHT);
+    if (shape.embedding) x = _mm512_sub_pd(x, center);
+    x = _mm512_maskz_mul_pd(own, x, x);
+    sum[r] = first ? x : _mm512_add_pd(sum[r], x);
+  }
 }
 
-/* Lane j with j+4 of rows k and k+4, for k = 0 .. 3; then j+2, then j+1. */
-LANE_INLINE __m512d eight_norms_of(const eight_numbers *of, eight_shape shape, const char *in,
-                                   size_t stride) {
+/* Lane j with j+8; then with j+4 of rows k and k+4, for k = 0 .. 3; then j+2, then j+1. */
+LANE_INLINE __m512d eight_norms_of(const eight_plan *plan, eight_shape shape, const char *in, size_t stride) {
   __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
-  __m512d pair[4], two[2];
-#pragma GCC unroll 4
-  for (size_t k = 0; k < 4; k++) {
-    __m512d a = row_eight(of, shape, in + k * stride), b = row_eight(of, shape, in + (k + 4) * stride);
-    pair[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xf0, a, b), _mm512_shuffle_f64x2(a, b, 0x4e));
+  __m512d even[EIGHT], odd[EIGHT], pair[4], two[2];
+  add_squares(plan, shape, in, stride, 0, true, even);
+  if (plan->eights > 1) {
+    add_squares(plan, shape, in, stride, 1, true, odd);
+    for (size_t k = 2; k < plan->eights; k += 2) {
+      add_squares(plan, shape, in, stride, k, false, even);
+      if (k + 1 < plan->eights) add_squares(plan, shape, in, stride, k + 1, false, odd);
+    }
+#pragma GCC unroll 8
+    for (size_t r = 0; r < EIGHT; r++) even[r] = _mm512_add_pd(even[r], odd[r]);
   }
+#pragma GCC unroll 4
+  for (size_t k = 0; k < 4; k++)
+    pair[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xf0, even[k], even[k + 4]),
+                            _mm512_shuffle_f64x2(even[k], even[k + 4], 0x4e));
 #pragma GCC unroll 2
   for (size_t k = 0; k < 2; k++)
     two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, pair[k], pair[k + 2]),
@@ -160,27 +217,6 @@ LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s,
   return (eight_factors){factor, _mm512_setzero_pd(), fine == 0xff};
 }
 
-LANE_INLINE void store_eight(eight_shape shape, char *out, __mmask8 own, __m512d x) {
-  if (shape.types.out_f32 && shape.stream)
-    _mm256_stream_ps((float *)out, _mm512_cvtpd_ps(x));
-  else if (shape.types.out_f32)
-    _mm256_mask_storeu_ps(out, own, _mm512_cvtpd_ps(x));
-  else if (shape.stream)
-    _mm512_stream_pd((double *)out, x);
-  else
-    _mm512_mask_storeu_pd(out, own, x);
-}
-
-LANE_INLINE void write_eight(const eight_line *line, eight_shape shape, const char *in, char *out,
-                             eight_factors f) {
-  __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, line->start + EIGHT);
-  __m512d x = _mm512_permutex2var_pd(eight_at(shape, in, line->start), line->source, next);
-  __m512d factor = _mm512_permutex2var_pd(f.factor, line->factor, f.last);
-  x = shape.embedding ? _mm512_mul_pd(_mm512_sub_pd(x, line->center), factor)
-                      : _mm512_sub_pd(_mm512_mul_pd(x, factor), line->center);
-  store_eight(shape, out, line->own, x);
-}
-
 /* The last numbers of eight rows. */
 LANE_INLINE __m512d eight_lasts(const cpb_rows_job *job, eight_shape shape, const char *in) {
   __m512i row = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
@@ -190,93 +226,170 @@ LANE_INLINE __m512d eight_lasts(const cpb_rows_job *job, eight_shape shape, cons
                             : _mm512_i64gather_pd(row, in, 8);
 }
 
-LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_numbers *of, const eight_line *lines,
-                           eight_shape shape, const char *in, char *out) {
-  size_t bytes = job->in_stride * in_size(shape), step = EIGHT * out_size(shape);
-  __m512d n = eight_norms_of(of, shape, in, bytes);
-  eight_factors f = shape.embedding
-                        ? eight_embed_factors(n, of->s)
-                        : eight_unembed_factors(n, eight_lasts(job, shape, in), of->s,
-                                                shape.types.out_f32 ? RESULT_MOST_F32 : RESULT_MOST_F64);
-  if (__builtin_expect(!f.fine, 0)) return false;
-  for (size_t at = 0; at < EIGHT * bytes; at += 64) lanes_prefetch(in + at + PREFETCH_BYTES);
-  for (size_t k = 0; k < job->out_stride; k++) write_eight(&lines[k], shape, in, out + k * step, f);
+/* The factors of the rows of a block, also one by one. */
+typedef struct eight_rows {
+  eight_factors f[2];
+  double factor[2 * EIGHT];
+} eight_rows;
+
+LANE_INLINE void know_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
+                            const char *in, size_t eight, eight_rows *rows) {
+  in += eight * EIGHT * job->in_stride * in_size(shape);
+  __m512d n = eight_norms_of(plan, shape, in, job->in_stride * in_size(shape));
+  rows->f[eight] = shape.embedding
+                       ? eight_embed_factors(n, plan->s)
+                       : eight_unembed_factors(n, eight_lasts(job, shape, in), plan->s,
+                                               shape.types.out_f32 ? RESULT_MOST_F32 : RESULT_MOST_F64);
+  _mm512_storeu_pd(rows->factor + eight * EIGHT, rows->f[eight].factor);
+}
+
+/* False when one of them needs care. */
+LANE_INLINE bool know_rows(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
+                           eight_rows *rows) {
+  know_eight(job, plan, shape, in, 0, rows);
+  if (!shape.types.out_f32) return rows->f[0].fine;
+  know_eight(job, plan, shape, in, 1, rows);
+  return rows->f[0].fine && rows->f[1].fine;
+}
+
+/* `cross` is the next one. */
+LANE_INLINE __m512d eight_results(const eight_plan *plan, const eight_line *line, eight_shape shape,
+                                  const char *in, const eight_rows *rows, const eight_cross **cross) {
+  __m512d x = eight_at(shape, in, line->start), factor, center;
+  if (line->whole) {
+    factor = _mm512_set1_pd(rows->factor[line->row]);
+    center = _mm512_loadu_pd(plan->center + line->column);
+  } else {
+    __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, line->start + EIGHT);
+    x = _mm512_permutex2var_pd(x, (*cross)->source, next);
+    eight_factors f = rows->f[shape.types.out_f32 ? line->row / EIGHT : 0];
+    factor = _mm512_permutex2var_pd(f.factor, (*cross)->factor, f.last);
+    center = (*cross)++->center;
+  }
+  return shape.embedding ? _mm512_mul_pd(_mm512_sub_pd(x, center), factor)
+                         : _mm512_sub_pd(_mm512_mul_pd(x, factor), center);
+}
+
+/* Writes line k, or, in floats, k and the next. */
+LANE_INLINE void write_eight(const eight_plan *plan, size_t k, __m512d x, double *out) {
+  if (plan->stream)
+    _mm512_stream_pd(out + k * EIGHT, x);
+  else
+    _mm512_mask_storeu_pd(out + k * EIGHT, plan->line[k].own, x);
+}
+
+LANE_INLINE void write_sixteen(const eight_plan *plan, size_t k, lanes_f64 x, float *out) {
+  if (plan->stream)
+    _mm512_stream_ps(out + k * EIGHT, lanes_narrow(x));
+  else
+    _mm512_mask_storeu_ps(out + k * EIGHT, (__mmask16)(plan->line[k].own | plan->line[k + 1].own << EIGHT),
+                          lanes_narrow(x));
+}
+
+/* One block of rows, or nothing when one of them needs care. */
+LANE_INLINE bool map_block(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
+                           void *out) {
+  eight_rows rows;
+  const eight_cross *cross = plan->cross;
+  if (__builtin_expect(!know_rows(job, plan, shape, in, &rows), 0)) return false;
+  size_t together = eights_together(shape.types), step = EIGHT * together * in_size(shape);
+  if (job->out_stride < job->in_stride) lanes_prefetch(in + job->out_stride * step + EIGHT_AHEAD);
+  for (size_t k = 0; k < job->out_stride * together; k += together) {
+    lanes_prefetch(in + k * EIGHT * in_size(shape) + EIGHT_AHEAD);
+    if (step > 64) lanes_prefetch(in + (k + 1) * EIGHT * in_size(shape) + EIGHT_AHEAD);
+    __m512d x = eight_results(plan, &plan->line[k], shape, in, &rows, &cross);
+    if (shape.types.out_f32)
+      write_sixteen(plan, k,
+                    (lanes_f64){x, eight_results(plan, &plan->line[k + 1], shape, in, &rows, &cross)}, out);
+    else
+      write_eight(plan, k, x, out);
+  }
   return true;
 }
 
-/* From row `first` on. A block is read up to a line too far: unless there is room for it, the last rows go one by
- * one. */
-LANE_INLINE void walk_eights(const cpb_rows_job *asked, eight_shape shape, bool room, size_t first) {
+/* Rows from `first` on, but for the last `after`. Gives back how many were done. */
+LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan, eight_shape shape,
+                               size_t first, size_t after) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
-  size_t rows = job->n - first, after = room ? 0 : 2 * EIGHT / job->in_stride + 1;
-  size_t blocks = rows > after ? (rows - after) / EIGHT : 0, per_range = blocks / STREAMS;
-  eight_line lines[SHORT_DOUBLES + 1];
-  for (size_t k = 0; k < job->out_stride; k++) plan_eight_line(job, k, &lines[k]);
-  const double *m = job->center.taken;
-  eight_numbers of = {_mm512_loadu_pd(m), _mm512_loadu_pd(m + EIGHT), 0, 0, job->s};
-  of.in_low = (__mmask8)lane_mask(0, job->d < EIGHT ? job->d : EIGHT);
-  of.in_high = (__mmask8)lane_mask(0, job->d < EIGHT ? 0 : job->d - EIGHT);
+  size_t together = eights_together(shape.types) * EIGHT, rows = job->n - first;
+  size_t blocks = rows > after ? (rows - after) / together : 0, per_range = blocks / STREAMS;
   size_t in_bytes = job->in_stride * in_size(shape), out_bytes = job->out_stride * out_size(shape);
-  const char *in = (const char *)job->in + first * in_bytes;
-  char *out = (char *)job->out + first * out_bytes;
   for (size_t i = 0; i < blocks; i++) {
     size_t turn = i / STREAMS, range = i % STREAMS;
-    size_t row = (turn < per_range ? range * per_range + turn : i) * EIGHT;
-    if (!map_eight(job, &of, lines, shape, in + row * in_bytes, out + row * out_bytes))
-      doubles_singly(job, shape.types, first + row, EIGHT);
+    size_t row = first + (turn < per_range ? range * per_range + turn : i) * together;
+    if (!map_block(job, plan, shape, (const char *)job->in + row * in_bytes,
+                   (char *)job->out + row * out_bytes))
+      doubles_singly(job, shape.types, row, together);
   }
-  doubles_singly(job, shape.types, first + blocks * EIGHT, rows - blocks * EIGHT);
+  return blocks * together;
 }
 
-LANE_INLINE void short_doubles_of(const cpb_rows_job *job, eight_shape shape, bool room) {
-  size_t skip = rows_to_group(job, out_size(shape));
-  bool padded = job->out_stride > job->d + (shape.embedding ? 1 : 0);
-  if (job->stream && !padded && skip < job->n) {
-    doubles_singly(job, shape.types, 0, skip);
-    shape.stream = true;
-    walk_eights(job, shape, room, skip);
-    lanes_fence();
-  } else {
-    shape.stream = false;
-    walk_eights(job, shape, room, 0);
+/* A function each, as in rows_tiny_avx512.h. */
+#define EIGHTS_LOOP(name, forth, of_types)                                                                   \
+  static __attribute__((noinline)) size_t name(const cpb_rows_job *job, const eight_plan *plan,              \
+                                               size_t first, size_t after) {                                 \
+    return walk_eights(job, plan, (eight_shape){forth, of_types}, first, after);                             \
   }
+EIGHTS_LOOP(eights_forth, true, doubles_to_doubles)
+EIGHTS_LOOP(eights_back, false, doubles_to_doubles)
+EIGHTS_LOOP(eights_forth_widened, true, floats_to_doubles)
+EIGHTS_LOOP(eights_back_widened, false, floats_to_doubles)
+EIGHTS_LOOP(eights_forth_narrowed, true, doubles_to_floats)
+EIGHTS_LOOP(eights_back_narrowed, false, doubles_to_floats)
+#undef EIGHTS_LOOP
+
+static size_t eights_of(const cpb_rows_job *job, const eight_plan *plan, size_t first, size_t after) {
+  if (job->in_type == CPB_F32)
+    return (job->embedding ? eights_forth_widened : eights_back_widened)(job, plan, first, after);
+  if (job->out_type == CPB_F32)
+    return (job->embedding ? eights_forth_narrowed : eights_back_narrowed)(job, plan, first, after);
+  return (job->embedding ? eights_forth : eights_back)(job, plan, first, after);
 }
 
-LANE_INLINE void short_doubles_by(const cpb_rows_job *job, eight_types types, bool room) {
-  if (job->embedding && job->d > EIGHT)
-    short_doubles_of(job, (eight_shape){true, false, true, types}, room);
-  else if (job->embedding)
-    short_doubles_of(job, (eight_shape){true, false, false, types}, room);
-  else if (job->d > EIGHT)
-    short_doubles_of(job, (eight_shape){false, false, true, types}, room);
-  else
-    short_doubles_of(job, (eight_shape){false, false, false, types}, room);
+/* Rows before the first that can be written past the cache, as it begins a line and none is padded; n when there is none. */
+static size_t short_skip(const cpb_rows_job *job) {
+  size_t row_bytes = job->out_stride * cpb_dtype_size(job->out_type);
+  if (!job->stream || job->out_stride > job->d + (job->embedding ? 1 : 0)) return job->n;
+  for (size_t row = 0; row < CPB_LANES && row < job->n; row++)
+    if (((uintptr_t)job->out + row * row_bytes) % sizeof(__m512d) == 0) return row;
+  return job->n;
 }
 
-static __attribute__((noinline)) void short_doubles_in(const cpb_rows_job *job, bool room) {
-  short_doubles_by(job, doubles_to_doubles, room);
+static bool short_doubles_stream(const cpb_rows_job *job) { return short_skip(job) < job->n; }
+
+/* In rows at most one number apart. Eights are read up to a line too far: the last rows go one by one. */
+static void short_doubles(const cpb_rows_job *job) {
+  eight_types types = {job->in_type == CPB_F32, job->out_type == CPB_F32};
+  size_t skip = short_skip(job);
+  bool stream = skip < job->n;
+  if (!stream) skip = 0;
+  eight_plan plan;
+  plan_eights(job, stream, &plan);
+  doubles_singly(job, types, 0, skip);
+  size_t done = skip + eights_of(job, &plan, skip, 2 * EIGHT / job->in_stride + 1);
+  if (stream) lanes_fence();
+  doubles_singly(job, types, done, job->n - done);
 }
 
-/* In rows at most one number apart. */
-static void short_doubles(const cpb_rows_job *job) { short_doubles_in(job, false); }
-static void short_widened(const cpb_rows_job *job) { short_doubles_by(job, floats_to_doubles, false); }
-static void short_narrowed(const cpb_rows_job *job) { short_doubles_by(job, doubles_to_floats, false); }
-
-/* Rows of other types, or results, go by way of doubles, so many of these at a time. */
-enum { STAGE = 2048, STAGE_ROWS = STAGE / 2 };
+/* Rows of other types, or far apart, go by way of doubles, so many of these at a time. */
+enum { STAGE = 2048 };
 
 typedef struct short_stage {
-  double in[STAGE + CPB_LANES], out[STAGE + CPB_LANES];
-  bool careful[STAGE_ROWS];
+  double in[STAGE + CPB_LANES];
+  const cpb_rows_job *job;
+  size_t first; /* row of the job */
 } short_stage;
 
-static void stage_careful(void *context, size_t row) { ((short_stage *)context)->careful[row] = true; }
+static void stage_careful(void *context, size_t row) {
+  const short_stage *stage = context;
+  stage->job->careful(stage->job->context, stage->first + row);
+}
 
 /* A run of `length` numbers; writes up to sixteen more. */
 LANE_INLINE void stage_run(const row_source *source, const char *in, size_t length, double *out) {
   size_t i = 0;
   for (; i + CPB_LANES <= length; i += CPB_LANES) {
-    lanes_prefetch(in + i * source->size + PREFETCH_BYTES);
+    lanes_prefetch(in + i * source->size + 2048);
     store_wide(out + i, source->load(in + i * source->size));
   }
   if (i < length) store_wide(out + i, source->part(in + i * source->size, 0, length - i));
@@ -295,52 +408,30 @@ static void stage_in(const cpb_rows_job *job, size_t first, size_t count, size_t
     }
 }
 
-/* Doubles to floats, past the cache where lines begin. */
-static void stage_out(const double *from, size_t length, bool stream, float *to) {
-  size_t i = 0;
-  bool past = stream && (uintptr_t)to % sizeof(lanes_f32) == 0;
-  for (; i + CPB_LANES <= length; i += CPB_LANES)
-    if (past)
-      lanes_stream(to + i, lanes_narrow(wide_f64(from + i)));
-    else
-      store_lanes(to + i, lanes_narrow(wide_f64(from + i)));
-  if (i < length) store_part(to + i, lanes_narrow(wide_part_f64(from + i, 0, length - i)), 0, length - i);
-}
-
-static void stage_results(const cpb_rows_job *job, const short_stage *stage, size_t first, size_t count,
-                          size_t cols) {
-  float *out = (float *)job->out + first * job->out_stride;
-  if (job->out_stride == cols && memchr(stage->careful, true, count) == NULL) {
-    stage_out(stage->out, count * cols, job->stream, out);
-    return;
-  }
-  for (size_t row = 0; row < count; row++, out += job->out_stride)
-    if (!stage->careful[row]) stage_out(stage->out + row * cols, cols, false, out);
-}
-
+/* The first stage ends where lines begin that go past the cache. */
 static void short_staged(const cpb_rows_job *job) {
-  short_stage stage;
-  size_t in_cols = job->d + (job->embedding ? 0 : 1), out_cols = job->d + (job->embedding ? 1 : 0);
-  size_t most = STAGE / (job->d + 1) / CPB_LANES * CPB_LANES;
-  bool narrow = job->out_type == CPB_F32;
+  short_stage stage = {.job = job};
+  size_t cols = job->d + (job->embedding ? 0 : 1), most = STAGE / cols / CPB_LANES * CPB_LANES;
+  size_t skip = short_skip(job), out_bytes = job->out_stride * cpb_dtype_size(job->out_type);
+  bool stream = skip < job->n;
   cpb_rows_job part = *job;
-  part.in_type = part.out_type = CPB_F64;
+  part.in_type = CPB_F64;
   part.in = stage.in;
-  part.in_stride = in_cols;
+  part.in_stride = cols;
   part.careful = stage_careful;
   part.context = &stage;
-  if (narrow) part.stream = false, part.out = stage.out, part.out_stride = out_cols;
+  eight_plan plan;
+  plan_eights(&part, stream, &plan);
   for (size_t first = 0; first < job->n; first += part.n) {
-    part.n = job->n - first < most ? job->n - first : most;
-    if (!narrow) part.out = (double *)job->out + first * job->out_stride;
-    memset(stage.careful, 0, part.n);
-    stage_in(job, first, part.n, in_cols, stage.in);
-    short_doubles_in(&part, true);
-    if (narrow) stage_results(job, &stage, first, part.n, out_cols);
-    for (size_t row = 0; row < part.n; row++)
-      if (stage.careful[row]) job->careful(job->context, first + row);
+    bool before = stream && first < skip;
+    part.n = before ? skip : job->n - first < most ? job->n - first : most;
+    part.out = (char *)job->out + first * out_bytes;
+    stage.first = first;
+    stage_in(job, first, part.n, cols, stage.in);
+    size_t done = before ? 0 : eights_of(&part, &plan, 0, 0);
+    doubles_singly(&part, (eight_types){false, job->out_type == CPB_F32}, done, part.n - done);
   }
-  if (narrow) lanes_fence();
+  if (stream) lanes_fence();
 }
 
 #endif
