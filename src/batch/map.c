@@ -2,6 +2,7 @@
 #include "batch/map_object.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,10 +163,19 @@ static void fold_pole(cpb_map *map) {
     map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
+enum { LINE_NUMBERS = 64 / sizeof(double) };
+
+/* The first number from here on that begins a line of 64 bytes. */
+static double *next_line(double *numbers) {
+  size_t beyond = (uintptr_t)numbers / sizeof *numbers % LINE_NUMBERS;
+  return beyond == 0 ? numbers : numbers + (LINE_NUMBERS - beyond);
+}
+
 /* What a whitened map does with blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
  * which borrows from this one. */
 static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
   size_t d = map->options.d, room = d * cpb_whiten_stride(d);
+  numbers = next_line(numbers);
   map->whiten_columns = numbers;
   map->unwhiten_columns = numbers + room;
   cpb_whiten_columns(d, map->whiten, map->whiten_columns);
@@ -184,7 +194,7 @@ static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
 /* Numbers of a map beside its own whitening, which takes three squares. */
 static size_t block_numbers(const cpb_map_options *options) {
   size_t d = options->d;
-  return options->whiten == NULL ? 0 : 2 * d * cpb_whiten_stride(d) + d + CPB_LANES;
+  return options->whiten == NULL ? 0 : LINE_NUMBERS + 2 * d * cpb_whiten_stride(d) + d + CPB_LANES;
 }
 
 cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *error) {

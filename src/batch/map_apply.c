@@ -37,16 +37,17 @@ static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t fi
     for (size_t i = 0; i < in.rows; i++) rows.one(&rows, i);
 }
 
-/* x + m for rows of W^-1 z, as far as they fit. */
+/* x + m for rows of W^-1 z, as far as they fit: most are so short that all their numbers do. */
 static void store_unwhitened(const application *a, cpb_out out, size_t first, double *x) {
   const cpb_map *map = a->whiten;
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
+  const double surely = 1e76; /* less than the square of the largest float */
   cpb_map_rows rows = a->rows;
   rows.first = first;
   rows.out = out;
   for (size_t i = 0; i < out.rows; i++, x += stride) {
     if (map->center != NULL) rows.loops->axpby(1, x, 1, map->center, x, d);
-    if (cpb_fits(out.dtype, x, d))
+    if (rows.loops->dot(x, x, d) <= surely || cpb_fits(out.dtype, x, d))
       cpb_row_store(rows.loops, out, i, 0, d, x);
     else
       cpb_map_fail_row(&rows, i, CPB_FAULT_RANGE);
@@ -59,14 +60,15 @@ static void apply_whitened(const application *a, size_t first, size_t count, dou
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
   cpb_view in = cpb_view_slice(a->rows.in, first, count);
   cpb_out out = cpb_out_slice(a->rows.out, first, count);
+  cpb_whiten_soon soon = cpb_whiten_look_ahead(a->rows.in, first + count, out);
   double *from = room, *to = room + CPB_WHITEN_ROWS * stride;
   if (a->job.embedding) {
     cpb_whiten_load(a->rows.loops, in, map->center, from);
-    cpb_whiten_rows(a->rows.loops, d, map->whiten_columns, count, from, to);
+    cpb_whiten_rows(a->rows.loops, d, map->whiten_columns, count, from, to, soon);
     apply_rows(a, (cpb_view){to, CPB_F64, count, d, stride}, out, first);
   } else {
     apply_rows(a, in, (cpb_out){from, CPB_F64, count, d, stride}, first);
-    cpb_whiten_rows(a->rows.loops, d, map->unwhiten_columns, count, from, to);
+    cpb_whiten_rows(a->rows.loops, d, map->unwhiten_columns, count, from, to, soon);
     store_unwhitened(a, out, first, to);
   }
 }
@@ -78,7 +80,7 @@ static void apply_block(void *arg, size_t block, size_t first, size_t count) {
     apply_rows(a, cpb_view_slice(a->rows.in, first, count), cpb_out_slice(a->rows.out, first, count), first);
     return;
   }
-  double *room = calloc(2 * CPB_WHITEN_ROWS * cpb_whiten_stride(a->whiten->options.d), sizeof *room);
+  double *room = cpb_whiten_room(a->whiten->options.d);
   if (room == NULL) atomic_store(&a->no_memory, true);
   for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
     apply_whitened(a, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
@@ -118,7 +120,7 @@ static void plan(application *a, bool stream) {
                           .out_stride = out.stride,
                           .s = rows->map->options.s,
                           .center = {rows->map->high, rows->map->low, rows->map->taken[embedding]},
-                          .stream = stream && out.data != NULL,
+                          .stream = stream && a->whiten == NULL, /* whose output is fetched in time */
                           .careful = careful};
   if (has_loop(rows->map, out.dtype)) a->loop = rows->loops->rows(&a->job);
 }

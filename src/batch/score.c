@@ -87,7 +87,9 @@ static void score_whitened(score_job *job, size_t first, size_t count, double *r
   size_t d = job->ruler.x.cols, stride = cpb_whiten_stride(d);
   double *z = room + CPB_WHITEN_ROWS * stride;
   cpb_whiten_load(loops, cpb_view_slice(job->ruler.x, first, count), job->ruler.c, room);
-  cpb_whiten_rows(loops, d, job->columns, count, room, z);
+  cpb_whiten_rows(
+      loops, d, job->columns, count, room, z,
+      cpb_whiten_look_ahead(job->ruler.x, first + count, cpb_out_slice(job->scores, first, count)));
   for (size_t i = 0; i < count; i++, z += stride) {
     double rho = sqrt(loops->dot(z, z, d));
     store_score(job, first + i, &rho);
@@ -101,7 +103,7 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
     for (size_t row = first; row < first + count; row++) store_score(job, row, NULL);
     return;
   }
-  double *room = calloc(2 * CPB_WHITEN_ROWS * cpb_whiten_stride(job->ruler.x.cols), sizeof *room);
+  double *room = cpb_whiten_room(job->ruler.x.cols);
   if (room == NULL) atomic_store(&job->no_memory, true);
   for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
     score_whitened(job, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
@@ -175,7 +177,7 @@ cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out score
   }
   if (curved) job.ruler.W = region->W;
   if (job.ruler.W != NULL) {
-    job.columns = malloc(region->d * cpb_whiten_stride(region->d) * sizeof *job.columns);
+    job.columns = aligned_alloc(64, region->d * cpb_whiten_stride(region->d) * sizeof *job.columns);
     if (job.columns == NULL) return cpb_fail_memory(error, "a whitening of %zu columns", region->d);
     cpb_whiten_columns(region->d, region->W, job.columns);
   }

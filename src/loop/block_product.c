@@ -1,6 +1,23 @@
 #include "loop/block_product.h"
 
-static void add_depth(const cpb_loops *loops, const cpb_product *p, size_t first, size_t k) {
+static const char *step_end(const cpb_ahead *ahead) {
+  size_t left = (size_t)(ahead->end - ahead->at);
+  return ahead->at + (left < ahead->step ? left : ahead->step);
+}
+
+/* What is to be done with memory must be known when this is compiled. */
+static void fetch(cpb_ahead ahead[2]) {
+  enum { LINE = 64, SECOND_CACHE = 2 };
+  const char *at, *read_end = step_end(&ahead[0]), *write_end = step_end(&ahead[1]);
+  for (at = ahead[0].at; at < read_end; at += LINE) __builtin_prefetch(at, 0, SECOND_CACHE);
+  for (at = ahead[1].at; at < write_end; at += LINE) __builtin_prefetch(at, 1, SECOND_CACHE);
+  ahead[0].at = read_end;
+  ahead[1].at = write_end;
+}
+
+/* Terms first .. first+k-1 of all elements; ahead may be NULL. */
+static void add_depth(const cpb_loops *loops, const cpb_product *p, size_t first, size_t k, bool fresh,
+                      cpb_ahead *ahead) {
   for (size_t column = 0; column < p->cols; column += CPB_TILE_COLS)
     for (size_t row = 0; row < p->rows; row += CPB_TILE_ROWS) {
       cpb_tile tile = {.k = k,
@@ -10,14 +27,25 @@ static void add_depth(const cpb_loops *loops, const cpb_product *p, size_t first
                        .b = p->b + first * p->b_k + column,
                        .b_k = p->b_k,
                        .c = p->c + row * p->c_row + column,
-                       .c_row = p->c_row};
+                       .c_row = p->c_row,
+                       .fresh = fresh};
+      if (ahead != NULL) fetch(ahead);
       loops->tile(&tile);
     }
 }
 
+static size_t depth_at(const cpb_product *p, size_t first) {
+  return p->k - first < CPB_PRODUCT_DEPTH ? p->k - first : CPB_PRODUCT_DEPTH;
+}
+
+/* No terms at all are one depth of none. */
+void cpb_product_set(const cpb_loops *loops, const cpb_product *p, cpb_ahead ahead[2]) {
+  add_depth(loops, p, 0, depth_at(p, 0), true, ahead);
+  for (size_t first = CPB_PRODUCT_DEPTH; first < p->k; first += CPB_PRODUCT_DEPTH)
+    add_depth(loops, p, first, depth_at(p, first), false, ahead);
+}
+
 void cpb_product_add(const cpb_loops *loops, const cpb_product *p) {
-  for (size_t first = 0; first < p->k; first += CPB_PRODUCT_DEPTH) {
-    size_t left = p->k - first;
-    add_depth(loops, p, first, left < CPB_PRODUCT_DEPTH ? left : CPB_PRODUCT_DEPTH);
-  }
+  for (size_t first = 0; first < p->k; first += CPB_PRODUCT_DEPTH)
+    add_depth(loops, p, first, depth_at(p, first), false, NULL);
 }

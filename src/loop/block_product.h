@@ -4,7 +4,7 @@
 
 #include "loop/table.h"
 
-/* c += a b, elements addressed as in cpb_tile; rows a multiple of CPB_TILE_ROWS, cols of CPB_TILE_COLS.
+/* a b, elements addressed as in cpb_tile; rows a multiple of CPB_TILE_ROWS, cols of CPB_TILE_COLS.
  * k is cut every CPB_PRODUCT_DEPTH terms, which keeps a panel of b in the first cache and the chains of
  * sums short. */
 enum { CPB_PRODUCT_DEPTH = 96 };
@@ -19,6 +19,15 @@ typedef struct cpb_product {
   size_t c_row;
 } cpb_product;
 
+/* Memory that is wanted soon: every tile fetches `step` bytes more of it into the second cache. */
+typedef struct cpb_ahead {
+  const char *at, *end;
+  size_t step;
+} cpb_ahead;
+
+/* c = a b, whatever c held; meanwhile ahead[0] is fetched to be read, ahead[1] to be written. */
+void cpb_product_set(const cpb_loops *loops, const cpb_product *product, cpb_ahead ahead[2]);
+/* c += a b */
 void cpb_product_add(const cpb_loops *loops, const cpb_product *product);
 
 static inline size_t cpb_round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }

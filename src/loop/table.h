@@ -77,7 +77,8 @@ typedef struct cpb_layer_loops {
 
 /* One tile of a matrix product, c += a b: element (i,k) of a at a[i*a_row + k*a_k], (k,j) of b at
  * b[k*b_k + j], (i,j) of c at c[i*c_row + j]. Each element is one chain of fused multiply-adds over k,
- * from 0, added to c at its end: where a product is cut into tiles is never seen in its bits. */
+ * from 0, added to c at its end, or to 0 where c is fresh: not read, whatever it holds. Where a product is cut into tiles
+ * is never seen in its bits. */
 enum { CPB_TILE_ROWS = 6, CPB_TILE_COLS = 32 };
 
 typedef struct cpb_tile {
@@ -88,6 +89,7 @@ typedef struct cpb_tile {
   size_t b_k;
   double *c;
   size_t c_row;
+  bool fresh;
 } cpb_tile;
 
 /* Products of rows with a panel of columns in single precision, looked at while they are in registers:

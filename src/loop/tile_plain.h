@@ -11,7 +11,8 @@ static void tile(const cpb_tile *t) {
     for (size_t j = 0; j < CPB_TILE_COLS; j++) {
       double sum = 0;
       for (size_t k = 0; k < t->k; k++) sum = fma(t->a[i * t->a_row + k * t->a_k], t->b[k * t->b_k + j], sum);
-      t->c[i * t->c_row + j] += sum;
+      double *c = &t->c[i * t->c_row + j];
+      *c = (t->fresh ? 0 : *c) + sum;
     }
 }
 

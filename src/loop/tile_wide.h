@@ -6,14 +6,17 @@
 #include "loop/terms_both.h"
 
 LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
+  double *c = t->c + column;
+  size_t c_row = t->c_row;
+  bool fresh = t->fresh; /* which nothing written can be taken to change */
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread(0);
   terms_f64(t->a, t->a_row, t->a_k, t->b + column, t->b_k, t->k, TILE_VECTORS, sum);
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) {
-      double *c = t->c + i * t->c_row + column + v * VEC_F64;
-      vec_store(c, vec_add(vec_load(c), sum[i][v]));
+      double *at = c + i * c_row + v * VEC_F64;
+      vec_store(at, vec_add(fresh ? vec_spread(0) : vec_load(at), sum[i][v]));
     }
 }
 

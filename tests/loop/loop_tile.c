@@ -47,6 +47,36 @@ static void tables_agree(void **state) {
   }
 }
 
+/* A product that is set has the bits of one that is added to zeros, whatever was there, NaN too; what is fetched
+ * meanwhile is left alone. */
+static void set_is_added_to_zeros(void **state) {
+  (void)state;
+  static operands start, added, set;
+  static const size_t depths[] = {0, 1, 96, 97, 200};
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables);
+  test_rng rng = {93};
+  for (size_t trial = 0; trial < sizeof depths / sizeof *depths; trial++) {
+    fill(&start, &rng);
+    if (depths[trial] == 1) start.a[0] = 0x1p-1074, start.b[0] = -0x1p-10; /* which is -0, and 0 when added */
+    for (size_t t = 0; t < count; t++) {
+      added = set = start;
+      for (size_t i = 0; i < ROWS * STRIDE; i++) {
+        bool beyond = i % STRIDE >= COLS;
+        added.c[i] = beyond ? 7 : 0;
+        set.c[i] = beyond ? 7 : NAN;
+      }
+      cpb_product p = product_of(&added, depths[trial], true), q = product_of(&set, depths[trial], true);
+      const char *from = (const char *)start.b;
+      cpb_ahead ahead[2] = {{from, from + 1000, 192}, {NULL, NULL, 0}};
+      cpb_product_add(tables[t], &p);
+      cpb_product_set(tables[t], &q, ahead);
+      assert_memory_equal(&set, &added, sizeof set);
+      assert_true(ahead[0].at <= ahead[0].end && ahead[1].at == NULL);
+    }
+  }
+}
+
 /* |error| <= (k+2) u sum |a b| for each element; measured against 512 bits. */
 static void the_plain_one_is_the_product(void **state) {
   (void)state;
@@ -77,7 +107,7 @@ static void the_plain_one_is_the_product(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tables_agree),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tables_agree), cmocka_unit_test(set_is_added_to_zeros),
                                      cmocka_unit_test(the_plain_one_is_the_product)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
