@@ -7,40 +7,10 @@
 #ifndef CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 #define CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 
-#include "loop/lanes_avx512.h"
-#include "loop/rows_double.h"
+#include "loop/rows_column_avx512.h"
+#include "loop/rows_eight_avx512.h"
 
-#include "loop/rows_walk.inc"
-
-enum { SHORT_DOUBLES = 47, SHORT_NARROWED = 27, EIGHT = 8, EIGHT_AHEAD = 2048 };
-
-/* The types of rows and results; not both floats. */
-typedef struct eight_types {
-  bool in_f32, out_f32;
-} eight_types;
-
-static const eight_types doubles_to_doubles = {false, false}, floats_to_doubles = {true, false},
-                         doubles_to_floats = {false, true};
-
-/* Rows one by one, with ordinary stores: what blocks leave over. */
-LANE_INLINE void rows_singly(const cpb_rows_job *job, eight_types types, bool embedding, size_t first,
-                             size_t count) {
-  const row_source *source = types.in_f32 ? &double_source_f32 : &double_source_f64;
-  walk(job, (row_kind){source, embedding, types.out_f32}, false, 1, first, count);
-}
-
-static __attribute__((noinline)) void doubles_singly(const cpb_rows_job *job, eight_types types, size_t first,
-                                                     size_t count) {
-  if (types.in_f32)
-    job->embedding ? rows_singly(job, floats_to_doubles, true, first, count)
-                   : rows_singly(job, floats_to_doubles, false, first, count);
-  else if (types.out_f32)
-    job->embedding ? rows_singly(job, doubles_to_floats, true, first, count)
-                   : rows_singly(job, doubles_to_floats, false, first, count);
-  else
-    job->embedding ? rows_singly(job, doubles_to_doubles, true, first, count)
-                   : rows_singly(job, doubles_to_doubles, false, first, count);
-}
+enum { SHORT_DOUBLES = 47, SHORT_NARROWED = 27 };
 
 /* A line of the output that is not all of one row: there are as many as rows end. */
 typedef struct eight_cross {
@@ -82,14 +52,7 @@ static void plan_cross(const cpb_rows_job *job, size_t k, eight_line *line, eigh
   cross->center = _mm512_loadu_pd(center);
 }
 
-/* What is known when a loop is compiled. */
-typedef struct eight_shape {
-  bool embedding;
-  eight_types types;
-} eight_shape;
-
-/* Rows that are written together: eight, or sixteen of results in float, at most so many lines. */
-LANE_INLINE size_t eights_together(eight_types types) { return types.out_f32 ? 2 : 1; }
+/* The lines of a block. */
 enum { EIGHT_LINES = SHORT_DOUBLES > 2 * SHORT_NARROWED ? SHORT_DOUBLES + 1 : 2 * (SHORT_NARROWED + 1) };
 
 /* What is known before it starts. */
@@ -100,7 +63,8 @@ typedef struct eight_plan {
   size_t eights;    /* of a row, the last of which may be part of one: */
   __mmask8 in_last; /* its lanes */
   double s;
-  bool stream;
+  bool stream, fours;  /* fours: rows of up to four numbers */
+  column_plan columns; /* of rows that go by columns; else all before it */
 } eight_plan;
 
 static void plan_eight_lines(const cpb_rows_job *job, eight_plan *plan) {
@@ -127,6 +91,10 @@ static void plan_next_eight(const cpb_rows_job *job, eight_plan *plan) {
 }
 
 static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) {
+  if (by_columns(job)) {
+    plan_columns(job, stream, &plan->columns);
+    return;
+  }
   plan_eight_lines(job, plan);
   if (job->out_type == CPB_F32) plan_next_eight(job, plan);
   plan->center = job->center.taken;
@@ -134,16 +102,7 @@ static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) 
   plan->in_last = (__mmask8)lane_mask(0, job->d - (plan->eights - 1) * EIGHT);
   plan->s = job->s;
   plan->stream = stream;
-}
-
-/* Eight numbers. */
-LANE_INLINE __m512d eight_at(eight_shape shape, const char *row, size_t i) {
-  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm256_loadu_ps((const float *)row + i))
-                            : _mm512_loadu_pd((const double *)row + i);
-}
-LANE_INLINE size_t in_size(eight_shape shape) { return shape.types.in_f32 ? sizeof(float) : sizeof(double); }
-LANE_INLINE size_t out_size(eight_shape shape) {
-  return shape.types.out_f32 ? sizeof(float) : sizeof(double);
+  plan->fours = job->d <= 4;
 }
 
 /* The squares of eight `k` of every row, more than there were; of the first two there were none. */
@@ -160,10 +119,32 @@ LANE_INLINE void add_squares(const eight_plan *plan, eight_shape shape, const ch
   }
 }
 
-/* Lane j with j+8; then with j+4 of rows k and k+4, for k = 0 .. 3; then j+2, then j+1. */
-LANE_INLINE __m512d eight_norms_of(const eight_plan *plan, eight_shape shape, const char *in, size_t stride) {
-  __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
-  __m512d even[EIGHT], odd[EIGHT], pair[4], two[2];
+/* Four numbers of a and four of b. */
+LANE_INLINE __m512d two_fours(eight_shape shape, const char *a, const char *b) {
+  if (shape.types.in_f32)
+    return _mm512_cvtps_pd(_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float *)a)),
+                                                _mm_loadu_ps((const float *)b), 1));
+  return _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd((const double *)a)),
+                            _mm256_loadu_pd((const double *)b), 1);
+}
+
+/* The squares of rows k and k+4, for k = 0 .. 3, of up to four numbers. */
+LANE_INLINE void pair_squares(const eight_plan *plan, eight_shape shape, const char *in, size_t stride,
+                              __m512d *pair) {
+  __m512d center = _mm512_broadcast_f64x4(_mm256_loadu_pd(plan->center));
+  __mmask8 own = (__mmask8)(plan->in_last * 0x11);
+#pragma GCC unroll 4
+  for (size_t k = 0; k < 4; k++) {
+    __m512d x = two_fours(shape, in + k * stride, in + (k + 4) * stride);
+    if (shape.embedding) x = _mm512_sub_pd(x, center);
+    pair[k] = _mm512_maskz_mul_pd(own, x, x);
+  }
+}
+
+/* Lane j with j+8, then with j+4 of rows k and k+4, for k = 0 .. 3. */
+LANE_INLINE void pair_sums(const eight_plan *plan, eight_shape shape, const char *in, size_t stride,
+                           __m512d *pair) {
+  __m512d even[EIGHT], odd[EIGHT];
   add_squares(plan, shape, in, stride, 0, true, even);
   if (plan->eights > 1) {
     add_squares(plan, shape, in, stride, 1, true, odd);
@@ -178,43 +159,21 @@ LANE_INLINE __m512d eight_norms_of(const eight_plan *plan, eight_shape shape, co
   for (size_t k = 0; k < 4; k++)
     pair[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xf0, even[k], even[k + 4]),
                             _mm512_shuffle_f64x2(even[k], even[k + 4], 0x4e));
+}
+
+/* Then j+2, then j+1. */
+LANE_INLINE __m512d eight_norms_of(const eight_plan *plan, eight_shape shape, const char *in, size_t stride) {
+  __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
+  __m512d pair[4], two[2];
+  if (plan->fours)
+    pair_squares(plan, shape, in, stride, pair);
+  else
+    pair_sums(plan, shape, in, stride, pair);
 #pragma GCC unroll 2
   for (size_t k = 0; k < 2; k++)
     two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, pair[k], pair[k + 2]),
                            _mm512_permutex2var_pd(pair[k], across, pair[k + 2]));
   return _mm512_add_pd(_mm512_mask_blend_pd(0xaa, two[0], two[1]), _mm512_shuffle_pd(two[0], two[1], 0x55));
-}
-
-typedef struct eight_factors {
-  __m512d factor, last;
-  bool fine;
-} eight_factors;
-
-LANE_INLINE __mmask8 at_least(__m512d x, double least) {
-  return _mm512_cmp_pd_mask(x, _mm512_set1_pd(least), _CMP_GE_OQ);
-}
-LANE_INLINE __mmask8 at_most(__m512d x, double most) {
-  return _mm512_cmp_pd_mask(x, _mm512_set1_pd(most), _CMP_LE_OQ);
-}
-
-/* embed_double() of double_factor.h for eight rows */
-LANE_INLINE eight_factors eight_embed_factors(__m512d n, double s) {
-  __m512d s2 = _mm512_set1_pd(s * s), q = _mm512_add_pd(n, s2);
-  return (eight_factors){_mm512_div_pd(_mm512_set1_pd(2 * s), q), _mm512_div_pd(_mm512_sub_pd(s2, n), q),
-                         s >= SUM_LEAST && (at_least(q, SUM_LEAST) & at_most(q, SUM_MOST)) == 0xff};
-}
-
-/* unembed_double() of double_factor.h for eight rows */
-LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s, double most) {
-  __m512d length2 = _mm512_add_pd(n, _mm512_mul_pd(y0, y0)), length = _mm512_sqrt_pd(length2);
-  __mmask8 north = at_least(y0, 0);
-  __m512d over =
-      _mm512_mask_mul_pd(_mm512_set1_pd(s), (__mmask8)~north, _mm512_set1_pd(s), _mm512_sub_pd(length, y0));
-  __m512d factor = _mm512_div_pd(over, _mm512_mask_add_pd(n, north, length, y0));
-  __mmask8 fine =
-      at_least(length2, SUM_LEAST) & at_most(length2, SUM_MOST) & (north | at_least(n, NORM_LEAST));
-  fine &= at_least(factor, FACTOR_LEAST_F64) & at_most(_mm512_mul_pd(factor, length), most);
-  return (eight_factors){factor, _mm512_setzero_pd(), fine == 0xff};
 }
 
 /* The last numbers of eight rows. */
@@ -238,8 +197,7 @@ LANE_INLINE void know_eight(const cpb_rows_job *job, const eight_plan *plan, eig
   __m512d n = eight_norms_of(plan, shape, in, job->in_stride * in_size(shape));
   rows->f[eight] = shape.embedding
                        ? eight_embed_factors(n, plan->s)
-                       : eight_unembed_factors(n, eight_lasts(job, shape, in), plan->s,
-                                               shape.types.out_f32 ? RESULT_MOST_F32 : RESULT_MOST_F64);
+                       : eight_unembed_factors(n, eight_lasts(job, shape, in), plan->s, result_most(shape));
   _mm512_storeu_pd(rows->factor + eight * EIGHT, rows->f[eight].factor);
 }
 
@@ -307,43 +265,65 @@ LANE_INLINE bool map_block(const cpb_rows_job *job, const eight_plan *plan, eigh
   return true;
 }
 
+LANE_INLINE bool map_any(const cpb_rows_job *job, const eight_plan *plan, const column_plan *columns,
+                         eight_shape shape, const char *in, void *out) {
+  if (shape.columns == 0) return map_block(job, plan, shape, in, out);
+  return shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, out)
+                             : map_columns(columns, shape, in, out);
+}
+
 /* Rows from `first` on, but for the last `after`. Gives back how many were done. */
 LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan, eight_shape shape,
                                size_t first, size_t after) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
+  const column_plan columns = plan->columns;
   size_t together = eights_together(shape.types) * EIGHT, rows = job->n - first;
   size_t blocks = rows > after ? (rows - after) / together : 0, per_range = blocks / STREAMS;
   size_t in_bytes = job->in_stride * in_size(shape), out_bytes = job->out_stride * out_size(shape);
   for (size_t i = 0; i < blocks; i++) {
     size_t turn = i / STREAMS, range = i % STREAMS;
     size_t row = first + (turn < per_range ? range * per_range + turn : i) * together;
-    if (!map_block(job, plan, shape, (const char *)job->in + row * in_bytes,
-                   (char *)job->out + row * out_bytes))
+    if (!map_any(job, plan, &columns, shape, (const char *)job->in + row * in_bytes,
+                 (char *)job->out + row * out_bytes))
       doubles_singly(job, shape.types, row, together);
   }
   return blocks * together;
 }
 
+typedef size_t eights_loop(const cpb_rows_job *job, const eight_plan *plan, size_t first, size_t after);
+
 /* A function each, as in rows_tiny_avx512.h. */
-#define EIGHTS_LOOP(name, forth, of_types)                                                                   \
+#define EIGHTS_LOOP(name, forth, of_types, cols)                                                             \
   static __attribute__((noinline)) size_t name(const cpb_rows_job *job, const eight_plan *plan,              \
                                                size_t first, size_t after) {                                 \
-    return walk_eights(job, plan, (eight_shape){forth, of_types}, first, after);                             \
+    return walk_eights(job, plan, (eight_shape){forth, of_types, cols}, first, after);                       \
   }
-EIGHTS_LOOP(eights_forth, true, doubles_to_doubles)
-EIGHTS_LOOP(eights_back, false, doubles_to_doubles)
-EIGHTS_LOOP(eights_forth_widened, true, floats_to_doubles)
-EIGHTS_LOOP(eights_back_widened, false, floats_to_doubles)
-EIGHTS_LOOP(eights_forth_narrowed, true, doubles_to_floats)
-EIGHTS_LOOP(eights_back_narrowed, false, doubles_to_floats)
+#define EIGHTS_LOOPS(cols)                                                                                   \
+  EIGHTS_LOOP(eights_forth_##cols, true, doubles_to_doubles, cols)                                           \
+  EIGHTS_LOOP(eights_back_##cols, false, doubles_to_doubles, cols)                                           \
+  EIGHTS_LOOP(eights_forth_widened_##cols, true, floats_to_doubles, cols)                                    \
+  EIGHTS_LOOP(eights_back_widened_##cols, false, floats_to_doubles, cols)                                    \
+  EIGHTS_LOOP(eights_forth_narrowed_##cols, true, doubles_to_floats, cols)                                   \
+  EIGHTS_LOOP(eights_back_narrowed_##cols, false, doubles_to_floats, cols)
+EIGHTS_LOOPS(0)
+EIGHTS_LOOPS(2)
+EIGHTS_LOOPS(3)
+#undef EIGHTS_LOOPS
 #undef EIGHTS_LOOP
 
+/* By columns, then types, then embedding or not. */
+#define EIGHTS_LOOPS(cols)                                                                                   \
+  {                                                                                                          \
+    {eights_back_##cols, eights_forth_##cols}, {eights_back_widened_##cols, eights_forth_widened_##cols},    \
+        {eights_back_narrowed_##cols, eights_forth_narrowed_##cols},                                         \
+  }
+static eights_loop *const eights_loops[][3][2] = {
+    [0] = EIGHTS_LOOPS(0), [2] = EIGHTS_LOOPS(2), [3] = EIGHTS_LOOPS(3)};
+#undef EIGHTS_LOOPS
+
 static size_t eights_of(const cpb_rows_job *job, const eight_plan *plan, size_t first, size_t after) {
-  if (job->in_type == CPB_F32)
-    return (job->embedding ? eights_forth_widened : eights_back_widened)(job, plan, first, after);
-  if (job->out_type == CPB_F32)
-    return (job->embedding ? eights_forth_narrowed : eights_back_narrowed)(job, plan, first, after);
-  return (job->embedding ? eights_forth : eights_back)(job, plan, first, after);
+  size_t types = job->in_type == CPB_F32 ? 1 : job->out_type == CPB_F32 ? 2 : 0;
+  return eights_loops[by_columns(job) ? job->d : 0][types][job->embedding](job, plan, first, after);
 }
 
 /* Rows before the first that can be written past the cache, as it begins a line and none is padded; n when there is none. */
@@ -389,7 +369,7 @@ static void stage_careful(void *context, size_t row) {
 LANE_INLINE void stage_run(const row_source *source, const char *in, size_t length, double *out) {
   size_t i = 0;
   for (; i + CPB_LANES <= length; i += CPB_LANES) {
-    lanes_prefetch(in + i * source->size + 2048);
+    lanes_prefetch(in + i * source->size + EIGHT_AHEAD);
     store_wide(out + i, source->load(in + i * source->size));
   }
   if (i < length) store_wide(out + i, source->part(in + i * source->size, 0, length - i));
@@ -410,7 +390,8 @@ static void stage_in(const cpb_rows_job *job, size_t first, size_t count, size_t
 
 /* The first stage ends where lines begin that go past the cache. */
 static void short_staged(const cpb_rows_job *job) {
-  short_stage stage = {.job = job};
+  short_stage stage;
+  stage.job = job;
   size_t cols = job->d + (job->embedding ? 0 : 1), most = STAGE / cols / CPB_LANES * CPB_LANES;
   size_t skip = short_skip(job), out_bytes = job->out_stride * cpb_dtype_size(job->out_type);
   bool stream = skip < job->n;

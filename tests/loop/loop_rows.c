@@ -337,6 +337,19 @@ static void short_rows_of_every_size(void **state) {
         }
 }
 
+/* Rows of few doubles with sums of squares of every size: of quotients whose divisor is inverted once, every bit. */
+static void few_columns_of_every_size(void **state) {
+  (void)state;
+  test_rng rng = {14};
+  for (size_t i = 0; i < 200; i++) {
+    double s = test_log_uniform(&rng, 1e-60, 1e60), about = i % 2 == 0 ? 2 : 1e60;
+    shape sh = {1200, 1 + i % 4, 0, 0, 0, i % 3 == 0, false, i % 2 == 0 ? 1.3 : s, about, true, 0};
+    run_about(&rng, sh, i % 8 < 6, CPB_F64, CPB_F64, false);
+    run_about(&rng, sh, i % 8 < 6, i % 5 == 0 ? CPB_F32 : CPB_F64, i % 5 == 0 ? CPB_F64 : CPB_F32,
+              i % 2 == 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(embeds_f32),
@@ -353,6 +366,7 @@ int main(void) {
       cmocka_unit_test(doubles_of_every_type),
       cmocka_unit_test(back_from_bytes),
       cmocka_unit_test(every_count_of_doubles),
+      cmocka_unit_test(few_columns_of_every_size),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
 }

@@ -1,0 +1,100 @@
+/* What loops that take eight rows of doubles at once, or results in double, have in common on AVX-512. */
+#ifndef CPB_LOOP_ROWS_EIGHT_AVX512_H
+#define CPB_LOOP_ROWS_EIGHT_AVX512_H
+
+#include "loop/lanes_avx512.h"
+#include "loop/rows_double.h"
+
+#include "loop/rows_walk.inc"
+
+enum { EIGHT = 8, EIGHT_AHEAD = 2048 /* bytes */ };
+
+/* The types of rows and results; not both floats. */
+typedef struct eight_types {
+  bool in_f32, out_f32;
+} eight_types;
+
+static const eight_types doubles_to_doubles = {false, false}, floats_to_doubles = {true, false},
+                         doubles_to_floats = {false, true};
+
+/* Rows one by one, with ordinary stores: what blocks leave over. */
+LANE_INLINE void rows_singly(const cpb_rows_job *job, eight_types types, bool embedding, size_t first,
+                             size_t count) {
+  const row_source *source = types.in_f32 ? &double_source_f32 : &double_source_f64;
+  walk(job, (row_kind){source, embedding, types.out_f32}, false, 1, first, count);
+}
+
+static __attribute__((noinline)) void doubles_singly(const cpb_rows_job *job, eight_types types, size_t first,
+                                                     size_t count) {
+  if (types.in_f32)
+    job->embedding ? rows_singly(job, floats_to_doubles, true, first, count)
+                   : rows_singly(job, floats_to_doubles, false, first, count);
+  else if (types.out_f32)
+    job->embedding ? rows_singly(job, doubles_to_floats, true, first, count)
+                   : rows_singly(job, doubles_to_floats, false, first, count);
+  else
+    job->embedding ? rows_singly(job, doubles_to_doubles, true, first, count)
+                   : rows_singly(job, doubles_to_doubles, false, first, count);
+}
+
+/* What is known when a loop is compiled. */
+typedef struct eight_shape {
+  bool embedding;
+  eight_types types;
+  size_t columns; /* that rows have, if they are taken by columns, else 0 */
+} eight_shape;
+
+/* Eights of rows that are written together: results in float take two for whole lines of the cache. */
+LANE_INLINE size_t eights_together(eight_types types) { return types.out_f32 ? 2 : 1; }
+
+/* Eight numbers. */
+LANE_INLINE __m512d eight_at(eight_shape shape, const char *row, size_t i) {
+  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm256_loadu_ps((const float *)row + i))
+                            : _mm512_loadu_pd((const double *)row + i);
+}
+LANE_INLINE size_t in_size(eight_shape shape) { return shape.types.in_f32 ? sizeof(float) : sizeof(double); }
+LANE_INLINE size_t out_size(eight_shape shape) {
+  return shape.types.out_f32 ? sizeof(float) : sizeof(double);
+}
+
+typedef struct eight_factors {
+  __m512d factor, last;
+  bool fine;
+} eight_factors;
+
+LANE_INLINE __mmask8 at_least(__m512d x, double least) {
+  return _mm512_cmp_pd_mask(x, _mm512_set1_pd(least), _CMP_GE_OQ);
+}
+LANE_INLINE __mmask8 at_most(__m512d x, double most) {
+  return _mm512_cmp_pd_mask(x, _mm512_set1_pd(most), _CMP_LE_OQ);
+}
+
+LANE_INLINE bool sums_fine(__m512d q, double s) {
+  return s >= SUM_LEAST && (at_least(q, SUM_LEAST) & at_most(q, SUM_MOST)) == 0xff;
+}
+
+LANE_INLINE double result_most(eight_shape shape) {
+  return shape.types.out_f32 ? RESULT_MOST_F32 : RESULT_MOST_F64;
+}
+
+/* embed_double() of double_factor.h for eight rows */
+LANE_INLINE eight_factors eight_embed_factors(__m512d n, double s) {
+  __m512d s2 = _mm512_set1_pd(s * s), q = _mm512_add_pd(n, s2);
+  return (eight_factors){_mm512_div_pd(_mm512_set1_pd(2 * s), q), _mm512_div_pd(_mm512_sub_pd(s2, n), q),
+                         sums_fine(q, s)};
+}
+
+/* unembed_double() of double_factor.h for eight rows */
+LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s, double most) {
+  __m512d length2 = _mm512_add_pd(n, _mm512_mul_pd(y0, y0)), length = _mm512_sqrt_pd(length2);
+  __mmask8 north = at_least(y0, 0);
+  __m512d over =
+      _mm512_mask_mul_pd(_mm512_set1_pd(s), (__mmask8)~north, _mm512_set1_pd(s), _mm512_sub_pd(length, y0));
+  __m512d factor = _mm512_div_pd(over, _mm512_mask_add_pd(n, north, length, y0));
+  __mmask8 fine =
+      at_least(length2, SUM_LEAST) & at_most(length2, SUM_MOST) & (north | at_least(n, NORM_LEAST));
+  fine &= at_least(factor, FACTOR_LEAST_F64) & at_most(_mm512_mul_pd(factor, length), most);
+  return (eight_factors){factor, _mm512_setzero_pd(), fine == 0xff};
+}
+
+#endif
