@@ -178,13 +178,15 @@ static bool write_row(const layer_job *job, size_t i, const layer_answer *a, lay
 }
 
 /* By a loop, where no number can leave the output's type: its square is at most twice the sum of squares. */
-static bool write_whole(const layer_job *job, size_t i, const layer_answer *a, const layer_measure *m,
-                        cpb_layer_carry *carry) {
+static bool write_whole(const layer_job *job, size_t i, size_t next, const layer_answer *a,
+                        const layer_measure *m, cpb_layer_carry *carry) {
   double g = a->row.toward_g, row = a->row.toward_row, most = job->real == 0 ? 1e76 : 1e300;
   if (!(2 * (g * g * m->g_norm2 + row * row * m->sums.norm2) < most && a->row.last * a->row.last < most))
     return false;
   cpb_layer_line line = {.g = g_of(job, i),
                          .row = row_of(job, i),
+                         .next_g = g_of(job, next),
+                         .next_row = row_of(job, next),
                          .out = (char *)job->out.data + i * job->out_bytes,
                          .d = job->d,
                          .toward_g = g,
@@ -201,8 +203,8 @@ static void write_carried(cpb_layer_carry *carry) {
   carry->bytes = 0;
 }
 
-/* True when the row has an answer; its part of dL/dt is then in *t. */
-static bool do_row(layer_job *job, size_t i, cpb_layer_carry *carry, double *t) {
+/* True when the row has an answer; its part of dL/dt is then in *t. Row `next` is the one after it. */
+static bool do_row(layer_job *job, size_t i, size_t next, cpb_layer_carry *carry, double *t) {
   layer_powers taken = {0, 0, 0};
   layer_measure m = job->real >= 0 ? measure_whole(job, i) : measure(job, i, taken);
   bool whole = needs_no_care(job, &m);
@@ -220,7 +222,7 @@ static bool do_row(layer_job *job, size_t i, cpb_layer_carry *carry, double *t) 
   }
   layer_answer a = answer(job, &m.sums, taken);
   *t = a.row.t;
-  if (whole && job->real >= 0 && write_whole(job, i, &a, &m, job->stream ? carry : NULL)) return true;
+  if (whole && job->real >= 0 && write_whole(job, i, next, &a, &m, job->stream ? carry : NULL)) return true;
   write_carried(carry);
   if (write_row(job, i, &a, taken)) return true;
   cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
@@ -239,24 +241,31 @@ static void add(carried_sum *to, double term) {
   to->sum = sum;
 }
 
+enum { TURNS = 4 };
+
+/* The row that is done as number k; the first `ranged` belong to ranges. */
+static size_t turn_row(size_t k, size_t ranged) {
+  return k < ranged ? k % TURNS * (ranged / TURNS) + k / TURNS : k;
+}
+
 /* Four ranges of rows take turns, which keeps memory busy; their parts are added in the order of the rows. */
 static void do_block(void *arg, size_t block, size_t first, size_t count) {
-  enum { TURNS = 4, MOST = 1024 };
+  enum { MOST = 1024 };
   layer_job *job = arg;
   carried_sum part = {0, 0};
   double t[MOST];
   cpb_layer_carry carry[TURNS + 1];
   for (size_t k = 0; k <= TURNS; k++) carry[k].bytes = 0;
   for (size_t done = 0; done < count; done += MOST) {
-    size_t rows = count - done < MOST ? count - done : MOST, range = rows / TURNS;
+    size_t rows = count - done < MOST ? count - done : MOST, ranged = rows / TURNS * TURNS;
     for (size_t k = 0; k < rows; k++) {
-      size_t row = k < range * TURNS ? k % TURNS * range + k / TURNS : k, i = first + done + row;
+      size_t row = turn_row(k, ranged), next = turn_row(k + 1 < rows ? k + 1 : k, ranged);
       t[row] = 0;
-      cpb_layer_carry *own = &carry[k < range * TURNS ? k % TURNS : TURNS];
-      if (do_row(job, i, own, &t[row])) continue;
+      cpb_layer_carry *own = &carry[k < ranged ? k % TURNS : TURNS];
+      if (do_row(job, first + done + row, first + done + next, own, &t[row])) continue;
       write_carried(own);
       t[row] = 0;
-      cpb_row_spoil(job->out, i);
+      cpb_row_spoil(job->out, first + done + row);
     }
     for (size_t k = 0; k <= TURNS; k++) write_carried(&carry[k]);
     for (size_t k = 0; k < rows; k++) add(&part, t[k]);

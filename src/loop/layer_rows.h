@@ -24,6 +24,14 @@ LANE_INLINE void layer_add(const row_source *source, layer_lanes *sum, lanes_f64
   sum->g2 = layer_product(source, sum->g2, g, g);
 }
 
+/* The lines of sixteen numbers. */
+LANE_INLINE void layer_fetch(const char *row, const char *g, size_t at, size_t size) {
+  for (size_t line = at; line < at + CPB_LANES * size; line += LAYER_LINE) {
+    lanes_prefetch(row + line);
+    lanes_prefetch(g + line);
+  }
+}
+
 LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const char *g, size_t d,
                                double sums[3]) {
   size_t size = source->size;
@@ -32,10 +40,7 @@ LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const 
     size_t end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK, i = start;
     layer_lanes sum = {lanes_zero(), lanes_zero(), lanes_zero()};
     for (; i + CPB_LANES <= end; i += CPB_LANES) {
-      for (size_t line = 0; line < CPB_LANES * size; line += LAYER_LINE) {
-        lanes_prefetch(row + i * size + line + LAYER_AHEAD);
-        lanes_prefetch(g + i * size + line + LAYER_AHEAD);
-      }
+      layer_fetch(row, g, i * size + LAYER_AHEAD, size);
       layer_add(source, &sum, source->load(row + i * size), source->load(g + i * size));
     }
     if (i < end)
@@ -76,6 +81,7 @@ LANE_INLINE void layer_store(row_kind kind, const cpb_layer_line *line) {
 LANE_INLINE void layer_stream(row_kind kind, const cpb_layer_line *line) {
   size_t d = line->d, length = d + line->has_last, i = 0, size = kind.source->size;
   size_t phase = group_phase(line->out, size);
+  bool far = d * size > 2 * LAYER_AHEAD; /* else sums have fetched the next rows, too */
   cpb_layer_carry *carry = line->carry;
   char *out = line->out;
   if (phase != 0) {
@@ -86,8 +92,10 @@ LANE_INLINE void layer_stream(row_kind kind, const cpb_layer_line *line) {
       result_store_part(kind, out - phase * size, own, phase, CPB_LANES);
     i = CPB_LANES - phase;
   }
-  for (; i + CPB_LANES <= d; i += CPB_LANES)
+  for (; i + CPB_LANES <= d; i += CPB_LANES) {
+    if (far) layer_fetch(line->next_row, line->next_g, i * size, size);
     result_stream(kind, out + i * size, layer_lanes_at(kind, line, i));
+  }
   carry->bytes = (length - i) % CPB_LANES * size;
   if (i == length) return;
   lanes_f64 tail = layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i);

@@ -59,6 +59,7 @@ typedef struct cpb_layer_carry {
 /* Rows of T12, all of one real, f32 (0) or f64 (1). */
 typedef struct cpb_layer_line {
   const void *g, *row;
+  const void *next_g, *next_row; /* the row after it, fetched while this one goes past the cache */
   void *out;
   size_t d;
   double toward_g, toward_row, last;

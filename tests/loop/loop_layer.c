@@ -31,6 +31,8 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
     cpb_layer_carry carry = {.bytes = 0};
     cpb_layer_line line = {.g = g,
                            .row = row,
+                           .next_g = row,
+                           .next_row = g,
                            .out = wanted + shift * size,
                            .d = d,
                            .toward_g = test_gauss(rng),
