@@ -29,6 +29,7 @@ typedef struct narrow_shape {
   bool embedding, centered;
   bool stream, lockstep;
   size_t fours; /* floats of a row that are looked at, in fours */
+  size_t after; /* rows at the end that go singly, as blocks are read too far */
 } narrow_shape;
 
 typedef struct narrow_line {
@@ -46,6 +47,12 @@ typedef struct narrow_plan {
 typedef struct narrow_center {
   __m512 high[NARROW_MOST + 1], low[NARROW_MOST + 1];
 } narrow_center;
+
+/* What is worked out once for all blocks. */
+typedef struct narrow_known {
+  narrow_plan plan;
+  narrow_center center; /* if there is one */
+} narrow_known;
 
 /* The map's numbers, in every lane. */
 typedef struct narrow_scale {
@@ -101,6 +108,11 @@ static __attribute__((noinline)) void plan_center(const cpb_rows_job *job, narro
     center->high[k] = _mm512_loadu_ps(high);
     center->low[k] = _mm512_loadu_ps(low);
   }
+}
+
+static void know_narrow(const cpb_rows_job *job, narrow_known *known) {
+  plan_block(job, job->embedding, &known->plan);
+  if (job->center.high != NULL) plan_center(job, &known->center);
 }
 
 LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
@@ -383,38 +395,38 @@ LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *
 }
 
 /* `count` blocks from row `first` on; returns how many were done. */
-LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, narrow_shape shape, size_t first, size_t count) {
+LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, const narrow_known *known, narrow_shape shape,
+                               size_t first, size_t count) {
   if (count == 0) return 0;
-  narrow_plan planned;
-  plan_block(job, shape.embedding, &planned);
   /* copies that no row written can be taken to change: they stay in registers where they fit */
-  const narrow_plan plan = planned;
+  const narrow_plan plan = known->plan;
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), job->center};
-  narrow_center center;
-  if (shape.centered) plan_center(job, &center);
   narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
                           (float *)job->out + first * shape.out_stride};
-  if (shape.lockstep && shape.fours >= 4) return walk_in_lockstep(job, &plan, &center, &scale, shape, blocks);
-  walk_in_turns(job, &plan, &center, &scale, shape, blocks);
+  if (shape.lockstep && shape.fours >= 4)
+    return walk_in_lockstep(job, &plan, &known->center, &scale, shape, blocks);
+  walk_in_turns(job, &plan, &known->center, &scale, shape, blocks);
   return count;
 }
 
-LANE_INLINE void narrow_walk(const cpb_rows_job *job, narrow_shape shape, size_t first) {
-  size_t rows = job->n - first, after = ROWS / shape.in_stride + 1; /* blocks are read up to a line too far */
-  first += ROWS * walk_blocks(job, shape, first, rows > after ? (rows - after) / ROWS : 0);
+LANE_INLINE void narrow_walk(const cpb_rows_job *job, const narrow_known *known, narrow_shape shape,
+                             size_t first) {
+  size_t rows = job->n - first, blocks = rows > shape.after ? (rows - shape.after) / ROWS : 0;
+  first += ROWS * walk_blocks(job, known, shape, first, blocks);
   walk_singly(job, shape.embedding, first, job->n - first);
 }
 
 /* From row `first` on. */
-typedef void narrow_loop(const cpb_rows_job *job, const narrow_shape *shape, size_t first);
+typedef void narrow_loop(const cpb_rows_job *job, const narrow_known *known, const narrow_shape *shape,
+                         size_t first);
 
 /* A function each, as in rows_tiny_avx512.h; a constant is how much of a row there is. */
 #define NARROW_LOOP(name, some, forth, about)                                                                \
-  static __attribute__((noinline)) void name(const cpb_rows_job *job, const narrow_shape *given,             \
-                                             size_t first) {                                                 \
+  static __attribute__((noinline)) void name(const cpb_rows_job *job, const narrow_known *known,             \
+                                             const narrow_shape *given, size_t first) {                      \
     narrow_shape shape = *given;                                                                             \
     shape.embedding = forth, shape.centered = about, shape.fours = some;                                     \
-    narrow_walk(job, shape, first);                                                                          \
+    narrow_walk(job, known, shape, first);                                                                   \
   }
 #define NARROW_LOOPS(some)                                                                                   \
   NARROW_LOOP(narrow_forth_##some, some, true, false)                                                        \
@@ -452,16 +464,18 @@ static bool narrow_streams(const cpb_rows_job *job) {
   return (job->embedding || job->out_stride == job->d) && rows_to_group(job, sizeof(float)) < job->n;
 }
 
-static void narrow_rows(const cpb_rows_job *job) {
+/* Staged rows are at hand, with room for a line after them; what keeps memory busy would only delay them. */
+static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool staged) {
   bool stream = job->stream && narrow_streams(job);
   narrow_shape shape = {.d = job->d,
                         .in_stride = job->in_stride,
                         .out_stride = job->out_stride,
                         .stream = stream,
-                        .lockstep = stream || (job->in == job->out && job->n >= LOCKSTEP_ROWS)};
+                        .lockstep = !staged && (stream || (job->in == job->out && job->n >= LOCKSTEP_ROWS)),
+                        .after = staged ? 0 : ROWS / job->in_stride + 1};
   size_t skip = stream ? rows_to_group(job, sizeof(float)) : 0;
   walk_singly(job, job->embedding, 0, skip);
-  narrow_loop_of(job)(job, &shape, skip);
+  narrow_loop_of(job)(job, known, &shape, skip);
   if (stream) lanes_fence();
 }
 
@@ -469,11 +483,28 @@ enum { SHORT_MOST = NARROW_MOST };
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 
-static void short_rows(const cpb_rows_job *job) {
+typedef narrow_known short_known;
+
+static void know_short(const cpb_rows_job *job, short_known *known) {
+  if (job->d > TINY_MOST) know_narrow(job, known);
+}
+
+/* Rows with room for a line after them. */
+static void short_rows_known(const cpb_rows_job *job, const short_known *known) {
   if (job->d <= TINY_MOST)
     tiny_rows(job);
   else
-    narrow_rows(job);
+    narrow_rows(job, known, true);
+}
+
+static void short_rows(const cpb_rows_job *job) {
+  narrow_known known;
+  if (job->d <= TINY_MOST) {
+    tiny_rows(job);
+    return;
+  }
+  know_narrow(job, &known);
+  narrow_rows(job, &known, false);
 }
 
 #endif
