@@ -6,7 +6,7 @@ export JOBS
 
 ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
-checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='-O1 -g1'
+checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
 thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) own_functions map_files model_files sketch_files
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
@@ -120,8 +120,8 @@ build-tests: build
 	@$(ninja) -C build tests examples
 # Sanitizers and fuzzers in one build; by clang, so that everything compiles with two compilers, warnings being errors.
 build-asan:
-	@$(configure) -B build-asan -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ $(checked) -DCPB_SANITIZE=address,undefined -DCPB_FUZZ=ON
+	@$(configure) -B build-asan -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ $(call checked,-O0) -DCPB_SANITIZE=address,undefined -DCPB_FUZZ=ON
 	@$(ninja) -C build-asan all tests fuzzers examples benches
 build-tsan:
-	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(checked) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON
+	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(call checked,-O1) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON
 	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))

@@ -17,6 +17,7 @@ def distances(rows, q):
     if cosine: return 1 - x @ q / np.linalg.norm(x, axis=1) / np.linalg.norm(q)
     return np.linalg.norm(x - q, axis=1)
 for i, q in enumerate(queries.astype("f8")):
+    if i % 8 and np.array_equal(ids[i], truth[i]): continue
     ours, theirs = distances(ids[i], q), distances(truth[i], q)
     assert len(set(ids[i])) == ids.shape[1], "query %d: a row twice" % i
     assert np.all(np.diff(ours) >= -1e-12), "query %d: not in order" % i

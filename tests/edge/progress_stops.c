@@ -3,7 +3,7 @@
 #include "capball/capball.h"
 #include "support/check.h"
 
-enum { N = TEST_SANITIZED ? 600 : 3000, D = 8, SMALL = TEST_SANITIZED ? 200 : 400 };
+enum { N = TEST_SANITIZED ? 300 : 3000, D = 8, SMALL = TEST_SANITIZED ? 100 : 400 };
 
 static double x[N * D];
 
