@@ -65,7 +65,7 @@ static cpb_status map_by(cpb_goal goal, bool whiten, cpb_source *rows, const cha
   cpb_map_fit_options_init(&options, sizeof options);
   options.goal = goal;
   options.whiten = whiten;
-  options.sample = 500;
+  options.sample = TEST_SANITIZED ? 100 : 500;
   cpb_status status = cpb_map_fit(rows, &options, &map, NULL, exec, error);
   return save_map(status, map, path, error);
 }

@@ -224,7 +224,7 @@ static void training_makes_bits_independent(void **state) {
 
 static void worst_pairs_and_batches(void **state) {
   (void)state;
-  enum { N = 1500, D = 12 };
+  enum { N = TEST_SANITIZED ? 500 : 1500, D = 12 };
   test_rng rng = {145};
   float *x = wide_rows(&rng, N, D);
   cpb_view rows = cpb_rows(x, CPB_F32, N, D);
@@ -315,7 +315,7 @@ static void run_backwards(void *none, size_t tasks, void (*task)(void *arg, size
 /* Against sorting all codes, with many ties, over odd lengths, and shares that several threads scan. */
 static void hamming_search_is_exact(void **state) {
   (void)state;
-  enum { N = 20000, QUERIES = 5, K = 30 };
+  enum { N = TEST_SANITIZED ? 4000 : 20000, QUERIES = 5, K = 30 };
   static uint8_t codes[N * 19];
   static entry all[N];
   static cpb_hit hits[QUERIES * N];
