@@ -52,6 +52,14 @@ static void forget_unused(solver *s) {
   s->filling_count = kept;
 }
 
+static void add_full(const cpb_share *share, const uint64_t *bits, double weight, double *a) {
+  for (size_t word = 0; word < (share->x.rows + 63) / 64; word++)
+    for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
+      size_t i = 64 * word + (size_t)__builtin_ctzll(left);
+      a[i] += weight * (share->caps == NULL ? share->cap : share->caps[i]);
+    }
+}
+
 void cpb_share_multipliers(const solver *s, double *a) {
   const cpb_share *share = s->share;
   memset(a, 0, share->x.rows * sizeof *a);
@@ -59,9 +67,7 @@ void cpb_share_multipliers(const solver *s, double *a) {
     for (size_t f = 0; f < s->filling_count; f++) {
       const cpb_filling *one = &s->fillings[f];
       if (one->tag != s->hull.tag[k]) continue;
-      for (size_t i = 0; i < share->x.rows; i++)
-        if (one->bits[i / 64] >> i % 64 & 1)
-          a[i] += s->hull.weight[k] * (share->caps == NULL ? share->cap : share->caps[i]);
+      add_full(share, one->bits, s->hull.weight[k], a);
       for (size_t i = 0; i < one->part_count; i++)
         a[one->parts[i].row] += s->hull.weight[k] * one->parts[i].score;
     }
