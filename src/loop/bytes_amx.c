@@ -63,32 +63,6 @@ static void configure_tiles(void) {
   _tile_loadconfig(&shape);
 }
 
-/* Products of 32 rows with 32 columns. */
-static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t *lower, size_t column,
-                     tile_values *value) {
-  enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, NEXT_PANEL = LINE_WORDS * PANEL_STEP };
-  const uint8_t *b = p->b + column * CPB_BYTES_WORD;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (size_t word = 0; word < p->words; word += LINE_WORDS) {
-    _tile_loadd(4, upper, CPB_BYTES_LINE);
-    _tile_loadd(5, lower, CPB_BYTES_LINE);
-    _tile_loadd(6, b, PANEL_STEP);
-    _tile_loadd(7, b + TILE_BYTES, PANEL_STEP);
-    _tile_dpbsud(0, 4, 6);
-    _tile_dpbsud(1, 4, 7);
-    _tile_dpbsud(2, 5, 6);
-    _tile_dpbsud(3, 5, 7);
-    upper += NEXT_LINE, lower += NEXT_LINE, b += NEXT_PANEL;
-  }
-  _tile_stored(0, value[0] + column, sizeof *value);
-  _tile_stored(1, value[0] + column + 16, sizeof *value);
-  _tile_stored(2, value[TILE_ROWS] + column, sizeof *value);
-  _tile_stored(3, value[TILE_ROWS] + column + 16, sizeof *value);
-}
-
 /* Those of a row's values, from its start on, that are above their thresholds. Seldom any is, so that this is
  * asked first. */
 static inline uint64_t finish_row(int32_t from, const __m512i threshold[VECTORS], int32_t *value) {
@@ -123,28 +97,70 @@ static inline void fetch_row(const cpb_panel_bytes *p, size_t row) {
     _mm_prefetch((const char *)(a + lines * NEXT_LINE), _MM_HINT_T0);
 }
 
-static void look_at_rows(const cpb_panel_bytes *p, size_t row, tile_values *value) {
+/* Rows of which all products are there. */
+typedef struct looking {
+  size_t row, at, share; /* the first, how many have been looked at, and how many are at a time */
+  tile_values *value;
+} looking;
+
+static inline void look_at_some(const cpb_panel_bytes *p, looking *l, size_t count) {
   uint64_t asked = UINT64_MAX >> (CPB_BYTES_COLS - p->columns);
+  size_t end = PAIR - l->at < count ? PAIR : l->at + count;
   __m512i threshold[VECTORS];
   load_thresholds(p, threshold);
-  for (size_t i = 0; i < PAIR && row + i < p->rows; i++) {
-    if (row + i + 2 * PAIR < p->rows) fetch_row(p, row + i + 2 * PAIR);
-    uint64_t above = finish_row(p->start[row + i], threshold, value[i]) & asked;
+  for (; l->at < end; l->at++) {
+    size_t row = l->row + l->at;
+    if (row >= p->rows) break;
+    if (row + 2 * PAIR < p->rows) fetch_row(p, row + 2 * PAIR);
+    uint64_t above = finish_row(p->start[row], threshold, l->value[l->at]) & asked;
     if (above == 0) continue;
-    p->found(p->context, row + i, above, value[i]);
+    p->found(p->context, row, above, l->value[l->at]);
     load_thresholds(p, threshold);
   }
 }
 
-static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *value) {
+/* Products of 32 rows with 32 columns. The tiles take their time, in which rows before these are looked at. */
+static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t *lower, size_t column,
+                     tile_values *value, looking *before) {
+  enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, NEXT_PANEL = LINE_WORDS * PANEL_STEP };
+  const uint8_t *b = p->b + column * CPB_BYTES_WORD;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (size_t word = 0; word < p->words; word += LINE_WORDS) {
+    _tile_loadd(4, upper, CPB_BYTES_LINE);
+    _tile_loadd(6, b, PANEL_STEP);
+    _tile_dpbsud(0, 4, 6);
+    _tile_loadd(7, b + TILE_BYTES, PANEL_STEP);
+    _tile_dpbsud(1, 4, 7);
+    _tile_loadd(5, lower, CPB_BYTES_LINE);
+    _tile_dpbsud(2, 5, 6);
+    _tile_dpbsud(3, 5, 7);
+    look_at_some(p, before, before->share);
+    upper += NEXT_LINE, lower += NEXT_LINE, b += NEXT_PANEL;
+  }
+  _tile_stored(0, value[0] + column, sizeof *value);
+  _tile_stored(1, value[0] + column + 16, sizeof *value);
+  _tile_stored(2, value[TILE_ROWS] + column, sizeof *value);
+  _tile_stored(3, value[TILE_ROWS] + column + 16, sizeof *value);
+}
+
+static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *value, looking *before) {
   const int8_t *upper = p->a + cpb_bytes_at(p->words, row, 0), *lower = upper;
   if (row + TILE_ROWS < p->rows) lower = p->a + cpb_bytes_at(p->words, row + TILE_ROWS, 0);
   for (size_t column = 0; column < p->columns; column += 2 * TILE_ROWS)
-    multiply(p, upper, lower, column, value);
+    multiply(p, upper, lower, column, value, before);
+  look_at_some(p, before, PAIR);
 }
 
-/* Tiles are for long rows: a line of 64 numbers takes its time however many of them are there. The next rows are
- * multiplied before these are looked at: nobody waits for a product. */
+/* So many rows at a time that all have been looked at when the last line is multiplied. */
+static size_t share_of(const cpb_panel_bytes *p) {
+  size_t lines = (p->words + LINE_WORDS - 1) / LINE_WORDS, halves = 1 + (p->columns > 2 * TILE_ROWS);
+  return PAIR / (lines * halves) + 1;
+}
+
+/* Tiles are for long rows: a line of 64 numbers takes its time however many of them are there. */
 void cpb_panel_bytes_amx(const cpb_panel_bytes *p) {
   enum { SHORT = LINE_WORDS / 2 };
   _Alignas(64) tile_values value[2][PAIR];
@@ -155,10 +171,11 @@ void cpb_panel_bytes_amx(const cpb_panel_bytes *p) {
   }
   if (p->columns <= 2 * TILE_ROWS) memset(value, 0, sizeof value);
   configure_tiles();
-  multiply_rows(p, 0, value[0]);
+  looking before = {.at = PAIR, .share = share_of(p)};
   for (size_t row = 0, turn = 0; row < p->rows; row += PAIR, turn = 1 - turn) {
-    if (row + PAIR < p->rows) multiply_rows(p, row + PAIR, value[1 - turn]);
-    look_at_rows(p, row, value[turn]);
+    multiply_rows(p, row, value[turn], &before);
+    before.row = row, before.at = 0, before.value = value[turn];
   }
+  look_at_some(p, &before, PAIR);
   _tile_release();
 }

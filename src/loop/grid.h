@@ -3,6 +3,7 @@
 #ifndef CPB_LOOP_GRID_H
 #define CPB_LOOP_GRID_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "loop/table.h"
@@ -21,6 +22,21 @@ static float add_float_lanes(const grid_f32 *lanes) {
   return two[0] + two[1];
 }
 
+/* The first `count` numbers, at most sixteen, and zeros. */
+static inline __attribute__((always_inline)) void grid_load(const float *x, size_t count, grid_f32 *to) {
+  if (count >= CPB_LANES) {
+    memcpy(to, x, sizeof *to);
+    return;
+  }
+#ifdef LANE_INLINE /* a lane header came first */
+  lanes_f32 part = part_f32(x, 0, count);
+#else
+  float part[CPB_LANES] = {0};
+  for (size_t j = 0; j < count; j++) part[j] = x[j];
+#endif
+  memcpy(to, &part, sizeof *to);
+}
+
 /* Floats >= 0 are ordered as their bits are, and the largest of whole numbers is found in any order. */
 static float reach(float *restrict z, const float *restrict center, size_t n) {
   int32_t largest = 0;
@@ -34,6 +50,43 @@ static float reach(float *restrict z, const float *restrict center, size_t n) {
   }
   float size;
   memcpy(&size, &largest, sizeof size);
+  return size;
+}
+
+/* A row about its centres: sums of squares and the largest bits so far, lane by lane. */
+typedef struct number_lanes {
+  grid_f32 square;
+  grid_i32 largest;
+} number_lanes;
+
+static inline __attribute__((always_inline)) void number_add(number_lanes *lanes, const grid_f32 *about,
+                                                             const grid_f32 *z) {
+  grid_i32 bits, is_larger;
+  memcpy(&bits, z, sizeof bits);
+  bits &= INT32_MAX;
+  is_larger = bits > lanes->largest;
+  lanes->square += *about * *about;
+  lanes->largest = (bits & is_larger) | (lanes->largest & ~is_larger);
+}
+
+static float number(const float *restrict x, size_t n, float unit, const float *restrict center,
+                    const float *restrict middle, float *restrict z, float *size2) {
+  number_lanes lanes = {{0}, {0}};
+  for (size_t i = 0; i < n; i += CPB_LANES) {
+    grid_f32 about, from, less;
+    grid_load(x + i, n - i, &about);
+    grid_load(center + i, n - i, &from);
+    grid_load(middle + i, n - i, &less);
+    about = unit * (about - from);
+    less = about - less;
+    number_add(&lanes, &about, &less);
+    memcpy(z + i, &less, sizeof less);
+  }
+  int32_t most = 0;
+  for (size_t j = 0; j < CPB_LANES; j++) most = lanes.largest[j] > most ? lanes.largest[j] : most;
+  *size2 = add_float_lanes(&lanes.square);
+  float size;
+  memcpy(&size, &most, sizeof size);
   return size;
 }
 
@@ -57,16 +110,9 @@ static void grid(const float *restrict z, size_t n, float per_step, int8_t *rest
                  cpb_gridded *about) {
   enum { LINE = CPB_BYTES_LINE };
   grid_sums sums = {{0}, {0}, {0}};
-  grid_f32 some;
-  size_t i = 0;
-  for (; i + CPB_LANES <= n; i += CPB_LANES) {
-    memcpy(&some, z + i, sizeof some);
-    grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
-  }
-  if (i < n) {
-    float last[CPB_LANES] = {0};
-    for (size_t j = 0; i + j < n; j++) last[j] = z[i + j];
-    memcpy(&some, last, sizeof some);
+  for (size_t i = 0; i < n; i += CPB_LANES) {
+    grid_f32 some;
+    grid_load(z + i, n - i, &some);
     grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
   }
   about->sum = (int32_t)add_float_lanes(&sums.sum);

@@ -191,6 +191,10 @@ typedef struct cpb_loops {
 
   /* z -= center of n floats; gives the largest |z|. */
   float (*reach)(float *z, const float *center, size_t n);
+  /* Spread and reach at once, z = unit (x-center) - middle of n floats, with zeros up to the next sixteen; size2 is the sum
+   * of squares before the middle is taken, in sixteen lanes of single precision. */
+  float (*number)(const float *x, size_t n, float unit, const float *center, const float *middle, float *z,
+                  float *size2);
   /* n <= CPB_GRID_MOST numbers as codes round(per_step z), which are at most 127, and zeros after them up to
    * the next sixteen: 64 to a line, lines `step` bytes apart. */
   void (*grid)(const float *z, size_t n, float per_step, int8_t *to, size_t step, cpb_gridded *about);

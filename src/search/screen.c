@@ -71,6 +71,11 @@ static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const cha
   return sum;
 }
 
+bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype) {
+  return dtype == CPB_F32 && screen->metric != CPB_COSINE && screen->center_f32 != NULL &&
+         (double)(float)screen->unit == screen->unit;
+}
+
 /* unit (x - center) as lines `step` floats apart; gives the sum of squares. */
 static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to,
                          size_t step) {

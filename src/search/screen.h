@@ -14,6 +14,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "capball/search.h"
 #include "loop/table.h"
@@ -36,6 +37,9 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
 
 /* Sums of squares from here on might overflow in single precision. */
 #define CPB_SCREEN_MOST 1e30
+
+/* Whether rows of this type are floats that are multiplied with the unit as they are. */
+bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype);
 
 /* The numbers of one row, whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
 int cpb_screen_numbers(const cpb_screen *screen, cpb_view rows, size_t row, float *numbers, double *size2);

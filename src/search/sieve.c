@@ -334,16 +334,38 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
 
 /* ---- rows ---- */
 
-static int number_row(cpb_sieve *sieve, cpb_view block, size_t row) {
+/* A row's numbers, whole lines, its reach and the sum of squares before the centre is taken, which may be a little
+ * large; 0 or its fault. */
+static int numbers_of(const cpb_sieve *sieve, cpb_view block, size_t row, float *numbers, float *reach,
+                      double *size2) {
   const cpb_screen *screen = sieve->screen;
-  float *numbers = sieve->numbers + row * line_floats(screen->d);
-  double size2, root = sqrt((double)screen->d);
-  int fault = cpb_screen_numbers(screen, block, row, numbers, &size2);
-  bool usual = size2 < CPB_SCREEN_MOST;
-  if (!usual) memset(numbers, 0, screen->d * sizeof *numbers);
-  sieve->reach[row] = usual ? screen->loops->reach(numbers, sieve->center, screen->d) : INFINITY;
+  const double above = 1 + 0x1p-12,
+               below = 0x1p-148; /* of a sum in single precision: 2^10 roundings, underflow */
+  size_t d = screen->d;
+  if (!cpb_screen_takes_floats(screen, block.dtype)) {
+    int fault = cpb_screen_numbers(screen, block, row, numbers, size2);
+    *reach = screen->loops->reach(numbers, sieve->center, d);
+    memset(numbers + d, 0, (line_floats(d) - d) * sizeof *numbers);
+    return fault;
+  }
+  float sum;
+  const float *x = (const float *)block.data + row * block.stride;
+  *reach = screen->loops->number(x, d, (float)screen->unit, screen->center_f32, sieve->center, numbers, &sum);
+  *size2 = (double)sum * above + (double)d * below;
+  return *size2 < CPB_SCREEN_MOST ? 0 : cpb_row_fault(screen->loops, block, row);
+}
+
+static int number_row(cpb_sieve *sieve, cpb_view block, size_t row) {
+  size_t d = sieve->screen->d;
+  float *numbers = sieve->numbers + row * line_floats(d);
+  double size2, root = sqrt((double)d);
+  int fault = numbers_of(sieve, block, row, numbers, &sieve->reach[row], &size2);
   sieve->rounded[row] =
-      usual ? (float)(0x1.2p-23 * (sqrt(size2) + root * (double)sieve->reach[row]) + root * 0x1p-146) : 0;
+      (float)(0x1.2p-23 * (sqrt(size2) + root * (double)sieve->reach[row]) + root * 0x1p-146);
+  if (size2 < CPB_SCREEN_MOST) return fault;
+  memset(numbers, 0, line_floats(d) * sizeof *numbers);
+  sieve->reach[row] = INFINITY;
+  sieve->rounded[row] = 0;
   return fault;
 }
 
@@ -413,7 +435,7 @@ static void place_codes(cpb_sieve *sieve, cpb_view block, size_t at, float step,
   size_t row = sieve->rows[at].row, d = screen->d;
   int8_t *to = sieve->codes + cpb_bytes_at(sieve->words, at, 0);
   if (sieve->kind == CPB_SIEVE_FLOATS)
-    screen->loops->grid(sieve->numbers + row * line_floats(d), d, 1 / step, to, STEP, about);
+    screen->loops->grid(sieve->numbers + row * line_floats(d), line_floats(d), 1 / step, to, STEP, about);
   else
     screen->loops->flip((const uint8_t *)block.data + row * block.stride, d,
                         sieve->kind == CPB_SIEVE_U8 ? MIDDLE : 0, to, STEP, about);
@@ -466,8 +488,8 @@ void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run) {
     code_row(sieve, block, i, step);
     const cpb_sieve_row *row = &sieve->rows[i];
     if (row->rest < INFINITY) {
-      of->rest = fmax(of->rest, row->rest);
-      of->length = fmax(of->length, row->length);
+      of->rest = larger(of->rest, row->rest);
+      of->length = larger(of->length, row->length);
     }
   }
 }
@@ -552,5 +574,10 @@ cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, si
   double sizes = row->square + panel->square[j], off = row->rest + panel->rest[j];
   double square = sizes - 2 * middle, slack = 1e-14 * sizes;
   if (sieve->screen->metric == CPB_COSINE) slack += 8 * sieve->error; /* as measured in double */
-  return span_of(sqrt(positive(square - slack)) - off, sqrt(positive(square) + slack) + off);
+  double root = sqrt(positive(square)), less = root, more = root;     /* a root takes its time, .. */
+  if (square < 0x1p24 * slack) { /* .. and seldom the slack is seen in it */
+    less = sqrt(positive(square - slack));
+    more = sqrt(positive(square) + slack);
+  }
+  return span_of(less * (1 - 0x1p-24) - off, more * (1 + 0x1p-24) + off);
 }

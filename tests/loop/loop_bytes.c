@@ -152,6 +152,37 @@ static void codes_and_sums(void **state) {
   }
 }
 
+/* Of floats that end where their memory ends: the numbers that spread and reach give one after the other, zeros up to
+ * the next sixteen and nothing beyond, and a sum of squares that is theirs but for single precision. */
+static void numbers_at_once(void **state) {
+  (void)state;
+  enum { MOST = 300, PLACES = MOST + 32 };
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables);
+  test_rng rng = {155};
+  for (size_t n = 1; n <= MOST; n += n < 70 ? 1 : 23) {
+    float *x = malloc(n * sizeof *x), *center = malloc(n * sizeof *x), *middle = malloc(n * sizeof *x);
+    float wanted[PLACES], z[PLACES], plain_size2 = 0, size2 = 0;
+    for (size_t i = 0; i < n; i++) {
+      x[i] = (float)test_gauss(&rng);
+      center[i] = (float)test_gauss(&rng) / 8;
+      middle[i] = (float)test_gauss(&rng) / 8;
+    }
+    double sum = tables[0]->spread_f32(x, n, 0.25f, center, wanted, CPB_PANEL_LINE);
+    float largest = tables[0]->reach(wanted, middle, n);
+    for (size_t i = n; i < PLACES; i++) wanted[i] = i < (n + 15) / 16 * 16 ? 0 : 99;
+    for (size_t t = 0; t < count; t++) {
+      for (size_t i = 0; i < PLACES; i++) z[i] = 99;
+      assert_true(tables[t]->number(x, n, 0.25f, center, middle, z, t == 0 ? &plain_size2 : &size2) ==
+                  largest);
+      assert_memory_equal(z, wanted, sizeof z);
+      assert_true(t == 0 || size2 == plain_size2);
+    }
+    assert_true(fabs((double)plain_size2 - sum) <= 1e-5 * sum);
+    free(x), free(center), free(middle);
+  }
+}
+
 static void bytes_turned_over(void **state) {
   (void)state;
   const cpb_loops *tables[CPB_TABLES];
@@ -180,6 +211,7 @@ static void bytes_turned_over(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tables_agree),
                                      cmocka_unit_test(the_plain_one_is_the_sum),
-                                     cmocka_unit_test(codes_and_sums), cmocka_unit_test(bytes_turned_over)};
+                                     cmocka_unit_test(codes_and_sums), cmocka_unit_test(numbers_at_once),
+                                     cmocka_unit_test(bytes_turned_over)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
