@@ -117,7 +117,7 @@ static const size_t query_counts[] = {1, 2, 3, 64, 65, 130};
 static void whole_numbers_and_ties(void **state) {
   (void)state;
   test_rng rng = {131};
-  for (size_t trial = 0; trial < 75; trial++) {
+  for (size_t trial = 0; trial < (TEST_SANITIZED ? 30 : 75); trial++) {
     cpb_dtype dtype = (cpb_dtype)(trial % 5);
     size_t d = widths[test_below(&rng, 9)], n = 1 + test_below(&rng, 250);
     size_t queries = query_counts[test_below(&rng, 6)], k = 1 + test_below(&rng, n < 120 ? n : 120);
@@ -141,7 +141,7 @@ static void wide_ranges(void **state) {
   static const double units[] = {1, 1e-30, 1e-150, 1e-290, 1e30, 1e150};
   static const double offsets[] = {0, 1e3, 1e9};
   test_rng rng = {132};
-  for (size_t trial = 0; trial < 54; trial++) {
+  for (size_t trial = 0; trial < (TEST_SANITIZED ? 18 : 54); trial++) {
     size_t d = widths[test_below(&rng, 9)], n = 50 + test_below(&rng, 150);
     size_t queries = query_counts[test_below(&rng, 5)], k = 1 + test_below(&rng, 20);
     double unit = units[trial % 6], offset = offsets[trial / 6 % 3];
@@ -169,7 +169,7 @@ static void fill_gauss(problem *p, cpb_dtype dtype, size_t n, size_t queries, si
 static void limits_pieces_and_threads(void **state) {
   (void)state;
   problem p = {CPB_L2, {0}, {0}, false};
-  size_t n = 600, queries = 70, d = 20;
+  size_t n = TEST_SANITIZED ? 300 : 600, queries = TEST_SANITIZED ? 35 : 70, d = 20;
   double limits[70];
   fill_gauss(&p, CPB_F32, n, queries, d, 133);
   unfold(&p);
@@ -220,9 +220,9 @@ static void limits_pieces_and_threads(void **state) {
 static void same_bits_on_every_table(void **state) {
   (void)state;
   problem p = {CPB_L2, {0}, {0}, false};
-  size_t queries = 130, k = 12;
+  size_t queries = TEST_SANITIZED ? 70 : 130, k = 12;
   cpb_hit *first = malloc(queries * k * sizeof *first), *other = malloc(queries * k * sizeof *other);
-  fill_gauss(&p, CPB_F32, 700, queries, 100, 134);
+  fill_gauss(&p, CPB_F32, TEST_SANITIZED ? 300 : 700, queries, 100, 134);
   const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   for (int metric = 0; metric < CPB_METRICS; metric++)
