@@ -1,12 +1,11 @@
 #include "core/best.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
-static bool worse(cpb_ranked a, cpb_ranked b) { return a.key > b.key || (a.key == b.key && a.id > b.id); }
-
-int cpb_ranked_compare(const void *a, const void *b) {
-  const cpb_ranked *x = a, *y = b;
-  return worse(*x, *y) - worse(*y, *x);
+/* Nobody can guess how this ends: all of it is looked at, and no branch depends on a part. */
+static bool worse(cpb_ranked a, cpb_ranked b) {
+  return (bool)((a.key > b.key) | ((a.key == b.key) & (a.id > b.id)));
 }
 
 static void sink_root(cpb_best *best, cpb_ranked sinking) {
@@ -25,6 +24,74 @@ static void lift_last(cpb_best *best, cpb_ranked rising) {
   for (; at > 0 && worse(rising, best->entry[(at - 1) / 2]); at = (at - 1) / 2)
     best->entry[at] = best->entry[(at - 1) / 2];
   best->entry[at] = rising;
+}
+
+/* ---- sorting ---- */
+
+static int compare(const void *a, const void *b) {
+  const cpb_ranked *x = a, *y = b;
+  return worse(*x, *y) - worse(*y, *x);
+}
+
+static void swap(cpb_ranked *a, cpb_ranked *b) {
+  cpb_ranked kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* The middle one of three becomes the last. */
+static void choose_pivot(cpb_ranked *entry, size_t count) {
+  cpb_ranked *first = entry, *middle = entry + count / 2, *last = entry + count - 1;
+  if (worse(*first, *middle)) swap(first, middle);
+  if (worse(*last, *middle))
+    swap(middle, last);
+  else if (worse(*first, *last))
+    swap(first, last);
+}
+
+/* Puts the entries before the last one first, then it, then the others; gives its place. */
+static size_t divide(cpb_ranked *entry, size_t count) {
+  cpb_ranked pivot = entry[count - 1];
+  size_t before = 0;
+  for (size_t i = 0; i + 1 < count; i++) {
+    cpb_ranked here = entry[i];
+    entry[i] = entry[before];
+    entry[before] = here;
+    before += worse(pivot, here);
+  }
+  swap(&entry[before], &entry[count - 1]);
+  return before;
+}
+
+static void insert_each(cpb_ranked *entry, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    cpb_ranked moving = entry[i];
+    size_t at = i;
+    for (; at > 0 && worse(entry[at - 1], moving); at--) entry[at] = entry[at - 1];
+    entry[at] = moving;
+  }
+}
+
+/* What does not fall apart in so many divisions is left to qsort. */
+static void sort_parts(cpb_ranked *entry, size_t count, int divisions) {
+  enum { FEW = 12 };
+  for (; count > FEW && divisions > 0; divisions--) {
+    choose_pivot(entry, count);
+    size_t before = divide(entry, count), after = count - before - 1;
+    cpb_ranked *rest = entry + before + 1;
+    sort_parts(before < after ? entry : rest, before < after ? before : after, divisions - 1);
+    entry = before < after ? rest : entry;
+    count = before < after ? after : before;
+  }
+  if (count > FEW)
+    qsort(entry, count, sizeof *entry, compare);
+  else
+    insert_each(entry, count);
+}
+
+void cpb_ranked_sort(cpb_ranked *entry, size_t count) {
+  enum { DIVISIONS = 48 };
+  sort_parts(entry, count, DIVISIONS);
 }
 
 void cpb_best_offer(cpb_best *best, double key, uint64_t id) {

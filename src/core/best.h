@@ -18,7 +18,7 @@ typedef struct cpb_best {
 
 void cpb_best_offer(cpb_best *best, double key, uint64_t id);
 
-/* For qsort: smaller keys first, then lower ids. */
-int cpb_ranked_compare(const void *a, const void *b);
+/* Smaller keys first, then lower ids. */
+void cpb_ranked_sort(cpb_ranked *entry, size_t count);
 
 #endif

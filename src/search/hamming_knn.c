@@ -107,7 +107,7 @@ static void settle(const scan *s, size_t query, cpb_hit *hits) {
     const cpb_best *more = &s->best[share * s->queries + query];
     for (size_t i = 0; i < more->count; i++) cpb_best_offer(all, more->entry[i].key, more->entry[i].id);
   }
-  qsort(all->entry, all->count, sizeof *all->entry, cpb_ranked_compare);
+  cpb_ranked_sort(all->entry, all->count);
   for (size_t i = 0; i < s->k; i++) hits[i] = (cpb_hit){all->entry[i].id, all->entry[i].key};
 }
 

@@ -78,7 +78,7 @@ static void rank_query(ranking *r, size_t query, asked *a) {
     }
     cpb_best_offer(&best, value, id);
   }
-  qsort(a->entries, best.count, sizeof *a->entries, cpb_ranked_compare);
+  cpb_ranked_sort(a->entries, best.count);
   for (size_t i = 0; i < r->k; i++)
     r->hits[query * r->k + i] = (cpb_hit){a->entries[i].id, a->entries[i].key};
 }

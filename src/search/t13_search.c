@@ -559,7 +559,7 @@ cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hit
     free(all);
     return cpb_fail_memory(error, "%zu rows found", *count);
   }
-  qsort(all, *count, sizeof *all, cpb_ranked_compare);
+  cpb_ranked_sort(all, *count);
   if (search->limits == NULL && *count > search->k) *count = search->k;
   for (size_t i = 0; i < *count; i++) answer[i] = (cpb_hit){all[i].id, cpb_search_key(search, all[i].key)};
   free(all);

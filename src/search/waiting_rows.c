@@ -89,7 +89,7 @@ static void offer_within(cpb_search_group *g, size_t column, double key, uint64_
   if (!(key <= cpb_search_key(search, search->limits[query_at(g, column)])))
     g->wasted++;
   else if (make_room(&g->best[column]))
-    cpb_best_offer(&g->best[column], key, id);
+    g->best[column].entry[g->best[column].count++] = (cpb_ranked){key, id}; /* all stay, in any order */
   else
     atomic_store(&search->out_of_memory, true);
 }

@@ -40,6 +40,12 @@ static double value_of(const problem *p, size_t row, const double *q, double len
 
 static cpb_ranked ranked[QUERIES][ROWS];
 
+static int by_key_and_id(const void *left, const void *right) {
+  const cpb_ranked *a = left, *b = right;
+  if (a->key != b->key) return a->key < b->key ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
 static void rank_all(const problem *p) {
   for (size_t i = 0; i < p->queries.rows; i++) {
     double q[COLS], length;
@@ -50,7 +56,7 @@ static void rank_all(const problem *p) {
       double value = value_of(p, row, q, length);
       ranked[i][row] = (cpb_ranked){p->metric == CPB_L2 ? value : -value, row};
     }
-    qsort(ranked[i], p->base.rows, sizeof ranked[i][0], cpb_ranked_compare);
+    qsort(ranked[i], p->base.rows, sizeof ranked[i][0], by_key_and_id);
   }
 }
 
@@ -311,8 +317,27 @@ static void types_in_turn(void **state) {
   }
 }
 
+/* Any order is put right: ties, runs up and down, and entries that are all the same and do not fall apart. */
+static void sorted_as_by_qsort(void **state) {
+  (void)state;
+  enum { MOST = 1000, KINDS = 5 };
+  static cpb_ranked entry[MOST], wanted[MOST];
+  test_rng rng = {77};
+  for (size_t count = 0; count <= MOST; count = count < 40 ? count + 1 : count * 2 + 1)
+    for (size_t kind = 0; kind < KINDS; kind++) {
+      for (size_t i = 0; i < count; i++) {
+        double keys[KINDS] = {test_gauss(&rng), (double)test_below(&rng, 4), (double)i, -(double)i, 1};
+        entry[i] = wanted[i] = (cpb_ranked){keys[kind], kind == 4 ? 7 : test_below(&rng, MOST)};
+      }
+      qsort(wanted, count, sizeof *wanted, by_key_and_id);
+      cpb_ranked_sort(entry, count);
+      assert_memory_equal(entry, wanted, count * sizeof *entry);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_set), cmocka_unit_test(every_width),
-                                     cmocka_unit_test(long_rows), cmocka_unit_test(types_in_turn)};
+                                     cmocka_unit_test(long_rows), cmocka_unit_test(types_in_turn),
+                                     cmocka_unit_test(sorted_as_by_qsort)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
