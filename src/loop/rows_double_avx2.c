@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX2: all of them by the walk. */
 #include "loop/lanes_avx2.h"
 
-enum { SHORT_DOUBLES = 0, SHORT_NARROWED = 0 };
+enum { SHORT_DOUBLES = 0, SHORT_WIDENED = 0, SHORT_NARROWED = 0 };
 
 static bool short_doubles_stream(const cpb_rows_job *job) {
   (void)job;

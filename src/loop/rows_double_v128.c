@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, in registers of 128 bits: all of them by the walk. */
 #include "loop/lanes_v128.h"
 
-enum { SHORT_DOUBLES = 0, SHORT_NARROWED = 0 };
+enum { SHORT_DOUBLES = 0, SHORT_WIDENED = 0, SHORT_NARROWED = 0 };
 
 static bool short_doubles_stream(const cpb_rows_job *job) {
   (void)job;
