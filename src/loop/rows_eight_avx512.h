@@ -3,9 +3,7 @@
 #define CPB_LOOP_ROWS_EIGHT_AVX512_H
 
 #include "loop/lanes_avx512.h"
-#include "loop/rows_double.h"
-
-#include "loop/rows_walk.inc"
+#include "loop/rows_double_singly.h"
 
 enum { EIGHT = 8, EIGHT_AHEAD = 2048 /* bytes */ };
 
@@ -17,24 +15,13 @@ typedef struct eight_types {
 static const eight_types doubles_to_doubles = {false, false}, floats_to_doubles = {true, false},
                          doubles_to_floats = {false, true};
 
-/* Rows one by one, with ordinary stores: what blocks leave over. */
-LANE_INLINE void rows_singly(const cpb_rows_job *job, eight_types types, bool embedding, size_t first,
-                             size_t count) {
-  const row_source *source = types.in_f32 ? &double_source_f32 : &double_source_f64;
-  walk(job, (row_kind){source, embedding, types.out_f32}, false, 1, first, count);
-}
-
-static __attribute__((noinline)) void doubles_singly(const cpb_rows_job *job, eight_types types, size_t first,
-                                                     size_t count) {
+static void doubles_singly(const cpb_rows_job *job, eight_types types, size_t first, size_t count) {
   if (types.in_f32)
-    job->embedding ? rows_singly(job, floats_to_doubles, true, first, count)
-                   : rows_singly(job, floats_to_doubles, false, first, count);
+    (job->embedding ? singly_f32_f64 : singly_back_f32_f64)(job, first, count);
   else if (types.out_f32)
-    job->embedding ? rows_singly(job, doubles_to_floats, true, first, count)
-                   : rows_singly(job, doubles_to_floats, false, first, count);
+    (job->embedding ? singly_f64_f32 : singly_back_f64_f32)(job, first, count);
   else
-    job->embedding ? rows_singly(job, doubles_to_doubles, true, first, count)
-                   : rows_singly(job, doubles_to_doubles, false, first, count);
+    (job->embedding ? singly_f64_f64 : singly_back_f64_f64)(job, first, count);
 }
 
 /* What is known when a loop is compiled. */

@@ -320,7 +320,7 @@ LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan,
     float *out = blocks.out + row * shape.out_stride;
     block_factors f = factors_of_block(scale, shape, in);
     if (__builtin_expect(!f.fine, 0)) {
-      walk_singly(job, shape.embedding, blocks.first + row, ROWS);
+      walk_singly(job, blocks.first + row, ROWS);
       continue;
     }
     for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
@@ -385,8 +385,7 @@ LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *
     if (!write) continue;
     for (size_t r = 0; r < STREAMS; r++) {
       if (shape.out_stride < shape.in_stride) prefetch_line(in + r * in_step, shape.out_stride);
-      if (!fine)
-        walk_singly(job, shape.embedding, blocks.first + (r * blocks.per_range + i - 1) * ROWS, ROWS);
+      if (!fine) walk_singly(job, blocks.first + (r * blocks.per_range + i - 1) * ROWS, ROWS);
     }
     in += ROWS * shape.in_stride;
     out += ROWS * shape.out_stride;
@@ -413,7 +412,7 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, const narrow_known *known,
                              size_t first) {
   size_t rows = job->n - first, blocks = rows > shape.after ? (rows - shape.after) / ROWS : 0;
   first += ROWS * walk_blocks(job, known, shape, first, blocks);
-  walk_singly(job, shape.embedding, first, job->n - first);
+  walk_singly(job, first, job->n - first);
 }
 
 /* From row `first` on. */
@@ -474,7 +473,7 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
                         .lockstep = !staged && (stream || (job->in == job->out && job->n >= LOCKSTEP_ROWS)),
                         .after = staged ? 0 : ROWS / job->in_stride + 1};
   size_t skip = stream ? rows_to_group(job, sizeof(float)) : 0;
-  walk_singly(job, job->embedding, 0, skip);
+  walk_singly(job, 0, skip);
   narrow_loop_of(job)(job, known, &shape, skip);
   if (stream) lanes_fence();
 }

@@ -6,12 +6,11 @@
 
 #include "loop/rows_walk.inc"
 
-static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, bool embedding, size_t first,
-                                                  size_t count) {
+static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, size_t first, size_t count) {
   bool centered = job->center.high != NULL;
-  if (embedding && centered)
+  if (job->embedding && centered)
     walk(job, (row_kind){&source_f32, true, true}, false, 1, first, count);
-  else if (embedding)
+  else if (job->embedding)
     walk(job, (row_kind){&source_f32, true, false}, false, 1, first, count);
   else if (centered)
     walk(job, (row_kind){&source_f32, false, true}, false, 1, first, count);

@@ -48,8 +48,8 @@ LANE_INLINE void tiny_of(const cpb_rows_job *job, bool embedding, bool centered,
   size_t row = 0;
   for (; row + EIGHT <= job->n; row += EIGHT)
     if (__builtin_expect(!map_eight(job, &scale, embedding, centered, d, row), 0))
-      walk_singly(job, embedding, row, EIGHT);
-  walk_singly(job, embedding, row, job->n - row);
+      walk_singly(job, row, EIGHT);
+  walk_singly(job, row, job->n - row);
 }
 
 /* d becomes a constant. */

@@ -135,9 +135,9 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
     size_t turn = i / STREAMS, range = i % STREAMS;
     size_t row = (turn < per_range ? range * per_range + turn : i) * TINY_ROWS;
     if (!tiny_block(&plan, &of, shape, in + row * shape.in_stride, out + row * shape.out_stride))
-      walk_singly(job, shape.embedding, first + row, TINY_ROWS);
+      walk_singly(job, first + row, TINY_ROWS);
   }
-  walk_singly(job, shape.embedding, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
+  walk_singly(job, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
 }
 
 /* Everything of the shape becomes a constant; padded rows have one float beyond d on either side. */
@@ -185,7 +185,7 @@ static void tiny_rows(const cpb_rows_job *job) {
   size_t skip = rows_to_group(job, sizeof(float));
   bool stream = job->stream && !padded && skip < job->n;
   if (!stream) skip = 0;
-  walk_singly(job, job->embedding, 0, skip);
+  walk_singly(job, 0, skip);
   loop(job, padded, stream, skip);
   if (stream) lanes_fence();
 }

@@ -9,7 +9,7 @@ static bool short_rows_stream(const cpb_rows_job *job) {
   return false;
 }
 
-static void short_rows(const cpb_rows_job *job) { walk_singly(job, job->embedding, 0, job->n); }
+static void short_rows(const cpb_rows_job *job) { walk_singly(job, 0, job->n); }
 
 typedef struct short_known {
   int nothing;
