@@ -71,6 +71,7 @@ static void plan_tiny(tiny_shape shape, tiny_plan *plan) {
 
 LANE_INLINE __m512 picked(const tiny_pick *pick, const __m512 *from, size_t count) {
   __m512 x = _mm512_permutex2var_ps(from[0], pick->index, from[count > 1 ? 1 : 0]);
+#pragma GCC unroll 5
   for (size_t k = 2; k + 1 < count; k += 2)
     x = _mm512_mask_mov_ps(x, pick->pair[k / 2], _mm512_permutex2var_ps(from[k], pick->index, from[k + 1]));
   if (count > 2 && count % 2 == 1) /* of an index modulo 32 a permutation of one takes the low four bits */
@@ -88,23 +89,28 @@ typedef struct tiny_numbers {
 LANE_INLINE bool tiny_block(const tiny_plan *plan, const tiny_numbers *of, tiny_shape shape, const float *in,
                             float *out) {
   __m512 line[TINY_COLUMNS], x[TINY_COLUMNS];
+#pragma GCC unroll 5
   for (size_t k = 0; k < shape.in_stride; k++) {
     lanes_prefetch((const char *)(in + k * TINY_ROWS) + PREFETCH_BYTES);
     line[k] = _mm512_loadu_ps(in + k * TINY_ROWS);
   }
-  for (size_t j = 0; j < shape.d + (shape.embedding ? 0 : 1); j++)
+#pragma GCC unroll 5
+  for (size_t j = 0; j < shape.d + (shape.embedding ? 0 : 1); j++) {
     x[j] = picked(&plan->column[j], line, shape.in_stride);
-  for (size_t j = 0; shape.centered && shape.embedding && j < shape.d; j++)
-    x[j] = x[j] - _mm512_set1_ps(of->high[j]) - _mm512_set1_ps(of->low[j]);
+    if (shape.centered && shape.embedding)
+      x[j] = x[j] - _mm512_set1_ps(of->high[j]) - _mm512_set1_ps(of->low[j]);
+  }
   sixteen_factors f =
       shape.embedding ? sixteen_embed(x, shape.d, &of->scale) : sixteen_unembed(x, shape.d, &of->scale);
   if (__builtin_expect(!f.fine, 0)) return false;
+#pragma GCC unroll 5
   for (size_t j = 0; j < shape.d; j++) {
     x[j] = x[j] * f.factor;
     if (shape.centered && !shape.embedding)
       x[j] = x[j] + _mm512_set1_ps(of->low[j]) + _mm512_set1_ps(of->high[j]);
   }
   if (shape.embedding) x[shape.d] = f.last;
+#pragma GCC unroll 5
   for (size_t k = 0; k < shape.out_stride; k++) {
     __m512 y = picked(&plan->line[k], x, shape.d + (shape.embedding ? 1 : 0));
     if (shape.stream)
