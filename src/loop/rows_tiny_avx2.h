@@ -25,21 +25,31 @@ LANE_INLINE bool map_eight(const cpb_rows_job *job, const short_scale *scale, bo
   __m256i rows =
       _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)job->in_stride));
   __m256 column[CPB_SHORT_MOST + 1];
-  for (size_t j = 0; j < d + (embedding ? 0 : 1); j++) column[j] = _mm256_i32gather_ps(in + j, rows, 4);
   const float *high = job->center.high, *low = job->center.low;
-  for (size_t j = 0; centered && embedding && j < d; j++)
-    column[j] = column[j] - _mm256_set1_ps(high[j]) - _mm256_set1_ps(low[j]);
+#pragma GCC unroll 5
+  for (size_t j = 0; j < d + (embedding ? 0 : 1); j++) {
+    column[j] = _mm256_i32gather_ps(in + j, rows, 4);
+    if (centered && embedding) column[j] = column[j] - _mm256_set1_ps(high[j]) - _mm256_set1_ps(low[j]);
+  }
   eight_factors f = embedding ? eight_embed(column, d, scale) : eight_unembed(column, d, scale);
   if (!f.fine) return false;
   float result[CPB_SHORT_MOST + 1][EIGHT];
+#pragma GCC unroll 5
   for (size_t j = 0; j < d; j++) {
     __m256 x = _mm256_mul_ps(column[j], f.factor);
     if (centered && !embedding) x = x + _mm256_set1_ps(low[j]) + _mm256_set1_ps(high[j]);
     _mm256_storeu_ps(result[j], x);
   }
   if (embedding) _mm256_storeu_ps(result[d], f.last);
-  for (size_t r = 0; r < EIGHT; r++)
-    for (size_t j = 0; j < d + (embedding ? 1 : 0); j++) out[r * job->out_stride + j] = result[j][r];
+  _Static_assert(CPB_SHORT_MOST == 4, "columns are written one by one");
+#pragma GCC unroll 8
+  for (size_t r = 0; r < EIGHT; r++, out += job->out_stride) {
+    if (d > 3) out[3] = result[3][r];
+    if (d > 2) out[2] = result[2][r];
+    if (d > 1) out[1] = result[1][r];
+    out[0] = result[0][r];
+    if (embedding) out[d] = result[d][r];
+  }
   return true;
 }
 
