@@ -23,6 +23,7 @@ typedef struct layer_job {
   double s;
   double *parts; /* of dL/dt, one per block; NULL: not wanted */
   int real;      /* 0, 1: row, g and out are all f32, all f64, and have loops; -1 */
+  bool keeps;    /* rows are kept as doubles from sums to gradient */
   bool stream;   /* past the cache */
   size_t row_bytes, g_bytes, out_bytes;
   cpb_first_fault row_fault, g_fault, out_fault;
@@ -72,10 +73,13 @@ static double number_at(const layer_job *job, const char *row) {
 }
 
 /* The same by a loop, with the same bits: nothing is taken out. */
-static layer_measure measure_whole(const layer_job *job, size_t i) {
+static layer_measure measure_whole(const layer_job *job, size_t i, double *kept) {
   const char *row = row_of(job, i), *g = g_of(job, i);
   double sums[3], g_last = job->g.cols > job->d ? number_at(job, g) : 0;
-  job->loops->layer->sums[job->real](row, g, job->d, sums);
+  if (job->keeps)
+    job->loops->layer->sums_kept(row, g, job->d, kept, sums);
+  else
+    job->loops->layer->sums[job->real](row, g, job->d, sums);
   return (layer_measure){.sums = {.norm2 = sums[0],
                                   .product = sums[1],
                                   .row_last = job->row.cols > job->d ? number_at(job, row) : 0,
@@ -179,7 +183,7 @@ static bool write_row(const layer_job *job, size_t i, const layer_answer *a, lay
 
 /* By a loop, where no number can leave the output's type: its square is at most twice the sum of squares. */
 static bool write_whole(const layer_job *job, size_t i, size_t next, const layer_answer *a,
-                        const layer_measure *m, cpb_layer_carry *carry) {
+                        const layer_measure *m, const double *kept, cpb_layer_carry *carry) {
   double g = a->row.toward_g, row = a->row.toward_row, most = job->real == 0 ? 1e76 : 1e300;
   if (!(2 * (g * g * m->g_norm2 + row * row * m->sums.norm2) < most && a->row.last * a->row.last < most))
     return false;
@@ -194,7 +198,12 @@ static bool write_whole(const layer_job *job, size_t i, size_t next, const layer
                          .last = a->row.last,
                          .has_last = job->out.cols > job->d,
                          .carry = carry};
-  job->loops->layer->gradient[job->real](&line);
+  if (job->keeps) {
+    line.row = kept;
+    line.g = kept + CPB_LAYER_KEPT;
+    job->loops->layer->gradient_kept(&line);
+  } else
+    job->loops->layer->gradient[job->real](&line);
   return true;
 }
 
@@ -204,9 +213,9 @@ static void write_carried(cpb_layer_carry *carry) {
 }
 
 /* True when the row has an answer; its part of dL/dt is then in *t. Row `next` is the one after it. */
-static bool do_row(layer_job *job, size_t i, size_t next, cpb_layer_carry *carry, double *t) {
+static bool do_row(layer_job *job, size_t i, size_t next, double *kept, cpb_layer_carry *carry, double *t) {
   layer_powers taken = {0, 0, 0};
-  layer_measure m = job->real >= 0 ? measure_whole(job, i) : measure(job, i, taken);
+  layer_measure m = job->real >= 0 ? measure_whole(job, i, kept) : measure(job, i, taken);
   bool whole = needs_no_care(job, &m);
   if (!whole) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
@@ -222,7 +231,8 @@ static bool do_row(layer_job *job, size_t i, size_t next, cpb_layer_carry *carry
   }
   layer_answer a = answer(job, &m.sums, taken);
   *t = a.row.t;
-  if (whole && job->real >= 0 && write_whole(job, i, next, &a, &m, job->stream ? carry : NULL)) return true;
+  if (whole && job->real >= 0 && write_whole(job, i, next, &a, &m, kept, job->stream ? carry : NULL))
+    return true;
   write_carried(carry);
   if (write_row(job, i, &a, taken)) return true;
   cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
@@ -254,6 +264,7 @@ static void do_block(void *arg, size_t block, size_t first, size_t count) {
   layer_job *job = arg;
   carried_sum part = {0, 0};
   double t[MOST];
+  _Alignas(64) double kept[2 * CPB_LAYER_KEPT]; /* of one row */
   cpb_layer_carry carry[TURNS + 1];
   for (size_t k = 0; k <= TURNS; k++) carry[k].bytes = 0;
   for (size_t done = 0; done < count; done += MOST) {
@@ -262,7 +273,7 @@ static void do_block(void *arg, size_t block, size_t first, size_t count) {
       size_t row = turn_row(k, ranged), next = turn_row(k + 1 < rows ? k + 1 : k, ranged);
       t[row] = 0;
       cpb_layer_carry *own = &carry[k < ranged ? k % TURNS : TURNS];
-      if (do_row(job, first + done + row, first + done + next, own, &t[row])) continue;
+      if (do_row(job, first + done + row, first + done + next, kept, own, &t[row])) continue;
       write_carried(own);
       t[row] = 0;
       cpb_row_spoil(job->out, first + done + row);
@@ -317,6 +328,7 @@ static void choose_loops(layer_job *job) {
   cpb_dtype real = job->out.dtype;
   bool same = job->row.dtype == real && job->g.dtype == real;
   job->real = same && real == CPB_F32 ? 0 : same && real == CPB_F64 ? 1 : -1;
+  job->keeps = job->real == 0 && job->loops->layer->sums_kept != NULL && job->d <= CPB_LAYER_KEPT;
   job->row_bytes = job->row.stride * cpb_dtype_size(job->row.dtype);
   job->g_bytes = job->g.stride * cpb_dtype_size(job->g.dtype);
   job->out_bytes = job->out.stride * cpb_dtype_size(real);

@@ -32,8 +32,17 @@ LANE_INLINE void layer_fetch(const char *row, const char *g, size_t at, size_t s
   }
 }
 
+/* Sixteen more numbers of both; kept, unless that is NULL. */
+LANE_INLINE void layer_take(const row_source *source, layer_lanes *sum, lanes_f64 x, lanes_f64 g, size_t i,
+                            double *kept) {
+  layer_add(source, sum, x, g);
+  if (kept == NULL) return;
+  store_wide(kept + i, x);
+  store_wide(kept + CPB_LAYER_KEPT + i, g);
+}
+
 LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const char *g, size_t d,
-                               double sums[3]) {
+                               double sums[3], double *kept) {
   size_t size = source->size;
   sums[0] = sums[1] = sums[2] = 0;
   for (size_t start = 0; start < d; start += CPB_CHUNK) {
@@ -41,11 +50,11 @@ LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const 
     layer_lanes sum = {lanes_zero(), lanes_zero(), lanes_zero()};
     for (; i + CPB_LANES <= end; i += CPB_LANES) {
       layer_fetch(row, g, i * size + LAYER_AHEAD, size);
-      layer_add(source, &sum, source->load(row + i * size), source->load(g + i * size));
+      layer_take(source, &sum, source->load(row + i * size), source->load(g + i * size), i, kept);
     }
     if (i < end)
-      layer_add(source, &sum, source->part(row + i * size, 0, end - i),
-                source->part(g + i * size, 0, end - i));
+      layer_take(source, &sum, source->part(row + i * size, 0, end - i),
+                 source->part(g + i * size, 0, end - i), i, kept);
     sums[0] += lanes_sum(sum.row2);
     sums[1] += lanes_sum(sum.product);
     sums[2] += lanes_sum(sum.g2);
@@ -68,7 +77,7 @@ LANE_INLINE lanes_f64 layer_part_at(row_kind kind, const cpb_layer_line *line, p
 }
 
 LANE_INLINE void layer_store(row_kind kind, const cpb_layer_line *line) {
-  size_t i = 0, size = kind.source->size, d = line->d;
+  size_t i = 0, size = result_size(kind), d = line->d;
   char *out = line->out;
   for (; i + CPB_LANES <= d; i += CPB_LANES)
     result_store(kind, out + i * size, layer_lanes_at(kind, line, i));
@@ -77,9 +86,13 @@ LANE_INLINE void layer_store(row_kind kind, const cpb_layer_line *line) {
   if (line->has_last) result_store_last(kind, out + d * size, line->last);
 }
 
+LANE_INLINE lanes_f64 layer_carried(row_kind kind, const char *line) {
+  return kind.narrow ? wide_f32(line) : wide_f64(line);
+}
+
 /* In whole aligned groups; the group where a row ends is joined with the next one's beginning. */
 LANE_INLINE void layer_stream(row_kind kind, const cpb_layer_line *line) {
-  size_t d = line->d, length = d + line->has_last, i = 0, size = kind.source->size;
+  size_t d = line->d, length = d + line->has_last, i = 0, size = result_size(kind);
   size_t phase = group_phase(line->out, size);
   bool far = d * size > 2 * LAYER_AHEAD; /* else sums have fetched the next rows, too */
   cpb_layer_carry *carry = line->carry;
@@ -87,7 +100,7 @@ LANE_INLINE void layer_stream(row_kind kind, const cpb_layer_line *line) {
   if (phase != 0) {
     lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
     if (carry->bytes > 0)
-      result_stream(kind, out - phase * size, line_join(kind.source->load(carry->line), own, phase));
+      result_stream(kind, out - phase * size, line_join(layer_carried(kind, carry->line), own, phase));
     else
       result_store_part(kind, out - phase * size, own, phase, CPB_LANES);
     i = CPB_LANES - phase;
@@ -117,10 +130,10 @@ LANE_INLINE void layer_gradient_of(row_kind kind, const cpb_layer_line *line) {
 }
 
 static void layer_sums_f32(const void *row, const void *g, size_t d, double sums[3]) {
-  layer_sums_of(&double_source_f32, row, g, d, sums);
+  layer_sums_of(&double_source_f32, row, g, d, sums, NULL);
 }
 static void layer_sums_f64(const void *row, const void *g, size_t d, double sums[3]) {
-  layer_sums_of(&double_source_f64, row, g, d, sums);
+  layer_sums_of(&double_source_f64, row, g, d, sums, NULL);
 }
 static void layer_gradient_f32(const cpb_layer_line *line) {
   layer_gradient_of((row_kind){&double_source_f32, false, true}, line);

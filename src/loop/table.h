@@ -56,6 +56,8 @@ typedef struct cpb_layer_carry {
   size_t bytes; /* of the line, from its beginning */
 } cpb_layer_carry;
 
+enum { CPB_LAYER_KEPT = 1024 };
+
 /* Rows of T12, all of one real, f32 (0) or f64 (1). */
 typedef struct cpb_layer_line {
   const void *g, *row;
@@ -73,6 +75,10 @@ typedef struct cpb_layer_loops {
   void (*sums[2])(const void *row, const void *g, size_t d, double sums[3]);
   /* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; fence() ends what goes past the cache */
   void (*gradient[2])(const cpb_layer_line *line);
+  /* The same of f32 rows of at most CPB_LAYER_KEPT numbers, which are widened once: sums keep the row and, CPB_LAYER_KEPT
+   * places further, g as doubles, whole lanes, and the gradient is in f32 from those. NULL: it would not pay. */
+  void (*sums_kept)(const void *row, const void *g, size_t d, double *kept, double sums[3]);
+  void (*gradient_kept)(const cpb_layer_line *line);
   void (*fence)(void);
 } cpb_layer_loops;
 

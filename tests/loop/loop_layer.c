@@ -18,6 +18,19 @@ static void *numbers(test_rng *rng, size_t d, int real) {
   return x;
 }
 
+/* What the loops of rows that are kept as doubles give, where there are such: the same. */
+static void kept_row(const cpb_loops *fast, const void *row, const void *g, size_t d,
+                     const double *wanted_sums, double *kept) {
+  double sums[3];
+  for (size_t i = 0; i < 2 * CPB_LAYER_KEPT; i++) kept[i] = NAN;
+  fast->layer->sums_kept(row, g, d, kept, sums);
+  assert_memory_equal(sums, wanted_sums, sizeof sums);
+  for (size_t i = 0; i < d; i++) {
+    assert_true(kept[i] == (double)((const float *)row)[i]);
+    assert_true(kept[CPB_LAYER_KEPT + i] == (double)((const float *)g)[i]);
+  }
+}
+
 /* Rows one after the other: each takes up where the one before it ended. */
 static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast, size_t d, int real) {
   size_t size = real ? 8 : 4, room = ((ROWS * (MOST + 1) + SHIFTS + 16) * 8 + 63) / 64 * 64;
@@ -27,6 +40,9 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
   plain->layer->sums[real](row, g, d, wanted_sums);
   fast->layer->sums[real](row, g, d, sums);
   assert_memory_equal(sums, wanted_sums, sizeof sums);
+  static double kept[2 * CPB_LAYER_KEPT];
+  bool keeps = real == 0 && fast->layer->sums_kept != NULL;
+  if (keeps) kept_row(fast, row, g, d, wanted_sums, kept);
   for (size_t shift = 0; shift < SHIFTS; shift += 1 + test_below(rng, 5)) {
     cpb_layer_carry carry = {.bytes = 0};
     cpb_layer_line line = {.g = g,
@@ -47,6 +63,15 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
     line.out = got + shift * size;
     for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
       fast->layer->gradient[real](&line);
+    fast->layer->fence();
+    if (carry.bytes > 0) memcpy(carry.out, carry.line, carry.bytes);
+    assert_memory_equal(got, wanted, room);
+    if (!keeps) continue;
+    memset(got, 0x5a, room);
+    carry.bytes = 0;
+    line.row = kept, line.g = kept + CPB_LAYER_KEPT, line.out = got + shift * size;
+    for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
+      fast->layer->gradient_kept(&line);
     fast->layer->fence();
     if (carry.bytes > 0) memcpy(carry.out, carry.line, carry.bytes);
     assert_memory_equal(got, wanted, room);
