@@ -1,7 +1,8 @@
 /* T1 for rows of two or three doubles, or results in double, on AVX-512: eight rows at a time, by columns.
  *
  * Eight rows are a whole number of lines on both sides. Their columns are taken out of the lines of the input, become
- * those of the result, and are put together to the lines of the output. */
+ * those of the result, and are put together to the lines of the output. Loops over them are unrolled, so that all stays in
+ * registers. */
 #ifndef CPB_LOOP_ROWS_COLUMN_AVX512_H
 #define CPB_LOOP_ROWS_COLUMN_AVX512_H
 
@@ -74,7 +75,9 @@ LANE_INLINE __m512d column_picked(const column_pick *pick, const __m512d *from, 
 /* In the order of lanes_sum(): column j with j+2, then j+1. */
 LANE_INLINE __m512d column_norm(const __m512d *x, size_t d) {
   __m512d square[COLUMNS_MOST];
+#pragma GCC unroll 8
   for (size_t j = 0; j < d; j++) square[j] = _mm512_mul_pd(x[j], x[j]);
+#pragma GCC unroll 8
   for (size_t j = 2; j < d; j++) square[j - 2] = _mm512_add_pd(square[j - 2], square[j]);
   return _mm512_add_pd(square[0], square[1]);
 }
@@ -99,19 +102,24 @@ LANE_INLINE eight_factors column_embed_factors(__m512d n, double s) {
 LANE_INLINE bool column_results(const column_plan *plan, eight_shape shape, const char *in, __m512d *x) {
   size_t d = shape.columns, cols = d + (shape.embedding ? 0 : 1);
   __m512d line[COLUMNS];
+#pragma GCC unroll 8
   for (size_t k = 0; k < cols; k++) {
     lanes_prefetch(in + k * EIGHT * in_size(shape) + EIGHT_AHEAD);
     line[k] = eight_at(shape, in, k * EIGHT);
   }
-  for (size_t j = 0; j < cols; j++) x[j] = column_picked(&plan->column[j], line, cols);
-  for (size_t j = 0; shape.embedding && j < d; j++)
-    x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
+#pragma GCC unroll 8
+  for (size_t j = 0; j < cols; j++) {
+    x[j] = column_picked(&plan->column[j], line, cols);
+    if (shape.embedding) x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
+  }
   __m512d n = column_norm(x, d);
   eight_factors f = shape.embedding ? column_embed_factors(n, plan->s)
                                     : eight_unembed_factors(n, x[d], plan->s, result_most(shape));
-  for (size_t j = 0; j < d; j++) x[j] = _mm512_mul_pd(x[j], f.factor);
-  for (size_t j = 0; !shape.embedding && j < d; j++)
-    x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
+#pragma GCC unroll 8
+  for (size_t j = 0; j < d; j++) {
+    x[j] = _mm512_mul_pd(x[j], f.factor);
+    if (!shape.embedding) x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
+  }
   if (shape.embedding) x[d] = f.last;
   return f.fine;
 }
@@ -121,6 +129,7 @@ LANE_INLINE bool map_columns(const column_plan *plan, eight_shape shape, const c
   size_t cols = shape.columns + (shape.embedding ? 1 : 0);
   __m512d x[COLUMNS];
   if (__builtin_expect(!column_results(plan, shape, in, x), 0)) return false;
+#pragma GCC unroll 8
   for (size_t k = 0; k < cols; k++) {
     __m512d y = column_picked(&plan->line[k], x, cols);
     if (plan->stream)
@@ -140,7 +149,9 @@ LANE_INLINE bool map_columns_narrowed(const column_plan *plan, eight_shape shape
   bool fine = column_results(plan, shape, in, x[0]);
   fine &= column_results(plan, shape, in + eight_bytes, x[1]);
   if (__builtin_expect(!fine, 0)) return false;
+#pragma GCC unroll 8
   for (size_t k = 0; k < 2 * cols; k++) line[k] = column_picked(&plan->line[k % cols], x[k / cols], cols);
+#pragma GCC unroll 8
   for (size_t k = 0; k < cols; k++) {
     __m512 y = lanes_narrow((lanes_f64){line[2 * k], line[2 * k + 1]});
     if (plan->stream)
