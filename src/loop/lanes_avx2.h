@@ -84,9 +84,11 @@ LANE_INLINE lanes_f32 part_i8(const void *p, size_t from, size_t to) {
   return bytes_i8(part_bytes(p, from, to));
 }
 LANE_INLINE lanes_f32 part_f16(const void *p, size_t from, size_t to) {
-  uint16_t copy[16] = {0};
-  for (size_t i = from; i < to; i++) copy[i] = ((const uint16_t *)p)[i];
-  return load_f16(copy);
+  const __m128i *x = p;
+  __m128i low = _mm_setzero_si128(), high = low;
+  if (from < 8 && from < to) low = part_bytes(x, 2 * from, to < 8 ? 2 * to : 16);
+  if (to > 8 && from < to) high = part_bytes(x + 1, from < 8 ? 0 : 2 * (from - 8), 2 * (to - 8));
+  return (lanes_f32){_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)};
 }
 
 LANE_INLINE lanes_f32 lanes_times(lanes_f32 x, float factor) {
