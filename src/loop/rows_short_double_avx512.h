@@ -63,6 +63,7 @@ enum { EIGHT_LINES = SHORT_WIDENED > 2 * SHORT_NARROWED ? SHORT_WIDENED + 1 : 2 
 typedef struct eight_plan {
   eight_line line[EIGHT_LINES];
   eight_cross cross[2 * EIGHT]; /* in the order of lines */
+  __m512i lasts;                /* where the last numbers of the rows are */
   const double *center;
   size_t eights;    /* of a row, the last of which may be part of one: */
   __mmask8 in_last; /* its lanes */
@@ -101,6 +102,9 @@ static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) 
   }
   plan_eight_lines(job, plan);
   if (job->out_type == CPB_F32) plan_next_eight(job, plan);
+  int64_t lasts[EIGHT];
+  for (size_t row = 0; row < EIGHT; row++) lasts[row] = (int64_t)(row * job->in_stride + job->d);
+  plan->lasts = _mm512_loadu_si512(lasts);
   plan->center = job->center.taken;
   plan->eights = (job->d + EIGHT - 1) / EIGHT;
   plan->in_last = (__mmask8)lane_mask(0, job->d - (plan->eights - 1) * EIGHT);
@@ -181,12 +185,9 @@ LANE_INLINE __m512d eight_norms_of(const eight_plan *plan, eight_shape shape, co
 }
 
 /* The last numbers of eight rows. */
-LANE_INLINE __m512d eight_lasts(const cpb_rows_job *job, eight_shape shape, const char *in) {
-  __m512i row = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
-                                   _mm512_set1_epi64((long long)job->in_stride));
-  in += job->d * in_size(shape);
-  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm512_i64gather_ps(row, in, 4))
-                            : _mm512_i64gather_pd(row, in, 8);
+LANE_INLINE __m512d eight_lasts(const eight_plan *plan, eight_shape shape, const char *in) {
+  return shape.types.in_f32 ? _mm512_cvtps_pd(_mm512_i64gather_ps(plan->lasts, in, 4))
+                            : _mm512_i64gather_pd(plan->lasts, in, 8);
 }
 
 /* The factors of the rows of a block, also one by one. */
@@ -201,7 +202,7 @@ LANE_INLINE void know_eight(const cpb_rows_job *job, const eight_plan *plan, eig
   __m512d n = eight_norms_of(plan, shape, in, job->in_stride * in_size(shape));
   rows->f[eight] = shape.embedding
                        ? eight_embed_factors(n, plan->s)
-                       : eight_unembed_factors(n, eight_lasts(job, shape, in), plan->s, result_most(shape));
+                       : eight_unembed_factors(n, eight_lasts(plan, shape, in), plan->s, result_most(shape));
   _mm512_storeu_pd(rows->factor + eight * EIGHT, rows->f[eight].factor);
 }
 
@@ -225,7 +226,8 @@ LANE_INLINE __m512d eight_results(const eight_plan *plan, const eight_line *line
     __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, line->start + EIGHT);
     x = _mm512_permutex2var_pd(x, (*cross)->source, next);
     eight_factors f = rows->f[shape.types.out_f32 ? line->row / EIGHT : 0];
-    factor = _mm512_permutex2var_pd(f.factor, (*cross)->factor, f.last);
+    factor = shape.embedding ? _mm512_permutex2var_pd(f.factor, (*cross)->factor, f.last)
+                             : _mm512_permutexvar_pd((*cross)->factor, f.factor);
     center = (*cross)++->center;
   }
   return shape.embedding ? _mm512_mul_pd(_mm512_sub_pd(x, center), factor)
