@@ -2,8 +2,8 @@
  *
  * Eight rows are a whole number of lines on both sides, so they have a fixed plan: for every lane of every output
  * line, which input number, which row's factor and which number of the centre it takes. Norms of eight rows are
- * summed by a transposing tree in the order of lanes_sum(). Results in float take two eights at a time, which are
- * whole lines of the cache. Four ranges of rows take turns. */
+ * summed by a transposing tree in the order of lanes_sum(). Four ranges of rows take turns; with results in float of two
+ * eights, which are whole lines of the cache. */
 #ifndef CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 #define CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 
@@ -26,7 +26,7 @@ typedef struct eight_cross {
 /* Eight numbers of one row, from `column` on, or the next cross. */
 typedef struct eight_line {
   uint32_t start; /* within the block's input */
-  uint16_t row;   /* of a cross, the first of its eight rows */
+  uint16_t row;
   uint16_t column;
   bool whole;   /* it is no cross */
   __mmask8 own; /* lanes that are written */
@@ -56,18 +56,16 @@ static void plan_cross(const cpb_rows_job *job, size_t k, eight_line *line, eigh
   cross->center = _mm512_loadu_pd(center);
 }
 
-/* The lines of a block. */
-enum { EIGHT_LINES = SHORT_WIDENED > 2 * SHORT_NARROWED ? SHORT_WIDENED + 1 : 2 * (SHORT_NARROWED + 1) };
-
 /* What is known before it starts. */
 typedef struct eight_plan {
-  eight_line line[EIGHT_LINES];
-  eight_cross cross[2 * EIGHT]; /* in the order of lines */
-  __m512i lasts;                /* where the last numbers of the rows are */
+  eight_line line[SHORT_WIDENED + 1];
+  eight_cross cross[EIGHT]; /* in the order of lines */
+  __m512i lasts;            /* where the last numbers of the rows are */
   const double *center;
   size_t eights;    /* of a row, the last of which may be part of one: */
   __mmask8 in_last; /* its lanes */
   double s;
+  size_t ahead;        /* bytes from what is written to what is fetched */
   bool stream, fours;  /* fours: rows of up to four numbers */
   column_plan columns; /* of rows that go by columns; else all before it */
 } eight_plan;
@@ -83,16 +81,6 @@ static void plan_eight_lines(const cpb_rows_job *job, eight_plan *plan) {
     plan->line[k].whole = false;
     plan_cross(job, k, &plan->line[k], &plan->cross[crosses++]);
   }
-  for (size_t k = 0; k < crosses; k++) plan->cross[crosses + k] = plan->cross[k]; /* of the next eight */
-}
-
-static void plan_next_eight(const cpb_rows_job *job, eight_plan *plan) {
-  for (size_t k = 0; k < job->out_stride; k++) {
-    eight_line *next = &plan->line[job->out_stride + k];
-    *next = plan->line[k];
-    next->start += (uint32_t)(EIGHT * job->in_stride);
-    next->row = (uint16_t)(next->row + EIGHT);
-  }
 }
 
 static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) {
@@ -101,7 +89,6 @@ static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) 
     return;
   }
   plan_eight_lines(job, plan);
-  if (job->out_type == CPB_F32) plan_next_eight(job, plan);
   int64_t lasts[EIGHT];
   for (size_t row = 0; row < EIGHT; row++) lasts[row] = (int64_t)(row * job->in_stride + job->d);
   plan->lasts = _mm512_loadu_si512(lasts);
@@ -109,6 +96,8 @@ static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) 
   plan->eights = (job->d + EIGHT - 1) / EIGHT;
   plan->in_last = (__mmask8)lane_mask(0, job->d - (plan->eights - 1) * EIGHT);
   plan->s = job->s;
+  size_t turn = job->in_stride * cpb_dtype_size(job->in_type) * EIGHT * (job->out_type == CPB_F32 ? 2 : 1);
+  plan->ahead = turn < EIGHT_AHEAD ? EIGHT_AHEAD : turn;
   plan->stream = stream;
   plan->fours = job->d <= 4;
 }
@@ -190,29 +179,19 @@ LANE_INLINE __m512d eight_lasts(const eight_plan *plan, eight_shape shape, const
                             : _mm512_i64gather_pd(plan->lasts, in, 8);
 }
 
-/* The factors of the rows of a block, also one by one. */
+/* The factors of eight rows, also one by one. */
 typedef struct eight_rows {
-  eight_factors f[2];
-  double factor[2 * EIGHT];
+  eight_factors f;
+  double factor[EIGHT];
 } eight_rows;
 
 LANE_INLINE void know_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
-                            const char *in, size_t eight, eight_rows *rows) {
-  in += eight * EIGHT * job->in_stride * in_size(shape);
+                            const char *in, eight_rows *rows) {
   __m512d n = eight_norms_of(plan, shape, in, job->in_stride * in_size(shape));
-  rows->f[eight] = shape.embedding
-                       ? eight_embed_factors(n, plan->s)
-                       : eight_unembed_factors(n, eight_lasts(plan, shape, in), plan->s, result_most(shape));
-  _mm512_storeu_pd(rows->factor + eight * EIGHT, rows->f[eight].factor);
-}
-
-/* False when one of them needs care. */
-LANE_INLINE bool know_rows(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
-                           eight_rows *rows) {
-  know_eight(job, plan, shape, in, 0, rows);
-  if (!shape.types.out_f32) return rows->f[0].fine;
-  know_eight(job, plan, shape, in, 1, rows);
-  return rows->f[0].fine && rows->f[1].fine;
+  rows->f = shape.embedding
+                ? eight_embed_factors(n, plan->s)
+                : eight_unembed_factors(n, eight_lasts(plan, shape, in), plan->s, result_most(shape));
+  _mm512_storeu_pd(rows->factor, rows->f.factor);
 }
 
 /* `cross` is the next one. */
@@ -225,7 +204,7 @@ LANE_INLINE __m512d eight_results(const eight_plan *plan, const eight_line *line
   } else {
     __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, line->start + EIGHT);
     x = _mm512_permutex2var_pd(x, (*cross)->source, next);
-    eight_factors f = rows->f[shape.types.out_f32 ? line->row / EIGHT : 0];
+    eight_factors f = rows->f;
     factor = shape.embedding ? _mm512_permutex2var_pd(f.factor, (*cross)->factor, f.last)
                              : _mm512_permutexvar_pd((*cross)->factor, f.factor);
     center = (*cross)++->center;
@@ -234,49 +213,51 @@ LANE_INLINE __m512d eight_results(const eight_plan *plan, const eight_line *line
                          : _mm512_sub_pd(_mm512_mul_pd(x, factor), center);
 }
 
-/* Writes line k, or, in floats, k and the next. */
-LANE_INLINE void write_eight(const eight_plan *plan, size_t k, __m512d x, double *out) {
-  if (plan->stream)
-    _mm512_stream_pd(out + k * EIGHT, x);
+LANE_INLINE void write_eight(const eight_plan *plan, eight_shape shape, __mmask8 own, __m512d x, char *out) {
+  if (shape.types.out_f32 && plan->stream)
+    _mm256_stream_ps((float *)out, _mm512_cvtpd_ps(x));
+  else if (shape.types.out_f32)
+    _mm256_mask_storeu_ps(out, own, _mm512_cvtpd_ps(x));
+  else if (plan->stream)
+    _mm512_stream_pd((double *)out, x);
   else
-    _mm512_mask_storeu_pd(out + k * EIGHT, plan->line[k].own, x);
+    _mm512_mask_storeu_pd(out, own, x);
 }
 
-LANE_INLINE void write_sixteen(const eight_plan *plan, size_t k, lanes_f64 x, float *out) {
-  if (plan->stream)
-    _mm512_stream_ps(out + k * EIGHT, lanes_narrow(x));
-  else
-    _mm512_mask_storeu_ps(out + k * EIGHT, (__mmask16)(plan->line[k].own | plan->line[k + 1].own << EIGHT),
-                          lanes_narrow(x));
-}
-
-/* One block of rows, or nothing when one of them needs care. */
-LANE_INLINE bool map_block(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
-                           void *out) {
+/* Eight rows, or nothing when one of them needs care. */
+LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
+                           char *out) {
   eight_rows rows;
+  know_eight(job, plan, shape, in, &rows);
+  if (__builtin_expect(!rows.f.fine, 0)) return false;
   const eight_cross *cross = plan->cross;
-  if (__builtin_expect(!know_rows(job, plan, shape, in, &rows), 0)) return false;
-  size_t together = eights_together(shape.types), step = EIGHT * together * in_size(shape);
-  size_t block = job->in_stride * step, ahead = block < EIGHT_AHEAD ? EIGHT_AHEAD : block;
-  if (job->out_stride < job->in_stride) lanes_prefetch(in + job->out_stride * step + ahead);
-  for (size_t k = 0; k < job->out_stride * together; k += together) {
-    lanes_prefetch(in + k * EIGHT * in_size(shape) + ahead);
-    if (step > 64) lanes_prefetch(in + (k + 1) * EIGHT * in_size(shape) + ahead);
+  size_t step = EIGHT * in_size(shape), cols = job->out_stride;
+  const char *ahead = in + plan->ahead;
+  if (cols < job->in_stride) lanes_prefetch(ahead + cols * step);
+  for (size_t k = 0; k < cols; k++) {
+    lanes_prefetch(ahead + k * step);
     __m512d x = eight_results(plan, &plan->line[k], shape, in, &rows, &cross);
-    if (shape.types.out_f32)
-      write_sixteen(plan, k,
-                    (lanes_f64){x, eight_results(plan, &plan->line[k + 1], shape, in, &rows, &cross)}, out);
-    else
-      write_eight(plan, k, x, out);
+    write_eight(plan, shape, plan->line[k].own, x, out + k * EIGHT * out_size(shape));
   }
   return true;
 }
 
-LANE_INLINE bool map_any(const cpb_rows_job *job, const eight_plan *plan, const column_plan *columns,
-                         eight_shape shape, const char *in, void *out) {
-  if (shape.columns == 0) return map_block(job, plan, shape, in, out);
-  return shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, out)
-                             : map_columns(columns, shape, in, out);
+/* Rows of a turn, those singly that are in an eight which needs care. */
+LANE_INLINE void map_turn(const cpb_rows_job *job, const eight_plan *plan, const column_plan *columns,
+                          eight_shape shape, size_t row) {
+  size_t in_bytes = job->in_stride * in_size(shape), out_bytes = job->out_stride * out_size(shape);
+  const char *in = (const char *)job->in + row * in_bytes;
+  char *out = (char *)job->out + row * out_bytes;
+  size_t eights = eights_together(shape.types);
+  if (shape.columns > 0) {
+    if (!(shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, (float *)out)
+                              : map_columns(columns, shape, in, (double *)out)))
+      doubles_singly(job, shape.types, row, eights * EIGHT);
+    return;
+  }
+  ONE_TEXT
+  for (size_t k = 0; k < eights; k++, in += EIGHT * in_bytes, out += EIGHT * out_bytes)
+    if (!map_eight(job, plan, shape, in, out)) doubles_singly(job, shape.types, row + k * EIGHT, EIGHT);
 }
 
 /* Rows from `first` on, but for the last `after`. Gives back how many were done. */
@@ -286,13 +267,10 @@ LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan
   const column_plan columns = plan->columns;
   size_t together = eights_together(shape.types) * EIGHT, rows = job->n - first;
   size_t blocks = rows > after ? (rows - after) / together : 0, per_range = blocks / STREAMS;
-  size_t in_bytes = job->in_stride * in_size(shape), out_bytes = job->out_stride * out_size(shape);
   for (size_t i = 0; i < blocks; i++) {
     size_t turn = i / STREAMS, range = i % STREAMS;
     size_t row = first + (turn < per_range ? range * per_range + turn : i) * together;
-    if (!map_any(job, plan, &columns, shape, (const char *)job->in + row * in_bytes,
-                 (char *)job->out + row * out_bytes))
-      doubles_singly(job, shape.types, row, together);
+    map_turn(job, plan, &columns, shape, row);
   }
   return blocks * together;
 }
