@@ -153,7 +153,7 @@ static void any_cut_any_order(void **unused) {
   } shapes[] = {{CPB_F32, N, 7, 7},  {CPB_F32, N, 7, 9}, {CPB_F64, 500, 300, 300}, {CPB_F16, N, 5, 5},
                 {CPB_U8, N, 16, 16}, {CPB_I8, N, 1, 1},  {CPB_F64, 5000, 2, 2}};
   static const size_t pieces[] = {1, 2, 7, 100};
-  for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+  for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape += TEST_SANITIZED ? 2 : 1) {
     data x =
         make_data(shapes[shape].dtype, shapes[shape].n, shapes[shape].d, shapes[shape].stride, shape + 1);
     if (x.dtype == CPB_F32)

@@ -334,7 +334,7 @@ static void gram_agrees(bool embed, cpb_dtype dtype, double w, cpb_gram_result r
 static void gram_blocks_agree_with_the_single_functions(void **state) {
   (void)state;
   const size_t threads[] = {1, 2, 3, 8};
-  for (int i = 0; i < 64; i++)
+  for (int i = 0; i < 64; i += TEST_SANITIZED ? 5 : 1)
     gram_agrees(i & 1, i & 2 ? CPB_F32 : CPB_F64, i & 4 ? 1 : 0.6, i & 8 ? CPB_PRODUCTS : CPB_DISTANCES2,
                 threads[i >> 4]);
 }
