@@ -371,7 +371,7 @@ def main():
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     options.capball, options.shim = os.path.abspath(options.capball), os.path.abspath(options.shim)
-    options.each = 4 if options.short else 1 << 30
+    options.each = 3 if options.short else 1 << 30
     inputs = prepare(options)
     hdf5 = inputs.get("base.hdf5") is not None
     names = [n for n in CASES if options.only in n and (hdf5 or "hdf5" not in n)]
