@@ -83,17 +83,6 @@ static void short_rows(const cpb_rows_job *job) {
     tiny_rows(job, false, job->center.high != NULL);
 }
 
-typedef struct short_known {
-  int nothing;
-} short_known;
-
-static void know_short(const cpb_rows_job *job, short_known *known) {
-  (void)job;
-  known->nothing = 0;
-}
-static void short_rows_known(const cpb_rows_job *job, const short_known *known) {
-  (void)known;
-  short_rows(job);
-}
+#include "loop/short_unplanned.inc"
 
 #endif

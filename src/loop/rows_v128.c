@@ -11,18 +11,7 @@ static bool short_rows_stream(const cpb_rows_job *job) {
 
 static void short_rows(const cpb_rows_job *job) { walk_singly(job, 0, job->n); }
 
-typedef struct short_known {
-  int nothing;
-} short_known;
-
-static void know_short(const cpb_rows_job *job, short_known *known) {
-  (void)job;
-  known->nothing = 0;
-}
-static void short_rows_known(const cpb_rows_job *job, const short_known *known) {
-  (void)known;
-  short_rows(job);
-}
+#include "loop/short_unplanned.inc"
 
 #include "loop/rows_plan.inc"
 

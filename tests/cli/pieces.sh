@@ -39,9 +39,9 @@ if [ -e "$data/$set/base.npy" ]; then
   for goal in recall median; do
     gather 0:2000
     cp map.json whole.json
-    # thirty pieces are ninety commands: once, for the goal that takes both passes
-    thirty=$([ $goal = median ] && even 30 2000)
-    for cut in "$(even 2 2000)" "$(even 7 2000)" "$skewed" ${thirty:+"$thirty"}; do
+    # a hundred pieces are three hundred commands: once, for the goal that takes both passes
+    hundred=$([ $goal = median ] && even 100 2000)
+    for cut in "$(even 2 2000)" "$(even 7 2000)" "$skewed" ${hundred:+"$hundred"}; do
       # shellcheck disable=SC2086
       gather $cut
       # shellcheck disable=SC2086
