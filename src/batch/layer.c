@@ -59,34 +59,6 @@ static double last_of(cpb_view view, size_t row, size_t d) {
   return view.cols > d ? cpb_view_at(view, row, d) : 0;
 }
 
-static const char *row_of(const layer_job *job, size_t i) {
-  return (const char *)job->row.data + i * job->row_bytes;
-}
-
-static const char *g_of(const layer_job *job, size_t i) {
-  return (const char *)job->g.data + i * job->g_bytes;
-}
-
-/* Number d of a row of the real. */
-static double number_at(const layer_job *job, const char *row) {
-  return job->real == 0 ? (double)((const float *)row)[job->d] : ((const double *)row)[job->d];
-}
-
-/* The same by a loop, with the same bits: nothing is taken out. */
-static layer_measure measure_whole(const layer_job *job, size_t i, double *kept) {
-  const char *row = row_of(job, i), *g = g_of(job, i);
-  double sums[3], g_last = job->g.cols > job->d ? number_at(job, g) : 0;
-  if (job->keeps)
-    job->loops->layer->sums_kept(row, g, job->d, kept, sums);
-  else
-    job->loops->layer->sums[job->real](row, g, job->d, sums);
-  return (layer_measure){.sums = {.norm2 = sums[0],
-                                  .product = sums[1],
-                                  .row_last = job->row.cols > job->d ? number_at(job, row) : 0,
-                                  .g_last = g_last},
-                         .g_norm2 = sums[2] + g_last * g_last};
-}
-
 static layer_measure measure(const layer_job *job, size_t i, layer_powers taken) {
   double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], g_last = ldexp(last_of(job->g, i, job->d), -taken.g);
   layer_measure m = {.sums = {.row_last = last_of(job->row, i, job->d), .g_last = g_last}};
@@ -181,43 +153,11 @@ static bool write_row(const layer_job *job, size_t i, const layer_answer *a, lay
   return fabs(last) < limit;
 }
 
-/* By a loop, where no number can leave the output's type: its square is at most twice the sum of squares. */
-static bool write_whole(const layer_job *job, size_t i, size_t next, const layer_answer *a,
-                        const layer_measure *m, const double *kept, cpb_layer_carry *carry) {
-  double g = a->row.toward_g, row = a->row.toward_row, most = job->real == 0 ? 1e76 : 1e300;
-  if (!(2 * (g * g * m->g_norm2 + row * row * m->sums.norm2) < most && a->row.last * a->row.last < most))
-    return false;
-  cpb_layer_line line = {.g = g_of(job, i),
-                         .row = row_of(job, i),
-                         .next_g = g_of(job, next),
-                         .next_row = row_of(job, next),
-                         .out = (char *)job->out.data + i * job->out_bytes,
-                         .d = job->d,
-                         .toward_g = g,
-                         .toward_row = row,
-                         .last = a->row.last,
-                         .has_last = job->out.cols > job->d,
-                         .carry = carry};
-  if (job->keeps) {
-    line.row = kept;
-    line.g = kept + CPB_LAYER_KEPT;
-    job->loops->layer->gradient_kept(&line);
-  } else
-    job->loops->layer->gradient[job->real](&line);
-  return true;
-}
-
-static void write_carried(cpb_layer_carry *carry) {
-  if (carry->bytes > 0) memcpy(carry->out, carry->line, carry->bytes);
-  carry->bytes = 0;
-}
-
-/* True when the row has an answer; its part of dL/dt is then in *t. Row `next` is the one after it. */
-static bool do_row(layer_job *job, size_t i, size_t next, double *kept, cpb_layer_carry *carry, double *t) {
+/* True when the row has an answer; its part of dL/dt is then in *t. */
+static bool do_row(layer_job *job, size_t i, double *t) {
   layer_powers taken = {0, 0, 0};
-  layer_measure m = job->real >= 0 ? measure_whole(job, i, kept) : measure(job, i, taken);
-  bool whole = needs_no_care(job, &m);
-  if (!whole) {
+  layer_measure m = measure(job, i, taken);
+  if (!needs_no_care(job, &m)) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
     if (row_fault != 0) cpb_first_fault_meet(&job->row_fault, i, (cpb_fault)row_fault);
     if (g_fault != 0) cpb_first_fault_meet(&job->g_fault, i, (cpb_fault)g_fault);
@@ -231,12 +171,17 @@ static bool do_row(layer_job *job, size_t i, size_t next, double *kept, cpb_laye
   }
   layer_answer a = answer(job, &m.sums, taken);
   *t = a.row.t;
-  if (whole && job->real >= 0 && write_whole(job, i, next, &a, &m, kept, job->stream ? carry : NULL))
-    return true;
-  write_carried(carry);
   if (write_row(job, i, &a, taken)) return true;
   cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
   return false;
+}
+
+/* A row by itself: its part of dL/dt, 0 for one without an answer, which is NaN. */
+static double row_alone(layer_job *job, size_t i) {
+  double t;
+  if (do_row(job, i, &t)) return t;
+  cpb_row_spoil(job->out, i);
+  return 0;
 }
 
 /* A sum that carries what each addition rounds away (Neumaier), so that its error does not grow with
@@ -251,34 +196,109 @@ static void add(carried_sum *to, double term) {
   to->sum = sum;
 }
 
-enum { TURNS = 4 };
-
-/* The row that is done as number k; the first `ranged` belong to ranges. */
-static size_t turn_row(size_t k, size_t ranged) {
-  return k < ranged ? k % TURNS * (ranged / TURNS) + k / TURNS : k;
+/* Number d of a row of the real. */
+static double number_at(const layer_job *job, const void *row) {
+  return job->real == 0 ? (double)((const float *)row)[job->d] : ((const double *)row)[job->d];
 }
 
-/* Four ranges of rows take turns, which keeps memory busy; their parts are added in the order of the rows. */
+/* What measure has for the row that a loop has summed when nothing is taken out. */
+static layer_measure measured(const layer_job *job, const cpb_layer_line *line) {
+  double g_last = job->law != OF_INVERSE ? number_at(job, line->next_g) : 0;
+  return (layer_measure){.sums = {.norm2 = line->sums[0],
+                                  .product = line->sums[1],
+                                  .row_last = job->law != FROM_X ? number_at(job, line->next_row) : 0,
+                                  .g_last = g_last},
+                         .g_norm2 = line->sums[2] + g_last * g_last};
+}
+
+/* Where no number can leave the output's type: its square is at most twice the sum of squares. */
+static bool fits(const layer_job *job, const cpb_layer_row *row, const layer_measure *m) {
+  double g = row->toward_g, own = row->toward_row, most = job->real == 0 ? 1e76 : 1e300;
+  return 2 * (g * g * m->g_norm2 + own * own * m->sums.norm2) < most && row->last * row->last < most;
+}
+
+static void write_carried(cpb_layer_carry *carry) {
+  if (carry->bytes > 0) memcpy(carry->out, carry->line, carry->bytes);
+  carry->bytes = 0;
+}
+
+/* A range of rows under way; each is summed, then written while the next is summed. */
+typedef struct layer_range {
+  size_t first; /* row */
+  cpb_layer_carry carry;
+  _Alignas(64) double kept[2][2 * CPB_LAYER_KEPT]; /* of one row and the next */
+} layer_range;
+
+/* Row i is the next of its range, unless there is none. */
+static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *line, size_t i, bool is) {
+  line->next_row = is ? (const char *)job->row.data + i * job->row_bytes : NULL;
+  line->next_g = is ? (const char *)job->g.data + i * job->g_bytes : NULL;
+  line->kept = range->kept[i % 2];
+}
+
+/* Row i, which is summed, is to be written; one that needs care is done by itself. Gives its part of dL/dt. */
+static double write_next(layer_job *job, layer_range *range, cpb_layer_line *line, size_t i) {
+  layer_measure m = measured(job, line);
+  cpb_layer_row row = answer(job, &m.sums, (layer_powers){0, 0, 0}).row;
+  if (!needs_no_care(job, &m) || !fits(job, &row, &m)) {
+    line->out = NULL;
+    write_carried(&range->carry);
+    return row_alone(job, i);
+  }
+  line->out = (char *)job->out.data + i * job->out_bytes;
+  line->row = job->keeps ? line->kept : line->next_row;
+  line->g = job->keeps ? line->kept + CPB_LAYER_KEPT : line->next_g;
+  line->toward_g = row.toward_g;
+  line->toward_row = row.toward_row;
+  line->last = row.last;
+  return row.t;
+}
+
+enum { RANGES = 2 };
+
+/* `count` ranges of `rows` rows take turns, which keeps memory busy. */
+static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
+  cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
+  layer_range ranges[RANGES];
+  cpb_layer_line lines[RANGES];
+  for (size_t r = 0; r < count; r++) {
+    ranges[r].first = first + r * rows;
+    ranges[r].carry.bytes = 0;
+    lines[r] = (cpb_layer_line){
+        .out = NULL, .has_last = job->out.cols > job->d, .carry = job->stream ? &ranges[r].carry : NULL};
+    sum_next(job, &ranges[r], &lines[r], ranges[r].first, true);
+  }
+  loop(lines, count, job->d);
+  for (size_t k = 0; k < rows; k++) {
+    for (size_t r = 0; r < count; r++) {
+      t[r * rows + k] = write_next(job, &ranges[r], &lines[r], ranges[r].first + k);
+      sum_next(job, &ranges[r], &lines[r], ranges[r].first + k + 1, k + 1 < rows);
+    }
+    loop(lines, count, job->d);
+  }
+  for (size_t r = 0; r < count; r++) write_carried(&ranges[r].carry);
+}
+
+/* Rows of which two ranges fit a first-level cache are done so. */
+static void do_rows(layer_job *job, size_t first, size_t rows, double *t) {
+  size_t each = job->d <= CPB_LAYER_KEPT ? rows / RANGES : 0, ranged = each * RANGES;
+  if (job->real < 0)
+    for (size_t k = 0; k < rows; k++) t[k] = row_alone(job, first + k);
+  else {
+    if (each > 0) do_ranges(job, first, each, RANGES, t);
+    if (ranged < rows) do_ranges(job, first + ranged, rows - ranged, 1, t + ranged);
+  }
+}
+
+/* The parts of dL/dt are added in the order of the rows. */
 static void do_block(void *arg, size_t block, size_t first, size_t count) {
   enum { MOST = 1024 };
   layer_job *job = arg;
   carried_sum part = {0, 0};
   double t[MOST];
-  _Alignas(64) double kept[2 * CPB_LAYER_KEPT]; /* of one row */
-  cpb_layer_carry carry[TURNS + 1];
-  for (size_t k = 0; k <= TURNS; k++) carry[k].bytes = 0;
   for (size_t done = 0; done < count; done += MOST) {
-    size_t rows = count - done < MOST ? count - done : MOST, ranged = rows / TURNS * TURNS;
-    for (size_t k = 0; k < rows; k++) {
-      size_t row = turn_row(k, ranged), next = turn_row(k + 1 < rows ? k + 1 : k, ranged);
-      t[row] = 0;
-      cpb_layer_carry *own = &carry[k < ranged ? k % TURNS : TURNS];
-      if (do_row(job, first + done + row, first + done + next, kept, own, &t[row])) continue;
-      write_carried(own);
-      t[row] = 0;
-      cpb_row_spoil(job->out, first + done + row);
-    }
-    for (size_t k = 0; k <= TURNS; k++) write_carried(&carry[k]);
+    size_t rows = count - done < MOST ? count - done : MOST;
+    do_rows(job, first + done, rows, t);
     for (size_t k = 0; k < rows; k++) add(&part, t[k]);
   }
   if (job->stream) job->loops->layer->fence();
@@ -328,10 +348,10 @@ static void choose_loops(layer_job *job) {
   cpb_dtype real = job->out.dtype;
   bool same = job->row.dtype == real && job->g.dtype == real;
   job->real = same && real == CPB_F32 ? 0 : same && real == CPB_F64 ? 1 : -1;
-  job->keeps = job->real == 0 && job->loops->layer->sums_kept != NULL && job->d <= CPB_LAYER_KEPT;
   job->row_bytes = job->row.stride * cpb_dtype_size(job->row.dtype);
   job->g_bytes = job->g.stride * cpb_dtype_size(job->g.dtype);
   job->out_bytes = job->out.stride * cpb_dtype_size(real);
+  job->keeps = job->real == 0 && job->loops->layer->kept != NULL && job->d <= CPB_LAYER_KEPT;
   job->stream = job->out.stride == job->out.cols && job->out.rows * job->out_bytes >= LARGE;
 }
 

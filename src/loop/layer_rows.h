@@ -1,67 +1,60 @@
-/* Rows of T12 in sixteen lanes: three sums in one pass, and the gradient, two rows added. rows_double.h and
- * rows_walk.inc come first. */
+/* Rows of T12 in sixteen lanes: three sums in one pass over a row, and two rows added, the gradient of the row before.
+ * rows_double.h and rows_walk.inc come first. */
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
 #include "loop/group_phase.h"
 #include "loop/rows_double.h"
 
-enum { LAYER_AHEAD = 1024, LAYER_LINE = 64 };
+enum { LAYER_AHEAD = 2048, LAYER_FAR = 4096, LAYER_FETCHED = 64 };
 
-/* The sums of dot over sixteen more numbers. */
-typedef struct layer_lanes {
+/* What is known of rows when a loop is compiled: what is summed, what is written, and whether what is summed is kept. */
+typedef struct layer_kind {
+  const row_source *summed;
+  row_kind written;
+  bool keeps;
+} layer_kind;
+
+/* The sums of dot over a chunk. */
+typedef struct layer_sums {
   lanes_f64 row2, product, g2;
-} layer_lanes;
+} layer_sums;
 
 /* Products of floats are exact in double. */
-LANE_INLINE lanes_f64 layer_product(const row_source *source, lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
-  return source->size == sizeof(float) ? wide_add_exact(sum, x, y) : wide_add_product(sum, x, y);
+LANE_INLINE lanes_f64 layer_product(layer_kind kind, lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
+  return kind.summed->size == sizeof(float) ? wide_add_exact(sum, x, y) : wide_add_product(sum, x, y);
 }
 
-LANE_INLINE void layer_add(const row_source *source, layer_lanes *sum, lanes_f64 x, lanes_f64 g) {
-  sum->row2 = layer_product(source, sum->row2, x, x);
-  sum->product = layer_product(source, sum->product, x, g);
-  sum->g2 = layer_product(source, sum->g2, g, g);
+/* Numbers i .. i+15 of both. */
+LANE_INLINE void layer_take(layer_kind kind, layer_sums *sums, lanes_f64 x, lanes_f64 g, double *kept) {
+  sums->row2 = layer_product(kind, sums->row2, x, x);
+  sums->product = layer_product(kind, sums->product, x, g);
+  sums->g2 = layer_product(kind, sums->g2, g, g);
+  if (!kind.keeps) return;
+  store_wide(kept, x);
+  store_wide(kept + CPB_LAYER_KEPT, g);
 }
 
-/* The lines of sixteen numbers. */
-LANE_INLINE void layer_fetch(const char *row, const char *g, size_t at, size_t size) {
-  for (size_t line = at; line < at + CPB_LANES * size; line += LAYER_LINE) {
-    lanes_prefetch(row + line);
-    lanes_prefetch(g + line);
+/* Sixteen numbers of the next row, of which the lines `ahead` bytes further are fetched. */
+LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i,
+                           size_t ahead) {
+  size_t size = kind.summed->size;
+  const char *row = (const char *)line->next_row + i * size, *g = (const char *)line->next_g + i * size;
+  for (size_t far = ahead; far < ahead + CPB_LANES * size; far += LAYER_FETCHED) {
+    lanes_prefetch(row + far);
+    lanes_prefetch(g + far);
   }
+  layer_take(kind, sums, kind.summed->load(row), kind.summed->load(g), line->kept + i);
 }
 
-/* Sixteen more numbers of both; kept, unless that is NULL. */
-LANE_INLINE void layer_take(const row_source *source, layer_lanes *sum, lanes_f64 x, lanes_f64 g, size_t i,
-                            double *kept) {
-  layer_add(source, sum, x, g);
-  if (kept == NULL) return;
-  store_wide(kept + i, x);
-  store_wide(kept + CPB_LAYER_KEPT + i, g);
+LANE_INLINE void layer_sum_part(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i,
+                                size_t count) {
+  size_t at = i * kind.summed->size;
+  layer_take(kind, sums, kind.summed->part((const char *)line->next_row + at, 0, count),
+             kind.summed->part((const char *)line->next_g + at, 0, count), line->kept + i);
 }
 
-LANE_INLINE void layer_sums_of(const row_source *source, const char *row, const char *g, size_t d,
-                               double sums[3], double *kept) {
-  size_t size = source->size;
-  sums[0] = sums[1] = sums[2] = 0;
-  for (size_t start = 0; start < d; start += CPB_CHUNK) {
-    size_t end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK, i = start;
-    layer_lanes sum = {lanes_zero(), lanes_zero(), lanes_zero()};
-    for (; i + CPB_LANES <= end; i += CPB_LANES) {
-      layer_fetch(row, g, i * size + LAYER_AHEAD, size);
-      layer_take(source, &sum, source->load(row + i * size), source->load(g + i * size), i, kept);
-    }
-    if (i < end)
-      layer_take(source, &sum, source->part(row + i * size, 0, end - i),
-                 source->part(g + i * size, 0, end - i), i, kept);
-    sums[0] += lanes_sum(sum.row2);
-    sums[1] += lanes_sum(sum.product);
-    sums[2] += lanes_sum(sum.g2);
-  }
-}
-
-/* Numbers i .. i+15 */
+/* Numbers i .. i+15 of the gradient. */
 LANE_INLINE lanes_f64 layer_lanes_at(row_kind kind, const cpb_layer_line *line, size_t i) {
   size_t at = i * kind.source->size;
   return wide_plus(wide_times(kind.source->load((const char *)line->g + at), line->toward_g),
@@ -76,70 +69,91 @@ LANE_INLINE lanes_f64 layer_part_at(row_kind kind, const cpb_layer_line *line, p
                    wide_times(kind.source->part((const char *)line->row + at, from, to), line->toward_row));
 }
 
-LANE_INLINE void layer_store(row_kind kind, const cpb_layer_line *line) {
-  size_t i = 0, size = result_size(kind), d = line->d;
+LANE_INLINE lanes_f64 layer_carried(row_kind kind, const char *line) {
+  return kind.narrow ? wide_f32(line) : wide_f64(line);
+}
+
+/* Past the cache rows go in whole aligned groups; the group where one ends is joined with the next one's beginning.
+ * Gives the numbers that belong to the row before's. */
+LANE_INLINE size_t layer_begin(row_kind kind, const cpb_layer_line *line) {
+  size_t size = result_size(kind), phase = group_phase(line->out, size);
+  if (phase == 0) return 0;
+  char *group = (char *)line->out - phase * size;
+  lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
+  if (line->carry->bytes > 0)
+    result_stream(kind, group, line_join(layer_carried(kind, line->carry->line), own, phase));
+  else
+    result_store_part(kind, group, own, phase, CPB_LANES);
+  return CPB_LANES - phase;
+}
+
+LANE_INLINE void layer_put(row_kind kind, const cpb_layer_line *line, bool stream, size_t i) {
+  char *out = (char *)line->out + i * result_size(kind);
+  if (stream)
+    result_stream(kind, out, layer_lanes_at(kind, line, i));
+  else
+    result_store(kind, out, layer_lanes_at(kind, line, i));
+}
+
+/* What is left of the row from number i on waits for the next. */
+LANE_INLINE void layer_wait(row_kind kind, const cpb_layer_line *line, size_t i, size_t d) {
+  size_t size = result_size(kind), length = d + line->has_last;
+  line->carry->bytes = (length - i) % CPB_LANES * size;
+  line->carry->out = (char *)line->out + i * size;
+  if (i == length) return;
+  lanes_f64 tail = layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i);
+  if (line->has_last) tail = line_set(tail, d - i, line->last);
+  if (line->carry->bytes > 0)
+    result_store(kind, line->carry->line, tail);
+  else
+    result_stream(kind, line->carry->out, tail);
+}
+
+LANE_INLINE void layer_store_end(row_kind kind, const cpb_layer_line *line, size_t i, size_t d) {
+  size_t size = result_size(kind);
   char *out = line->out;
-  for (; i + CPB_LANES <= d; i += CPB_LANES)
-    result_store(kind, out + i * size, layer_lanes_at(kind, line, i));
   if (i < d)
     result_store_part(kind, out + i * size, layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i), 0, d - i);
   if (line->has_last) result_store_last(kind, out + d * size, line->last);
 }
 
-LANE_INLINE lanes_f64 layer_carried(row_kind kind, const char *line) {
-  return kind.narrow ? wide_f32(line) : wide_f64(line);
-}
-
-/* In whole aligned groups; the group where a row ends is joined with the next one's beginning. */
-LANE_INLINE void layer_stream(row_kind kind, const cpb_layer_line *line) {
-  size_t d = line->d, length = d + line->has_last, i = 0, size = result_size(kind);
-  size_t phase = group_phase(line->out, size);
-  bool far = d * size > 2 * LAYER_AHEAD; /* else sums have fetched the next rows, too */
-  cpb_layer_carry *carry = line->carry;
-  char *out = line->out;
-  if (phase != 0) {
-    lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
-    if (carry->bytes > 0)
-      result_stream(kind, out - phase * size, line_join(layer_carried(kind, carry->line), own, phase));
-    else
-      result_store_part(kind, out - phase * size, own, phase, CPB_LANES);
-    i = CPB_LANES - phase;
-  }
-  for (; i + CPB_LANES <= d; i += CPB_LANES) {
-    if (far) layer_fetch(line->next_row, line->next_g, i * size, size);
-    result_stream(kind, out + i * size, layer_lanes_at(kind, line, i));
-  }
-  carry->bytes = (length - i) % CPB_LANES * size;
-  if (i == length) return;
-  lanes_f64 tail = layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i);
-  if (line->has_last) tail = line_set(tail, d - i, line->last);
-  carry->out = out + i * size;
-  if (carry->bytes > 0)
-    result_store(kind, carry->line, tail);
-  else
-    result_stream(kind, out + i * size, tail);
-}
-
-/* A row that is shorter than a group does not reach the next one. */
-LANE_INLINE void layer_gradient_of(row_kind kind, const cpb_layer_line *line) {
+/* One text for all a row may ask for: a row written, or summed, or one written between the numbers of the next. A row that
+ * is shorter than a group does not reach the next one, and is stored. */
+LANE_INLINE void layer_line_of(layer_kind kind, cpb_layer_line *line, size_t d) {
   const cpb_layer_line own = *line; /* which nothing written can be taken to change */
-  if (LANES_BYPASS && own.carry != NULL && own.d >= CPB_LANES)
-    layer_stream(kind, &own);
-  else
-    layer_store(kind, &own);
+  bool sum = own.next_row != NULL, write = own.out != NULL;
+  bool stream = LANES_BYPASS && own.carry != NULL && d >= CPB_LANES;
+  size_t written = write && stream ? layer_begin(kind.written, &own) : 0;
+  size_t ahead = d <= CPB_LAYER_KEPT ? LAYER_AHEAD : LAYER_FAR;
+  double chunks[3] = {0, 0, 0};
+  for (size_t start = 0; start < d; start += CPB_CHUNK) {
+    size_t end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK, i = start;
+    layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
+    for (; i + CPB_LANES <= end; i += CPB_LANES) {
+      if (sum) layer_sum(kind, &own, &sums, i, ahead);
+      if (!write || written + CPB_LANES > d) continue;
+      layer_put(kind.written, &own, stream, written);
+      written += CPB_LANES;
+    }
+    if (sum && i < end) layer_sum_part(kind, &own, &sums, i, end - i);
+    chunks[0] += lanes_sum(sums.row2);
+    chunks[1] += lanes_sum(sums.product);
+    chunks[2] += lanes_sum(sums.g2);
+  }
+  if (write && stream)
+    layer_wait(kind.written, &own, written, d);
+  else if (write)
+    layer_store_end(kind.written, &own, written, d);
+  for (int k = 0; sum && k < 3; k++) line->sums[k] = chunks[k];
 }
 
-static void layer_sums_f32(const void *row, const void *g, size_t d, double sums[3]) {
-  layer_sums_of(&double_source_f32, row, g, d, sums, NULL);
+static void layer_f32(cpb_layer_line *lines, size_t count, size_t d) {
+  const layer_kind kind = {&double_source_f32, {&double_source_f32, false, true}, false};
+  for (size_t k = 0; k < count; k++) layer_line_of(kind, &lines[k], d);
 }
-static void layer_sums_f64(const void *row, const void *g, size_t d, double sums[3]) {
-  layer_sums_of(&double_source_f64, row, g, d, sums, NULL);
-}
-static void layer_gradient_f32(const cpb_layer_line *line) {
-  layer_gradient_of((row_kind){&double_source_f32, false, true}, line);
-}
-static void layer_gradient_f64(const cpb_layer_line *line) {
-  layer_gradient_of((row_kind){&double_source_f64, false, false}, line);
+static void layer_f64(cpb_layer_line *lines, size_t count, size_t d) {
+  const layer_kind kind = {&double_source_f64, {&double_source_f64, false, false}, false};
+  for (size_t k = 0; k < count; k++) layer_line_of(kind, &lines[k], d);
 }
 
 static void layer_fence(void) { lanes_fence(); }

@@ -20,6 +20,4 @@ static void short_staged(const cpb_rows_job *job) { walk_f64_f64(job); }
 cpb_rows_loop *cpb_double_rows_avx2(const cpb_rows_job *job) { return plan_doubles(job); }
 
 extern const cpb_layer_loops cpb_layer_avx2;
-const cpb_layer_loops cpb_layer_avx2 = {.sums = {layer_sums_f32, layer_sums_f64},
-                                        .gradient = {layer_gradient_f32, layer_gradient_f64},
-                                        .fence = layer_fence};
+const cpb_layer_loops cpb_layer_avx2 = {.real = {layer_f32, layer_f64}, .fence = layer_fence};

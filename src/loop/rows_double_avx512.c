@@ -5,18 +5,13 @@
 
 #include "loop/layer_rows.h"
 
-static void layer_sums_kept(const void *row, const void *g, size_t d, double *kept, double sums[3]) {
-  layer_sums_of(&double_source_f32, row, g, d, sums, kept);
-}
-static void layer_gradient_kept(const cpb_layer_line *line) {
-  layer_gradient_of((row_kind){&double_source_f64, false, true}, line);
+static void layer_kept(cpb_layer_line *lines, size_t count, size_t d) {
+  const layer_kind kind = {&double_source_f32, {&double_source_f64, false, true}, true};
+  for (size_t k = 0; k < count; k++) layer_line_of(kind, &lines[k], d);
 }
 
 cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job) { return plan_doubles(job); }
 
 extern const cpb_layer_loops cpb_layer_avx512;
-const cpb_layer_loops cpb_layer_avx512 = {.sums = {layer_sums_f32, layer_sums_f64},
-                                          .gradient = {layer_gradient_f32, layer_gradient_f64},
-                                          .sums_kept = layer_sums_kept,
-                                          .gradient_kept = layer_gradient_kept,
-                                          .fence = layer_fence};
+const cpb_layer_loops cpb_layer_avx512 = {
+    .real = {layer_f32, layer_f64}, .kept = layer_kept, .fence = layer_fence};

@@ -31,6 +31,4 @@ cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) {
 #endif
 
 extern const cpb_layer_loops cpb_layer_v128;
-const cpb_layer_loops cpb_layer_v128 = {.sums = {layer_sums_f32, layer_sums_f64},
-                                        .gradient = {layer_gradient_f32, layer_gradient_f64},
-                                        .fence = layer_fence};
+const cpb_layer_loops cpb_layer_v128 = {.real = {layer_f32, layer_f64}, .fence = layer_fence};

@@ -165,30 +165,34 @@ static void plain_store(void *out, bool wide, size_t start, size_t count, const 
     narrow(z, count, (float *)out + start);
 }
 
-static void plain_layer_gradient(const cpb_layer_line *line, bool wide) {
-  for (size_t start = 0; start < line->d; start += CPB_CHUNK) {
+static void plain_layer_gradient(const cpb_layer_line *line, size_t d, bool wide) {
+  for (size_t start = 0; start < d; start += CPB_CHUNK) {
     double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK];
-    size_t count = line->d - start < CPB_CHUNK ? line->d - start : CPB_CHUNK;
+    size_t count = d - start < CPB_CHUNK ? d - start : CPB_CHUNK;
     const double *a = plain_chunk(line->row, wide, start, count, row_buffer);
     const double *b = plain_chunk(line->g, wide, start, count, g_buffer);
     axpby(line->toward_g, b, line->toward_row, a, z, count);
     plain_store(line->out, wide, start, count, z);
   }
-  if (line->has_last) plain_store(line->out, wide, line->d, 1, &line->last);
+  if (line->has_last) plain_store(line->out, wide, d, 1, &line->last);
 }
 
-static void layer_sums_f32(const void *row, const void *g, size_t d, double sums[3]) {
-  plain_layer_sums(row, g, d, false, sums);
+static void plain_layer_lines(cpb_layer_line *lines, size_t count, size_t d, bool wide) {
+  for (size_t k = 0; k < count; k++) {
+    cpb_layer_line *line = &lines[k];
+    if (line->out != NULL) plain_layer_gradient(line, d, wide);
+    if (line->next_row != NULL) plain_layer_sums(line->next_row, line->next_g, d, wide, line->sums);
+  }
 }
-static void layer_sums_f64(const void *row, const void *g, size_t d, double sums[3]) {
-  plain_layer_sums(row, g, d, true, sums);
+
+static void layer_f32(cpb_layer_line *lines, size_t count, size_t d) {
+  plain_layer_lines(lines, count, d, false);
 }
-static void layer_gradient_f32(const cpb_layer_line *line) { plain_layer_gradient(line, false); }
-static void layer_gradient_f64(const cpb_layer_line *line) { plain_layer_gradient(line, true); }
+static void layer_f64(cpb_layer_line *lines, size_t count, size_t d) {
+  plain_layer_lines(lines, count, d, true);
+}
 static void layer_fence(void) {}
 
-static const cpb_layer_loops plain_layer = {.sums = {layer_sums_f32, layer_sums_f64},
-                                            .gradient = {layer_gradient_f32, layer_gradient_f64},
-                                            .fence = layer_fence};
+static const cpb_layer_loops plain_layer = {.real = {layer_f32, layer_f64}, .fence = layer_fence};
 
 #endif

@@ -56,30 +56,32 @@ typedef struct cpb_layer_carry {
   size_t bytes; /* of the line, from its beginning */
 } cpb_layer_carry;
 
-enum { CPB_LAYER_KEPT = 1024 };
-
-/* Rows of T12, all of one real, f32 (0) or f64 (1). */
+/* Rows of T12, all of one real, f32 (0) or f64 (1), on their way: one is written while the next of its range is summed,
+ * so that reading and writing go on together. */
 typedef struct cpb_layer_line {
-  const void *g, *row;
-  const void *next_g, *next_row; /* the row after it, fetched while this one goes past the cache */
-  void *out;
-  size_t d;
+  const void *row, *g;
+  void *out; /* NULL: nothing is written */
   double toward_g, toward_row, last;
-  bool has_last; /* one more number is written, last */
+  bool has_last;                 /* one more number is written, last */
+  const void *next_row, *next_g; /* NULL: nothing is summed */
+  double sums[3];                /* <row,row>, <row,g>, <g,g> of the next, with the bits of dot */
+  double
+      *kept; /* of the next: its row and, CPB_LAYER_KEPT places further, g as doubles; where they are kept */
   cpb_layer_carry
       *carry; /* past the cache: of the row before, which ends where this one begins, or nothing; NULL: not */
 } cpb_layer_line;
 
+/* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; d numbers, `count` lines. */
+typedef void cpb_layer_loop(cpb_layer_line *lines, size_t count, size_t d);
+
+enum { CPB_LAYER_KEPT = 256 };
+
 typedef struct cpb_layer_loops {
-  /* <row,row>, <row,g>, <g,g> with the bits of dot */
-  void (*sums[2])(const void *row, const void *g, size_t d, double sums[3]);
-  /* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; fence() ends what goes past the cache */
-  void (*gradient[2])(const cpb_layer_line *line);
-  /* The same of f32 rows of at most CPB_LAYER_KEPT numbers, which are widened once: sums keep the row and, CPB_LAYER_KEPT
-   * places further, g as doubles, whole lanes, and the gradient is in f32 from those. NULL: it would not pay. */
-  void (*sums_kept)(const void *row, const void *g, size_t d, double *kept, double sums[3]);
-  void (*gradient_kept)(const cpb_layer_line *line);
-  void (*fence)(void);
+  cpb_layer_loop *real[2];
+  /* The same for f32 rows of at most CPB_LAYER_KEPT numbers, which are widened once: row and g are what was kept of them.
+   * NULL: it would not pay. */
+  cpb_layer_loop *kept;
+  void (*fence)(void); /* ends what goes past the cache */
 } cpb_layer_loops;
 
 /* One tile of a matrix product, c += a b: element (i,k) of a at a[i*a_row + k*a_k], (k,j) of b at

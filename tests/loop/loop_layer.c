@@ -18,63 +18,86 @@ static void *numbers(test_rng *rng, size_t d, int real) {
   return x;
 }
 
-/* What the loops of rows that are kept as doubles give, where there are such: the same. */
-static void kept_row(const cpb_loops *fast, const void *row, const void *g, size_t d,
-                     const double *wanted_sums, double *kept) {
-  double sums[3];
+enum { LINES = 2 };
+
+/* One turn of a loop over LINES ranges: rows are written that begin `at` bytes into the memory of their range. */
+static void turn(cpb_layer_loop *loop, cpb_layer_line *lines, char *out[LINES], size_t at, size_t d) {
+  for (size_t k = 0; k < LINES; k++) lines[k].out = out[k] + at;
+  loop(lines, LINES, d);
+}
+
+/* ROWS equal rows of every range, one after the other: each takes up where the one before it ended. What is summed on
+ * the way, or not, is the same row. */
+static void rows(cpb_layer_loop *loop, const cpb_layer_line *line, char *out[LINES], size_t d, size_t size,
+                 bool stream, double sums[LINES][3]) {
+  static _Alignas(64) double kept[LINES][2 * CPB_LAYER_KEPT];
+  cpb_layer_carry carry[LINES];
+  cpb_layer_line lines[LINES];
+  for (size_t k = 0; k < LINES; k++) {
+    carry[k].bytes = 0;
+    lines[k] = *line;
+    lines[k].carry = stream ? &carry[k] : NULL;
+    lines[k].kept = kept[k];
+    lines[k].last = line->last + (double)k;
+  }
+  for (size_t i = 0; i < ROWS; i++) {
+    turn(loop, lines, out, i * (d + line->has_last) * size, d);
+    for (size_t k = 0; i == 0 && k < LINES; k++) {
+      memcpy(sums[k], lines[k].sums, sizeof lines[k].sums);
+      lines[k].next_row = k == 0 ? NULL : lines[k].next_row; /* at its end, a range sums nothing */
+    }
+  }
+  for (size_t k = 0; k < LINES; k++)
+    if (stream && carry[k].bytes > 0) memcpy(carry[k].out, carry[k].line, carry[k].bytes);
+}
+
+/* What the loops of rows that are kept as doubles take and give, where there are such: the same. */
+static void kept_row(const cpb_loops *fast, cpb_layer_line line, size_t d, const double *wanted_sums,
+                     double *kept) {
   for (size_t i = 0; i < 2 * CPB_LAYER_KEPT; i++) kept[i] = NAN;
-  fast->layer->sums_kept(row, g, d, kept, sums);
-  assert_memory_equal(sums, wanted_sums, sizeof sums);
+  line.out = NULL;
+  line.kept = kept;
+  fast->layer->kept(&line, 1, d);
+  assert_memory_equal(line.sums, wanted_sums, sizeof line.sums);
   for (size_t i = 0; i < d; i++) {
-    assert_true(kept[i] == (double)((const float *)row)[i]);
-    assert_true(kept[CPB_LAYER_KEPT + i] == (double)((const float *)g)[i]);
+    assert_true(kept[i] == (double)((const float *)line.row)[i]);
+    assert_true(kept[CPB_LAYER_KEPT + i] == (double)((const float *)line.g)[i]);
   }
 }
 
-/* Rows one after the other: each takes up where the one before it ended. */
 static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast, size_t d, int real) {
   size_t size = real ? 8 : 4, room = ((ROWS * (MOST + 1) + SHIFTS + 16) * 8 + 63) / 64 * 64;
   void *row = numbers(rng, d, real), *g = numbers(rng, d, real);
-  char *wanted = aligned_alloc(64, room), *got = aligned_alloc(64, room);
-  double wanted_sums[3], sums[3];
-  plain->layer->sums[real](row, g, d, wanted_sums);
-  fast->layer->sums[real](row, g, d, sums);
-  assert_memory_equal(sums, wanted_sums, sizeof sums);
-  static double kept[2 * CPB_LAYER_KEPT];
-  bool keeps = real == 0 && fast->layer->sums_kept != NULL;
-  if (keeps) kept_row(fast, row, g, d, wanted_sums, kept);
+  char *wanted = aligned_alloc(64, LINES * room), *got = aligned_alloc(64, LINES * room);
+  bool keeps = real == 0 && fast->layer->kept != NULL && d <= CPB_LAYER_KEPT;
   for (size_t shift = 0; shift < SHIFTS; shift += 1 + test_below(rng, 5)) {
-    cpb_layer_carry carry = {.bytes = 0};
     cpb_layer_line line = {.g = g,
                            .row = row,
-                           .next_g = row,
-                           .next_row = g,
-                           .out = wanted + shift * size,
-                           .d = d,
+                           .next_g = g,
+                           .next_row = row,
                            .toward_g = test_gauss(rng),
                            .toward_row = test_gauss(rng),
                            .last = test_gauss(rng),
-                           .has_last = test_below(rng, 2) == 0,
-                           .carry = test_below(rng, 4) != 0 ? &carry : NULL};
-    size_t length = d + line.has_last;
-    memset(wanted, 0x5a, room), memset(got, 0x5a, room);
-    for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
-      plain->layer->gradient[real](&line);
-    line.out = got + shift * size;
-    for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
-      fast->layer->gradient[real](&line);
+                           .has_last = test_below(rng, 2) == 0};
+    bool stream = test_below(rng, 4) != 0;
+    double wanted_sums[LINES][3], sums[LINES][3];
+    char *wanted_out[] = {wanted + shift * size, wanted + room + shift * size};
+    char *out[] = {got + shift * size, got + room + shift * size};
+    memset(wanted, 0x5a, LINES * room), memset(got, 0x5a, LINES * room);
+    rows(plain->layer->real[real], &line, wanted_out, d, size, stream, wanted_sums);
+    rows(fast->layer->real[real], &line, out, d, size, stream, sums);
     fast->layer->fence();
-    if (carry.bytes > 0) memcpy(carry.out, carry.line, carry.bytes);
-    assert_memory_equal(got, wanted, room);
+    assert_memory_equal(sums, wanted_sums, sizeof sums);
+    assert_memory_equal(got, wanted, LINES * room);
     if (!keeps) continue;
-    memset(got, 0x5a, room);
-    carry.bytes = 0;
-    line.row = kept, line.g = kept + CPB_LAYER_KEPT, line.out = got + shift * size;
-    for (size_t i = 0; i < ROWS; i++, line.out = (char *)line.out + length * size)
-      fast->layer->gradient_kept(&line);
+    static _Alignas(64) double kept[2 * CPB_LAYER_KEPT];
+    kept_row(fast, line, d, wanted_sums[0], kept);
+    line.row = kept, line.g = kept + CPB_LAYER_KEPT;
+    memset(got, 0x5a, LINES * room);
+    rows(fast->layer->kept, &line, out, d, size, stream, sums);
     fast->layer->fence();
-    if (carry.bytes > 0) memcpy(carry.out, carry.line, carry.bytes);
-    assert_memory_equal(got, wanted, room);
+    assert_memory_equal(sums, wanted_sums, sizeof sums);
+    assert_memory_equal(got, wanted, LINES * room);
   }
   free(row), free(g), free(wanted), free(got);
 }
