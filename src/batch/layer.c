@@ -12,15 +12,14 @@
 #include "core/fail.h"
 #include "geometry/layer_row.h"
 
-typedef enum layer_law { FROM_X, FROM_Y, OF_INVERSE } layer_law;
-
 typedef struct layer_job {
   const cpb_loops *loops;
-  layer_law law;
+  cpb_layer_law law;
   cpb_view row, g;
   cpb_out out;
   size_t d;
   double s;
+  bool s_in_range;
   double *parts; /* of dL/dt, one per block; NULL: not wanted */
   int real;      /* 0, 1: row, g and out are all f32, all f64, and have loops; -1 */
   bool keeps;    /* rows are kept as doubles from sums to gradient */
@@ -29,18 +28,10 @@ typedef struct layer_job {
   cpb_first_fault row_fault, g_fault, out_fault;
 } layer_job;
 
-/* The powers of two that were taken out. */
-typedef struct layer_powers {
-  int row, g, s;
-} layer_powers;
-
 typedef struct layer_measure {
   cpb_layer_sums sums;
   double g_norm2;
 } layer_measure;
-
-/* 2^power x; most rows take no power out, and ldexp is a call. */
-static double scaled(double x, int power) { return power == 0 ? x : ldexp(x, power); }
 
 static void shift(double *to, const double *from, size_t count, int power) {
   for (size_t i = 0; i < count; i++) to[i] = ldexp(from[i], power);
@@ -59,7 +50,7 @@ static double last_of(cpb_view view, size_t row, size_t d) {
   return view.cols > d ? cpb_view_at(view, row, d) : 0;
 }
 
-static layer_measure measure(const layer_job *job, size_t i, layer_powers taken) {
+static layer_measure measure(const layer_job *job, size_t i, cpb_layer_powers taken) {
   double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], g_last = ldexp(last_of(job->g, i, job->d), -taken.g);
   layer_measure m = {.sums = {.row_last = last_of(job->row, i, job->d), .g_last = g_last}};
   for (size_t offset = 0; offset < job->d; offset += CPB_CHUNK) {
@@ -78,11 +69,11 @@ static layer_measure measure(const layer_job *job, size_t i, layer_powers taken)
 static bool in_range(double norm2) { return norm2 >= 1e-100 && norm2 <= 1e100; }
 
 static bool needs_no_care(const layer_job *job, const layer_measure *m) {
-  double s2 = job->s * job->s, norm2 = m->sums.norm2, last = m->sums.row_last;
-  bool row = job->law == FROM_X ? in_range(norm2 + s2) && norm2 >= 1e-200
-             : last >= 0        ? norm2 >= 1e-200 && norm2 <= 1e100 && last <= 1e50
-                                : in_range(norm2) && last >= -1e50;
-  return row && in_range(s2) && in_range(m->g_norm2);
+  double norm2 = m->sums.norm2, last = m->sums.row_last;
+  bool row = job->law == CPB_FROM_X ? norm2 >= 1e-200 && norm2 + job->s * job->s <= 1e100
+             : last >= 0            ? norm2 >= 1e-200 && norm2 <= 1e100 && last <= 1e50
+                                    : in_range(norm2) && last >= -1e50;
+  return row && job->s_in_range && in_range(m->g_norm2);
 }
 
 /* The exponent of the largest of the first `cols` elements; INT_MIN for 0. */
@@ -96,47 +87,17 @@ static int largest_exponent(const layer_job *job, cpb_view view, size_t i, size_
   return largest == 0 ? INT_MIN : ilogb(largest);
 }
 
-static layer_powers powers_to_take(const layer_job *job, size_t i) {
+static cpb_layer_powers powers_to_take(const layer_job *job, size_t i) {
   int row = largest_exponent(job, job->row, i, job->d), g = largest_exponent(job, job->g, i, job->g.cols);
   int s = ilogb(job->s);
-  bool north = job->law != FROM_X && last_of(job->row, i, job->d) >= 0;
-  if (row == INT_MIN) row = job->law == FROM_X ? s : 0;
+  bool north = job->law != CPB_FROM_X && last_of(job->row, i, job->d) >= 0;
+  if (row == INT_MIN) row = job->law == CPB_FROM_X ? s : 0;
   if (north) row = 0;
-  return (layer_powers){.row = row, .g = g == INT_MIN ? 0 : g, .s = s};
-}
-
-/* The row's numbers, the power of two to multiply the gradient by, and t complete. */
-typedef struct layer_answer {
-  cpb_layer_row row;
-  int power;
-} layer_answer;
-
-static layer_answer answer(const layer_job *job, const cpb_layer_sums *sums, layer_powers taken) {
-  double factor = scaled(job->s, -taken.s), unit = scaled(1, taken.row);
-  int larger = taken.row > taken.s ? taken.row : taken.s, t_power = taken.s - taken.row + taken.g;
-  layer_answer a = {0};
-  switch (job->law) {
-  case FROM_X:
-    a.row = cpb_layer_from_x(sums, scaled(job->s, -larger), factor, scaled(1, taken.row - larger));
-    a.power = taken.s - 2 * larger + taken.g;
-    t_power = a.power + taken.row;
-    break;
-  case FROM_Y:
-    a.row = cpb_layer_from_y(sums, factor, unit);
-    a.power = 2 * taken.row - taken.s + taken.g;
-    t_power = taken.row + taken.g;
-    break;
-  case OF_INVERSE:
-    a.row = cpb_layer_of_inverse(sums, factor, unit);
-    a.power = taken.s - 2 * taken.row + taken.g;
-    break;
-  }
-  a.row.t = scaled(a.row.t, t_power);
-  return a;
+  return (cpb_layer_powers){.row = row, .g = g == INT_MIN ? 0 : g, .s = s};
 }
 
 /* False when a number does not fit the output's type. */
-static bool write_row(const layer_job *job, size_t i, const layer_answer *a, layer_powers taken) {
+static bool write_row(const layer_job *job, size_t i, const cpb_layer_answer *a, cpb_layer_powers taken) {
   double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK], limit = cpb_out_limit(job->out.dtype);
   for (size_t offset = 0; offset < job->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(job->d, offset);
@@ -155,7 +116,7 @@ static bool write_row(const layer_job *job, size_t i, const layer_answer *a, lay
 
 /* True when the row has an answer; its part of dL/dt is then in *t. */
 static bool do_row(layer_job *job, size_t i, double *t) {
-  layer_powers taken = {0, 0, 0};
+  cpb_layer_powers taken = {0, 0, 0};
   layer_measure m = measure(job, i, taken);
   if (!needs_no_care(job, &m)) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
@@ -164,12 +125,12 @@ static bool do_row(layer_job *job, size_t i, double *t) {
     if (row_fault != 0 || g_fault != 0) return false;
     taken = powers_to_take(job, i);
     m = measure(job, i, taken);
-    if (job->law == OF_INVERSE && m.sums.row_last < 0 && m.sums.norm2 == 0) {
+    if (job->law == CPB_OF_INVERSE && m.sums.row_last < 0 && m.sums.norm2 == 0) {
       cpb_first_fault_meet(&job->row_fault, i, CPB_FAULT_POLE);
       return false;
     }
   }
-  layer_answer a = answer(job, &m.sums, taken);
+  cpb_layer_answer a = cpb_layer_answer_of(job->law, &m.sums, job->s, taken);
   *t = a.row.t;
   if (write_row(job, i, &a, taken)) return true;
   cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
@@ -203,18 +164,18 @@ static double number_at(const layer_job *job, const void *row) {
 
 /* What measure has for the row that a loop has summed when nothing is taken out. */
 static layer_measure measured(const layer_job *job, const cpb_layer_line *line) {
-  double g_last = job->law != OF_INVERSE ? number_at(job, line->next_g) : 0;
+  double g_last = job->law != CPB_OF_INVERSE ? number_at(job, line->next_g) : 0;
   return (layer_measure){.sums = {.norm2 = line->sums[0],
                                   .product = line->sums[1],
-                                  .row_last = job->law != FROM_X ? number_at(job, line->next_row) : 0,
+                                  .row_last = job->law != CPB_FROM_X ? number_at(job, line->next_row) : 0,
                                   .g_last = g_last},
                          .g_norm2 = line->sums[2] + g_last * g_last};
 }
 
 /* Where no number can leave the output's type: its square is at most twice the sum of squares. */
 static bool fits(const layer_job *job, const cpb_layer_row *row, const layer_measure *m) {
-  double g = row->toward_g, own = row->toward_row, most = job->real == 0 ? 1e76 : 1e300;
-  return 2 * (g * g * m->g_norm2 + own * own * m->sums.norm2) < most && row->last * row->last < most;
+  double g = row->toward_g, own = row->toward_row, last = row->last, most = job->real == 0 ? 1e76 : 1e300;
+  return 2 * (g * g * m->g_norm2 + own * own * m->sums.norm2) + last * last < most;
 }
 
 static void write_carried(cpb_layer_carry *carry) {
@@ -239,7 +200,7 @@ static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *l
 /* Row i, which is summed, is to be written; one that needs care is done by itself. Gives its part of dL/dt. */
 static double write_next(layer_job *job, layer_range *range, cpb_layer_line *line, size_t i) {
   layer_measure m = measured(job, line);
-  cpb_layer_row row = answer(job, &m.sums, (layer_powers){0, 0, 0}).row;
+  cpb_layer_row row = cpb_layer_row_of(job->law, &m.sums, job->s);
   if (!needs_no_care(job, &m) || !fits(job, &row, &m)) {
     line->out = NULL;
     write_carried(&range->carry);
@@ -267,15 +228,14 @@ static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, d
     lines[r] = (cpb_layer_line){
         .out = NULL, .has_last = job->out.cols > job->d, .carry = job->stream ? &ranges[r].carry : NULL};
     sum_next(job, &ranges[r], &lines[r], ranges[r].first, true);
+    loop(&lines[r], job->d);
   }
-  loop(lines, count, job->d);
-  for (size_t k = 0; k < rows; k++) {
+  for (size_t k = 0; k < rows; k++)
     for (size_t r = 0; r < count; r++) {
       t[r * rows + k] = write_next(job, &ranges[r], &lines[r], ranges[r].first + k);
       sum_next(job, &ranges[r], &lines[r], ranges[r].first + k + 1, k + 1 < rows);
+      loop(&lines[r], job->d);
     }
-    loop(lines, count, job->d);
-  }
   for (size_t r = 0; r < count; r++) write_carried(&ranges[r].carry);
 }
 
@@ -328,8 +288,8 @@ static cpb_status report(const layer_job *job, const char *row, const char *out,
 }
 
 static cpb_status check(const layer_job *job, const char *row, const char *out, cpb_error *error) {
-  size_t d = job->d, row_cols = d + (job->law != FROM_X), g_cols = d + (job->law != OF_INVERSE);
-  size_t out_cols = d + (job->law == OF_INVERSE);
+  size_t d = job->d, row_cols = d + (job->law != CPB_FROM_X), g_cols = d + (job->law != CPB_OF_INVERSE);
+  size_t out_cols = d + (job->law == CPB_OF_INVERSE);
   cpb_status status = cpb_check_scale(job->s, error);
   if (status == CPB_OK && d == 0) status = cpb_fail_no_columns(error, row);
   if (status == CPB_OK) status = cpb_check_view(job->row, row, row_cols, error);
@@ -366,6 +326,7 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
     if (job->parts == NULL) return cpb_fail_memory(error, "%zu partial sums", count);
   }
   job->loops = cpb_loops_here();
+  job->s_in_range = in_range(job->s * job->s);
   choose_loops(job);
   cpb_first_fault_init(&job->row_fault);
   cpb_first_fault_init(&job->g_fault);
@@ -378,18 +339,18 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
 
 cpb_status cpb_layer_backward(cpb_view x, cpb_view g, double s, cpb_out gx, double *grad_t,
                               const cpb_exec *exec, cpb_error *error) {
-  layer_job job = {.law = FROM_X, .row = x, .g = g, .out = gx, .d = x.cols, .s = s};
+  layer_job job = {.law = CPB_FROM_X, .row = x, .g = g, .out = gx, .d = x.cols, .s = s};
   return run(&job, "x", "gx", grad_t, exec, error);
 }
 
 cpb_status cpb_layer_backward_saved(cpb_view y, cpb_view g, double s, cpb_out gx, double *grad_t,
                                     const cpb_exec *exec, cpb_error *error) {
-  layer_job job = {.law = FROM_Y, .row = y, .g = g, .out = gx, .d = gx.cols, .s = s};
+  layer_job job = {.law = CPB_FROM_Y, .row = y, .g = g, .out = gx, .d = gx.cols, .s = s};
   return run(&job, "y", "gx", grad_t, exec, error);
 }
 
 cpb_status cpb_layer_inverse_backward(cpb_view y, cpb_view g, double s, cpb_out gy, double *grad_t,
                                       const cpb_exec *exec, cpb_error *error) {
-  layer_job job = {.law = OF_INVERSE, .row = y, .g = g, .out = gy, .d = g.cols, .s = s};
+  layer_job job = {.law = CPB_OF_INVERSE, .row = y, .g = g, .out = gy, .d = g.cols, .s = s};
   return run(&job, "y", "gy", grad_t, exec, error);
 }

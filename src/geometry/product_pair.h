@@ -15,6 +15,11 @@ static inline double cpb_ratio(double s, double d, double a, double b) {
   return cpb_ratio_wide(s, d, a, b);
 }
 
+/* 1+y0, without cancellation in the south */
+static inline double cpb_pair_rise(double y0, double norm2_rest) {
+  return y0 >= 0 ? 1 + y0 : norm2_rest / (1 - y0);
+}
+
 static inline double cpb_pair_lift_norm2(double xx, double xu, double w, double s) {
   double last = (s - xu) / w;
   return xx + last * last;

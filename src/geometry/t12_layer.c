@@ -1,28 +1,29 @@
-/* T12: gradients of the embedding, of its inverse, and with respect to t = log s. */
-#include "capball/product.h"
+/* T12: gradients of the embedding, of its inverse, and with respect to t = log s, with powers of two taken out. */
+#include <math.h>
+
 #include "geometry/layer_row.h"
 
-/* dL/dt = |y'|^2 g0 - y0 <y',g'>, with y' = lambda x taken out once. */
-cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double s, double factor, double unit) {
-  double n = unit * unit * sums->norm2, q = n + s * s, lambda = 2 * factor / q;
-  double k = 2 * (unit * sums->product + s * sums->g_last) / q;
-  double y0 = (s * s - n) / q;
-  return (cpb_layer_row){.toward_g = lambda,
-                         .toward_row = -lambda * k * unit,
-                         .t = lambda * (2 * s * unit * sums->norm2 / q * sums->g_last - y0 * sums->product)};
-}
-
-cpb_layer_row cpb_layer_from_y(const cpb_layer_sums *sums, double factor, double unit) {
-  double rise = cpb_rise(sums->row_last, sums->norm2);
-  return (cpb_layer_row){.toward_g = rise / factor,
-                         .toward_row = -(sums->product + unit * rise * sums->g_last) / factor,
-                         .t = unit * sums->norm2 * sums->g_last - sums->row_last * sums->product};
-}
-
-cpb_layer_row cpb_layer_of_inverse(const cpb_layer_sums *sums, double factor, double unit) {
-  double rise = cpb_rise(sums->row_last, sums->norm2), stretch = factor / rise;
-  return (cpb_layer_row){.toward_g = stretch,
-                         .toward_row = -stretch * (sums->product / rise),
-                         .last = -stretch * (unit * sums->product),
-                         .t = stretch * sums->product};
+cpb_layer_answer cpb_layer_answer_of(cpb_layer_law law, const cpb_layer_sums *sums, double s,
+                                     cpb_layer_powers taken) {
+  double factor = ldexp(s, -taken.s), unit = ldexp(1, taken.row);
+  int larger = taken.row > taken.s ? taken.row : taken.s, t_power = taken.s - taken.row + taken.g;
+  cpb_layer_answer a = {0};
+  switch (law) {
+  case CPB_FROM_X:
+    a.row = cpb_layer_from_x(sums, ldexp(s, -larger), factor, ldexp(1, taken.row - larger));
+    a.power = taken.s - 2 * larger + taken.g;
+    t_power = a.power + taken.row;
+    break;
+  case CPB_FROM_Y:
+    a.row = cpb_layer_from_y(sums, factor, unit);
+    a.power = 2 * taken.row - taken.s + taken.g;
+    t_power = taken.row + taken.g;
+    break;
+  case CPB_OF_INVERSE:
+    a.row = cpb_layer_of_inverse(sums, factor, unit);
+    a.power = taken.s - 2 * taken.row + taken.g;
+    break;
+  }
+  a.row.t = ldexp(a.row.t, t_power);
+  return a;
 }

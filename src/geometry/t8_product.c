@@ -24,7 +24,7 @@ double cpb_embedded_product(double D, double Qx, double Qy, double s) {
   return cpb_pair_embedded_product(D, Qx, Qy, s);
 }
 
-double cpb_rise(double y0, double norm2_rest) { return y0 >= 0 ? 1 + y0 : norm2_rest / (1 - y0); }
+double cpb_rise(double y0, double norm2_rest) { return cpb_pair_rise(y0, norm2_rest); }
 
 double cpb_original_dist2(double dist2_hat, double rise_x, double rise_y, double s) {
   return cpb_pair_original_dist2(dist2_hat, rise_x, rise_y, s);

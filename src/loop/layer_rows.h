@@ -6,7 +6,7 @@
 #include "loop/group_phase.h"
 #include "loop/rows_double.h"
 
-enum { LAYER_AHEAD = 2048, LAYER_FAR = 4096, LAYER_FETCHED = 64 };
+enum { LAYER_FETCHED = 64 };
 
 /* What is known of rows when a loop is compiled: what is summed, what is written, and whether what is summed is kept. */
 typedef struct layer_kind {
@@ -35,10 +35,14 @@ LANE_INLINE void layer_take(layer_kind kind, layer_sums *sums, lanes_f64 x, lane
   store_wide(kept + CPB_LAYER_KEPT, g);
 }
 
-/* Sixteen numbers of the next row, of which the lines `ahead` bytes further are fetched. */
-LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i,
-                           size_t ahead) {
-  size_t size = kind.summed->size;
+/* How many bytes before it is summed a row is fetched: long rows of floats are summed fast. */
+LANE_INLINE size_t layer_ahead(layer_kind kind) {
+  return kind.keeps || kind.summed->size == sizeof(double) ? 2048 : 4096;
+}
+
+/* Sixteen numbers of the next row. */
+LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i) {
+  size_t size = kind.summed->size, ahead = layer_ahead(kind);
   const char *row = (const char *)line->next_row + i * size, *g = (const char *)line->next_g + i * size;
   for (size_t far = ahead; far < ahead + CPB_LANES * size; far += LAYER_FETCHED) {
     lanes_prefetch(row + far);
@@ -117,43 +121,51 @@ LANE_INLINE void layer_store_end(row_kind kind, const cpb_layer_line *line, size
   if (line->has_last) result_store_last(kind, out + d * size, line->last);
 }
 
+/* A line without its first numbers. */
+LANE_INLINE cpb_layer_line layer_rest(row_kind kind, cpb_layer_line line, size_t count) {
+  line.row = (const char *)line.row + count * kind.source->size;
+  line.g = (const char *)line.g + count * kind.source->size;
+  line.out = (char *)line.out + count * result_size(kind);
+  return line;
+}
+
 /* One text for all a row may ask for: a row written, or summed, or one written between the numbers of the next. A row that
  * is shorter than a group does not reach the next one, and is stored. */
 LANE_INLINE void layer_line_of(layer_kind kind, cpb_layer_line *line, size_t d) {
-  const cpb_layer_line own = *line; /* which nothing written can be taken to change */
-  bool sum = own.next_row != NULL, write = own.out != NULL;
-  bool stream = LANES_BYPASS && own.carry != NULL && d >= CPB_LANES;
-  size_t written = write && stream ? layer_begin(kind.written, &own) : 0;
-  size_t ahead = d <= CPB_LAYER_KEPT ? LAYER_AHEAD : LAYER_FAR;
+  bool stream = LANES_BYPASS && line->carry != NULL && d >= CPB_LANES;
+  size_t begun = stream && line->out != NULL ? layer_begin(kind.written, line) : 0;
+  size_t groups = line->out != NULL ? (d - begun) / CPB_LANES * CPB_LANES : 0, i = 0;
+  const cpb_layer_line rest =
+      layer_rest(kind.written, *line, begun); /* which nothing written can be taken to change */
   double chunks[3] = {0, 0, 0};
-  for (size_t start = 0; start < d; start += CPB_CHUNK) {
-    size_t end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK, i = start;
+  do { /* rows that are kept are one chunk */
+    size_t end = kind.keeps || d - i < CPB_CHUNK ? d : i + CPB_CHUNK;
     layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
     for (; i + CPB_LANES <= end; i += CPB_LANES) {
-      if (sum) layer_sum(kind, &own, &sums, i, ahead);
-      if (!write || written + CPB_LANES > d) continue;
-      layer_put(kind.written, &own, stream, written);
-      written += CPB_LANES;
+      if (rest.next_row != NULL) layer_sum(kind, &rest, &sums, i);
+      if (i < groups) layer_put(kind.written, &rest, stream, i);
     }
-    if (sum && i < end) layer_sum_part(kind, &own, &sums, i, end - i);
+    if (i < end && line->next_row != NULL) layer_sum_part(kind, line, &sums, i, end - i);
+    i = end;
     chunks[0] += lanes_sum(sums.row2);
     chunks[1] += lanes_sum(sums.product);
     chunks[2] += lanes_sum(sums.g2);
-  }
-  if (write && stream)
-    layer_wait(kind.written, &own, written, d);
-  else if (write)
-    layer_store_end(kind.written, &own, written, d);
-  for (int k = 0; sum && k < 3; k++) line->sums[k] = chunks[k];
+  } while (!kind.keeps && i < d);
+  for (int k = 0; k < 3; k++) line->sums[k] = chunks[k];
+  if (line->out == NULL) return;
+  if (stream)
+    layer_wait(kind.written, line, begun + groups, d);
+  else
+    layer_store_end(kind.written, line, groups, d);
 }
 
-static void layer_f32(cpb_layer_line *lines, size_t count, size_t d) {
+static void layer_f32(cpb_layer_line *line, size_t d) {
   const layer_kind kind = {&double_source_f32, {&double_source_f32, false, true}, false};
-  for (size_t k = 0; k < count; k++) layer_line_of(kind, &lines[k], d);
+  layer_line_of(kind, line, d);
 }
-static void layer_f64(cpb_layer_line *lines, size_t count, size_t d) {
+static void layer_f64(cpb_layer_line *line, size_t d) {
   const layer_kind kind = {&double_source_f64, {&double_source_f64, false, false}, false};
-  for (size_t k = 0; k < count; k++) layer_line_of(kind, &lines[k], d);
+  layer_line_of(kind, line, d);
 }
 
 static void layer_fence(void) { lanes_fence(); }

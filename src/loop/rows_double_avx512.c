@@ -5,9 +5,9 @@
 
 #include "loop/layer_rows.h"
 
-static void layer_kept(cpb_layer_line *lines, size_t count, size_t d) {
+static void layer_kept(cpb_layer_line *line, size_t d) {
   const layer_kind kind = {&double_source_f32, {&double_source_f64, false, true}, true};
-  for (size_t k = 0; k < count; k++) layer_line_of(kind, &lines[k], d);
+  layer_line_of(kind, line, d);
 }
 
 cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job) { return plan_doubles(job); }

@@ -177,20 +177,13 @@ static void plain_layer_gradient(const cpb_layer_line *line, size_t d, bool wide
   if (line->has_last) plain_store(line->out, wide, d, 1, &line->last);
 }
 
-static void plain_layer_lines(cpb_layer_line *lines, size_t count, size_t d, bool wide) {
-  for (size_t k = 0; k < count; k++) {
-    cpb_layer_line *line = &lines[k];
-    if (line->out != NULL) plain_layer_gradient(line, d, wide);
-    if (line->next_row != NULL) plain_layer_sums(line->next_row, line->next_g, d, wide, line->sums);
-  }
+static void plain_layer_line(cpb_layer_line *line, size_t d, bool wide) {
+  if (line->out != NULL) plain_layer_gradient(line, d, wide);
+  if (line->next_row != NULL) plain_layer_sums(line->next_row, line->next_g, d, wide, line->sums);
 }
 
-static void layer_f32(cpb_layer_line *lines, size_t count, size_t d) {
-  plain_layer_lines(lines, count, d, false);
-}
-static void layer_f64(cpb_layer_line *lines, size_t count, size_t d) {
-  plain_layer_lines(lines, count, d, true);
-}
+static void layer_f32(cpb_layer_line *line, size_t d) { plain_layer_line(line, d, false); }
+static void layer_f64(cpb_layer_line *line, size_t d) { plain_layer_line(line, d, true); }
 static void layer_fence(void) {}
 
 static const cpb_layer_loops plain_layer = {.real = {layer_f32, layer_f64}, .fence = layer_fence};

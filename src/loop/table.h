@@ -71,8 +71,8 @@ typedef struct cpb_layer_line {
       *carry; /* past the cache: of the row before, which ends where this one begins, or nothing; NULL: not */
 } cpb_layer_line;
 
-/* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; d numbers, `count` lines. */
-typedef void cpb_layer_loop(cpb_layer_line *lines, size_t count, size_t d);
+/* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; d numbers. */
+typedef void cpb_layer_loop(cpb_layer_line *line, size_t d);
 
 enum { CPB_LAYER_KEPT = 256 };
 
