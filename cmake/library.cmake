@@ -19,11 +19,12 @@ set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Rele
 if(CPB_SANITIZE)
   set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
 endif()
-# Under sanitizers only the rooms that compute are worth an optimizer's time. Where loops are unrolled, clang takes most
-# of its own for pointers that might wrap: what lies beyond an array the address sanitizer sees.
+# Under sanitizers only the rooms that compute, but for the walks, are worth an optimizer's time. Where loops are unrolled,
+# clang takes most of its own for pointers that might wrap: what lies beyond an array the address sanitizer sees.
 if(CPB_SANITIZE)
   file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/loop/*.c
     ${PROJECT_SOURCE_DIR}/src/scale/*.c ${PROJECT_SOURCE_DIR}/src/learn/*.c)
+  list(REMOVE_ITEM CPB_COMPUTING ${CPB_WALKS})
   set_property(SOURCE ${CPB_COMPUTING} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 if(CPB_SANITIZE MATCHES undefined)

@@ -99,6 +99,7 @@ struct cpb_writer {
   const cpb_format *format;
   char *file;
   const char *set;
+  char *seal; /* the name of what an older file of rows may have beside it */
   cpb_whole whole;
   cpb_dtype dtype;
   size_t cols;

@@ -1,6 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/fail.h"
 #include "core/rows.h"
@@ -8,6 +10,7 @@
 #include "io/convert.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/seal_name.h"
 
 enum { OUT_BUFFER = 1 << 18 };
 
@@ -47,6 +50,7 @@ static cpb_status check_unpacked(const char *path, cpb_error *error) {
 static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
   cpb_status status = cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error);
   if (status == CPB_OK) status = check_unpacked(writer->file, error);
+  if (status == CPB_OK && (writer->seal = cpb_seal_name(path, error)) == NULL) status = CPB_ENOMEM;
   if (status == CPB_OK) status = check_dtype(writer, error);
   if (status == CPB_OK) status = cpb_whole_open(writer->file, &writer->whole, error);
   if (status == CPB_OK && writer->whole.stream) status = check_stream(writer, error);
@@ -154,6 +158,12 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
   return status;
 }
 
+/* Before its rows are replaced: whatever ends the process in between, no seal speaks of rows that it has not seen. */
+static cpb_status break_seal(const cpb_writer *writer, cpb_error *error) {
+  if (writer->whole.stream || unlink(writer->seal) == 0 || errno == ENOENT || errno == ENOTDIR) return CPB_OK;
+  return cpb_file_fail_errno(error, writer->seal, "remove");
+}
+
 static cpb_status complete(cpb_writer *writer, cpb_error *error) {
   uint64_t written = writer->appended + atomic_load(&writer->placed);
   if (writer->broken)
@@ -164,6 +174,7 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
                          writer->rows == 1 ? " was" : "s were", (unsigned long long)written);
   cpb_status status = cpb_writer_flush(writer, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
+  if (status == CPB_OK) status = break_seal(writer, error);
   return status == CPB_OK ? cpb_whole_commit(&writer->whole, error) : status;
 }
 
@@ -182,6 +193,7 @@ void cpb_writer_free(cpb_writer *writer) {
   cpb_whole_close(&writer->whole);
   cpb_buffer_free(&writer->buffer);
   cpb_buffer_free(&writer->row);
+  free(writer->seal);
   free(writer->file);
   free(writer);
 }

@@ -13,40 +13,11 @@
 #include "core/fail.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"
-#include "io/format.h"
 #include "io/input.h"
+#include "io/seal_name.h"
 #include "json/json_file.h"
 
 enum { VERSION = 1 };
-
-/* The data set that a path names, of a format whose files hold several; else NULL. *file is the caller's. */
-static const char *set_of(const char *path, char **file) {
-  const cpb_format *format;
-  const char *set;
-  *file = NULL;
-  if (cpb_format_find(path, NULL, &format, file, &set, NULL) != CPB_OK) return NULL;
-  if (set == NULL) return format->default_set;
-  return set + strspn(set, "/");
-}
-
-/* FILE.capball, or FILE:SET.capball for a data set, with % for each / in its name. */
-static char *beside(const char *path, cpb_error *error) {
-  char *file;
-  const char *set = set_of(path, &file);
-  size_t room = strlen(path) + (set == NULL ? 0 : strlen(set)) + sizeof ":.capball";
-  char *name = malloc(room);
-  if (name == NULL)
-    cpb_fail_memory(error, "a name");
-  else if (set == NULL)
-    snprintf(name, room, "%s.capball", path);
-  else {
-    int length = snprintf(name, room, "%s:", file);
-    snprintf(name + length, room - (size_t)length, "%s.capball", set);
-    for (char *at = name + length; (at = strchr(at, '/')) != NULL;) *at = '%';
-  }
-  free(file);
-  return name;
-}
 
 static bool is_absent(void) { return errno == ENOENT || errno == ENOTDIR; }
 
@@ -67,7 +38,7 @@ static cpb_status look_at_set(const char *path, bool *is_file, uint64_t *bytes, 
 static cpb_status look_at(const char *path, bool *is_file, uint64_t *bytes, cpb_error *error) {
   struct stat facts;
   char *file;
-  bool is_set = set_of(path, &file) != NULL;
+  bool is_set = cpb_seal_set(path, &file) != NULL;
   free(file);
   if (is_set) return look_at_set(path, is_file, bytes, error);
   int result = stat(path, &facts);
@@ -99,7 +70,7 @@ cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_r
   cpb_json_put(&l, "radius", json_real(radius));
   cpb_json_put(&l, "bytes", json_integer((json_int_t)bytes));
   status = cpb_json_finish(&l, "seal", &text, error);
-  char *name = status == CPB_OK ? beside(path, error) : NULL;
+  char *name = status == CPB_OK ? cpb_seal_name(path, error) : NULL;
   if (status == CPB_OK) status = name == NULL ? CPB_ENOMEM : cpb_write_whole(name, text, strlen(text), error);
   free(name);
   free(text);
@@ -165,7 +136,7 @@ cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_
   const char *called;
   *found = false;
   *radius = 0;
-  seal s = {.path = path, .name = beside(path, error)};
+  seal s = {.path = path, .name = cpb_seal_name(path, error)};
   if (s.name == NULL) return CPB_ENOMEM;
   cpb_status status = CPB_OK;
   if (access(s.name, F_OK) == 0)

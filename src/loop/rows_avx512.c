@@ -1,6 +1,8 @@
 /* Rows on AVX-512, apart from the other loops so that neither waits for the other to compile. */
 #include "loop/rows_narrow_avx512.h"
 
+#include "loop/rows_long_avx512.h"
+
 #include "loop/rows_plan.inc"
 
 cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job);

@@ -18,7 +18,7 @@
 #include "loop/rows_tiny_avx512.h"
 
 enum {
-  NARROW_MOST = 40, /* measured: beyond, the walk is faster */
+  NARROW_MOST = 24, /* measured: beyond, rows_long_avx512.h is faster */
   ROWS = 16,
   HALF = 8,
   PAIRS = 8
@@ -159,9 +159,8 @@ LANE_INLINE __m512d eight_lanes(const cpb_rows_center *center, const float *row,
     x[k] = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
   }
   __m512d even = _mm512_mul_pd(x[0], x[0]);
-  for (size_t k = 2; k < eights; k += 2) even = _mm512_fmadd_pd(x[k], x[k], even);
-  if (eights < 4) return _mm512_fmadd_pd(x[1], x[1], even);
-  return _mm512_add_pd(even, _mm512_fmadd_pd(x[3], x[3], _mm512_mul_pd(x[1], x[1])));
+  if (eights > 2) even = _mm512_fmadd_pd(x[2], x[2], even);
+  return _mm512_fmadd_pd(x[1], x[1], even);
 }
 
 /* Four floats of a and four of b. Put together in memory, they need no shuffle once they are wide. */
@@ -436,8 +435,6 @@ NARROW_LOOPS(2)
 NARROW_LOOPS(3)
 NARROW_LOOPS(4)
 NARROW_LOOPS(6)
-NARROW_LOOPS(8)
-NARROW_LOOPS(10)
 #undef NARROW_LOOPS
 #undef NARROW_LOOP
 
@@ -446,9 +443,7 @@ static narrow_loop *const narrow_loops[][2][2] = {
     {{narrow_back_2, narrow_back_about_2}, {narrow_forth_2, narrow_forth_about_2}},
     {{narrow_back_3, narrow_back_about_3}, {narrow_forth_3, narrow_forth_about_3}},
     {{narrow_back_4, narrow_back_about_4}, {narrow_forth_4, narrow_forth_about_4}},
-    {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}},
-    {{narrow_back_8, narrow_back_about_8}, {narrow_forth_8, narrow_forth_about_8}},
-    {{narrow_back_10, narrow_back_about_10}, {narrow_forth_10, narrow_forth_about_10}}};
+    {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}}};
 
 static narrow_loop *narrow_loop_of(const cpb_rows_job *job) {
   size_t fours = (job->d + 3) / 4;

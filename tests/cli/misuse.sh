@@ -71,6 +71,8 @@ refuses "rows for queries" 1 'y.csv holds rows of the base' capball rescore -m m
 refuses "queries for rows" 1 'caps.csv holds queries' capball rescore -m map.json q.csv ids.csv --embedded caps.csv -k 8 -o no.csv
 cp caps.csv bare.csv
 refuses "queries without a seal" 1 'bare.csv.capball is not there: give the --radius' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked bare.csv -o no.csv
+cp y.csv anew.csv && cp y.csv.capball anew.csv.capball && capball convert y.csv anew.csv -q && [ ! -e anew.csv.capball ]
+verdict $? "rows that are written anew lose the seal of the older"
 cp y.csv stale.csv && cp y.csv.capball stale.csv.capball && head -n 499 y.csv >stale.csv
 refuses "a file written anew beside an old seal" 1 'stale.csv has been written anew since' capball rescore -m map.json q.csv ids.csv --embedded stale.csv -k 8 -o no.csv
 sed 's/"role": "base"/"role": "query"/' y.csv.capball >t && cp y.csv forged.csv && mv t forged.csv.capball

@@ -12,10 +12,10 @@ replay() {
     echo "$line"
     local code=0
     (eval "${line#"$ "}") >"$work/out" 2>"$work/err" </dev/null || code=$?
-    sed "s|$BUILD|BUILD|g" "$work/out"
-    sed "s|$BUILD|BUILD|g; s/^/! /" "$work/err"
+    if [ -s "$work/out" ]; then cat "$work/out"; fi
+    if [ -s "$work/err" ]; then sed "s/^/! /" "$work/err"; fi
     if [ "$code" != 0 ]; then echo "? $code"; fi
-  done <"$1"
+  done <"$1" | sed "s|$BUILD|BUILD|g"
 }
 
 # Splits a transcript into one file per command.
@@ -33,7 +33,8 @@ for session in "$here"/expected/*.txt; do
   cut_up "$work/$name.got" "$work/got.$name"
   for want in "$work/want.$name".*; do
     got=${want/want.$name/got.$name}
-    check "$name: $(head -n 1 "$want" | cut -c 3-)" diff "$want" "$got"
+    IFS= read -r line <"$want"
+    check "$name: ${line:2}" diff "$want" "$got"
   done
 done
 finish
