@@ -158,11 +158,10 @@ LANE_INLINE void flush_long(const long_ranges *ranges, size_t carried) {
 }
 
 /* Rows that need care, or begin within a line that others began: what they end with is as if carried. */
-LANE_INLINE void long_singly(const cpb_rows_job *job, long_ranges *ranges, size_t rows, size_t row,
-                             rows_singly *singly) {
+LANE_INLINE void long_singly(const cpb_rows_job *job, long_ranges *ranges, size_t rows, size_t row) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
-    singly(job, r * rows + row, 1);
+    walk_singly(job, r * rows + row, 1);
     ranges->line[r] = load_f32((const float *)ranges->out[r] + job->out_stride - CPB_LANES);
   }
 }
@@ -238,7 +237,7 @@ LANE_INLINE void long_write_end(const cpb_rows_job *job, long_kind kind, long_ra
 }
 
 /* Round i writes row i-1 of every range and sums row i, the last one once more. */
-LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t rows, rows_singly *singly) {
+LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t rows) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
   const long_lines lines = long_lines_of(job, kind.row.embedding);
   size_t row_bytes = job->in_stride * kind.row.source->size, ahead = prefetch_distance(row_bytes);
@@ -253,7 +252,7 @@ LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t row
     bool write = f.fine == ALL_FINE && carried == phase;
     if (!write && i > 0) {
       flush_long(&ranges, carried);
-      long_singly(job, &ranges, rows, i - 1, singly);
+      long_singly(job, &ranges, rows, i - 1);
     }
     lanes_f64 sum[LONG_STREAMS];
     EACH_STREAM
@@ -275,21 +274,21 @@ LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t row
   lanes_fence();
 }
 
-LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind, rows_singly *singly) {
+LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   size_t rows = job->n / LONG_STREAMS / CPB_LANES * CPB_LANES;
   bool floats = kind.source->size == sizeof(float);
   if (rows > 0 && job->d <= KEPT_MOST && kind.embedding && (kind.centered || !floats))
-    long_walk(job, (long_kind){kind, true}, rows, singly);
+    long_walk(job, (long_kind){kind, true}, rows);
   else if (rows > 0 && floats)
-    long_walk(job, (long_kind){kind, false}, rows, singly);
+    long_walk(job, (long_kind){kind, false}, rows);
   return rows * LONG_STREAMS;
 }
 
 /* Rows that do not lie one after the other are the walk's, and those that would have to be made twice. */
-LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind, rows_singly *singly) {
+LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
   bool whole = walk_streams(job) && (job->d <= KEPT_MOST || kind.source->size == sizeof(float));
-  size_t done = whole ? long_ranges_of(job, kind, singly) : walk_ranges(job, kind, false);
-  singly(job, done, job->n - done);
+  size_t done = whole ? long_ranges_of(job, kind) : walk_ranges(job, kind, false);
+  walk_singly(job, done, job->n - done);
 }
 #define LONG_ROWS long_rows
 

@@ -10,7 +10,9 @@
  * the lines.
  *
  * A centre is subtracted where numbers are read and added where lines are written: there it lies in memory as
- * the lines of the output lie, repeated for sixteen rows. */
+ * the lines of the output lie, repeated for sixteen rows. Rows of up to MADE_MOST numbers about a centre, and halves and
+ * bytes, are made to rows of floats without one, a block at a time, and some blocks before they are needed: what is stored
+ * reaches the cache before it is read in other pieces. */
 #ifndef CPB_LOOP_ROWS_NARROW_AVX512_H
 #define CPB_LOOP_ROWS_NARROW_AVX512_H
 
@@ -21,15 +23,22 @@ enum {
   NARROW_MOST = 24, /* measured: beyond, rows_long_avx512.h is faster */
   ROWS = 16,
   HALF = 8,
-  PAIRS = 8
+  PAIRS = 8,
+  MADE_MOST = 12 /* of floats about a centre: blocks of longer rows go in lockstep */
 };
+
+struct narrow_center;
+/* Makes the block at `in`, sixteen rows in `lines` lines, to floats about the centre. */
+typedef void narrow_make(const char *in, size_t lines, const struct narrow_center *center, float *made);
+
 /* What is known before a loop starts; `embedding`, `centered` and `fours` when it is compiled. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
   bool embedding, centered;
   bool stream, lockstep;
-  size_t fours; /* floats of a row that are looked at, in fours */
-  size_t after; /* rows at the end that go singly, as blocks are read too far */
+  size_t fours;      /* floats of a row that are looked at, in fours */
+  size_t after;      /* rows at the end that go singly, as blocks are read too far */
+  narrow_make *make; /* NULL: rows are as they are */
 } narrow_shape;
 
 typedef struct narrow_line {
@@ -43,7 +52,8 @@ typedef struct narrow_plan {
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
-/* The centre at the lanes of the lines of the output, in two floats; 0 where a lane has none. */
+/* The centre at the lanes of the lines of the output, or of the input where rows are made, in two floats; 0 where a lane has
+ * none. */
 typedef struct narrow_center {
   __m512 high[NARROW_MOST + 1], low[NARROW_MOST + 1];
 } narrow_center;
@@ -97,22 +107,58 @@ static __attribute__((noinline)) void plan_block(const cpb_rows_job *job, bool e
   }
 }
 
-static __attribute__((noinline)) void plan_center(const cpb_rows_job *job, narrow_center *center) {
+static __attribute__((noinline)) void plan_center(const cpb_rows_job *job, size_t stride,
+                                                  narrow_center *center) {
   size_t column = 0;
-  for (size_t k = 0; k < job->out_stride; k++) {
+  for (size_t k = 0; k < stride; k++) {
     float high[ROWS], low[ROWS];
-    for (size_t lane = 0; lane < ROWS; lane++, column = column + 1 < job->out_stride ? column + 1 : 0) {
-      high[lane] = column < job->d ? job->center.high[column] : 0;
-      low[lane] = column < job->d ? job->center.low[column] : 0;
+    for (size_t lane = 0; lane < ROWS; lane++, column = column + 1 < stride ? column + 1 : 0) {
+      bool some = job->center.high != NULL && column < job->d;
+      high[lane] = some ? job->center.high[column] : 0;
+      low[lane] = some ? job->center.low[column] : 0;
     }
     center->high[k] = _mm512_loadu_ps(high);
     center->low[k] = _mm512_loadu_ps(low);
   }
 }
 
+LANE_INLINE void make_block(const row_source *source, const char *in, size_t lines,
+                            const narrow_center *center, float *made) {
+  for (size_t k = 0; k < lines; k++) {
+    const char *p = in + k * ROWS * source->size;
+    if (k * ROWS * source->size % 64 == 0) lanes_prefetch(p + PREFETCH_BYTES);
+    _mm512_store_ps(made + k * ROWS, source->load(p) - center->high[k] - center->low[k]);
+  }
+}
+
+static void make_f32(const char *in, size_t lines, const narrow_center *center, float *made) {
+  make_block(&source_f32, in, lines, center, made);
+}
+static void make_f16(const char *in, size_t lines, const narrow_center *center, float *made) {
+  make_block(&source_f16, in, lines, center, made);
+}
+static void make_u8(const char *in, size_t lines, const narrow_center *center, float *made) {
+  make_block(&source_u8, in, lines, center, made);
+}
+static void make_i8(const char *in, size_t lines, const narrow_center *center, float *made) {
+  make_block(&source_i8, in, lines, center, made);
+}
+
+static narrow_make *narrow_make_of(const cpb_rows_job *job) {
+  switch (job->in_type) {
+  case CPB_F16: return make_f16;
+  case CPB_U8: return make_u8;
+  case CPB_I8: return make_i8;
+  default: return job->embedding && job->center.high != NULL && job->d <= MADE_MOST ? make_f32 : NULL;
+  }
+}
+
 static void know_narrow(const cpb_rows_job *job, narrow_known *known) {
   plan_block(job, job->embedding, &known->plan);
-  if (job->center.high != NULL) plan_center(job, &known->center);
+  if (narrow_make_of(job) != NULL)
+    plan_center(job, job->in_stride, &known->center);
+  else if (job->center.high != NULL)
+    plan_center(job, job->out_stride, &known->center);
 }
 
 LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
@@ -310,21 +356,42 @@ typedef struct narrow_blocks {
   float *out;
 } narrow_blocks;
 
+static inline size_t row_of_turn(const narrow_blocks *blocks, size_t i) {
+  size_t turn = i / STREAMS, range = i % STREAMS;
+  return (turn < blocks->per_range ? range * blocks->per_range + turn : i) * ROWS;
+}
+
+/* Blocks that are made, one after the other in a ring. */
+enum { MADE_AHEAD = 2, MADE_RING = 4 };
+typedef float narrow_room[(NARROW_MOST + 2) * ROWS]; /* and a line, as blocks are read too far */
+
+LANE_INLINE void make_turn(const cpb_rows_job *job, narrow_shape shape, const narrow_center *center,
+                           const narrow_blocks *blocks, size_t i, narrow_room *ring) {
+  size_t row_bytes = shape.in_stride * cpb_dtype_size(job->in_type);
+  if (i < blocks->count)
+    shape.make((const char *)job->in + (blocks->first + row_of_turn(blocks, i)) * row_bytes, shape.in_stride,
+               center, ring[i % MADE_RING]);
+}
+
 LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan, const narrow_center *center,
                                const narrow_scale *scale, narrow_shape shape, narrow_blocks blocks) {
+  bool makes = shape.embedding && !shape.centered && shape.make != NULL;
+  _Alignas(64) narrow_room ring[MADE_RING];
+  for (size_t i = 0; makes && i < MADE_AHEAD; i++) make_turn(job, shape, center, &blocks, i, ring);
   for (size_t i = 0; i < blocks.count; i++) {
-    size_t turn = i / STREAMS, range = i % STREAMS;
-    size_t row = (turn < blocks.per_range ? range * blocks.per_range + turn : i) * ROWS;
-    const float *in = blocks.in + row * shape.in_stride;
+    size_t row = row_of_turn(&blocks, i);
+    if (makes) make_turn(job, shape, center, &blocks, i + MADE_AHEAD, ring);
+    const float *in = makes ? ring[i % MADE_RING] : blocks.in + row * shape.in_stride;
     float *out = blocks.out + row * shape.out_stride;
     block_factors f = factors_of_block(scale, shape, in);
     if (__builtin_expect(!f.fine, 0)) {
       walk_singly(job, blocks.first + row, ROWS);
       continue;
     }
-    for (size_t k = shape.out_stride; k < shape.in_stride; k++) prefetch_line(in, k);
+    size_t fetched = makes ? 0 : shape.in_stride;
+    for (size_t k = shape.out_stride; k < fetched; k++) prefetch_line(in, k);
     for (size_t k = 0; k < shape.out_stride; k++) {
-      if (k < shape.in_stride) prefetch_line(in, k);
+      if (k < fetched) prefetch_line(in, k);
       write_line(plan, center, k, shape, in, out + k * ROWS, f);
     }
   }
@@ -401,7 +468,7 @@ LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, const narrow_known *know
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), job->center};
   narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
                           (float *)job->out + first * shape.out_stride};
-  if (shape.lockstep && shape.fours >= 4)
+  if (shape.lockstep && shape.fours >= 4 && shape.make == NULL)
     return walk_in_lockstep(job, &plan, &known->center, &scale, shape, blocks);
   walk_in_turns(job, &plan, &known->center, &scale, shape, blocks);
   return count;
@@ -428,26 +495,28 @@ typedef void narrow_loop(const cpb_rows_job *job, const narrow_known *known, con
   }
 #define NARROW_LOOPS(some)                                                                                   \
   NARROW_LOOP(narrow_forth_##some, some, true, false)                                                        \
-  NARROW_LOOP(narrow_forth_about_##some, some, true, true)                                                   \
   NARROW_LOOP(narrow_back_##some, some, false, false)                                                        \
   NARROW_LOOP(narrow_back_about_##some, some, false, true)
 NARROW_LOOPS(2)
 NARROW_LOOPS(3)
 NARROW_LOOPS(4)
 NARROW_LOOPS(6)
+NARROW_LOOP(narrow_forth_about_4, 4, true, true)
+NARROW_LOOP(narrow_forth_about_6, 6, true, true)
 #undef NARROW_LOOPS
 #undef NARROW_LOOP
 
 /* By fours (two, three, or an even number), then embedding or not, about a centre or not. */
 static narrow_loop *const narrow_loops[][2][2] = {
-    {{narrow_back_2, narrow_back_about_2}, {narrow_forth_2, narrow_forth_about_2}},
-    {{narrow_back_3, narrow_back_about_3}, {narrow_forth_3, narrow_forth_about_3}},
+    {{narrow_back_2, narrow_back_about_2}, {narrow_forth_2, NULL}},
+    {{narrow_back_3, narrow_back_about_3}, {narrow_forth_3, NULL}},
     {{narrow_back_4, narrow_back_about_4}, {narrow_forth_4, narrow_forth_about_4}},
     {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}}};
 
 static narrow_loop *narrow_loop_of(const cpb_rows_job *job) {
   size_t fours = (job->d + 3) / 4;
-  return narrow_loops[fours < 4 ? fours - 2 : (fours + 1) / 2][job->embedding][job->center.high != NULL];
+  bool centered = job->center.high != NULL && narrow_make_of(job) == NULL;
+  return narrow_loops[fours < 4 ? fours - 2 : (fours + 1) / 2][job->embedding][centered];
 }
 
 /* Rows in place go in lockstep from so many on: of fewer, the blocks it leaves over would be too many. */
@@ -466,7 +535,8 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
                         .out_stride = job->out_stride,
                         .stream = stream,
                         .lockstep = !staged && (stream || (job->in == job->out && job->n >= LOCKSTEP_ROWS)),
-                        .after = staged ? 0 : ROWS / job->in_stride + 1};
+                        .after = staged ? 0 : ROWS / job->in_stride + 1,
+                        .make = narrow_make_of(job)};
   size_t skip = stream ? rows_to_group(job, sizeof(float)) : 0;
   walk_singly(job, 0, skip);
   narrow_loop_of(job)(job, known, &shape, skip);
