@@ -109,6 +109,33 @@ LANE_INLINE lanes_f64 wide_part_f64(const void *p, size_t from, size_t to) {
   return (lanes_f64){_mm512_maskz_loadu_pd((__mmask8)mask, x),
                      _mm512_maskz_loadu_pd((__mmask8)(mask >> 8), x + 8)};
 }
+/* bytes without the way over floats */
+#define LANES_WIDE_BYTES
+LANE_INLINE lanes_f64 wide_integers(__m512i low, __m512i high) {
+  return (lanes_f64){_mm512_cvtepi64_pd(low), _mm512_cvtepi64_pd(high)};
+}
+LANE_INLINE lanes_f64 wide_of_u8(__m128i x) {
+  return wide_integers(_mm512_cvtepu8_epi64(x), _mm512_cvtepu8_epi64(_mm_unpackhi_epi64(x, x)));
+}
+LANE_INLINE lanes_f64 wide_of_i8(__m128i x) {
+  return wide_integers(_mm512_cvtepi8_epi64(x), _mm512_cvtepi8_epi64(_mm_unpackhi_epi64(x, x)));
+}
+LANE_INLINE lanes_f64 wide_u8(const void *p) {
+  const char *x = p;
+  return wide_integers(_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)x)),
+                       _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(x + 8))));
+}
+LANE_INLINE lanes_f64 wide_i8(const void *p) {
+  const char *x = p;
+  return wide_integers(_mm512_cvtepi8_epi64(_mm_loadl_epi64((const __m128i *)x)),
+                       _mm512_cvtepi8_epi64(_mm_loadl_epi64((const __m128i *)(x + 8))));
+}
+LANE_INLINE lanes_f64 wide_part_u8(const void *p, size_t from, size_t to) {
+  return wide_of_u8(_mm_maskz_loadu_epi8(lane_mask(from, to), p));
+}
+LANE_INLINE lanes_f64 wide_part_i8(const void *p, size_t from, size_t to) {
+  return wide_of_i8(_mm_maskz_loadu_epi8(lane_mask(from, to), p));
+}
 LANE_INLINE lanes_f64 wide_times(lanes_f64 x, double factor) {
   __m512d f = _mm512_set1_pd(factor);
   return (lanes_f64){_mm512_mul_pd(x.low, f), _mm512_mul_pd(x.high, f)};

@@ -1,4 +1,4 @@
-/* T1 for rows of two or three doubles, or results in double, on AVX-512: eight rows at a time, by columns.
+/* T1 for rows of two to four doubles, or results in double, on AVX-512: eight rows at a time; of two or three by columns.
  *
  * Eight rows are a whole number of lines on both sides. Their columns are taken out of the lines of the input, become
  * those of the result, and are put together to the lines of the output. Loops over them are unrolled, so that all stays in
@@ -6,9 +6,9 @@
 #ifndef CPB_LOOP_ROWS_COLUMN_AVX512_H
 #define CPB_LOOP_ROWS_COLUMN_AVX512_H
 
-#include "loop/rows_eight_avx512.h"
+#include "loop/rows_four_avx512.h"
 
-enum { COLUMNS_MOST = 3, COLUMNS = COLUMNS_MOST + 1 };
+enum { COLUMNS_MOST = 3, COLUMNS = COLUMNS_MOST + 1, LINES = FOUR + 1 };
 
 /* Eight lanes out of two to four registers: which of the first two, or of the next ones. */
 typedef struct column_pick {
@@ -21,14 +21,14 @@ typedef struct column_pick {
 typedef struct column_plan {
   column_pick column[COLUMNS]; /* column j out of the lines of the input */
   column_pick line[COLUMNS];   /* line k out of the columns of the result */
-  double center[COLUMNS_MOST], s;
+  double center[FOUR], s;
   bool stream;
 } column_plan;
 
-/* Whether rows have so few columns, and lie without gaps. */
+/* Whether rows are so short, and lie without gaps. */
 static bool by_columns(const cpb_rows_job *job) {
   size_t in_cols = job->d + (job->embedding ? 0 : 1), out_cols = job->d + (job->embedding ? 1 : 0);
-  return job->d >= 2 && job->d <= COLUMNS_MOST && job->in_stride == in_cols && job->out_stride == out_cols;
+  return job->d >= 2 && job->d <= FOUR && job->in_stride == in_cols && job->out_stride == out_cols;
 }
 
 /* Lane k of register j is at[..] = 8 j + k. */
@@ -48,11 +48,11 @@ static column_pick column_pick_of(const size_t at[EIGHT], size_t count) {
 
 static void plan_columns(const cpb_rows_job *job, bool stream, column_plan *plan) {
   size_t at[EIGHT];
-  for (size_t j = 0; j < job->in_stride; j++) {
+  for (size_t j = 0; j < job->in_stride && job->d <= COLUMNS_MOST; j++) {
     for (size_t row = 0; row < EIGHT; row++) at[row] = row * job->in_stride + j;
     plan->column[j] = column_pick_of(at, job->in_stride);
   }
-  for (size_t k = 0; k < job->out_stride; k++) {
+  for (size_t k = 0; k < job->out_stride && job->d <= COLUMNS_MOST; k++) {
     for (size_t lane = 0; lane < EIGHT; lane++) {
       size_t number = k * EIGHT + lane;
       at[lane] = number % job->out_stride * EIGHT + number / job->out_stride;
@@ -82,38 +82,19 @@ LANE_INLINE __m512d column_norm(const __m512d *x, size_t d) {
   return _mm512_add_pd(square[0], square[1]);
 }
 
-/* a/b, rounded once, from the rounded 1/b: a/b is off by two units at most, corrected by one of two neighbours, and
- * corrected again (Markstein) rounded to the nearest. What is left over from a product is exact: sums of squares in their
- * range are far from the ends of exponents. */
-LANE_INLINE __m512d quotient(__m512d a, __m512d b, __m512d inverse) {
-  __m512d q = _mm512_mul_pd(a, inverse);
-  q = _mm512_fmadd_pd(_mm512_fnmadd_pd(b, q, a), inverse, q);
-  return _mm512_fmadd_pd(_mm512_fnmadd_pd(b, q, a), inverse, q);
-}
-
-/* eight_embed_factors() with one division: here, unlike in longer rows, rows wait for them. */
-LANE_INLINE eight_factors column_embed_factors(__m512d n, double s) {
-  __m512d s2 = _mm512_set1_pd(s * s), q = _mm512_add_pd(n, s2), inverse = _mm512_div_pd(_mm512_set1_pd(1), q);
-  return (eight_factors){quotient(_mm512_set1_pd(2 * s), q, inverse),
-                         quotient(_mm512_sub_pd(s2, n), q, inverse), sums_fine(q, s)};
-}
-
 /* The columns of the results of eight rows; false when one of them needs care. */
 LANE_INLINE bool column_results(const column_plan *plan, eight_shape shape, const char *in, __m512d *x) {
   size_t d = shape.columns, cols = d + (shape.embedding ? 0 : 1);
   __m512d line[COLUMNS];
 #pragma GCC unroll 8
-  for (size_t k = 0; k < cols; k++) {
-    lanes_prefetch(in + k * EIGHT * in_size(shape) + EIGHT_AHEAD);
-    line[k] = eight_at(shape, in, k * EIGHT);
-  }
+  for (size_t k = 0; k < cols; k++) line[k] = eight_at(shape, in, k * EIGHT);
 #pragma GCC unroll 8
   for (size_t j = 0; j < cols; j++) {
     x[j] = column_picked(&plan->column[j], line, cols);
     if (shape.embedding) x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
   }
   __m512d n = column_norm(x, d);
-  eight_factors f = shape.embedding ? column_embed_factors(n, plan->s)
+  eight_factors f = shape.embedding ? eight_embed_once(n, plan->s)
                                     : eight_unembed_factors(n, x[d], plan->s, result_most(shape));
 #pragma GCC unroll 8
   for (size_t j = 0; j < d; j++) {
@@ -124,40 +105,46 @@ LANE_INLINE bool column_results(const column_plan *plan, eight_shape shape, cons
   return f.fine;
 }
 
-/* Eight rows, or nothing when one of them needs care. */
-LANE_INLINE bool map_columns(const column_plan *plan, eight_shape shape, const char *in, double *out) {
+/* The lines of the results of eight rows; false when one of them needs care. */
+LANE_INLINE bool column_lines(const column_plan *plan, eight_shape shape, const char *in, __m512d *line) {
+  size_t in_bytes = EIGHT * (shape.columns + (shape.embedding ? 0 : 1)) * in_size(shape);
+#pragma GCC unroll 8
+  for (size_t i = 0; i < in_bytes; i += sizeof(__m512d)) lanes_prefetch(in + i + EIGHT_AHEAD);
+  if (shape.columns == FOUR) return four_lines(shape, plan->center, plan->s, in, line);
   size_t cols = shape.columns + (shape.embedding ? 1 : 0);
   __m512d x[COLUMNS];
-  if (__builtin_expect(!column_results(plan, shape, in, x), 0)) return false;
+  bool fine = column_results(plan, shape, in, x);
 #pragma GCC unroll 8
-  for (size_t k = 0; k < cols; k++) {
-    __m512d y = column_picked(&plan->line[k], x, cols);
-    if (plan->stream)
-      _mm512_stream_pd(out + k * EIGHT, y);
-    else
-      _mm512_storeu_pd(out + k * EIGHT, y);
-  }
+  for (size_t k = 0; k < cols; k++) line[k] = column_picked(&plan->line[k], x, cols);
+  return fine;
+}
+
+/* Eight rows, or nothing when one of them needs care. */
+LANE_INLINE bool map_columns(const column_plan *plan, eight_shape shape, const char *in, char *out) {
+  size_t cols = shape.columns + (shape.embedding ? 1 : 0);
+  __m512d line[LINES];
+  if (__builtin_expect(!column_lines(plan, shape, in, line), 0)) return false;
+#pragma GCC unroll 8
+  for (size_t k = 0; k < cols; k++)
+    write_eight(plan->stream, shape, 0xff, line[k], out + k * EIGHT * out_size(shape));
   return true;
 }
 
 /* Sixteen rows of results in float, or nothing. */
-LANE_INLINE bool map_columns_narrowed(const column_plan *plan, eight_shape shape, const char *in,
-                                      float *out) {
+LANE_INLINE bool map_columns_narrowed(const column_plan *plan, eight_shape shape, const char *in, char *out) {
   size_t cols = shape.columns + (shape.embedding ? 1 : 0);
   size_t eight_bytes = EIGHT * (shape.columns + (shape.embedding ? 0 : 1)) * in_size(shape);
-  __m512d x[2][COLUMNS], line[2 * COLUMNS];
-  bool fine = column_results(plan, shape, in, x[0]);
-  fine &= column_results(plan, shape, in + eight_bytes, x[1]);
+  __m512d line[2 * LINES];
+  bool fine = column_lines(plan, shape, in, line);
+  fine &= column_lines(plan, shape, in + eight_bytes, line + cols);
   if (__builtin_expect(!fine, 0)) return false;
-#pragma GCC unroll 8
-  for (size_t k = 0; k < 2 * cols; k++) line[k] = column_picked(&plan->line[k % cols], x[k / cols], cols);
 #pragma GCC unroll 8
   for (size_t k = 0; k < cols; k++) {
     __m512 y = lanes_narrow((lanes_f64){line[2 * k], line[2 * k + 1]});
     if (plan->stream)
-      _mm512_stream_ps(out + 2 * k * EIGHT, y);
+      _mm512_stream_ps((float *)out + 2 * k * EIGHT, y);
     else
-      _mm512_storeu_ps(out + 2 * k * EIGHT, y);
+      _mm512_storeu_ps((float *)out + 2 * k * EIGHT, y);
   }
   return true;
 }

@@ -14,17 +14,19 @@ typedef struct row_source {
 } row_source;
 
 LANE_INLINE lanes_f64 wide_f16(const void *p) { return lanes_widen(load_f16(p)); }
-LANE_INLINE lanes_f64 wide_u8(const void *p) { return lanes_widen(load_u8(p)); }
-LANE_INLINE lanes_f64 wide_i8(const void *p) { return lanes_widen(load_i8(p)); }
 LANE_INLINE lanes_f64 wide_part_f16(const void *p, size_t from, size_t to) {
   return lanes_widen(part_f16(p, from, to));
 }
+#ifndef LANES_WIDE_BYTES
+LANE_INLINE lanes_f64 wide_u8(const void *p) { return lanes_widen(load_u8(p)); }
+LANE_INLINE lanes_f64 wide_i8(const void *p) { return lanes_widen(load_i8(p)); }
 LANE_INLINE lanes_f64 wide_part_u8(const void *p, size_t from, size_t to) {
   return lanes_widen(part_u8(p, from, to));
 }
 LANE_INLINE lanes_f64 wide_part_i8(const void *p, size_t from, size_t to) {
   return lanes_widen(part_i8(p, from, to));
 }
+#endif
 
 /* An inlined walk sees these as constants. */
 static const row_source double_source_f32 = {4, wide_f32, wide_part_f32};

@@ -1,4 +1,5 @@
-/* Rows of doubles, and results in double, one by one, with ordinary stores: what ranges and blocks of rows leave over. */
+/* Rows of doubles, and of floats with results in double, one by one, with ordinary stores: what ranges and blocks of rows
+ * leave over. */
 #ifndef CPB_LOOP_ROWS_DOUBLE_SINGLY_H
 #define CPB_LOOP_ROWS_DOUBLE_SINGLY_H
 
@@ -13,9 +14,6 @@
 SINGLY(singly_f32_f64, f32, true, false)
 SINGLY(singly_f64_f64, f64, true, false)
 SINGLY(singly_f64_f32, f64, true, true)
-SINGLY(singly_f16_f64, f16, true, false)
-SINGLY(singly_u8_f64, u8, true, false)
-SINGLY(singly_i8_f64, i8, true, false)
 SINGLY(singly_back_f32_f64, f32, false, false)
 SINGLY(singly_back_f64_f64, f64, false, false)
 SINGLY(singly_back_f64_f32, f64, false, true)

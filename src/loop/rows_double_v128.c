@@ -6,7 +6,7 @@
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job);
 
 #if defined(__aarch64__)
-enum { SHORT_DOUBLES = 0, SHORT_WIDENED = 0, SHORT_NARROWED = 0 };
+enum { SHORT_DOUBLES = 0, SHORT_WIDENED = 0, SHORT_NARROWED = 0, SHORT_SMALL = 0 };
 
 static bool short_doubles_stream(const cpb_rows_job *job) {
   (void)job;

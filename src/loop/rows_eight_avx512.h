@@ -71,6 +71,22 @@ LANE_INLINE eight_factors eight_embed_factors(__m512d n, double s) {
                          sums_fine(q, s)};
 }
 
+/* a/b, rounded once, from the rounded 1/b: a/b is off by two units at most, corrected by one of two neighbours, and
+ * corrected again (Markstein) rounded to the nearest. What is left over from a product is exact: sums of squares in their
+ * range are far from the ends of exponents. */
+LANE_INLINE __m512d quotient(__m512d a, __m512d b, __m512d inverse) {
+  __m512d q = _mm512_mul_pd(a, inverse);
+  q = _mm512_fmadd_pd(_mm512_fnmadd_pd(b, q, a), inverse, q);
+  return _mm512_fmadd_pd(_mm512_fnmadd_pd(b, q, a), inverse, q);
+}
+
+/* The same with one division, where rows are so short that they wait for it. */
+LANE_INLINE eight_factors eight_embed_once(__m512d n, double s) {
+  __m512d s2 = _mm512_set1_pd(s * s), q = _mm512_add_pd(n, s2), inverse = _mm512_div_pd(_mm512_set1_pd(1), q);
+  return (eight_factors){quotient(_mm512_set1_pd(2 * s), q, inverse),
+                         quotient(_mm512_sub_pd(s2, n), q, inverse), sums_fine(q, s)};
+}
+
 /* unembed_double() of double_factor.h for eight rows */
 LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s, double most) {
   __m512d length2 = _mm512_add_pd(n, _mm512_mul_pd(y0, y0)), length = _mm512_sqrt_pd(length2);
@@ -82,6 +98,18 @@ LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s,
       at_least(length2, SUM_LEAST) & at_most(length2, SUM_MOST) & (north | at_least(n, NORM_LEAST));
   fine &= at_least(factor, FACTOR_LEAST_F64) & at_most(_mm512_mul_pd(factor, length), most);
   return (eight_factors){factor, _mm512_setzero_pd(), fine == 0xff};
+}
+
+/* Lanes `own`; past the cache all of them. */
+LANE_INLINE void write_eight(bool stream, eight_shape shape, __mmask8 own, __m512d x, char *out) {
+  if (shape.types.out_f32 && stream)
+    _mm256_stream_ps((float *)out, _mm512_cvtpd_ps(x));
+  else if (shape.types.out_f32)
+    _mm256_mask_storeu_ps(out, own, _mm512_cvtpd_ps(x));
+  else if (stream)
+    _mm512_stream_pd((double *)out, x);
+  else
+    _mm512_mask_storeu_pd(out, own, x);
 }
 
 #endif

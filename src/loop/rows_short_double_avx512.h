@@ -13,7 +13,8 @@
 enum {
   SHORT_DOUBLES = 31,
   SHORT_WIDENED = 47,
-  SHORT_NARROWED = 31
+  SHORT_NARROWED = 31,
+  SHORT_SMALL = 40
 }; /* measured: beyond, the walk is faster */
 
 /* A line of the output that is not all of one row: there are as many as rows end. */
@@ -65,8 +66,8 @@ typedef struct eight_plan {
   size_t eights;    /* of a row, the last of which may be part of one: */
   __mmask8 in_last; /* its lanes */
   double s;
-  size_t ahead;        /* bytes from what is written to what is fetched */
-  bool stream, fours;  /* fours: rows of up to four numbers */
+  size_t ahead; /* bytes from what is written to what is fetched */
+  bool stream;
   column_plan columns; /* of rows that go by columns; else all before it */
 } eight_plan;
 
@@ -99,7 +100,6 @@ static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) 
   size_t turn = job->in_stride * cpb_dtype_size(job->in_type) * EIGHT * (job->out_type == CPB_F32 ? 2 : 1);
   plan->ahead = turn < EIGHT_AHEAD ? EIGHT_AHEAD : turn;
   plan->stream = stream;
-  plan->fours = job->d <= 4;
 }
 
 /* The squares of eight `k` of every row, more than there were; of the first two there were none. */
@@ -113,28 +113,6 @@ LANE_INLINE void add_squares(const eight_plan *plan, eight_shape shape, const ch
     if (shape.embedding) x = _mm512_sub_pd(x, center);
     x = _mm512_maskz_mul_pd(own, x, x);
     sum[r] = first ? x : _mm512_add_pd(sum[r], x);
-  }
-}
-
-/* Four numbers of a and four of b. */
-LANE_INLINE __m512d two_fours(eight_shape shape, const char *a, const char *b) {
-  if (shape.types.in_f32)
-    return _mm512_cvtps_pd(_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float *)a)),
-                                                _mm_loadu_ps((const float *)b), 1));
-  return _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd((const double *)a)),
-                            _mm256_loadu_pd((const double *)b), 1);
-}
-
-/* The squares of rows k and k+4, for k = 0 .. 3, of up to four numbers. */
-LANE_INLINE void pair_squares(const eight_plan *plan, eight_shape shape, const char *in, size_t stride,
-                              __m512d *pair) {
-  __m512d center = _mm512_broadcast_f64x4(_mm256_loadu_pd(plan->center));
-  __mmask8 own = (__mmask8)(plan->in_last * 0x11);
-#pragma GCC unroll 4
-  for (size_t k = 0; k < 4; k++) {
-    __m512d x = two_fours(shape, in + k * stride, in + (k + 4) * stride);
-    if (shape.embedding) x = _mm512_sub_pd(x, center);
-    pair[k] = _mm512_maskz_mul_pd(own, x, x);
   }
 }
 
@@ -162,10 +140,7 @@ LANE_INLINE void pair_sums(const eight_plan *plan, eight_shape shape, const char
 LANE_INLINE __m512d eight_norms_of(const eight_plan *plan, eight_shape shape, const char *in, size_t stride) {
   __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
   __m512d pair[4], two[2];
-  if (plan->fours)
-    pair_squares(plan, shape, in, stride, pair);
-  else
-    pair_sums(plan, shape, in, stride, pair);
+  pair_sums(plan, shape, in, stride, pair);
 #pragma GCC unroll 2
   for (size_t k = 0; k < 2; k++)
     two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, pair[k], pair[k + 2]),
@@ -213,17 +188,6 @@ LANE_INLINE __m512d eight_results(const eight_plan *plan, const eight_line *line
                          : _mm512_sub_pd(_mm512_mul_pd(x, factor), center);
 }
 
-LANE_INLINE void write_eight(const eight_plan *plan, eight_shape shape, __mmask8 own, __m512d x, char *out) {
-  if (shape.types.out_f32 && plan->stream)
-    _mm256_stream_ps((float *)out, _mm512_cvtpd_ps(x));
-  else if (shape.types.out_f32)
-    _mm256_mask_storeu_ps(out, own, _mm512_cvtpd_ps(x));
-  else if (plan->stream)
-    _mm512_stream_pd((double *)out, x);
-  else
-    _mm512_mask_storeu_pd(out, own, x);
-}
-
 /* Eight rows, or nothing when one of them needs care. */
 LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
                            char *out) {
@@ -237,40 +201,35 @@ LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eigh
   for (size_t k = 0; k < cols; k++) {
     lanes_prefetch(ahead + k * step);
     __m512d x = eight_results(plan, &plan->line[k], shape, in, &rows, &cross);
-    write_eight(plan, shape, plan->line[k].own, x, out + k * EIGHT * out_size(shape));
+    write_eight(plan->stream, shape, plan->line[k].own, x, out + k * EIGHT * out_size(shape));
   }
   return true;
 }
 
-/* Rows of a turn, those singly that are in an eight which needs care. */
+/* Rows of a turn, singly when one of them needs care. */
 LANE_INLINE void map_turn(const cpb_rows_job *job, const eight_plan *plan, const column_plan *columns,
-                          eight_shape shape, size_t row) {
-  size_t in_bytes = job->in_stride * in_size(shape), out_bytes = job->out_stride * out_size(shape);
-  const char *in = (const char *)job->in + row * in_bytes;
-  char *out = (char *)job->out + row * out_bytes;
-  size_t eights = eights_together(shape.types);
-  if (shape.columns > 0) {
-    if (!(shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, (float *)out)
-                              : map_columns(columns, shape, in, (double *)out)))
-      doubles_singly(job, shape.types, row, eights * EIGHT);
-    return;
-  }
-  ONE_TEXT
-  for (size_t k = 0; k < eights; k++, in += EIGHT * in_bytes, out += EIGHT * out_bytes)
-    if (!map_eight(job, plan, shape, in, out)) doubles_singly(job, shape.types, row + k * EIGHT, EIGHT);
+                          eight_shape shape, size_t row, size_t rows) {
+  const char *in = (const char *)job->in + row * job->in_stride * in_size(shape);
+  char *out = (char *)job->out + row * job->out_stride * out_size(shape);
+  bool fine = shape.columns == 0    ? map_eight(job, plan, shape, in, out)
+              : shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, out)
+                                    : map_columns(columns, shape, in, out);
+  if (!fine) doubles_singly(job, shape.types, row, rows);
 }
 
-/* Rows from `first` on, but for the last `after`. Gives back how many were done. */
+/* Rows from `first` on, but for the last `after`. Gives back how many were done. Columns are taken of all that are written
+ * together, else every eight has a turn of its own. */
 LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan, eight_shape shape,
                                size_t first, size_t after) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
   const column_plan columns = plan->columns;
   size_t together = eights_together(shape.types) * EIGHT, rows = job->n - first;
   size_t blocks = rows > after ? (rows - after) / together : 0, per_range = blocks / STREAMS;
-  for (size_t i = 0; i < blocks; i++) {
-    size_t turn = i / STREAMS, range = i % STREAMS;
-    size_t row = first + (turn < per_range ? range * per_range + turn : i) * together;
-    map_turn(job, plan, &columns, shape, row);
+  size_t at_once = shape.columns > 0 ? together : EIGHT, turns = together / at_once;
+  for (size_t k = 0; k < blocks * turns; k++) {
+    size_t i = k / turns, turn = i / STREAMS, range = i % STREAMS;
+    size_t row = first + (turn < per_range ? range * per_range + turn : i) * together + k % turns * at_once;
+    map_turn(job, plan, &columns, shape, row, at_once);
   }
   return blocks * together;
 }
@@ -293,6 +252,7 @@ typedef size_t eights_loop(const cpb_rows_job *job, const eight_plan *plan, size
 EIGHTS_LOOPS(0)
 EIGHTS_LOOPS(2)
 EIGHTS_LOOPS(3)
+EIGHTS_LOOPS(4)
 #undef EIGHTS_LOOPS
 #undef EIGHTS_LOOP
 
@@ -303,7 +263,7 @@ EIGHTS_LOOPS(3)
         {eights_back_narrowed_##cols, eights_forth_narrowed_##cols},                                         \
   }
 static eights_loop *const eights_loops[][3][2] = {
-    [0] = EIGHTS_LOOPS(0), [2] = EIGHTS_LOOPS(2), [3] = EIGHTS_LOOPS(3)};
+    [0] = EIGHTS_LOOPS(0), [2] = EIGHTS_LOOPS(2), [3] = EIGHTS_LOOPS(3), [4] = EIGHTS_LOOPS(4)};
 #undef EIGHTS_LOOPS
 
 static size_t eights_of(const cpb_rows_job *job, const eight_plan *plan, size_t first, size_t after) {
