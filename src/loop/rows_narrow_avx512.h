@@ -20,25 +20,21 @@
 #include "loop/rows_tiny_avx512.h"
 
 enum {
-  NARROW_MOST = 24, /* measured: beyond, rows_long_avx512.h is faster */
+  NARROW_MOST = CENTER_LINES_MOST - 1, /* measured: beyond, rows_long_avx512.h is faster */
   ROWS = 16,
   HALF = 8,
   PAIRS = 8,
   MADE_MOST = 12 /* of floats about a centre: blocks of longer rows go in lockstep */
 };
 
-struct narrow_center;
-/* Makes the block at `in`, sixteen rows in `lines` lines, to floats about the centre. */
-typedef void narrow_make(const char *in, size_t lines, const struct narrow_center *center, float *made);
-
 /* What is known before a loop starts; `embedding`, `centered` and `fours` when it is compiled. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
   bool embedding, centered;
   bool stream, lockstep;
-  size_t fours;      /* floats of a row that are looked at, in fours */
-  size_t after;      /* rows at the end that go singly, as blocks are read too far */
-  narrow_make *make; /* NULL: rows are as they are */
+  size_t fours;    /* floats of a row that are looked at, in fours */
+  size_t after;    /* rows at the end that go singly, as blocks are read too far */
+  rows_make *make; /* NULL: rows are as they are */
 } narrow_shape;
 
 typedef struct narrow_line {
@@ -52,16 +48,10 @@ typedef struct narrow_plan {
   narrow_line line[NARROW_MOST + 1];
 } narrow_plan;
 
-/* The centre at the lanes of the lines of the output, or of the input where rows are made, in two floats; 0 where a lane has
- * none. */
-typedef struct narrow_center {
-  __m512 high[NARROW_MOST + 1], low[NARROW_MOST + 1];
-} narrow_center;
-
 /* What is worked out once for all blocks. */
 typedef struct narrow_known {
   narrow_plan plan;
-  narrow_center center; /* if there is one */
+  rows_center_lines center; /* if there is one */
 } narrow_known;
 
 /* The map's numbers, in every lane. */
@@ -107,58 +97,18 @@ static __attribute__((noinline)) void plan_block(const cpb_rows_job *job, bool e
   }
 }
 
-static __attribute__((noinline)) void plan_center(const cpb_rows_job *job, size_t stride,
-                                                  narrow_center *center) {
-  size_t column = 0;
-  for (size_t k = 0; k < stride; k++) {
-    float high[ROWS], low[ROWS];
-    for (size_t lane = 0; lane < ROWS; lane++, column = column + 1 < stride ? column + 1 : 0) {
-      bool some = job->center.high != NULL && column < job->d;
-      high[lane] = some ? job->center.high[column] : 0;
-      low[lane] = some ? job->center.low[column] : 0;
-    }
-    center->high[k] = _mm512_loadu_ps(high);
-    center->low[k] = _mm512_loadu_ps(low);
-  }
-}
-
-LANE_INLINE void make_block(const row_source *source, const char *in, size_t lines,
-                            const narrow_center *center, float *made) {
-  for (size_t k = 0; k < lines; k++) {
-    const char *p = in + k * ROWS * source->size;
-    if (k * ROWS * source->size % 64 == 0) lanes_prefetch(p + PREFETCH_BYTES);
-    _mm512_store_ps(made + k * ROWS, source->load(p) - center->high[k] - center->low[k]);
-  }
-}
-
-static void make_f32(const char *in, size_t lines, const narrow_center *center, float *made) {
-  make_block(&source_f32, in, lines, center, made);
-}
-static void make_f16(const char *in, size_t lines, const narrow_center *center, float *made) {
-  make_block(&source_f16, in, lines, center, made);
-}
-static void make_u8(const char *in, size_t lines, const narrow_center *center, float *made) {
-  make_block(&source_u8, in, lines, center, made);
-}
-static void make_i8(const char *in, size_t lines, const narrow_center *center, float *made) {
-  make_block(&source_i8, in, lines, center, made);
-}
-
-static narrow_make *narrow_make_of(const cpb_rows_job *job) {
-  switch (job->in_type) {
-  case CPB_F16: return make_f16;
-  case CPB_U8: return make_u8;
-  case CPB_I8: return make_i8;
-  default: return job->embedding && job->center.high != NULL && job->d <= MADE_MOST ? make_f32 : NULL;
-  }
+/* Floats about a centre are made up to MADE_MOST numbers. */
+static rows_make *narrow_make_of(const cpb_rows_job *job) {
+  bool about = job->embedding && job->center.high != NULL && job->d <= MADE_MOST;
+  return job->in_type != CPB_F32 || about ? make_of(job->in_type) : NULL;
 }
 
 static void know_narrow(const cpb_rows_job *job, narrow_known *known) {
   plan_block(job, job->embedding, &known->plan);
   if (narrow_make_of(job) != NULL)
-    plan_center(job, job->in_stride, &known->center);
+    plan_center(job, job->in_stride, job->in_stride, &known->center);
   else if (job->center.high != NULL)
-    plan_center(job, job->out_stride, &known->center);
+    plan_center(job, job->out_stride, job->out_stride, &known->center);
 }
 
 LANE_INLINE lanes_f64 widen_lanes(__m512 x) {
@@ -314,7 +264,7 @@ LANE_INLINE block_factors factors_of_norms(const narrow_scale *scale, narrow_sha
   return unembed_factors(norms, widen_lanes(_mm512_i32gather_ps(at, in + shape.d, 4)), scale);
 }
 
-LANE_INLINE void write_line(const narrow_plan *plan, const narrow_center *center, size_t k,
+LANE_INLINE void write_line(const narrow_plan *plan, const rows_center_lines *center, size_t k,
                             narrow_shape shape, const float *in, float *out, block_factors f) {
   const narrow_line *line = &plan->line[k];
   const float *p = in + line->start;
@@ -365,7 +315,7 @@ static inline size_t row_of_turn(const narrow_blocks *blocks, size_t i) {
 enum { MADE_AHEAD = 2, MADE_RING = 4 };
 typedef float narrow_room[(NARROW_MOST + 2) * ROWS]; /* and a line, as blocks are read too far */
 
-LANE_INLINE void make_turn(const cpb_rows_job *job, narrow_shape shape, const narrow_center *center,
+LANE_INLINE void make_turn(const cpb_rows_job *job, narrow_shape shape, const rows_center_lines *center,
                            const narrow_blocks *blocks, size_t i, narrow_room *ring) {
   size_t row_bytes = shape.in_stride * cpb_dtype_size(job->in_type);
   if (i < blocks->count)
@@ -373,8 +323,9 @@ LANE_INLINE void make_turn(const cpb_rows_job *job, narrow_shape shape, const na
                center, ring[i % MADE_RING]);
 }
 
-LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan, const narrow_center *center,
-                               const narrow_scale *scale, narrow_shape shape, narrow_blocks blocks) {
+LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan,
+                               const rows_center_lines *center, const narrow_scale *scale, narrow_shape shape,
+                               narrow_blocks blocks) {
   bool makes = shape.embedding && !shape.centered && shape.make != NULL;
   _Alignas(64) narrow_room ring[MADE_RING];
   for (size_t i = 0; makes && i < MADE_AHEAD; i++) make_turn(job, shape, center, &blocks, i, ring);
@@ -423,7 +374,7 @@ LANE_INLINE void work_ahead(const narrow_scale *scale, narrow_shape shape, const
 /* Returns the blocks done: as many of every range. Round i writes block i-1 of every range and works block i out, the last
  * one once more: the text of both is there once. */
 LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *plan,
-                                    const narrow_center *center, const narrow_scale *scale,
+                                    const rows_center_lines *center, const narrow_scale *scale,
                                     narrow_shape shape, narrow_blocks blocks) {
   size_t in_step = blocks.per_range * ROWS * shape.in_stride;
   size_t out_step = blocks.per_range * ROWS * shape.out_stride;
@@ -543,7 +494,7 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
   if (stream) lanes_fence();
 }
 
-enum { SHORT_MOST = NARROW_MOST };
+enum { SHORT_MOST = NARROW_MOST, SHORT_MADE_MOST = NARROW_MOST };
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 

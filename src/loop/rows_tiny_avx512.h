@@ -7,6 +7,7 @@
 #define CPB_LOOP_ROWS_TINY_AVX512_H
 
 #include "loop/lanes_avx512.h"
+#include "loop/rows_made_avx512.h"
 #include "loop/rows_singly.h"
 
 #define REAL __m512
@@ -146,6 +147,37 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
   walk_singly(job, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
 }
 
+/* Halves and bytes are made to floats about the centre, so many blocks at a time, and one time before they are needed. */
+enum { TINY_MADE = 4 };
+typedef float tiny_room[TINY_MADE * TINY_MOST * TINY_ROWS];
+
+LANE_INLINE void tiny_made_walk(const cpb_rows_job *job, tiny_shape shape, size_t first) {
+  enum { TOGETHER = TINY_MADE * TINY_ROWS };
+  const size_t row_bytes = shape.d * cpb_dtype_size(job->in_type), lines = TINY_MADE * shape.d;
+  size_t count = (job->n - first) / TOGETHER, per_range = count / STREAMS;
+  tiny_plan planned;
+  plan_tiny(shape, &planned);
+  const tiny_plan plan = planned;
+  const tiny_numbers of = {.scale = short_scale_of(job->s)};
+  const char *in = (const char *)job->in + first * row_bytes;
+  float *out = (float *)job->out + first * shape.out_stride;
+  rows_make *make = make_of(job->in_type);
+  rows_center_lines center;
+  plan_center(job, shape.d, lines, &center);
+  _Alignas(64) tiny_room made[2];
+  size_t row = 0, next = 0; /* turn 0 is the first of the first range */
+  if (count > 0) make(in, lines, &center, made[0]);
+  for (size_t i = 0; i < count; i++, row = next) {
+    size_t turn = (i + 1) / STREAMS, range = (i + 1) % STREAMS;
+    next = (turn < per_range ? range * per_range + turn : i + 1) * TOGETHER;
+    if (i + 1 < count) make(in + next * row_bytes, lines, &center, made[(i + 1) % 2]);
+    for (size_t k = 0; k < TOGETHER; k += TINY_ROWS)
+      if (!tiny_block(&plan, &of, shape, made[i % 2] + k * shape.d, out + (row + k) * shape.out_stride))
+        walk_singly(job, first + row + k, TINY_ROWS);
+  }
+  walk_singly(job, first + count * TOGETHER, job->n - first - count * TOGETHER);
+}
+
 /* Everything of the shape becomes a constant; padded rows have one float beyond d on either side. */
 LANE_INLINE void tiny_rows_of(const cpb_rows_job *job, tiny_shape shape, bool padded, size_t first) {
   shape.in_stride = shape.d + (padded || !shape.embedding ? 1 : 0);
@@ -165,7 +197,14 @@ typedef void tiny_loop(const cpb_rows_job *job, bool padded, bool stream, size_t
     else                                                                                                     \
       tiny_rows_of(job, shape, false, first);                                                                \
   }
+#define TINY_MADE_LOOP(columns)                                                                              \
+  static __attribute__((noinline)) void tiny_made_##columns(const cpb_rows_job *job, bool padded,            \
+                                                            bool stream, size_t first) {                     \
+    (void)padded;                                                                                            \
+    tiny_made_walk(job, (tiny_shape){columns, columns, columns + 1, true, false, stream}, first);            \
+  }
 #define TINY_LOOPS(columns)                                                                                  \
+  TINY_MADE_LOOP(columns)                                                                                    \
   TINY_LOOP(tiny_forth_##columns, columns, true, false)                                                      \
   TINY_LOOP(tiny_forth_about_##columns, columns, true, true)                                                 \
   TINY_LOOP(tiny_back_##columns, columns, false, false)                                                      \
@@ -175,6 +214,7 @@ TINY_LOOPS(2)
 TINY_LOOPS(3)
 TINY_LOOPS(4)
 #undef TINY_LOOPS
+#undef TINY_MADE_LOOP
 #undef TINY_LOOP
 
 /* By columns, then embedding or not, about a centre or not. */
@@ -184,9 +224,12 @@ static tiny_loop *const tiny_loops[TINY_MOST][2][2] = {
     {{tiny_back_3, tiny_back_about_3}, {tiny_forth_3, tiny_forth_about_3}},
     {{tiny_back_4, tiny_back_about_4}, {tiny_forth_4, tiny_forth_about_4}}};
 
-/* Past the cache where rows begin lines and none of them is padded. */
+static tiny_loop *const tiny_made_loops[TINY_MOST] = {tiny_made_1, tiny_made_2, tiny_made_3, tiny_made_4};
+
+/* Past the cache where rows begin lines and none of them is padded; halves and bytes never are. */
 static void tiny_rows(const cpb_rows_job *job) {
-  tiny_loop *loop = tiny_loops[job->d - 1][job->embedding][job->center.high != NULL];
+  tiny_loop *loop = job->in_type == CPB_F32 ? tiny_loops[job->d - 1][job->embedding][job->center.high != NULL]
+                                            : tiny_made_loops[job->d - 1];
   bool padded = job->embedding ? job->in_stride > job->d : job->out_stride > job->d;
   size_t skip = rows_to_group(job, sizeof(float));
   bool stream = job->stream && !padded && skip < job->n;
