@@ -195,6 +195,7 @@ static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *l
   line->next_row = is ? (const char *)job->row.data + i * job->row_bytes : NULL;
   line->next_g = is ? (const char *)job->g.data + i * job->g_bytes : NULL;
   line->kept = range->kept[i % 2];
+  line->sums[0] = line->sums[1] = line->sums[2] = 0;
 }
 
 /* Row i, which is summed, is to be written; one that needs care is done by itself. Gives its part of dL/dt. */
@@ -215,9 +216,9 @@ static double write_next(layer_job *job, layer_range *range, cpb_layer_line *lin
   return row.t;
 }
 
-enum { RANGES = 2 };
+enum { RANGES = 2, RANGED_BYTES = 4096 };
 
-/* `count` ranges of `rows` rows take turns, which keeps memory busy. */
+/* `count` ranges of `rows` rows take turns, chunk by chunk, which keeps memory busy. */
 static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
   cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
   layer_range ranges[RANGES];
@@ -225,28 +226,29 @@ static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, d
   for (size_t r = 0; r < count; r++) {
     ranges[r].first = first + r * rows;
     ranges[r].carry.bytes = 0;
-    lines[r] = (cpb_layer_line){
-        .out = NULL, .has_last = job->out.cols > job->d, .carry = job->stream ? &ranges[r].carry : NULL};
-    sum_next(job, &ranges[r], &lines[r], ranges[r].first, true);
-    loop(&lines[r], job->d);
+    lines[r] =
+        (cpb_layer_line){.has_last = job->out.cols > job->d, .carry = job->stream ? &ranges[r].carry : NULL};
   }
-  for (size_t k = 0; k < rows; k++)
-    for (size_t r = 0; r < count; r++) {
-      t[r * rows + k] = write_next(job, &ranges[r], &lines[r], ranges[r].first + k);
-      sum_next(job, &ranges[r], &lines[r], ranges[r].first + k + 1, k + 1 < rows);
-      loop(&lines[r], job->d);
-    }
+  for (size_t k = 0; k <= rows; k++)
+    for (size_t start = 0; start < job->d; start += CPB_CHUNK)
+      for (size_t r = 0; r < count; r++) {
+        size_t row = ranges[r].first + k;
+        if (start == 0 && k > 0) t[r * rows + k - 1] = write_next(job, &ranges[r], &lines[r], row - 1);
+        if (start == 0) sum_next(job, &ranges[r], &lines[r], row, k < rows);
+        loop(&lines[r], job->d, start);
+      }
   for (size_t r = 0; r < count; r++) write_carried(&ranges[r].carry);
 }
 
 /* Rows of which two ranges fit a first-level cache are done so. */
 static void do_rows(layer_job *job, size_t first, size_t rows, double *t) {
-  size_t each = job->d <= CPB_LAYER_KEPT ? rows / RANGES : 0, ranged = each * RANGES;
+  bool ranged = job->d * cpb_dtype_size(job->out.dtype) <= RANGED_BYTES;
+  size_t each = ranged ? rows / RANGES : 0, done = each * RANGES;
   if (job->real < 0)
     for (size_t k = 0; k < rows; k++) t[k] = row_alone(job, first + k);
   else {
     if (each > 0) do_ranges(job, first, each, RANGES, t);
-    if (ranged < rows) do_ranges(job, first + ranged, rows - ranged, 1, t + ranged);
+    if (done < rows) do_ranges(job, first + done, rows - done, 1, t + done);
   }
 }
 

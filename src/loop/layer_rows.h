@@ -6,7 +6,7 @@
 #include "loop/group_phase.h"
 #include "loop/rows_double.h"
 
-enum { LAYER_FETCHED = 64 };
+enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64 };
 
 /* What is known of rows when a loop is compiled: what is summed, what is written, and whether what is summed is kept. */
 typedef struct layer_kind {
@@ -35,16 +35,11 @@ LANE_INLINE void layer_take(layer_kind kind, layer_sums *sums, lanes_f64 x, lane
   store_wide(kept + CPB_LAYER_KEPT, g);
 }
 
-/* How many bytes before it is summed a row is fetched: long rows of floats are summed fast. */
-LANE_INLINE size_t layer_ahead(layer_kind kind) {
-  return kind.keeps || kind.summed->size == sizeof(double) ? 2048 : 4096;
-}
-
 /* Sixteen numbers of the next row. */
 LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i) {
-  size_t size = kind.summed->size, ahead = layer_ahead(kind);
+  size_t size = kind.summed->size;
   const char *row = (const char *)line->next_row + i * size, *g = (const char *)line->next_g + i * size;
-  for (size_t far = ahead; far < ahead + CPB_LANES * size; far += LAYER_FETCHED) {
+  for (size_t far = LAYER_AHEAD; far < LAYER_AHEAD + CPB_LANES * size; far += LAYER_FETCHED) {
     lanes_prefetch(row + far);
     lanes_prefetch(g + far);
   }
@@ -77,18 +72,14 @@ LANE_INLINE lanes_f64 layer_carried(row_kind kind, const char *line) {
   return kind.narrow ? wide_f32(line) : wide_f64(line);
 }
 
-/* Past the cache rows go in whole aligned groups; the group where one ends is joined with the next one's beginning.
- * Gives the numbers that belong to the row before's. */
-LANE_INLINE size_t layer_begin(row_kind kind, const cpb_layer_line *line) {
-  size_t size = result_size(kind), phase = group_phase(line->out, size);
-  if (phase == 0) return 0;
-  char *group = (char *)line->out - phase * size;
+/* Past the cache rows go in whole aligned groups; the group where one ends is joined with the next one's beginning. */
+LANE_INLINE void layer_begin(row_kind kind, const cpb_layer_line *line, size_t phase) {
+  char *group = (char *)line->out - phase * result_size(kind);
   lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
   if (line->carry->bytes > 0)
     result_stream(kind, group, line_join(layer_carried(kind, line->carry->line), own, phase));
   else
     result_store_part(kind, group, own, phase, CPB_LANES);
-  return CPB_LANES - phase;
 }
 
 LANE_INLINE void layer_put(row_kind kind, const cpb_layer_line *line, bool stream, size_t i) {
@@ -129,43 +120,39 @@ LANE_INLINE cpb_layer_line layer_rest(row_kind kind, cpb_layer_line line, size_t
   return line;
 }
 
-/* One text for all a row may ask for: a row written, or summed, or one written between the numbers of the next. A row that
- * is shorter than a group does not reach the next one, and is stored. */
-LANE_INLINE void layer_line_of(layer_kind kind, cpb_layer_line *line, size_t d) {
+/* One text for all a chunk may ask for: it is written, or summed, or written between the numbers of the next row's. A row
+ * that is shorter than a group does not reach the next one, and is stored. */
+LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d, size_t start) {
   bool stream = LANES_BYPASS && line->carry != NULL && d >= CPB_LANES;
-  size_t begun = stream && line->out != NULL ? layer_begin(kind.written, line) : 0;
-  size_t groups = line->out != NULL ? (d - begun) / CPB_LANES * CPB_LANES : 0, i = 0;
+  size_t phase = stream ? group_phase(line->out, result_size(kind.written)) : 0;
+  size_t begun = phase > 0 ? CPB_LANES - phase : 0, end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK;
+  size_t groups = line->out != NULL ? (d - begun) / CPB_LANES * CPB_LANES : 0, i = start;
+  if (phase > 0 && start == 0) layer_begin(kind.written, line, phase);
   const cpb_layer_line rest =
       layer_rest(kind.written, *line, begun); /* which nothing written can be taken to change */
-  double chunks[3] = {0, 0, 0};
-  do { /* rows that are kept are one chunk */
-    size_t end = kind.keeps || d - i < CPB_CHUNK ? d : i + CPB_CHUNK;
-    layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
-    for (; i + CPB_LANES <= end; i += CPB_LANES) {
-      if (rest.next_row != NULL) layer_sum(kind, &rest, &sums, i);
-      if (i < groups) layer_put(kind.written, &rest, stream, i);
-    }
-    if (i < end && line->next_row != NULL) layer_sum_part(kind, line, &sums, i, end - i);
-    i = end;
-    chunks[0] += lanes_sum(sums.row2);
-    chunks[1] += lanes_sum(sums.product);
-    chunks[2] += lanes_sum(sums.g2);
-  } while (!kind.keeps && i < d);
-  for (int k = 0; k < 3; k++) line->sums[k] = chunks[k];
-  if (line->out == NULL) return;
+  layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
+  for (; i + CPB_LANES <= end; i += CPB_LANES) {
+    if (rest.next_row != NULL) layer_sum(kind, &rest, &sums, i);
+    if (i < groups) layer_put(kind.written, &rest, stream, i);
+  }
+  if (i < end && line->next_row != NULL) layer_sum_part(kind, line, &sums, i, end - i);
+  line->sums[0] += lanes_sum(sums.row2);
+  line->sums[1] += lanes_sum(sums.product);
+  line->sums[2] += lanes_sum(sums.g2);
+  if (line->out == NULL || end < d) return;
   if (stream)
     layer_wait(kind.written, line, begun + groups, d);
   else
     layer_store_end(kind.written, line, groups, d);
 }
 
-static void layer_f32(cpb_layer_line *line, size_t d) {
+static void layer_f32(cpb_layer_line *line, size_t d, size_t start) {
   const layer_kind kind = {&double_source_f32, {&double_source_f32, false, true}, false};
-  layer_line_of(kind, line, d);
+  layer_chunk_of(kind, line, d, start);
 }
-static void layer_f64(cpb_layer_line *line, size_t d) {
+static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
   const layer_kind kind = {&double_source_f64, {&double_source_f64, false, false}, false};
-  layer_line_of(kind, line, d);
+  layer_chunk_of(kind, line, d, start);
 }
 
 static void layer_fence(void) { lanes_fence(); }

@@ -5,9 +5,10 @@
 
 #include "loop/layer_rows.h"
 
-static void layer_kept(cpb_layer_line *line, size_t d) {
+static void layer_kept(cpb_layer_line *line, size_t d, size_t start) {
   const layer_kind kind = {&double_source_f32, {&double_source_f64, false, true}, true};
-  layer_line_of(kind, line, d);
+  (void)start; /* they are one chunk */
+  layer_chunk_of(kind, line, d, 0);
 }
 
 cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job) { return plan_doubles(job); }

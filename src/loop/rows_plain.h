@@ -145,19 +145,6 @@ static const double *plain_chunk(const void *row, bool wide, size_t start, size_
   return buffer;
 }
 
-static void plain_layer_sums(const void *row, const void *g, size_t d, bool wide, double sums[3]) {
-  sums[0] = sums[1] = sums[2] = 0;
-  for (size_t start = 0; start < d; start += CPB_CHUNK) {
-    double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK];
-    size_t count = d - start < CPB_CHUNK ? d - start : CPB_CHUNK;
-    const double *a = plain_chunk(row, wide, start, count, row_buffer);
-    const double *b = plain_chunk(g, wide, start, count, g_buffer);
-    sums[0] += dot(a, a, count);
-    sums[1] += dot(a, b, count);
-    sums[2] += dot(b, b, count);
-  }
-}
-
 static void plain_store(void *out, bool wide, size_t start, size_t count, const double *z) {
   if (wide)
     memcpy((double *)out + start, z, count * sizeof *z);
@@ -165,25 +152,31 @@ static void plain_store(void *out, bool wide, size_t start, size_t count, const 
     narrow(z, count, (float *)out + start);
 }
 
-static void plain_layer_gradient(const cpb_layer_line *line, size_t d, bool wide) {
-  for (size_t start = 0; start < d; start += CPB_CHUNK) {
-    double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK];
-    size_t count = d - start < CPB_CHUNK ? d - start : CPB_CHUNK;
+static void plain_layer_chunk(cpb_layer_line *line, size_t d, size_t start, bool wide) {
+  double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK];
+  size_t count = d - start < CPB_CHUNK ? d - start : CPB_CHUNK;
+  if (line->out != NULL) {
     const double *a = plain_chunk(line->row, wide, start, count, row_buffer);
     const double *b = plain_chunk(line->g, wide, start, count, g_buffer);
     axpby(line->toward_g, b, line->toward_row, a, z, count);
     plain_store(line->out, wide, start, count, z);
+    if (line->has_last && start + count == d) plain_store(line->out, wide, d, 1, &line->last);
   }
-  if (line->has_last) plain_store(line->out, wide, d, 1, &line->last);
+  if (line->next_row != NULL) {
+    const double *a = plain_chunk(line->next_row, wide, start, count, row_buffer);
+    const double *b = plain_chunk(line->next_g, wide, start, count, g_buffer);
+    line->sums[0] += dot(a, a, count);
+    line->sums[1] += dot(a, b, count);
+    line->sums[2] += dot(b, b, count);
+  }
 }
 
-static void plain_layer_line(cpb_layer_line *line, size_t d, bool wide) {
-  if (line->out != NULL) plain_layer_gradient(line, d, wide);
-  if (line->next_row != NULL) plain_layer_sums(line->next_row, line->next_g, d, wide, line->sums);
+static void layer_f32(cpb_layer_line *line, size_t d, size_t start) {
+  plain_layer_chunk(line, d, start, false);
 }
-
-static void layer_f32(cpb_layer_line *line, size_t d) { plain_layer_line(line, d, false); }
-static void layer_f64(cpb_layer_line *line, size_t d) { plain_layer_line(line, d, true); }
+static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
+  plain_layer_chunk(line, d, start, true);
+}
 static void layer_fence(void) {}
 
 static const cpb_layer_loops plain_layer = {.real = {layer_f32, layer_f64}, .fence = layer_fence};

@@ -22,10 +22,11 @@ enum { LINES = 2 };
 
 /* One turn of a loop over LINES ranges: rows are written that begin `at` bytes into the memory of their range. */
 static void turn(cpb_layer_loop *loop, cpb_layer_line *lines, char *out[LINES], size_t at, size_t d) {
-  for (size_t k = 0; k < LINES; k++) {
-    lines[k].out = out[k] + at;
-    loop(&lines[k], d);
-  }
+  for (size_t start = 0; start == 0 || start < d; start += CPB_CHUNK)
+    for (size_t k = 0; k < LINES; k++) {
+      lines[k].out = out[k] + at;
+      loop(&lines[k], d, start);
+    }
 }
 
 /* ROWS equal rows of every range, one after the other: each takes up where the one before it ended. What is summed on
@@ -59,7 +60,7 @@ static void kept_row(const cpb_loops *fast, cpb_layer_line line, size_t d, const
   for (size_t i = 0; i < 2 * CPB_LAYER_KEPT; i++) kept[i] = NAN;
   line.out = NULL;
   line.kept = kept;
-  fast->layer->kept(&line, d);
+  fast->layer->kept(&line, d, 0);
   assert_memory_equal(line.sums, wanted_sums, sizeof line.sums);
   for (size_t i = 0; i < d; i++) {
     assert_true(kept[i] == (double)((const float *)line.row)[i]);
