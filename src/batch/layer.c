@@ -187,7 +187,7 @@ static void write_carried(cpb_layer_carry *carry) {
 typedef struct layer_range {
   size_t first; /* row */
   cpb_layer_carry carry;
-  _Alignas(64) double kept[2][2 * CPB_LAYER_KEPT]; /* of one row and the next */
+  double before[CPB_LANES], kept[2][2 * CPB_LAYER_KEPT], after[CPB_LANES]; /* of one row and the next */
 } layer_range;
 
 /* Row i is the next of its range, unless there is none. */
@@ -221,11 +221,10 @@ enum { RANGES = 2, RANGED_BYTES = 4096 };
 /* `count` ranges of `rows` rows take turns, chunk by chunk, which keeps memory busy. */
 static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
   cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
-  layer_range ranges[RANGES];
+  layer_range ranges[RANGES] = {0};
   cpb_layer_line lines[RANGES];
   for (size_t r = 0; r < count; r++) {
     ranges[r].first = first + r * rows;
-    ranges[r].carry.bytes = 0;
     lines[r] =
         (cpb_layer_line){.has_last = job->out.cols > job->d, .carry = job->stream ? &ranges[r].carry : NULL};
   }

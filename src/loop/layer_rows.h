@@ -68,8 +68,13 @@ LANE_INLINE lanes_f64 layer_part_at(row_kind kind, const cpb_layer_line *line, p
                    wide_times(kind.source->part((const char *)line->row + at, from, to), line->toward_row));
 }
 
-LANE_INLINE lanes_f64 layer_carried(row_kind kind, const char *line) {
-  return kind.narrow ? wide_f32(line) : wide_f64(line);
+/* The first lanes from what waits, the others from x. */
+LANE_INLINE void layer_stream_joined(row_kind kind, char *group, const char *waiting, lanes_f64 x,
+                                     size_t lane) {
+  if (kind.narrow)
+    lanes_stream((float *)group, lanes_join(load_f32(waiting), lanes_narrow(x), lane));
+  else
+    stream_wide((double *)group, wide_join(wide_f64(waiting), x, lane));
 }
 
 /* Past the cache rows go in whole aligned groups; the group where one ends is joined with the next one's beginning. */
@@ -77,7 +82,7 @@ LANE_INLINE void layer_begin(row_kind kind, const cpb_layer_line *line, size_t p
   char *group = (char *)line->out - phase * result_size(kind);
   lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
   if (line->carry->bytes > 0)
-    result_stream(kind, group, line_join(layer_carried(kind, line->carry->line), own, phase));
+    layer_stream_joined(kind, group, line->carry->line, own, phase);
   else
     result_store_part(kind, group, own, phase, CPB_LANES);
 }

@@ -5,8 +5,15 @@
 
 #include "loop/layer_rows.h"
 
+/* Around what is kept may be read. */
+LANE_INLINE lanes_f64 kept_part(const void *p, size_t from, size_t to) {
+  (void)from, (void)to;
+  return wide_f64(p);
+}
+static const row_source layer_source_kept = {sizeof(double), wide_f64, kept_part};
+
 static void layer_kept(cpb_layer_line *line, size_t d, size_t start) {
-  const layer_kind kind = {&double_source_f32, {&double_source_f64, false, true}, true};
+  const layer_kind kind = {&double_source_f32, {&layer_source_kept, false, true}, true};
   (void)start; /* they are one chunk */
   layer_chunk_of(kind, line, d, 0);
 }

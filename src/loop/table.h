@@ -65,8 +65,9 @@ typedef struct cpb_layer_line {
   bool has_last;                 /* one more number is written, last */
   const void *next_row, *next_g; /* NULL: nothing is summed */
   double sums[3];                /* <row,row>, <row,g>, <g,g> of the next are added, with the bits of dot */
-  double
-      *kept; /* of the next: its row and, CPB_LAYER_KEPT places further, g as doubles; where they are kept */
+  double *
+      kept; /* of the next, where they are kept: its row and, CPB_LAYER_KEPT places further, g as doubles; CPB_LANES
+                   places before and beyond may be read */
   cpb_layer_carry
       *carry; /* past the cache: of the row before, which ends where this one begins, or nothing; NULL: not */
 } cpb_layer_line;

@@ -33,14 +33,14 @@ static void turn(cpb_layer_loop *loop, cpb_layer_line *lines, char *out[LINES], 
  * the way, or not, is the same row. */
 static void rows(cpb_layer_loop *loop, const cpb_layer_line *line, char *out[LINES], size_t d, size_t size,
                  bool stream, double sums[LINES][3]) {
-  static _Alignas(64) double kept[LINES][2 * CPB_LAYER_KEPT];
+  static double kept[LINES][2 * (CPB_LAYER_KEPT + CPB_LANES)];
   cpb_layer_carry carry[LINES];
   cpb_layer_line lines[LINES];
   for (size_t k = 0; k < LINES; k++) {
     carry[k].bytes = 0;
     lines[k] = *line;
     lines[k].carry = stream ? &carry[k] : NULL;
-    lines[k].kept = kept[k];
+    lines[k].kept = kept[k] + CPB_LANES;
     lines[k].last = line->last + (double)k;
   }
   for (size_t i = 0; i < ROWS; i++) {
@@ -93,7 +93,8 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
     assert_memory_equal(sums, wanted_sums, sizeof sums);
     assert_memory_equal(got, wanted, LINES * room);
     if (!keeps) continue;
-    static _Alignas(64) double kept[2 * CPB_LAYER_KEPT];
+    static double around[2 * (CPB_LAYER_KEPT + CPB_LANES)];
+    double *kept = around + CPB_LANES;
     kept_row(fast, line, d, wanted_sums[0], kept);
     line.row = kept, line.g = kept + CPB_LAYER_KEPT;
     memset(got, 0x5a, LINES * room);
