@@ -195,7 +195,6 @@ static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *l
   line->next_row = is ? (const char *)job->row.data + i * job->row_bytes : NULL;
   line->next_g = is ? (const char *)job->g.data + i * job->g_bytes : NULL;
   line->kept = range->kept[i % 2];
-  line->sums[0] = line->sums[1] = line->sums[2] = 0;
 }
 
 /* Row i, which is summed, is to be written; one that needs care is done by itself. Gives its part of dL/dt. */

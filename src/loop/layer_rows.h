@@ -141,9 +141,9 @@ LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d,
     if (i < groups) layer_put(kind.written, &rest, stream, i);
   }
   if (i < end && line->next_row != NULL) layer_sum_part(kind, line, &sums, i, end - i);
-  line->sums[0] += lanes_sum(sums.row2);
-  line->sums[1] += lanes_sum(sums.product);
-  line->sums[2] += lanes_sum(sums.g2);
+  line->sums[0] = (start == 0 ? 0 : line->sums[0]) + lanes_sum(sums.row2);
+  line->sums[1] = (start == 0 ? 0 : line->sums[1]) + lanes_sum(sums.product);
+  line->sums[2] = (start == 0 ? 0 : line->sums[2]) + lanes_sum(sums.g2);
   if (line->out == NULL || end < d) return;
   if (stream)
     layer_wait(kind.written, line, begun + groups, d);

@@ -165,9 +165,8 @@ static void plain_layer_chunk(cpb_layer_line *line, size_t d, size_t start, bool
   if (line->next_row != NULL) {
     const double *a = plain_chunk(line->next_row, wide, start, count, row_buffer);
     const double *b = plain_chunk(line->next_g, wide, start, count, g_buffer);
-    line->sums[0] += dot(a, a, count);
-    line->sums[1] += dot(a, b, count);
-    line->sums[2] += dot(b, b, count);
+    double sums[] = {dot(a, a, count), dot(a, b, count), dot(b, b, count)};
+    for (int k = 0; k < 3; k++) line->sums[k] = (start == 0 ? 0 : line->sums[k]) + sums[k];
   }
 }
 

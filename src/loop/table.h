@@ -64,7 +64,7 @@ typedef struct cpb_layer_line {
   double toward_g, toward_row, last;
   bool has_last;                 /* one more number is written, last */
   const void *next_row, *next_g; /* NULL: nothing is summed */
-  double sums[3];                /* <row,row>, <row,g>, <g,g> of the next are added, with the bits of dot */
+  double sums[3];                /* <row,row>, <row,g>, <g,g> of the next, with the bits of dot */
   double *
       kept; /* of the next, where they are kept: its row and, CPB_LAYER_KEPT places further, g as doubles; CPB_LANES
                    places before and beyond may be read */
@@ -73,7 +73,7 @@ typedef struct cpb_layer_line {
 } cpb_layer_line;
 
 /* out = toward_g g + toward_row row with the bits of axpby, rounded to the real; of d numbers the chunk that begins at
- * `start`, chunks in order. Of two lines they take turns. */
+ * `start`, chunks in order; those of several lines may take turns. */
 typedef void cpb_layer_loop(cpb_layer_line *line, size_t d, size_t start);
 
 enum { CPB_LAYER_KEPT = 256 };
