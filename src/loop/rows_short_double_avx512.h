@@ -11,33 +11,29 @@
 #include "loop/rows_eight_avx512.h"
 
 enum {
-  SHORT_DOUBLES = 31,
-  SHORT_WIDENED = 47,
-  SHORT_NARROWED = 31,
+  SHORT_DOUBLES = 47,
+  SHORT_WIDENED = 63,
+  SHORT_NARROWED = 47,
   SHORT_SMALL = 40
 }; /* measured: beyond, the walk is faster */
 
-/* A line of the output that is not all of one row: there are as many as rows end. */
-typedef struct eight_cross {
-  __m512i source; /* index into the 16 numbers from `start`; embedding: 8 of them and eight ones */
-  __m512i factor; /* index into the rows' factors (0..7) and last coordinates (8..15) */
-  __m512d center; /* what is subtracted, from a number or from a result */
-} eight_cross;
+/* Lines of one row, and then the line where it ends, which is put together, if there is one. Places are in bytes within
+ * the block's input. */
+typedef struct eight_run {
+  size_t lines, from;
+  size_t row, column; /* of the lines' factor and centre */
+  __m512i source;     /* index into the 16 numbers from `start`; embedding: 8 of them and eight ones */
+  __m512i factor;     /* index into the rows' factors (0..7) and last coordinates (8..15) */
+  __m512d center;     /* what is subtracted, from a number or from a result */
+  size_t start;
+  __mmask8 own; /* lanes of the last line that are written; 0: there is none */
+} eight_run;
 
-/* Eight numbers of one row, from `column` on, or the next cross. */
-typedef struct eight_line {
-  uint32_t start; /* within the block's input */
-  uint16_t row;
-  uint16_t column;
-  bool whole;   /* it is no cross */
-  __mmask8 own; /* lanes that are written */
-} eight_line;
-
-static void plan_cross(const cpb_rows_job *job, size_t k, eight_line *line, eight_cross *cross) {
+/* Line k of the output. */
+static void plan_end(const cpb_rows_job *job, size_t k, eight_run *run) {
   int64_t source[EIGHT], factor[EIGHT];
   double center[EIGHT];
   size_t start = SIZE_MAX;
-  line->own = 0;
   for (size_t lane = 0; lane < EIGHT; lane++) {
     size_t number = k * EIGHT + lane, row = number / job->out_stride, column = number % job->out_stride;
     bool scaled = column < job->d, last = job->embedding && column == job->d;
@@ -46,22 +42,22 @@ static void plan_cross(const cpb_rows_job *job, size_t k, eight_line *line, eigh
     source[lane] = scaled ? (int64_t)from : -1;
     factor[lane] = (int64_t)(row + (last ? EIGHT : 0));
     center[lane] = scaled ? job->center.taken[column] : 0;
-    if (scaled || last) line->own |= (__mmask8)(1u << lane);
+    if (scaled || last) run->own |= (__mmask8)(1u << lane);
   }
   if (start == SIZE_MAX) start = 0;
   for (size_t lane = 0; lane < EIGHT; lane++)
     source[lane] = source[lane] < 0 ? EIGHT : source[lane] - (int64_t)start; /* a one */
-  line->start = (uint32_t)start;
-  cross->source = _mm512_loadu_si512(source);
-  cross->factor = _mm512_loadu_si512(factor);
-  cross->center = _mm512_loadu_pd(center);
+  run->start = start * cpb_dtype_size(job->in_type);
+  run->source = _mm512_loadu_si512(source);
+  run->factor = _mm512_loadu_si512(factor);
+  run->center = _mm512_loadu_pd(center);
 }
 
 /* What is known before it starts. */
 typedef struct eight_plan {
-  eight_line line[SHORT_WIDENED + 1];
-  eight_cross cross[EIGHT]; /* in the order of lines */
-  __m512i lasts;            /* where the last numbers of the rows are */
+  eight_run run[EIGHT];
+  size_t runs;
+  __m512i lasts; /* where the last numbers of the rows are */
   const double *center;
   size_t eights;    /* of a row, the last of which may be part of one: */
   __mmask8 in_last; /* its lanes */
@@ -71,16 +67,18 @@ typedef struct eight_plan {
   column_plan columns; /* of rows that go by columns; else all before it */
 } eight_plan;
 
-static void plan_eight_lines(const cpb_rows_job *job, eight_plan *plan) {
-  size_t crosses = 0;
-  for (size_t k = 0; k < job->out_stride; k++) {
-    size_t row = k * EIGHT / job->out_stride, column = k * EIGHT % job->out_stride;
-    size_t start = row * job->in_stride + column;
-    plan->line[k] = (eight_line){(uint32_t)start, (uint16_t)row, (uint16_t)column, true, 0xff};
-    if (column + EIGHT <= job->d) continue;
-    plan->line[k].row = 0;
-    plan->line[k].whole = false;
-    plan_cross(job, k, &plan->line[k], &plan->cross[crosses++]);
+static void plan_eight_runs(const cpb_rows_job *job, eight_plan *plan) {
+  plan->runs = 0;
+  for (size_t k = 0; k < job->out_stride;) {
+    eight_run *run = &plan->run[plan->runs++];
+    run->row = k * EIGHT / job->out_stride;
+    run->column = k * EIGHT % job->out_stride;
+    run->from = (run->row * job->in_stride + run->column) * cpb_dtype_size(job->in_type);
+    run->lines = run->column < job->d ? (job->d - run->column) / EIGHT : 0;
+    if (run->column + EIGHT == job->out_stride) run->lines = 0; /* alone it is cheaper put together */
+    k += run->lines;
+    run->own = 0;
+    if (run->column + run->lines * EIGHT < job->out_stride) plan_end(job, k++, run);
   }
 }
 
@@ -89,7 +87,7 @@ static void plan_eights(const cpb_rows_job *job, bool stream, eight_plan *plan) 
     plan_columns(job, stream, &plan->columns);
     return;
   }
-  plan_eight_lines(job, plan);
+  plan_eight_runs(job, plan);
   int64_t lasts[EIGHT];
   for (size_t row = 0; row < EIGHT; row++) lasts[row] = (int64_t)(row * job->in_stride + job->d);
   plan->lasts = _mm512_loadu_si512(lasts);
@@ -110,7 +108,7 @@ LANE_INLINE void add_squares(const eight_plan *plan, eight_shape shape, const ch
 #pragma GCC unroll 8
   for (size_t r = 0; r < EIGHT; r++) {
     __m512d x = eight_at(shape, in + r * stride, k * EIGHT);
-    if (shape.embedding) x = _mm512_sub_pd(x, center);
+    if (shape.embedding) x = _mm512_sub_pd(center, x); /* the same square, and x comes straight from memory */
     x = _mm512_maskz_mul_pd(own, x, x);
     sum[r] = first ? x : _mm512_add_pd(sum[r], x);
   }
@@ -154,54 +152,67 @@ LANE_INLINE __m512d eight_lasts(const eight_plan *plan, eight_shape shape, const
                             : _mm512_i64gather_pd(plan->lasts, in, 8);
 }
 
-/* The factors of eight rows, also one by one. */
-typedef struct eight_rows {
-  eight_factors f;
-  double factor[EIGHT];
-} eight_rows;
-
-LANE_INLINE void know_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
-                            const char *in, eight_rows *rows) {
+LANE_INLINE eight_factors eight_factors_of(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
+                                           const char *in) {
   __m512d n = eight_norms_of(plan, shape, in, job->in_stride * in_size(shape));
-  rows->f = shape.embedding
-                ? eight_embed_factors(n, plan->s)
-                : eight_unembed_factors(n, eight_lasts(plan, shape, in), plan->s, result_most(shape));
-  _mm512_storeu_pd(rows->factor, rows->f.factor);
+  return shape.embedding
+             ? eight_embed_factors(n, plan->s)
+             : eight_unembed_factors(n, eight_lasts(plan, shape, in), plan->s, result_most(shape));
 }
 
-/* `cross` is the next one. */
-LANE_INLINE __m512d eight_results(const eight_plan *plan, const eight_line *line, eight_shape shape,
-                                  const char *in, const eight_rows *rows, const eight_cross **cross) {
-  __m512d x = eight_at(shape, in, line->start), factor, center;
-  if (line->whole) {
-    factor = _mm512_set1_pd(rows->factor[line->row]);
-    center = _mm512_loadu_pd(plan->center + line->column);
-  } else {
-    __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, line->start + EIGHT);
-    x = _mm512_permutex2var_pd(x, (*cross)->source, next);
-    eight_factors f = rows->f;
-    factor = shape.embedding ? _mm512_permutex2var_pd(f.factor, (*cross)->factor, f.last)
-                             : _mm512_permutexvar_pd((*cross)->factor, f.factor);
-    center = (*cross)++->center;
-  }
+LANE_INLINE __m512d eight_results(eight_shape shape, __m512d x, __m512d factor, __m512d center) {
   return shape.embedding ? _mm512_mul_pd(_mm512_sub_pd(x, center), factor)
                          : _mm512_sub_pd(_mm512_mul_pd(x, factor), center);
+}
+
+/* What stays the same for eight rows, and where the next line goes. */
+typedef struct eight_way {
+  const char *in;
+  char *out;
+  size_t ahead;
+  bool stream;
+} eight_way;
+
+LANE_INLINE void write_lines(const eight_run *run, eight_shape shape, eight_way *way, __m512d factor,
+                             const double *center) {
+  const char *in = way->in + run->from;
+  size_t lines = run->lines;
+  ONE_TEXT
+  do {
+    lanes_prefetch(in + way->ahead);
+    __m512d x = eight_results(shape, eight_at(shape, in, 0), factor, _mm512_loadu_pd(center));
+    write_eight(way->stream, shape, 0xff, x, way->out);
+    in += EIGHT * in_size(shape);
+    way->out += EIGHT * out_size(shape);
+    center += EIGHT;
+  } while (--lines > 0);
+}
+
+LANE_INLINE void write_end(const eight_run *run, eight_shape shape, eight_way *way, eight_factors f) {
+  const char *in = way->in + run->start;
+  lanes_prefetch(in + way->ahead);
+  __m512d next = shape.embedding ? _mm512_set1_pd(1) : eight_at(shape, in, EIGHT);
+  __m512d x = _mm512_permutex2var_pd(eight_at(shape, in, 0), run->source, next);
+  __m512d factor = shape.embedding ? _mm512_permutex2var_pd(f.factor, run->factor, f.last)
+                                   : _mm512_permutexvar_pd(run->factor, f.factor);
+  write_eight(way->stream, shape, run->own, eight_results(shape, x, factor, run->center), way->out);
+  way->out += EIGHT * out_size(shape);
 }
 
 /* Eight rows, or nothing when one of them needs care. */
 LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
                            char *out) {
-  eight_rows rows;
-  know_eight(job, plan, shape, in, &rows);
-  if (__builtin_expect(!rows.f.fine, 0)) return false;
-  const eight_cross *cross = plan->cross;
-  size_t step = EIGHT * in_size(shape), cols = job->out_stride;
-  const char *ahead = in + plan->ahead;
-  if (cols < job->in_stride) lanes_prefetch(ahead + cols * step);
-  for (size_t k = 0; k < cols; k++) {
-    lanes_prefetch(ahead + k * step);
-    __m512d x = eight_results(plan, &plan->line[k], shape, in, &rows, &cross);
-    write_eight(plan->stream, shape, plan->line[k].own, x, out + k * EIGHT * out_size(shape));
+  eight_factors f = eight_factors_of(job, plan, shape, in);
+  if (__builtin_expect(!f.fine, 0)) return false;
+  double factor[EIGHT];
+  _mm512_storeu_pd(factor, f.factor);
+  eight_way way = {in, out, plan->ahead, plan->stream};
+  const double *center = plan->center;
+  const eight_run *run = plan->run, *end = run + plan->runs;
+  ONE_TEXT
+  for (; run < end; run++) {
+    if (run->lines > 0) write_lines(run, shape, &way, _mm512_set1_pd(factor[run->row]), center + run->column);
+    if (run->own != 0) write_end(run, shape, &way, f);
   }
   return true;
 }
