@@ -96,7 +96,7 @@ static fractions measure(size_t d, types of, size_t bytes, int rounds, const cpb
     back[i] = (work){maps[i], cpb_rows(y, of.in, n, d + 1), cpb_rows_out(z, of.out, n, d), exec};
   }
   work place = {maps[0], {y, of.in, n, d, d + 1}, {y, of.in, n, d + 1, d + 1}, exec};
-  roofline_copy copy = {from, to, half, exec};
+  roofline_copy copy = {from, to, half, exec, NULL};
   bench_rival rivals[] = {{"copy", roofline_run, &copy, 0}, {"", embed, &forth[0], 0},
                           {"", embed, &forth[1], 0},        {"", unembed, &back[0], 0},
                           {"", unembed, &back[1], 0},       {"", embed, &place, 0}};
@@ -187,18 +187,16 @@ static void layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds) {
   layer_work from_y = {cpb_rows(y, dtype, n, d + 1), wide_g, cpb_rows_out(out, dtype, n, d), 0};
   layer_work inverse = {cpb_rows(y, dtype, n, d + 1), narrow_g, cpb_rows_out(out, dtype, n, d + 1), 0};
   size_t half = n * d * size;
-  roofline_copy copy = {x, out, half, NULL};
-  bench_rival rivals[] = {{"copy", roofline_run, &copy, 0},
-                          {"", embed, &forward, 0},
-                          {"", backward, &from_x, 0},
-                          {"", backward_saved, &from_y, 0},
-                          {"", inverse_backward, &inverse, 0}};
-  bench_rounds(rivals, 5, rounds);
+  roofline_copy copy = {x, out, half, NULL, NULL}, join = {x, out, half, NULL, g};
+  bench_rival rivals[] = {{"copy", roofline_run, &copy, 0}, {"", roofline_run, &join, 0},
+                          {"", embed, &forward, 0},         {"", backward, &from_x, 0},
+                          {"", backward_saved, &from_y, 0}, {"", inverse_backward, &inverse, 0}};
+  bench_rounds(rivals, 6, rounds);
   double rate = 2 * (double)half / rivals[0].best, row = (double)(n * size);
-  printf("%-4s %6zu %9.2f %9.2f %9.2f %9.2f\n", cpb_dtype_name(dtype), d,
-         row * (double)(2 * d + 1) / rivals[1].best / rate, row * (double)(3 * d + 1) / rivals[2].best / rate,
-         row * (double)(3 * d + 2) / rivals[3].best / rate,
-         row * (double)(3 * d + 2) / rivals[4].best / rate);
+  printf("%-4s %6zu %9.2f %9.2f %9.2f %9.2f %9.2f\n", cpb_dtype_name(dtype), d,
+         row * (double)(2 * d + 1) / rivals[2].best / rate, row * (double)(3 * d + 1) / rivals[3].best / rate,
+         row * (double)(3 * d + 2) / rivals[4].best / rate, row * (double)(3 * d + 2) / rivals[5].best / rate,
+         3 * (double)half / rivals[1].best / rate);
   fflush(stdout);
   cpb_map_free(map);
   bench_release(x, room), bench_release(y, room), bench_release(g, room), bench_release(out, room);
@@ -217,8 +215,10 @@ int main(int argc, char **argv) {
   for (size_t threads = 1; threads <= 2; threads++)
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
       table(pairs[i], bytes, rounds, threads == 1 ? NULL : cpb_pool_exec(pool), threads);
-  printf("# a layer, one thread, fraction of the copy of the bytes it must move\n");
-  printf("#         d   forward  from x  from y   inverse\n");
+  printf("# a layer, one thread, fraction of the copy of the bytes it must move; join: two reads to one "
+         "write, and nothing"
+         " else\n");
+  printf("#         d   forward    from x    from y   inverse      join\n");
   for (size_t i = 7; i < DIMS - 1; i++)
     for (cpb_dtype dtype = CPB_F32; dtype <= CPB_F64; dtype++) layer(dims[i], dtype, bytes, rounds);
   if (peak_operations() > 0) {

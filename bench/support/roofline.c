@@ -4,6 +4,10 @@
 
 enum { LINE = 64, STREAMS = 4, AHEAD = 4096, BLOCK = 4 << 20 };
 
+static void join_plain(const char *from, const char *also, char *to, size_t stream_bytes) {
+  for (size_t i = 0; i < STREAMS * stream_bytes; i++) to[i] = (char)(from[i] ^ also[i]);
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -13,6 +17,19 @@ __attribute__((target("avx512f"))) static void copy_avx512(const char *from, cha
       _mm_prefetch(from + k * stream_bytes + i + AHEAD, _MM_HINT_T0);
       _mm512_stream_si512((void *)(to + k * stream_bytes + i),
                           _mm512_load_si512(from + k * stream_bytes + i));
+    }
+  _mm_sfence();
+}
+
+__attribute__((target("avx512f"))) static void join_avx512(const char *from, const char *also, char *to,
+                                                           size_t stream_bytes) {
+  for (size_t i = 0; i < stream_bytes; i += LINE)
+    for (size_t k = 0; k < STREAMS; k++) {
+      size_t at = k * stream_bytes + i;
+      _mm_prefetch(from + at + AHEAD / 4, _MM_HINT_T0);
+      _mm_prefetch(also + at + AHEAD / 4, _MM_HINT_T0);
+      _mm512_stream_si512((void *)(to + at),
+                          _mm512_xor_si512(_mm512_load_si512(from + at), _mm512_load_si512(also + at)));
     }
   _mm_sfence();
 }
@@ -37,16 +54,32 @@ static void copy_streams(const char *from, char *to, size_t stream_bytes) {
   else
     memcpy(to, from, STREAMS * stream_bytes);
 }
+
+static void join_streams(const char *from, const char *also, char *to, size_t stream_bytes) {
+  if (__builtin_cpu_supports("avx512f"))
+    join_avx512(from, also, to, stream_bytes);
+  else
+    join_plain(from, also, to, stream_bytes);
+}
 #else
 static void copy_streams(const char *from, char *to, size_t stream_bytes) {
   memcpy(to, from, STREAMS * stream_bytes);
+}
+
+static void join_streams(const char *from, const char *also, char *to, size_t stream_bytes) {
+  join_plain(from, also, to, stream_bytes);
 }
 #endif
 
 static void copy_block(void *arg, size_t block) {
   const roofline_copy *copy = arg;
   size_t first = block * BLOCK, bytes = copy->bytes - first < BLOCK ? copy->bytes - first : BLOCK;
-  copy_streams((const char *)copy->from + first, (char *)copy->to + first, bytes / LINE / STREAMS * LINE);
+  size_t stream_bytes = bytes / LINE / STREAMS * LINE;
+  const char *from = (const char *)copy->from + first;
+  if (copy->also != NULL)
+    join_streams(from, (const char *)copy->also + first, (char *)copy->to + first, stream_bytes);
+  else
+    copy_streams(from, (char *)copy->to + first, stream_bytes);
 }
 
 void roofline_run(void *roofline) {
