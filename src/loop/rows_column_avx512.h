@@ -94,8 +94,9 @@ LANE_INLINE bool column_results(const column_plan *plan, eight_shape shape, cons
     if (shape.embedding) x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
   }
   __m512d n = column_norm(x, d);
-  eight_factors f = shape.embedding ? eight_embed_once(n, plan->s)
-                                    : eight_unembed_factors(n, x[d], plan->s, result_most(shape));
+  eight_factors f = !shape.embedding ? eight_unembed_factors(n, x[d], plan->s, result_most(shape))
+                    : d == 2         ? eight_embed_once(n, plan->s)
+                                     : eight_embed_factors(n, plan->s);
 #pragma GCC unroll 8
   for (size_t j = 0; j < d; j++) {
     x[j] = _mm512_mul_pd(x[j], f.factor);

@@ -80,7 +80,7 @@ LANE_INLINE __m512d quotient(__m512d a, __m512d b, __m512d inverse) {
   return _mm512_fmadd_pd(_mm512_fnmadd_pd(b, q, a), inverse, q);
 }
 
-/* The same with one division, where rows are so short that they wait for it. */
+/* The same with one division: rows of two numbers wait for divisions, longer ones for sums and products. */
 LANE_INLINE eight_factors eight_embed_once(__m512d n, double s) {
   __m512d s2 = _mm512_set1_pd(s * s), q = _mm512_add_pd(n, s2), inverse = _mm512_div_pd(_mm512_set1_pd(1), q);
   return (eight_factors){quotient(_mm512_set1_pd(2 * s), q, inverse),

@@ -74,7 +74,7 @@ LANE_INLINE bool four_lines(eight_shape shape, const double *taken, double s, co
     if (shape.embedding) pair[k] = _mm512_sub_pd(pair[k], center);
   }
   __m512d n = four_norms(pair);
-  eight_factors f = shape.embedding ? eight_embed_once(n, s)
+  eight_factors f = shape.embedding ? eight_embed_factors(n, s)
                                     : eight_unembed_factors(n, four_lasts(shape, in), s, result_most(shape));
   four_times(pair, f.factor);
   if (shape.embedding)
