@@ -133,20 +133,8 @@ LANE_INLINE lanes_f64 lanes_zero(void) {
   return (lanes_f64){zero, zero, zero, zero};
 }
 
-/* sum + x*x per lane; the square of a float is exact in double, so fusing changes nothing */
-LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
-  __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(x.low)),
-          b = _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1));
-  __m256d c = _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)),
-          e = _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1));
-  sum.q0 = _mm256_fmadd_pd(a, a, sum.q0);
-  sum.q1 = _mm256_fmadd_pd(b, b, sum.q1);
-  sum.q2 = _mm256_fmadd_pd(c, c, sum.q2);
-  sum.q3 = _mm256_fmadd_pd(e, e, sum.q3);
-  return sum;
-}
-
-/* the same for sixteen floats in memory, where widening costs half */
+/* sum + x*x per lane of sixteen floats in memory, where widening costs half; the square of a float is exact in double, so
+ * fusing changes nothing */
 LANE_INLINE __m256d add_square_of_4(__m256d sum, const float *x) {
   __m256d four = _mm256_cvtps_pd(_mm_loadu_ps(x));
   return _mm256_fmadd_pd(four, four, sum);
@@ -155,6 +143,15 @@ LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
   const float *x = p;
   return (lanes_f64){add_square_of_4(sum.q0, x), add_square_of_4(sum.q1, x + 4),
                      add_square_of_4(sum.q2, x + 8), add_square_of_4(sum.q3, x + 12)};
+}
+
+/* the same of lanes, by way of memory: compilers would take them from registers */
+LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
+  _Alignas(32) float line[CPB_LANES];
+  _mm256_store_ps(line, x.low);
+  _mm256_store_ps(line + 8, x.high);
+  __asm__("" : "+m"(line));
+  return add_square_f32(sum, line);
 }
 
 /* Sixteen doubles, for rows of doubles and results in double. */
