@@ -137,8 +137,8 @@ LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d,
       layer_rest(kind.written, *line, begun); /* which nothing written can be taken to change */
   layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
   for (; i + CPB_LANES <= end; i += CPB_LANES) {
-    if (rest.next_row != NULL) layer_sum(kind, &rest, &sums, i);
-    if (i < groups) layer_put(kind.written, &rest, stream, i);
+    if (line->next_row != NULL) layer_sum(kind, &rest, &sums, i);
+    if (i < groups) layer_put(kind.written, &rest, LANES_BYPASS && line->carry != NULL, i);
   }
   if (i < end && line->next_row != NULL) layer_sum_part(kind, line, &sums, i, end - i);
   line->sums[0] = (start == 0 ? 0 : line->sums[0]) + lanes_sum(sums.row2);
