@@ -128,7 +128,7 @@ static void walk_interior(void (*through)(const cpb_map *, size_t, sample *), do
   test_rng rng = {3};
   double worst_embed = 0, worst_length = 0, worst_back = 0;
   for (size_t k = 0; k < DIMS; k++) {
-    size_t d = dims[k], cases = (d > 1000 ? 100 : d > 500 ? 300 : 3000) / (TEST_SANITIZED ? 30 : 1);
+    size_t d = dims[k], cases = (d > 1000 ? 100u : d > 500 ? 300u : 3000u) / (TEST_SANITIZED ? 30u : 1u);
     for (size_t c = 0; c < cases; c++) {
       double s = test_log_uniform(&rng, 1e-8, 1e8), length = s * test_log_uniform(&rng, 1e-15, 1e15);
       if (c % 3 == 0) length = s * test_log_uniform(&rng, 0.1, 10);
@@ -179,7 +179,7 @@ static void walk_centers(void (*through)(const cpb_map *, size_t, sample *), dou
   test_rng rng = {8};
   double worst_embed = 0, worst_length = 0, worst_back = 0;
   for (size_t k = 0; k < DIMS; k++) {
-    size_t d = dims[k], cases = (d > 1000 ? 100 : d > 500 ? 300 : 3000) / (TEST_SANITIZED ? 30 : 1);
+    size_t d = dims[k], cases = (d > 1000 ? 100u : d > 500 ? 300u : 3000u) / (TEST_SANITIZED ? 30u : 1u);
     for (size_t c = 0; c < cases; c++) {
       double s = test_log_uniform(&rng, 1e-8, 1e8), length = s * test_log_uniform(&rng, 1e-3, 1e3);
       double away = s * test_log_uniform(&rng, 1e-3, 1e3), distance_back;
