@@ -20,7 +20,8 @@
 #include "loop/rows_tiny_avx512.h"
 
 enum {
-  NARROW_MOST = CENTER_LINES_MOST - 1, /* measured: beyond, rows_long_avx512.h is faster */
+  NARROW_MOST = 31,                          /* measured: beyond, rows_long_avx512.h is faster, */
+  NARROW_ABOUT_MOST = CENTER_LINES_MOST - 1, /* and about a centre, or of rows that are made, from here on */
   ROWS = 16,
   HALF = 8,
   PAIRS = 8,
@@ -149,14 +150,15 @@ LANE_INLINE __m256 eight_floats(const cpb_rows_center *center, const float *row,
 /* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
 LANE_INLINE __m512d eight_lanes(const cpb_rows_center *center, const float *row, size_t eights,
                                 __mmask8 left) {
-  __m512d x[NARROW_MOST / 8];
+  __m512d x[(NARROW_MOST + 7) / 8];
   for (size_t k = 0; k < eights; k++) {
     __m256 eight = eight_floats(center, row, 8 * k);
     x[k] = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
   }
   __m512d even = _mm512_mul_pd(x[0], x[0]);
   if (eights > 2) even = _mm512_fmadd_pd(x[2], x[2], even);
-  return _mm512_fmadd_pd(x[1], x[1], even);
+  if (eights < 4) return _mm512_fmadd_pd(x[1], x[1], even);
+  return _mm512_add_pd(even, _mm512_fmadd_pd(x[3], x[3], _mm512_mul_pd(x[1], x[1])));
 }
 
 /* Four floats of a and four of b. Put together in memory, they need no shuffle once they are wide. */
@@ -313,7 +315,7 @@ static inline size_t row_of_turn(const narrow_blocks *blocks, size_t i) {
 
 /* Blocks that are made, one after the other in a ring. */
 enum { MADE_AHEAD = 2, MADE_RING = 4 };
-typedef float narrow_room[(NARROW_MOST + 2) * ROWS]; /* and a line, as blocks are read too far */
+typedef float narrow_room[(NARROW_ABOUT_MOST + 2) * ROWS]; /* and a line, as blocks are read too far */
 
 LANE_INLINE void make_turn(const cpb_rows_job *job, narrow_shape shape, const rows_center_lines *center,
                            const narrow_blocks *blocks, size_t i, narrow_room *ring) {
@@ -452,6 +454,8 @@ NARROW_LOOPS(2)
 NARROW_LOOPS(3)
 NARROW_LOOPS(4)
 NARROW_LOOPS(6)
+NARROW_LOOP(narrow_forth_8, 8, true, false)
+NARROW_LOOP(narrow_back_8, 8, false, false)
 NARROW_LOOP(narrow_forth_about_4, 4, true, true)
 NARROW_LOOP(narrow_forth_about_6, 6, true, true)
 #undef NARROW_LOOPS
@@ -462,7 +466,8 @@ static narrow_loop *const narrow_loops[][2][2] = {
     {{narrow_back_2, narrow_back_about_2}, {narrow_forth_2, NULL}},
     {{narrow_back_3, narrow_back_about_3}, {narrow_forth_3, NULL}},
     {{narrow_back_4, narrow_back_about_4}, {narrow_forth_4, narrow_forth_about_4}},
-    {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}}};
+    {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}},
+    {{narrow_back_8, NULL}, {narrow_forth_8, NULL}}};
 
 static narrow_loop *narrow_loop_of(const cpb_rows_job *job) {
   size_t fours = (job->d + 3) / 4;
@@ -494,7 +499,7 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
   if (stream) lanes_fence();
 }
 
-enum { SHORT_MOST = NARROW_MOST, SHORT_MADE_MOST = NARROW_MOST };
+enum { SHORT_MOST = NARROW_ABOUT_MOST, SHORT_MADE_MOST = NARROW_ABOUT_MOST, SHORT_BARE_MOST = NARROW_MOST };
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 
