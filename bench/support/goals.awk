@@ -32,7 +32,7 @@ $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
   }
   next
 }
-part == "layer" && NF == 6 { for (i = 3; i <= NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
+part == "layer" && NF == 7 { for (i = 3; i < NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
 part == "whitened" && NF == 3 { meet("whitened embed", .60, $2, "d = " $1); next }
 part == "search" && NF >= 12 && rival {
   range = $6 == "range"; threads = $(6 + range); ratio = $(9 + range)

@@ -11,7 +11,8 @@
 
 enum {
   LONG_STREAMS = 4,
-  KEPT_MOST = 2048 /* numbers of a row; longer ones would leave too little of the first cache */
+  KEPT_MOST = 2048,       /* numbers of a row; longer ones would leave too little of the first cache, */
+  FLOATS_KEPT_MOST = 1024 /* and floats, which lie there as they come, too */
 };
 
 /* What is kept of a row, with room for its last line. */
@@ -277,7 +278,8 @@ LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t row
 LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   size_t rows = job->n / LONG_STREAMS / CPB_LANES * CPB_LANES;
   bool floats = kind.source->size == sizeof(float);
-  if (rows > 0 && job->d <= KEPT_MOST && kind.embedding && (kind.centered || !floats))
+  bool made = kind.centered || !floats;
+  if (rows > 0 && job->d <= (floats ? FLOATS_KEPT_MOST : KEPT_MOST) && kind.embedding && made)
     long_walk(job, (long_kind){kind, true}, rows);
   else if (rows > 0 && floats)
     long_walk(job, (long_kind){kind, false}, rows);
