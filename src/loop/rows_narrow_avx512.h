@@ -4,7 +4,7 @@
  * of every output line, which input float and which row's factor it takes. Norms of sixteen rows are
  * summed by a transposing tree in the order of lanes_sum().
  *
- * Memory is kept busy by walking four ranges of rows at once. Where a block is a few lines, or its output
+ * Memory is kept busy by walking several ranges of rows at once. Where a block is a few lines, or its output
  * stays in the cache, it is enough that the ranges take turns. Longer blocks would come to memory in bursts:
  * they are written in lockstep, a line of every range, and what the next blocks need is worked out between
  * the lines.

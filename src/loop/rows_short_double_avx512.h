@@ -2,7 +2,7 @@
  *
  * Eight rows are a whole number of lines on both sides, so they have a fixed plan: for every lane of every output
  * line, which input number, which row's factor and which number of the centre it takes. Norms of eight rows are
- * summed by a transposing tree in the order of lanes_sum(). Four ranges of rows take turns; with results in float of two
+ * summed by a transposing tree in the order of lanes_sum(). Ranges of rows take turns; with results in float of two
  * eights, which are whole lines of the cache. */
 #ifndef CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 #define CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
