@@ -70,8 +70,8 @@ struct cpb_search {
   /* the block under way */
   float *factors, *start;
   size_t *block_order;
-  double raise; /* of the starts, over all blocks fed */
-  size_t block_rows;
+  double raise;                    /* of the starts, over all blocks fed */
+  size_t block_rows, float_rows;   /* at most; and where nothing is looked at in bytes */
   size_t block_first, block_count; /* its rows among those fed */
   cpb_view fed;
   const uint64_t *ids; /* of the rows fed; NULL: first_id, first_id+1, .. */

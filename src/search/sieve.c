@@ -90,7 +90,7 @@ static int ascending(const void *left, const void *right) {
 }
 
 /* A few rows from everywhere, and a few queries that are tried on them. */
-enum { SAMPLE = 1024, TRIED = 16, PLACES = 32 };
+enum { SAMPLE = 512, TRIED = 16, PLACES = 32 };
 
 typedef struct trial {
   float *numbers; /* of the rows, whole lines each; x'-m once there is a centre */

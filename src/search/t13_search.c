@@ -15,7 +15,8 @@
 
 enum {
   PANEL = CPB_SEARCH_PANEL,
-  FLOATS_AT_ONCE = 1 << 18, /* factors of base rows, 1 MiB: with the panels they stay in the second cache */
+  NUMBERS_AT_ONCE = 1 << 19, /* of base rows that become bytes, .. */
+  FLOATS_AT_ONCE = 1 << 18,  /* .. and factors, 1 MiB: with the panels they stay in the second cache */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
   FEW_QUERIES = 8,    /* so few do not pay for rows on a grid, .. */
@@ -243,10 +244,11 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
 /* Rows are measured at the end, when thresholds are at their highest and few are left to measure. */
 static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
-  for (size_t first = 0; status == CPB_OK && first < search->fed.rows; first += search->block_rows) {
+  for (size_t first = 0; status == CPB_OK && first < search->fed.rows; first += search->block_count) {
     size_t left = search->fed.rows - first;
+    size_t most = any_group(search, takes_bytes) ? search->block_rows : search->float_rows;
     search->block_first = first;
-    search->block_count = left < search->block_rows ? left : search->block_rows;
+    search->block_count = left < most ? left : most;
     status = look_at_block(search, exec, error);
     double done = (double)(first + search->block_count) / (double)search->fed.rows;
     if (status == CPB_OK) status = cpb_exec_tell(exec, done, error);
@@ -347,8 +349,9 @@ static size_t room_for(size_t k) {
 
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
-  size_t groups = 1 + FLOATS_AT_ONCE / cpb_panel_group(d);
+  size_t groups = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
   search->block_rows = groups * CPB_PANEL_ROWS;
+  search->float_rows = (1 + FLOATS_AT_ONCE / cpb_panel_group(d)) * CPB_PANEL_ROWS;
   search->room = limited ? PANEL : room_for(search->k);
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   search->queries = zeros(n * d, sizeof *search->queries);
@@ -445,8 +448,10 @@ static double reach_of(const cpb_search *search, size_t query) {
   const double *q = search->queries + query * search->screen.d, length = search->asked[query].length;
   bool whole = search->screen.metric == CPB_IP && length > 0;
   double reach = 0;
-  for (size_t k = 0; k < search->screen.d; k++)
-    reach = fmax(reach, fabs(whole ? q[k] / length : q[k] - search->center[k]));
+  for (size_t k = 0; k < search->screen.d; k++) {
+    double number = fabs(whole ? q[k] / length : q[k] - search->center[k]);
+    if (number > reach) reach = number; /* fmax is a call */
+  }
   return reach;
 }
 
