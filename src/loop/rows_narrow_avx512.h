@@ -300,8 +300,11 @@ LANE_INLINE block_factors factors_of_block(const narrow_scale *scale, narrow_sha
   return factors_of_norms(scale, shape, in, norms);
 }
 
-/* Blocks of rows from row `first` of the job on, in STREAMS ranges of `per_range`; the rest, fewer than
- * STREAMS, follow the last range. */
+/* In turns two ranges are faster than four, in lockstep four. */
+enum { TURNS = 2 };
+
+/* Blocks of rows from row `first` of the job on, in TURNS or STREAMS ranges of `per_range`; the rest, fewer than ranges,
+ * follow the last one. */
 typedef struct narrow_blocks {
   size_t first, count, per_range;
   const float *in;
@@ -309,7 +312,7 @@ typedef struct narrow_blocks {
 } narrow_blocks;
 
 static inline size_t row_of_turn(const narrow_blocks *blocks, size_t i) {
-  size_t turn = i / STREAMS, range = i % STREAMS;
+  size_t turn = i / TURNS, range = i % TURNS;
   return (turn < blocks->per_range ? range * blocks->per_range + turn : i) * ROWS;
 }
 
@@ -419,10 +422,11 @@ LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, const narrow_known *know
   /* copies that no row written can be taken to change: they stay in registers where they fit */
   const narrow_plan plan = known->plan;
   const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), job->center};
-  narrow_blocks blocks = {first, count, count / STREAMS, (const float *)job->in + first * shape.in_stride,
+  bool lockstep = shape.lockstep && shape.fours >= 4 && shape.make == NULL;
+  narrow_blocks blocks = {first, count, count / (lockstep ? STREAMS : TURNS),
+                          (const float *)job->in + first * shape.in_stride,
                           (float *)job->out + first * shape.out_stride};
-  if (shape.lockstep && shape.fours >= 4 && shape.make == NULL)
-    return walk_in_lockstep(job, &plan, &known->center, &scale, shape, blocks);
+  if (lockstep) return walk_in_lockstep(job, &plan, &known->center, &scale, shape, blocks);
   walk_in_turns(job, &plan, &known->center, &scale, shape, blocks);
   return count;
 }
