@@ -332,10 +332,15 @@ static void *zeros(size_t count, size_t size) {
   return memory;
 }
 
+static bool may_take_bytes(const cpb_search *search) {
+  size_t d = search->screen.d;
+  return search->screen.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
+         search->n >= FEW_QUERIES;
+}
+
 static bool allocate_bytes(cpb_search *search) {
-  if (search->screen.loops->panel_bytes == NULL || search->screen.d > CPB_GRID_MOST) return true;
-  if (search->n < FEW_QUERIES || search->screen.d < FEW_COLUMNS) return true;
-  search->bytes = true;
+  search->bytes = may_take_bytes(search);
+  if (!search->bytes) return true;
   bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n, search->block_rows, search->factors);
   search->starts = zeros(search->group_count * search->sieve.run_rows, sizeof *search->starts);
   return made && search->starts != NULL;
@@ -349,9 +354,10 @@ static size_t room_for(size_t k) {
 
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
-  size_t groups = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
+  size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
+  size_t groups = may_take_bytes(search) ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
-  search->float_rows = (1 + FLOATS_AT_ONCE / cpb_panel_group(d)) * CPB_PANEL_ROWS;
+  search->float_rows = floats * CPB_PANEL_ROWS;
   search->room = limited ? PANEL : room_for(search->k);
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   search->queries = zeros(n * d, sizeof *search->queries);
