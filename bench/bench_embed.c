@@ -1,11 +1,12 @@
 /* The embedding and its inverse, about a centre as `fit` writes it and without one, as a fraction of the machine's
  * fastest copy of the same bytes; whitened maps as a fraction of the multiply-adds it can do; gradients of a layer.
  *
- *   build/bench/bench_embed [MiB of input and output, default 256] [rounds, default 9] */
+ *   build/bench/bench_embed [MiB of input and output, default 256] [rounds of a pass, default 5] [passes, default 4] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capball/capball.h"
 #include "support/peak.h"
@@ -71,22 +72,28 @@ static cpb_map *new_map(size_t d, const double *center, const double *whiten) {
   return map;
 }
 
-/* What a table has of one d: about a centre and without one, forth and back; > 1 is faster than the copy. */
-typedef struct fractions {
-  double embed[2], unembed[2], in_place;
-} fractions;
+/* The seconds of one d in a table: about a centre and without one, forth and back, and of the copies of as many bytes. */
+typedef struct seconds {
+  double embed[2], unembed[2], in_place, copy_forth, copy_back, copy_place;
+} seconds;
 
-static fractions measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec *exec) {
-  size_t in_size = cpb_dtype_size(of.in), out_size = cpb_dtype_size(of.out);
-  size_t n = bytes / (d * in_size + (d + 1) * out_size) / 64 * 64 + 64;
+/* Best of what was and what is. */
+static void keep(double *best, double now) {
+  if (*best == 0 || now < *best) *best = now;
+}
+
+static size_t rows_in(size_t d, types of, size_t bytes) {
+  return bytes / (d * cpb_dtype_size(of.in) + (d + 1) * cpb_dtype_size(of.out)) / 64 * 64 + 64;
+}
+
+static void measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec *exec, seconds *best) {
+  size_t in_size = cpb_dtype_size(of.in), out_size = cpb_dtype_size(of.out), n = rows_in(d, of, bytes);
   size_t in_room = n * (d + 1) * in_size, out_room = n * (d + 1) * out_size;
   void *x = bench_memory(in_room), *y = bench_memory(in_room), *z = bench_memory(out_room);
-  double moved = (double)(n * d * in_size + n * (d + 1) * out_size);
-  size_t half = (size_t)moved / 2;
-  void *from = bench_memory(half), *to = bench_memory(half);
+  void *from = bench_memory(in_room), *to = bench_memory(out_room);
   fill(x, of.in, n * d);
   double *center = bench_memory(d * sizeof *center);
-  for (size_t i = 0; i < d; i++) center[i] = 0.3 * sin((double)i);
+  for (size_t i = 0; i < d; i++) center[i] = (double)(float)(0.3 * sin((double)i)); /* as fit writes it */
   cpb_map *maps[2] = {new_map(d, center, NULL), new_map(d, NULL, NULL)};
   bool real = of.in == CPB_F32 || of.in == CPB_F64;
   if (real) cpb_map_embed(maps[1], cpb_rows(x, of.in, n, d), cpb_rows_out(y, of.in, n, d + 1), NULL, NULL);
@@ -96,39 +103,57 @@ static fractions measure(size_t d, types of, size_t bytes, int rounds, const cpb
     back[i] = (work){maps[i], cpb_rows(y, of.in, n, d + 1), cpb_rows_out(z, of.out, n, d), exec};
   }
   work place = {maps[0], {y, of.in, n, d, d + 1}, {y, of.in, n, d + 1, d + 1}, exec};
-  roofline_copy copy = {from, to, half, exec, NULL};
-  bench_rival rivals[] = {{"copy", roofline_run, &copy, 0}, {"", embed, &forth[0], 0},
-                          {"", embed, &forth[1], 0},        {"", unembed, &back[0], 0},
-                          {"", unembed, &back[1], 0},       {"", embed, &place, 0}};
-  bench_rounds(rivals, real ? of.in == of.out ? 6 : 5 : 3, rounds);
-  double rate = 2 * (double)half / rivals[0].best;
-  double returned = (double)(n * (d + 1) * in_size + n * d * out_size);
-  double place_moved = (double)(2 * n * (d + 1) * in_size);
-  fractions f = {{moved / rivals[1].best / rate, moved / rivals[2].best / rate},
-                 {returned / rivals[3].best / rate, returned / rivals[4].best / rate},
-                 place_moved / rivals[5].best / rate};
+  roofline_copy copy_forth = {from, to, n * d * in_size, out_room, exec},
+                copy_back = {from, to, in_room, n * d * out_size, exec},
+                copy_place = {from, to, in_room, in_room, exec};
+  bench_rival rivals[] = {{"", roofline_run, &copy_forth, 0}, {"", embed, &forth[0], 0},
+                          {"", embed, &forth[1], 0},          {"", roofline_run, &copy_back, 0},
+                          {"", unembed, &back[0], 0},         {"", unembed, &back[1], 0},
+                          {"", roofline_run, &copy_place, 0}, {"", embed, &place, 0}};
+  double *const kept[] = {&best->copy_forth, &best->embed[0],   &best->embed[1],   &best->copy_back,
+                          &best->unembed[0], &best->unembed[1], &best->copy_place, &best->in_place};
+  size_t count = !real ? 3 : of.in == of.out ? 8 : 6;
+  bench_rounds(rivals, count, rounds);
+  for (size_t i = 0; i < count; i++) keep(kept[i], rivals[i].best);
   for (int i = 0; i < 2; i++) cpb_map_free(maps[i]);
   bench_release(x, in_room), bench_release(y, in_room), bench_release(z, out_room);
-  bench_release(from, half), bench_release(to, half), bench_release(center, d * sizeof *center);
-  return f;
+  bench_release(from, in_room), bench_release(to, out_room), bench_release(center, d * sizeof *center);
 }
 
-static void print_row(types of, const char *what, size_t threads, const fractions *f, size_t offset) {
+static void print_head(types of, const char *what, size_t threads) {
   printf("%-4s %-4s %-17s %zu ", cpb_dtype_name(of.in), cpb_dtype_name(of.out), what, threads);
-  for (size_t i = 0; i < DIMS; i++) printf(" %5.2f", *(const double *)((const char *)&f[i] + offset));
+}
+
+static void print_row(types of, const char *what, size_t threads, const seconds *best, size_t copy,
+                      size_t loop) {
+  print_head(of, what, threads);
+  for (size_t i = 0; i < DIMS; i++) {
+    const char *cell = (const char *)&best[i];
+    printf(" %5.2f", *(const double *)(cell + copy) / *(const double *)(cell + loop));
+  }
   printf("\n");
   fflush(stdout);
 }
 
-static void table(types of, size_t bytes, int rounds, const cpb_exec *exec, size_t threads) {
-  fractions f[DIMS];
+/* Rows per second beside those of floats. */
+static void print_beside(types of, size_t threads, const seconds *best, const seconds *floats, size_t bytes) {
+  print_head(of, "rows, of f32's", threads);
+  for (size_t i = 0; i < DIMS; i++)
+    printf(" %5.2f", (double)rows_in(dims[i], of, bytes) / best[i].embed[0] /
+                         ((double)rows_in(dims[i], pairs[0], bytes) / floats[i].embed[0]));
+  printf("\n");
+}
+
+static void print_table(types of, size_t threads, const seconds *best) {
+  const size_t forth = offsetof(seconds, copy_forth), back = offsetof(seconds, copy_back);
   bool real = of.in == CPB_F32 || of.in == CPB_F64;
-  for (size_t i = 0; i < DIMS; i++) f[i] = measure(dims[i], of, bytes, rounds, exec);
-  print_row(of, "embed, centre", threads, f, offsetof(fractions, embed[0]));
-  if (real) print_row(of, "unembed, centre", threads, f, offsetof(fractions, unembed[0]));
-  if (of.in == of.out) print_row(of, "in place, centre", threads, f, offsetof(fractions, in_place));
-  print_row(of, "embed", threads, f, offsetof(fractions, embed[1]));
-  if (real) print_row(of, "unembed", threads, f, offsetof(fractions, unembed[1]));
+  print_row(of, "embed, centre", threads, best, forth, offsetof(seconds, embed[0]));
+  if (real) print_row(of, "unembed, centre", threads, best, back, offsetof(seconds, unembed[0]));
+  if (of.in == of.out)
+    print_row(of, "in place, centre", threads, best, offsetof(seconds, copy_place),
+              offsetof(seconds, in_place));
+  print_row(of, "embed", threads, best, forth, offsetof(seconds, embed[1]));
+  if (real) print_row(of, "unembed", threads, best, back, offsetof(seconds, unembed[1]));
 }
 
 static void whitened(size_t d, int rounds) {
@@ -174,10 +199,18 @@ static void inverse_backward(void *arg) {
   cpb_layer_inverse_backward(w->row, w->g, 1.5, w->out, &w->t, NULL, NULL);
 }
 
-static void layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds) {
+/* Forward, and backward from x, from y and of the inverse, each after the copy of as many bytes. */
+enum { LAYER_LOOPS = 4 };
+
+typedef struct layer_seconds {
+  double copy[LAYER_LOOPS], loop[LAYER_LOOPS];
+} layer_seconds;
+
+static void measure_layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds, layer_seconds *best) {
   size_t size = cpb_dtype_size(dtype), n = bytes / size / (3 * d + 2) / 64 * 64 + 64,
          room = n * (d + 1) * size;
   void *x = bench_memory(room), *y = bench_memory(room), *g = bench_memory(room), *out = bench_memory(room);
+  void *from = bench_memory(2 * room);
   fill(x, dtype, n * d), fill(g, dtype, n * (d + 1));
   cpb_map *map = new_map(d, NULL, NULL);
   work forward = {map, cpb_rows(x, dtype, n, d), cpb_rows_out(y, dtype, n, d + 1), NULL};
@@ -186,46 +219,82 @@ static void layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds) {
   layer_work from_x = {cpb_rows(x, dtype, n, d), wide_g, cpb_rows_out(out, dtype, n, d), 0};
   layer_work from_y = {cpb_rows(y, dtype, n, d + 1), wide_g, cpb_rows_out(out, dtype, n, d), 0};
   layer_work inverse = {cpb_rows(y, dtype, n, d + 1), narrow_g, cpb_rows_out(out, dtype, n, d + 1), 0};
-  size_t half = n * d * size;
-  roofline_copy copy = {x, out, half, NULL, NULL}, join = {x, out, half, NULL, g};
-  bench_rival rivals[] = {{"copy", roofline_run, &copy, 0}, {"", roofline_run, &join, 0},
-                          {"", embed, &forward, 0},         {"", backward, &from_x, 0},
-                          {"", backward_saved, &from_y, 0}, {"", inverse_backward, &inverse, 0}};
-  bench_rounds(rivals, 6, rounds);
-  double rate = 2 * (double)half / rivals[0].best, row = (double)(n * size);
-  printf("%-4s %6zu %9.2f %9.2f %9.2f %9.2f %9.2f\n", cpb_dtype_name(dtype), d,
-         row * (double)(2 * d + 1) / rivals[2].best / rate, row * (double)(3 * d + 1) / rivals[3].best / rate,
-         row * (double)(3 * d + 2) / rivals[4].best / rate, row * (double)(3 * d + 2) / rivals[5].best / rate,
-         3 * (double)half / rivals[1].best / rate);
-  fflush(stdout);
+  size_t row = n * d * size;
+  roofline_copy copies[LAYER_LOOPS] = {{from, out, row, room, NULL},
+                                       {from, out, row + room, row, NULL},
+                                       {from, out, 2 * room, row, NULL},
+                                       {from, out, row + room, room, NULL}};
+  bench_rival rivals[] = {{"", roofline_run, &copies[0], 0}, {"", embed, &forward, 0},
+                          {"", roofline_run, &copies[1], 0}, {"", backward, &from_x, 0},
+                          {"", roofline_run, &copies[2], 0}, {"", backward_saved, &from_y, 0},
+                          {"", roofline_run, &copies[3], 0}, {"", inverse_backward, &inverse, 0}};
+  bench_rounds(rivals, 2 * LAYER_LOOPS, rounds);
+  for (size_t i = 0; i < LAYER_LOOPS; i++) {
+    keep(&best->copy[i], rivals[2 * i].best);
+    keep(&best->loop[i], rivals[2 * i + 1].best);
+  }
   cpb_map_free(map);
   bench_release(x, room), bench_release(y, room), bench_release(g, room), bench_release(out, room);
+  bench_release(from, 2 * room);
+}
+
+static void print_layer(size_t d, cpb_dtype dtype, const layer_seconds *best) {
+  printf("%-4s %6zu", cpb_dtype_name(dtype), d);
+  for (size_t i = 0; i < LAYER_LOOPS; i++) printf(" %9.2f", best->copy[i] / best->loop[i]);
+  printf("\n");
+}
+
+enum { PAIRS = sizeof pairs / sizeof *pairs, THREADS = 2, LAYER_FIRST = 7, LAYER_END = DIMS - 1, REALS = 2 };
+
+/* Everything is measured in several passes, minutes apart, and the best of each is kept: who else works on the machine
+ * slows what computes more than what copies. */
+typedef struct results {
+  seconds table[THREADS][PAIRS][DIMS];
+  layer_seconds layer[LAYER_END][REALS];
+} results;
+
+static void pass(size_t bytes, int rounds, const cpb_exec *exec, results *best) {
+  for (size_t t = 0; t < THREADS; t++)
+    for (size_t i = 0; i < PAIRS; i++)
+      for (size_t k = 0; k < DIMS; k++)
+        measure(dims[k], pairs[i], bytes, rounds, t == 0 ? NULL : exec, &best->table[t][i][k]);
+  for (size_t k = LAYER_FIRST; k < LAYER_END; k++)
+    for (size_t real = 0; real < REALS; real++)
+      measure_layer(dims[k], real == 0 ? CPB_F32 : CPB_F64, bytes, rounds, &best->layer[k][real]);
 }
 
 int main(int argc, char **argv) {
   size_t bytes = (argc > 1 ? (size_t)atoi(argv[1]) : 256) << 20;
-  int rounds = argc > 2 ? atoi(argv[2]) : 9;
+  int rounds = argc > 2 ? atoi(argv[2]) : 5, passes = argc > 3 ? atoi(argv[3]) : 4;
+  static results best;
   cpb_pool *pool;
-  if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
+  if (cpb_pool_new(THREADS, &pool, NULL) != CPB_OK) return 1;
+  for (int i = 0; i < passes; i++) {
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "pass %d of %d\r", i + 1, passes);
+    pass(bytes, rounds, cpb_pool_exec(pool), &best);
+  }
   bench_print_machine();
-  printf("# fraction of a non-temporal copy of the same bytes (1.00 = as fast as copying)\n");
+  printf(
+      "# fraction of a non-temporal copy that reads and writes as many bytes (1.00 = as fast as copying)\n");
   printf("#in  out                 threads");
   for (size_t i = 0; i < DIMS; i++) printf(" %5zu", dims[i]);
   printf("\n");
-  for (size_t threads = 1; threads <= 2; threads++)
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-      table(pairs[i], bytes, rounds, threads == 1 ? NULL : cpb_pool_exec(pool), threads);
-  printf("# a layer, one thread, fraction of the copy of the bytes it must move; join: two reads to one "
-         "write, and nothing"
-         " else\n");
-  printf("#         d   forward    from x    from y   inverse      join\n");
-  for (size_t i = 7; i < DIMS - 1; i++)
-    for (cpb_dtype dtype = CPB_F32; dtype <= CPB_F64; dtype++) layer(dims[i], dtype, bytes, rounds);
+  for (size_t t = 0; t < THREADS; t++)
+    for (size_t i = 0; i < PAIRS; i++) {
+      print_table(pairs[i], t + 1, best.table[t][i]);
+      if (pairs[i].out == CPB_F32 && pairs[i].in > CPB_F64)
+        print_beside(pairs[i], t + 1, best.table[t][i], best.table[t][0], bytes);
+    }
+  printf("# a layer, one thread, fraction of the copy that reads and writes as many bytes\n");
+  printf("#         d   forward    from x    from y   inverse\n");
+  for (size_t k = LAYER_FIRST; k < LAYER_END; k++)
+    for (size_t real = 0; real < REALS; real++)
+      print_layer(dims[k], real == 0 ? CPB_F32 : CPB_F64, &best.layer[k][real]);
   if (peak_operations() > 0) {
     printf("# whitened f64, one thread, fraction of the multiply-adds of doubles\n");
     printf("#    d     embed   unembed\n");
-    whitened(128, rounds);
-    whitened(784, rounds);
+    whitened(128, rounds * passes);
+    whitened(784, rounds * passes);
   }
   cpb_pool_free(pool);
   return 0;

@@ -3,8 +3,6 @@ function meet(goal, wanted, ratio, where) {
   if (!(goal in least)) { order[++goals] = goal; least[goal] = ratio; at[goal] = where; want[goal] = wanted }
   else if (ratio / wanted < least[goal] / want[goal]) { least[goal] = ratio; at[goal] = where; want[goal] = wanted }
 }
-function size(type) { return type == "f64" ? 8 : type == "f32" ? 4 : type == "f16" ? 2 : 1 }
-function row_bytes(from, to, d) { return size(from) * d + size(to) * (d + 1) }
 
 /^#in  out/ { columns = 0; for (i = 4; i <= NF; i++) d[++columns] = $i; next }
 /^# a layer/ { part = "layer"; next }
@@ -16,6 +14,12 @@ function row_bytes(from, to, d) { return size(from) * d + size(to) * (d + 1) }
 $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
   centred = /, centre/; what = $3; sub(/,$/, "", what); first = NF - columns
   if (what == "in") next
+  if (what == "rows") {
+    for (i = 1; i <= columns; i++)
+      meet(d[i] >= 64 ? "f16, u8, i8 -> f32, rows of f32 -> f32, d >= 64" : "f16, u8, i8 -> f32, rows of f32 -> f32, d < 64",
+           d[i] >= 64 ? 1 : .8, $(first + i), $1 " -> " $2 " about a centre, d = " d[i] ", " $first " threads")
+    next
+  }
   pair = $1 " -> " $2; threads = $first
   for (i = 1; i <= columns; i++) {
     ratio = $(first + i); where = pair " " what (centred ? " about a centre" : "") ", d = " d[i] ", " threads " threads"
@@ -25,14 +29,10 @@ $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
     if (pair == "f32 -> f32" && centred) meet(d[i] >= 48 || d[i] <= 4 ? "fitted f32, d <= 4 and >= 48" : "fitted f32, d = 5..47", d[i] >= 48 || d[i] <= 4 ? .85 : .75, ratio, where)
     else if ($1 ~ /^f(32|64)$/ && pair != "f32 -> f32") meet(d[i] >= 24 ? "f64 and mixed, d >= 24" : "f64 and mixed, d < 24", d[i] >= 24 ? .80 : .65, ratio, where)
     else if ($1 !~ /^f(32|64)$/ && $2 == "f64") meet("f16, u8, i8 -> f64", .70, ratio, where)
-    if (pair == "f32 -> f32" && what == "embed" && centred) floats[threads, d[i]] = ratio / row_bytes("f32", "f32", d[i])
-    if ($1 !~ /^f(32|64)$/ && $2 == "f32" && centred)
-      meet(d[i] >= 64 ? "f16, u8, i8 -> f32, rows of f32 -> f32, d >= 64" : "f16, u8, i8 -> f32, rows of f32 -> f32, d < 64", d[i] >= 64 ? 1 : .8,
-           ratio / row_bytes($1, $2, d[i]) / floats[threads, d[i]], where)
   }
   next
 }
-part == "layer" && NF == 7 { for (i = 3; i < NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
+part == "layer" && NF == 6 { for (i = 3; i <= NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
 part == "whitened" && NF == 3 { meet("whitened embed", .60, $2, "d = " $1); next }
 part == "search" && NF >= 12 && rival {
   range = $6 == "range"; threads = $(6 + range); ratio = $(9 + range)

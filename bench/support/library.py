@@ -42,13 +42,13 @@ def load():
 
 class Copy(ctypes.Structure):
     """A roofline_copy of bench/support/roofline.h."""
-    _fields_ = [("source", ctypes.c_void_p), ("target", ctypes.c_void_p), ("bytes", ctypes.c_size_t),
-                ("exec", ctypes.c_void_p)]
+    _fields_ = [("source", ctypes.c_void_p), ("target", ctypes.c_void_p), ("read", ctypes.c_size_t),
+                ("written", ctypes.c_size_t), ("exec", ctypes.c_void_p)]
 
 
 def roofline(source, target, exec):
     """Copies the source to the beginning of the target as fast as the machine can."""
-    copy = Copy(source.ctypes.data, target.ctypes.data, source.nbytes // 256 * 256, exec)
+    copy = Copy(source.ctypes.data, target.ctypes.data, source.nbytes, source.nbytes, exec)
     lib = ctypes.CDLL(os.path.join(BUILD, "libcpb_roofline.so"))
     return lambda: lib.roofline_run(ctypes.byref(copy))
 

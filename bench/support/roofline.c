@@ -2,91 +2,121 @@
 
 #include <string.h>
 
-enum { LINE = 64, STREAMS = 4, AHEAD = 4096, BLOCK = 4 << 20 };
+enum { LINE = 64, STREAMS = 4, AHEAD = 2048, BLOCK = 4 << 20 };
 
-static void join_plain(const char *from, const char *also, char *to, size_t stream_bytes) {
-  for (size_t i = 0; i < STREAMS * stream_bytes; i++) to[i] = (char)(from[i] ^ also[i]);
-}
+/* A block: so many lines of every stream, which lie one after the other. */
+typedef struct lines {
+  const char *from;
+  char *to;
+  size_t read, written;
+} lines;
+
+/* Of the larger number a line each step, of the smaller one when its turn comes. */
+#define COPY_LINES(vector, zero, load, join, store)                                                          \
+  size_t steps = x.read > x.written ? x.read : x.written, read_due = 0, write_due = 0;                       \
+  const char *from = x.from;                                                                                 \
+  char *to = x.to;                                                                                           \
+  vector line[STREAMS] = {zero, zero, zero, zero};                                                           \
+  for (size_t i = 0; i < steps; i++) {                                                                       \
+    if ((read_due += x.read) >= steps) {                                                                     \
+      read_due -= steps;                                                                                     \
+      for (size_t k = 0; k < STREAMS; k++) {                                                                 \
+        const char *p = from + k * x.read * LINE;                                                            \
+        __builtin_prefetch(p + AHEAD, 0, 3);                                                                 \
+        line[k] = x.read > x.written ? join(line[k], load(p)) : load(p);                                     \
+      }                                                                                                      \
+      from += LINE;                                                                                          \
+    }                                                                                                        \
+    if ((write_due += x.written) >= steps) {                                                                 \
+      write_due -= steps;                                                                                    \
+      for (size_t k = 0; k < STREAMS; k++) store(to + k * x.written * LINE, line[k]);                        \
+      to += LINE;                                                                                            \
+    }                                                                                                        \
+  }
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-__attribute__((target("avx512f"))) static void copy_avx512(const char *from, char *to, size_t stream_bytes) {
-  for (size_t i = 0; i < stream_bytes; i += LINE)
-    for (size_t k = 0; k < STREAMS; k++) {
-      _mm_prefetch(from + k * stream_bytes + i + AHEAD, _MM_HINT_T0);
-      _mm512_stream_si512((void *)(to + k * stream_bytes + i),
-                          _mm512_load_si512(from + k * stream_bytes + i));
-    }
+#define LOAD_512(p) _mm512_load_si512(p)
+#define STREAM_512(p, v) _mm512_stream_si512((void *)(p), v)
+__attribute__((target("avx512f"))) static void copy_avx512(lines x) {
+  COPY_LINES(__m512i, _mm512_setzero_si512(), LOAD_512, _mm512_xor_si512, STREAM_512)
   _mm_sfence();
 }
 
-__attribute__((target("avx512f"))) static void join_avx512(const char *from, const char *also, char *to,
-                                                           size_t stream_bytes) {
-  for (size_t i = 0; i < stream_bytes; i += LINE)
-    for (size_t k = 0; k < STREAMS; k++) {
-      size_t at = k * stream_bytes + i;
-      _mm_prefetch(from + at + AHEAD / 4, _MM_HINT_T0);
-      _mm_prefetch(also + at + AHEAD / 4, _MM_HINT_T0);
-      _mm512_stream_si512((void *)(to + at),
-                          _mm512_xor_si512(_mm512_load_si512(from + at), _mm512_load_si512(also + at)));
-    }
+typedef struct two_halves {
+  __m256i first, second;
+} two_halves;
+
+__attribute__((target("avx2"), always_inline)) static inline two_halves load_halves(const char *p) {
+  return (two_halves){_mm256_load_si256((const void *)p), _mm256_load_si256((const void *)(p + LINE / 2))};
+}
+__attribute__((target("avx2"), always_inline)) static inline two_halves join_halves(two_halves a,
+                                                                                    two_halves b) {
+  return (two_halves){_mm256_xor_si256(a.first, b.first), _mm256_xor_si256(a.second, b.second)};
+}
+__attribute__((target("avx2"), always_inline)) static inline void stream_halves(char *p, two_halves x) {
+  _mm256_stream_si256((void *)p, x.first);
+  _mm256_stream_si256((void *)(p + LINE / 2), x.second);
+}
+__attribute__((target("avx2"))) static void copy_avx2(lines x) {
+  two_halves none = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  COPY_LINES(two_halves, none, load_halves, join_halves, stream_halves)
   _mm_sfence();
-}
-
-__attribute__((target("avx2"))) static void copy_avx2(const char *from, char *to, size_t stream_bytes) {
-  for (size_t i = 0; i < stream_bytes; i += LINE)
-    for (size_t k = 0; k < STREAMS; k++) {
-      const __m256i *source = (const void *)(from + k * stream_bytes + i);
-      __m256i *target = (void *)(to + k * stream_bytes + i);
-      _mm_prefetch((const char *)source + AHEAD, _MM_HINT_T0);
-      _mm256_stream_si256(target, _mm256_load_si256(source));
-      _mm256_stream_si256(target + 1, _mm256_load_si256(source + 1));
-    }
-  _mm_sfence();
-}
-
-static void copy_streams(const char *from, char *to, size_t stream_bytes) {
-  if (__builtin_cpu_supports("avx512f"))
-    copy_avx512(from, to, stream_bytes);
-  else if (__builtin_cpu_supports("avx2"))
-    copy_avx2(from, to, stream_bytes);
-  else
-    memcpy(to, from, STREAMS * stream_bytes);
-}
-
-static void join_streams(const char *from, const char *also, char *to, size_t stream_bytes) {
-  if (__builtin_cpu_supports("avx512f"))
-    join_avx512(from, also, to, stream_bytes);
-  else
-    join_plain(from, also, to, stream_bytes);
-}
-#else
-static void copy_streams(const char *from, char *to, size_t stream_bytes) {
-  memcpy(to, from, STREAMS * stream_bytes);
-}
-
-static void join_streams(const char *from, const char *also, char *to, size_t stream_bytes) {
-  join_plain(from, also, to, stream_bytes);
 }
 #endif
 
+typedef struct any_line {
+  char byte[LINE];
+} any_line;
+
+static any_line load_any(const char *p) {
+  any_line line;
+  memcpy(&line, p, LINE);
+  return line;
+}
+static any_line join_any(any_line a, any_line b) {
+  for (size_t i = 0; i < LINE; i++) a.byte[i] ^= b.byte[i];
+  return a;
+}
+static void store_any(char *p, any_line line) { memcpy(p, &line, LINE); }
+
+static void copy_plain(lines x) {
+  any_line none = {{0}};
+  COPY_LINES(any_line, none, load_any, join_any, store_any)
+}
+
+static void copy_lines(lines x) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    copy_avx512(x);
+    return;
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    copy_avx2(x);
+    return;
+  }
+#endif
+  copy_plain(x);
+}
+
+static size_t blocks_of(const roofline_copy *copy) {
+  return (copy->read + copy->written + 2 * BLOCK - 1) / (2 * BLOCK);
+}
+
 static void copy_block(void *arg, size_t block) {
   const roofline_copy *copy = arg;
-  size_t first = block * BLOCK, bytes = copy->bytes - first < BLOCK ? copy->bytes - first : BLOCK;
-  size_t stream_bytes = bytes / LINE / STREAMS * LINE;
-  const char *from = (const char *)copy->from + first;
-  if (copy->also != NULL)
-    join_streams(from, (const char *)copy->also + first, (char *)copy->to + first, stream_bytes);
-  else
-    copy_streams(from, (char *)copy->to + first, stream_bytes);
+  size_t blocks = blocks_of(copy), streams = blocks * STREAMS * LINE;
+  lines x = {.read = copy->read / streams, .written = copy->written / streams};
+  x.from = (const char *)copy->from + block * STREAMS * LINE * x.read;
+  x.to = (char *)copy->to + block * STREAMS * LINE * x.written;
+  copy_lines(x);
 }
 
 void roofline_run(void *roofline) {
   const roofline_copy *copy = roofline;
-  size_t blocks = (copy->bytes + BLOCK - 1) / BLOCK;
   if (copy->exec != NULL)
-    copy->exec->run(copy->exec->pool, blocks, copy_block, roofline);
+    copy->exec->run(copy->exec->pool, blocks_of(copy), copy_block, roofline);
   else
-    for (size_t i = 0; i < blocks; i++) copy_block(roofline, i);
+    for (size_t i = 0; i < blocks_of(copy); i++) copy_block(roofline, i);
 }

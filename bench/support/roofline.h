@@ -1,6 +1,6 @@
-/* The fastest copy this machine has: non-temporal stores, four interleaved streams per thread. It is
- * the roofline of everything that reads its input once and writes its output once. With a second source, what
- * reads two inputs meets: both are read, and their bits are joined. */
+/* The fastest copy this machine has: non-temporal stores, four interleaved streams per thread. It is the roofline of
+ * everything that reads its input once and writes its output once, and reads and writes as many bytes as that does:
+ * memory gives what is read and takes what is written at different speeds. */
 #ifndef CPB_BENCH_ROOFLINE_H
 #define CPB_BENCH_ROOFLINE_H
 
@@ -9,14 +9,14 @@
 #include "capball/exec.h"
 
 typedef struct roofline_copy {
-  const void *from; /* aligned to 64 */
+  const void *from; /* aligned to 64, like `to` */
   void *to;
-  size_t bytes;
+  size_t read,
+      written; /* bytes; of more that are read the bits are joined, of fewer lines are written again */
   const cpb_exec *exec;
-  const void *also; /* the second source, or NULL */
 } roofline_copy;
 
-/* Copies roofline->bytes, rounded down to whole lines; a bench_rival's run. */
+/* Copies, both numbers rounded down to whole lines; a bench_rival's run. */
 void roofline_run(void *roofline);
 
 #endif
