@@ -7,6 +7,8 @@
 #ifndef CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 #define CPB_LOOP_ROWS_SHORT_DOUBLE_AVX512_H
 
+#include <string.h>
+
 #include "loop/rows_column_avx512.h"
 #include "loop/rows_eight_avx512.h"
 
@@ -307,11 +309,12 @@ static void short_doubles(const cpb_rows_job *job) {
   doubles_singly(job, types, done, job->n - done);
 }
 
-/* Rows of other types, or far apart, go by way of doubles, so many of these at a time. */
+/* Rows of halves and bytes go by way of floats, which hold them, and rows far apart are put one after the other, so many
+ * numbers at a time. */
 enum { STAGE = 2048 };
 
 typedef struct short_stage {
-  double in[STAGE + CPB_LANES];
+  double in[STAGE + CPB_LANES]; /* or floats */
   const cpb_rows_job *job;
   size_t first; /* row of the job */
 } short_stage;
@@ -321,27 +324,39 @@ static void stage_careful(void *context, size_t row) {
   stage->job->careful(stage->job->context, stage->first + row);
 }
 
-/* A run of `length` numbers; writes up to sixteen more. */
-LANE_INLINE void stage_run(const row_source *source, const char *in, size_t length, double *out) {
+typedef struct stage_source {
+  size_t size;
+  __m512 (*load)(const void *row);
+  __m512 (*part)(const void *row, size_t from, size_t to);
+} stage_source;
+
+static const stage_source stage_f32 = {4, load_f32, part_f32}, stage_f16 = {2, load_f16, part_f16},
+                          stage_u8 = {1, load_u8, part_u8}, stage_i8 = {1, load_i8, part_i8};
+
+/* A run of `length` numbers as floats; writes up to sixteen more. */
+LANE_INLINE void stage_run(const stage_source *source, const char *in, size_t length, float *out) {
   size_t i = 0;
   for (; i + CPB_LANES <= length; i += CPB_LANES) {
     lanes_prefetch(in + i * source->size + EIGHT_AHEAD);
-    store_wide(out + i, source->load(in + i * source->size));
+    store_lanes(out + i, source->load(in + i * source->size));
   }
-  if (i < length) store_wide(out + i, source->part(in + i * source->size, 0, length - i));
+  if (i < length) store_lanes(out + i, source->part(in + i * source->size, 0, length - i));
 }
 
-static void stage_in(const cpb_rows_job *job, size_t first, size_t count, size_t cols, double *out) {
+static void stage_in(const cpb_rows_job *job, size_t first, size_t count, size_t cols, void *to) {
   size_t row_bytes = job->in_stride * cpb_dtype_size(job->in_type);
   size_t run = job->in_stride == cols ? count * cols : cols;
   const char *in = (const char *)job->in + first * row_bytes;
-  for (size_t done = 0; done < count * cols; done += run, in += row_bytes) switch (job->in_type) {
-    case CPB_F32: stage_run(&double_source_f32, in, run, out + done); break;
-    case CPB_F64: stage_run(&double_source_f64, in, run, out + done); break;
-    case CPB_F16: stage_run(&double_source_f16, in, run, out + done); break;
-    case CPB_U8: stage_run(&double_source_u8, in, run, out + done); break;
-    default: stage_run(&double_source_i8, in, run, out + done);
+  for (size_t done = 0; done < count * cols; done += run, in += row_bytes) {
+    float *out = (float *)to + done;
+    switch (job->in_type) {
+    case CPB_F64: memcpy((double *)to + done, in, run * sizeof(double)); break;
+    case CPB_F32: stage_run(&stage_f32, in, run, out); break;
+    case CPB_F16: stage_run(&stage_f16, in, run, out); break;
+    case CPB_U8: stage_run(&stage_u8, in, run, out); break;
+    default: stage_run(&stage_i8, in, run, out);
     }
+  }
 }
 
 /* The first stage ends where lines begin that go past the cache. */
@@ -352,7 +367,7 @@ static void short_staged(const cpb_rows_job *job) {
   size_t skip = short_skip(job), out_bytes = job->out_stride * cpb_dtype_size(job->out_type);
   bool stream = skip < job->n;
   cpb_rows_job part = *job;
-  part.in_type = CPB_F64;
+  part.in_type = job->in_type == CPB_F64 ? CPB_F64 : CPB_F32;
   part.in = stage.in;
   part.in_stride = cols;
   part.careful = stage_careful;
@@ -366,7 +381,8 @@ static void short_staged(const cpb_rows_job *job) {
     stage.first = first;
     stage_in(job, first, part.n, cols, stage.in);
     size_t done = before ? 0 : eights_of(&part, &plan, 0, 0);
-    doubles_singly(&part, (eight_types){false, job->out_type == CPB_F32}, done, part.n - done);
+    doubles_singly(&part, (eight_types){part.in_type == CPB_F32, job->out_type == CPB_F32}, done,
+                   part.n - done);
   }
   if (stream) lanes_fence();
 }
