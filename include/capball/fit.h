@@ -72,7 +72,7 @@ CPB_API cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_sour
 
 /** What the centre of a map is. Pinned, append only. */
 typedef enum cpb_centring {
-  CPB_CENTRE_MEAN = 0,
+  CPB_CENTRE_MEAN = 0,  /* of rows that are no doubles in floats, if no column moves by more than s/2^22 */
   CPB_CENTRE_NONE = 1,  /* 0 */
   CPB_CENTRE_GIVEN = 2, /* options.center */
 } cpb_centring;

@@ -91,6 +91,7 @@ static void lay_out_center(cpb_map *map, double *numbers) {
     if (fabs(m) > CPB_CENTER_MOST_F32) continue;
     high[i] = (float)m;
     low[i] = (float)(m - (double)high[i]);
+    map->twofold |= low[i] != 0;
   }
   if (map->center_most > CPB_CENTER_MOST_F32) return;
   map->high = high;

@@ -18,6 +18,7 @@ struct cpb_map {
   double *unwhiten;        /* W^-1 */
   double *metric, *onset;  /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
   const float *high, *low; /* the centre in two floats; NULL where they cannot hold it */
+  bool twofold;            /* the second of them is not always 0 */
   const double *taken[2];  /* what loops over doubles subtract: -m unembedding, m embedding; or zeros */
   double center_most;      /* the largest |m_i| */
   /* with whitening: W and W^-1 as blocks of rows take them, and the map that follows W or precedes W^-1 */

@@ -1,4 +1,5 @@
 /* T1 T2 T6 T7 T9 T13: a map from rows. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,20 @@ static cpb_status find_scale(fitting *f, cpb_error *error) {
   return f->p.lengths ? find_lengths(f, error) : choose(f, error);
 }
 
+/* The mean of rows that are no doubles is taken as floats where these are as good: one subtraction then takes such rows
+ * about it, not two. No column moves by more than this part of the scale. */
+#define CENTER_MOVES_MOST 0x1p-22
+
+static bool center_in_floats(const fitting *f, double *floats) {
+  for (size_t j = 0; j < f->d; j++) {
+    double m = f->center[j];
+    if (fabs(m) > FLT_MAX) return false;
+    floats[j] = (double)(float)m;
+    if (!(fabs(m - floats[j]) <= CENTER_MOVES_MOST * f->s)) return false;
+  }
+  return true;
+}
+
 static cpb_status make_map(const fitting *f, cpb_map **map, cpb_error *error) {
   cpb_map_options options;
   cpb_map_options_init(&options, sizeof options);
@@ -210,7 +225,15 @@ static cpb_status make_map(const fitting *f, cpb_map **map, cpb_error *error) {
   options.pole = f->o.pole;
   options.whiten = f->W;
   options.columns = f->o.columns;
-  return cpb_map_new(&options, map, error);
+  double *floats = NULL;
+  if (f->o.centring == CPB_CENTRE_MEAN && f->W == NULL && f->facts.sample.dtype != CPB_F64) {
+    floats = malloc(f->d * sizeof *floats);
+    if (floats == NULL) return cpb_fail_memory(error, "a centre of %zu numbers", f->d);
+    if (center_in_floats(f, floats)) options.center = floats;
+  }
+  cpb_status status = cpb_map_new(&options, map, error);
+  free(floats);
+  return status;
 }
 
 static cpb_status fit_flat(fitting *f, cpb_map **map, cpb_error *error) {

@@ -7,6 +7,13 @@
 
 enum { CENTER_LINES_MOST = 25 };
 
+/* None, one of floats, as fit finds it for rows of floats, and one of two floats a number. */
+typedef enum center_kind { NO_CENTER, FLOAT_CENTER, TWOFOLD_CENTER, CENTERS } center_kind;
+
+LANE_INLINE center_kind kind_of_center(const cpb_rows_job *job) {
+  return job->center.high == NULL ? NO_CENTER : job->center.twofold ? TWOFOLD_CENTER : FLOAT_CENTER;
+}
+
 /* The centre at the lanes of the lines of rows that lie one after the other, in two floats; 0 where a lane has none. */
 typedef struct rows_center_lines {
   __m512 high[CENTER_LINES_MOST], low[CENTER_LINES_MOST];

@@ -25,13 +25,13 @@ enum {
   ROWS = 16,
   HALF = 8,
   PAIRS = 8,
-  MADE_MOST = 12 /* of floats about a centre: blocks of longer rows go in lockstep */
+  PIECES_MOST = 3 /* of a row about a centre: three fours, or three eights */
 };
 
-/* What is known before a loop starts; `embedding`, `centered` and `fours` when it is compiled. */
+/* What is known before a loop starts; `embedding`, `centered`, `twofold` and `fours` when it is compiled. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
-  bool embedding, centered;
+  bool embedding, centered, twofold;
   bool stream, lockstep;
   size_t fours;    /* floats of a row that are looked at, in fours */
   size_t after;    /* rows at the end that go singly, as blocks are read too far */
@@ -58,7 +58,9 @@ typedef struct narrow_known {
 /* The map's numbers, in every lane. */
 typedef struct narrow_scale {
   lanes_f64 square, twice; /* s^2, 2s */
-  cpb_rows_center center;
+  __m256 high[PIECES_MOST],
+      low[PIECES_MOST]; /* the centre, as rows are summed: by fours, each twice, or by eights */
+  bool twofold;
 } narrow_scale;
 
 /* Where the lanes of a line of the output lie. */
@@ -98,10 +100,8 @@ static __attribute__((noinline)) void plan_block(const cpb_rows_job *job, bool e
   }
 }
 
-/* Floats about a centre are made up to MADE_MOST numbers. */
 static rows_make *narrow_make_of(const cpb_rows_job *job) {
-  bool about = job->embedding && job->center.high != NULL && job->d <= MADE_MOST;
-  return job->in_type != CPB_F32 || about ? make_of(job->in_type) : NULL;
+  return job->in_type != CPB_F32 ? make_of(job->in_type) : NULL;
 }
 
 static void know_narrow(const cpb_rows_job *job, narrow_known *known) {
@@ -140,19 +140,18 @@ LANE_INLINE lanes_f64 fused(lanes_f64 a, lanes_f64 b, lanes_f64 c) {
 
 LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
 
-/* Eight numbers of a row from number i on, about the centre if there is one. */
-LANE_INLINE __m256 eight_floats(const cpb_rows_center *center, const float *row, size_t i) {
-  __m256 x = _mm256_loadu_ps(row + i);
-  if (center == NULL) return x;
-  return _mm256_sub_ps(_mm256_sub_ps(x, _mm256_loadu_ps(center->high + i)), _mm256_loadu_ps(center->low + i));
+/* Piece k of what is summed, about the centre if there is one. */
+LANE_INLINE __m256 piece_about(const narrow_scale *scale, __m256 x, size_t k) {
+  if (scale == NULL) return x;
+  x = _mm256_sub_ps(x, scale->high[k]);
+  return scale->twofold ? _mm256_sub_ps(x, scale->low[k]) : x;
 }
 
 /* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
-LANE_INLINE __m512d eight_lanes(const cpb_rows_center *center, const float *row, size_t eights,
-                                __mmask8 left) {
+LANE_INLINE __m512d eight_lanes(const narrow_scale *scale, const float *row, size_t eights, __mmask8 left) {
   __m512d x[(NARROW_MOST + 7) / 8];
   for (size_t k = 0; k < eights; k++) {
-    __m256 eight = eight_floats(center, row, 8 * k);
+    __m256 eight = piece_about(scale, _mm256_loadu_ps(row + 8 * k), k);
     x[k] = k + 1 < eights ? _mm512_cvtps_pd(eight) : _mm512_maskz_cvtps_pd(left, eight);
   }
   __m512d even = _mm512_mul_pd(x[0], x[0]);
@@ -169,14 +168,11 @@ LANE_INLINE __m256 two_fours(const float *a, const float *b) {
 LANE_INLINE __m256 twice_four(const float *a) { return _mm256_broadcast_ps((const __m128 *)a); }
 
 /* The sums of lane j, j+4 and j+8 of rows a and b of five to twelve floats, by fours; `left` as above. */
-LANE_INLINE __m512d fours_of_pair(const cpb_rows_center *center, const float *a, const float *b, size_t fours,
+LANE_INLINE __m512d fours_of_pair(const narrow_scale *scale, const float *a, const float *b, size_t fours,
                                   __mmask8 left) {
   __m512d x[3];
   for (size_t k = 0; k < fours; k++) {
-    __m256 both = two_fours(a + 4 * k, b + 4 * k);
-    if (center != NULL)
-      both = _mm256_sub_ps(_mm256_sub_ps(both, twice_four(center->high + 4 * k)),
-                           twice_four(center->low + 4 * k));
+    __m256 both = piece_about(scale, two_fours(a + 4 * k, b + 4 * k), k);
     x[k] = k + 1 < fours ? _mm512_cvtps_pd(both) : _mm512_maskz_cvtps_pd(left, both);
   }
   __m512d sum = _mm512_mul_pd(x[0], x[0]);
@@ -185,10 +181,10 @@ LANE_INLINE __m512d fours_of_pair(const cpb_rows_center *center, const float *a,
 }
 
 /* Lane j with j+4: those of a, then those of b. */
-LANE_INLINE __m512d pair_lanes(const cpb_rows_center *center, const float *a, const float *b, size_t fours,
+LANE_INLINE __m512d pair_lanes(const narrow_scale *scale, const float *a, const float *b, size_t fours,
                                __mmask8 left) {
-  if (fours < 4) return fours_of_pair(center, a, b, fours, left);
-  __m512d x = eight_lanes(center, a, fours / 2, left), y = eight_lanes(center, b, fours / 2, left);
+  if (fours < 4) return fours_of_pair(scale, a, b, fours, left);
+  __m512d x = eight_lanes(scale, a, fours / 2, left), y = eight_lanes(scale, b, fours / 2, left);
   return _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x, y), _mm512_shuffle_f64x2(x, y, 0x4e));
 }
 
@@ -246,8 +242,8 @@ LANE_INLINE block_factors unembed_factors(lanes_f64 n, lanes_f64 y0, const narro
 }
 
 /* What is subtracted from the numbers of a row; NULL: nothing */
-LANE_INLINE const cpb_rows_center *taken_off(const narrow_scale *scale, narrow_shape shape) {
-  return shape.centered && shape.embedding ? &scale->center : NULL;
+LANE_INLINE const narrow_scale *taken_off(const narrow_scale *scale, narrow_shape shape) {
+  return shape.centered && shape.embedding ? scale : NULL;
 }
 
 /* Pair `pair` (0..PAIRS-1) of a block: the sums of two of its rows, in the order of eight_norms(). */
@@ -272,9 +268,11 @@ LANE_INLINE void write_line(const narrow_plan *plan, const rows_center_lines *ce
   const float *p = in + line->start;
   __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
   __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), line->source, next);
-  if (shape.centered && shape.embedding) x = x - center->high[k] - center->low[k];
+  if (shape.centered && shape.embedding) x = lanes_less(x, center->high[k]);
+  if (shape.twofold && shape.embedding) x = lanes_less(x, center->low[k]);
   x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, line->factor, f.last));
-  if (shape.centered && !shape.embedding) x = x + center->low[k] + center->high[k];
+  if (shape.twofold && !shape.embedding) x = lanes_plus(x, center->low[k]);
+  if (shape.centered && !shape.embedding) x = lanes_plus(x, center->high[k]);
   if (shape.stream)
     _mm512_stream_ps(out, x);
   else if (shape.embedding || shape.out_stride == shape.d)
@@ -415,13 +413,28 @@ LANE_INLINE size_t walk_in_lockstep(const cpb_rows_job *job, const narrow_plan *
   return blocks.per_range * STREAMS;
 }
 
+LANE_INLINE __m256 center_piece(const float *center, size_t fours, size_t k) {
+  return fours < 4 ? twice_four(center + 4 * k) : _mm256_loadu_ps(center + 8 * k);
+}
+
+LANE_INLINE narrow_scale scale_of(const cpb_rows_job *job, narrow_shape shape) {
+  narrow_scale scale = {.square = same(job->s * job->s), .twice = same(2 * job->s), .twofold = shape.twofold};
+  size_t pieces = !shape.centered || !shape.embedding ? 0 : shape.fours < 4 ? shape.fours : shape.fours / 2;
+#pragma GCC unroll 3
+  for (size_t k = 0; k < pieces; k++) {
+    scale.high[k] = center_piece(job->center.high, shape.fours, k);
+    if (shape.twofold) scale.low[k] = center_piece(job->center.low, shape.fours, k);
+  }
+  return scale;
+}
+
 /* `count` blocks from row `first` on; returns how many were done. */
 LANE_INLINE size_t walk_blocks(const cpb_rows_job *job, const narrow_known *known, narrow_shape shape,
                                size_t first, size_t count) {
   if (count == 0) return 0;
   /* copies that no row written can be taken to change: they stay in registers where they fit */
   const narrow_plan plan = known->plan;
-  const narrow_scale scale = {same(job->s * job->s), same(2 * job->s), job->center};
+  const narrow_scale scale = scale_of(job, shape);
   bool lockstep = shape.lockstep && shape.fours >= 4 && shape.make == NULL;
   narrow_blocks blocks = {first, count, count / (lockstep ? STREAMS : TURNS),
                           (const float *)job->in + first * shape.in_stride,
@@ -443,40 +456,44 @@ typedef void narrow_loop(const cpb_rows_job *job, const narrow_known *known, con
                          size_t first);
 
 /* A function each, as in rows_tiny_avx512.h; a constant is how much of a row there is. */
-#define NARROW_LOOP(name, some, forth, about)                                                                \
+#define NARROW_LOOP(name, some, forth, about, by_two)                                                        \
   static __attribute__((noinline)) void name(const cpb_rows_job *job, const narrow_known *known,             \
                                              const narrow_shape *given, size_t first) {                      \
     narrow_shape shape = *given;                                                                             \
-    shape.embedding = forth, shape.centered = about, shape.fours = some;                                     \
+    shape.embedding = forth, shape.centered = about, shape.twofold = by_two, shape.fours = some;             \
     narrow_walk(job, known, shape, first);                                                                   \
   }
 #define NARROW_LOOPS(some)                                                                                   \
-  NARROW_LOOP(narrow_forth_##some, some, true, false)                                                        \
-  NARROW_LOOP(narrow_back_##some, some, false, false)                                                        \
-  NARROW_LOOP(narrow_back_about_##some, some, false, true)
+  NARROW_LOOP(narrow_forth_##some, some, true, false, false)                                                 \
+  NARROW_LOOP(narrow_forth_floats_##some, some, true, true, false)                                           \
+  NARROW_LOOP(narrow_forth_about_##some, some, true, true, true)                                             \
+  NARROW_LOOP(narrow_back_##some, some, false, false, false)                                                 \
+  NARROW_LOOP(narrow_back_floats_##some, some, false, true, false)                                           \
+  NARROW_LOOP(narrow_back_about_##some, some, false, true, true)
 NARROW_LOOPS(2)
 NARROW_LOOPS(3)
 NARROW_LOOPS(4)
 NARROW_LOOPS(6)
-NARROW_LOOP(narrow_forth_8, 8, true, false)
-NARROW_LOOP(narrow_back_8, 8, false, false)
-NARROW_LOOP(narrow_forth_about_4, 4, true, true)
-NARROW_LOOP(narrow_forth_about_6, 6, true, true)
+NARROW_LOOP(narrow_forth_8, 8, true, false, false)
+NARROW_LOOP(narrow_back_8, 8, false, false, false)
 #undef NARROW_LOOPS
 #undef NARROW_LOOP
 
-/* By fours (two, three, or an even number), then embedding or not, about a centre or not. */
-static narrow_loop *const narrow_loops[][2][2] = {
-    {{narrow_back_2, narrow_back_about_2}, {narrow_forth_2, NULL}},
-    {{narrow_back_3, narrow_back_about_3}, {narrow_forth_3, NULL}},
-    {{narrow_back_4, narrow_back_about_4}, {narrow_forth_4, narrow_forth_about_4}},
-    {{narrow_back_6, narrow_back_about_6}, {narrow_forth_6, narrow_forth_about_6}},
-    {{narrow_back_8, NULL}, {narrow_forth_8, NULL}}};
+/* By fours (two, three, or an even number), then embedding or not, and the kind of centre. */
+#define NARROW_ROW(some)                                                                                     \
+  {                                                                                                          \
+    {narrow_back_##some, narrow_back_floats_##some, narrow_back_about_##some}, {                             \
+      narrow_forth_##some, narrow_forth_floats_##some, narrow_forth_about_##some                             \
+    }                                                                                                        \
+  }
+static narrow_loop *const narrow_loops[][2][CENTERS] = {
+    NARROW_ROW(2), NARROW_ROW(3), NARROW_ROW(4), NARROW_ROW(6), {{narrow_back_8}, {narrow_forth_8}}};
+#undef NARROW_ROW
 
 static narrow_loop *narrow_loop_of(const cpb_rows_job *job) {
   size_t fours = (job->d + 3) / 4;
-  bool centered = job->center.high != NULL && narrow_make_of(job) == NULL;
-  return narrow_loops[fours < 4 ? fours - 2 : (fours + 1) / 2][job->embedding][centered];
+  center_kind center = narrow_make_of(job) == NULL ? kind_of_center(job) : NO_CENTER;
+  return narrow_loops[fours < 4 ? fours - 2 : (fours + 1) / 2][job->embedding][center];
 }
 
 /* Rows in place go in lockstep from so many on: of fewer, the blocks it leaves over would be too many. */

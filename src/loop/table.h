@@ -19,6 +19,7 @@ enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 /* The centre m of a map: d numbers, and CPB_LANES places beyond that may be read. */
 typedef struct cpb_rows_center {
   const float *high, *low; /* two floats whose sum it is; NULL: 0. Where arithmetic is in floats */
+  bool twofold;            /* false: low is 0 throughout, and need not be looked at */
   const double *taken;     /* what is subtracted: m when embedding, else -m. Where it is in doubles */
 } cpb_rows_center;
 

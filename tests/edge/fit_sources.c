@@ -309,9 +309,39 @@ static void failing_sources_are_heard(void **state) {
     }
 }
 
+/* ---- the centre ---- */
+
+static void a_mean_of_floats_is_floats(void **state) {
+  (void)state;
+  enum { ROWS = 300 };
+  static float narrow[ROWS * D];
+  static double wide[ROWS * D];
+  for (int far = 0; far < 2; far++) {
+    for (size_t i = 0; i < ROWS * D; i++)
+      wide[i] = (double)(narrow[i] =
+                             (float)(x[i] + (far ? 3e5 : 0))); /* far: floats are too coarse for its scale */
+    const cpb_view views[] = {cpb_rows(narrow, CPB_F32, ROWS, D), cpb_rows(wide, CPB_F64, ROWS, D)};
+    cpb_map_options about[2];
+    cpb_map *maps[2];
+    for (int k = 0; k < 2; k++) {
+      cpb_source source = cpb_source_from_view(views[k]);
+      assert_int_equal(cpb_map_fit(&source, NULL, &maps[k], NULL, NULL, NULL), CPB_OK);
+      cpb_map_options_init(&about[k], sizeof about[k]);
+      cpb_map_describe(maps[k], &about[k]);
+    }
+    assert_true(about[0].s == about[1].s);
+    for (size_t j = 0; j < D; j++) {
+      double mean = about[1].center[j];
+      assert_true(about[0].center[j] == (far ? mean : (double)(float)mean));
+      assert_true((double)(float)mean != mean);
+    }
+    for (int k = 0; k < 2; k++) cpb_map_free(maps[k]);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cuts_are_not_seen),
-                                     cmocka_unit_test(every_fit_tells_and_stops),
-                                     cmocka_unit_test(failing_sources_are_heard)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cuts_are_not_seen), cmocka_unit_test(every_fit_tells_and_stops),
+      cmocka_unit_test(failing_sources_are_heard), cmocka_unit_test(a_mean_of_floats_is_floats)};
   return cmocka_run_group_tests_name("fits from sources", tests, scratch_setup, scratch_teardown);
 }

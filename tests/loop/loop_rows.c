@@ -72,13 +72,14 @@ typedef struct center_room {
 
 static cpb_rows_center some_center(test_rng *rng, size_t d, bool centered, center_room *room) {
   memset(room, 0, sizeof *room);
-  if (!centered) return (cpb_rows_center){NULL, NULL, room->taken};
+  if (!centered) return (cpb_rows_center){.taken = room->taken};
+  bool twofold = test_below(rng, 2) == 0; /* else a centre of floats, as fit finds it */
   for (size_t i = 0; i < d; i++) {
-    double m = room->taken[i] = test_gauss(rng);
+    double m = room->taken[i] = twofold ? test_gauss(rng) : (double)(float)test_gauss(rng);
     room->high[i] = (float)m;
     room->low[i] = (float)(m - (double)room->high[i]);
   }
-  return (cpb_rows_center){room->high, room->low, room->taken};
+  return (cpb_rows_center){room->high, room->low, twofold, room->taken};
 }
 
 enum { FENCED = 1 << 24 };
