@@ -29,6 +29,7 @@ typedef struct eight_shape {
   bool embedding;
   eight_types types;
   size_t columns; /* that rows have, if they are taken by columns, else 0 */
+  bool made;      /* of halves or bytes, to floats, some turns before they are needed */
 } eight_shape;
 
 /* Eights of rows that are written together: results in float take two for whole lines of the cache. */

@@ -219,49 +219,119 @@ LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eigh
   return true;
 }
 
-/* Rows of a turn, singly when one of them needs care. */
+typedef struct stage_source {
+  size_t size;
+  __m512 (*load)(const void *row);
+  __m512 (*part)(const void *row, size_t from, size_t to);
+} stage_source;
+
+static const stage_source stage_f32 = {4, load_f32, part_f32}, stage_f16 = {2, load_f16, part_f16},
+                          stage_u8 = {1, load_u8, part_u8}, stage_i8 = {1, load_i8, part_i8};
+
+/* A run of `length` numbers as floats; writes up to sixteen more. */
+LANE_INLINE void stage_run(const stage_source *source, const char *in, size_t length, float *out) {
+  size_t i = 0;
+  for (; i + CPB_LANES <= length; i += CPB_LANES) {
+    lanes_prefetch(in + i * source->size + EIGHT_AHEAD);
+    store_lanes(out + i, source->load(in + i * source->size));
+  }
+  if (i < length) store_lanes(out + i, source->part(in + i * source->size, 0, length - i));
+}
+
+static void stage_run_of(cpb_dtype type, const char *in, size_t length, float *out) {
+  switch (type) {
+  case CPB_F32: stage_run(&stage_f32, in, length, out); break;
+  case CPB_F16: stage_run(&stage_f16, in, length, out); break;
+  case CPB_U8: stage_run(&stage_u8, in, length, out); break;
+  default: stage_run(&stage_i8, in, length, out);
+  }
+}
+
+static rows_singly singly_small;
+
+/* Rows of a turn, which are at `in`; singly when one of them needs care. */
 LANE_INLINE void map_turn(const cpb_rows_job *job, const eight_plan *plan, const column_plan *columns,
-                          eight_shape shape, size_t row, size_t rows) {
-  const char *in = (const char *)job->in + row * job->in_stride * in_size(shape);
+                          eight_shape shape, const char *in, size_t row, size_t rows) {
   char *out = (char *)job->out + row * job->out_stride * out_size(shape);
   bool fine = shape.columns == 0    ? map_eight(job, plan, shape, in, out)
               : shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, out)
                                     : map_columns(columns, shape, in, out);
-  if (!fine) doubles_singly(job, shape.types, row, rows);
+  if (fine) return;
+  if (shape.made)
+    singly_small(job, row, rows);
+  else
+    doubles_singly(job, shape.types, row, rows);
+}
+
+/* Turns of so many rows, which lie in ranges of `per_range`. */
+typedef struct eight_turns {
+  size_t first, rows, per_range, count;
+} eight_turns;
+
+LANE_INLINE eight_turns turns_of(const cpb_rows_job *job, size_t rows, size_t first, size_t after) {
+  size_t left = job->n - first, count = left > after ? (left - after) / rows : 0;
+  return (eight_turns){first, rows, count / STREAMS, count};
+}
+
+/* The first row of turn i. */
+LANE_INLINE size_t row_of_eights(const eight_turns *turns, size_t i) {
+  size_t turn = i / STREAMS, range = i % STREAMS;
+  return turns->first + (turn < turns->per_range ? range * turns->per_range + turn : i) * turns->rows;
+}
+
+/* Turns that are made, one after the other in a ring, with room for what is read too far: of about sixteen numbers times
+ * eight at least. */
+enum { EIGHTS_AHEAD = 2, EIGHTS_RING = 4 };
+typedef float eights_room[EIGHT * SHORT_SMALL + 2 * CPB_LANES];
+
+LANE_INLINE size_t eights_made(size_t d) { return (CPB_LANES + d - 1) / d; }
+
+LANE_INLINE void make_eights(const cpb_rows_job *job, const eight_turns *turns, size_t i, eights_room *ring) {
+  if (i >= turns->count) return;
+  size_t row_bytes = job->in_stride * cpb_dtype_size(job->in_type);
+  stage_run_of(job->in_type, (const char *)job->in + row_of_eights(turns, i) * row_bytes,
+               turns->rows * job->in_stride, ring[i % EIGHTS_RING]);
 }
 
 /* Rows from `first` on, but for the last `after`. Gives back how many were done. Columns are taken of all that are written
- * together, else every eight has a turn of its own. */
+ * together, else every eight for itself. */
 LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan, eight_shape shape,
                                size_t first, size_t after) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
   const column_plan columns = plan->columns;
-  size_t together = eights_together(shape.types) * EIGHT, rows = job->n - first;
-  size_t blocks = rows > after ? (rows - after) / together : 0, per_range = blocks / STREAMS;
-  size_t at_once = shape.columns > 0 ? together : EIGHT, turns = together / at_once;
-  for (size_t k = 0; k < blocks * turns; k++) {
-    size_t i = k / turns, turn = i / STREAMS, range = i % STREAMS;
-    size_t row = first + (turn < per_range ? range * per_range + turn : i) * together + k % turns * at_once;
-    map_turn(job, plan, &columns, shape, row, at_once);
+  size_t together = (shape.made ? eights_made(job->d) : eights_together(shape.types)) * EIGHT;
+  size_t at_once = shape.columns > 0 && !shape.made ? together : EIGHT;
+  const eight_turns turns = turns_of(job, together, first, after);
+  size_t eight_bytes = job->in_stride * in_size(shape) * at_once;
+  _Alignas(64) eights_room ring[EIGHTS_RING];
+  for (size_t i = 0; shape.made && i < EIGHTS_AHEAD; i++) make_eights(job, &turns, i, ring);
+  for (size_t i = 0; i < turns.count; i++) {
+    size_t row = row_of_eights(&turns, i);
+    if (shape.made) make_eights(job, &turns, i + EIGHTS_AHEAD, ring);
+    const char *in = shape.made ? (const char *)ring[i % EIGHTS_RING]
+                                : (const char *)job->in + row * job->in_stride * in_size(shape);
+    for (size_t k = 0; k < together; k += at_once, in += eight_bytes)
+      map_turn(job, plan, &columns, shape, in, row + k, at_once);
   }
-  return blocks * together;
+  return turns.count * together;
 }
 
 typedef size_t eights_loop(const cpb_rows_job *job, const eight_plan *plan, size_t first, size_t after);
 
 /* A function each, as in rows_tiny_avx512.h. */
-#define EIGHTS_LOOP(name, forth, of_types, cols)                                                             \
+#define EIGHTS_LOOP(name, forth, of_types, cols, small)                                                      \
   static __attribute__((noinline)) size_t name(const cpb_rows_job *job, const eight_plan *plan,              \
                                                size_t first, size_t after) {                                 \
-    return walk_eights(job, plan, (eight_shape){forth, of_types, cols}, first, after);                       \
+    return walk_eights(job, plan, (eight_shape){forth, of_types, cols, small}, first, after);                \
   }
 #define EIGHTS_LOOPS(cols)                                                                                   \
-  EIGHTS_LOOP(eights_forth_##cols, true, doubles_to_doubles, cols)                                           \
-  EIGHTS_LOOP(eights_back_##cols, false, doubles_to_doubles, cols)                                           \
-  EIGHTS_LOOP(eights_forth_widened_##cols, true, floats_to_doubles, cols)                                    \
-  EIGHTS_LOOP(eights_back_widened_##cols, false, floats_to_doubles, cols)                                    \
-  EIGHTS_LOOP(eights_forth_narrowed_##cols, true, doubles_to_floats, cols)                                   \
-  EIGHTS_LOOP(eights_back_narrowed_##cols, false, doubles_to_floats, cols)
+  EIGHTS_LOOP(eights_forth_##cols, true, doubles_to_doubles, cols, false)                                    \
+  EIGHTS_LOOP(eights_back_##cols, false, doubles_to_doubles, cols, false)                                    \
+  EIGHTS_LOOP(eights_forth_widened_##cols, true, floats_to_doubles, cols, false)                             \
+  EIGHTS_LOOP(eights_back_widened_##cols, false, floats_to_doubles, cols, false)                             \
+  EIGHTS_LOOP(eights_forth_narrowed_##cols, true, doubles_to_floats, cols, false)                            \
+  EIGHTS_LOOP(eights_back_narrowed_##cols, false, doubles_to_floats, cols, false)                            \
+  EIGHTS_LOOP(eights_made_##cols, true, floats_to_doubles, cols, true)
 EIGHTS_LOOPS(0)
 EIGHTS_LOOPS(2)
 EIGHTS_LOOPS(3)
@@ -273,14 +343,16 @@ EIGHTS_LOOPS(4)
 #define EIGHTS_LOOPS(cols)                                                                                   \
   {                                                                                                          \
     {eights_back_##cols, eights_forth_##cols}, {eights_back_widened_##cols, eights_forth_widened_##cols},    \
-        {eights_back_narrowed_##cols, eights_forth_narrowed_##cols},                                         \
+        {eights_back_narrowed_##cols, eights_forth_narrowed_##cols}, {                                       \
+      NULL, eights_made_##cols                                                                               \
+    }                                                                                                        \
   }
-static eights_loop *const eights_loops[][3][2] = {
+static eights_loop *const eights_loops[][4][2] = {
     [0] = EIGHTS_LOOPS(0), [2] = EIGHTS_LOOPS(2), [3] = EIGHTS_LOOPS(3), [4] = EIGHTS_LOOPS(4)};
 #undef EIGHTS_LOOPS
 
 static size_t eights_of(const cpb_rows_job *job, const eight_plan *plan, size_t first, size_t after) {
-  size_t types = job->in_type == CPB_F32 ? 1 : job->out_type == CPB_F32 ? 2 : 0;
+  size_t types = job->in_type > CPB_F64 ? 3 : job->in_type == CPB_F32 ? 1 : job->out_type == CPB_F32 ? 2 : 0;
   return eights_loops[by_columns(job) ? job->d : 0][types][job->embedding](job, plan, first, after);
 }
 
@@ -309,8 +381,22 @@ static void short_doubles(const cpb_rows_job *job) {
   doubles_singly(job, types, done, job->n - done);
 }
 
-/* Rows of halves and bytes go by way of floats, which hold them, and rows far apart are put one after the other, so many
- * numbers at a time. */
+/* Rows of halves or bytes that lie one after the other: by way of floats, which hold them. */
+static void short_made(const cpb_rows_job *job) {
+  size_t skip = short_skip(job);
+  bool stream = skip < job->n;
+  if (!stream) skip = 0;
+  cpb_rows_job floats = *job;
+  floats.in_type = CPB_F32;
+  eight_plan plan;
+  plan_eights(&floats, stream, &plan);
+  singly_small(job, 0, skip);
+  size_t done = skip + eights_of(job, &plan, skip, 0);
+  if (stream) lanes_fence();
+  singly_small(job, done, job->n - done);
+}
+
+/* Rows far apart are put one after the other, so many numbers at a time; halves and bytes as floats. */
 enum { STAGE = 2048 };
 
 typedef struct short_stage {
@@ -324,43 +410,23 @@ static void stage_careful(void *context, size_t row) {
   stage->job->careful(stage->job->context, stage->first + row);
 }
 
-typedef struct stage_source {
-  size_t size;
-  __m512 (*load)(const void *row);
-  __m512 (*part)(const void *row, size_t from, size_t to);
-} stage_source;
-
-static const stage_source stage_f32 = {4, load_f32, part_f32}, stage_f16 = {2, load_f16, part_f16},
-                          stage_u8 = {1, load_u8, part_u8}, stage_i8 = {1, load_i8, part_i8};
-
-/* A run of `length` numbers as floats; writes up to sixteen more. */
-LANE_INLINE void stage_run(const stage_source *source, const char *in, size_t length, float *out) {
-  size_t i = 0;
-  for (; i + CPB_LANES <= length; i += CPB_LANES) {
-    lanes_prefetch(in + i * source->size + EIGHT_AHEAD);
-    store_lanes(out + i, source->load(in + i * source->size));
-  }
-  if (i < length) store_lanes(out + i, source->part(in + i * source->size, 0, length - i));
-}
-
 static void stage_in(const cpb_rows_job *job, size_t first, size_t count, size_t cols, void *to) {
   size_t row_bytes = job->in_stride * cpb_dtype_size(job->in_type);
   size_t run = job->in_stride == cols ? count * cols : cols;
   const char *in = (const char *)job->in + first * row_bytes;
-  for (size_t done = 0; done < count * cols; done += run, in += row_bytes) {
-    float *out = (float *)to + done;
-    switch (job->in_type) {
-    case CPB_F64: memcpy((double *)to + done, in, run * sizeof(double)); break;
-    case CPB_F32: stage_run(&stage_f32, in, run, out); break;
-    case CPB_F16: stage_run(&stage_f16, in, run, out); break;
-    case CPB_U8: stage_run(&stage_u8, in, run, out); break;
-    default: stage_run(&stage_i8, in, run, out);
-    }
-  }
+  for (size_t done = 0; done < count * cols; done += run, in += row_bytes)
+    if (job->in_type == CPB_F64)
+      memcpy((double *)to + done, in, run * sizeof(double));
+    else
+      stage_run_of(job->in_type, in, run, (float *)to + done);
 }
 
 /* The first stage ends where lines begin that go past the cache. */
 static void short_staged(const cpb_rows_job *job) {
+  if (job->in_type > CPB_F64 && job->in_stride == job->d && job->embedding) {
+    short_made(job);
+    return;
+  }
   short_stage stage;
   stage.job = job;
   size_t cols = job->d + (job->embedding ? 0 : 1), most = STAGE / cols / CPB_LANES * CPB_LANES;
