@@ -3,7 +3,7 @@
  * Four ranges of rows go in lockstep, as in rows_walk.inc, line by line: a line of sixteen numbers of the row to be written,
  * and the same line of the next row, which is summed. Rows begin anywhere in the lines of the output, at the same place in
  * all ranges: a line of the output is put together from two of the results, so that nothing is read but what lies as it was
- * stored. Rows that are made, to floats or about a centre, are made once and kept until they are written. */
+ * stored. Halves and bytes are made to floats about the centre once, and kept until they are written. */
 #ifndef CPB_LOOP_ROWS_LONG_AVX512_H
 #define CPB_LOOP_ROWS_LONG_AVX512_H
 
@@ -11,8 +11,7 @@
 
 enum {
   LONG_STREAMS = 4,
-  KEPT_MOST = 2048,       /* numbers of a row; longer ones would leave too little of the first cache, */
-  FLOATS_KEPT_MOST = 1024 /* and floats, which lie there as they come, too */
+  KEPT_MOST = 2048 /* numbers of a row; longer ones would leave too little of the first cache */
 };
 
 /* What is kept of a row, with room for its last line. */
@@ -277,12 +276,7 @@ LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t row
 
 LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   size_t rows = job->n / LONG_STREAMS / CPB_LANES * CPB_LANES;
-  bool floats = kind.source->size == sizeof(float);
-  bool made = kind.centered || !floats;
-  if (rows > 0 && job->d <= (floats ? FLOATS_KEPT_MOST : KEPT_MOST) && kind.embedding && made)
-    long_walk(job, (long_kind){kind, true}, rows);
-  else if (rows > 0 && floats)
-    long_walk(job, (long_kind){kind, false}, rows);
+  if (rows > 0) long_walk(job, (long_kind){kind, kind.source->size < sizeof(float)}, rows);
   return rows * LONG_STREAMS;
 }
 

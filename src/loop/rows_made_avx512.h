@@ -1,4 +1,5 @@
-/* Blocks of sixteen rows made to floats about a centre on AVX-512, for loops that know neither other types nor a centre. */
+/* Blocks of sixteen rows made to floats about a centre on AVX-512, for loops that know neither other types nor, embedding, a
+ * centre of two floats a number. */
 #ifndef CPB_LOOP_ROWS_MADE_AVX512_H
 #define CPB_LOOP_ROWS_MADE_AVX512_H
 
@@ -9,6 +10,11 @@ enum { CENTER_LINES_MOST = 25 };
 
 /* None, one of floats, as fit finds it for rows of floats, and one of two floats a number. */
 typedef enum center_kind { NO_CENTER, FLOAT_CENTER, TWOFOLD_CENTER, CENTERS } center_kind;
+
+/* What is made before it is embedded: halves, bytes, and floats about a centre of two floats a number. */
+LANE_INLINE bool is_made(const cpb_rows_job *job) {
+  return job->in_type != CPB_F32 || (job->embedding && job->center.high != NULL && job->center.twofold);
+}
 
 LANE_INLINE center_kind kind_of_center(const cpb_rows_job *job) {
   return job->center.high == NULL ? NO_CENTER : job->center.twofold ? TWOFOLD_CENTER : FLOAT_CENTER;

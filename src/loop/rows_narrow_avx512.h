@@ -9,10 +9,10 @@
  * they are written in lockstep, a line of every range, and what the next blocks need is worked out between
  * the lines.
  *
- * A centre is subtracted where numbers are read and added where lines are written: there it lies in memory as
- * the lines of the output lie, repeated for sixteen rows. Rows of up to MADE_MOST numbers about a centre, and halves and
- * bytes, are made to rows of floats without one, a block at a time, and some blocks before they are needed: what is stored
- * reaches the cache before it is read in other pieces. */
+ * A centre is subtracted where numbers are read, from registers where they are summed, and added where lines are written:
+ * there it lies in memory as the lines of the output lie, repeated for sixteen rows. Halves and bytes, and floats about a
+ * centre of two floats a number, are made to rows of floats without one, a block at a time, and some blocks before they are
+ * needed: what is stored reaches the cache before it is read in other pieces. */
 #ifndef CPB_LOOP_ROWS_NARROW_AVX512_H
 #define CPB_LOOP_ROWS_NARROW_AVX512_H
 
@@ -57,10 +57,8 @@ typedef struct narrow_known {
 
 /* The map's numbers, in every lane. */
 typedef struct narrow_scale {
-  lanes_f64 square, twice; /* s^2, 2s */
-  __m256 high[PIECES_MOST],
-      low[PIECES_MOST]; /* the centre, as rows are summed: by fours, each twice, or by eights */
-  bool twofold;
+  lanes_f64 square, twice;    /* s^2, 2s */
+  __m256 center[PIECES_MOST]; /* as rows are summed: by fours, each twice, or by eights */
 } narrow_scale;
 
 /* Where the lanes of a line of the output lie. */
@@ -101,7 +99,7 @@ static __attribute__((noinline)) void plan_block(const cpb_rows_job *job, bool e
 }
 
 static rows_make *narrow_make_of(const cpb_rows_job *job) {
-  return job->in_type != CPB_F32 ? make_of(job->in_type) : NULL;
+  return is_made(job) ? make_of(job->in_type) : NULL;
 }
 
 static void know_narrow(const cpb_rows_job *job, narrow_known *known) {
@@ -143,8 +141,7 @@ LANE_INLINE lanes_f64 same(double x) { return (lanes_f64){_mm512_set1_pd(x), _mm
 /* Piece k of what is summed, about the centre if there is one. */
 LANE_INLINE __m256 piece_about(const narrow_scale *scale, __m256 x, size_t k) {
   if (scale == NULL) return x;
-  x = _mm256_sub_ps(x, scale->high[k]);
-  return scale->twofold ? _mm256_sub_ps(x, scale->low[k]) : x;
+  return _mm256_sub_ps(x, scale->center[k]);
 }
 
 /* One row's sums of lane j and j+8. Reads whole eights; `left` are the lanes of the last one that count. */
@@ -269,7 +266,6 @@ LANE_INLINE void write_line(const narrow_plan *plan, const rows_center_lines *ce
   __m512 next = shape.embedding ? _mm512_set1_ps(1) : _mm512_loadu_ps(p + ROWS);
   __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), line->source, next);
   if (shape.centered && shape.embedding) x = lanes_less(x, center->high[k]);
-  if (shape.twofold && shape.embedding) x = lanes_less(x, center->low[k]);
   x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, line->factor, f.last));
   if (shape.twofold && !shape.embedding) x = lanes_plus(x, center->low[k]);
   if (shape.centered && !shape.embedding) x = lanes_plus(x, center->high[k]);
@@ -418,12 +414,11 @@ LANE_INLINE __m256 center_piece(const float *center, size_t fours, size_t k) {
 }
 
 LANE_INLINE narrow_scale scale_of(const cpb_rows_job *job, narrow_shape shape) {
-  narrow_scale scale = {.square = same(job->s * job->s), .twice = same(2 * job->s), .twofold = shape.twofold};
+  narrow_scale scale = {.square = same(job->s * job->s), .twice = same(2 * job->s)};
   size_t pieces = !shape.centered || !shape.embedding ? 0 : shape.fours < 4 ? shape.fours : shape.fours / 2;
 #pragma GCC unroll 3
   for (size_t k = 0; k < pieces; k++) {
-    scale.high[k] = center_piece(job->center.high, shape.fours, k);
-    if (shape.twofold) scale.low[k] = center_piece(job->center.low, shape.fours, k);
+    scale.center[k] = center_piece(job->center.high, shape.fours, k);
   }
   return scale;
 }
@@ -466,7 +461,6 @@ typedef void narrow_loop(const cpb_rows_job *job, const narrow_known *known, con
 #define NARROW_LOOPS(some)                                                                                   \
   NARROW_LOOP(narrow_forth_##some, some, true, false, false)                                                 \
   NARROW_LOOP(narrow_forth_floats_##some, some, true, true, false)                                           \
-  NARROW_LOOP(narrow_forth_about_##some, some, true, true, true)                                             \
   NARROW_LOOP(narrow_back_##some, some, false, false, false)                                                 \
   NARROW_LOOP(narrow_back_floats_##some, some, false, true, false)                                           \
   NARROW_LOOP(narrow_back_about_##some, some, false, true, true)
@@ -483,7 +477,7 @@ NARROW_LOOP(narrow_back_8, 8, false, false, false)
 #define NARROW_ROW(some)                                                                                     \
   {                                                                                                          \
     {narrow_back_##some, narrow_back_floats_##some, narrow_back_about_##some}, {                             \
-      narrow_forth_##some, narrow_forth_floats_##some, narrow_forth_about_##some                             \
+      narrow_forth_##some, narrow_forth_floats_##some                                                        \
     }                                                                                                        \
   }
 static narrow_loop *const narrow_loops[][2][CENTERS] = {
@@ -521,6 +515,9 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
 }
 
 enum { SHORT_MOST = NARROW_ABOUT_MOST, SHORT_MADE_MOST = NARROW_ABOUT_MOST, SHORT_BARE_MOST = NARROW_MOST };
+
+#define SHORT_MADE is_made
+enum { SHORT_FLOATS_MADE_MOST = 15 }; /* blocks of longer rows go in lockstep, and rows that are made do not */
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 

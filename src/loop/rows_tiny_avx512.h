@@ -205,7 +205,6 @@ LANE_INLINE bool tiny_block(const tiny_plan *plan, const tiny_numbers *of, tiny_
     row[k] = shape.in_stride == shape.d ? line[k]
                                         : _mm512_permutex2var_ps(line[from], plan->close[k], line[from + 1]);
     if (shape.centered && shape.embedding) row[k] = lanes_less(row[k], of->high[center_line(k, shape.d)]);
-    if (shape.twofold && shape.embedding) row[k] = lanes_less(row[k], of->low[center_line(k, shape.d)]);
   }
   tiny_columns(plan, shape.d, row, x);
   if (!shape.embedding) x[shape.d] = picked(&plan->last, line, shape.d + 1);
@@ -259,7 +258,7 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
   walk_singly(job, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
 }
 
-/* Halves and bytes are made to floats about the centre, so many blocks at a time, and one time before they are needed. */
+/* Rows that are made, so many blocks at a time, and one time before they are needed. */
 enum { TINY_MADE = 4 };
 typedef float tiny_room[TINY_MADE * TINY_MOST * TINY_ROWS];
 
@@ -320,7 +319,6 @@ typedef void tiny_loop(const cpb_rows_job *job, bool padded, bool stream, size_t
   TINY_MADE_LOOP(columns)                                                                                    \
   TINY_LOOP(tiny_forth_##columns, columns, true, false, false)                                               \
   TINY_LOOP(tiny_forth_floats_##columns, columns, true, true, false)                                         \
-  TINY_LOOP(tiny_forth_about_##columns, columns, true, true, true)                                           \
   TINY_LOOP(tiny_back_##columns, columns, false, false, false)                                               \
   TINY_LOOP(tiny_back_floats_##columns, columns, false, true, false)                                         \
   TINY_LOOP(tiny_back_about_##columns, columns, false, true, true)
@@ -336,7 +334,7 @@ TINY_LOOPS(4)
 #define TINY_ROW(columns)                                                                                    \
   {                                                                                                          \
     {tiny_back_##columns, tiny_back_floats_##columns, tiny_back_about_##columns}, {                          \
-      tiny_forth_##columns, tiny_forth_floats_##columns, tiny_forth_about_##columns                          \
+      tiny_forth_##columns, tiny_forth_floats_##columns                                                      \
     }                                                                                                        \
   }
 static tiny_loop *const tiny_loops[TINY_MOST][2][CENTERS] = {TINY_ROW(1), TINY_ROW(2), TINY_ROW(3),
@@ -347,8 +345,8 @@ static tiny_loop *const tiny_made_loops[TINY_MOST] = {tiny_made_1, tiny_made_2, 
 
 /* Past the cache where rows begin lines and none of them is padded; halves and bytes never are. */
 static void tiny_rows(const cpb_rows_job *job) {
-  tiny_loop *loop = job->in_type == CPB_F32 ? tiny_loops[job->d - 1][job->embedding][kind_of_center(job)]
-                                            : tiny_made_loops[job->d - 1];
+  tiny_loop *loop = is_made(job) ? tiny_made_loops[job->d - 1]
+                                 : tiny_loops[job->d - 1][job->embedding][kind_of_center(job)];
   bool padded = job->embedding ? job->in_stride > job->d : job->out_stride > job->d;
   size_t skip = rows_to_group(job, sizeof(float));
   bool stream = job->stream && !padded && skip < job->n;
