@@ -46,7 +46,8 @@ typedef struct row_kind {
 LANE_INLINE lanes_f32 row_lanes(const cpb_rows_job *job, row_kind kind, const char *in, size_t i) {
   lanes_f32 x = kind.source->load(in + i * kind.source->size);
   if (!kind.embedding || !kind.centered) return x;
-  return lanes_less(lanes_less(x, load_f32(job->center.high + i)), load_f32(job->center.low + i));
+  x = lanes_less(x, load_f32(job->center.high + i));
+  return job->center.twofold ? lanes_less(x, load_f32(job->center.low + i)) : x;
 }
 
 /* The same of numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
@@ -54,8 +55,8 @@ LANE_INLINE lanes_f32 row_part(const cpb_rows_job *job, row_kind kind, const cha
                                size_t from, size_t to) {
   lanes_f32 x = kind.source->part(in + i * (ptrdiff_t)kind.source->size, from, to);
   if (!kind.embedding || !kind.centered) return x;
-  return lanes_less(lanes_less(x, part_f32(job->center.high + i, from, to)),
-                    part_f32(job->center.low + i, from, to));
+  x = lanes_less(x, part_f32(job->center.high + i, from, to));
+  return job->center.twofold ? lanes_less(x, part_f32(job->center.low + i, from, to)) : x;
 }
 
 /* Numbers i .. i+15 of a result; unembedding, about the centre. */
@@ -63,15 +64,16 @@ LANE_INLINE lanes_f32 result_lanes(const cpb_rows_job *job, row_kind kind, lanes
                                    size_t i) {
   lanes_f32 y = lanes_times(x, factor);
   if (kind.embedding || !kind.centered) return y;
-  return lanes_plus(lanes_plus(y, load_f32(job->center.low + i)), load_f32(job->center.high + i));
+  if (job->center.twofold) y = lanes_plus(y, load_f32(job->center.low + i));
+  return lanes_plus(y, load_f32(job->center.high + i));
 }
 
 LANE_INLINE lanes_f32 result_part(const cpb_rows_job *job, row_kind kind, lanes_f32 x, float factor,
                                   ptrdiff_t i, size_t from, size_t to) {
   lanes_f32 y = lanes_times(x, factor);
   if (kind.embedding || !kind.centered) return y;
-  return lanes_plus(lanes_plus(y, part_f32(job->center.low + i, from, to)),
-                    part_f32(job->center.high + i, from, to));
+  if (job->center.twofold) y = lanes_plus(y, part_f32(job->center.low + i, from, to));
+  return lanes_plus(y, part_f32(job->center.high + i, from, to));
 }
 
 LANE_INLINE row_sum sum_none(void) { return lanes_zero(); }
