@@ -1,6 +1,6 @@
 /* Exact search as a fraction of what the machine can multiply: bytes, where it has a unit for them, and floats.
  *
- *   build/bench/bench_search [rounds, default 5] [set ..]
+ *   build/bench/bench_search [rounds, default 9] [set ..]
  *
  * 1000 queries, k = 10: generated floats and bytes of 128 columns, three real sets, and all others of the shared
  * folder where it is there; k-NN by every metric, and all rows within the median 10th distance. Counted are 2 n d operations
@@ -269,7 +269,7 @@ static void measure_peaks(bench *b) {
 }
 
 int main(int argc, char **argv) {
-  bench b = {.rounds = argc > 1 ? atoi(argv[1]) : 5};
+  bench b = {.rounds = argc > 1 ? atoi(argv[1]) : 9};
   cpb_pool *pool;
   if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
   environment = getenv("CPB_ISA");

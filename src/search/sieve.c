@@ -26,30 +26,34 @@ static size_t rows_of_a_run(size_t d) {
   return (groups < 1 ? 1 : groups > MOST ? MOST : groups) * CPB_BYTES_GROUP;
 }
 
-bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries, size_t block_rows,
-                   float *numbers) {
-  size_t d = screen->d, words = cpb_bytes_words(d), panels = (queries + COLS - 1) / COLS;
-  size_t run_rows = rows_of_a_run(d), groups = block_rows / CPB_BYTES_GROUP + 1;
+bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries) {
+  size_t d = screen->d;
   *sieve = (cpb_sieve){.screen = screen,
-                       .words = words,
-                       .panel_count = panels,
+                       .words = cpb_bytes_words(d),
+                       .panel_count = (queries + COLS - 1) / COLS,
                        .error = ((double)d + 32) * 0x1p-51,
-                       .run_rows = run_rows,
-                       .numbers = numbers,
+                       .run_rows = rows_of_a_run(d),
                        .center = lines(d, sizeof *sieve->center),
-                       .opposite = lines(d, sizeof *sieve->opposite),
-                       .codes_of_queries = lines(panels, cpb_bytes_panel(words)),
-                       .panels = lines(panels, sizeof *sieve->panels),
-                       .reach = lines(block_rows, sizeof *sieve->reach),
-                       .rounded = lines(block_rows, sizeof *sieve->rounded),
-                       .codes = lines(groups, cpb_bytes_group(words)),
-                       .rows = lines(block_rows, sizeof *sieve->rows),
-                       .part = lines(block_rows, sizeof *sieve->part),
-                       .whole = lines(block_rows, sizeof *sieve->whole),
-                       .runs = lines(block_rows / run_rows + 1, sizeof *sieve->runs)};
-  return sieve->center != NULL && sieve->opposite != NULL && sieve->codes_of_queries != NULL &&
-         sieve->panels != NULL && sieve->reach != NULL && sieve->rounded != NULL && sieve->codes != NULL &&
-         sieve->rows != NULL && sieve->part != NULL && sieve->whole != NULL && sieve->runs != NULL;
+                       .opposite = lines(d, sizeof *sieve->opposite)};
+  return sieve->center != NULL && sieve->opposite != NULL;
+}
+
+/* For the grids of the queries and of a block of rows, once they are wanted. */
+static bool make_room(cpb_sieve *sieve, size_t block_rows) {
+  size_t words = sieve->words, panels = sieve->panel_count, groups = block_rows / CPB_BYTES_GROUP + 1;
+  if (sieve->runs != NULL) return true;
+  sieve->codes_of_queries = lines(panels, cpb_bytes_panel(words));
+  sieve->panels = lines(panels, sizeof *sieve->panels);
+  sieve->reach = lines(block_rows, sizeof *sieve->reach);
+  sieve->rounded = lines(block_rows, sizeof *sieve->rounded);
+  sieve->codes = lines(groups, cpb_bytes_group(words));
+  sieve->rows = lines(block_rows, sizeof *sieve->rows);
+  sieve->part = lines(block_rows, sizeof *sieve->part);
+  sieve->whole = lines(block_rows, sizeof *sieve->whole);
+  sieve->runs = lines(block_rows / sieve->run_rows + 1, sizeof *sieve->runs);
+  return sieve->codes_of_queries != NULL && sieve->panels != NULL && sieve->reach != NULL &&
+         sieve->rounded != NULL && sieve->codes != NULL && sieve->rows != NULL && sieve->part != NULL &&
+         sieve->whole != NULL && sieve->runs != NULL;
 }
 
 void cpb_sieve_free(cpb_sieve *sieve) {
@@ -90,7 +94,7 @@ static int ascending(const void *left, const void *right) {
 }
 
 /* A few rows from everywhere, and a few queries that are tried on them. */
-enum { SAMPLE = 512, TRIED = 16, PLACES = 32 };
+enum { SAMPLE = 512, TRIED = 8, PLACES = 32 };
 
 typedef struct trial {
   float *numbers; /* of the rows, whole lines each; x'-m once there is a centre */
@@ -258,16 +262,10 @@ static void try_queries(const cpb_sieve *sieve, const cpb_sieve_queries *queries
 
 static void measure_trial(const cpb_sieve *sieve, trial *t) {
   size_t d = sieve->screen->d;
-  const cpb_loops *loops = sieve->screen->loops;
-  double chunk[CPB_CHUNK];
-  for (size_t i = 0; i < t->count; i++) {
-    for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
-      size_t here = cpb_chunk_count(d, offset);
-      loops->widen[CPB_F32](t->numbers + i * line_floats(d) + offset, here, chunk);
-      for (size_t j = 0; j < t->tried; j++)
-        t->distance[j][i] += loops->dist2(chunk, t->y + j * d + offset, here);
-    }
-    for (size_t j = 0; j < t->tried; j++) t->distance[j][i] = sqrt(t->distance[j][i]);
+  for (size_t j = 0; j < t->tried; j++) {
+    sieve->screen->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y + j * d,
+                                              t->distance[j]);
+    for (size_t i = 0; i < t->count; i++) t->distance[j][i] = sqrt(t->distance[j][i]);
   }
 }
 
@@ -327,6 +325,7 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
   find_sizes(sieve);
   sieve->fails = t != NULL && queries->k > 0 && blurred_share(sieve, queries, t) > 0.25;
   free_trial(t);
+  if (!sieve->fails && !make_room(sieve, queries->block_rows)) return false;
   for (size_t panel = 0; !sieve->fails && panel < sieve->panel_count; panel++)
     grid_panel(sieve, queries, panel);
   return true;

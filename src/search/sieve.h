@@ -69,7 +69,7 @@ typedef struct cpb_sieve {
 
   /* a block of rows */
   size_t run_rows, run_count;
-  float *numbers; /* x'-m, whole lines to a row; the caller's */
+  float *numbers; /* x'-m, whole lines to a row; the caller's, who may use them again once rows are codes */
   float *reach;   /* largest number; inf for rows too far out */
   float *rounded; /* what single precision may have taken from a row */
   int8_t *codes;
@@ -90,14 +90,12 @@ typedef struct cpb_sieve_queries {
   size_t block_rows;
 } cpb_sieve_queries;
 
-/* Room for so many queries and rows of a block; false without memory. numbers: a line for every sixteen
- * columns of a block's rows, of use to the caller again once rows are codes. */
-bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries, size_t block_rows,
-                   float *numbers);
+/* For so many queries; false without memory. */
+bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries);
 void cpb_sieve_free(cpb_sieve *sieve);
 
 /* Before rows are looked at: chooses their centre and puts the queries on grids, unless that has been done for
- * rows like these. False without memory. */
+ * rows like these. Unless `fails`, there is room for a block from then on. False without memory. */
 bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries);
 
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the

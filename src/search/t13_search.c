@@ -36,6 +36,14 @@ void cpb_search_options_init(cpb_search_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
+static void *zeros(size_t count, size_t size) {
+  if (count > SIZE_MAX / 2 / size) return NULL;
+  size_t bytes = (count * size + 63) / 64 * 64 + 64;
+  void *memory = aligned_alloc(64, bytes);
+  if (memory != NULL) memset(memory, 0, bytes);
+  return memory;
+}
+
 /* ---- a block of rows ---- */
 
 static cpb_view block_of(const cpb_search *search) {
@@ -258,6 +266,17 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
   return outcome(search, error);
 }
 
+/* Rows that become bytes are more at once than those that become factors. */
+static bool make_room_for_numbers(cpb_search *search) {
+  if (search->sieve.numbers != NULL) return true;
+  size_t groups = search->block_rows / CPB_PANEL_ROWS;
+  float *numbers = zeros(groups * cpb_panel_group(search->screen.d), sizeof *numbers);
+  if (numbers == NULL) return false;
+  free(search->factors);
+  search->sieve.numbers = search->factors = numbers;
+  return true;
+}
+
 /* Puts the queries on grids for rows like these; bounds of other grids mean other things. Where a sample says that
  * bytes would fail, nobody tries. */
 static bool prepare(cpb_search *search) {
@@ -269,6 +288,7 @@ static bool prepare(cpb_search *search) {
   cpb_sieve_kind before = search->sieve.kind;
   if (!search->bytes) return true;
   if (!cpb_sieve_prepare(&search->sieve, search->fed, &queries)) return false;
+  if (!search->sieve.fails && !make_room_for_numbers(search)) return false;
   for (size_t i = 0; search->sieve.kind != before && i < search->group_count; i++) {
     group *g = &search->groups[i];
     bool bytes = g->bytes;
@@ -324,14 +344,6 @@ void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
 
 /* ---- the object ---- */
 
-static void *zeros(size_t count, size_t size) {
-  if (count > SIZE_MAX / 2 / size) return NULL;
-  size_t bytes = (count * size + 63) / 64 * 64 + 64;
-  void *memory = aligned_alloc(64, bytes);
-  if (memory != NULL) memset(memory, 0, bytes);
-  return memory;
-}
-
 static bool may_take_bytes(const cpb_search *search) {
   size_t d = search->screen.d;
   return search->screen.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
@@ -341,7 +353,7 @@ static bool may_take_bytes(const cpb_search *search) {
 static bool allocate_bytes(cpb_search *search) {
   search->bytes = may_take_bytes(search);
   if (!search->bytes) return true;
-  bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n, search->block_rows, search->factors);
+  bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n);
   search->starts = zeros(search->group_count * search->sieve.run_rows, sizeof *search->starts);
   return made && search->starts != NULL;
 }
@@ -370,7 +382,7 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->groups = zeros(search->group_count, sizeof *search->groups);
   search->spans = calloc(cells, (search->room + search->k) * sizeof *search->spans);
   search->rows = calloc(cells, search->room * sizeof *search->rows);
-  search->factors = zeros(groups * cpb_panel_group(d), sizeof *search->factors);
+  search->factors = zeros(floats * cpb_panel_group(d), sizeof *search->factors);
   search->start = zeros(search->block_rows, sizeof *search->start);
   search->block_order = calloc(search->block_rows, sizeof *search->block_order);
   if (limited)
