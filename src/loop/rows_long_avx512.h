@@ -240,7 +240,8 @@ LANE_INLINE void long_write_end(const cpb_rows_job *job, long_kind kind, long_ra
 LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t rows) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
   const long_lines lines = long_lines_of(job, kind.row.embedding);
-  size_t row_bytes = job->in_stride * kind.row.source->size, ahead = prefetch_distance(row_bytes);
+  size_t row_bytes = job->in_stride * kind.row.source->size;
+  size_t ahead = prefetch_distance(row_bytes, kind.row.source->size, sizeof(float));
   _Alignas(64) long_room room[LONG_STREAMS];
   for (size_t r = 0; kind.kept && r < LONG_STREAMS; r++)
     store_lanes(room[r] + lines.whole, _mm512_setzero_ps());
