@@ -6,7 +6,7 @@
 #include "loop/lanes_avx512.h"
 #include "loop/rows_singly.h"
 
-enum { CENTER_LINES_MOST = 25 };
+enum { CENTER_LINES_MOST = 25, MADE_FETCHED = 1024 /* bytes before they are made */ };
 
 /* None, one of floats, as fit finds it for rows of floats, and one of two floats a number. */
 typedef enum center_kind { NO_CENTER, FLOAT_CENTER, TWOFOLD_CENTER, CENTERS } center_kind;
@@ -47,7 +47,7 @@ LANE_INLINE void make_lines(const row_source *source, const char *in, size_t lin
                             const rows_center_lines *center, float *made) {
   for (size_t k = 0; k < lines; k++) {
     const char *p = in + k * CPB_LANES * source->size;
-    if (k * CPB_LANES * source->size % 64 == 0) lanes_prefetch(p + PREFETCH_BYTES);
+    if (k * CPB_LANES * source->size % 64 == 0) lanes_prefetch(p + MADE_FETCHED);
     _mm512_store_ps(made + k * CPB_LANES, source->load(p) - center->high[k] - center->low[k]);
   }
 }

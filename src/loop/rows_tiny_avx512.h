@@ -1,8 +1,8 @@
 /* T1 for rows of up to CPB_SHORT_MOST floats on AVX-512: sixteen rows at a time, by columns.
  *
  * Sixteen rows are a whole number of lines on both sides. Numbers stay in lines of rows that lie one after the other;
- * columns are taken out of them only to find the factors, by short_factor.inc, which come back to the lines. Four ranges
- * of rows take turns, which keeps memory busy. */
+ * columns are taken out of them only to find the factors, by short_factor.inc, which come back to the lines. Several
+ * ranges of rows take turns, which keeps memory busy. */
 #ifndef CPB_LOOP_ROWS_TINY_AVX512_H
 #define CPB_LOOP_ROWS_TINY_AVX512_H
 
@@ -21,6 +21,8 @@
 #include "loop/short_factor.inc"
 
 enum { TINY_ROWS = 16, TINY_MOST = CPB_SHORT_MOST, TINY_COLUMNS = TINY_MOST + 1 };
+/* Ranges that take turns, and bytes from what is read to what is fetched. Measured. */
+enum { TINY_FORTH = 6, TINY_BACK = 8, TINY_AHEAD = 2048 };
 
 /* Sixteen lanes out of up to TINY_COLUMNS registers: lane k of register j is index[..] = 16 j + k, of which
  * instructions look at the part that says which of two registers; `pair` are the lanes from registers 2p,
@@ -196,7 +198,7 @@ LANE_INLINE bool tiny_block(const tiny_plan *plan, const tiny_numbers *of, tiny_
   __m512 line[TINY_COLUMNS], row[TINY_MOST], x[TINY_COLUMNS];
 #pragma GCC unroll 5
   for (size_t k = 0; k < shape.in_stride; k++) {
-    lanes_prefetch((const char *)(in + k * TINY_ROWS) + PREFETCH_BYTES);
+    lanes_prefetch((const char *)(in + k * TINY_ROWS) + TINY_AHEAD);
     line[k] = _mm512_loadu_ps(in + k * TINY_ROWS);
   }
 #pragma GCC unroll 4
@@ -241,7 +243,8 @@ static tiny_numbers tiny_numbers_of(const cpb_rows_job *job, tiny_shape shape) {
 
 /* From row `first` on. */
 LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t first) {
-  size_t blocks = (job->n - first) / TINY_ROWS, per_range = blocks / STREAMS;
+  const size_t ranges = shape.embedding ? TINY_FORTH : TINY_BACK;
+  size_t blocks = (job->n - first) / TINY_ROWS, per_range = blocks / ranges;
   tiny_plan planned;
   plan_tiny(shape, &planned);
   /* copies that no row written can be taken to change: they stay in registers where they fit */
@@ -250,7 +253,7 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
   const float *in = (const float *)job->in + first * shape.in_stride;
   float *out = (float *)job->out + first * shape.out_stride;
   for (size_t i = 0; i < blocks; i++) {
-    size_t turn = i / STREAMS, range = i % STREAMS;
+    size_t turn = i / ranges, range = i % ranges;
     size_t row = (turn < per_range ? range * per_range + turn : i) * TINY_ROWS;
     if (!tiny_block(&plan, &of, shape, in + row * shape.in_stride, out + row * shape.out_stride))
       walk_singly(job, first + row, TINY_ROWS);
