@@ -263,19 +263,26 @@ LANE_INLINE void map_turn(const cpb_rows_job *job, const eight_plan *plan, const
     doubles_singly(job, shape.types, row, rows);
 }
 
-/* Turns of so many rows, which lie in ranges of `per_range`. */
+/* Turns of so many rows, which lie in ranges of `per_range` turns. */
 typedef struct eight_turns {
-  size_t first, rows, per_range, count;
+  size_t first, rows, ranges, per_range, count;
 } eight_turns;
 
-LANE_INLINE eight_turns turns_of(const cpb_rows_job *job, size_t rows, size_t first, size_t after) {
-  size_t left = job->n - first, count = left > after ? (left - after) / rows : 0;
-  return (eight_turns){first, rows, count / STREAMS, count};
+/* Rows that are a line or two together come from more ranges. Measured. */
+LANE_INLINE size_t eight_ranges(eight_shape shape) {
+  return shape.columns > 0 && !shape.types.out_f32 && !shape.made ? 8 : STREAMS;
+}
+
+LANE_INLINE eight_turns turns_of(const cpb_rows_job *job, eight_shape shape, size_t rows, size_t first,
+                                 size_t after) {
+  size_t left = job->n - first, count = left > after ? (left - after) / rows : 0,
+         ranges = eight_ranges(shape);
+  return (eight_turns){first, rows, ranges, count / ranges, count};
 }
 
 /* The first row of turn i. */
 LANE_INLINE size_t row_of_eights(const eight_turns *turns, size_t i) {
-  size_t turn = i / STREAMS, range = i % STREAMS;
+  size_t turn = i / turns->ranges, range = i % turns->ranges;
   return turns->first + (turn < turns->per_range ? range * turns->per_range + turn : i) * turns->rows;
 }
 
@@ -301,7 +308,7 @@ LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan
   const column_plan columns = plan->columns;
   size_t together = (shape.made ? eights_made(job->d) : eights_together(shape.types)) * EIGHT;
   size_t at_once = shape.columns > 0 && !shape.made ? together : EIGHT;
-  const eight_turns turns = turns_of(job, together, first, after);
+  const eight_turns turns = turns_of(job, shape, together, first, after);
   size_t eight_bytes = job->in_stride * in_size(shape) * at_once;
   _Alignas(64) eights_room ring[EIGHTS_RING];
   for (size_t i = 0; shape.made && i < EIGHTS_AHEAD; i++) make_eights(job, &turns, i, ring);
