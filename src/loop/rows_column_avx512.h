@@ -109,7 +109,7 @@ LANE_INLINE bool column_results(const column_plan *plan, eight_shape shape, cons
 /* The lines of the results of eight rows; false when one of them needs care. */
 LANE_INLINE bool column_lines(const column_plan *plan, eight_shape shape, const char *in, __m512d *line) {
   size_t in_bytes = EIGHT * (shape.columns + (shape.embedding ? 0 : 1)) * in_size(shape);
-  const size_t ahead = EIGHT_AHEAD / (shape.types.out_f32 ? 1 : 2); /* of more ranges, less */
+  const size_t ahead = shape.types.out_f32 ? EIGHT_AHEAD : EIGHT_AHEAD / 2; /* of more ranges, less */
 #pragma GCC unroll 8
   for (size_t i = 0; i < in_bytes; i += sizeof(__m512d)) lanes_prefetch(in + i + ahead);
   if (shape.columns == FOUR) return four_lines(shape, plan->center, plan->s, in, line);
