@@ -32,7 +32,7 @@ typedef struct lanes_f64 {
 } lanes_f64;
 
 /* Rows walked side by side, and whether stores can pass the cache. */
-enum { LANES_STREAMS = 1, LANES_DOUBLE_STREAMS = 1, LANES_BYPASS = false };
+enum { LANES_STREAMS = 1, LANES_FEW_STREAMS = 1, LANES_BYPASS = false };
 
 /* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
 LANE_INLINE void lanes_prefetch(const void *p) { __builtin_prefetch(p); }

@@ -41,7 +41,12 @@ typedef struct row_kind {
   bool embedding, narrow; /* narrow: results are f32 */
 } row_kind;
 
-enum { STREAMS = LANES_DOUBLE_STREAMS };
+/* Where more is read than written, or little is read, fewer ranges are better. Measured. */
+enum { STREAMS = LANES_STREAMS };
+LANE_INLINE size_t streams_of(row_kind kind) {
+  return kind.narrow || kind.source->size < sizeof(float) ? LANES_FEW_STREAMS : STREAMS;
+}
+
 typedef lanes_f64 row_line;
 typedef double_factor row_answer;
 typedef struct row_sum {

@@ -11,9 +11,10 @@ enum { CENTER_LINES_MOST = 25, MADE_FETCHED = 1024 /* bytes before they are made
 /* None, one of floats, as fit finds it for rows of floats, and one of two floats a number. */
 typedef enum center_kind { NO_CENTER, FLOAT_CENTER, TWOFOLD_CENTER, CENTERS } center_kind;
 
-/* What is made before it is embedded: halves, bytes, and floats about a centre of two floats a number. */
+/* What is made before it is embedded: halves, bytes, and floats about a centre of two floats a number, or alone in a row. */
 LANE_INLINE bool is_made(const cpb_rows_job *job) {
-  return job->in_type != CPB_F32 || (job->embedding && job->center.high != NULL && job->center.twofold);
+  bool about = job->embedding && job->center.high != NULL;
+  return job->in_type != CPB_F32 || (about && (job->center.twofold || job->d == 1));
 }
 
 LANE_INLINE center_kind kind_of_center(const cpb_rows_job *job) {

@@ -270,7 +270,7 @@ typedef struct eight_turns {
 
 /* Rows that are a line or two together come from more ranges. Measured. */
 LANE_INLINE size_t eight_ranges(eight_shape shape) {
-  return shape.columns > 0 && !shape.types.out_f32 && !shape.made ? 8 : STREAMS;
+  return shape.columns > 0 && !shape.types.out_f32 && !shape.made ? 8 : 2;
 }
 
 LANE_INLINE eight_turns turns_of(const cpb_rows_job *job, eight_shape shape, size_t rows, size_t first,

@@ -6,32 +6,19 @@
 
 #include "loop/rows_walk.inc"
 
-LANE_INLINE void embed_singly(const cpb_rows_job *job, const row_source *source, size_t first, size_t count) {
-  if (job->center.high != NULL)
-    walk(job, (row_kind){source, true, true}, false, 1, first, count);
-  else
-    walk(job, (row_kind){source, true, false}, false, 1, first, count);
-}
-
-LANE_INLINE void unembed_singly(const cpb_rows_job *job, size_t first, size_t count) {
-  if (job->center.high != NULL)
-    walk(job, (row_kind){&source_f32, false, true}, false, 1, first, count);
-  else
-    walk(job, (row_kind){&source_f32, false, false}, false, 1, first, count);
-}
-
-/* Halves and bytes are only embedded. */
+/* Halves and bytes are only embedded. Whether there is a centre is asked number by number: few rows come here. */
 static __attribute__((noinline)) void walk_singly(const cpb_rows_job *job, size_t first, size_t count) {
+  bool centered = job->center.high != NULL;
   if (count == 0) return;
   switch (job->in_type) {
-  case CPB_F16: embed_singly(job, &source_f16, first, count); break;
-  case CPB_U8: embed_singly(job, &source_u8, first, count); break;
-  case CPB_I8: embed_singly(job, &source_i8, first, count); break;
+  case CPB_F16: walk(job, (row_kind){&source_f16, true, centered}, false, 1, first, count); break;
+  case CPB_U8: walk(job, (row_kind){&source_u8, true, centered}, false, 1, first, count); break;
+  case CPB_I8: walk(job, (row_kind){&source_i8, true, centered}, false, 1, first, count); break;
   default:
     if (job->embedding)
-      embed_singly(job, &source_f32, first, count);
+      walk(job, (row_kind){&source_f32, true, centered}, false, 1, first, count);
     else
-      unembed_singly(job, first, count);
+      walk(job, (row_kind){&source_f32, false, centered}, false, 1, first, count);
   }
 }
 

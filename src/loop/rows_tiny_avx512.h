@@ -321,14 +321,17 @@ typedef void tiny_loop(const cpb_rows_job *job, bool padded, bool stream, size_t
 #define TINY_LOOPS(columns)                                                                                  \
   TINY_MADE_LOOP(columns)                                                                                    \
   TINY_LOOP(tiny_forth_##columns, columns, true, false, false)                                               \
-  TINY_LOOP(tiny_forth_floats_##columns, columns, true, true, false)                                         \
   TINY_LOOP(tiny_back_##columns, columns, false, false, false)                                               \
-  TINY_LOOP(tiny_back_floats_##columns, columns, false, true, false)                                         \
   TINY_LOOP(tiny_back_about_##columns, columns, false, true, true)
+#define TINY_FLOATS_LOOPS(columns)                                                                           \
+  TINY_LOOPS(columns)                                                                                        \
+  TINY_LOOP(tiny_forth_floats_##columns, columns, true, true, false)                                         \
+  TINY_LOOP(tiny_back_floats_##columns, columns, false, true, false)
 TINY_LOOPS(1)
-TINY_LOOPS(2)
-TINY_LOOPS(3)
-TINY_LOOPS(4)
+TINY_FLOATS_LOOPS(2)
+TINY_FLOATS_LOOPS(3)
+TINY_FLOATS_LOOPS(4)
+#undef TINY_FLOATS_LOOPS
 #undef TINY_LOOPS
 #undef TINY_MADE_LOOP
 #undef TINY_LOOP
@@ -340,8 +343,11 @@ TINY_LOOPS(4)
       tiny_forth_##columns, tiny_forth_floats_##columns                                                      \
     }                                                                                                        \
   }
-static tiny_loop *const tiny_loops[TINY_MOST][2][CENTERS] = {TINY_ROW(1), TINY_ROW(2), TINY_ROW(3),
-                                                             TINY_ROW(4)};
+static tiny_loop *const tiny_loops[TINY_MOST][2][CENTERS] = {
+    {{tiny_back_1, tiny_back_about_1, tiny_back_about_1}, {tiny_forth_1}},
+    TINY_ROW(2),
+    TINY_ROW(3),
+    TINY_ROW(4)};
 #undef TINY_ROW
 
 static tiny_loop *const tiny_made_loops[TINY_MOST] = {tiny_made_1, tiny_made_2, tiny_made_3, tiny_made_4};
