@@ -518,7 +518,8 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
 enum { SHORT_MOST = NARROW_ABOUT_MOST, SHORT_MADE_MOST = NARROW_ABOUT_MOST, SHORT_BARE_MOST = NARROW_MOST };
 
 #define SHORT_MADE is_made
-enum { SHORT_FLOATS_MADE_MOST = 15 }; /* blocks of longer rows go in lockstep, and rows that are made do not */
+/* Blocks of longer rows go in lockstep, and rows that are made do not. */
+enum { SHORT_FLOATS_MADE_MOST = 15 };
 
 static bool short_rows_stream(const cpb_rows_job *job) { return narrow_streams(job); }
 
