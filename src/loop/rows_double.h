@@ -41,10 +41,10 @@ typedef struct row_kind {
   bool embedding, narrow; /* narrow: results are f32 */
 } row_kind;
 
-/* Where more is read than written, or little is read, fewer ranges are better. Measured. */
+/* Where little is read, fewer ranges are better. Measured. */
 enum { STREAMS = LANES_STREAMS };
 LANE_INLINE size_t streams_of(row_kind kind) {
-  return kind.narrow || kind.source->size < sizeof(float) ? LANES_FEW_STREAMS : STREAMS;
+  return kind.source->size < sizeof(float) ? LANES_FEW_STREAMS : STREAMS;
 }
 
 typedef lanes_f64 row_line;
@@ -86,11 +86,13 @@ LANE_INLINE row_sum sum_none(void) { return (row_sum){lanes_zero(), 0}; }
 LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
   lanes_f64 x = row_lanes(job, kind, in, i);
   sum.lanes = wide_add_product(sum.lanes, x, x);
-  if ((i + CPB_LANES) % CPB_CHUNK == 0) {
-    sum.chunks += lanes_sum(sum.lanes);
-    sum.lanes = lanes_zero();
-  }
   return sum;
+}
+
+/* After `done` numbers of a row. */
+LANE_INLINE bool sum_chunk_ends(size_t done) { return done % CPB_CHUNK == 0; }
+LANE_INLINE row_sum sum_chunk(row_sum sum) {
+  return (row_sum){lanes_zero(), sum.chunks + lanes_sum(sum.lanes)};
 }
 
 /* The last ones, fewer than sixteen. */

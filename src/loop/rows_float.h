@@ -89,6 +89,13 @@ LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum su
   return kind.source->add_square(sum, in + i * kind.source->size);
 }
 
+/* Rows of floats are summed in one go. */
+LANE_INLINE bool sum_chunk_ends(size_t done) {
+  (void)done;
+  return false;
+}
+LANE_INLINE row_sum sum_chunk(row_sum sum) { return sum; }
+
 /* The last ones, fewer than sixteen. */
 LANE_INLINE row_sum sum_part(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
   return lanes_add_square(sum, row_part(job, kind, in, (ptrdiff_t)i, 0, job->d - i));
