@@ -94,7 +94,8 @@ LANE_INLINE lanes_f32 long_part(const float *p, size_t count) {
 
 LANE_INLINE long_center long_center_at(const cpb_rows_job *job, long_kind kind, size_t i, size_t count) {
   if (!kind.row.centered) return (long_center){_mm512_setzero_ps(), _mm512_setzero_ps()};
-  return (long_center){long_part(job->center.high + i, count), long_part(job->center.low + i, count)};
+  return (long_center){long_part(job->center.high + i, count),
+                       job->center.twofold ? long_part(job->center.low + i, count) : _mm512_setzero_ps()};
 }
 
 /* The same numbers of a row; embedding, about the centre. */
