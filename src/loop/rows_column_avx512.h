@@ -20,7 +20,9 @@ typedef struct column_pick {
 
 typedef struct column_plan {
   column_pick column[COLUMNS]; /* column j out of the lines of the input */
-  column_pick line[COLUMNS];   /* line k out of the columns of the result */
+  __m512i
+      floats[COLUMNS / 2];   /* columns 2p, 2p+1 out of the first and the last sixteen floats of the input */
+  column_pick line[COLUMNS]; /* line k out of the columns of the result */
   double center[FOUR], s;
   bool stream;
 } column_plan;
@@ -46,12 +48,23 @@ static column_pick column_pick_of(const size_t at[EIGHT], size_t count) {
   return pick;
 }
 
+static __m512i floats_pick_of(size_t pair, size_t cols) {
+  int32_t at[2 * EIGHT];
+  for (size_t lane = 0; lane < 2 * EIGHT; lane++) {
+    size_t number = lane % EIGHT * cols + 2 * pair + lane / EIGHT;
+    at[lane] = (int32_t)(number < 2 * EIGHT ? number : number + 4 * EIGHT - cols * EIGHT);
+  }
+  return _mm512_loadu_si512(at);
+}
+
 static void plan_columns(const cpb_rows_job *job, bool stream, column_plan *plan) {
   size_t at[EIGHT];
   for (size_t j = 0; j < job->in_stride && job->d <= COLUMNS_MOST; j++) {
     for (size_t row = 0; row < EIGHT; row++) at[row] = row * job->in_stride + j;
     plan->column[j] = column_pick_of(at, job->in_stride);
   }
+  for (size_t pair = 0; 2 * pair < job->in_stride && job->d <= COLUMNS_MOST; pair++)
+    plan->floats[pair] = floats_pick_of(pair, job->in_stride);
   for (size_t k = 0; k < job->out_stride && job->d <= COLUMNS_MOST; k++) {
     for (size_t lane = 0; lane < EIGHT; lane++) {
       size_t number = k * EIGHT + lane;
@@ -72,6 +85,30 @@ LANE_INLINE __m512d column_picked(const column_pick *pick, const __m512d *from, 
   return x;
 }
 
+typedef float floats_pair[2 * EIGHT];
+
+/* Columns of floats: widened as they lie in memory, which costs half; compilers would take them from the register. */
+LANE_INLINE void float_columns(const column_plan *plan, const float *in, size_t cols, __m512d *x) {
+  __m512 first = _mm512_loadu_ps(in), last = _mm512_loadu_ps(in + (cols - 2) * EIGHT);
+#pragma GCC unroll 2
+  for (size_t j = 0; j < cols; j += 2) {
+    _Alignas(64) floats_pair pair;
+    _mm512_store_ps(pair, _mm512_permutex2var_ps(first, plan->floats[j / 2], last));
+    __asm__("" : "+m"(pair));
+    x[j] = _mm512_cvtps_pd(_mm256_load_ps(pair));
+    if (j + 1 < cols) x[j + 1] = _mm512_cvtps_pd(_mm256_load_ps(pair + EIGHT));
+  }
+}
+
+LANE_INLINE void columns_at(const column_plan *plan, eight_shape shape, const char *in, size_t cols,
+                            __m512d *x) {
+  __m512d line[COLUMNS];
+#pragma GCC unroll 8
+  for (size_t k = 0; k < cols; k++) line[k] = eight_at(shape, in, k * EIGHT);
+#pragma GCC unroll 8
+  for (size_t j = 0; j < cols; j++) x[j] = column_picked(&plan->column[j], line, cols);
+}
+
 /* In the order of lanes_sum(): column j with j+2, then j+1. */
 LANE_INLINE __m512d column_norm(const __m512d *x, size_t d) {
   __m512d square[COLUMNS_MOST];
@@ -82,21 +119,31 @@ LANE_INLINE __m512d column_norm(const __m512d *x, size_t d) {
   return _mm512_add_pd(square[0], square[1]);
 }
 
+/* Squares of floats are exact, so they can be summed in one step. */
+LANE_INLINE eight_factors column_factors(const column_plan *plan, eight_shape shape, const __m512d *x) {
+  size_t d = shape.columns;
+  if (shape.embedding) {
+    __m512d n = column_norm(x, d);
+    return d == 2 ? eight_embed_once(n, plan->s) : eight_embed_factors(n, plan->s);
+  }
+  if (!shape.types.in_f32) return eight_unembed_factors(column_norm(x, d), x[d], plan->s, result_most(shape));
+  __m512d n = _mm512_mul_pd(x[0], x[0]);
+  if (d == 3) n = _mm512_fmadd_pd(x[2], x[2], n);
+  n = _mm512_fmadd_pd(x[1], x[1], n);
+  return eight_unembed_near(n, _mm512_fmadd_pd(x[d], x[d], n), x[d], plan->s, result_most(shape));
+}
+
 /* The columns of the results of eight rows; false when one of them needs care. */
 LANE_INLINE bool column_results(const column_plan *plan, eight_shape shape, const char *in, __m512d *x) {
   size_t d = shape.columns, cols = d + (shape.embedding ? 0 : 1);
-  __m512d line[COLUMNS];
+  if (shape.types.in_f32)
+    float_columns(plan, (const float *)in, cols, x);
+  else
+    columns_at(plan, shape, in, cols, x);
 #pragma GCC unroll 8
-  for (size_t k = 0; k < cols; k++) line[k] = eight_at(shape, in, k * EIGHT);
-#pragma GCC unroll 8
-  for (size_t j = 0; j < cols; j++) {
-    x[j] = column_picked(&plan->column[j], line, cols);
+  for (size_t j = 0; j < d; j++)
     if (shape.embedding) x[j] = _mm512_sub_pd(x[j], _mm512_set1_pd(plan->center[j]));
-  }
-  __m512d n = column_norm(x, d);
-  eight_factors f = !shape.embedding ? eight_unembed_factors(n, x[d], plan->s, result_most(shape))
-                    : d == 2         ? eight_embed_once(n, plan->s)
-                                     : eight_embed_factors(n, plan->s);
+  eight_factors f = column_factors(plan, shape, x);
 #pragma GCC unroll 8
   for (size_t j = 0; j < d; j++) {
     x[j] = _mm512_mul_pd(x[j], f.factor);

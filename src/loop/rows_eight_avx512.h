@@ -101,6 +101,34 @@ LANE_INLINE eight_factors eight_unembed_factors(__m512d n, __m512d y0, double s,
   return (eight_factors){factor, _mm512_setzero_pd(), fine == 0xff};
 }
 
+/* The roots of eight numbers near 1, where a series gives them: that of 1+e is 1+t, t = e/2 - e^2/8 + e^3/16, but for 2^-73
+ * if |e| <= 2^-21. What 1+t is rounded to is the rounded root, unless what rounding took off is as near to half a unit
+ * of 1, which is 2^-53, or 2^-54 below 1: `sure` are lanes where it is not, nor near to another power of two. Every double
+ * there is was tried. */
+LANE_INLINE __m512d eight_roots(__m512d x, __mmask8 *sure) {
+  __m512d one = _mm512_set1_pd(1), e = _mm512_sub_pd(x, one);
+  __m512d t = _mm512_fmadd_pd(e, _mm512_set1_pd(1. / 16), _mm512_set1_pd(-1. / 8));
+  t = _mm512_mul_pd(e, _mm512_fmadd_pd(e, t, _mm512_set1_pd(1. / 2)));
+  __m512d root = _mm512_add_pd(one, t), off = _mm512_sub_pd(t, _mm512_sub_pd(root, one));
+  __m512i shifted = _mm512_add_epi64(_mm512_castpd_si512(off), _mm512_set1_epi64(1ll << 33));
+  *sure = _mm512_mask_test_epi64_mask(at_most(_mm512_abs_pd(e), 0x1p-21), shifted,
+                                      _mm512_set1_epi64((1ll << 52) - (1ll << 34)));
+  return root;
+}
+
+/* The same for rows of floats: most have a length near 1, and n is 0, or not small. Roots take longer than all the rest. */
+LANE_INLINE eight_factors eight_unembed_near(__m512d n, __m512d length2, __m512d y0, double s, double most) {
+  __mmask8 sure, north = at_least(y0, 0);
+  __m512d length = eight_roots(length2, &sure);
+  __m512d over =
+      _mm512_mask_mul_pd(_mm512_set1_pd(s), (__mmask8)~north, _mm512_set1_pd(s), _mm512_sub_pd(length, y0));
+  __m512d factor = _mm512_div_pd(over, _mm512_mask_add_pd(n, north, length, y0));
+  sure = _mm512_mask_cmp_pd_mask(sure, factor, _mm512_set1_pd(most / 2), _CMP_LE_OQ);
+  if (__builtin_expect(sure == 0xff && s >= 4 * FACTOR_LEAST_F64, 1))
+    return (eight_factors){factor, _mm512_setzero_pd(), true};
+  return eight_unembed_factors(n, y0, s, most);
+}
+
 /* Lanes `own`; past the cache all of them. */
 LANE_INLINE void write_eight(bool stream, eight_shape shape, __mmask8 own, __m512d x, char *out) {
   if (shape.types.out_f32 && stream)

@@ -24,6 +24,20 @@ typedef struct shape {
   size_t but;        /* sound but for this one, counted from 1 */
 } shape;
 
+/* A row of a length that lies half way between two doubles, but for little: by chance, or one of those closest to it. */
+static void nearly_one(test_rng *rng, double *x, size_t d) {
+  static const double closest[] = {0x1.00000648ef697p0, 0x1.0000067b11dd1p0, 0x1.000006bed0887p0,
+                                   0x1.000006db0c39dp0, 0x1.0000072434b41p0, 0x1.0000076a8c09bp0,
+                                   0x1.000007efefef7p0};
+  memset(x, 0, (d + 1) * sizeof *x);
+  x[d] = test_below(rng, 2) == 0 ? 1 : -1;
+  x[0] = test_log_uniform(rng, 0x1p-27, 0x1p-11);
+  if (d == 1 || test_below(rng, 2) == 0) return;
+  double rest = closest[test_below(rng, sizeof closest / sizeof *closest)] - 1;
+  x[0] = (double)(float)(sqrt(rest) * (1 - 0x1p-23));
+  x[1] = (double)(float)sqrt(rest - x[0] * x[0]);
+}
+
 /* n rows of random lengths, with some that need care; embed: any rows, unembed: unit rows. */
 static void fill(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, size_t stride, void *in) {
   for (size_t row = 0; row < sh.n; row++) {
@@ -37,10 +51,12 @@ static void fill(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, size_
     }
     for (size_t i = 0; i < cols; i++) x[i] *= (embedding ? length : 1) / sqrt(norm2);
     if (!embedding && sh.longest > 0) { /* the image of such a row, and a few not quite of length 1 */
-      double to = 1 / (length * length + 1), off = test_below(rng, 50) == 0 ? 1 + 1e-6 * test_gauss(rng) : 1;
+      double to = 1 / (length * length + 1), off = 1;
+      if (test_below(rng, 50) == 0) off += test_gauss(rng) * test_log_uniform(rng, 1e-8, 1e-3);
       norm2 = 1 - x[sh.d] * x[sh.d];
       for (size_t i = 0; i < sh.d; i++) x[i] *= off * 2 * length * to / sqrt(norm2);
       x[sh.d] = off * (1 - length * length) * to;
+      if (test_below(rng, 50) == 0) nearly_one(rng, x, sh.d);
     }
     size_t kind = sh.but == row + 1 ? test_below(rng, 4) : sh.sound ? 4 : test_below(rng, 40);
     if (kind == 0) x[0] = NAN;
@@ -351,6 +367,19 @@ static void few_columns_of_every_size(void **state) {
   }
 }
 
+/* Floats back to doubles: lengths near 1 have roots of their own, factors of every size are fine or not. */
+static void few_floats_back_to_doubles(void **state) {
+  (void)state;
+  test_rng rng = {15};
+  static const double scales[] = {0x1.3p-963, 1e-290, 3e-290,  5e-290,  1e-9,
+                                  1,          1e269,  0x1p899, 0x1p900, 1e271};
+  for (size_t i = 0; i < 400; i++) {
+    size_t scale = i % (sizeof scales / sizeof *scales);
+    shape sh = {MANY_ROWS, 2 + i / 10 % 2, 0, 0, 0, i / 20 % 2 == 0, false, scales[scale], 4, true, 0};
+    run_about(&rng, sh, false, CPB_F32, CPB_F64, i % 3 == 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(embeds_f32),
@@ -368,6 +397,7 @@ int main(void) {
       cmocka_unit_test(back_from_bytes),
       cmocka_unit_test(every_count_of_doubles),
       cmocka_unit_test(few_columns_of_every_size),
+      cmocka_unit_test(few_floats_back_to_doubles),
   };
   return cmocka_run_group_tests_name("loop_rows", tests, NULL, NULL);
 }
