@@ -1,7 +1,7 @@
 /* The embedding and its inverse, about a centre as `fit` writes it and without one, as a fraction of the machine's
  * fastest copy of the same bytes; whitened maps as a fraction of the multiply-adds it can do; gradients of a layer.
  *
- *   build/bench/bench_embed [MiB of input and output, default 256] [rounds of a pass, default 5] [passes, default 4] */
+ *   build/bench/bench_embed [MiB of input and output, default 256] [rounds of a pass, default 5] [passes, default 8] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,15 +72,28 @@ static cpb_map *new_map(size_t d, const double *center, const double *whiten) {
   return map;
 }
 
-/* The seconds of one d in a table: about a centre and without one, forth and back, and of the copies of as many bytes. */
+/* The best seconds of several loops, and of the copy of as many bytes before each: both had as many tries. */
+enum { LOOPS_MOST = 5 };
 typedef struct seconds {
-  double embed[2], unembed[2], in_place, copy_forth, copy_back, copy_place;
+  double copy[LOOPS_MOST], loop[LOOPS_MOST];
 } seconds;
 
 /* Best of what was and what is. */
 static void keep(double *best, double now) {
   if (*best == 0 || now < *best) *best = now;
 }
+
+/* Rivals are a copy and a loop in turns. */
+static void keep_rounds(bench_rival *rivals, size_t loops, int rounds, seconds *best) {
+  bench_rounds(rivals, 2 * loops, rounds);
+  for (size_t i = 0; i < loops; i++) {
+    keep(&best->copy[i], rivals[2 * i].best);
+    keep(&best->loop[i], rivals[2 * i + 1].best);
+  }
+}
+
+/* What is measured of a map, in this order. */
+enum { EMBED_ABOUT, EMBED, UNEMBED_ABOUT, UNEMBED, IN_PLACE };
 
 static size_t rows_in(size_t d, types of, size_t bytes) {
   return bytes / (d * cpb_dtype_size(of.in) + (d + 1) * cpb_dtype_size(of.out)) / 64 * 64 + 64;
@@ -112,12 +125,7 @@ static void measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec
                           {"", roofline_run, &copy_back, 0},  {"", unembed, &back[0], 0},
                           {"", roofline_run, &copy_back, 0},  {"", unembed, &back[1], 0},
                           {"", roofline_run, &copy_place, 0}, {"", embed, &place, 0}};
-  double *const kept[] = {&best->copy_forth, &best->embed[0],   &best->copy_forth, &best->embed[1],
-                          &best->copy_back,  &best->unembed[0], &best->copy_back,  &best->unembed[1],
-                          &best->copy_place, &best->in_place};
-  size_t count = !real ? 4 : of.in == of.out ? 10 : 8;
-  bench_rounds(rivals, count, rounds);
-  for (size_t i = 0; i < count; i++) keep(kept[i], rivals[i].best);
+  keep_rounds(rivals, !real ? EMBED + 1 : of.in == of.out ? IN_PLACE + 1 : UNEMBED + 1, rounds, best);
   for (int i = 0; i < 2; i++) cpb_map_free(maps[i]);
   bench_release(x, in_room), bench_release(y, in_room), bench_release(z, out_room);
   bench_release(from, in_room), bench_release(to, out_room), bench_release(center, d * sizeof *center);
@@ -127,13 +135,9 @@ static void print_head(types of, const char *what, size_t threads) {
   printf("%-4s %-4s %-17s %zu ", cpb_dtype_name(of.in), cpb_dtype_name(of.out), what, threads);
 }
 
-static void print_row(types of, const char *what, size_t threads, const seconds *best, size_t copy,
-                      size_t loop) {
+static void print_row(types of, const char *what, size_t threads, const seconds *best, size_t loop) {
   print_head(of, what, threads);
-  for (size_t i = 0; i < DIMS; i++) {
-    const char *cell = (const char *)&best[i];
-    printf(" %5.2f", *(const double *)(cell + copy) / *(const double *)(cell + loop));
-  }
+  for (size_t i = 0; i < DIMS; i++) printf(" %5.2f", best[i].copy[loop] / best[i].loop[loop]);
   printf("\n");
   fflush(stdout);
 }
@@ -142,21 +146,18 @@ static void print_row(types of, const char *what, size_t threads, const seconds 
 static void print_beside(types of, size_t threads, const seconds *best, const seconds *floats, size_t bytes) {
   print_head(of, "rows, of f32's", threads);
   for (size_t i = 0; i < DIMS; i++)
-    printf(" %5.2f", (double)rows_in(dims[i], of, bytes) / best[i].embed[0] /
-                         ((double)rows_in(dims[i], pairs[0], bytes) / floats[i].embed[0]));
+    printf(" %5.2f", (double)rows_in(dims[i], of, bytes) / best[i].loop[EMBED_ABOUT] /
+                         ((double)rows_in(dims[i], pairs[0], bytes) / floats[i].loop[EMBED_ABOUT]));
   printf("\n");
 }
 
 static void print_table(types of, size_t threads, const seconds *best) {
-  const size_t forth = offsetof(seconds, copy_forth), back = offsetof(seconds, copy_back);
   bool real = of.in == CPB_F32 || of.in == CPB_F64;
-  print_row(of, "embed, centre", threads, best, forth, offsetof(seconds, embed[0]));
-  if (real) print_row(of, "unembed, centre", threads, best, back, offsetof(seconds, unembed[0]));
-  if (of.in == of.out)
-    print_row(of, "in place, centre", threads, best, offsetof(seconds, copy_place),
-              offsetof(seconds, in_place));
-  print_row(of, "embed", threads, best, forth, offsetof(seconds, embed[1]));
-  if (real) print_row(of, "unembed", threads, best, back, offsetof(seconds, unembed[1]));
+  print_row(of, "embed, centre", threads, best, EMBED_ABOUT);
+  if (real) print_row(of, "unembed, centre", threads, best, UNEMBED_ABOUT);
+  if (of.in == of.out) print_row(of, "in place, centre", threads, best, IN_PLACE);
+  print_row(of, "embed", threads, best, EMBED);
+  if (real) print_row(of, "unembed", threads, best, UNEMBED);
 }
 
 static void whitened(size_t d, int rounds) {
@@ -205,11 +206,7 @@ static void inverse_backward(void *arg) {
 /* Forward, and backward from x, from y and of the inverse, each after the copy of as many bytes. */
 enum { LAYER_LOOPS = 4 };
 
-typedef struct layer_seconds {
-  double copy[LAYER_LOOPS], loop[LAYER_LOOPS];
-} layer_seconds;
-
-static void measure_layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds, layer_seconds *best) {
+static void measure_layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds, seconds *best) {
   size_t size = cpb_dtype_size(dtype), n = bytes / size / (3 * d + 2) / 64 * 64 + 64,
          room = n * (d + 1) * size;
   void *x = bench_memory(room), *y = bench_memory(room), *g = bench_memory(room), *out = bench_memory(room);
@@ -231,17 +228,13 @@ static void measure_layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds, l
                           {"", roofline_run, &copies[1], 0}, {"", backward, &from_x, 0},
                           {"", roofline_run, &copies[2], 0}, {"", backward_saved, &from_y, 0},
                           {"", roofline_run, &copies[3], 0}, {"", inverse_backward, &inverse, 0}};
-  bench_rounds(rivals, 2 * LAYER_LOOPS, rounds);
-  for (size_t i = 0; i < LAYER_LOOPS; i++) {
-    keep(&best->copy[i], rivals[2 * i].best);
-    keep(&best->loop[i], rivals[2 * i + 1].best);
-  }
+  keep_rounds(rivals, LAYER_LOOPS, rounds, best);
   cpb_map_free(map);
   bench_release(x, room), bench_release(y, room), bench_release(g, room), bench_release(out, room);
   bench_release(from, 2 * room);
 }
 
-static void print_layer(size_t d, cpb_dtype dtype, const layer_seconds *best) {
+static void print_layer(size_t d, cpb_dtype dtype, const seconds *best) {
   printf("%-4s %6zu", cpb_dtype_name(dtype), d);
   for (size_t i = 0; i < LAYER_LOOPS; i++) printf(" %9.2f", best->copy[i] / best->loop[i]);
   printf("\n");
@@ -253,7 +246,7 @@ enum { PAIRS = sizeof pairs / sizeof *pairs, THREADS = 2, LAYER_FIRST = 7, LAYER
  * slows what computes more than what copies. */
 typedef struct results {
   seconds table[THREADS][PAIRS][DIMS];
-  layer_seconds layer[LAYER_END][REALS];
+  seconds layer[LAYER_END][REALS];
 } results;
 
 static void pass(size_t bytes, int rounds, const cpb_exec *exec, results *best) {
@@ -268,7 +261,7 @@ static void pass(size_t bytes, int rounds, const cpb_exec *exec, results *best) 
 
 int main(int argc, char **argv) {
   size_t bytes = (argc > 1 ? (size_t)atoi(argv[1]) : 256) << 20;
-  int rounds = argc > 2 ? atoi(argv[2]) : 5, passes = argc > 3 ? atoi(argv[3]) : 4;
+  int rounds = argc > 2 ? atoi(argv[2]) : 5, passes = argc > 3 ? atoi(argv[3]) : 8;
   static results best;
   cpb_pool *pool;
   if (cpb_pool_new(THREADS, &pool, NULL) != CPB_OK) return 1;
