@@ -74,11 +74,25 @@ static void divide(double *x, size_t n, double by) {
   for (size_t i = 0; i < n; i++) x[i] /= by;
 }
 
+enum { LINE_NUMBERS = 64 / sizeof(double) };
+
+/* The first number from here on that begins a line of 64 bytes. */
+static double *next_line(double *numbers) {
+  size_t beyond = (uintptr_t)numbers / sizeof *numbers % LINE_NUMBERS;
+  return beyond == 0 ? numbers : numbers + (LINE_NUMBERS - beyond);
+}
+
+/* Numbers from one kind of centre to the next: floats, too, begin a line. */
+static size_t center_step(size_t d) {
+  const size_t lines = 2 * LINE_NUMBERS;
+  return (d + CPB_LANES + lines - 1) / lines * lines;
+}
+
 /* m as the loops take it, followed by CPB_LANES zeros: in two floats, which cannot hold every m, and in doubles
  * with either sign. */
 static void lay_out_center(cpb_map *map, double *numbers) {
-  size_t d = map->options.d, step = d + CPB_LANES;
-  double *back = numbers, *forth = back + step;
+  size_t d = map->options.d, step = center_step(d);
+  double *back = next_line(numbers), *forth = back + step;
   float *high = (float *)(forth + step), *low = high + step;
   map->taken[0] = back;
   map->taken[1] = forth;
@@ -164,14 +178,6 @@ static void fold_pole(cpb_map *map) {
     map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
-enum { LINE_NUMBERS = 64 / sizeof(double) };
-
-/* The first number from here on that begins a line of 64 bytes. */
-static double *next_line(double *numbers) {
-  size_t beyond = (uintptr_t)numbers / sizeof *numbers % LINE_NUMBERS;
-  return beyond == 0 ? numbers : numbers + (LINE_NUMBERS - beyond);
-}
-
 /* What a whitened map does with blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
  * which borrows from this one. */
 static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
@@ -192,6 +198,8 @@ static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
   return CPB_OK;
 }
 
+static size_t center_numbers(size_t d) { return LINE_NUMBERS + 3 * center_step(d); }
+
 /* Numbers of a map beside its own whitening, which takes three squares. */
 static size_t block_numbers(const cpb_map_options *options) {
   size_t d = options->d;
@@ -207,7 +215,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   if (status != CPB_OK) return status;
   size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
   cpb_map *map =
-      calloc(1, sizeof *map + (4 * (d + 1) + d + 3 * (d + CPB_LANES) + 3 * square + block_numbers(options)) *
+      calloc(1, sizeof *map + (4 * (d + 1) + d + center_numbers(d) + 3 * square + block_numbers(options)) *
                                   sizeof(double));
   if (map == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
   double *numbers = map->numbers;
@@ -224,7 +232,7 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
     map->pole = memcpy(take(&numbers, d + 1), options->pole, (d + 1) * sizeof(double));
     divide(map->pole, d + 1, length(map->pole, d + 1));
   }
-  lay_out_center(map, take(&numbers, 3 * (d + CPB_LANES)));
+  lay_out_center(map, take(&numbers, center_numbers(d)));
   if (options->toward != NULL) status = make_mirror(map, take(&numbers, d + 1), error);
   if (status == CPB_OK && options->whiten != NULL) {
     map->unwhiten = take(&numbers, square);
