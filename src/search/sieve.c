@@ -6,18 +6,11 @@
 #include <string.h>
 
 #include "batch/row_state.h"
+#include "core/zero_lines.h"
 
 enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 4 };
 
 static size_t line_floats(size_t d) { return (d + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE; }
-
-static void *lines(size_t count, size_t size) {
-  if (count > SIZE_MAX / 2 / size) return NULL;
-  size_t bytes = (count * size + 63) / 64 * 64 + 64;
-  void *memory = aligned_alloc(64, bytes);
-  if (memory != NULL) memset(memory, 0, bytes);
-  return memory;
-}
 
 /* Long rows are worth a step for a few of them; for short ones choosing steps would cost more than it gains. */
 static size_t rows_of_a_run(size_t d) {
@@ -33,8 +26,8 @@ bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries) {
                        .panel_count = (queries + COLS - 1) / COLS,
                        .error = ((double)d + 32) * 0x1p-51,
                        .run_rows = rows_of_a_run(d),
-                       .center = lines(d, sizeof *sieve->center),
-                       .opposite = lines(d, sizeof *sieve->opposite)};
+                       .center = cpb_zero_lines(d, sizeof *sieve->center),
+                       .opposite = cpb_zero_lines(d, sizeof *sieve->opposite)};
   return sieve->center != NULL && sieve->opposite != NULL;
 }
 
@@ -42,15 +35,15 @@ bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries) {
 static bool make_room(cpb_sieve *sieve, size_t block_rows) {
   size_t words = sieve->words, panels = sieve->panel_count, groups = block_rows / CPB_BYTES_GROUP + 1;
   if (sieve->runs != NULL) return true;
-  sieve->codes_of_queries = lines(panels, cpb_bytes_panel(words));
-  sieve->panels = lines(panels, sizeof *sieve->panels);
-  sieve->reach = lines(block_rows, sizeof *sieve->reach);
-  sieve->rounded = lines(block_rows, sizeof *sieve->rounded);
-  sieve->codes = lines(groups, cpb_bytes_group(words));
-  sieve->rows = lines(block_rows, sizeof *sieve->rows);
-  sieve->part = lines(block_rows, sizeof *sieve->part);
-  sieve->whole = lines(block_rows, sizeof *sieve->whole);
-  sieve->runs = lines(block_rows / sieve->run_rows + 1, sizeof *sieve->runs);
+  sieve->codes_of_queries = cpb_zero_lines(panels, cpb_bytes_panel(words));
+  sieve->panels = cpb_zero_lines(panels, sizeof *sieve->panels);
+  sieve->reach = cpb_zero_lines(block_rows, sizeof *sieve->reach);
+  sieve->rounded = cpb_zero_lines(block_rows, sizeof *sieve->rounded);
+  sieve->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
+  sieve->rows = cpb_zero_lines(block_rows, sizeof *sieve->rows);
+  sieve->part = cpb_zero_lines(block_rows, sizeof *sieve->part);
+  sieve->whole = cpb_zero_lines(block_rows, sizeof *sieve->whole);
+  sieve->runs = cpb_zero_lines(block_rows / sieve->run_rows + 1, sizeof *sieve->runs);
   return sieve->codes_of_queries != NULL && sieve->panels != NULL && sieve->reach != NULL &&
          sieve->rounded != NULL && sieve->codes != NULL && sieve->rows != NULL && sieve->part != NULL &&
          sieve->whole != NULL && sieve->runs != NULL;
@@ -116,8 +109,8 @@ static void free_trial(trial *t) {
 static trial *new_trial(size_t d) {
   trial *t = calloc(1, sizeof *t);
   if (t == NULL) return NULL;
-  t->numbers = lines(SAMPLE * line_floats(d), sizeof *t->numbers);
-  t->y = lines(TRIED * d, sizeof *t->y);
+  t->numbers = cpb_zero_lines(SAMPLE * line_floats(d), sizeof *t->numbers);
+  t->y = cpb_zero_lines(TRIED * d, sizeof *t->y);
   if (t->numbers != NULL && t->y != NULL) return t;
   free_trial(t);
   return NULL;

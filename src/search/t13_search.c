@@ -10,6 +10,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "core/zero_lines.h"
 #include "parallel/tell.h"
 #include "search/waiting_rows.h"
 
@@ -34,14 +35,6 @@ static const cpb_search_options defaults = {.size = sizeof(cpb_search_options)};
 
 void cpb_search_options_init(cpb_search_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-static void *zeros(size_t count, size_t size) {
-  if (count > SIZE_MAX / 2 / size) return NULL;
-  size_t bytes = (count * size + 63) / 64 * 64 + 64;
-  void *memory = aligned_alloc(64, bytes);
-  if (memory != NULL) memset(memory, 0, bytes);
-  return memory;
 }
 
 /* ---- a block of rows ---- */
@@ -270,7 +263,7 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
 static bool make_room_for_numbers(cpb_search *search) {
   if (search->sieve.numbers != NULL) return true;
   size_t groups = search->block_rows / CPB_PANEL_ROWS;
-  float *numbers = zeros(groups * cpb_panel_group(search->screen.d), sizeof *numbers);
+  float *numbers = cpb_zero_lines(groups * cpb_panel_group(search->screen.d), sizeof *numbers);
   if (numbers == NULL) return false;
   free(search->factors);
   search->sieve.numbers = search->factors = numbers;
@@ -354,7 +347,7 @@ static bool allocate_bytes(cpb_search *search) {
   search->bytes = may_take_bytes(search);
   if (!search->bytes) return true;
   bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n);
-  search->starts = zeros(search->group_count * search->sieve.run_rows, sizeof *search->starts);
+  search->starts = cpb_zero_lines(search->group_count * search->sieve.run_rows, sizeof *search->starts);
   return made && search->starts != NULL;
 }
 
@@ -372,23 +365,23 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->float_rows = floats * CPB_PANEL_ROWS;
   search->room = limited ? PANEL : room_for(search->k);
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
-  search->queries = zeros(n * d, sizeof *search->queries);
-  search->center = zeros(d, sizeof *search->center);
-  if (!wide) search->center_f32 = zeros(d, sizeof *search->center_f32);
-  search->asked = zeros(n, sizeof *search->asked);
-  search->order = zeros(n, sizeof *search->order);
-  search->slot = zeros(n, sizeof *search->slot);
-  search->panels = zeros(search->panel_count * d, PANEL * sizeof *search->panels);
-  search->groups = zeros(search->group_count, sizeof *search->groups);
+  search->queries = cpb_zero_lines(n * d, sizeof *search->queries);
+  search->center = cpb_zero_lines(d, sizeof *search->center);
+  if (!wide) search->center_f32 = cpb_zero_lines(d, sizeof *search->center_f32);
+  search->asked = cpb_zero_lines(n, sizeof *search->asked);
+  search->order = cpb_zero_lines(n, sizeof *search->order);
+  search->slot = cpb_zero_lines(n, sizeof *search->slot);
+  search->panels = cpb_zero_lines(search->panel_count * d, PANEL * sizeof *search->panels);
+  search->groups = cpb_zero_lines(search->group_count, sizeof *search->groups);
   search->spans = calloc(cells, (search->room + search->k) * sizeof *search->spans);
   search->rows = calloc(cells, search->room * sizeof *search->rows);
-  search->factors = zeros(floats * cpb_panel_group(d), sizeof *search->factors);
-  search->start = zeros(search->block_rows, sizeof *search->start);
+  search->factors = cpb_zero_lines(floats * cpb_panel_group(d), sizeof *search->factors);
+  search->start = cpb_zero_lines(search->block_rows, sizeof *search->start);
   search->block_order = calloc(search->block_rows, sizeof *search->block_order);
   if (limited)
-    search->limits = zeros(n, sizeof *search->limits);
+    search->limits = cpb_zero_lines(n, sizeof *search->limits);
   else
-    search->entries = zeros(cells * search->k, sizeof *search->entries);
+    search->entries = cpb_zero_lines(cells * search->k, sizeof *search->entries);
   return search->queries != NULL && search->center != NULL && (wide || search->center_f32 != NULL) &&
          search->asked != NULL && search->order != NULL && search->slot != NULL && search->panels != NULL &&
          search->groups != NULL && search->spans != NULL && search->rows != NULL && search->factors != NULL &&
