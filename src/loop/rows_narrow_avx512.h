@@ -28,7 +28,7 @@ enum {
   PIECES_MOST = 3 /* of a row about a centre: three fours, or three eights */
 };
 
-/* What is known before a loop starts; `embedding`, `centered`, `twofold` and `fours` when it is compiled. */
+/* What is known before a loop starts; `embedding`, `centered`, `fours` and mostly `twofold` when it is compiled. */
 typedef struct narrow_shape {
   size_t d, in_stride, out_stride;
   bool embedding, centered, twofold;
@@ -267,8 +267,10 @@ LANE_INLINE void write_line(const narrow_plan *plan, const rows_center_lines *ce
   __m512 x = _mm512_permutex2var_ps(_mm512_loadu_ps(p), line->source, next);
   if (shape.centered && shape.embedding) x = lanes_less(x, center->high[k]);
   x = _mm512_mul_ps(x, _mm512_permutex2var_ps(f.factor, line->factor, f.last));
-  if (shape.twofold && !shape.embedding) x = lanes_plus(x, center->low[k]);
-  if (shape.centered && !shape.embedding) x = lanes_plus(x, center->high[k]);
+  if (shape.centered && !shape.embedding) {
+    if (shape.twofold) x = lanes_plus(x, center->low[k]);
+    x = lanes_plus(x, center->high[k]);
+  }
   if (shape.stream)
     _mm512_stream_ps(out, x);
   else if (shape.embedding || shape.out_stride == shape.d)
@@ -285,13 +287,16 @@ LANE_INLINE void prefetch_line(const float *in, size_t line, size_t ahead) {
 LANE_INLINE __m512d norms_of_half(const narrow_scale *scale, narrow_shape shape, const float *in,
                                   size_t half) {
   __m512d pair[HALF / 2];
+#pragma GCC unroll 4
   for (size_t k = 0; k < HALF / 2; k++) pair[k] = pair_of_block(scale, shape, in, half * (HALF / 2) + k);
   return eight_norms(pair);
 }
 
-LANE_INLINE block_factors factors_of_block(const narrow_scale *scale, narrow_shape shape, const float *in) {
-  lanes_f64 norms = {norms_of_half(scale, shape, in, 0), norms_of_half(scale, shape, in, 1)};
-  return factors_of_norms(scale, shape, in, norms);
+LANE_INLINE lanes_f64 norms_of_block(const narrow_scale *scale, narrow_shape shape, const float *in) {
+  __m512d norms[2];
+  ONE_TEXT
+  for (size_t half = 0; half < 2; half++) norms[half] = norms_of_half(scale, shape, in, half);
+  return (lanes_f64){norms[0], norms[1]};
 }
 
 /* Ranges that take turns, and bytes from what is read to what is fetched: many, and less each, are faster; measured. */
@@ -310,6 +315,15 @@ static inline size_t row_of_turn(const narrow_blocks *blocks, size_t i) {
   return (turn < blocks->per_range ? range * blocks->per_range + turn : i) * ROWS;
 }
 
+/* A block under way: first its norms are known, a turn later its factors, and one later it is written. One turn for all
+ * would wait for its division longer than a processor looks ahead. */
+typedef struct narrow_turn {
+  size_t row;
+  const float *in;
+  lanes_f64 norms;
+  block_factors f;
+} narrow_turn;
+
 /* Blocks that are made, one after the other in a ring. */
 enum { MADE_AHEAD = 2, MADE_RING = 4 };
 typedef float narrow_room[(NARROW_ABOUT_MOST + 2) * ROWS]; /* and a line, as blocks are read too far */
@@ -322,27 +336,38 @@ LANE_INLINE void make_turn(const cpb_rows_job *job, narrow_shape shape, const ro
                center, ring[i % MADE_RING]);
 }
 
+LANE_INLINE void write_block(const cpb_rows_job *job, const narrow_plan *plan,
+                             const rows_center_lines *center, narrow_shape shape, bool made, narrow_turn turn,
+                             const narrow_blocks *blocks) {
+  if (__builtin_expect(!turn.f.fine, 0)) {
+    walk_singly(job, blocks->first + turn.row, ROWS);
+    return;
+  }
+  float *out = blocks->out + turn.row * shape.out_stride;
+  size_t fetched = made ? 0 : shape.in_stride;
+  for (size_t k = shape.out_stride; k < fetched; k++) prefetch_line(turn.in, k, TURNS_AHEAD);
+  for (size_t k = 0; k < shape.out_stride; k++) {
+    if (k < fetched) prefetch_line(turn.in, k, TURNS_AHEAD);
+    write_line(plan, center, k, shape, turn.in, out + k * ROWS, turn.f);
+  }
+}
+
 LANE_INLINE void walk_in_turns(const cpb_rows_job *job, const narrow_plan *plan,
                                const rows_center_lines *center, const narrow_scale *scale, narrow_shape shape,
                                narrow_blocks blocks) {
   bool makes = shape.embedding && !shape.centered && shape.make != NULL;
   _Alignas(64) narrow_room ring[MADE_RING];
   for (size_t i = 0; makes && i < MADE_AHEAD; i++) make_turn(job, shape, center, &blocks, i, ring);
-  for (size_t i = 0; i < blocks.count; i++) {
-    size_t row = row_of_turn(&blocks, i);
+  narrow_turn written, known = {.in = blocks.in}, summed = {.in = blocks.in};
+  for (size_t i = 0; i < blocks.count + 2; i++) {
+    written = known, known = summed; /* what is written makes room in the ring */
+    if (i >= 2) write_block(job, plan, center, shape, makes, written, &blocks);
+    if (i >= 1) known.f = factors_of_norms(scale, shape, known.in, known.norms);
     if (makes) make_turn(job, shape, center, &blocks, i + MADE_AHEAD, ring);
-    const float *in = makes ? ring[i % MADE_RING] : blocks.in + row * shape.in_stride;
-    float *out = blocks.out + row * shape.out_stride;
-    block_factors f = factors_of_block(scale, shape, in);
-    if (__builtin_expect(!f.fine, 0)) {
-      walk_singly(job, blocks.first + row, ROWS);
-      continue;
-    }
-    size_t fetched = makes ? 0 : shape.in_stride;
-    for (size_t k = shape.out_stride; k < fetched; k++) prefetch_line(in, k, TURNS_AHEAD);
-    for (size_t k = 0; k < shape.out_stride; k++) {
-      if (k < fetched) prefetch_line(in, k, TURNS_AHEAD);
-      write_line(plan, center, k, shape, in, out + k * ROWS, f);
+    if (i < blocks.count) {
+      summed.row = row_of_turn(&blocks, i);
+      summed.in = makes ? ring[i % MADE_RING] : blocks.in + summed.row * shape.in_stride;
+      summed.norms = norms_of_block(scale, shape, summed.in);
     }
   }
 }
@@ -451,7 +476,8 @@ LANE_INLINE void narrow_walk(const cpb_rows_job *job, const narrow_known *known,
 typedef void narrow_loop(const cpb_rows_job *job, const narrow_known *known, const narrow_shape *shape,
                          size_t first);
 
-/* A function each, as in rows_tiny_avx512.h; a constant is how much of a row there is. */
+/* A function each, as in rows_tiny_avx512.h; a constant is how much of a row there is. Whether a centre has two floats a
+ * number is one where blocks go in lockstep, which a question a line would slow down. */
 #define NARROW_LOOP(name, some, forth, about, by_two)                                                        \
   static __attribute__((noinline)) void name(const cpb_rows_job *job, const narrow_known *known,             \
                                              const narrow_shape *given, size_t first) {                      \
@@ -459,30 +485,34 @@ typedef void narrow_loop(const cpb_rows_job *job, const narrow_known *known, con
     shape.embedding = forth, shape.centered = about, shape.twofold = by_two, shape.fours = some;             \
     narrow_walk(job, known, shape, first);                                                                   \
   }
-#define NARROW_LOOPS(some)                                                                                   \
+#define NARROW_LOOPS(some, by_two)                                                                           \
   NARROW_LOOP(narrow_forth_##some, some, true, false, false)                                                 \
   NARROW_LOOP(narrow_forth_floats_##some, some, true, true, false)                                           \
   NARROW_LOOP(narrow_back_##some, some, false, false, false)                                                 \
-  NARROW_LOOP(narrow_back_floats_##some, some, false, true, false)                                           \
-  NARROW_LOOP(narrow_back_about_##some, some, false, true, true)
-NARROW_LOOPS(2)
-NARROW_LOOPS(3)
-NARROW_LOOPS(4)
-NARROW_LOOPS(6)
+  NARROW_LOOP(narrow_back_about_##some, some, false, true, by_two)
+NARROW_LOOPS(2, given->twofold)
+NARROW_LOOPS(3, given->twofold)
+NARROW_LOOPS(4, true)
+NARROW_LOOPS(6, true)
+NARROW_LOOP(narrow_back_floats_4, 4, false, true, false)
+NARROW_LOOP(narrow_back_floats_6, 6, false, true, false)
 NARROW_LOOP(narrow_forth_8, 8, true, false, false)
 NARROW_LOOP(narrow_back_8, 8, false, false, false)
 #undef NARROW_LOOPS
 #undef NARROW_LOOP
 
 /* By fours (two, three, or an even number), then embedding or not, and the kind of centre. */
-#define NARROW_ROW(some)                                                                                     \
+#define NARROW_ROW(some, back_floats)                                                                        \
   {                                                                                                          \
-    {narrow_back_##some, narrow_back_floats_##some, narrow_back_about_##some}, {                             \
+    {narrow_back_##some, back_floats, narrow_back_about_##some}, {                                           \
       narrow_forth_##some, narrow_forth_floats_##some                                                        \
     }                                                                                                        \
   }
-static narrow_loop *const narrow_loops[][2][CENTERS] = {
-    NARROW_ROW(2), NARROW_ROW(3), NARROW_ROW(4), NARROW_ROW(6), {{narrow_back_8}, {narrow_forth_8}}};
+static narrow_loop *const narrow_loops[][2][CENTERS] = {NARROW_ROW(2, narrow_back_about_2),
+                                                        NARROW_ROW(3, narrow_back_about_3),
+                                                        NARROW_ROW(4, narrow_back_floats_4),
+                                                        NARROW_ROW(6, narrow_back_floats_6),
+                                                        {{narrow_back_8}, {narrow_forth_8}}};
 #undef NARROW_ROW
 
 static narrow_loop *narrow_loop_of(const cpb_rows_job *job) {
@@ -505,6 +535,7 @@ static void narrow_rows(const cpb_rows_job *job, const narrow_known *known, bool
   narrow_shape shape = {.d = job->d,
                         .in_stride = job->in_stride,
                         .out_stride = job->out_stride,
+                        .twofold = job->center.twofold,
                         .stream = stream,
                         .lockstep = !staged && (stream || (job->in == job->out && job->n >= LOCKSTEP_ROWS)),
                         .after = staged ? 0 : ROWS / job->in_stride + 1,
