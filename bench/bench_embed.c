@@ -142,6 +142,14 @@ static void print_row(types of, const char *what, size_t threads, const seconds 
   fflush(stdout);
 }
 
+/* Rows per second about a centre beside those of the same map without one. */
+static void print_cost(types of, const char *what, size_t threads, const seconds *best, size_t about,
+                       size_t without) {
+  print_head(of, what, threads);
+  for (size_t i = 0; i < DIMS; i++) printf(" %5.2f", best[i].loop[without] / best[i].loop[about]);
+  printf("\n");
+}
+
 /* Rows per second beside those of floats. */
 static void print_beside(types of, size_t threads, const seconds *best, const seconds *floats, size_t bytes) {
   print_head(of, "rows, of f32's", threads);
@@ -158,6 +166,10 @@ static void print_table(types of, size_t threads, const seconds *best) {
   if (of.in == of.out) print_row(of, "in place, centre", threads, best, IN_PLACE);
   print_row(of, "embed", threads, best, EMBED);
   if (real) print_row(of, "unembed", threads, best, UNEMBED);
+  if (of.in == CPB_F32 && of.out == CPB_F32) {
+    print_cost(of, "of bare, embed", threads, best, EMBED_ABOUT, EMBED);
+    print_cost(of, "of bare, unembed", threads, best, UNEMBED_ABOUT, UNEMBED);
+  }
 }
 
 static void whitened(size_t d, int rounds) {
@@ -272,6 +284,8 @@ int main(int argc, char **argv) {
   bench_print_machine();
   printf(
       "# fraction of a non-temporal copy that reads and writes as many bytes (1.00 = as fast as copying)\n");
+  printf("# of bare: rows per second about a centre beside the same map without it; rows, of f32's: beside "
+         "f32\n");
   printf("#in  out                 threads");
   for (size_t i = 0; i < DIMS; i++) printf(" %5zu", dims[i]);
   printf("\n");
