@@ -15,7 +15,7 @@
 enum {
   SHORT_DOUBLES = 47,
   SHORT_WIDENED = 63,
-  SHORT_NARROWED = 47,
+  SHORT_NARROWED = 30,
   SHORT_SMALL = 40
 }; /* measured: beyond, the walk is faster */
 
