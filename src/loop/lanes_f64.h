@@ -160,13 +160,6 @@ typedef struct spread_lanes {
   spread_f64v half[2];
 } spread_lanes;
 
-#define REAL float
-#define SPREAD spread_f32
-#define SPREAD_LINE spread_f32_line
-#include "loop/spread.inc"
-#undef REAL
-#undef SPREAD
-#undef SPREAD_LINE
 #define REAL double
 #define SPREAD spread_f64
 #define SPREAD_LINE spread_f64_line

@@ -4,6 +4,7 @@
 #include "loop/tile_wide.h"
 #include "loop/panel_wide.h"
 #include "loop/signs_wide.h"
+#include "loop/spread_wide.h"
 #include "loop/lanes_u64_avx2.h"
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"

@@ -1,4 +1,5 @@
 #include "loop/lanes_f64.h"
+#include "loop/spread_plain.h"
 #include "loop/rows_plain.h"
 #include "loop/tile_plain.h"
 #include "loop/panel_plain.h"
