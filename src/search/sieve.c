@@ -93,10 +93,9 @@ typedef struct trial {
   float *numbers; /* of the rows, whole lines each; x'-m once there is a centre */
   size_t count;
   double size2[SAMPLE + 1], reach[SAMPLE];
-  double *y; /* TRIED x d: q'-p, .. */
-  size_t tried;
-  double reach_of_query[TRIED];
-  double distance[TRIED][SAMPLE]; /* .. and how far the rows are */
+  double *y; /* of a query that is tried: q'-p, .. */
+  double reach_of_query;
+  double distance[SAMPLE]; /* .. and how far the rows are */
 } trial;
 
 static void free_trial(trial *t) {
@@ -110,7 +109,7 @@ static trial *new_trial(size_t d) {
   trial *t = calloc(1, sizeof *t);
   if (t == NULL) return NULL;
   t->numbers = cpb_zero_lines(SAMPLE * line_floats(d), sizeof *t->numbers);
-  t->y = cpb_zero_lines(TRIED * d, sizeof *t->y);
+  t->y = cpb_zero_lines(d, sizeof *t->y);
   if (t->numbers != NULL && t->y != NULL) return t;
   free_trial(t);
   return NULL;
@@ -120,6 +119,7 @@ static void sample_rows(const cpb_sieve *sieve, cpb_view rows, trial *t) {
   size_t step = 1 + rows.rows / SAMPLE, stride = line_floats(sieve->screen->d);
   for (size_t row = 0; row < rows.rows && t->count < SAMPLE; row += step) {
     double *size2 = &t->size2[t->count];
+    if (row + AHEAD * step < rows.rows) cpb_fetch_row(rows, row + AHEAD * step);
     int fault = cpb_screen_numbers(sieve->screen, rows, row, t->numbers + t->count * stride, size2);
     t->count += fault == 0 && *size2 < CPB_SCREEN_MOST;
   }
@@ -239,27 +239,15 @@ static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_
 
 /* ---- whether bytes will tell rows apart ---- */
 
-static void try_queries(const cpb_sieve *sieve, const cpb_sieve_queries *queries, trial *t) {
+static void try_query(const cpb_sieve *sieve, column of, trial *t) {
   size_t d = sieve->screen->d;
-  t->tried = queries->n < TRIED ? queries->n : TRIED;
-  for (size_t j = 0; j < t->tried; j++) {
-    column of = column_at(sieve, queries, j * queries->n / t->tried);
-    t->reach_of_query[j] = sieve->usual_reach / 64;
-    for (size_t k = 0; k < d; k++) {
-      double y = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
-      t->y[j * d + k] = y;
-      t->reach_of_query[j] = larger(t->reach_of_query[j], fabs(y));
-    }
+  t->reach_of_query = sieve->usual_reach / 64;
+  for (size_t k = 0; k < d; k++) {
+    t->y[k] = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+    t->reach_of_query = larger(t->reach_of_query, fabs(t->y[k]));
   }
-}
-
-static void measure_trial(const cpb_sieve *sieve, trial *t) {
-  size_t d = sieve->screen->d;
-  for (size_t j = 0; j < t->tried; j++) {
-    sieve->screen->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y + j * d,
-                                              t->distance[j]);
-    for (size_t i = 0; i < t->count; i++) t->distance[j][i] = sqrt(t->distance[j][i]);
-  }
+  sieve->screen->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y, t->distance);
+  for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
 }
 
 /* The place of x among the smallest met so far; those beyond the last place are forgotten. */
@@ -272,28 +260,30 @@ static void keep_small(double *smallest, size_t places, double x) {
 
 /* Whether more than `most` rows of the sample may, as far as grids tell, be among the nearest `places`. What is left of
  * a number has a twelfth of a squared step on the average. */
-static bool is_blurred(const cpb_sieve *sieve, const trial *t, size_t j, size_t places, double most) {
+static bool is_blurred(const cpb_sieve *sieve, const trial *t, size_t places, double most) {
   double per_reach = sqrt((double)sieve->screen->d / 12) / 127, farthest[PLACES];
-  double F = per_reach * t->reach_of_query[j];
+  double F = per_reach * t->reach_of_query;
   size_t among = 0;
   for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
   for (size_t i = 0; i < t->count; i++)
-    keep_small(farthest, places, t->distance[j][i] + per_reach * t->reach[i] + F);
+    keep_small(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
   for (size_t i = 0; i < t->count; i++)
-    among += t->distance[j][i] - per_reach * t->reach[i] - F <= farthest[places - 1];
+    among += t->distance[i] - per_reach * t->reach[i] - F <= farthest[places - 1];
   return (double)among > most;
 }
 
-/* A sample stands for the first block: twice as many rows as there is room for would wait there. */
-static double blurred_share(const cpb_sieve *sieve, const cpb_sieve_queries *queries, trial *t) {
-  double part = (double)t->count / (double)queries->block_rows;
+/* Whether more than a quarter of the queries tried are blurred. A sample stands for the first block: twice as many rows as
+ * there is room for would wait there. */
+static bool is_in_vain(const cpb_sieve *sieve, const cpb_sieve_queries *queries, trial *t) {
+  double part = (double)t->count / (double)queries->block_rows, most = 2 * part * (double)queries->room;
   size_t places = 1 + (size_t)(part * (double)queries->k), blurred = 0;
-  if (sieve->screen->metric == CPB_IP || places > PLACES) return 0;
-  try_queries(sieve, queries, t);
-  measure_trial(sieve, t);
-  for (size_t j = 0; j < t->tried; j++)
-    blurred += is_blurred(sieve, t, j, places, 2 * part * (double)queries->room);
-  return (double)blurred / (double)t->tried;
+  size_t tried = queries->n < TRIED ? queries->n : TRIED;
+  if (sieve->screen->metric == CPB_IP || places > PLACES) return false;
+  for (size_t j = 0; j < tried && 4 * blurred <= tried; j++) {
+    try_query(sieve, column_at(sieve, queries, j * queries->n / tried), t);
+    blurred += is_blurred(sieve, t, places, most);
+  }
+  return 4 * blurred > tried;
 }
 
 static void find_sizes(cpb_sieve *sieve) {
@@ -316,7 +306,7 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
   if (t != NULL) find_center(sieve, t);
   find_opposite(sieve, queries);
   find_sizes(sieve);
-  sieve->fails = t != NULL && queries->k > 0 && blurred_share(sieve, queries, t) > 0.25;
+  sieve->fails = t != NULL && queries->k > 0 && is_in_vain(sieve, queries, t);
   free_trial(t);
   if (!sieve->fails && !make_room(sieve, queries->block_rows)) return false;
   for (size_t panel = 0; !sieve->fails && panel < sieve->panel_count; panel++)

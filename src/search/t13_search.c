@@ -53,10 +53,13 @@ static void meet_faults(cpb_search *search, const size_t *row, const int *fault,
 static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
+  cpb_view rows = block_of(search);
   for (size_t at = first; at < first + count; at += CPB_PANEL_ROWS) {
     size_t here = first + count - at < CPB_PANEL_ROWS ? first + count - at : CPB_PANEL_ROWS;
     int fault[CPB_PANEL_ROWS];
-    cpb_screen_rows(&search->screen, block_of(search), search->block_order + at, here,
+    for (size_t i = at + CPB_PANEL_ROWS; i < at + 2 * CPB_PANEL_ROWS && i < first + count; i++)
+      cpb_fetch_row(rows, search->block_order[i]);
+    cpb_screen_rows(&search->screen, rows, search->block_order + at, here,
                     search->factors + cpb_panel_at(search->screen.d, at, 0), search->start + at, fault);
     meet_faults(search, search->block_order + at, fault, here);
   }
