@@ -154,9 +154,8 @@ LANE_INLINE __m512d eight_lasts(const eight_plan *plan, eight_shape shape, const
                             : _mm512_i64gather_pd(plan->lasts, in, 8);
 }
 
-LANE_INLINE eight_factors eight_factors_of(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
-                                           const char *in) {
-  __m512d n = eight_norms_of(plan, shape, in, job->in_stride * in_size(shape));
+LANE_INLINE eight_factors eight_factors_of(const eight_plan *plan, eight_shape shape, const char *in,
+                                           __m512d n) {
   return shape.embedding
              ? eight_embed_factors(n, plan->s)
              : eight_unembed_factors(n, eight_lasts(plan, shape, in), plan->s, result_most(shape));
@@ -201,11 +200,8 @@ LANE_INLINE void write_end(const eight_run *run, eight_shape shape, eight_way *w
   way->out += EIGHT * out_size(shape);
 }
 
-/* Eight rows, or nothing when one of them needs care. */
-LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape, const char *in,
-                           char *out) {
-  eight_factors f = eight_factors_of(job, plan, shape, in);
-  if (__builtin_expect(!f.fine, 0)) return false;
+LANE_INLINE void write_rows(const eight_plan *plan, eight_shape shape, const char *in, char *out,
+                            eight_factors f) {
   double factor[EIGHT];
   _mm512_storeu_pd(factor, f.factor);
   eight_way way = {in, out, plan->ahead, plan->stream};
@@ -216,7 +212,6 @@ LANE_INLINE bool map_eight(const cpb_rows_job *job, const eight_plan *plan, eigh
     if (run->lines > 0) write_lines(run, shape, &way, _mm512_set1_pd(factor[run->row]), center + run->column);
     if (run->own != 0) write_end(run, shape, &way, f);
   }
-  return true;
 }
 
 typedef struct stage_source {
@@ -249,18 +244,16 @@ static void stage_run_of(cpb_dtype type, const char *in, size_t length, float *o
 
 static rows_singly singly_small;
 
-/* Rows of a turn, which are at `in`; singly when one of them needs care. */
-LANE_INLINE void map_turn(const cpb_rows_job *job, const eight_plan *plan, const column_plan *columns,
-                          eight_shape shape, const char *in, size_t row, size_t rows) {
-  char *out = (char *)job->out + row * job->out_stride * out_size(shape);
-  bool fine = shape.columns == 0    ? map_eight(job, plan, shape, in, out)
-              : shape.types.out_f32 ? map_columns_narrowed(columns, shape, in, out)
-                                    : map_columns(columns, shape, in, out);
-  if (fine) return;
+/* Rows one of which needs care. */
+LANE_INLINE void rows_with_care(const cpb_rows_job *job, eight_shape shape, size_t row, size_t rows) {
   if (shape.made)
     singly_small(job, row, rows);
   else
     doubles_singly(job, shape.types, row, rows);
+}
+
+LANE_INLINE char *out_at(const cpb_rows_job *job, eight_shape shape, size_t row) {
+  return (char *)job->out + row * job->out_stride * out_size(shape);
 }
 
 /* Turns of so many rows, which lie in ranges of `per_range` turns. */
@@ -300,26 +293,87 @@ LANE_INLINE void make_eights(const cpb_rows_job *job, const eight_turns *turns, 
                turns->rows * job->in_stride, ring[i % EIGHTS_RING]);
 }
 
-/* Rows from `first` on, but for the last `after`. Gives back how many were done. Columns are taken of all that are written
- * together, else every eight for itself. */
+/* The rows of turn i, made or as they are. */
+LANE_INLINE const char *turn_at(const cpb_rows_job *job, eight_shape shape, const eight_turns *turns,
+                                size_t i, eights_room *ring) {
+  return shape.made ? (const char *)ring[i % EIGHTS_RING]
+                    : (const char *)job->in + row_of_eights(turns, i) * job->in_stride * in_size(shape);
+}
+
+/* Columns are taken of all that are written together, or every eight that is made for itself. */
+LANE_INLINE void walk_columns(const cpb_rows_job *job, const column_plan *given, eight_shape shape,
+                              const eight_turns *turns, eights_room *ring) {
+  const column_plan columns = *given;
+  size_t at_once = shape.made ? EIGHT : turns->rows, bytes = job->in_stride * in_size(shape) * at_once;
+  for (size_t i = 0; i < turns->count; i++) {
+    size_t row = row_of_eights(turns, i), end = row + turns->rows;
+    if (shape.made) make_eights(job, turns, i + EIGHTS_AHEAD, ring);
+    for (const char *in = turn_at(job, shape, turns, i, ring); row < end; row += at_once, in += bytes) {
+      char *out = out_at(job, shape, row);
+      if (!(shape.types.out_f32 ? map_columns_narrowed(&columns, shape, in, out)
+                                : map_columns(&columns, shape, in, out)))
+        rows_with_care(job, shape, row, at_once);
+    }
+  }
+}
+
+/* Eight rows under way. */
+typedef struct eight_step {
+  size_t row;
+  const char *in;
+  __m512d norms;
+  eight_factors f;
+} eight_step;
+
+LANE_INLINE void finish_step(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
+                             const eight_step *step) {
+  if (__builtin_expect(step->f.fine, 1))
+    write_rows(plan, shape, step->in, out_at(job, shape, step->row), step->f);
+  else
+    rows_with_care(job, shape, step->row, EIGHT);
+}
+
+/* Embedding, norms are known first, factors a step later, and one later rows are written: one step for all would wait for its
+ * divisions longer than a processor looks ahead. Unembedding is not faster so: it has roots to take, which fill its time. */
+LANE_INLINE void walk_rows(const cpb_rows_job *job, const eight_plan *plan, eight_shape shape,
+                           const eight_turns *turns, eights_room *ring) {
+  const size_t lag = shape.embedding ? 2 : 0;
+  size_t stride = job->in_stride * in_size(shape), per_turn = turns->rows / EIGHT,
+         steps = turns->count * per_turn;
+  eight_step written, known = {.in = job->in}, summed = {.in = job->in};
+  for (size_t i = 0, turn = 0, k = 0; steps > 0 && i < steps + lag; i++) {
+    written = known, known = summed; /* what is written makes room in the ring */
+    if (lag > 0 && i >= lag) finish_step(job, plan, shape, &written);
+    if (lag > 0 && i > 0) known.f = eight_factors_of(plan, shape, known.in, known.norms);
+    if (i >= steps) continue;
+    if (k == 0) {
+      if (shape.made) make_eights(job, turns, turn + EIGHTS_AHEAD, ring);
+      summed.row = row_of_eights(turns, turn);
+      summed.in = turn_at(job, shape, turns, turn, ring);
+    } else {
+      summed.row += EIGHT;
+      summed.in += EIGHT * stride;
+    }
+    summed.norms = eight_norms_of(plan, shape, summed.in, stride);
+    if (++k == per_turn) k = 0, turn++;
+    if (lag > 0) continue;
+    summed.f = eight_factors_of(plan, shape, summed.in, summed.norms);
+    finish_step(job, plan, shape, &summed);
+  }
+}
+
+/* Rows from `first` on, but for the last `after`. Gives back how many were done. */
 LANE_INLINE size_t walk_eights(const cpb_rows_job *asked, const eight_plan *plan, eight_shape shape,
                                size_t first, size_t after) {
   const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
-  const column_plan columns = plan->columns;
   size_t together = (shape.made ? eights_made(job->d) : eights_together(shape.types)) * EIGHT;
-  size_t at_once = shape.columns > 0 && !shape.made ? together : EIGHT;
   const eight_turns turns = turns_of(job, shape, together, first, after);
-  size_t eight_bytes = job->in_stride * in_size(shape) * at_once;
   _Alignas(64) eights_room ring[EIGHTS_RING];
   for (size_t i = 0; shape.made && i < EIGHTS_AHEAD; i++) make_eights(job, &turns, i, ring);
-  for (size_t i = 0; i < turns.count; i++) {
-    size_t row = row_of_eights(&turns, i);
-    if (shape.made) make_eights(job, &turns, i + EIGHTS_AHEAD, ring);
-    const char *in = shape.made ? (const char *)ring[i % EIGHTS_RING]
-                                : (const char *)job->in + row * job->in_stride * in_size(shape);
-    for (size_t k = 0; k < together; k += at_once, in += eight_bytes)
-      map_turn(job, plan, &columns, shape, in, row + k, at_once);
-  }
+  if (shape.columns > 0)
+    walk_columns(job, &plan->columns, shape, &turns, ring);
+  else
+    walk_rows(job, plan, shape, &turns, ring);
   return turns.count * together;
 }
 
