@@ -172,7 +172,15 @@ static void print_table(types of, size_t threads, const seconds *best) {
   }
 }
 
-static void whitened(size_t d, int rounds) {
+static const size_t whitened_dims[] = {128, 784};
+enum { WHITENED_DIMS = sizeof whitened_dims / sizeof *whitened_dims };
+
+/* The best seconds of so many multiply-adds, and of as many as peak_run() does. */
+typedef struct whitened_seconds {
+  double peak, embed, unembed, operations;
+} whitened_seconds;
+
+static void measure_whitened(size_t d, int rounds, whitened_seconds *best) {
   size_t n = ((size_t)1 << 31) / d / d / 96 * 96 + 96, room = n * (d + 1) * sizeof(double);
   double *x = bench_memory(room), *y = bench_memory(room), *W = bench_memory(d * d * sizeof *W);
   double *center = bench_memory(d * sizeof *center);
@@ -186,12 +194,19 @@ static void whitened(size_t d, int rounds) {
   work back = {map, cpb_rows(y, CPB_F64, n, d + 1), cpb_rows_out(x, CPB_F64, n, d), NULL};
   bench_rival rivals[] = {{"peak", peak_run, &result, 0}, {"", embed, &forth, 0}, {"", unembed, &back, 0}};
   bench_rounds(rivals, 3, rounds);
-  double peak = peak_operations() / 2 / rivals[0].best, operations = 2.0 * (double)(n * d * d);
-  printf("%6zu %9.2f %9.2f\n", d, operations / rivals[1].best / peak, operations / rivals[2].best / peak);
-  fflush(stdout);
+  best->operations = 2.0 * (double)(n * d * d);
+  keep(&best->peak, rivals[0].best);
+  keep(&best->embed, rivals[1].best);
+  keep(&best->unembed, rivals[2].best);
   cpb_map_free(map);
   bench_release(x, room), bench_release(y, room), bench_release(W, d * d * sizeof *W);
   bench_release(center, d * sizeof *center);
+}
+
+static void print_whitened(size_t d, const whitened_seconds *best) {
+  double peak = peak_operations() / 2 / best->peak;
+  printf("%6zu %9.2f %9.2f\n", d, best->operations / best->embed / peak,
+         best->operations / best->unembed / peak);
 }
 
 typedef struct layer_work {
@@ -261,6 +276,7 @@ enum { PAIRS = sizeof pairs / sizeof *pairs, THREADS = 2, LAYER_FIRST = 7, LAYER
 typedef struct results {
   seconds table[THREADS][PAIRS][DIMS];
   seconds layer[LAYER_END][REALS];
+  whitened_seconds whitened[WHITENED_DIMS];
 } results;
 
 static void pass(size_t bytes, int rounds, const cpb_exec *exec, results *best) {
@@ -272,6 +288,8 @@ static void pass(size_t bytes, int rounds, const cpb_exec *exec, results *best) 
   for (size_t k = LAYER_FIRST; k < LAYER_END; k++)
     for (size_t real = 0; real < REALS; real++)
       measure_layer(dims[k], real == 0 ? CPB_F32 : CPB_F64, bytes, rounds, &best->layer[k][real]);
+  for (size_t k = 0; peak_operations() > 0 && k < WHITENED_DIMS; k++)
+    measure_whitened(whitened_dims[k], rounds, &best->whitened[k]);
 }
 
 int main(int argc, char **argv) {
@@ -306,8 +324,7 @@ int main(int argc, char **argv) {
   if (peak_operations() > 0) {
     printf("# whitened f64, one thread, fraction of the multiply-adds of doubles\n");
     printf("#    d     embed   unembed\n");
-    whitened(128, rounds * passes);
-    whitened(784, rounds * passes);
+    for (size_t k = 0; k < WHITENED_DIMS; k++) print_whitened(whitened_dims[k], &best.whitened[k]);
   }
   cpb_pool_free(pool);
   return 0;
