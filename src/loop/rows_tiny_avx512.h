@@ -21,8 +21,7 @@
 #include "loop/short_factor.inc"
 
 enum { TINY_ROWS = 16, TINY_MOST = CPB_SHORT_MOST, TINY_COLUMNS = TINY_MOST + 1 };
-/* Ranges that take turns, and bytes from what is read to what is fetched. Measured. */
-enum { TINY_FORTH = 6, TINY_BACK = 8, TINY_AHEAD = 2048 };
+enum { TINY_AHEAD = 2048 /* bytes from what is read to what is fetched; measured */ };
 
 /* Sixteen lanes out of up to TINY_COLUMNS registers: lane k of register j is index[..] = 16 j + k, of which
  * instructions look at the part that says which of two registers; `pair` are the lanes from registers 2p,
@@ -243,7 +242,7 @@ static tiny_numbers tiny_numbers_of(const cpb_rows_job *job, tiny_shape shape) {
 
 /* From row `first` on. */
 LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t first) {
-  const size_t ranges = shape.embedding ? TINY_FORTH : TINY_BACK;
+  const size_t ranges = shape.embedding || shape.d == 3 ? 6 : 8; /* that take turns; measured */
   size_t blocks = (job->n - first) / TINY_ROWS, per_range = blocks / ranges;
   tiny_plan planned;
   plan_tiny(shape, &planned);
