@@ -77,7 +77,7 @@ static inline short_scale short_scale_of(double s) {
 /* Of a row of d <= CPB_SHORT_MOST numbers x, which when unembedding y0 follows. Not fine: take the doubles.
  */
 static inline row_factor short_factor(const float *x, size_t d, bool embedding, const short_scale *scale) {
-  short_factors f = embedding ? short_embed(x, d, scale) : short_unembed(x, d, scale);
+  short_factors f = short_factors_of(x, d, embedding, scale);
   return (row_factor){f.factor, f.last, f.fine};
 }
 

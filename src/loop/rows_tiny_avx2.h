@@ -31,7 +31,7 @@ LANE_INLINE bool map_eight(const cpb_rows_job *job, const short_scale *scale, bo
     column[j] = _mm256_i32gather_ps(in + j, rows, 4);
     if (centered && embedding) column[j] = column[j] - _mm256_set1_ps(high[j]) - _mm256_set1_ps(low[j]);
   }
-  eight_factors f = embedding ? eight_embed(column, d, scale) : eight_unembed(column, d, scale);
+  eight_factors f = eight_factors_of(column, d, embedding, scale);
   if (!f.fine) return false;
   float result[CPB_SHORT_MOST + 1][EIGHT];
 #pragma GCC unroll 5

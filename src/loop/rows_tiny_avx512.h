@@ -191,10 +191,16 @@ LANE_INLINE __m512 joined_line(const tiny_plan *plan, tiny_shape shape, const __
   return shape.embedding ? _mm512_mask_permutexvar_ps(y, line->last, line->index, last) : y;
 }
 
-/* Sixteen rows; false when one of them needs care (then nothing is written). */
-LANE_INLINE bool tiny_block(const tiny_plan *plan, const tiny_numbers *of, tiny_shape shape, const float *in,
-                            float *out) {
-  __m512 line[TINY_COLUMNS], row[TINY_MOST], x[TINY_COLUMNS];
+/* Sixteen rows under way: their numbers, about the centre, and what their factors divide by. */
+typedef struct tiny_block {
+  __m512 row[TINY_MOST];
+  sixteen_below below;
+} tiny_block;
+
+LANE_INLINE tiny_block read_tiny(const tiny_plan *plan, const tiny_numbers *of, tiny_shape shape,
+                                 const float *in) {
+  tiny_block block;
+  __m512 line[TINY_COLUMNS], x[TINY_COLUMNS];
 #pragma GCC unroll 5
   for (size_t k = 0; k < shape.in_stride; k++) {
     lanes_prefetch((const char *)(in + k * TINY_ROWS) + TINY_AHEAD);
@@ -203,18 +209,29 @@ LANE_INLINE bool tiny_block(const tiny_plan *plan, const tiny_numbers *of, tiny_
 #pragma GCC unroll 4
   for (size_t k = 0; k < shape.d; k++) {
     size_t from = apart_from(k, shape.d);
-    row[k] = shape.in_stride == shape.d ? line[k]
-                                        : _mm512_permutex2var_ps(line[from], plan->close[k], line[from + 1]);
-    if (shape.centered && shape.embedding) row[k] = lanes_less(row[k], of->high[center_line(k, shape.d)]);
+    __m512 row = shape.in_stride == shape.d
+                     ? line[k]
+                     : _mm512_permutex2var_ps(line[from], plan->close[k], line[from + 1]);
+    if (shape.centered && shape.embedding) row = lanes_less(row, of->high[center_line(k, shape.d)]);
+    block.row[k] = row;
   }
-  tiny_columns(plan, shape.d, row, x);
+  tiny_columns(plan, shape.d, block.row, x);
   if (!shape.embedding) x[shape.d] = picked(&plan->last, line, shape.d + 1);
+  block.below =
+      shape.embedding ? sixteen_embed_below(x, shape.d, &of->scale) : sixteen_unembed_below(x, shape.d);
+  return block;
+}
+
+/* False when a row needs care (then nothing is written). */
+LANE_INLINE bool finish_tiny(const tiny_plan *plan, const tiny_numbers *of, tiny_shape shape,
+                             tiny_block block, float *out) {
   sixteen_factors f =
-      shape.embedding ? sixteen_embed(x, shape.d, &of->scale) : sixteen_unembed(x, shape.d, &of->scale);
+      shape.embedding ? sixteen_embed(block.below, &of->scale) : sixteen_unembed(block.below, &of->scale);
   if (__builtin_expect(!f.fine, 0)) return false;
+  __m512 row[TINY_MOST];
 #pragma GCC unroll 4
   for (size_t k = 0; k < shape.d; k++) {
-    row[k] = row[k] * tiny_spread(plan, shape.d, f.factor, k);
+    row[k] = block.row[k] * tiny_spread(plan, shape.d, f.factor, k);
     if (shape.twofold && !shape.embedding) row[k] = lanes_plus(row[k], of->low[center_line(k, shape.d)]);
     if (shape.centered && !shape.embedding) row[k] = lanes_plus(row[k], of->high[center_line(k, shape.d)]);
   }
@@ -251,10 +268,16 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
   const tiny_numbers of = tiny_numbers_of(job, shape);
   const float *in = (const float *)job->in + first * shape.in_stride;
   float *out = (float *)job->out + first * shape.out_stride;
-  for (size_t i = 0; i < blocks; i++) {
-    size_t turn = i / ranges, range = i % ranges;
-    size_t row = (turn < per_range ? range * per_range + turn : i) * TINY_ROWS;
-    if (!tiny_block(&plan, &of, shape, in + row * shape.in_stride, out + row * shape.out_stride))
+  /* whether a block waits for its division while the next is read; measured */
+  const size_t lag = !shape.embedding && shape.d != 3 ? 1 : 0;
+  tiny_block block = {0}, ahead = {0};
+  size_t row = 0, next = 0;
+  for (size_t i = 0; i < blocks + (blocks > 0 ? lag : 0); i++, block = ahead, row = next) {
+    size_t at = i < blocks ? i : blocks - 1, turn = at / ranges, range = at % ranges;
+    next = (turn < per_range ? range * per_range + turn : at) * TINY_ROWS;
+    ahead = read_tiny(&plan, &of, shape, in + next * shape.in_stride);
+    if (lag == 0) block = ahead, row = next;
+    if (i >= lag && !finish_tiny(&plan, &of, shape, block, out + row * shape.out_stride))
       walk_singly(job, first + row, TINY_ROWS);
   }
   walk_singly(job, first + blocks * TINY_ROWS, job->n - first - blocks * TINY_ROWS);
@@ -285,7 +308,8 @@ LANE_INLINE void tiny_made_walk(const cpb_rows_job *job, tiny_shape shape, size_
     next = (turn < per_range ? range * per_range + turn : i + 1) * TOGETHER;
     if (i + 1 < count) make(in + next * row_bytes, lines, &center, made[(i + 1) % 2]);
     for (size_t k = 0; k < TOGETHER; k += TINY_ROWS)
-      if (!tiny_block(&plan, &of, shape, made[i % 2] + k * shape.d, out + (row + k) * shape.out_stride))
+      if (!finish_tiny(&plan, &of, shape, read_tiny(&plan, &of, shape, made[i % 2] + k * shape.d),
+                       out + (row + k) * shape.out_stride))
         walk_singly(job, first + row + k, TINY_ROWS);
   }
   walk_singly(job, first + count * TOGETHER, job->n - first - count * TOGETHER);
