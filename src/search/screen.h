@@ -29,6 +29,9 @@ typedef struct cpb_screen {
   double error;      /* of a sum of products, relative to the sum of their sizes */
 } cpb_screen;
 
+/* The largest |x_k - center_k|. */
+double cpb_screen_reach(const double *x, const double *center, size_t n);
+
 /* Chooses unit and centre for these queries, n rows of d doubles; the centres are d numbers each, the
  * caller's. Queries that are floats (center_f32 not NULL) get a centre of floats, about which rows of floats
  * are taken without a detour through double. */

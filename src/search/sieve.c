@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "batch/row_state.h"
+#include "core/best.h"
 #include "core/zero_lines.h"
 
 enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 4 };
@@ -81,11 +82,6 @@ static cpb_sieve_kind kind_for(const cpb_screen *screen, cpb_dtype dtype) {
   return dtype == CPB_U8 ? CPB_SIEVE_U8 : dtype == CPB_I8 ? CPB_SIEVE_I8 : CPB_SIEVE_FLOATS;
 }
 
-static int ascending(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 /* A few rows from everywhere, and a few queries that are tried on them. */
 enum { SAMPLE = 512, TRIED = 8, PLACES = 32 };
 
@@ -128,11 +124,11 @@ static void sample_rows(const cpb_sieve *sieve, cpb_view rows, trial *t) {
 /* Of some hundred of them; 0 of none. */
 static double median_of(const double *x, size_t count) {
   enum { ENOUGH = 256 };
-  double sorted[ENOUGH];
+  cpb_ranked sorted[ENOUGH];
   size_t step = 1 + count / ENOUGH, taken = 0;
-  for (size_t i = 0; i < count; i += step) sorted[taken++] = x[i];
-  qsort(sorted, taken, sizeof *sorted, ascending);
-  return taken == 0 ? 0 : sorted[taken / 2];
+  for (size_t i = 0; i < count; i += step) sorted[taken++] = (cpb_ranked){x[i], i};
+  cpb_ranked_sort(sorted, taken);
+  return taken == 0 ? 0 : sorted[taken / 2].key;
 }
 
 /* The mean of the rows of usual size: rows far out have no say. */

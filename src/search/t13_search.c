@@ -446,38 +446,23 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
   return cpb_first_fault_report(&first, "query", error);
 }
 
-typedef struct reaching {
-  double reach;
-  size_t query;
-} reaching;
-
-static int by_reach(const void *left, const void *right) {
-  const reaching *a = left, *b = right;
-  if (a->reach != b->reach) return a->reach < b->reach ? -1 : 1;
-  return (a->query > b->query) - (a->query < b->query);
-}
-
 /* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
 static double reach_of(const cpb_search *search, size_t query) {
-  const double *q = search->queries + query * search->screen.d, length = search->asked[query].length;
-  bool whole = search->screen.metric == CPB_IP && length > 0;
-  double reach = 0;
-  for (size_t k = 0; k < search->screen.d; k++) {
-    double number = fabs(whole ? q[k] / length : q[k] - search->center[k]);
-    if (number > reach) reach = number; /* fmax is a call */
-  }
-  return reach;
+  size_t d = search->screen.d;
+  double reach = cpb_screen_reach(search->queries + query * d, search->center, d);
+  double length = search->asked[query].length;
+  return search->screen.metric == CPB_IP && length > 0 ? reach / length : reach;
 }
 
 /* Queries of like reach share a panel, and so a grid. */
 static bool order_queries(cpb_search *search) {
-  reaching *all = malloc(search->n * sizeof *all);
+  cpb_ranked *all = malloc(search->n * sizeof *all);
   if (all == NULL) return false;
-  for (size_t i = 0; i < search->n; i++) all[i] = (reaching){search->bytes ? reach_of(search, i) : 0, i};
-  qsort(all, search->n, sizeof *all, by_reach);
+  for (size_t i = 0; i < search->n; i++) all[i] = (cpb_ranked){search->bytes ? reach_of(search, i) : 0, i};
+  cpb_ranked_sort(all, search->n);
   for (size_t i = 0; i < search->n; i++) {
-    search->order[i] = all[i].query;
-    search->slot[all[i].query] = i;
+    search->order[i] = all[i].id;
+    search->slot[all[i].id] = i;
   }
   free(all);
   return true;
