@@ -195,9 +195,8 @@ static double *median_limits(const bench *b, bench_set set) {
   return limits;
 }
 
-static void lines(const bench *b, bench_set set, bool all) {
+static void lines(const bench *b, bench_set set) {
   line(b, set, CPB_L2, NULL, 2);
-  if (!all) return;
   line(b, set, CPB_L2, NULL, 1);
   line(b, set, CPB_IP, NULL, 2);
   line(b, set, CPB_COSINE, NULL, 2);
@@ -240,15 +239,15 @@ static void generated_lines(const bench *b, const char *name, cpb_dtype dtype) {
   bench_set set = {.name = name};
   set.base = generated(dtype, GENERATED_ROWS, &state);
   set.queries = generated(dtype, QUERIES, &state);
-  lines(b, set, true);
+  lines(b, set);
 }
 
-/* The three first with every metric, the others once: nowhere may bytes be a loss. Where nothing more is asked, a few
- * percent decide, and these are short: more rounds. */
+/* Of the three first much is wanted; of the others that bytes are nowhere a loss: there a few percent decide, and they
+ * are short, so that they have more rounds. */
 static void real_lines(const bench *b, int argc, char **argv) {
-  enum { THOROUGH = 3, MORE = 5 };
+  enum { MORE_WANTED = 3, MORE_ROUNDS = 5 };
   bench at_par = *b;
-  at_par.rounds *= MORE;
+  at_par.rounds *= MORE_ROUNDS;
   for (size_t i = 0; i < BENCH_SETS; i++) {
     bench_set set;
     if (!wanted(bench_set_names[i], argc, argv)) continue;
@@ -256,7 +255,7 @@ static void real_lines(const bench *b, int argc, char **argv) {
       printf("%-12.12s skipped: ../shared/data/%s is not there\n", bench_set_names[i], bench_set_names[i]);
       continue;
     }
-    lines(i < THOROUGH ? b : &at_par, set, i < THOROUGH);
+    lines(i < MORE_WANTED ? b : &at_par, set);
     bench_set_free(&set);
   }
 }

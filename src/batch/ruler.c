@@ -59,9 +59,11 @@ static double round_length(const cpb_ruler *ruler, size_t row, total length) {
   if (!length.careful && has_direct_loop(ruler)) return direct_length(ruler, row);
   for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(ruler->x.cols, offset);
-    if (!length.careful && ruler->c != NULL) {
+    if (!length.careful) {
       const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
-      length.sum += (ruler->sign > 0 ? loops->dist2 : loops->sum2)(x, ruler->c + offset, count);
+      length.sum += ruler->c == NULL  ? loops->dot(x, x, count)
+                    : ruler->sign > 0 ? loops->dist2(x, ruler->c + offset, count)
+                                      : loops->sum2(x, ruler->c + offset, count);
     } else {
       offset_chunk(ruler, row, offset, count, length.unit, buffer);
       total_add(&length, loops, buffer, count);

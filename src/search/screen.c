@@ -54,32 +54,45 @@ static float rounded_up(double x) { return nextafterf((float)x, INFINITY); }
 
 static float rounded_down(double x) { return x < -FLT_MAX ? -INFINITY : nextafterf((float)x, -INFINITY); }
 
-/* What x is multiplied with; 0 or the fault of a row that has no direction where one is needed. */
-static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, double *unit) {
-  *unit = screen->unit;
-  if (screen->metric != CPB_COSINE) return 0;
-  double length;
-  cpb_ruler metric = {.loops = screen->loops, .x = rows, .sign = 1};
-  int fault = cpb_ruler_length(&metric, row, &length);
-  *unit = 1 / length;
-  return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
+/* Rows that are floats, or bytes, which floats hold. */
+static bool is_float_row(const cpb_screen *screen, cpb_dtype dtype) {
+  return screen->center_f32 != NULL && (dtype == CPB_F32 || dtype == CPB_U8 || dtype == CPB_I8);
 }
 
-/* The same of a row of floats or bytes about a centre of floats. */
-static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const char *x, float unit, float *to,
+/* unit (x - center) of such a row as lines `step` floats apart; gives the sum of squares. */
+static double spread_floats(const cpb_screen *screen, cpb_view rows, size_t row, float unit, float *to,
                             size_t step) {
   const cpb_loops *loops = screen->loops;
-  if (dtype == CPB_F32)
+  const char *x = (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype);
+  if (rows.dtype == CPB_F32)
     return loops->spread_f32((const float *)(const void *)x, screen->d, unit, screen->center_f32, to, step);
   double sum = 0;
   float chunk[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
-    loops->floats[dtype](x + offset, count, chunk);
+    loops->floats[rows.dtype](x + offset, count, chunk);
     sum += loops->spread_f32(chunk, count, unit, screen->center_f32 + offset,
                              to + offset / CPB_PANEL_LINE * step, step);
   }
   return sum;
+}
+
+/* What x is multiplied with; 0 or the fault of a row that has no direction where one is needed. Squares of floats are
+ * exact in double, so that there a sum is as good as any; `room`, for the row, is left with anything. */
+static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, float *room, size_t step,
+                    double *unit) {
+  *unit = screen->unit;
+  if (screen->metric != CPB_COSINE) return 0;
+  if (is_float_row(screen, rows.dtype)) {
+    double square = spread_floats(screen, rows, row, 1, room, step); /* about 0 */
+    *unit = 1 / sqrt(square);
+    if (square > 0 && square < INFINITY) return 0;
+  }
+  double length;
+  cpb_ruler metric = {.loops = screen->loops, .x = rows, .c = screen->center, .sign = 1};
+  int fault = cpb_ruler_length(&metric, row, &length);
+  *unit = 1 / length;
+  return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
 }
 
 bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype) {
@@ -91,11 +104,8 @@ bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype) {
 static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to,
                          size_t step) {
   const cpb_loops *loops = screen->loops;
-  bool floats = rows.dtype == CPB_F32 || rows.dtype == CPB_U8 || rows.dtype == CPB_I8;
-  if (floats && screen->center_f32 != NULL && (double)(float)unit == unit)
-    return spread_floats(screen, rows.dtype,
-                         (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype),
-                         (float)unit, to, step);
+  if (is_float_row(screen, rows.dtype) && (double)(float)unit == unit)
+    return spread_floats(screen, rows, row, (float)unit, to, step);
   double sum = 0, buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
@@ -115,7 +125,7 @@ static double start_of(const cpb_screen *screen, double size2) {
 static int numbers_of(const cpb_screen *screen, cpb_view rows, size_t row, float *to, size_t step,
                       double *size2) {
   double unit;
-  int fault = row_unit(screen, rows, row, &unit);
+  int fault = row_unit(screen, rows, row, to, step, &unit);
   *size2 = spread_row(screen, rows, row, unit, to, step);
   if (fault == 0 && !(*size2 < CPB_SCREEN_MOST)) fault = cpb_row_fault(screen->loops, rows, row);
   return fault;

@@ -24,7 +24,9 @@ typedef struct cpb_search_group {
   cpb_search *search;
   size_t panel, part;
   size_t first, count;             /* slots of its queries */
-  bool bytes;                      /* told apart by bytes */
+  bool bytes;                      /* told apart by bytes, .. */
+  bool by_floats;                  /* .. and how the task under way began */
+  bool may_return;                 /* to bytes, after the first block */
   size_t begin, from, end;         /* rows of the block under way, in its order; from: not looked at yet */
   double bound[CPB_SEARCH_PANEL];  /* rows beyond it are no answers */
   cpb_best best[CPB_SEARCH_PANEL]; /* with limits k grows as rows are found */

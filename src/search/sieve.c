@@ -9,7 +9,7 @@
 #include "core/best.h"
 #include "core/zero_lines.h"
 
-enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 4 };
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 8 };
 
 static size_t line_floats(size_t d) { return (d + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE; }
 

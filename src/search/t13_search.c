@@ -76,9 +76,7 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
   }
 }
 
-static void look_by_floats(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
+static void look_by_floats(cpb_search *search, group *g) {
   if (g->from >= g->end) return;
   for (size_t column = 0; column < g->count; column++) {
     double size2 = search->asked[search->order[g->first + column]].size2;
@@ -94,6 +92,7 @@ static void look_by_floats(void *arg, size_t task) {
                      .found = found_by_floats,
                      .context = g};
   search->screen.loops->panel(&panel);
+  g->from = g->end;
 }
 
 /* Rows as numbers, and those as bytes. */
@@ -155,7 +154,8 @@ static bool bytes_pay(const group *g) {
 }
 
 static void turn_to_floats(group *g) {
-  if (cpb_group_is_first(g))
+  g->may_return = cpb_group_is_first(g);
+  if (g->may_return)
     cpb_group_start_over(g);
   else
     cpb_group_settle(g);
@@ -163,9 +163,7 @@ static void turn_to_floats(group *g) {
   cpb_group_renew_bounds(g);
 }
 
-static void look_by_bytes(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
+static void look_by_bytes(const cpb_search *search, group *g) {
   for (; g->bytes && g->from < g->end; g->from += g->run->count) {
     look_at_run(g, &search->sieve.runs[g->from / search->sieve.run_rows]);
     if (bytes_pay(g)) continue;
@@ -173,6 +171,18 @@ static void look_by_bytes(void *arg, size_t task) {
     turn_to_floats(g);
     return;
   }
+}
+
+/* After the first block rows are known that bound what others can be: bytes may tell them apart now. */
+static void return_to_bytes(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
+  if (!g->may_return) return;
+  cpb_group_settle(g);
+  g->wasted = 0;
+  g->may_return = false;
+  g->bytes = true;
+  cpb_group_renew_bounds(g);
 }
 
 static void settle_all(void *arg, size_t task) {
@@ -204,6 +214,7 @@ static bool any_group(const cpb_search *search, bool (*has)(const group *)) {
 }
 
 static bool takes_bytes(const group *g) { return g->bytes; }
+static bool takes_floats(const group *g) { return !g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
 /* Rows are made ready for bytes and for floats: not for a few groups that stay behind. */
@@ -214,7 +225,7 @@ static void turn_the_rest(cpb_search *search) {
     if (search->groups[i].bytes) turn_to_floats(&search->groups[i]);
 }
 
-static cpb_status look_at_bytes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+static cpb_status make_codes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_sieve *sieve = &search->sieve;
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, number_rows, search}, exec);
   cpb_status status = outcome(search, error);
@@ -222,27 +233,53 @@ static cpb_status look_at_bytes(cpb_search *search, const cpb_exec *exec, cpb_er
   cpb_sieve_order(sieve, search->block_count);
   for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = sieve->rows[i].row;
   cpb_exec_run(exec, sieve->run_count, code_rows, search);
-  cpb_exec_run(exec, search->group_count, look_by_bytes, search);
-  turn_the_rest(search);
-  return outcome(search, error);
+  return CPB_OK;
 }
 
-static cpb_status look_at_floats(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
+/* Where rows were numbers, which nobody needs once there are codes. */
+static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, factor_rows, search}, exec);
   double raise = cpb_screen_raise(&search->screen, search->start, search->block_count);
   search->raise = fmax(search->raise, raise);
-  cpb_status status = outcome(search, error);
-  if (status == CPB_OK) cpb_exec_run(exec, search->group_count, look_by_floats, search);
-  return status == CPB_OK ? outcome(search, error) : status;
+  return outcome(search, error);
+}
+
+/* Which way a group looks is settled before its tasks begin: they may run in any order, and turn it. */
+static void settle_ways(cpb_search *search) {
+  for (size_t i = 0; i < search->group_count; i++) search->groups[i].by_floats = !search->groups[i].bytes;
+}
+
+/* Every group is two tasks, one of which has nothing to do: those by floats come first, as they take longer. */
+static void look(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task % search->group_count];
+  bool floats = task < search->group_count;
+  if (floats != g->by_floats) return;
+  if (floats)
+    look_by_floats(search, g);
+  else
+    look_by_bytes(search, g);
 }
 
 static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
+  bool bytes = any_group(search, takes_bytes), floats = any_group(search, takes_floats);
   share_block(search);
   for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = i;
-  if (any_group(search, takes_bytes)) status = look_at_bytes(search, exec, error);
-  if (status == CPB_OK && any_group(search, has_rows_left)) status = look_at_floats(search, exec, error);
-  return status;
+  if (bytes) status = make_codes(search, exec, error);
+  if (status == CPB_OK && floats) status = make_factors(search, exec, error);
+  if (status != CPB_OK) return status;
+  settle_ways(search);
+  cpb_exec_run(exec, 2 * search->group_count, look, search);
+  turn_the_rest(search);
+  status = outcome(search, error);
+  if (status != CPB_OK || !any_group(search, has_rows_left)) return status;
+  if (!floats) status = make_factors(search, exec, error);
+  if (status != CPB_OK) return status;
+  settle_ways(search);
+  cpb_exec_run(exec, search->group_count, look, search);
+  if (any_group(search, takes_bytes)) cpb_exec_run(exec, search->group_count, return_to_bytes, search);
+  return outcome(search, error);
 }
 
 /* Rows are measured at the end, when thresholds are at their highest and few are left to measure. */

@@ -20,6 +20,7 @@ static int measure(const cpb_search *search, size_t row, size_t query, double *v
   int fault = cpb_ruler_product(&ruler, q, row, value, &below);
   if (fault != 0 || search->screen.metric == CPB_IP) return fault;
   double length;
+  ruler.c = search->center; /* 0: products have no other */
   fault = cpb_ruler_length(&ruler, row, &length);
   *value = fmax(-1, fmin(1, *value / length));
   return fault;
