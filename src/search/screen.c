@@ -50,7 +50,8 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
   }
 }
 
-static float rounded_up(double x) { return nextafterf((float)x, INFINITY); }
+/* Not below x, and hardly above it; nextafterf is a call, once a row. */
+static float rounded_up(double x) { return (float)(x + fabs(x) * 0x1p-23 + 0x1p-149); }
 
 static float rounded_down(double x) { return x < -FLT_MAX ? -INFINITY : nextafterf((float)x, -INFINITY); }
 
@@ -59,32 +60,33 @@ static bool is_float_row(const cpb_screen *screen, cpb_dtype dtype) {
   return screen->center_f32 != NULL && (dtype == CPB_F32 || dtype == CPB_U8 || dtype == CPB_I8);
 }
 
+static const char *row_at(cpb_view rows, size_t row) {
+  return (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype);
+}
+
 /* unit (x - center) of such a row as lines `step` floats apart; gives the sum of squares. */
-static double spread_floats(const cpb_screen *screen, cpb_view rows, size_t row, float unit, float *to,
+static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const char *x, float unit, float *to,
                             size_t step) {
   const cpb_loops *loops = screen->loops;
-  const char *x = (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype);
-  if (rows.dtype == CPB_F32)
+  if (dtype == CPB_F32)
     return loops->spread_f32((const float *)(const void *)x, screen->d, unit, screen->center_f32, to, step);
   double sum = 0;
   float chunk[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
-    loops->floats[rows.dtype](x + offset, count, chunk);
+    loops->floats[dtype](x + offset, count, chunk);
     sum += loops->spread_f32(chunk, count, unit, screen->center_f32 + offset,
                              to + offset / CPB_PANEL_LINE * step, step);
   }
   return sum;
 }
 
-/* What x is multiplied with; 0 or the fault of a row that has no direction where one is needed. Squares of floats are
- * exact in double, so that there a sum is as good as any; `room`, for the row, is left with anything. */
-static int row_unit(const cpb_screen *screen, cpb_view rows, size_t row, float *room, size_t step,
-                    double *unit) {
-  *unit = screen->unit;
-  if (screen->metric != CPB_COSINE) return 0;
+/* 1/|x|; 0 or the fault of a row that has no direction. Squares of floats are exact in double, so that there a sum is as
+ * good as any; `room`, for the row, is left with anything. */
+static int unit_of_direction(const cpb_screen *screen, cpb_view rows, size_t row, float *room, size_t step,
+                             double *unit) {
   if (is_float_row(screen, rows.dtype)) {
-    double square = spread_floats(screen, rows, row, 1, room, step); /* about 0 */
+    double square = spread_floats(screen, rows.dtype, row_at(rows, row), 1, room, step); /* about 0 */
     *unit = 1 / sqrt(square);
     if (square > 0 && square < INFINITY) return 0;
   }
@@ -105,7 +107,7 @@ static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, do
                          size_t step) {
   const cpb_loops *loops = screen->loops;
   if (is_float_row(screen, rows.dtype) && (double)(float)unit == unit)
-    return spread_floats(screen, rows, row, (float)unit, to, step);
+    return spread_floats(screen, rows.dtype, row_at(rows, row), (float)unit, to, step);
   double sum = 0, buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < screen->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(screen->d, offset);
@@ -124,8 +126,9 @@ static double start_of(const cpb_screen *screen, double size2) {
 /* The numbers of a row and their sum of squares; 0 or the fault of the row. */
 static int numbers_of(const cpb_screen *screen, cpb_view rows, size_t row, float *to, size_t step,
                       double *size2) {
-  double unit;
-  int fault = row_unit(screen, rows, row, to, step, &unit);
+  double unit = screen->unit;
+  int fault = 0;
+  if (screen->metric == CPB_COSINE) fault = unit_of_direction(screen, rows, row, to, step, &unit);
   *size2 = spread_row(screen, rows, row, unit, to, step);
   if (fault == 0 && !(*size2 < CPB_SCREEN_MOST)) fault = cpb_row_fault(screen->loops, rows, row);
   return fault;
