@@ -10,6 +10,7 @@
 #include "core/best.h"
 #include "core/rows.h"
 #include "loop/table.h"
+#include "search/search_object.h"
 
 enum { ROWS = TEST_SANITIZED ? 400 : 1000, QUERIES = TEST_SANITIZED ? 20 : 70, COLS = 300, K_MOST = 40 };
 
@@ -317,6 +318,57 @@ static void types_in_turn(void **state) {
   }
 }
 
+/* Queries far out, a panel of them: bytes cannot tell rows apart that are all as far as the grid goes. They go by floats
+ * in the first block of rows and are tried once more after it; a few queries alone, which go by floats, judge. */
+enum { FAR_ROWS = 1500, FAR_COLS = 1024, FAR_QUERIES = 5 * CPB_SEARCH_PANEL, FAR_K = 5, FEW = 7 };
+
+/* Along a line, so that few are near; far ones beside it. */
+static void fill_line(float *rows, size_t n, size_t far_from, test_rng *rng) {
+  for (size_t i = 0; i < n; i++) {
+    double t = (double)test_below(rng, 1000) - 500;
+    for (size_t k = 0; k < FAR_COLS; k++)
+      rows[i * FAR_COLS + k] = (float)(t * sin(1.0 + (double)k) + 0.01 * test_gauss(rng) +
+                                       (i >= far_from && k == i % 9 ? 1e5 : 0));
+  }
+}
+
+static void panels_return_to_bytes(void **state) {
+  (void)state;
+  test_rng rng = {175};
+  float *base = malloc(FAR_ROWS * FAR_COLS * sizeof *base);
+  float *queries = malloc(FAR_QUERIES * FAR_COLS * sizeof *queries);
+  assert_true(base != NULL && queries != NULL);
+  fill_line(base, FAR_ROWS, FAR_ROWS, &rng);
+  fill_line(queries, FAR_QUERIES, FAR_QUERIES - CPB_SEARCH_PANEL, &rng);
+  cpb_view rows = cpb_rows(base, CPB_F32, FAR_ROWS, FAR_COLS);
+  cpb_view asked = cpb_rows(queries, CPB_F32, FAR_QUERIES, FAR_COLS);
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  options.k = FAR_K;
+  cpb_search *search;
+  test_status((int)cpb_search_new(asked, &options, &search, NULL), CPB_OK, "");
+  test_status((int)cpb_search_feed(search, rows, 0, NULL, NULL), CPB_OK, "");
+  size_t last = search->panel_count - 1;
+  const cpb_search_group *near = &search->groups[0], *far = &search->groups[last];
+  if (search->bytes) assert_true(near->bytes && far->compared > 0 && far->compared < near->compared);
+  for (size_t first = 0; first < FAR_QUERIES; first += FEW) {
+    size_t count = FAR_QUERIES - first < FEW ? FAR_QUERIES - first : FEW, found;
+    cpb_hit wanted[FEW * FAR_K];
+    const cpb_hit *hits;
+    test_status((int)cpb_knn(rows, cpb_view_slice(asked, first, count), FAR_K, CPB_L2, wanted, NULL, NULL),
+                CPB_OK, "");
+    for (size_t i = 0; i < count; i++) {
+      test_status((int)cpb_search_hits(search, first + i, &hits, &found, NULL), CPB_OK, "");
+      assert_int_equal(found, FAR_K);
+      for (size_t j = 0; j < FAR_K; j++)
+        assert_true(hits[j].id == wanted[i * FAR_K + j].id && hits[j].value == wanted[i * FAR_K + j].value);
+    }
+  }
+  cpb_search_free(search);
+  free(base);
+  free(queries);
+}
+
 /* Any order is put right: ties, runs up and down, and entries that are all the same and do not fall apart. */
 static void sorted_as_by_qsort(void **state) {
   (void)state;
@@ -336,8 +388,11 @@ static void sorted_as_by_qsort(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_set), cmocka_unit_test(every_width),
-                                     cmocka_unit_test(long_rows), cmocka_unit_test(types_in_turn),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_set),
+                                     cmocka_unit_test(every_width),
+                                     cmocka_unit_test(long_rows),
+                                     cmocka_unit_test(types_in_turn),
+                                     cmocka_unit_test(panels_return_to_bytes),
                                      cmocka_unit_test(sorted_as_by_qsort)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
