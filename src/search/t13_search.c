@@ -498,8 +498,8 @@ static bool order_queries(cpb_search *search) {
   for (size_t i = 0; i < search->n; i++) all[i] = (cpb_ranked){search->bytes ? reach_of(search, i) : 0, i};
   cpb_ranked_sort(all, search->n);
   for (size_t i = 0; i < search->n; i++) {
-    search->order[i] = all[i].id;
-    search->slot[all[i].id] = i;
+    search->order[i] = (size_t)all[i].id;
+    search->slot[search->order[i]] = i;
   }
   free(all);
   return true;
