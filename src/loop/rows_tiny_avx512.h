@@ -269,7 +269,7 @@ LANE_INLINE void tiny_walk(const cpb_rows_job *job, tiny_shape shape, size_t fir
   const float *in = (const float *)job->in + first * shape.in_stride;
   float *out = (float *)job->out + first * shape.out_stride;
   /* whether a block waits for its division while the next is read; measured */
-  const size_t lag = !shape.embedding && shape.d != 3 ? 1 : 0;
+  const size_t lag = !shape.embedding && shape.d % 2 == 0 && shape.out_stride == shape.d ? 1 : 0;
   tiny_block block = {0}, ahead = {0};
   size_t row = 0, next = 0;
   for (size_t i = 0; i < blocks + (blocks > 0 ? lag : 0); i++, block = ahead, row = next) {

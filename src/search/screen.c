@@ -17,7 +17,7 @@ static double lost_below(size_t d) { return (double)d * 0x1p-142; }
 static double larger(double x, double y) { return x > y ? x : y; } /* fmax is a call */
 
 double cpb_screen_reach(const double *x, const double *center, size_t n) {
-  enum { TOGETHER = 8 }; /* of one alone every number would wait for the one before */
+  enum { TOGETHER = 4 }; /* of one alone every number would wait for the one before */
   double most[TOGETHER] = {0};
   size_t k = 0;
   for (; k + TOGETHER <= n; k += TOGETHER)

@@ -331,8 +331,10 @@ static bool prepare(cpb_search *search) {
   return true;
 }
 
-static cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id, const uint64_t *ids,
-                       const cpb_exec *exec, cpb_error *error) {
+/* A call is less than its text in both doors. */
+static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id,
+                                                 const uint64_t *ids, const cpb_exec *exec,
+                                                 cpb_error *error) {
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt)
