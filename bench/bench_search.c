@@ -22,7 +22,7 @@
 #include "support/sets.h"
 #include "support/timing.h"
 
-enum { QUERIES = 1000, K = 10, D = 128, GENERATED_ROWS = 100000 };
+enum { QUERIES = 1000, K = 10, D = 128, GENERATED_ROWS = 100000, MORE_ROUNDS = 5 };
 
 /* A library that searches: this one, this one without bytes, or another build. */
 typedef struct searcher {
@@ -245,7 +245,7 @@ static void generated_lines(const bench *b, const char *name, cpb_dtype dtype) {
 /* Of the three first much is wanted; of the others that bytes are nowhere a loss: there a few percent decide, and they
  * are short, so that they have more rounds. */
 static void real_lines(const bench *b, int argc, char **argv) {
-  enum { MORE_WANTED = 3, MORE_ROUNDS = 5 };
+  enum { MORE_WANTED = 3 };
   bench at_par = *b;
   at_par.rounds *= MORE_ROUNDS;
   for (size_t i = 0; i < BENCH_SETS; i++) {
@@ -288,8 +288,8 @@ int main(int argc, char **argv) {
   b.floats.isa = "avx512";
   b.has_rival = getenv("BENCH_RIVAL") != NULL;
   if (b.has_rival) b.rival = load_rival(getenv("BENCH_RIVAL"));
-  printf("# exact %d-NN and range, %d queries, best of %d rounds, of the last sets of five times as many\n",
-         K, QUERIES, b.rounds);
+  printf("# exact %d-NN and range, %d queries, best of %d rounds, of the last sets of %d times as many\n", K,
+         QUERIES, b.rounds, MORE_ROUNDS);
   printf("#%-11s %-4s %6s %4s %-12s %-1s %8s %7s", "set", "type", "rows", "d", "asked", "T", "seconds",
          "floats/");
   if (b.has_rival) printf(" %7s", "rival/");

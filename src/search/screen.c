@@ -14,16 +14,14 @@ static double sum_error(size_t d) { return 1.1 * ((double)d + 4) * 0x1p-24; }
 /* What d terms lose to underflow, factors being below 8. */
 static double lost_below(size_t d) { return (double)d * 0x1p-142; }
 
-static double larger(double x, double y) { return x > y ? x : y; } /* fmax is a call */
-
 double cpb_screen_reach(const double *x, const double *center, size_t n) {
   enum { TOGETHER = 4 }; /* of one alone every number would wait for the one before */
   double most[TOGETHER] = {0};
   size_t k = 0;
   for (; k + TOGETHER <= n; k += TOGETHER)
-    for (size_t j = 0; j < TOGETHER; j++) most[j] = larger(fabs(x[k + j] - center[k + j]), most[j]);
-  for (; k < n; k++) most[0] = larger(fabs(x[k] - center[k]), most[0]);
-  for (size_t j = 1; j < TOGETHER; j++) most[0] = larger(most[j], most[0]);
+    for (size_t j = 0; j < TOGETHER; j++) most[j] = cpb_larger(fabs(x[k + j] - center[k + j]), most[j]);
+  for (; k < n; k++) most[0] = cpb_larger(fabs(x[k] - center[k]), most[0]);
+  for (size_t j = 1; j < TOGETHER; j++) most[0] = cpb_larger(most[j], most[0]);
   return most[0];
 }
 
@@ -39,7 +37,7 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
   enum { LEAST = -1000, MOST = 1000 };
   double largest = 0;
   memset(center, 0, d * sizeof *center);
-  for (size_t i = 0; i < n; i++) largest = larger(largest, cpb_screen_reach(queries + i * d, center, d));
+  for (size_t i = 0; i < n; i++) largest = cpb_larger(largest, cpb_screen_reach(queries + i * d, center, d));
   int exponent = largest > 0 ? -ilogb(largest) : 0;
   exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
   *screen = (cpb_screen){cpb_loops_here(), metric, d, ldexp(1, exponent), center, center_f32, sum_error(d)};

@@ -29,6 +29,9 @@ typedef struct cpb_screen {
   double error;      /* of a sum of products, relative to the sum of their sizes */
 } cpb_screen;
 
+/* A call in libm, and the work of some queries is little else; x and y are numbers. */
+static inline double cpb_larger(double x, double y) { return x > y ? x : y; }
+
 /* The largest |x_k - center_k|. */
 double cpb_screen_reach(const double *x, const double *center, size_t n);
 

@@ -58,9 +58,7 @@ void cpb_sieve_free(cpb_sieve *sieve) {
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
 }
 
-/* These are calls in libm, and the work of some queries is little else. */
-static double larger(double x, double y) { return x > y ? x : y; }
-static double positive(double x) { return x > 0 ? x : 0; }
+static double positive(double x) { return cpb_larger(x, 0); }
 
 /* The nearest code; |steps| may be anything. */
 static double code_of(double steps) {
@@ -190,8 +188,8 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
     column of = column_at(sieve, queries, slot);
     for (size_t k = 0; k < sieve->screen->d; k++) {
       double y = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
-      reach = larger(reach, fabs(y));
-      largest = larger(largest, fabs(sieve->opposite[k]));
+      reach = cpb_larger(reach, fabs(y));
+      largest = cpb_larger(largest, fabs(sieve->opposite[k]));
       whole = whole && is_byte(y);
     }
   }
@@ -240,7 +238,7 @@ static void try_query(const cpb_sieve *sieve, column of, trial *t) {
   t->reach_of_query = sieve->usual_reach / 64;
   for (size_t k = 0; k < d; k++) {
     t->y[k] = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
-    t->reach_of_query = larger(t->reach_of_query, fabs(t->y[k]));
+    t->reach_of_query = cpb_larger(t->reach_of_query, fabs(t->y[k]));
   }
   sieve->screen->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y, t->distance);
   for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
@@ -466,8 +464,8 @@ void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run) {
     code_row(sieve, block, i, step);
     const cpb_sieve_row *row = &sieve->rows[i];
     if (row->rest < INFINITY) {
-      of->rest = larger(of->rest, row->rest);
-      of->length = larger(of->length, row->length);
+      of->rest = cpb_larger(of->rest, row->rest);
+      of->length = cpb_larger(of->length, row->length);
     }
   }
 }
