@@ -53,23 +53,49 @@ static double direct_length(const cpb_ruler *ruler, size_t row) {
   return sqrt(square);
 }
 
-static double round_length(const cpb_ruler *ruler, size_t row, total length) {
-  double buffer[CPB_CHUNK];
+static double round_length(const cpb_ruler *ruler, size_t row) {
+  double sum = 0, buffer[CPB_CHUNK];
   const cpb_loops *loops = ruler->loops;
-  if (!length.careful && has_direct_loop(ruler)) return direct_length(ruler, row);
+  if (has_direct_loop(ruler)) return direct_length(ruler, row);
   for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(ruler->x.cols, offset);
-    if (!length.careful) {
-      const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
-      length.sum += ruler->c == NULL  ? loops->dot(x, x, count)
-                    : ruler->sign > 0 ? loops->dist2(x, ruler->c + offset, count)
-                                      : loops->sum2(x, ruler->c + offset, count);
-    } else {
-      offset_chunk(ruler, row, offset, count, length.unit, buffer);
-      total_add(&length, loops, buffer, count);
-    }
+    const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
+    sum += ruler->c == NULL  ? loops->dot(x, x, count)
+           : ruler->sign > 0 ? loops->dist2(x, ruler->c + offset, count)
+                             : loops->sum2(x, ruler->c + offset, count);
   }
-  return total_root(&length);
+  return sqrt(sum);
+}
+
+/* The sums of the loops, in their order, with exponents without bounds. */
+static cpb_wide add_wide_lanes(cpb_wide lane[CPB_LANES]) {
+  for (size_t width = CPB_LANES / 2; width > 0; width /= 2)
+    for (size_t j = 0; j < width; j++) lane[j] = cpb_wide_plus(lane[j], lane[j + width]);
+  return lane[0];
+}
+
+/* A term of <n,x>, or without n of |x - sign c|^2. */
+static cpb_wide wide_term(const cpb_ruler *ruler, const double *n, double x, size_t at) {
+  cpb_wide z = cpb_wide_of(x, 0);
+  if (n != NULL) return cpb_wide_times(z, cpb_wide_of(n[at], 0));
+  if (ruler->c != NULL) z = cpb_wide_plus(z, cpb_wide_of(-ruler->sign * ruler->c[at], 0));
+  return cpb_wide_times(z, z);
+}
+
+/* Of a finite row. */
+static cpb_wide wide_sum(const cpb_ruler *ruler, const double *n, size_t row) {
+  const cpb_wide none = cpb_wide_of(0, 0);
+  cpb_wide sum = none, lane[CPB_LANES];
+  double buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
+    for (size_t j = 0; j < CPB_LANES; j++) lane[j] = none;
+    for (size_t i = 0; i < count; i++)
+      lane[i % CPB_LANES] = cpb_wide_plus(lane[i % CPB_LANES], wide_term(ruler, n, x[i], offset + i));
+    sum = cpb_wide_plus(sum, add_wide_lanes(lane));
+  }
+  return sum;
 }
 
 /* The hypotenuse of |z - k axis| and stretch k, k = <z,axis>: no difference of squares, so that thin
@@ -111,10 +137,10 @@ static double whitened_length(const cpb_ruler *ruler, size_t row, total length) 
 
 static double length_in(const cpb_ruler *ruler, size_t row, bool careful, int exponent) {
   total none = {.careful = careful, .unit = ldexp(1, -exponent), .squares = cpb_squares_none()};
-  if (ruler->W != NULL) return whitened_length(ruler, row, none);
-  if (ruler->axis != NULL) return stretched_length(ruler, row, none);
-  return round_length(ruler, row, none);
+  return ruler->W != NULL ? whitened_length(ruler, row, none) : stretched_length(ruler, row, none);
 }
+
+static bool is_round(const cpb_ruler *ruler) { return ruler->W == NULL && ruler->axis == NULL; }
 
 /* The exponent of the largest coordinate of x and c, kept where 2^-exponent is a double. */
 static int row_exponent(const cpb_ruler *ruler, size_t row) {
@@ -130,8 +156,15 @@ static int row_exponent(const cpb_ruler *ruler, size_t row) {
   return exponent < MOST ? exponent : MOST;
 }
 
+static double careful_length(const cpb_ruler *ruler, size_t row) {
+  if (is_round(ruler)) return cpb_wide_round(cpb_wide_root(wide_sum(ruler, NULL, row)));
+  int exponent = row_exponent(ruler, row);
+  return ldexp(length_in(ruler, row, true, exponent), exponent);
+}
+
 int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length) {
-  return cpb_ruler_length_known(ruler, row, length_in(ruler, row, false, 0), length);
+  double known = is_round(ruler) ? round_length(ruler, row) : length_in(ruler, row, false, 0);
+  return cpb_ruler_length_known(ruler, row, known, length);
 }
 
 int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, double *length) {
@@ -139,34 +172,45 @@ int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, dou
   if (in_range(*length * *length)) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
   if (fault != 0) return fault;
-  int exponent = row_exponent(ruler, row);
-  *length = ldexp(length_in(ruler, row, true, exponent), exponent);
+  *length = careful_length(ruler, row);
   return isfinite(*length) ? 0 : CPB_FAULT_RANGE;
 }
 
-static double scaled_product(const cpb_ruler *ruler, const double *n, size_t row, double unit) {
+int cpb_ruler_wide_length(const cpb_ruler *ruler, size_t row, cpb_wide *length) {
+  double known = round_length(ruler, row);
+  bool careful = !in_range(known * known);
+  int fault = careful ? cpb_row_fault(ruler->loops, ruler->x, row) : 0;
+  if (fault == 0) *length = careful ? cpb_wide_root(wide_sum(ruler, NULL, row)) : cpb_wide_of(known, 0);
+  return fault;
+}
+
+static double plain_product(const cpb_ruler *ruler, const double *n, size_t row) {
   double sum = 0, buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(ruler->x.cols, offset);
     const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
-    if (unit != 1) {
-      ruler->loops->axpby(unit, x, 0, x, buffer, count);
-      x = buffer;
-    }
     sum += ruler->loops->dot(x, n + offset, count);
   }
   return sum;
 }
 
 int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, double *value, bool *below) {
-  *value = scaled_product(ruler, n, row, 1);
+  *value = plain_product(ruler, n, row);
   *below = *value < 0;
   if (in_range(fabs(*value))) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
   if (fault != 0) return fault;
-  int exponent = row_exponent(ruler, row);
-  double scaled = scaled_product(ruler, n, row, ldexp(1, -exponent));
-  *value = ldexp(scaled, exponent);
-  *below = scaled < 0;
+  cpb_wide sum = wide_sum(ruler, n, row);
+  *value = cpb_wide_round(sum);
+  *below = sum.m < 0;
   return isfinite(*value) ? 0 : CPB_FAULT_RANGE;
+}
+
+int cpb_ruler_cosine(const cpb_ruler *ruler, const double *n, size_t row, double *value) {
+  double product = plain_product(ruler, n, row), length = round_length(ruler, row);
+  *value = product / length;
+  if (in_range(fabs(product)) && in_range(length * length)) return 0;
+  int fault = cpb_row_fault(ruler->loops, ruler->x, row);
+  if (fault == 0) *value = cpb_wide_ratio(wide_sum(ruler, n, row), cpb_wide_root(wide_sum(ruler, NULL, row)));
+  return fault;
 }

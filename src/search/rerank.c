@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "batch/map_object.h"
-#include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "capball/query.h"
 #include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "search/measure.h"
 #include "search/question.h"
 
 typedef struct ranking {
@@ -45,10 +45,7 @@ static bool ask(ranking *r, size_t query, asked *a) {
 }
 
 static int distance(const ranking *r, const asked *a, size_t row, double *value) {
-  if (r->map == NULL) {
-    cpb_ruler metric = {.loops = r->loops, .x = r->base, .c = a->point.image, .sign = 1};
-    return cpb_ruler_length(&metric, row, value);
-  }
+  if (r->map == NULL) return cpb_measure(r->loops, CPB_L2, r->base, row, a->point.image, NULL, value);
   cpb_view at = cpb_view_slice(r->base, row, 1);
   r->loops->widen[at.dtype](at.data, at.cols, a->row);
   *value = cpb_question_distance(&a->point, a->row);

@@ -34,13 +34,14 @@ static void find_mean(const double *queries, size_t n, size_t d, double unit, do
 
 void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32) {
-  enum { LEAST = -1000, MOST = 1000 };
+  enum { LEAST = -960, MOST = 1000 }; /* least: distances of what is not too far out do not overflow */
   double largest = 0;
   memset(center, 0, d * sizeof *center);
   for (size_t i = 0; i < n; i++) largest = cpb_larger(largest, cpb_screen_reach(queries + i * d, center, d));
   int exponent = largest > 0 ? -ilogb(largest) : 0;
   exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
-  *screen = (cpb_screen){cpb_loops_here(), metric, d, ldexp(1, exponent), center, center_f32, sum_error(d)};
+  *screen = (cpb_screen){cpb_loops_here(),   metric, d,          exponent,
+                         ldexp(1, exponent), center, center_f32, sum_error(d)};
   if (metric == CPB_L2) find_mean(queries, n, d, screen->unit, center);
   for (size_t k = 0; center_f32 != NULL && k < d; k++) {
     center_f32[k] = (float)center[k];
@@ -51,7 +52,8 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
 /* Not below x, and hardly above it; nextafterf is a call, once a row. */
 static float rounded_up(double x) { return (float)(x + fabs(x) * 0x1p-23 + 0x1p-149); }
 
-static float rounded_down(double x) { return x < -FLT_MAX ? -INFINITY : nextafterf((float)x, -INFINITY); }
+/* NaN, as of inf - inf, excludes nothing. */
+static float rounded_down(double x) { return x >= -FLT_MAX ? nextafterf((float)x, -INFINITY) : -INFINITY; }
 
 /* Rows that are floats, or bytes, which floats hold. */
 static bool is_float_row(const cpb_screen *screen, cpb_dtype dtype) {
@@ -88,11 +90,12 @@ static int unit_of_direction(const cpb_screen *screen, cpb_view rows, size_t row
     *unit = 1 / sqrt(square);
     if (square > 0 && square < INFINITY) return 0;
   }
-  double length;
+  cpb_wide length;
   cpb_ruler metric = {.loops = screen->loops, .x = rows, .c = screen->center, .sign = 1};
-  int fault = cpb_ruler_length(&metric, row, &length);
-  *unit = 1 / length;
-  return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
+  int fault = cpb_ruler_wide_length(&metric, row, &length);
+  if (fault != 0) return fault;
+  *unit = cpb_wide_ratio(cpb_wide_of(1, 0), length); /* inf, of the smallest rows: they are too far out */
+  return length.m == 0 ? CPB_FAULT_ZERO : 0;
 }
 
 bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype) {
@@ -153,33 +156,46 @@ void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, const size_t *row,
   for (size_t i = 0; i < count; i++) fault[i] = screen_row(screen, rows, row[i], i, group, start + i);
 }
 
-double cpb_screen_query(const cpb_screen *screen, const double *query, double length, float *factors,
-                        size_t stride) {
-  double size2 = 0, by = length > 0 ? length : 1;
+/* Subnormal values are 2^-1074 apart; those beyond the largest double are all inf. Distances of what is not too far out are
+ * below that, and so are products of the longest such row unless |q| is large. */
+static double grain_of(const cpb_screen *screen, const cpb_asked *asked) {
+  if (screen->metric == CPB_COSINE) return 0;
+  bool far = screen->metric == CPB_L2 ? !(asked->size2 < CPB_SCREEN_MOST)
+                                      : cpb_asked_value(asked, 0x1p1020) < sqrt(CPB_SCREEN_MOST);
+  return far ? INFINITY : cpb_asked_value(asked, 0x1p-1074);
+}
+
+void cpb_screen_query(const cpb_screen *screen, const double *query, cpb_asked *asked, float *factors,
+                      size_t stride) {
+  asked->exponent = (screen->metric == CPB_COSINE ? 0 : screen->exponent) + ilogb(asked->unit);
+  asked->size2 = 0;
   for (size_t k = 0; k < screen->d; k++) {
-    double z = screen->metric == CPB_L2 ? screen->unit * (query[k] - screen->center[k]) : query[k] / by;
+    double z = cpb_screen_number(screen, query, asked, k);
     factors[k * stride] = (float)z;
-    size2 += z * z;
+    asked->size2 += z * z;
   }
-  return size2;
+  asked->grain = grain_of(screen, asked);
+  if (asked->grain < INFINITY) return;
+  asked->size2 = 0;
+  for (size_t k = 0; k < screen->d; k++) factors[k * stride] = 0;
 }
 
-/* What rounding of the query alone may cost a sum. */
-static double margin_of(const cpb_screen *screen, double size2) {
-  return screen->metric == CPB_L2 ? screen->error * size2 / 2 : 0;
+/* What rounding of the query, and of values, may cost a sum. A distance D that is off by a grain g moves the key by
+ * g D <= g (|x'|+|q'|) <= c (|x'|^2+|q'|^2)/2 + g^2/c, and c = error/32 is to spare in the error of the sum. */
+static double margin_of(const cpb_screen *screen, const cpb_asked *asked) {
+  if (screen->metric != CPB_L2) return asked->grain;
+  return screen->error * asked->size2 / 2 + 32 * asked->grain * asked->grain / screen->error;
 }
 
-float cpb_screen_threshold(const cpb_screen *screen, double value, double length, double size2) {
-  double key = value, size = 1;
+float cpb_screen_threshold(const cpb_screen *screen, double value, const cpb_asked *asked) {
+  double of_value = cpb_asked_value(asked, value), key = of_value, size = fabs(key);
   if (screen->metric == CPB_L2) {
-    double distance2 = screen->unit * value * (screen->unit * value);
-    key = (size2 - distance2) / 2 - margin_of(screen, size2);
-    size = size2 + distance2;
-  } else if (screen->metric == CPB_IP) {
-    key = length > 0 ? screen->unit * (value / length) : 0;
-    size = fabs(key);
-  }
-  return rounded_down(key - ((double)screen->d + 32) * DBL_EPSILON * size);
+    double distance2 = of_value * of_value;
+    key = (asked->size2 - distance2) / 2;
+    size = asked->size2 + distance2;
+  } else if (screen->metric == CPB_COSINE)
+    size = 1;
+  return rounded_down(key - margin_of(screen, asked) - ((double)screen->d + 32) * DBL_EPSILON * size);
 }
 
 double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count) {
@@ -190,6 +206,6 @@ double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t cou
   return 1.001 * share * (double)largest + lost_below(screen->d);
 }
 
-double cpb_screen_blur(const cpb_screen *screen, double raise, double size2) {
-  return 2 * (raise + margin_of(screen, size2));
+double cpb_screen_blur(const cpb_screen *screen, double raise, const cpb_asked *asked) {
+  return 2 * (raise + margin_of(screen, asked));
 }

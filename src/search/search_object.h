@@ -11,12 +11,6 @@
 
 enum { CPB_SEARCH_PANEL = CPB_PANEL_COLS };
 
-/* What is known of a query in advance. */
-typedef struct cpb_asked {
-  double length; /* |q| */
-  double size2;  /* |q'|^2 of its factors */
-} cpb_asked;
-
 /* Up to CPB_SEARCH_PANEL queries, and the share of the rows that one task looks at for them. Rows are told
  * apart by bytes (sieve.h) as long as that leaves few to measure, else by floats (screen.h). Both say between
  * which bounds a row lies, smaller is nearer; what a bound means is theirs. */

@@ -147,12 +147,23 @@ static void find_center(cpb_sieve *sieve, trial *t) {
 
 /* ---- queries ---- */
 
+typedef struct column {
+  const double *q;
+  const cpb_asked *asked;
+} column;
+
+static column column_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t query) {
+  return (column){queries->q + query * sieve->screen->d, &queries->asked[query]};
+}
+
+static column column_at(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t slot) {
+  return column_of(sieve, queries, queries->order[slot]);
+}
+
 /* Number k of q', on the side of the queries. */
-static double query_number(const cpb_sieve *sieve, const double *q, double length, size_t k) {
-  const cpb_screen *screen = sieve->screen;
-  if (sieve->kind != CPB_SIEVE_FLOATS || screen->metric == CPB_COSINE) return q[k];
-  if (screen->metric == CPB_L2) return screen->unit * (q[k] - screen->center[k]);
-  return length > 0 ? q[k] / length : 0;
+static double query_number(const cpb_sieve *sieve, column of, size_t k) {
+  if (sieve->kind != CPB_SIEVE_FLOATS) return of.q[k];
+  return of.asked->grain < INFINITY ? cpb_screen_number(sieve->screen, of.q, of.asked, k) : 0;
 }
 
 static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
@@ -162,19 +173,8 @@ static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
   if (sieve->screen->metric != CPB_IP || sieve->kind != CPB_SIEVE_FLOATS) return;
   memset(p, 0, d * sizeof *p);
   for (size_t i = 0; i < queries->n; i++)
-    for (size_t k = 0; k < d; k++)
-      p[k] += query_number(sieve, queries->q + i * d, queries->length[i * queries->stride], k);
+    for (size_t k = 0; k < d; k++) p[k] += query_number(sieve, column_of(sieve, queries, i), k);
   for (size_t k = 0; k < d; k++) p[k] /= (double)queries->n;
-}
-
-typedef struct column {
-  const double *q;
-  double length;
-} column;
-
-static column column_at(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t slot) {
-  size_t query = queries->order[slot];
-  return (column){queries->q + query * sieve->screen->d, queries->length[query * queries->stride]};
 }
 
 static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
@@ -187,7 +187,7 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
   for (size_t slot = first; slot < first + count; slot++) {
     column of = column_at(sieve, queries, slot);
     for (size_t k = 0; k < sieve->screen->d; k++) {
-      double y = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+      double y = query_number(sieve, of, k) - sieve->opposite[k];
       reach = cpb_larger(reach, fabs(y));
       largest = cpb_larger(largest, fabs(sieve->opposite[k]));
       whole = whole && is_byte(y);
@@ -202,7 +202,7 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
 static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, column of, uint8_t *codes) {
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < sieve->screen->d; k++) {
-    double z = query_number(sieve, of.q, of.length, k), y = z - sieve->opposite[k];
+    double z = query_number(sieve, of, k), y = z - sieve->opposite[k];
     double code = code_of(y / panel->step), rest = y - panel->step * code;
     codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
     square += code * code;
@@ -211,14 +211,15 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
     size2 += z * z;
     constant += (double)sieve->center[k] * z;
   }
-  double length = sqrt(length2), size = sqrt(size2);
+  double length = sqrt(length2), size = sqrt(size2), grain = of.asked->grain;
+  bool products = sieve->screen->metric == CPB_IP;
   panel->square[j] = panel->step * panel->step * square;
-  panel->rest[j] = sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + sieve->opposite_size);
+  panel->rest[j] =
+      sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + sieve->opposite_size) + (products ? 0 : grain);
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
-  panel->loose[j] = 1e-11 * sieve->center_size * size;
-  panel->by[j] =
-      sieve->kind == CPB_SIEVE_FLOATS && sieve->screen->metric == CPB_IP && of.length > 0 ? of.length : 1;
+  panel->loose[j] = 1e-11 * sieve->center_size * size + (products ? grain : 0);
+  panel->asked[j] = sieve->kind == CPB_SIEVE_FLOATS ? *of.asked : (cpb_asked){.length = 1};
 }
 
 static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
@@ -226,7 +227,6 @@ static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_
   uint8_t *codes = sieve->codes_of_queries + panel * cpb_bytes_panel(sieve->words);
   memset(codes, 0, cpb_bytes_panel(sieve->words));
   sieve->panels[panel].step = step_of(sieve, queries, first, count);
-  sieve->panels[panel].unit = sieve->kind == CPB_SIEVE_FLOATS ? sieve->screen->unit : 1;
   for (size_t j = 0; j < count; j++)
     grid_query(sieve, &sieve->panels[panel], j, column_at(sieve, queries, first + j), codes);
 }
@@ -237,7 +237,7 @@ static void try_query(const cpb_sieve *sieve, column of, trial *t) {
   size_t d = sieve->screen->d;
   t->reach_of_query = sieve->usual_reach / 64;
   for (size_t k = 0; k < d; k++) {
-    t->y[k] = query_number(sieve, of.q, of.length, k) - sieve->opposite[k];
+    t->y[k] = query_number(sieve, of, k) - sieve->opposite[k];
     t->reach_of_query = cpb_larger(t->reach_of_query, fabs(t->y[k]));
   }
   sieve->screen->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y, t->distance);
@@ -474,7 +474,7 @@ void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run) {
 
 double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value) {
   const cpb_sieve_panel *panel = &sieve->panels[slot / COLS];
-  double bound = panel->unit * (value / panel->by[slot % COLS]);
+  double bound = cpb_asked_value(&panel->asked[slot % COLS], value);
   switch (sieve->screen->metric) {
   case CPB_L2: return bound * (1 + sieve->error) + DBL_MIN;
   case CPB_IP: return isinf(bound) ? -bound : -bound + fabs(bound) * 1e-15 + DBL_MIN;

@@ -30,11 +30,11 @@ typedef enum cpb_sieve_kind {
 typedef struct cpb_sieve_panel {
   double step;                     /* g */
   double square[CPB_BYTES_COLS];   /* g^2 jj */
-  double rest[CPB_BYTES_COLS];     /* F */
+  double rest[CPB_BYTES_COLS];     /* F; L2: and the grain of the query */
   double length[CPB_BYTES_COLS];   /* IP: |q'-p|, and a little of |q'| for what is measured in double */
   double constant[CPB_BYTES_COLS]; /* IP: <m,q'> */
-  double loose[CPB_BYTES_COLS];    /* IP: what that may be off */
-  double unit, by[CPB_BYTES_COLS]; /* of a bound: unit value / by */
+  double loose[CPB_BYTES_COLS];    /* IP: what that may be off, and the grain */
+  cpb_asked asked[CPB_BYTES_COLS]; /* of a bound */
 } cpb_sieve_panel;
 
 /* Rows of one step. */
@@ -81,12 +81,12 @@ typedef struct cpb_sieve {
 
 /* The queries in the order of the panels. */
 typedef struct cpb_sieve_queries {
-  size_t n, stride;
-  const double *q;      /* n x d */
-  const double *length; /* |q|, every stride-th */
-  const size_t *order;  /* at slot i is query order[i] */
-  size_t k;             /* rows are wanted for each, 0: grids are made in any case; .. */
-  size_t room;          /* .. of a block of block_rows so many may wait to be measured */
+  size_t n;
+  const double *q; /* n x d */
+  const cpb_asked *asked;
+  const size_t *order; /* at slot i is query order[i] */
+  size_t k;            /* rows are wanted for each, 0: grids are made in any case; .. */
+  size_t room;         /* .. of a block of block_rows so many may wait to be measured */
   size_t block_rows;
 } cpb_sieve_queries;
 

@@ -79,8 +79,8 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
 static void look_by_floats(cpb_search *search, group *g) {
   if (g->from >= g->end) return;
   for (size_t column = 0; column < g->count; column++) {
-    double size2 = search->asked[search->order[g->first + column]].size2;
-    g->blur[column] = cpb_screen_blur(&search->screen, search->raise, size2);
+    const cpb_asked *asked = &search->asked[search->order[g->first + column]];
+    g->blur[column] = cpb_screen_blur(&search->screen, search->raise, asked);
   }
   cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->screen.d,
@@ -314,10 +314,9 @@ static bool make_room_for_numbers(cpb_search *search) {
  * bytes would fail, nobody tries. */
 static bool prepare(cpb_search *search) {
   bool trial = search->offered == 0 && cpb_search_is_choosy(search);
-  cpb_sieve_queries queries = {search->n,       sizeof(cpb_asked) / sizeof(double),
-                               search->queries, &search->asked[0].length,
-                               search->order,   trial ? search->k : 0,
-                               search->room,    search->block_rows};
+  cpb_sieve_queries queries = {search->n,         search->queries,       search->asked,
+                               search->order,     trial ? search->k : 0, search->room,
+                               search->block_rows};
   cpb_sieve_kind before = search->sieve.kind;
   if (!search->bytes) return true;
   if (!cpb_sieve_prepare(&search->sieve, search->fed, &queries)) return false;
@@ -467,20 +466,44 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes wait for rows */
 }
 
+/* q/|q|, which takes the place of q under COSINE. */
+static void take_direction(double *q, size_t d, const cpb_asked *asked, cpb_wide length) {
+  if (asked->unit == 1)
+    for (size_t k = 0; k < d; k++) q[k] /= asked->length;
+  else
+    for (size_t k = 0; k < d; k++) q[k] = cpb_wide_ratio(cpb_wide_of(q[k], 0), length);
+}
+
+/* |q|, where it is used. */
+static int take_length(const cpb_search *search, const cpb_ruler *metric, size_t query) {
+  enum { USUAL = 460, MOST = 1000 }; /* exponents of lengths whose squares are doubles, and of units */
+  size_t d = search->screen.d;
+  cpb_asked *asked = &search->asked[query];
+  cpb_wide length;
+  asked->length = asked->unit = 1;
+  int fault = cpb_ruler_wide_length(metric, query, &length);
+  if (fault != 0 || search->screen.metric == CPB_L2) return fault;
+  if (length.m == 0) return search->screen.metric == CPB_COSINE ? CPB_FAULT_ZERO : 0;
+  int exponent = length.e < -MOST ? -MOST : length.e > MOST ? MOST : abs(length.e) < USUAL ? 0 : length.e;
+  asked->unit = ldexp(1, -exponent);
+  asked->length = ldexp(length.m, length.e - exponent);
+  if (search->screen.metric == CPB_IP) return 0;
+  take_direction(search->queries + query * d, d, asked, length);
+  asked->length = asked->unit = 1;
+  return 0;
+}
+
 static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *error) {
   size_t d = queries.cols;
   cpb_ruler metric = {.loops = cpb_loops_here(), .x = queries, .sign = 1};
   cpb_first_fault first;
   cpb_first_fault_init(&first);
   for (size_t i = 0; i < queries.rows; i++) {
-    double *q = search->queries + i * d, *length = &search->asked[i].length;
-    metric.loops->widen[queries.dtype](
-        (const char *)queries.data + i * queries.stride * cpb_dtype_size(queries.dtype), d, q);
-    int fault = cpb_ruler_length(&metric, i, length);
-    if (fault == 0 && *length == 0 && search->screen.metric == CPB_COSINE) fault = CPB_FAULT_ZERO;
+    metric.loops->widen[queries.dtype]((const char *)queries.data +
+                                           i * queries.stride * cpb_dtype_size(queries.dtype),
+                                       d, search->queries + i * d);
+    int fault = take_length(search, &metric, i);
     if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
-    if (search->screen.metric == CPB_COSINE)
-      for (size_t k = 0; k < d; k++) q[k] /= *length;
   }
   return cpb_first_fault_report(&first, "query", error);
 }
@@ -488,9 +511,8 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
 /* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
 static double reach_of(const cpb_search *search, size_t query) {
   size_t d = search->screen.d;
-  double reach = cpb_screen_reach(search->queries + query * d, search->center, d);
-  double length = search->asked[query].length;
-  return search->screen.metric == CPB_IP && length > 0 ? reach / length : reach;
+  const cpb_asked *asked = &search->asked[query];
+  return cpb_screen_reach(search->queries + query * d, search->center, d) * asked->unit / asked->length;
 }
 
 /* Queries of like reach share a panel, and so a grid. */
@@ -513,11 +535,9 @@ static bool pack_queries(cpb_search *search) {
                   search->center_f32);
   if (!order_queries(search)) return false;
   for (size_t i = 0; i < search->n; i++) {
-    bool unit = search->screen.metric == CPB_COSINE;
     size_t query = search->order[i];
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
-    search->asked[query].size2 = cpb_screen_query(&search->screen, search->queries + query * d,
-                                                  unit ? 1 : search->asked[query].length, column, PANEL);
+    cpb_screen_query(&search->screen, search->queries + query * d, &search->asked[query], column, PANEL);
   }
   return true;
 }

@@ -3,27 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/ruler.h"
+#include "search/measure.h"
 
 static size_t query_at(const cpb_search_group *g, size_t column) {
   return g->search->order[g->first + column];
-}
-
-static int measure(const cpb_search *search, size_t row, size_t query, double *value) {
-  const double *q = search->queries + query * search->screen.d;
-  cpb_ruler ruler = {.loops = search->screen.loops, .x = search->fed, .sign = 1};
-  bool below;
-  if (search->screen.metric == CPB_L2) {
-    ruler.c = q;
-    return cpb_ruler_length(&ruler, row, value);
-  }
-  int fault = cpb_ruler_product(&ruler, q, row, value, &below);
-  if (fault != 0 || search->screen.metric == CPB_IP) return fault;
-  double length;
-  ruler.c = search->center; /* 0: products have no other */
-  fault = cpb_ruler_length(&ruler, row, &length);
-  *value = fmax(-1, fmin(1, *value / length));
-  return fault;
 }
 
 double cpb_search_key(const cpb_search *search, double value) {
@@ -35,8 +18,8 @@ double cpb_search_key(const cpb_search *search, double value) {
 static double bound_for(const cpb_search_group *g, size_t column, double value) {
   const cpb_search *search = g->search;
   if (g->bytes) return cpb_sieve_bound(&search->sieve, g->first + column, value);
-  cpb_asked asked = search->asked[query_at(g, column)];
-  return -(double)cpb_screen_threshold(&search->screen, value, asked.length, asked.size2);
+  const cpb_asked *asked = &search->asked[query_at(g, column)];
+  return -(double)cpb_screen_threshold(&search->screen, value, asked);
 }
 
 static void set_bound(cpb_search_group *g, size_t column, double bound) {
@@ -102,7 +85,9 @@ static uint64_t id_of(const cpb_search *search, size_t row) {
 static void consider(cpb_search_group *g, size_t column, size_t row) {
   cpb_search *search = g->search;
   double value;
-  int fault = measure(search, row, query_at(g, column), &value);
+  const double *q = search->queries + query_at(g, column) * search->screen.d;
+  int fault = cpb_measure(search->screen.loops, search->screen.metric, search->fed, row, q, search->center,
+                          &value); /* products have no other centre than 0 */
   g->measured++;
   if (fault != 0)
     cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);

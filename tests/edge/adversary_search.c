@@ -1,0 +1,307 @@
+/* Exact search over the whole range of double: rows and queries of one size, of mixed sizes, subnormal, near the largest
+ * double, equal, hardly apart, in every type. Ids, values and the order of equal values are those of a plain loop over
+ * all rows in arithmetic of 53 bits whose exponents have no bounds, on every instruction set, for any number of
+ * threads, for the k nearest and for limits. CPB_ADVERSARY=N walks N times as far. */
+#define _POSIX_C_SOURCE 200809L
+#include "support/check.h"
+
+#include <float.h>
+#include <mpfr.h>
+#include <stdbool.h>
+
+#include "capball/capball.h"
+#include "core/best.h"
+#include "core/rows.h"
+#include "loop/table.h"
+#include "support/big.h"
+
+enum { CONFIGURATIONS = 120, ROWS = 140, QUERIES = 20, COLS = 70, LANES = 16, CHUNK = 256 };
+
+static size_t configurations(void) {
+  const char *times = getenv("CPB_ADVERSARY");
+  return CONFIGURATIONS / (TEST_SANITIZED ? 6 : 1) * (times == NULL ? 1 : (size_t)strtoul(times, NULL, 10));
+}
+
+typedef struct problem {
+  cpb_metric metric;
+  cpb_view base, queries;
+  size_t k;
+  double x[ROWS * COLS], q[QUERIES * COLS]; /* as doubles */
+} problem;
+
+static problem p;
+static double memory_base[ROWS * COLS], memory_queries[QUERIES * COLS];
+static cpb_ranked ranked[QUERIES][ROWS]; /* by the plain loop, nearest first */
+
+static double value_of(double key) { return p.metric == CPB_L2 ? key : -key; }
+
+/* ---- the plain loop ---- */
+
+static mpfr_t lane[LANES], term, sum, length;
+
+static void loop_init(void) {
+  for (size_t j = 0; j < LANES; j++) mpfr_init2(lane[j], 53);
+  mpfr_inits2(53, term, sum, length, (mpfr_ptr)0);
+}
+
+static void loop_clear(void) {
+  for (size_t j = 0; j < LANES; j++) mpfr_clear(lane[j]);
+  mpfr_clears(term, sum, length, (mpfr_ptr)0);
+}
+
+/* sum = <x,y>, or |x-y|^2 */
+static void add_up(const double *x, const double *y, size_t d, bool squares) {
+  assert_true(d <= CHUNK);
+  for (size_t j = 0; j < LANES; j++) mpfr_set_zero(lane[j], 1);
+  for (size_t i = 0; i < d; i++) {
+    mpfr_set_d(term, x[i], MPFR_RNDN);
+    if (squares) {
+      mpfr_sub_d(term, term, y[i], MPFR_RNDN);
+      mpfr_sqr(term, term, MPFR_RNDN);
+    } else
+      mpfr_mul_d(term, term, y[i], MPFR_RNDN);
+    mpfr_add(lane[i % LANES], lane[i % LANES], term, MPFR_RNDN);
+  }
+  for (size_t width = LANES / 2; width > 0; width /= 2)
+    for (size_t j = 0; j < width; j++) mpfr_add(lane[j], lane[j], lane[j + width], MPFR_RNDN);
+  mpfr_set(sum, lane[0], MPFR_RNDN);
+}
+
+static void direction_of(const double *q, size_t d, double *unit) {
+  add_up(q, q, d, false);
+  mpfr_sqrt(length, sum, MPFR_RNDN);
+  double usual = mpfr_get_d(length, MPFR_RNDN);
+  for (size_t k = 0; k < d; k++) {
+    mpfr_set_d(term, q[k], MPFR_RNDN);
+    mpfr_div(term, term, length, MPFR_RNDN);
+    unit[k] = usual > 1e-100 && usual < 1e100 ? q[k] / usual : mpfr_get_d(term, MPFR_RNDN);
+  }
+}
+
+static double plain_value(const double *x, const double *q, size_t d) {
+  static const double zero[COLS];
+  if (p.metric == CPB_COSINE) {
+    add_up(x, zero, d, true);
+    mpfr_sqrt(length, sum, MPFR_RNDN);
+  }
+  add_up(x, q, d, p.metric == CPB_L2);
+  if (p.metric == CPB_L2) mpfr_sqrt(sum, sum, MPFR_RNDN);
+  if (p.metric == CPB_COSINE) mpfr_div(sum, sum, length, MPFR_RNDN);
+  double value = mpfr_get_d(sum, MPFR_RNDN);
+  return p.metric == CPB_COSINE ? fmax(-1, fmin(1, value)) : value;
+}
+
+static int by_key_and_id(const void *left, const void *right) {
+  const cpb_ranked *a = left, *b = right;
+  if (a->key != b->key) return a->key < b->key ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+static void rank_all(void) {
+  size_t d = p.base.cols;
+  for (size_t i = 0; i < p.queries.rows; i++) {
+    double q[COLS];
+    memcpy(q, p.q + i * d, d * sizeof *q);
+    if (p.metric == CPB_COSINE) direction_of(p.q + i * d, d, q);
+    for (size_t row = 0; row < p.base.rows; row++)
+      ranked[i][row] = (cpb_ranked){value_of(plain_value(p.x + row * d, q, d)), row};
+    qsort(ranked[i], p.base.rows, sizeof ranked[i][0], by_key_and_id);
+  }
+}
+
+/* How far a value is from the exact one, in units of u of the sizes of the terms, what a double cannot hold aside. */
+static double error_of(size_t query, cpb_ranked found) {
+  size_t d = p.base.cols, mark = big_mark();
+  const double *x = p.x + found.id * d, *q = p.q + query * d;
+  double value = value_of(found.key);
+  big terms = big_of(0), size = big_of(0), xx = big_of(0), qq = big_of(0);
+  for (size_t k = 0; k < d; k++) {
+    big X = big_of(x[k]), Q = big_of(q[k]), t = p.metric == CPB_L2 ? big_square(big_sub(X, Q)) : big_mul(X, Q);
+    terms = big_add(terms, t);
+    size = big_add(size, big_abs(t));
+    xx = big_add(xx, big_square(X));
+    qq = big_add(qq, big_square(Q));
+  }
+  if (p.metric == CPB_L2) terms = size = big_sqrt(terms);
+  big lengths = big_mul(big_sqrt(xx), big_sqrt(qq));
+  if (p.metric == CPB_COSINE) terms = big_div(terms, lengths), size = big_of(1);
+  double error = 0, exact = big_to_double(terms);
+  if (isinf(value) || isinf(exact))
+    error = fabs(value) >= DBL_MAX * (1 - 0x1p-40) && fabs(exact) >= DBL_MAX * (1 - 0x1p-40) ? 0 : INFINITY;
+  else if (fabs(value - exact) > 0x1p-1074)
+    error = big_error(value, terms, size);
+  big_release(mark);
+  return error;
+}
+
+/* ---- both kinds of question ---- */
+
+static void same_hits(size_t query, const cpb_hit *hits, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (hits[i].id != ranked[query][i].id || hits[i].value != value_of(ranked[query][i].key))
+      fail_msg("%s, %s: hit %zu of query %zu is row %llu, %a, not row %llu, %a", cpb_metric_name(p.metric),
+               cpb_isa_name(), i, query, (unsigned long long)hits[i].id, hits[i].value,
+               (unsigned long long)ranked[query][i].id, value_of(ranked[query][i].key));
+}
+
+/* The base comes in two parts, the last rows first. */
+static void ask(const double *limits, const size_t *within, size_t cut, const cpb_exec *exec) {
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  cpb_error error = {.text = ""};
+  options.metric = p.metric;
+  options.limits = limits;
+  options.k = limits == NULL ? p.k : 0;
+  cpb_search *search;
+  cpb_view last = cpb_view_slice(p.base, cut, p.base.rows - cut);
+  test_status((int)cpb_search_new(p.queries, &options, &search, &error), CPB_OK, error.text);
+  test_status((int)cpb_search_feed(search, last, cut, exec, &error), CPB_OK, error.text);
+  test_status((int)cpb_search_feed(search, cpb_view_slice(p.base, 0, cut), 0, exec, &error), CPB_OK, error.text);
+  for (size_t i = 0; i < p.queries.rows; i++) {
+    const cpb_hit *hits;
+    size_t count, wanted = limits == NULL ? p.k : within[i];
+    test_status((int)cpb_search_hits(search, i, &hits, &count, &error), CPB_OK, error.text);
+    if (count != wanted)
+      fail_msg("%s, %s: query %zu has %zu rows within %a, not %zu", cpb_metric_name(p.metric), cpb_isa_name(), i,
+               count, limits == NULL ? 0 : limits[i], wanted);
+    same_hits(i, hits, count);
+  }
+  cpb_search_free(search);
+}
+
+/* The k-th value, which has at least k rows within it, or one beside another row's. */
+static void choose_limits(double *limits, size_t *within, test_rng *rng) {
+  for (size_t i = 0; i < p.queries.rows; i++) {
+    size_t row = test_below(rng, 2) == 0 ? p.k - 1 : test_below(rng, p.base.rows);
+    double key = ranked[i][row].key;
+    if (test_below(rng, 4) == 0) key = nextafter(key, test_below(rng, 2) == 0 ? -INFINITY : INFINITY);
+    if (p.metric == CPB_L2) key = fmax(key, 0);
+    limits[i] = value_of(key);
+    within[i] = 0;
+    while (within[i] < p.base.rows && ranked[i][within[i]].key <= key) within[i]++;
+  }
+}
+
+static void ask_everywhere(test_rng *rng, const cpb_exec *exec) {
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables), within[QUERIES], cut = test_below(rng, p.base.rows + 1);
+  double limits[QUERIES];
+  choose_limits(limits, within, rng);
+  for (size_t t = 0; t < count; t++) {
+    setenv("CPB_ISA", tables[t]->name, 1);
+    ask(NULL, NULL, cut, t % 2 == 0 ? exec : NULL);
+    ask(limits, within, cut, t % 2 == 0 ? NULL : exec);
+  }
+  unsetenv("CPB_ISA");
+}
+
+/* ---- rows ---- */
+
+typedef enum kind { ONE_SIZE, ROW_SIZES, MIXED, WHOLE, SMALLEST, LARGEST, NEAR_QUERIES, KINDS } kind;
+
+static int any_exponent(test_rng *rng) { return (int)test_below(rng, 1074 + 1024) - 1074; }
+
+/* A finite number about 2^exponent. */
+static double about(test_rng *rng, int exponent, double number) {
+  (void)rng;
+  double x = ldexp(number, exponent);
+  return isfinite(x) ? x : copysign(DBL_MAX, x);
+}
+
+static double number_of(test_rng *rng, kind of, int exponent) {
+  switch (of) {
+  case MIXED: return about(rng, any_exponent(rng), test_gauss(rng));
+  case WHOLE: return about(rng, exponent, (double)test_below(rng, 7) - 3);
+  case SMALLEST: return 0x1p-1074 * ((double)test_below(rng, 9) - 4);
+  case LARGEST: return DBL_MAX * (2 * test_uniform(rng) - 1);
+  default: return about(rng, exponent, test_gauss(rng));
+  }
+}
+
+static const uint16_t halves[] = {0x0001, 0x03ff, 0x0400, 0x3c00, 0x7bff, 0x8001, 0xbc00, 0xfbff, 0x0000, 0x5555};
+
+static void put(cpb_view view, size_t i, double value, test_rng *rng) {
+  void *data = (void *)(uintptr_t)view.data;
+  switch (view.dtype) {
+  case CPB_F32: ((float *)data)[i] = fabs(value) <= FLT_MAX ? (float)value : copysignf(FLT_MAX, (float)value); break;
+  case CPB_F64: ((double *)data)[i] = value; break;
+  case CPB_F16: ((uint16_t *)data)[i] = halves[test_below(rng, 10)]; break;
+  case CPB_U8: ((uint8_t *)data)[i] = (uint8_t)test_below(rng, 256); break;
+  default: ((int8_t *)data)[i] = (int8_t)((int)test_below(rng, 256) - 128);
+  }
+}
+
+/* Sizes of f32 are drawn from theirs. */
+static int exponent_for(cpb_dtype dtype, test_rng *rng) {
+  return dtype == CPB_F32 ? (int)test_below(rng, 149 + 128) - 149 : any_exponent(rng);
+}
+
+static void fill(cpb_view view, kind of, int exponent, double *as_doubles, test_rng *rng) {
+  size_t d = view.cols;
+  for (size_t row = 0; row < view.rows; row++) {
+    int here = of == ROW_SIZES ? exponent_for(view.dtype, rng) : exponent;
+    size_t twin = row > 0 && test_below(rng, 5) == 0 ? test_below(rng, row) : row; /* equal rows */
+    bool zero = test_below(rng, 25) == 0, direction = false;
+    for (size_t k = 0; k < d; k++) {
+      double x = zero || test_below(rng, 8) == 0 ? 0 : number_of(rng, of, here);
+      size_t near = test_below(rng, QUERIES < p.queries.rows ? QUERIES : p.queries.rows);
+      if (of == NEAR_QUERIES) x = p.q[(row % (near + 1)) * d + k];
+      if (of == NEAR_QUERIES && test_below(rng, 3) == 0) x = nextafter(x, test_gauss(rng) > 0 ? 1e308 : -1e308);
+      put(view, row * d + k, x, rng);
+      if (twin != row) memcpy((char *)(uintptr_t)view.data + row * d * cpb_dtype_size(view.dtype),
+                              (const char *)view.data + twin * d * cpb_dtype_size(view.dtype), d * cpb_dtype_size(view.dtype));
+    }
+    for (size_t k = 0; k < d; k++) direction = direction || cpb_view_at(view, row, k) != 0;
+    if (!direction && p.metric == CPB_COSINE) ((char *)(uintptr_t)view.data)[row * d * cpb_dtype_size(view.dtype)] = 1;
+    for (size_t k = 0; k < d; k++) as_doubles[row * d + k] = cpb_view_at(view, row, k);
+  }
+}
+
+static cpb_dtype any_type(test_rng *rng) {
+  static const cpb_dtype types[] = {CPB_F64, CPB_F64, CPB_F64, CPB_F64, CPB_F32, CPB_F16, CPB_U8, CPB_I8};
+  return types[test_below(rng, 8)];
+}
+
+static void draw(test_rng *rng) {
+  cpb_dtype of_base = any_type(rng), of_queries = any_type(rng);
+  size_t d = 1 + test_below(rng, test_below(rng, 3) == 0 ? COLS : 12);
+  size_t n = 1 + test_below(rng, ROWS), queries = 1 + test_below(rng, QUERIES);
+  kind base = (kind)test_below(rng, KINDS), asked = (kind)test_below(rng, NEAR_QUERIES);
+  int exponent = exponent_for(of_queries, rng), other = exponent_for(of_base, rng);
+  if (test_below(rng, 3) == 0) other = exponent; /* alike */
+  if (test_below(rng, 3) == 0) /* products at an end of the range */
+    other = (test_below(rng, 2) == 0 ? 1024 : -1074) - exponent + (int)test_below(rng, 80) - 40;
+  p.metric = (cpb_metric)test_below(rng, CPB_METRICS);
+  p.base = cpb_rows(memory_base, of_base, n, d);
+  p.queries = cpb_rows(memory_queries, of_queries, queries, d);
+  p.k = 1 + test_below(rng, n);
+  fill(p.queries, asked, exponent, p.q, rng);
+  fill(p.base, base, other, p.x, rng);
+}
+
+static void whole_range(void **state) {
+  (void)state;
+  test_rng rng = {3001};
+  double worst[CPB_METRICS] = {0};
+  cpb_pool *pool;
+  test_status((int)cpb_pool_new(3, &pool, NULL), CPB_OK, "");
+  loop_init();
+  for (size_t i = 0, n = configurations(); i < n; i++) {
+    draw(&rng);
+    rank_all();
+    ask_everywhere(&rng, cpb_pool_exec(pool));
+    big_reset();
+    for (size_t query = 0; query < p.queries.rows; query++)
+      test_worst(&worst[p.metric], error_of(query, ranked[query][test_below(&rng, p.base.rows)]));
+  }
+  loop_clear();
+  cpb_pool_free(pool);
+  law_holds("T13", "distances over the whole range of double", "f64", worst[CPB_L2], 8);
+  law_holds("T13", "inner products, of sum \\|x_i q_i\\|, over the whole range", "f64", worst[CPB_IP], 8);
+  law_holds("T13", "cosines over the whole range", "f64", worst[CPB_COSINE], 16);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_range)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
