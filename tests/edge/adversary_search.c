@@ -116,7 +116,8 @@ static double error_of(size_t query, cpb_ranked found) {
   double value = value_of(found.key);
   big terms = big_of(0), size = big_of(0), xx = big_of(0), qq = big_of(0);
   for (size_t k = 0; k < d; k++) {
-    big X = big_of(x[k]), Q = big_of(q[k]), t = p.metric == CPB_L2 ? big_square(big_sub(X, Q)) : big_mul(X, Q);
+    big X = big_of(x[k]), Q = big_of(q[k]),
+        t = p.metric == CPB_L2 ? big_square(big_sub(X, Q)) : big_mul(X, Q);
     terms = big_add(terms, t);
     size = big_add(size, big_abs(t));
     xx = big_add(xx, big_square(X));
@@ -156,14 +157,15 @@ static void ask(const double *limits, const size_t *within, size_t cut, const cp
   cpb_view last = cpb_view_slice(p.base, cut, p.base.rows - cut);
   test_status((int)cpb_search_new(p.queries, &options, &search, &error), CPB_OK, error.text);
   test_status((int)cpb_search_feed(search, last, cut, exec, &error), CPB_OK, error.text);
-  test_status((int)cpb_search_feed(search, cpb_view_slice(p.base, 0, cut), 0, exec, &error), CPB_OK, error.text);
+  test_status((int)cpb_search_feed(search, cpb_view_slice(p.base, 0, cut), 0, exec, &error), CPB_OK,
+              error.text);
   for (size_t i = 0; i < p.queries.rows; i++) {
     const cpb_hit *hits;
     size_t count, wanted = limits == NULL ? p.k : within[i];
     test_status((int)cpb_search_hits(search, i, &hits, &count, &error), CPB_OK, error.text);
     if (count != wanted)
-      fail_msg("%s, %s: query %zu has %zu rows within %a, not %zu", cpb_metric_name(p.metric), cpb_isa_name(), i,
-               count, limits == NULL ? 0 : limits[i], wanted);
+      fail_msg("%s, %s: query %zu has %zu rows within %a, not %zu", cpb_metric_name(p.metric), cpb_isa_name(),
+               i, count, limits == NULL ? 0 : limits[i], wanted);
     same_hits(i, hits, count);
   }
   cpb_search_free(search);
@@ -199,31 +201,41 @@ static void ask_everywhere(test_rng *rng, const cpb_exec *exec) {
 
 typedef enum kind { ONE_SIZE, ROW_SIZES, MIXED, WHOLE, SMALLEST, LARGEST, NEAR_QUERIES, KINDS } kind;
 
-static int any_exponent(test_rng *rng) { return (int)test_below(rng, 1074 + 1024) - 1074; }
+/* Of all doubles, and as often of those near an end. */
+static int any_exponent(test_rng *rng) {
+  enum { LEAST = -1074, MOST = 1023, END = 80 };
+  switch (test_below(rng, 4)) {
+  case 0: return LEAST + (int)test_below(rng, END);
+  case 1: return MOST - (int)test_below(rng, END);
+  default: return LEAST + (int)test_below(rng, MOST - LEAST + 1);
+  }
+}
 
 /* A finite number about 2^exponent. */
-static double about(test_rng *rng, int exponent, double number) {
-  (void)rng;
+static double about(int exponent, double number) {
   double x = ldexp(number, exponent);
   return isfinite(x) ? x : copysign(DBL_MAX, x);
 }
 
 static double number_of(test_rng *rng, kind of, int exponent) {
   switch (of) {
-  case MIXED: return about(rng, any_exponent(rng), test_gauss(rng));
-  case WHOLE: return about(rng, exponent, (double)test_below(rng, 7) - 3);
-  case SMALLEST: return 0x1p-1074 * ((double)test_below(rng, 9) - 4);
-  case LARGEST: return DBL_MAX * (2 * test_uniform(rng) - 1);
-  default: return about(rng, exponent, test_gauss(rng));
+  case MIXED: return about(any_exponent(rng), test_gauss(rng));
+  case WHOLE: return about(exponent, (double)test_below(rng, 7) - 3);
+  case SMALLEST: return 0x1p-1074 * rint(test_gauss(rng) * ldexp(1, abs(exponent) % 24));
+  case LARGEST: return ldexp(DBL_MAX * (2 * test_uniform(rng) - 1), -(abs(exponent) % 24));
+  default: return about(exponent, test_gauss(rng));
   }
 }
 
-static const uint16_t halves[] = {0x0001, 0x03ff, 0x0400, 0x3c00, 0x7bff, 0x8001, 0xbc00, 0xfbff, 0x0000, 0x5555};
+static const uint16_t halves[] = {0x0001, 0x03ff, 0x0400, 0x3c00, 0x7bff,
+                                  0x8001, 0xbc00, 0xfbff, 0x0000, 0x5555};
 
 static void put(cpb_view view, size_t i, double value, test_rng *rng) {
   void *data = (void *)(uintptr_t)view.data;
   switch (view.dtype) {
-  case CPB_F32: ((float *)data)[i] = fabs(value) <= FLT_MAX ? (float)value : copysignf(FLT_MAX, (float)value); break;
+  case CPB_F32:
+    ((float *)data)[i] = fabs(value) <= FLT_MAX ? (float)value : copysignf(FLT_MAX, (float)value);
+    break;
   case CPB_F64: ((double *)data)[i] = value; break;
   case CPB_F16: ((uint16_t *)data)[i] = halves[test_below(rng, 10)]; break;
   case CPB_U8: ((uint8_t *)data)[i] = (uint8_t)test_below(rng, 256); break;
@@ -236,23 +248,33 @@ static int exponent_for(cpb_dtype dtype, test_rng *rng) {
   return dtype == CPB_F32 ? (int)test_below(rng, 149 + 128) - 149 : any_exponent(rng);
 }
 
+/* A row of its own, or one like a query's. */
+static void fill_row(cpb_view view, size_t row, kind of, int exponent, test_rng *rng) {
+  size_t d = view.cols, query = test_below(rng, p.queries.rows);
+  bool zero = test_below(rng, 25) == 0;
+  for (size_t k = 0; k < d; k++) {
+    double x = zero || test_below(rng, 8) == 0 ? 0 : number_of(rng, of, exponent);
+    if (of == NEAR_QUERIES) x = p.q[query * d + k];
+    if (of == NEAR_QUERIES && test_below(rng, 3) == 0)
+      x = nextafter(x, test_below(rng, 2) == 0 ? DBL_MAX : -DBL_MAX);
+    put(view, row * d + k, x, rng);
+  }
+}
+
+static bool has_direction(cpb_view view, size_t row) {
+  for (size_t k = 0; k < view.cols; k++)
+    if (cpb_view_at(view, row, k) != 0) return true;
+  return false;
+}
+
 static void fill(cpb_view view, kind of, int exponent, double *as_doubles, test_rng *rng) {
-  size_t d = view.cols;
+  size_t d = view.cols, bytes = d * cpb_dtype_size(view.dtype);
+  char *data = (char *)(uintptr_t)view.data;
   for (size_t row = 0; row < view.rows; row++) {
-    int here = of == ROW_SIZES ? exponent_for(view.dtype, rng) : exponent;
-    size_t twin = row > 0 && test_below(rng, 5) == 0 ? test_below(rng, row) : row; /* equal rows */
-    bool zero = test_below(rng, 25) == 0, direction = false;
-    for (size_t k = 0; k < d; k++) {
-      double x = zero || test_below(rng, 8) == 0 ? 0 : number_of(rng, of, here);
-      size_t near = test_below(rng, QUERIES < p.queries.rows ? QUERIES : p.queries.rows);
-      if (of == NEAR_QUERIES) x = p.q[(row % (near + 1)) * d + k];
-      if (of == NEAR_QUERIES && test_below(rng, 3) == 0) x = nextafter(x, test_gauss(rng) > 0 ? 1e308 : -1e308);
-      put(view, row * d + k, x, rng);
-      if (twin != row) memcpy((char *)(uintptr_t)view.data + row * d * cpb_dtype_size(view.dtype),
-                              (const char *)view.data + twin * d * cpb_dtype_size(view.dtype), d * cpb_dtype_size(view.dtype));
-    }
-    for (size_t k = 0; k < d; k++) direction = direction || cpb_view_at(view, row, k) != 0;
-    if (!direction && p.metric == CPB_COSINE) ((char *)(uintptr_t)view.data)[row * d * cpb_dtype_size(view.dtype)] = 1;
+    fill_row(view, row, of, of == ROW_SIZES || of == LARGEST ? exponent_for(view.dtype, rng) : exponent, rng);
+    if (row > 0 && test_below(rng, 5) == 0)
+      memcpy(data + row * bytes, data + test_below(rng, row) * bytes, bytes);
+    if (p.metric == CPB_COSINE && !has_direction(view, row)) data[row * bytes] = 1;
     for (size_t k = 0; k < d; k++) as_doubles[row * d + k] = cpb_view_at(view, row, k);
   }
 }
@@ -264,12 +286,12 @@ static cpb_dtype any_type(test_rng *rng) {
 
 static void draw(test_rng *rng) {
   cpb_dtype of_base = any_type(rng), of_queries = any_type(rng);
-  size_t d = 1 + test_below(rng, test_below(rng, 3) == 0 ? COLS : 12);
+  size_t d = 1 + test_below(rng, test_below(rng, 2) == 0 ? COLS : 12);
   size_t n = 1 + test_below(rng, ROWS), queries = 1 + test_below(rng, QUERIES);
   kind base = (kind)test_below(rng, KINDS), asked = (kind)test_below(rng, NEAR_QUERIES);
   int exponent = exponent_for(of_queries, rng), other = exponent_for(of_base, rng);
-  if (test_below(rng, 3) == 0) other = exponent; /* alike */
-  if (test_below(rng, 3) == 0) /* products at an end of the range */
+  if (test_below(rng, 3) == 0) other = exponent, base = asked; /* alike */
+  if (test_below(rng, 3) == 0)                                 /* products at an end of the range */
     other = (test_below(rng, 2) == 0 ? 1024 : -1074) - exponent + (int)test_below(rng, 80) - 40;
   p.metric = (cpb_metric)test_below(rng, CPB_METRICS);
   p.base = cpb_rows(memory_base, of_base, n, d);
@@ -301,7 +323,104 @@ static void whole_range(void **state) {
   law_holds("T13", "cosines over the whole range", "f64", worst[CPB_COSINE], 16);
 }
 
+/* Normal numbers times a size, the queries in pairs of opposite ones: their mean is 0. */
+static void fill_gauss(cpb_metric metric, double of_base, double of_queries, test_rng *rng) {
+  enum { N = 100, ASKED = 16, D = 40, K = 7 };
+  p.metric = metric;
+  p.base = cpb_rows(p.x, CPB_F64, N, D);
+  p.queries = cpb_rows(p.q, CPB_F64, ASKED, D);
+  p.k = K;
+  for (size_t i = 0; i < (size_t)N * D; i++) p.x[i] = of_base * test_gauss(rng);
+  for (size_t i = 0; i < (size_t)ASKED * D; i++)
+    p.q[i] = i / D % 2 == 0 ? of_queries * test_gauss(rng) : -p.q[i - D];
+}
+
+/* What 0.2 answered differently by instruction set, or with fewer rows than it had found: one of a kind. */
+static void ends_of_the_range(void **state) {
+  (void)state;
+  static const struct {
+    cpb_metric metric;
+    double of_base, of_queries;
+  } sets[] = {
+      {CPB_IP, 1e-300, 1e-300},     {CPB_IP, 1e-162, 1e-160},     {CPB_IP, 1, 1e-318},
+      {CPB_IP, 1e-318, 1},          {CPB_IP, 1e154, 1e154},       {CPB_IP, 1e300, 1e300},
+      {CPB_L2, 1e-318, 1e-318},     {CPB_L2, 1e-321, 1e-321},     {CPB_L2, 1e-300, 1e-300},
+      {CPB_L2, 1e200, 1e200},       {CPB_L2, 0x1p1000, 0x1p1019}, {CPB_L2, 0x1p1019, 0x1p1000},
+      {CPB_COSINE, 1e-318, 1e-318}, {CPB_COSINE, 1e307, 1e307},   {CPB_COSINE, 1e-318, 1e307},
+  };
+  test_rng rng = {3002};
+  loop_init();
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+    fill_gauss(sets[i].metric, sets[i].of_base, sets[i].of_queries, &rng);
+    rank_all();
+    ask_everywhere(&rng, NULL);
+  }
+  loop_clear();
+}
+
+/* Rows and queries of another power of two have the same answers, in their units. */
+static void powers_of_two(void **state) {
+  (void)state;
+  static const int exponents[] = {-1000, -700, -400, 400, 700, 1000};
+  enum { EXPONENTS = sizeof exponents / sizeof *exponents, MOST = QUERIES * ROWS };
+  static cpb_hit wanted[MOST], hits[MOST];
+  static double x[ROWS * COLS], q[QUERIES * COLS];
+  for (int metric = 0; metric < CPB_METRICS; metric++) {
+    test_rng rng = {3003};
+    fill_gauss((cpb_metric)metric, 1, 1, &rng);
+    size_t n = p.base.rows * p.base.cols, asked = p.queries.rows * p.queries.cols;
+    memcpy(x, p.x, n * sizeof *x);
+    memcpy(q, p.q, asked * sizeof *q);
+    test_status((int)cpb_knn(p.base, p.queries, p.k, p.metric, wanted, NULL, NULL), CPB_OK, "");
+    for (size_t e = 0; e < EXPONENTS; e++) {
+      int of_x = exponents[e], of_q = metric == CPB_L2 ? of_x : -exponents[e] + 7;
+      for (size_t i = 0; i < n; i++) p.x[i] = ldexp(x[i], of_x);
+      for (size_t i = 0; i < asked; i++) p.q[i] = ldexp(q[i], of_q);
+      test_status((int)cpb_knn(p.base, p.queries, p.k, p.metric, hits, NULL, NULL), CPB_OK, "");
+      int of_value = metric == CPB_L2 ? of_x : metric == CPB_IP ? of_x + of_q : 0;
+      for (size_t i = 0; i < p.queries.rows * p.k; i++)
+        assert_true(hits[i].id == wanted[i].id && hits[i].value == ldexp(wanted[i].value, of_value));
+    }
+  }
+}
+
+/* Answers that need no arithmetic to be known. */
+static void known_values(void **state) {
+  (void)state;
+  static const struct {
+    cpb_metric metric;
+    double x[2], q[2], value;
+  } cases[] = {
+      {CPB_L2, {3e200, 0}, {0, 4e200}, 5e200},
+      {CPB_L2, {0x3p-1074, 0}, {0, 0x4p-1074}, 0x5p-1074},
+      {CPB_L2, {1e300, 1e-300}, {1e300, 0}, 1e-300},
+      {CPB_L2, {DBL_MAX, 0x1p-1074}, {DBL_MAX, 0}, 0x1p-1074},
+      {CPB_L2, {DBL_MAX, 0}, {-DBL_MAX, 0}, INFINITY},
+      {CPB_IP, {1e300, 1e-300}, {1e-300, 1e300}, 2},
+      {CPB_IP, {1e300, 0x1p-1000}, {0, 0x1p-60}, 0x1p-1060},
+      {CPB_IP, {0x1p-540, 0x1p-540}, {0x1p-535, 0x1p-535}, 0x1p-1074},
+      {CPB_IP, {0x1p600, 0x1p600}, {0x1p600, -0x1p600}, 0},
+      {CPB_IP, {1e200, 0}, {-1e200, 0}, -INFINITY},
+      {CPB_COSINE, {0x1p-1074, 0x1p-1074}, {0x1p-1074, 0}, 0x1.6a09e667f3bccp-1},
+      {CPB_COSINE, {DBL_MAX, DBL_MAX}, {DBL_MAX, 0}, 0x1.6a09e667f3bccp-1},
+      {CPB_COSINE, {1e308, 1e308}, {-1e-310, -1e-310}, -1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cpb_hit hit;
+    cpb_error error = {.text = ""};
+    cpb_view base = cpb_rows(cases[i].x, CPB_F64, 1, 2), queries = cpb_rows(cases[i].q, CPB_F64, 1, 2);
+    test_status((int)cpb_knn(base, queries, 1, cases[i].metric, &hit, NULL, &error), CPB_OK, error.text);
+    double off = fabs(hit.value - cases[i].value);
+    if (hit.value != cases[i].value && !(off <= 0x1p-52 * fabs(cases[i].value)))
+      fail_msg("case %zu: %a, not %a", i, hit.value, cases[i].value);
+    if (cases[i].metric != CPB_L2) continue;
+    test_status((int)cpb_rerank(base, queries, &hit, 1, 1, &hit, NULL, &error), CPB_OK, error.text);
+    assert_true(hit.value == cases[i].value || fabs(hit.value - cases[i].value) == off);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_range)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_range), cmocka_unit_test(ends_of_the_range),
+                                     cmocka_unit_test(powers_of_two), cmocka_unit_test(known_values)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "core/best.h"
 #include "core/rows.h"
 #include "loop/table.h"
+#include "search/measure.h"
 #include "search/search_object.h"
 
 enum { ROWS = TEST_SANITIZED ? 400 : 1000, QUERIES = TEST_SANITIZED ? 20 : 70, COLS = 300, K_MOST = 40 };
@@ -24,19 +25,13 @@ typedef struct problem {
 
 /* ---- the double loop ---- */
 
-static double value_of(const problem *p, size_t row, const double *q, double length) {
-  double value, size, unit[COLS];
-  bool below;
-  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = p->base, .sign = 1, .c = p->metric == CPB_L2 ? q : NULL};
-  if (p->metric == CPB_L2) {
-    assert_int_equal(cpb_ruler_length(&ruler, row, &value), 0);
-    return value;
-  }
-  for (size_t k = 0; k < p->base.cols; k++) unit[k] = p->metric == CPB_COSINE ? q[k] / length : q[k];
-  assert_int_equal(cpb_ruler_product(&ruler, unit, row, &value, &below), 0);
-  if (p->metric == CPB_IP) return value;
-  assert_int_equal(cpb_ruler_length(&ruler, row, &size), 0);
-  return fmax(-1, fmin(1, value / size));
+static double value_of(const problem *p, size_t row, const double *q, cpb_wide length) {
+  static const double zero[COLS];
+  double value, unit[COLS];
+  for (size_t k = 0; k < p->base.cols; k++)
+    unit[k] = p->metric == CPB_COSINE ? cpb_wide_ratio(cpb_wide_of(q[k], 0), length) : q[k];
+  assert_int_equal(cpb_measure(cpb_loops_here(), p->metric, p->base, row, unit, zero, &value), 0);
+  return value;
 }
 
 static cpb_ranked ranked[QUERIES][ROWS];
@@ -49,9 +44,10 @@ static int by_key_and_id(const void *left, const void *right) {
 
 static void rank_all(const problem *p) {
   for (size_t i = 0; i < p->queries.rows; i++) {
-    double q[COLS], length;
+    double q[COLS];
+    cpb_wide length;
     cpb_ruler ruler = {.loops = cpb_loops_here(), .x = p->queries, .sign = 1};
-    assert_int_equal(cpb_ruler_length(&ruler, i, &length), 0);
+    assert_int_equal(cpb_ruler_wide_length(&ruler, i, &length), 0);
     for (size_t k = 0; k < p->base.cols; k++) q[k] = cpb_view_at(p->queries, i, k);
     for (size_t row = 0; row < p->base.rows; row++) {
       double value = value_of(p, row, q, length);
@@ -195,38 +191,37 @@ typedef struct data {
   const char *name;
   make *base, *queries;
   cpb_dtype dtype, query_dtype;
-  bool products; /* inner products are doubles */
 } data;
 
 static const data sets[] = {
-    {"gauss f32", gauss, gauss, CPB_F32, CPB_F32, true},
-    {"gauss f64", gauss, gauss, CPB_F64, CPB_F64, true},
-    {"any halves", gauss, gauss, CPB_F16, CPB_F16, true},
-    {"outlier rows", outlier_rows, gauss, CPB_F32, CPB_F32, true},
-    {"outlier queries", gauss, outlier_rows, CPB_F64, CPB_F32, true},
-    {"outlier columns", outlier_columns, outlier_columns, CPB_F32, CPB_F32, true},
-    {"huge offset", huge_offset, huge_offset, CPB_F64, CPB_F64, true},
-    {"huge offset of the base", huge_offset, gauss, CPB_F32, CPB_F32, true},
-    {"equal rows", equal_rows, equal_rows, CPB_F32, CPB_F32, true},
-    {"equal rows, other queries", equal_rows, gauss, CPB_F64, CPB_F32, true},
-    {"constant columns", constant_columns, constant_columns, CPB_F32, CPB_F64, true},
-    {"subnormal f32", subnormal_f32, subnormal_f32, CPB_F32, CPB_F32, true},
-    {"subnormal f64", subnormal_f64, subnormal_f64, CPB_F64, CPB_F64, false},
-    {"1e-300", tiny, tiny, CPB_F64, CPB_F64, false},
-    {"1e300", huge, huge, CPB_F64, CPB_F64, false},
-    {"1e300 asked by 1", huge, gauss, CPB_F64, CPB_F64, false},
-    {"1e-300 asked by 1", tiny, gauss, CPB_F64, CPB_F64, true},
-    {"1 asked by 1e-300", gauss, tiny, CPB_F64, CPB_F64, true},
-    {"1e100 and 1e-100", both_ends, both_ends, CPB_F64, CPB_F64, true},
-    {"hardly apart", hardly_apart, hardly_apart, CPB_F64, CPB_F64, true},
-    {"extremes of u8", extremes, extremes, CPB_U8, CPB_U8, true},
-    {"extremes of i8", extremes, extremes, CPB_I8, CPB_I8, true},
-    {"u8", bytes, bytes, CPB_U8, CPB_U8, true},
-    {"i8", bytes, bytes, CPB_I8, CPB_I8, true},
-    {"u8 asked by i8", bytes, bytes, CPB_U8, CPB_I8, true},
-    {"i8 asked by floats", bytes, gauss, CPB_I8, CPB_F32, true},
-    {"u8 asked by 1e300", bytes, huge, CPB_U8, CPB_F64, false},
-    {"floats asked by u8", gauss, bytes, CPB_F32, CPB_U8, true},
+    {"gauss f32", gauss, gauss, CPB_F32, CPB_F32},
+    {"gauss f64", gauss, gauss, CPB_F64, CPB_F64},
+    {"any halves", gauss, gauss, CPB_F16, CPB_F16},
+    {"outlier rows", outlier_rows, gauss, CPB_F32, CPB_F32},
+    {"outlier queries", gauss, outlier_rows, CPB_F64, CPB_F32},
+    {"outlier columns", outlier_columns, outlier_columns, CPB_F32, CPB_F32},
+    {"huge offset", huge_offset, huge_offset, CPB_F64, CPB_F64},
+    {"huge offset of the base", huge_offset, gauss, CPB_F32, CPB_F32},
+    {"equal rows", equal_rows, equal_rows, CPB_F32, CPB_F32},
+    {"equal rows, other queries", equal_rows, gauss, CPB_F64, CPB_F32},
+    {"constant columns", constant_columns, constant_columns, CPB_F32, CPB_F64},
+    {"subnormal f32", subnormal_f32, subnormal_f32, CPB_F32, CPB_F32},
+    {"subnormal f64", subnormal_f64, subnormal_f64, CPB_F64, CPB_F64},
+    {"1e-300", tiny, tiny, CPB_F64, CPB_F64},
+    {"1e300", huge, huge, CPB_F64, CPB_F64},
+    {"1e300 asked by 1", huge, gauss, CPB_F64, CPB_F64},
+    {"1e-300 asked by 1", tiny, gauss, CPB_F64, CPB_F64},
+    {"1 asked by 1e-300", gauss, tiny, CPB_F64, CPB_F64},
+    {"1e100 and 1e-100", both_ends, both_ends, CPB_F64, CPB_F64},
+    {"hardly apart", hardly_apart, hardly_apart, CPB_F64, CPB_F64},
+    {"extremes of u8", extremes, extremes, CPB_U8, CPB_U8},
+    {"extremes of i8", extremes, extremes, CPB_I8, CPB_I8},
+    {"u8", bytes, bytes, CPB_U8, CPB_U8},
+    {"i8", bytes, bytes, CPB_I8, CPB_I8},
+    {"u8 asked by i8", bytes, bytes, CPB_U8, CPB_I8},
+    {"i8 asked by floats", bytes, gauss, CPB_I8, CPB_F32},
+    {"u8 asked by 1e300", bytes, huge, CPB_U8, CPB_F64},
+    {"floats asked by u8", gauss, bytes, CPB_F32, CPB_U8},
 };
 enum { SETS = sizeof sets / sizeof *sets };
 
@@ -243,7 +238,6 @@ static void fill(cpb_view view, make *of, cpb_metric metric, test_rng *rng) {
 static uint64_t ask_set(const data *set, size_t n, size_t queries, size_t d, test_rng *rng) {
   uint64_t told = 0;
   for (int metric = 0; metric < CPB_METRICS; metric++) {
-    if (metric == CPB_IP && !set->products) continue;
     problem p = {(cpb_metric)metric, cpb_rows(memory_base, set->dtype, n, d),
                  cpb_rows(memory_queries, set->query_dtype, queries, d),
                  1 + test_below(rng, n < K_MOST ? n : K_MOST)};
