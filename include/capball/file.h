@@ -30,6 +30,8 @@
  *           blank lines do not count; written with the fewest digits that give the same bits back
  *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24
  *
+ * A line of csv, tsv or libsvm has at most 2^29 bytes (512 MiB), and at most 2^24 numbers.
+ *
  * NAME.gz and NAME.zst are unpacked on the way in, where capball was built with zlib and libzstd; they have no random
  * access, and can be read again from the start. */
 #ifndef CAPBALL_FILE_H

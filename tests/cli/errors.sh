@@ -114,6 +114,8 @@ refuses "no neighbours" 2 '--neighbours must be a whole number >= 1, got "0"' ca
 refuses "an empty sample" 2 '--sample must be a whole number >= 1, got "0"' capball abid points.csv --sample 0
 refuses "a picture that is none" 2 '--plot draws .svg or .png, got "p.foo"' capball abid points.csv --plot p.foo
 refuses "a line with one field" 1 'line 2 has 1 field, the first line has 2' bash -c 'printf "1,2\n3\n" | capball info - -f csv'
+refuses "a line longer than a line may be" 1 'line 1 has more than 536870912 bytes, or a quote is never closed' \
+  bash -c 'truncate -s 536870913 long.csv; capball info long.csv; code=$?; rm long.csv; exit $code'
 untouched "every refusal"
 
 check "--format is that of the operand -" bash -c 'capball knn points.csv - -f csv -k 1 -o - --to csv <points.csv | diff - <(seq 0 2)'
