@@ -10,6 +10,7 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/column_names.h"
+#include "core/digits.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
@@ -282,13 +283,9 @@ static void __attribute__((format(printf, 2, 3))) put(sql *s, const char *format
   va_end(list);
 }
 
-/* With the fewest digits that bring it back. */
 static void put_number(sql *s, double value) {
-  char digits[32];
-  for (int count = 15; count <= 17; count++) {
-    snprintf(digits, sizeof digits, "%.*g", count, value);
-    if (strtod(digits, NULL) == value) break;
-  }
+  char digits[CPB_DIGITS_ROOM];
+  cpb_digits_f64(digits, value);
   put(s, "%s", digits);
 }
 
