@@ -206,6 +206,9 @@ printf '1e308,1e308\n1e308,0\n1e308,1e308\n' >huge.csv
 capball info huge.csv | grep -q 'mean 1.27614e+308'
 verdict $? "huge norms have a mean"
 
+printf '1e155,0\n-1e155,0\n0,2e155\n-2e155,1e154\n' >wide.csv
+capball ball wide.csv --nu 0.5 -o wide.json --json -q | grep -q '"lower_bound":null,"converged":true' && grep -q '"lower_bound": null,' wide.json
+verdict $? "a bound beyond double is null"
 lines() { yes '{"ball":{"c":[1],"r":1}}'; }
 lines | env --default-signal=PIPE capball dual --scale 1 2>pipe.err | head -n 1 >/dev/null
 [ "${PIPESTATUS[1]}" = 141 ] && [ ! -s pipe.err ]
