@@ -112,6 +112,9 @@ int cli_check_files(const cli_job *job);
  * names the file and the row of the file. */
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error);
 
+/* The failure of a write to standard output, by errno. */
+int cli_fail_stdout(const cli_job *job);
+
 /* |x| of one vector, without overflow or underflow; NaN where it holds NaN or inf. */
 double cli_length(const double *x, size_t d);
 

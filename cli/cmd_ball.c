@@ -105,14 +105,14 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
           m.radius, m.gap, m.converged ? "" : " (more than was asked for)", m.support, cli_s(m.support),
           (unsigned long long)m.rows, cli_s(m.rows));
   if (!job->options.json) return CLI_OK;
+  json_t *bound = isinf(m.lower_bound) ? json_null() : json_real(m.lower_bound);
   json_t *center = m.center != NULL ? cli_json_vector(m.center, m.d) : json_null();
-  return cli_print_json(job,
-                        json_pack("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:f}",
-                                  "model", job->options.output, "method", cpb_model_method_name(m.method),
-                                  "dim", (json_int_t)m.d, "rows", (json_int_t)m.rows, "center", center,
-                                  "radius", m.radius, "nu", m.nu, "gap", m.gap, "lower_bound", m.lower_bound,
-                                  "converged", m.converged, "support", (json_int_t)m.support, "iterations",
-                                  (json_int_t)report->iterations, "seconds", report->seconds));
+  return cli_print_json(
+      job, json_pack("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}", "model",
+                     job->options.output, "method", cpb_model_method_name(m.method), "dim", (json_int_t)m.d,
+                     "rows", (json_int_t)m.rows, "center", center, "radius", m.radius, "nu", m.nu, "gap",
+                     m.gap, "lower_bound", bound, "converged", m.converged, "support", (json_int_t)m.support,
+                     "iterations", (json_int_t)report->iterations, "seconds", report->seconds));
 }
 
 static int save(const cli_input *in, const cpb_model *model, const cpb_model_fit_report *report) {
@@ -215,7 +215,8 @@ const cli_command cli_verb_ball = {
         "vectors and multipliers, quantiles of the scores, and the ball as a cap (T3) at \"scale\".\n"
         "\"lower_bound\" is what no ball goes below: without --nu a radius, the radius of every enclosing "
         "ball is at least this; with --nu a value of the objective, R^2 plus the slack, in the square of "
-        "the unit. \"gap\" is the share of R^2, or of the objective, that lies above the bound.\n"
+        "the unit, null where that is beyond double. \"gap\" is the share of R^2, or of the objective, that "
+        "lies above the bound.\n"
         "--standardize takes |W(x-c)| for |x-c|, W with one over the standard deviation of each column: use "
         "it "
         "where columns have different units. --whiten takes W^T W = cov(x)^-1, an ellipsoid: use it where "

@@ -63,6 +63,7 @@ const cli_command cli_verb_convert = {
     .text =
         "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm, by extension or "
         "by --format (of IN) and --to (of OUT); FILE.hdf5:train names a data set; - is a pipe.\n"
+        "A line of csv, tsv or libsvm has at most 512 MiB and 2^24 numbers.\n"
         "Names of columns and rows are kept where both files are csv or tsv; --bare writes numbers "
         "alone. Parquet and Arrow files go through Python: `python -m capball.convert`.\nA value the new "
         "type cannot hold is an error that names the row; floats are rounded to nearest. "

@@ -18,9 +18,9 @@ static int answer_line(const duality *dual, const char *line, size_t length, siz
   cpb_error error;
   if (cpb_dual_line(line, length, &dual->options, &text, &error) != CPB_OK)
     return cli_fail(dual->job, "%s, line %zu: %s", dual->name, number, error.text);
-  puts(text);
+  int result = puts(text) < 0 ? cli_fail_stdout(dual->job) : CLI_OK;
   cpb_free(text);
-  return CLI_OK;
+  return result;
 }
 
 static int answer_lines(const duality *dual, FILE *from) {

@@ -85,6 +85,8 @@ static int run(cli_job *job) {
   for (const cli_command *const *command = cli_commands; *command != NULL; command++) print_command(*command);
   fputs(
       ".SH EXIT STATUS\n0 done; 1 the data or the machine refused; 2 wrong usage; 128+N ended by signal N.\n"
+      "A command whose output is a pipe that nobody reads any more ends by SIGPIPE, without a message; the "
+      "shell\nshows 141. Where SIGPIPE is ignored, it is an error with exit status 1.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on the terminal\n.TP\n.B TMPDIR\n"
       "where files live that are needed for a while, instead of /tmp\n.TP\n.B CPB_ISA\n"
       "the instruction set of the loops: plain, v128, avx2, avx512, avx512vnni or amx; one that the machine\n"

@@ -8,10 +8,7 @@
 enum { VERSION = 1 }; /* of all schemas, docs/json.md; more members leave it as it is */
 
 const char *cli_digits(double value, char to[CLI_NUMBER_ROOM]) {
-  for (int digits = 15; digits <= 17; digits++) {
-    snprintf(to, CLI_NUMBER_ROOM, "%.*g", digits, value);
-    if (strtod(to, NULL) == value) break;
-  }
+  cpb_number_text(value, to);
   return to;
 }
 

@@ -122,12 +122,6 @@ static void on_signal(int number) {
   errno = kept;
 }
 
-/* A reader that went away is no reason to complain: `capball info x | head -1`. */
-static void on_broken_pipe(int number) {
-  (void)number;
-  _exit(CLI_FAILED);
-}
-
 int cli_interrupted(void) { return caught; }
 
 /* Blocks are read from the file's own pages; pages that a shortened file has lost cannot be. */
@@ -146,8 +140,6 @@ static void install_handlers(void) {
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGHUP, &action, NULL);
   action.sa_flags = 0;
-  action.sa_handler = on_broken_pipe;
-  sigaction(SIGPIPE, &action, NULL);
   action.sa_handler = on_lost_pages;
   sigaction(SIGBUS, &action, NULL);
   /* A file-size limit shall be an error of write(), with a sentence, instead of death. */
@@ -175,11 +167,14 @@ static int unknown_verb(const char *verb) {
   return cli_misuse(&none, "there is no command \"%s\"", verb);
 }
 
+int cli_fail_stdout(const cli_job *job) {
+  return cli_fail(job, "cannot write standard output: %s", strerror(errno));
+}
+
 /* What a command printed must have arrived. */
 static int finish_output(const cli_job *job, int result) {
-  if ((fflush(stdout) != 0 || ferror(stdout)) && result == CLI_OK)
-    return cli_fail(job, "cannot write standard output: %s", strerror(errno));
-  return result;
+  bool lost = fflush(stdout) != 0 || ferror(stdout);
+  return lost && result == CLI_OK ? cli_fail_stdout(job) : result;
 }
 
 /* The first word of several commands, alone. */

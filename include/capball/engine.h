@@ -54,8 +54,9 @@ typedef struct cpb_command_door {
 } cpb_command_door;
 
 /** A view of `command`, which must live as long. EINVAL where it does not have {base}, {queries}, {k} and {ids}. Its
- *  answers are checked: a command that fails, hangs, writes nothing, too little, or what is no row number is an
- *  error with a sentence, and nothing of it is left behind. */
+ *  answers are checked: a command that fails, hangs, writes nothing, too little, something else than a regular file (a
+ *  FIFO, a directory), or what is no row number is an error with a sentence. Reading the answers counts as time of the
+ *  command. Whatever it has put into its directory is removed. */
 CPB_API cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error);
 
 /** What is measured. Start from cpb_engine_options_init. */

@@ -24,11 +24,13 @@
  *           is not thread-safe: use readers and writers of HDF5 files from one thread at a time. Links to
  * other files, sets whose numbers are in other files and virtual sets are refused (follow_external)
  *   csv     the first line tells the separator. It is a header when none of its fields is a number and one is a
- *           name; a line of both is an error, and so are names with control characters, and names that begin like
- *           numbers where no row follows. A column without a name in front of all others (pandas, R) has the ids of
+ *           name; a line of both is an error, where 1e999 and 0x1.8p3 are numbers too, which are not read; so are
+ *           names with control characters, and names that begin like numbers where no row follows. A column without a name in front of all others (pandas, R) has the ids of
  *           the rows. Empty cells, NA, N/A, null and None are NaN; nan and inf are numbers, true and false 1 and 0;
  *           blank lines do not count; written with the fewest digits that give the same bits back
  *   libsvm  labels are dropped, and written as 0; d is the largest index, at most 2^24
+ *
+ * A line of csv, tsv or libsvm has at most 2^29 bytes (512 MiB), and at most 2^24 numbers.
  *
  * NAME.gz and NAME.zst are unpacked on the way in, where capball was built with zlib and libzstd; they have no random
  * access, and can be read again from the start. */
@@ -245,6 +247,12 @@ CPB_API cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *opti
 /** Writes bytes to `path` whole or not at all (temporary file, fsync, rename); "-" is standard output.
  *  For reports, models and pictures. */
 CPB_API cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
+
+/** A double as text, with the fewest digits that strtod reads back as the same bits: "0.1", "5e-324", "1e+22". The decimal
+ *  point is a '.' in every locale.
+ *  to   takes the text and its 0
+ *  Returns the length. */
+CPB_API size_t cpb_number_text(double value, char to[32]);
 
 #ifdef __cplusplus
 }

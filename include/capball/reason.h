@@ -172,6 +172,7 @@ typedef enum cpb_reason {
   CPB_WHY_ROUND_NO_BALL = 1156,         /* no round has ended with a ball yet */
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
   CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
+  CPB_WHY_CANDIDATE_TWICE = 1165,       /* query .. has a candidate twice */
   CPB_WHY_KERNEL_NO_PARTS = 1159,       /* a model with a kernel has no parts by columns */
 
   /* ESHAPE */

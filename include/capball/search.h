@@ -112,9 +112,10 @@ CPB_API cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric
 
 /** The k nearest of some candidates, by |x-q| in double.                                           T13
  *  base         the rows the candidates' ids count, any dtype
- *  candidates   queries.rows x count, of which only the ids are looked at
+ *  candidates   queries.rows x count, of which only the ids are looked at; none twice for a query
  *  hits         queries.rows x k, caller's, k <= count; ties by id
- *  EROW names a row of the base or a query with NaN or inf; EINVAL an id beyond the base. */
+ *  EROW names a row of the base or a query with NaN or inf; EINVAL an id beyond the base, or a query with an id
+ *  twice. */
 CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
                               size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
 

@@ -208,14 +208,14 @@ def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | N
            threads: int | None = None) -> Neighbors:
     """The k nearest of some candidates by exact distances; with map= the base are embedded rows.
 
-    ids  a row of candidates for each query, none twice
+    ids  a row of candidates for each query: whole numbers, TypeError for others; one that is named twice is InvalidValue
     out  (distances, ids), float and int64, to write to
 
     >>> import capball
     >>> capball.rerank([[0.0], [2.0], [5.0]], [[1.9]], [[0, 1]], k=1)
     Neighbors(distances=array([[0.1]]), ids=array([[1]]))
     """
-    return Neighbors(*_core.rerank(base, queries, np.ascontiguousarray(ids, np.int64), k, map, threads, out))
+    return Neighbors(*_core.rerank(base, queries, ids, k, map, threads, out))
 
 
 def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, *, radius: float = 0.0,
@@ -227,7 +227,8 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
     roundings are counted; the engine is believed that no other row has a higher score.
 
     queries       rows of d, not embedded
-    ids           the engine's best by <p,y>, a row for each query, none twice
+    ids           the engine's best by <p,y>, a row for each query: whole numbers, TypeError for others; one that is named
+                  twice is InvalidValue
     embedded      the rows that the engine holds, S(x), d+1 columns
     radius        r of the queries p(q,r) that it was asked; 0 for S(q)
     scores        its numbers, one per candidate, to take distances from; `scored` says what they are: "ip", "cosine" or
@@ -243,7 +244,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
     (array([[0]]), array([ True]))
     """
     with bar("rescore", progress) as told:
-        (distances, near), needed = _core.rescore(map, np.atleast_2d(queries), np.ascontiguousarray(ids, np.int64),
+        (distances, near), needed = _core.rescore(map, np.atleast_2d(queries), ids,
                                                   embedded, k, radius, scores, scored, score_error, certificates,
                                                   threads, told, out)
     return Rescored(distances, near, needed)

@@ -37,9 +37,23 @@ def _as_numpy(x: Any) -> np.ndarray:
     return np.asarray(x)
 
 
+def _unmasked(x: Any, name: str) -> np.ndarray:
+    if np.ma.is_masked(x):
+        raise TypeError(f"{name} has masked elements, which have no value here")
+    return _as_numpy(x)
+
+
+def ids(x: Any, name: str) -> np.ndarray:
+    """Numbers of rows as int64, side by side and aligned; whole numbers only, nothing is rounded."""
+    array = _unmasked(x, name)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name} holds {array.dtype}, wanted whole numbers")
+    return np.require(array, np.int64, ["C", "A"])
+
+
 def rows(x: Any, name: str) -> np.ndarray:
-    """Rows of one of the library's types whose numbers lie side by side; a copy only where there is no other way."""
-    array = _as_numpy(x)
+    """Rows of one of the library's types, side by side and aligned; a copy only where there is no other way."""
+    array = _unmasked(x, name)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} has {array.ndim} dimensions, wanted rows and columns")
     if array.dtype.newbyteorder("=") not in _TYPES:
@@ -48,4 +62,4 @@ def rows(x: Any, name: str) -> np.ndarray:
         array = array.astype(np.float64)
     elif not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return np.ascontiguousarray(array)
+    return np.require(array, requirements=["C", "A"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,9 @@ from .dual import Cap, Region, region_from_numbers
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file whole or not at all."""
-    path = Path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    """Writes a file whole or not at all, as the library writes all its files."""
+    name = os.fspath(path)
+    _core.write_whole(os.path.join(os.curdir, name) if name == "-" else name, text)  # "-" would be standard output
 
 
 class SphereMap(_core.Map):

@@ -58,8 +58,9 @@ void face_rows_drop(face_rows *rows);
  * *count becomes it. */
 int face_doubles(PyObject *object, const char *name, size_t *count, double **numbers);
 
-/* `rows` ids, int64 or uint64, lying side by side; PyBuffer_Release takes the buffer back. */
-int face_ids(PyObject *object, size_t rows, Py_buffer *buffer);
+/* Numbers of rows as int64, side by side: `rows` of them, or in two dimensions `rows` times as many. TypeError for all
+ * but whole numbers. PyBuffer_Release takes the buffer back. */
+int face_ids(PyObject *object, const char *name, int dimensions, size_t rows, Py_buffer *buffer);
 
 /* Rows to be written: the caller's array, or a new one of NumPy. */
 typedef struct face_out {

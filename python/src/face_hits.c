@@ -1,7 +1,5 @@
 #include "face_hits.h"
 
-#include <string.h>
-
 cpb_hit *face_hits_room(size_t n, size_t k) {
   cpb_hit *hits = k != 0 && n > (size_t)PY_SSIZE_T_MAX / sizeof *hits / k
                       ? NULL
@@ -36,15 +34,7 @@ PyObject *face_hits_split(const cpb_hit *hits, size_t n, size_t k, PyObject *out
 }
 
 const uint64_t *face_candidates(PyObject *object, size_t n, size_t *count, Py_buffer *buffer) {
-  if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return NULL;
-  bool fits = buffer->ndim == 2 && (size_t)buffer->shape[0] == n && buffer->itemsize == 8 &&
-              buffer->format != NULL &&
-              (strcmp(buffer->format, "l") == 0 || strcmp(buffer->format, "q") == 0);
-  if (fits) {
-    *count = (size_t)buffer->shape[1];
-    return buffer->buf;
-  }
-  PyBuffer_Release(buffer);
-  PyErr_Format(PyExc_TypeError, "ids must be int64, a row of candidates for each of %zu queries", n);
-  return NULL;
+  if (face_ids(object, "ids", 2, n, buffer) < 0) return NULL;
+  *count = (size_t)buffer->shape[1];
+  return buffer->buf;
 }

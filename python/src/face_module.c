@@ -9,6 +9,28 @@ PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec) {
   return (PyTypeObject *)type;
 }
 
+static PyObject *write_whole(FACE_CALL) {
+  static const char *const names[] = {"path", "text", NULL};
+  PyObject *values[2], *path = NULL;
+  const char *text;
+  Py_ssize_t length;
+  cpb_error error;
+  cpb_status status;
+  (void)self;
+  if (face_arguments("write_whole", names, 2, args, nargs, kwnames, values) < 0 ||
+      face_text(values[1], "text", &text, &length) < 0 || !PyUnicode_FSConverter(values[0], &path))
+    return NULL;
+  const char *name = PyBytes_AsString(path);
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_write_whole(name, text, (size_t)length, &error);
+  Py_END_ALLOW_THREADS;
+  Py_DecRef(path);
+  return status == CPB_OK ? face_none() : face_fail(status, &error);
+}
+
+static PyMethodDef functions[] = {
+    FACE_METHOD("write_whole", write_whole, "writes a file whole or not at all"), {NULL, NULL, 0, NULL}};
+
 typedef int face_part(PyObject *module);
 
 /* The files of the face, each with its types and functions. */
@@ -18,7 +40,8 @@ static face_part *const parts[] = {face_add_map,       face_add_dual,    face_ad
 
 static int fill(PyObject *module) {
   if (face_begin() < 0 || PyModule_AddStringConstant(module, "version", cpb_version()) < 0 ||
-      PyModule_AddStringConstant(module, "isa", cpb_isa_name()) < 0)
+      PyModule_AddStringConstant(module, "isa", cpb_isa_name()) < 0 ||
+      PyModule_AddFunctions(module, functions) < 0)
     return -1;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (parts[i](module) < 0) return -1;

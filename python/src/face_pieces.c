@@ -218,7 +218,7 @@ static PyObject *piece_update(FACE_CALL) {
   if (face_arguments("update", names, numbered ? 2 : 1, args, nargs, kwnames, v) < 0) return NULL;
   if (face_rows_take(&rows, v[0], "rows", ((face_object *)self)->d) < 0) return NULL;
   size_t count = rows.view.rows;
-  if ((!numbered || face_ids(v[1], count, &buffer) == 0) &&
+  if ((!numbered || face_ids(v[1], "ids", 1, count, &buffer) == 0) &&
       face_doubles(v[2], "weights", &count, &weights) == 0)
     result = update_rows(self, rows.view, buffer.buf, weights);
   PyMem_Free(weights);
@@ -484,11 +484,11 @@ static PyObject *rows_hash(PyObject *self, PyObject *object) {
 static int numbers_of(PyObject *object, const char *name, const char *formats, Py_buffer *buffer) {
   if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return -1;
   const char *format = buffer->format != NULL ? buffer->format : "";
-  if (buffer->ndim == 1 && buffer->itemsize == 8 && format[0] != 0 && format[1] == 0 &&
-      strchr(formats, format[0]) != NULL)
+  if (buffer->ndim == 1 && buffer->itemsize == 8 && (uintptr_t)buffer->buf % 8 == 0 && format[0] != 0 &&
+      format[1] == 0 && strchr(formats, format[0]) != NULL)
     return 0;
   PyBuffer_Release(buffer);
-  PyErr_Format(PyExc_TypeError, "%s must be numbers of 64 bits in one dimension", name);
+  PyErr_Format(PyExc_TypeError, "%s must be aligned numbers of 64 bits in one dimension", name);
   return -1;
 }
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 static PyObject *as_rows;  /* capball._arrays.rows: an array the library can read, or TypeError */
+static PyObject *as_ids;   /* capball._arrays.ids: int64, or TypeError */
+static PyObject *masked;   /* numpy.ma.MaskedArray, whose buffer does not show what is masked */
 static PyObject *empty;    /* numpy.empty */
 static PyObject *types[7]; /* by cpb_dtype: numpy's */
 
@@ -12,8 +14,11 @@ int face_begin(void) {
   if (empty != NULL) return 0;
   PyObject *arrays = PyImport_ImportModule("capball._arrays");
   PyObject *numpy = arrays != NULL ? PyImport_ImportModule("numpy") : NULL;
-  if (numpy != NULL) {
+  PyObject *ma = numpy != NULL ? PyImport_ImportModule("numpy.ma") : NULL;
+  if (ma != NULL) {
     as_rows = PyObject_GetAttrString(arrays, "rows");
+    as_ids = PyObject_GetAttrString(arrays, "ids");
+    masked = PyObject_GetAttrString(ma, "MaskedArray");
     for (int i = 0; i < 7; i++) {
       PyObject *name = PyUnicode_FromString(type_names[i]);
       types[i] = name != NULL ? PyObject_CallMethod(numpy, "dtype", "O", name) : NULL;
@@ -23,9 +28,10 @@ int face_begin(void) {
   }
   Py_DecRef(arrays);
   Py_DecRef(numpy);
+  Py_DecRef(ma);
   for (int i = 0; i < 7; i++)
     if (types[i] == NULL) return -1;
-  return as_rows != NULL && empty != NULL ? 0 : -1;
+  return as_rows != NULL && as_ids != NULL && masked != NULL && empty != NULL ? 0 : -1;
 }
 
 static int dtype_of(const Py_buffer *buffer, cpb_dtype *dtype) {
@@ -91,7 +97,9 @@ static int by_conversion(face_rows *rows, PyObject *object, const char *name) {
 
 int face_rows_take(face_rows *rows, PyObject *object, const char *name, size_t cols) {
   memset(rows, 0, sizeof *rows);
-  if (!try_buffer(rows, object) && by_conversion(rows, object, name) < 0) return -1;
+  int hides = PyObject_IsInstance(object, masked);
+  if (hides < 0) return -1;
+  if ((hides || !try_buffer(rows, object)) && by_conversion(rows, object, name) < 0) return -1;
   if (cols == 0 || rows->view.cols == cols) return 0;
   PyErr_Format(PyExc_ValueError, "%s has %zu columns, wanted %zu", name, rows->view.cols, cols);
   face_rows_drop(rows);
@@ -134,14 +142,18 @@ int face_doubles(PyObject *object, const char *name, size_t *count, double **num
   return result;
 }
 
-int face_ids(PyObject *object, size_t rows, Py_buffer *buffer) {
-  if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return -1;
-  const char *format = buffer->format != NULL ? buffer->format : "";
-  if (buffer->ndim == 1 && (size_t)buffer->shape[0] == rows && buffer->itemsize == 8 && format[0] != 0 &&
-      format[1] == 0 && strchr("lqLQ", format[0]) != NULL)
-    return 0;
+int face_ids(PyObject *object, const char *name, int dimensions, size_t rows, Py_buffer *buffer) {
+  PyObject *array = PyObject_CallFunction(as_ids, "Os", object, name);
+  if (array == NULL) return -1;
+  int got = PyObject_GetBuffer(array, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  Py_DecRef(array); /* the buffer has a reference of its own */
+  if (got < 0) return -1;
+  if (buffer->ndim == dimensions && (size_t)buffer->shape[0] == rows) return 0;
+  if (dimensions == 1)
+    PyErr_Format(PyExc_TypeError, "%s must be %zu numbers in one dimension", name, rows);
+  else
+    PyErr_Format(PyExc_TypeError, "%s must be a row of candidates for each of %zu queries", name, rows);
   PyBuffer_Release(buffer);
-  PyErr_Format(PyExc_TypeError, "ids must be %zu numbers of type int64 or uint64", rows);
   return -1;
 }
 

@@ -60,7 +60,7 @@ static PyObject *statistics_update(FACE_CALL) {
   if (face_uint64(values[1], "first_id", &first) < 0 ||
       face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
     return NULL;
-  if (values[2] == NULL || face_ids(values[2], rows.view.rows, &buffer) == 0) {
+  if (values[2] == NULL || face_ids(values[2], "ids", 1, rows.view.rows, &buffer) == 0) {
     result = update_rows(self, rows.view, first, buffer.buf);
     if (buffer.obj != NULL) PyBuffer_Release(&buffer);
   }

@@ -1,3 +1,4 @@
+import os
 import pickle
 import threading
 
@@ -307,3 +308,108 @@ def test_one_thread_at_a_time_where_objects_change(rng):
         thread.join()
     assert pieces.finish()["rows"] == 400000 * (4 - len(refused))
     assert all("another thread" in text for text in refused)
+
+
+def unaligned(x):
+    """The same array, one byte beside where its type wants it."""
+    x = np.ascontiguousarray(x)
+    moved = np.empty(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    moved[...] = x
+    assert not moved.flags.aligned
+    return moved
+
+
+def test_unaligned_rows_are_rows(rng):
+    x = rng.normal(size=(30, 4))
+    m = capball.fit(x)
+    np.testing.assert_array_equal(m.embed(unaligned(x)), m.embed(x))
+    np.testing.assert_array_equal(m.embed(unaligned(x.astype(np.float32))), m.embed(x.astype(np.float32)))
+    np.testing.assert_array_equal(capball.knn(unaligned(x), unaligned(x[:3]), 2).ids, capball.knn(x, x[:3], 2).ids)
+
+
+def test_masked_rows_have_no_value(rng):
+    x = np.ma.masked_array(rng.normal(size=(5, 2)), False)
+    m = capball.SphereMap(2, 1.0)
+    np.testing.assert_array_equal(m.embed(x), m.embed(x.data))
+    x[3, 1] = np.ma.masked
+    with pytest.raises(TypeError, match="x has masked elements"):
+        m.embed(x)
+
+
+def candidates(rng):
+    x = rng.normal(size=(40, 3))
+    m = capball.fit(x)
+    queries, y = x[:2] + 0.1, m.embed(x)
+    ids = np.argsort(-(m.embed(queries) @ y.T), axis=1)[:, :10].astype(np.int64)
+    return (lambda ids: capball.rerank(x, queries, ids, 3)), (lambda ids: capball.rescore(m, queries, ids, y, 3)), ids
+
+
+def test_ids_are_whole_numbers(rng):
+    *calls, ids = candidates(rng)
+    hidden = np.ma.masked_array(ids, False)
+    hidden[1, 2] = np.ma.masked
+    for call in calls:
+        for wrong in (ids + 0.7, ids.astype(np.float64), ids.astype(str), ids.astype(object), ids.astype(str).tolist(),
+                      ids.astype(bool), ids + 0j):
+            with pytest.raises(TypeError, match="ids holds .*, wanted whole numbers"):
+                call(wrong)
+        with pytest.raises(TypeError, match="ids has masked elements"):
+            call(hidden)
+        with pytest.raises(TypeError, match="ids must be a row of candidates for each of 2 queries"):
+            call(ids[0])
+
+
+def test_ids_of_any_type_and_layout(rng):
+    *calls, ids = candidates(rng)
+    for call in calls:
+        wanted = call(ids)
+        for same in (unaligned(ids), ids.astype(np.uint8), ids.astype(np.int32), ids.astype(np.uint64), ids.astype(">i8"),
+                     np.asfortranarray(ids), np.repeat(ids, 2, axis=1)[:, ::2], ids.tolist(), np.ma.masked_array(ids)):
+            np.testing.assert_array_equal(call(same).ids, wanted.ids)
+            np.testing.assert_array_equal(call(same).distances, wanted.distances)
+
+
+def test_an_id_is_named_once(rng):
+    *calls, ids = candidates(rng)
+    for last in (0, 9):  # the nearest and the farthest candidate
+        twice = ids.copy()
+        twice[1, 5] = twice[1, last]
+        for call in calls:
+            with pytest.raises(capball.InvalidValue, match="query 1 .* twice"):
+                call(twice)
+
+
+def test_ids_of_a_search_are_whole_numbers(rng):
+    x = rng.normal(size=(9, 2))
+    search = capball.Search(x[:1], k=2)
+    with pytest.raises(TypeError, match="ids holds float64"):
+        search.feed(x, ids=np.arange(9) + 0.5)
+    search.feed(x, ids=unaligned(np.arange(9) + 100))
+    assert search.result()[1][0] == 100
+
+
+def test_files_are_written_by_the_library(rng, tmp_path, monkeypatch):
+    """One writer, which leaves the process's umask alone, keeps links and permissions, and writes whole files."""
+    def nobody(*_):
+        raise AssertionError("os.umask is of the whole process")
+
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", nobody)
+        m = capball.fit(rng.normal(size=(9, 2)))
+        m.save(tmp_path / "map.json")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert (tmp_path / "map.json").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "map.json").chmod(0o604)
+    (tmp_path / "link.json").symlink_to("map.json")
+    m.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink() and (tmp_path / "map.json").stat().st_mode & 0o777 == 0o604
+    monkeypatch.chdir(tmp_path)
+    m.save("-")
+    m.save(b"bytes.json")
+    assert sorted(os.listdir()) == ["-", "bytes.json", "link.json", "map.json"]
+    assert len({(tmp_path / name).read_text() for name in os.listdir()}) == 1
+    with pytest.raises(capball.FileError, match="No such file"):
+        m.save(tmp_path / "nowhere" / "map.json")

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/digits.h"
+
 /* An error about no row, without a sentence yet. */
 static void begin(cpb_error *error, cpb_reason reason, const char *argument) {
   error->status = cpb_status_of(reason);
@@ -72,18 +74,10 @@ static cpb_status fail_claim(cpb_error *error, const char *argument, const char 
   return cpb_fail(error, CPB_WHY_DOMAIN, argument, "%s, got %s", said, value);
 }
 
-/* The fewest digits that tell the number from every other. */
-static void print_number(char *to, size_t room, double value) {
-  for (int digits = 15; digits <= 17; digits++) {
-    snprintf(to, room, "%.*g", digits, value);
-    if (strtod(to, NULL) == value) return;
-  }
-}
-
 cpb_status cpb_fail_domain(cpb_error *error, const char *argument, double value, const char *claim, ...) {
-  char number[40];
+  char number[CPB_DIGITS_ROOM];
   va_list arguments;
-  print_number(number, sizeof number, value);
+  cpb_digits_f64(number, value);
   va_start(arguments, claim);
   cpb_status status = fail_claim(error, argument, claim, arguments, number);
   va_end(arguments);

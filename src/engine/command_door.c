@@ -40,9 +40,34 @@ static void name_files(desk *at) {
   snprintf(at->said, sizeof at->said, "%s/said", at->folder);
 }
 
+static void empty_folder(int folder);
+
+/* A file of any kind, a link, or a directory with what is in it. */
+static void remove_entry(int folder, const char *name) {
+  const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  if (unlinkat(folder, name, 0) == 0) return;
+  int inner = openat(folder, name, how);
+  if (inner < 0 && errno == EACCES && fchmodat(folder, name, 0700, 0) == 0) inner = openat(folder, name, how);
+  if (inner >= 0) empty_folder(inner);
+  unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* Closes it as well. */
+static void empty_folder(int folder) {
+  DIR *all = fdopendir(folder);
+  for (const struct dirent *one; all != NULL && (one = readdir(all)) != NULL;)
+    if (strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0) remove_entry(folder, one->d_name);
+  if (all != NULL)
+    closedir(all);
+  else
+    close(folder);
+}
+
+/* With all that the engine has put there. */
 static void clear_desk(const desk *at) {
-  const char *files[] = {at->base, at->queries, at->ids, at->times, at->said};
-  for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
+  fchmod(at->lock, 0700);
+  int folder = openat(at->lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) empty_folder(folder);
   rmdir(at->folder);
   close(at->lock);
 }
@@ -188,16 +213,24 @@ static void put_end_to(pid_t child) {
   }
 }
 
-static cpb_status wait_for(pid_t child, double timeout, int *ended, const cpb_exec *exec, cpb_error *error) {
-  double begin = now();
+/* One question: when it began, and when it has to be over. */
+typedef struct hours {
+  double begin, timeout; /* timeout 0: never */
+} hours;
+
+static cpb_status check_time(const hours *h, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = cpb_exec_tell(exec, 0, error);
+  double taken = now() - h->begin;
+  if (status != CPB_OK || h->timeout == 0 || taken <= h->timeout) return status;
+  return cpb_fail_domain(error, "timeout", taken, "the engine must end within %g seconds", h->timeout);
+}
+
+static cpb_status wait_for(pid_t child, const hours *h, int *ended, const cpb_exec *exec, cpb_error *error) {
   for (struct timespec nap = {0, 2000000};;
        nap.tv_nsec = nap.tv_nsec < 50000000 ? 2 * nap.tv_nsec : 50000000) {
     pid_t done = waitpid(child, ended, WNOHANG);
     if (done == child) return CPB_OK;
-    cpb_status status = cpb_exec_tell(exec, 0, error);
-    if (status == CPB_OK && timeout > 0 && now() - begin > timeout)
-      status =
-          cpb_fail_domain(error, "timeout", now() - begin, "the engine must end within %g seconds", timeout);
+    cpb_status status = check_time(h, exec, error);
     if (status != CPB_OK) {
       put_end_to(child);
       return status;
@@ -206,10 +239,18 @@ static cpb_status wait_for(pid_t child, double timeout, int *ended, const cpb_ex
   }
 }
 
+static bool is_regular(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* NULL where it is no regular file: opening a FIFO would wait for its writer. */
+static FILE *open_regular(const char *path) { return is_regular(path) ? fopen(path, "r") : NULL; }
+
 /* The last line of what it said. */
 static void last_words(const char *path, char *line, size_t room) {
   char now_read[256];
-  FILE *from = fopen(path, "r");
+  FILE *from = open_regular(path);
   *line = 0;
   while (from != NULL && fgets(now_read, sizeof now_read, from) != NULL) {
     now_read[strcspn(now_read, "\n")] = 0;
@@ -267,11 +308,11 @@ static cpb_status check_shape(const cpb_engine_question *q, cpb_reader *reader, 
   return CPB_OK;
 }
 
-static cpb_status read_answers(const cpb_engine_question *q, const desk *at, uint64_t *ids,
-                               cpb_error *error) {
+static cpb_status read_answers(const cpb_engine_question *q, const desk *at, const hours *h, uint64_t *ids,
+                               const cpb_exec *exec, cpb_error *error) {
   cpb_reader *reader = NULL;
-  if (access(at->ids, F_OK) != 0)
-    return cpb_fail_count(error, "ids", 0, "the engine must write one file of ids, {ids}");
+  if (!is_regular(at->ids))
+    return cpb_fail_count(error, "ids", 0, "the engine must write one file of ids, {ids}: a regular file");
   cpb_error why;
   cpb_status status = cpb_reader_open(at->ids, NULL, &reader, &why);
   if (status != CPB_OK)
@@ -283,13 +324,14 @@ static cpb_status read_answers(const cpb_engine_question *q, const desk *at, uin
     status = cpb_reader_next(reader, 4096, &block, error);
     for (size_t i = 0; status == CPB_OK && i < block.rows; i++, query++)
       status = take_query(q, block, i, query, ids + query * q->count, error);
+    if (status == CPB_OK) status = check_time(h, exec, error);
   }
   cpb_reader_free(reader);
   return status;
 }
 
 static void read_times(const desk *at, cpb_engine_cost *cost) {
-  FILE *from = fopen(at->times, "r");
+  FILE *from = open_regular(at->times);
   cost->build = cost->query = NAN;
   cost->bytes = 0;
   if (from == NULL) return;
@@ -303,14 +345,14 @@ static cpb_status run(const cpb_command_door *of, const desk *at, const cpb_engi
   int ended = 0;
   char *line = command_line(of->command, at, q);
   if (line == NULL) return cpb_fail_memory(error, "a command");
-  double begin = now();
+  const hours h = {now(), of->timeout};
   pid_t child = start(line, at->said);
   free(line);
   if (child < 0) return cpb_file_fail_errno(error, of->command, "start it");
-  cpb_status status = wait_for(child, of->timeout, &ended, exec, error);
-  cost->seconds = now() - begin;
+  cpb_status status = wait_for(child, &h, &ended, exec, error);
+  cost->seconds = now() - h.begin;
   if (status == CPB_OK) status = judge_end(ended, at, error);
-  if (status == CPB_OK) status = read_answers(q, at, ids, error);
+  if (status == CPB_OK) status = read_answers(q, at, &h, ids, exec, error);
   if (status == CPB_OK) read_times(at, cost);
   return status;
 }

@@ -105,6 +105,10 @@ bool cpb_field_is_name(cpb_field f, cpb_field_style style) {
   return !cpb_field_unclosed(f) && cpb_field_is_text(f) && !cpb_field_number(f, style, &value);
 }
 
+bool cpb_field_is_refused_number(cpb_field f) {
+  return !cpb_field_unclosed(f) && cpb_number_is_refused(f.text, f.length);
+}
+
 bool cpb_field_begins_like_a_number(cpb_field f) {
   f = trim(f);
   size_t i = 0;

@@ -39,6 +39,9 @@ bool cpb_field_is_text(cpb_field f);
 /* What could stand in a header: text, neither a number nor missing. */
 bool cpb_field_is_name(cpb_field f, cpb_field_style style);
 
+/* A number that is not read, 1e999 or 0x1.8p3: a line with one is no header. */
+bool cpb_field_is_refused_number(cpb_field f);
+
 /* "1;2;3" in a .csv: numbers, but not as this file should have them. */
 bool cpb_field_begins_like_a_number(cpb_field f);
 

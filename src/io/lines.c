@@ -4,8 +4,7 @@
 
 #include "io/file_fail.h"
 
-/* A line of the widest row has less than 2^24 numbers of 25 characters. */
-enum { FIRST_SIZE = 1 << 18, LINE_MAX_BYTES = 1 << 30 };
+enum { FIRST_SIZE = 1 << 18 };
 
 void cpb_lines_start(cpb_lines *lines, bool quotes) {
   cpb_buffer kept = lines->buffer;
@@ -14,21 +13,36 @@ void cpb_lines_start(cpb_lines *lines, bool quotes) {
 
 void cpb_lines_free(cpb_lines *lines) { cpb_buffer_free(&lines->buffer); }
 
-/* Moves what is left to the front and reads more behind it. */
-static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) {
-  size_t left = lines->end - lines->begin, got = 0;
-  if (left != 0) memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
+static void move_to_front(cpb_lines *lines) {
+  if (lines->begin == 0) return;
+  size_t left = lines->end - lines->begin;
+  memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
   lines->scanned -= lines->begin;
   lines->begin = 0;
   lines->end = left;
-  if (left >= LINE_MAX_BYTES)
+}
+
+/* Doubles the buffer when half of it is full: a long line that arrives in small pieces is copied a few times, not once
+ * per piece. */
+static cpb_status make_room(cpb_lines *lines, cpb_error *error) {
+  size_t size = lines->buffer.size;
+  if (size != 0 && lines->end <= size / 2) return CPB_OK;
+  size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
+  return cpb_buffer_reserve(&lines->buffer, size, lines->end, error);
+}
+
+/* Reads more behind what is left. */
+static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) {
+  size_t got = 0;
+  move_to_front(lines);
+  if (lines->end > CPB_LINE_MAX)
     return cpb_file_fail(error, CPB_WHY_LINE_TOO_LONG, source->path, "line %llu has more than %d bytes%s",
-                         (unsigned long long)lines->next, LINE_MAX_BYTES,
+                         (unsigned long long)lines->next, CPB_LINE_MAX,
                          lines->quotes ? ", or a quote is never closed" : "");
-  size_t size = left < FIRST_SIZE / 2 ? FIRST_SIZE : 2 * left;
-  cpb_status status = cpb_buffer_reserve(&lines->buffer, size, left, error);
+  cpb_status status = make_room(lines, error);
+  size_t room = lines->buffer.size <= CPB_LINE_MAX ? lines->buffer.size : CPB_LINE_MAX + 1;
   if (status == CPB_OK)
-    status = cpb_input_read_some(source, lines->buffer.bytes + left, lines->buffer.size - left, &got, error);
+    status = cpb_input_read_some(source, lines->buffer.bytes + lines->end, room - lines->end, &got, error);
   lines->end += got;
   lines->finished = got == 0;
   return status;

@@ -5,6 +5,9 @@
 #include "io/buffer.h"
 #include "io/input.h"
 
+/* Bytes of the longest line that is read: the widest row has 2^24 numbers of less than 32 characters. */
+enum { CPB_LINE_MAX = 1 << 29 };
+
 typedef struct cpb_lines {
   cpb_buffer buffer;
   size_t begin, scanned, end; /* of what is in the buffer and not yet given out */

@@ -2,12 +2,15 @@
 #include "io/number.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/file.h"
+#include "core/digits.h"
 #include "core/fail.h"
 #include "core/rows.h"
 
@@ -50,23 +53,98 @@ static bool parse_short(const char *p, const char *end, double *value) {
   return true;
 }
 
-static bool parse_any(const char *text, size_t length, double *value) {
-  char copy[2048]; /* the longest exact decimal of a double has 1077 characters */
-  if (length == 0 || length >= sizeof copy) return false;
-  memcpy(copy, text, length);
+/* ---- long decimals ---- */
+
+/* A decimal as significant digits and the place of the point, 0.DIGITS * 10^exponent. No double, and no tie of two,
+ * has more than 768 digits: what follows them only matters as being 0 or not. */
+enum { SIGNIFICANT = 800, EXPONENT_MAX = 100000 };
+typedef struct decimal {
+  char digits[SIGNIFICANT];
+  size_t count;
+  int64_t exponent;
+  bool rest; /* a digit behind the last one kept is not 0 */
+} decimal;
+
+static void take_digit(decimal *d, char digit, bool behind_point) {
+  bool leading = d->count == 0 && digit == '0';
+  if (!leading && d->count < SIGNIFICANT)
+    d->digits[d->count++] = digit;
+  else
+    d->rest = d->rest || digit != '0';
+  d->exponent += behind_point ? -leading : !leading;
+}
+
+/* Steps over digits and a point; their number. */
+static size_t take_digits(const char **p, const char *end, decimal *d) {
+  const char *point = NULL, *first = *p;
+  for (; *p < end && (is_digit(**p) || (**p == '.' && point == NULL)); ++*p) {
+    if (**p == '.')
+      point = *p;
+    else
+      take_digit(d, **p, point != NULL);
+  }
+  return (size_t)(*p - first) - (point != NULL);
+}
+
+/* "e-12" to the end; saturates far beyond what any number of digits can make up for. */
+static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
+  if (p == end) return true;
+  if (*p != 'e' && *p != 'E') return false;
+  bool negative = ++p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  int64_t size = 0;
+  const char *first = p;
+  for (; p < end && is_digit(*p); p++)
+    if (size < INT64_MAX / 100) size = 10 * size + (*p - '0');
+  *exponent += negative ? -size : size;
+  return p == end && p > first;
+}
+
+/* The same number in a text of less than `room` bytes, for strtod. Its length; 0: the text is no decimal. */
+static size_t shorten(const char *p, const char *end, char *to, size_t room) {
+  decimal d = {.count = 0};
+  bool negative = p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  if (take_digits(&p, end, &d) == 0 || !take_exponent(p, end, &d.exponent)) return 0;
+  int64_t most = EXPONENT_MAX, exponent = d.exponent < -most ? -most : d.exponent > most ? most : d.exponent;
+  return (size_t)snprintf(to, room, "%s0.%.*s%se%" PRId64, negative ? "-" : "", (int)d.count, d.digits,
+                          d.rest ? "1" : "", d.count == 0 ? 0 : exponent);
+}
+
+/* Whether strtod takes the whole text; *data: as a number of a file, too. Hexadecimal numbers and nan(..) are C, not data. */
+static bool parse_c(const char *text, size_t length, double *value, bool *data) {
+  char copy[SIGNIFICANT + 64], *end;
+  if (length < sizeof copy)
+    memcpy(copy, text, length);
+  else
+    length = shorten(text, text + length, copy, sizeof copy);
   copy[length] = 0;
-  if (strpbrk(copy, "xX(") != NULL) return false; /* hexadecimal and nan(..) are C, not data */
-  char *end;
   errno = 0;
   *value = strtod(copy, &end);
-  return end == copy + length && !(errno == ERANGE && isinf(*value));
+  *data = strpbrk(copy, "xX(") == NULL && !(errno == ERANGE && isinf(*value));
+  return length > 0 && end == copy + length;
+}
+
+static void trim(const char **text, const char **end) {
+  while (*text < *end && (**text == ' ' || **text == '\t')) ++*text;
+  while (*text < *end && ((*end)[-1] == ' ' || (*end)[-1] == '\t' || (*end)[-1] == '\r')) --*end;
 }
 
 bool cpb_number_parse(const char *text, size_t length, double *value) {
   const char *end = text + length;
-  while (text < end && (*text == ' ' || *text == '\t')) text++;
-  while (text < end && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
-  return parse_short(text, end, value) || parse_any(text, (size_t)(end - text), value);
+  bool data;
+  trim(&text, &end);
+  return parse_short(text, end, value) || (parse_c(text, (size_t)(end - text), value, &data) && data);
+}
+
+bool cpb_number_is_refused(const char *text, size_t length) {
+  const char *end = text + length;
+  double value;
+  bool data;
+  trim(&text, &end);
+  length = (size_t)(end - text);
+  bool hex_float = memchr(text, 'p', length) != NULL || memchr(text, 'P', length) != NULL;
+  return parse_c(text, length, &value, &data) && !data && (isinf(value) || (hex_float && !isnan(value)));
 }
 
 /* Decimal digits of n, at least `least` of them; returns their number. */
@@ -135,27 +213,27 @@ static bool is_float_of(float value, int digits) {
 
 static size_t print_short_float(char *to, float value) {
   double size = fabs((double)value);
-  int digits = 7;
-  bool plain = size >= 1e-4 && size < 1e9;
-  while (digits < 9 && plain && !is_float_of(value, digits)) digits++;
-  for (; digits < 9 && !plain; digits++) {
-    size_t length = print_real(to, value, digits);
-    if (strtof(to, NULL) == value) return length;
-  }
+  if (!(size >= 1e-4 && size < 1e9)) return cpb_digits_f32(to, value);
+  int digits = FLT_DIG;
+  while (digits < FLT_DECIMAL_DIG && !is_float_of(value, digits)) digits++;
   return print_real(to, value, digits);
+}
+
+static size_t print_short_double(char *to, double value) {
+  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
+  return whole ? print_real(to, value, DBL_DECIMAL_DIG) : cpb_digits_f64(to, value);
 }
 
 size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {
   if (dtype == CPB_F32) return print_short_float(to, ((const float *)elements)[i]);
-  if (dtype != CPB_F64) return cpb_number_print(to, elements, dtype, i);
-  double value = ((const double *)elements)[i];
-  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
-  if (whole) return print_real(to, value, 17);
-  char longer[CPB_NUMBER_ROOM];
-  size_t length = print_real(longer, value, 16);
-  if (strtod(longer, NULL) != value) return print_real(to, value, 17); /* then 15 do not do, either */
-  size_t shorter = print_real(to, value, 15);
-  if (strtod(to, NULL) == value) return shorter;
-  memcpy(to, longer, length + 1);
+  if (dtype == CPB_F64) return print_short_double(to, ((const double *)elements)[i]);
+  return cpb_number_print(to, elements, dtype, i);
+}
+
+size_t cpb_number_text(double value, char to[CPB_NUMBER_ROOM]) {
+  cpb_numeric numeric = {0};
+  bool entered = cpb_numeric_enter(&numeric, NULL) == CPB_OK;
+  size_t length = cpb_digits_f64(to, value);
+  if (entered) cpb_numeric_leave(&numeric);
   return length;
 }

@@ -20,11 +20,14 @@ void cpb_numeric_leave(cpb_numeric *numeric);
  * without exponent, nan, inf or infinity in any case. 1e999 is none. */
 bool cpb_number_parse(const char *text, size_t length, double *value);
 
+/* A number all the same, and no name of a column: 1e999, 0x1.8p3. Not 0x1f, which may be the name of a byte. */
+bool cpb_number_is_refused(const char *text, size_t length);
+
 /* Element i of an array: 17 digits for f64, 9 for f32, 5 for f16, all of an integer's. Returns the
  * length. */
 size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i);
 
-/* The same with the fewest digits, of at least 7 and 15, that bring an f32 or an f64 back. */
+/* The same with the fewest digits that bring an f32 or an f64 back; whole numbers below 2^53 have all their digits. */
 size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct text_state {
 /* ---- one row ---- */
 
 typedef struct census {
-  uint64_t fields, numbers, names, empty, like_numbers;
+  uint64_t fields, numbers, refused, names, empty, like_numbers;
   bool empty_first, counted; /* counted: 0, 1, 2, .. */
 } census;
 
@@ -47,6 +47,7 @@ static census count_fields(cpb_line line, cpb_field_style style) {
     count.counted = count.counted && (over_ids || is_place(f, count.fields - count.empty_first));
     count.empty += missing;
     count.numbers += number;
+    count.refused += cpb_field_is_refused_number(f);
     count.names += cpb_field_is_name(f, style);
     count.like_numbers += cpb_field_begins_like_a_number(f);
   }
@@ -188,7 +189,7 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
  * without a word. */
 static bool is_header(const cpb_reader *reader, census count) {
   if (reader->header != CPB_HEADER_AUTO) return reader->header == CPB_HEADER_YES;
-  if (count.names > 0 && count.numbers == 0) return true;
+  if (count.names > 0 && count.numbers + count.refused == 0) return true;
   return count.empty_first && count.counted && count.fields > 1;
 }
 

@@ -1,5 +1,6 @@
 /* A model as JSON, one key per line. Numbers have 17 digits, so that reading gives the same bits; the
  * checksum is over the lines before it as they are written, and reading writes them again to compare. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_json_put(l, "radius", json_real(o.radius));
   cpb_json_put(l, "nu", json_real(o.nu));
   cpb_json_put(l, "gap", json_real(o.gap));
-  cpb_json_put(l, "lower_bound", json_real(o.lower_bound));
+  cpb_json_put(l, "lower_bound", isinf(o.lower_bound) ? json_null() : json_real(o.lower_bound));
   cpb_json_put(l, "converged", json_boolean(o.converged));
   cpb_json_put(l, "rows", json_integer((json_int_t)o.rows));
   cpb_json_put(l, "whiten", cpb_json_vector(o.whiten, o.d * o.d));
@@ -175,6 +176,13 @@ static cpb_status read_method(const json_t *root, const char *name, cpb_model_me
                        word == NULL ? "" : word);
 }
 
+/* null is beyond double. */
+static cpb_status read_bound(const json_t *root, const char *name, double *bound, cpb_error *error) {
+  *bound = INFINITY;
+  bool beyond = json_is_null(json_object_get(root, "lower_bound"));
+  return beyond ? CPB_OK : cpb_json_number(root, name, "lower_bound", bound, error);
+}
+
 static cpb_status read_options(const json_t *root, const char *name, cpb_model_options *o, parts *p,
                                cpb_error *error) {
   cpb_status status = cpb_json_check_kind(root, name, "model", VERSION, error);
@@ -186,11 +194,8 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   struct {
     const char *key;
     double *to;
-  } numbers[] = {{"radius", &o->radius},
-                 {"nu", &o->nu},
-                 {"gap", &o->gap},
-                 {"lower_bound", &o->lower_bound},
-                 {"norm2", &o->norm2}};
+  } numbers[] = {{"radius", &o->radius}, {"nu", &o->nu}, {"gap", &o->gap}, {"norm2", &o->norm2}};
+  if (status == CPB_OK) status = read_bound(root, name, &o->lower_bound, error);
   for (size_t i = 0; status == CPB_OK && i < sizeof numbers / sizeof *numbers; i++)
     status = cpb_json_number(root, name, numbers[i].key, numbers[i].to, error);
   if (status == CPB_OK) status = cpb_json_rows(root, name, "rows", 0, INT64_MAX / 2, &o->rows, error);

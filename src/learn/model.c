@@ -10,6 +10,7 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/column_names.h"
+#include "core/digits.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
@@ -36,8 +37,9 @@ static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail_domain(error, "radius", o->radius, "radius must be > 0 and finite");
   if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in [0,1]");
   if (!(o->gap >= 0 && o->gap <= 1)) return cpb_fail_domain(error, "gap", o->gap, "gap must lie in [0,1]");
-  if (!(o->lower_bound >= 0 && o->lower_bound < INFINITY))
-    return cpb_fail_domain(error, "lower_bound", o->lower_bound, "lower_bound must be >= 0 and finite");
+  if (!(o->lower_bound >= 0) || (isinf(o->lower_bound) && o->nu == 0))
+    return cpb_fail_domain(error, "lower_bound", o->lower_bound,
+                           "lower_bound must be >= 0, and that of a radius finite");
   if (o->quantile_count == 1 || (o->quantile_count > 1 && o->quantiles == NULL))
     return cpb_fail(error, CPB_WHY_QUANTILE_COUNT, "quantiles", "quantiles must be none or at least 2");
   for (size_t i = 0; i < o->quantile_count; i++)
@@ -282,13 +284,9 @@ static void __attribute__((format(printf, 2, 3))) put(sql *s, const char *format
   va_end(list);
 }
 
-/* With the fewest digits that bring it back. */
 static void put_number(sql *s, double value) {
-  char digits[32];
-  for (int count = 15; count <= 17; count++) {
-    snprintf(digits, sizeof digits, "%.*g", count, value);
-    if (strtod(digits, NULL) == value) break;
-  }
+  char digits[CPB_DIGITS_ROOM];
+  cpb_digits_f64(digits, value);
   put(s, "%s", digits);
 }
 

@@ -124,8 +124,7 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
 
 double cpb_svdd_lower_in_unit(double x, int exponent) {
   double scaled = ldexp(x, exponent);
-  if (exponent == 0 || (scaled >= DBL_MIN && scaled <= DBL_MAX)) return scaled;
-  return scaled > DBL_MAX ? DBL_MAX : fmax(0, scaled - DBL_TRUE_MIN);
+  return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
 }
 
 /* Everything in the unit of the data again; what is squared may leave the range of double there. */

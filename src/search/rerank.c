@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "batch/map_object.h"
 #include "batch/row_state.h"
@@ -21,6 +22,7 @@ typedef struct ranking {
   cpb_hit *hits;
   cpb_first_fault query_fault, row_fault;
   _Atomic uint64_t foreign; /* the largest id beyond the base; 0: none */
+  _Atomic size_t twice;     /* the first query that has a candidate twice; SIZE_MAX: none */
   atomic_bool out_of_memory;
 } ranking;
 
@@ -29,7 +31,26 @@ typedef struct asked {
   cpb_question_point point; /* its image, or itself in point.image without a map */
   double *row;              /* base.cols */
   cpb_ranked *entries;      /* k */
+  uint64_t *met; /* 2^met_bits places for the ids met, + 1, each behind where its hash leads; 0: free */
+  int met_bits;
 } asked;
+
+/* Twice as many places as candidates, at least: a look takes a place or two. */
+static int places_for(size_t count) {
+  int bits = 1;
+  while (bits < 62 && ((size_t)1 << bits) < 2 * count) bits++;
+  return bits;
+}
+
+/* Whether this query has had the id before. */
+static bool meet_again(asked *a, uint64_t id) {
+  size_t last = ((size_t)1 << a->met_bits) - 1;
+  size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> (64 - a->met_bits));
+  while (a->met[at] != 0 && a->met[at] != id + 1) at = at < last ? at + 1 : 0;
+  bool again = a->met[at] != 0;
+  a->met[at] = id + 1;
+  return again;
+}
 
 /* True when the query can be answered. */
 static bool ask(ranking *r, size_t query, asked *a) {
@@ -58,14 +79,25 @@ static void meet_foreign(ranking *r, uint64_t id) {
   }
 }
 
+static void meet_twice(ranking *r, size_t query) {
+  size_t known = atomic_load(&r->twice);
+  while (query < known && !atomic_compare_exchange_weak(&r->twice, &known, query)) {
+  }
+}
+
 static void rank_query(ranking *r, size_t query, asked *a) {
   cpb_best best = {r->k, 0, a->entries};
   if (!ask(r, query, a)) return;
+  memset(a->met, 0, sizeof *a->met << a->met_bits);
   for (size_t i = 0; i < r->count; i++) {
     uint64_t id = r->candidates[query * r->count + i].id;
     double value;
     if (id >= r->base.rows) {
       meet_foreign(r, id);
+      return;
+    }
+    if (meet_again(a, id)) {
+      meet_twice(r, query);
       return;
     }
     int fault = distance(r, a, (size_t)id, &value);
@@ -83,8 +115,11 @@ static void rank_query(ranking *r, size_t query, asked *a) {
 static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
   ranking *r = arg;
   (void)block;
-  asked a = {.entries = malloc(r->k * sizeof *a.entries), .row = malloc(2 * r->base.cols * sizeof *a.row)};
-  if (a.entries == NULL || a.row == NULL)
+  asked a = {.entries = malloc(r->k * sizeof *a.entries),
+             .row = malloc(2 * r->base.cols * sizeof *a.row),
+             .met_bits = places_for(r->count)};
+  a.met = malloc(sizeof *a.met << a.met_bits);
+  if (a.entries == NULL || a.row == NULL || a.met == NULL)
     atomic_store(&r->out_of_memory, true);
   else {
     a.point.image = a.row + r->base.cols;
@@ -92,6 +127,7 @@ static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
   }
   free(a.entries);
   free(a.row);
+  free(a.met);
 }
 
 static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
@@ -102,6 +138,7 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
     return cpb_fail_count(error, "k", r->k, "k must be 1 .. the number of candidates, %zu", r->count);
   cpb_first_fault_init(&r->query_fault);
   cpb_first_fault_init(&r->row_fault);
+  atomic_store(&r->twice, SIZE_MAX);
   r->loops = cpb_loops_here();
   cpb_blocks blocks = {r->queries.rows, QUERIES_PER_TASK, rank_queries, r};
   cpb_blocks_run(&blocks, exec);
@@ -110,6 +147,9 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
     return cpb_fail(error, CPB_WHY_CANDIDATE, "candidates",
                     "candidate %llu is beyond the %zu rows of the base", (unsigned long long)foreign,
                     r->base.rows);
+  size_t twice = atomic_load(&r->twice);
+  if (twice != SIZE_MAX)
+    return cpb_fail(error, CPB_WHY_CANDIDATE_TWICE, "candidates", "query %zu has a candidate twice", twice);
   if (atomic_load(&r->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", r->k);
   cpb_status status = cpb_first_fault_report(&r->query_fault, "queries", error);
   return status == CPB_OK ? cpb_first_fault_report(&r->row_fault, "base", error) : status;

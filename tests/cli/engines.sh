@@ -28,12 +28,17 @@ check "finds the nearest rows by a file" cmp near.csv true.csv
 export TMPDIR=$PWD/desk
 mkdir desk
 words='# {base} {queries} {k} {ids}'
-bad() { local text=$1 pattern=$2; shift 2; refuses "$text" 1 "^capball wrap: $pattern" capball wrap base.csv q.csv -k 5 --candidates 8 -o no.csv --timeout 120 --engine-command "$* $words"; }
+bad() { local text=$1 pattern=$2; shift 2; refuses "$text" 1 "^capball wrap: $pattern" timeout 100 capball wrap base.csv q.csv -k 5 --candidates 8 -o no.csv --timeout 120 --engine-command "$* $words"; }
 bad "an engine that fails" 'the engine failed: its exit code must be 0, got 1$' 'exit 1'
 bad "an engine that fails and says why" 'the engine failed and said "no such index": its exit code must be 0, got 3$' 'echo no such index >&2; exit 3'
 bad "an engine that is none" 'the engine failed and said ".*not found": its exit code must be 0, got 127$' 'no-engine-of-this-name'
 bad "an engine that is killed" 'the engine failed: its signal must be 0, got 9$' 'kill -9 $$'
 bad "an engine that writes nothing" 'the engine must write one file of ids' true
+bad "an engine whose answer is a pipe" 'the engine must write one file of ids, \{ids\}: a regular file' 'mkfifo {ids}'
+bad "an engine whose answer is a link to a pipe" 'the engine must write one file of ids, \{ids\}: a regular file' 'mkfifo {ids}.pipe; ln -s {ids}.pipe {ids}'
+bad "an engine whose answer is a directory" 'the engine must write one file of ids, \{ids\}: a regular file' 'mkdir -p {ids}/a/b; echo >{ids}/a/c; mkfifo {ids}/d; ln -s / {ids}/e; chmod 0 {ids}/a'
+bad "an engine that fails and leaves a pipe for its words" 'the engine failed: its exit code must be 0, got 1' 'cd "$(dirname {ids})"; rm said; mkfifo said; exit 1'
+bad "an engine that locks its directory" 'the engine failed: its exit code must be 0, got 1' 'chmod 0 "$(dirname {ids})"; exit 1'
 bad "an engine that writes no npy" 'the engine must write an npy file' 'echo 1,2 >{ids}'
 cat >answer.sh <<'A'
 # answer.sh EDIT QUERIES IDS: eight ids for every query, edited by sed
@@ -50,6 +55,7 @@ bad "too few ids" 'the engine must give 8 ids per query, got 7' 'sh answer.sh "s
 bad "too few answers" 'the engine must answer 20 queries, got 19' 'sh answer.sh 20d {queries} {ids}'
 bad "too few rows found" 'the engine must find 5 rows for query 6, got 4' 'sh answer.sh "7s/.*/0,1,2,3,-1,-1,-1,-1/" {queries} {ids}'
 check "some rows fewer are no fault" capball wrap base.csv q.csv -k 5 --candidates 8 -o some.csv --engine-command 'sh answer.sh "7s/,7/,-1/" {queries} {ids} # {base} {k}'
+check "a pipe for times is not waited for" timeout 100 capball wrap base.csv q.csv -k 5 --candidates 8 -o some.csv --engine-command 'mkfifo {times}; sh answer.sh "" {queries} {ids} # {base} {k}'
 began=$SECONDS
 refuses "an engine that hangs" 1 '^capball wrap: the engine must end within 0.3 seconds, got ' capball wrap base.csv q.csv -o no.csv --timeout 0.3 --engine-command "sleep 60 $words"
 [ $((SECONDS - began)) -lt 30 ]

@@ -1,6 +1,7 @@
 /* Every call of the library that allocates, with its 1st, 2nd, .. allocation failing, once or from there on: the
  * call ends with a status and a sentence, and gives back all that it took. */
 #define _POSIX_C_SOURCE 200809L
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capball/capball.h"
@@ -287,6 +288,40 @@ static void files_loop(void **state) {
   }
 }
 
+/* Writes one line of so many bytes, in the pieces that a pipe holds. */
+static pid_t write_line(int to, size_t bytes) {
+  static char piece[4096];
+  pid_t child = fork();
+  if (child != 0) return child;
+  memset(piece, '1', sizeof piece);
+  for (size_t i = 0; i < bytes && write(to, piece, sizeof piece) > 0;) i += sizeof piece;
+  _exit(0);
+}
+
+/* A line that arrives in thousands of pieces is copied once per doubling of the buffer, not once per piece. */
+static void long_line(void **state) {
+  (void)state;
+  enum { BYTES = 1 << 24, DOUBLINGS = 8, OTHERS = 24 };
+  int ends[2], kept = dup(STDIN_FILENO);
+  cpb_reader_options options;
+  cpb_reader *reader;
+  cpb_error error;
+  cpb_reader_options_init(&options, sizeof options);
+  options.format = "csv";
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = write_line(ends[1], BYTES);
+  close(ends[1]);
+  dup2(ends[0], STDIN_FILENO);
+  close(ends[0]);
+  uint64_t before = atomic_load(&fault_current()->allocations);
+  assert_int_equal(cpb_reader_open_as("-", &options, &reader, &error), CPB_EFORMAT);
+  uint64_t allocations = atomic_load(&fault_current()->allocations) - before;
+  dup2(kept, STDIN_FILENO);
+  close(kept);
+  waitpid(child, NULL, 0);
+  if (allocations > DOUBLINGS + OTHERS) fail_msg("%d allocations for one line", (int)allocations);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(maps_loop),
@@ -300,6 +335,7 @@ int main(void) {
       cmocka_unit_test(recommendations_loop),
       cmocka_unit_test(pools_loop),
       cmocka_unit_test(files_loop),
+      cmocka_unit_test(long_line),
   };
   fill();
   int failed = cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -1,5 +1,8 @@
 /* T11: SVDD, judged by its primal and dual values computed again, and by the cases that are known. */
 #include "capball/ball.h"
+
+#include <float.h>
+
 #include "support/check.h"
 #include "support/point_sets.h"
 
@@ -331,6 +334,31 @@ static void the_scheme_needs_only_products(void **state) {
   free(x);
 }
 
+/* Twice the unit is four times the bounds, over all of double and beyond it: there both are inf, and the gap is still
+ * that of the numbers. */
+static void bounds_go_with_the_square_of_the_unit(void **state) {
+  (void)state;
+  enum { N = 80, D = 3 };
+  double *x = rows_of(11, N, D, 1), scaled[N * D];
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  options.nu = 0.3;
+  cpb_svdd_report base = solve(x, N, D, &options, NULL).report;
+  for (int unit = -1000; unit <= 1020; unit++) {
+    for (size_t i = 0; i < N * D; i++) scaled[i] = ldexp(x[i], unit);
+    cpb_svdd_report report = solve(scaled, N, D, &options, NULL).report;
+    double upper = ldexp(base.objective, 2 * unit), lower = ldexp(base.lower_bound, 2 * unit);
+    double room = 2e-9 * upper + 4 * DBL_TRUE_MIN;
+    bool beyond = isinf(upper) && isinf(lower);
+    if (!(report.gap >= 0 && report.gap <= 1e-9 && report.converged))
+      fail_msg("2^%d: gap %g", unit, report.gap);
+    if (report.lower_bound > report.objective ||
+        (beyond ? !isinf(report.lower_bound) : fabs(report.lower_bound - lower) > room))
+      fail_msg("2^%d: bounds %g %g, wanted %g %g", unit, report.lower_bound, report.objective, lower, upper);
+  }
+  free(x);
+}
+
 /* Rows of any size: rbf by differences; products that are no normal doubles are refused, not taken for 0. */
 static void kernels_of_any_size(void **state) {
   (void)state;
@@ -468,6 +496,7 @@ int main(void) {
       cmocka_unit_test(a_hard_negative_makes_the_scheme_svdd),
       cmocka_unit_test(kernels_agree_with_what_they_are),
       cmocka_unit_test(the_scheme_needs_only_products),
+      cmocka_unit_test(bounds_go_with_the_square_of_the_unit),
       cmocka_unit_test(kernels_of_any_size),
       cmocka_unit_test(progress_is_told_and_can_stop),
       cmocka_unit_test(bad_input_gets_a_sentence),

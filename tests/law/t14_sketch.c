@@ -389,10 +389,18 @@ static void ranks_are_those_of_exact_search(void **state) {
     test_worst(&worst, fabs(hits[i].value / exact[i].value - 1) / U64);
   }
   law_holds("T13", "|x-q| from images", "f64", worst, 64);
-  candidates[17].id = N;
+  uint64_t kept = candidates[N + 17].id;
+  candidates[N + 17].id = N;
   assert_int_equal(cpb_rerank(base, queries, candidates, N, K, hits, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_rerank(base, queries, candidates, 5, K, hits, NULL, &error), CPB_EINVAL);
-  candidates[17].id = 3;
+  for (size_t other = 0; other < N; other += 16) {
+    candidates[N + 17].id = candidates[N + other].id;
+    test_status((int)cpb_rerank(base, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error),
+                CPB_EINVAL, error.text);
+    assert_int_equal(error.reason, CPB_WHY_CANDIDATE_TWICE);
+    assert_string_equal(error.text, "query 1 has a candidate twice");
+  }
+  candidates[N + 17].id = kept;
   x[3 * D] = NAN;
   assert_int_equal(cpb_rerank(base, queries, candidates, N, K, hits, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 3);

@@ -1,0 +1,62 @@
+#include "core/digits.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the two types differ in. Every decimal of `sure` digits comes back from a normal number of the type, so that
+ * fewer digits need no attempt: %g leaves out the zeros at their end. */
+typedef struct type {
+  int sure, most;
+  double least_normal;
+  bool is_float;
+} type;
+
+static const type f64 = {DBL_DIG, DBL_DECIMAL_DIG, DBL_MIN, false};
+static const type f32 = {FLT_DIG, FLT_DECIMAL_DIG, (double)FLT_MIN, true};
+
+static bool comes_back(const type *t, const char *text, double value) {
+  return (t->is_float ? (double)strtof(text, NULL) : strtod(text, NULL)) == value;
+}
+
+/* One more in the last digit of a text with exponent; false where a 9 would carry into a new digit. */
+static bool step_up(char *text) {
+  char *p = strpbrk(text, "e");
+  while (p != NULL && p > text && *--p == '9') *p = '0';
+  if (p == NULL || *p < '0' || *p > '8') return false;
+  ++*p;
+  return true;
+}
+
+/* Below a power of two the numbers are half as far apart as above it: the nearest decimal can lie below, too far away,
+ * when the next one above is near enough. */
+static bool print_above(const type *t, char *to, double value, int digits) {
+  int exponent;
+  if (fabs(frexp(value, &exponent)) != 0.5) return false;
+  int length = snprintf(to, CPB_DIGITS_ROOM, "%.*e", digits - 1, value);
+  return length < CPB_DIGITS_ROOM && step_up(to) && comes_back(t, to, value);
+}
+
+static size_t print(char *to, double value, int digits) {
+  return (size_t)snprintf(to, CPB_DIGITS_ROOM, "%.*g", digits, value);
+}
+
+static bool print_with(const type *t, char *to, double value, int digits) {
+  if (print(to, value, digits) >= CPB_DIGITS_ROOM) return false;
+  return comes_back(t, to, value) || print_above(t, to, value, digits);
+}
+
+/* From the most digits down: most numbers need them, and where N do not suffice fewer do not, either. */
+static size_t print_fewest(const type *t, char *to, double value) {
+  char shorter[CPB_DIGITS_ROOM];
+  int digits = t->most, least = fabs(value) < t->least_normal ? 1 : t->sure;
+  for (; digits > least && print_with(t, shorter, value, digits - 1); digits--) strcpy(to, shorter);
+  return digits == t->most ? print(to, value, digits) : strlen(to);
+}
+
+size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value) { return print_fewest(&f64, to, value); }
+
+size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value) { return print_fewest(&f32, to, (double)value); }
