@@ -20,7 +20,7 @@ target_compile_options(capball_python PRIVATE -Wno-pedantic -Wno-cast-function-t
 set(CPB_LIBRARY "" CACHE FILEPATH "a libcapball.a of this tree that is built already, to go into the module")
 if(CPB_LIBRARY)
   target_include_directories(capball_python PRIVATE ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(capball_python PRIVATE ${CPB_LIBRARY} ${CPB_NEEDS})
+  target_link_libraries(capball_python PRIVATE ${CPB_LIBRARY} ${CPB_NEEDS_STATIC})
 else()
   target_link_libraries(capball_python PRIVATE capball_static)
 endif()

@@ -260,7 +260,7 @@ typedef enum cpb_reason {
   CPB_WHY_HDF5_DIMENSIONS = 7015, /* data set ".." has .. dimensions, wanted 2 (rows, columns) or 1 .. */
   CPB_WHY_HDF5_FOREIGN = 7016,    /* is not an HDF5 file */
   CPB_WHY_HDF5_LAYOUT = 7017,     /* HDF5 cannot tell how ".." is stored */
-  CPB_WHY_HDF5_NONE = 7018,       /* this capball was built without HDF5 */
+  CPB_WHY_HDF5_NONE = 7018,       /* built without HDF5, or its library cannot be loaded */
   CPB_WHY_HDF5_NOT_A_SET = 7019,  /* ".." is a .. in it and no data set: it stays as it is */
   CPB_WHY_HDF5_NO_ADDING = 7020,  /* is there and not an HDF5 file: a data set cannot be added */
   CPB_WHY_HDF5_NO_SET = 7021,     /* has no data set ".."; it has .. */

@@ -11,6 +11,11 @@
 
 #define DEFAULT_SET "train"
 
+static cpb_status need_library(const char *path, cpb_error *error) {
+  char why[256];
+  return cpb_hdf5_load(why, sizeof why) ? CPB_OK : cpb_file_fail(error, CPB_WHY_HDF5_NONE, path, "%s", why);
+}
+
 #ifdef CPB_HAVE_HDF5
 
 #include <stdio.h>
@@ -258,10 +263,12 @@ static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *err
 }
 
 static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
+  cpb_status status = need_library(reader->source.path, error);
+  if (status != CPB_OK) return status;
   hdf5_state *state = reader->state = state_new(error);
   if (state == NULL) return CPB_ENOMEM;
   hush quiet = hush_begin();
-  cpb_status status = open_set(reader, state, error);
+  status = open_set(reader, state, error);
   hush_end(quiet);
   return status;
 }
@@ -427,10 +434,12 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
   if (writer->cols > CPB_COLS_MAX)
     return cpb_file_fail(error, CPB_WHY_HDF5_WIDTH, writer->whole.path,
                          "data sets have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
+  cpb_status status = need_library(writer->whole.path, error);
+  if (status != CPB_OK) return status;
   hdf5_state *state = writer->state = state_new(error);
   if (state == NULL) return CPB_ENOMEM;
   hush quiet = hush_begin();
-  cpb_status status = begin_quietly(writer, state, error);
+  status = begin_quietly(writer, state, error);
   hush_end(quiet);
   return status;
 }
@@ -501,7 +510,8 @@ static bool is_same_object(hid_t file, const char *name, const char *other, hid_
 static bool is_linked(const char *path, const char *name, const char *other) {
   cpb_input source;
   bool left = false, same = false;
-  if (H5open() < 0 || cpb_input_open(path, &source, NULL) != CPB_OK) return false;
+  if (need_library(path, NULL) != CPB_OK || H5open() < 0 || cpb_input_open(path, &source, NULL) != CPB_OK)
+    return false;
   cpb_hdf5_bytes bytes = {.source = &source, .size = source.size};
   hush quiet = hush_begin();
   hid_t access = make_access(H5P_LINK_ACCESS, &left);
@@ -516,16 +526,12 @@ static bool is_linked(const char *path, const char *name, const char *other) {
 
 #else
 
-static cpb_status refuse(const char *path, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_HDF5_NONE, path, "this capball was built without HDF5");
-}
-
 static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
-  return refuse(reader->source.path, error);
+  return need_library(reader->source.path, error);
 }
 
 static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
-  return refuse(writer->whole.path, error);
+  return need_library(writer->whole.path, error);
 }
 
 static bool is_linked(const char *path, const char *name, const char *other) {

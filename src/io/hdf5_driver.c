@@ -10,10 +10,6 @@
 
 #include "io/file_fail.h"
 
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
-
 /* What HDF5 holds for an open file; base is its own part and comes first. */
 typedef struct driver_file {
   H5FD_t base;

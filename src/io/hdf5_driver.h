@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "io/hdf5_calls.h"
 #include "io/input.h"
 #include "io/whole_file.h"
 
@@ -21,7 +22,6 @@ typedef struct cpb_hdf5_bytes {
 } cpb_hdf5_bytes;
 
 #ifdef CPB_HAVE_HDF5
-#include <hdf5.h>
 
 typedef enum cpb_hdf5_mode { CPB_HDF5_READ, CPB_HDF5_CREATE, CPB_HDF5_ADD } cpb_hdf5_mode;
 

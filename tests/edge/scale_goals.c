@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "capball/scale.h"
-#include "scale/ceiling.h"
+#include "search/ceiling.h"
 
 enum { N = TEST_SANITIZED ? 200 : 400, D = 6, K = 10 };
 
@@ -76,6 +76,28 @@ static void ceiling_is_the_plain_loop(void **state) {
   big = 1e6;
   cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, &big, 1, again, NULL, NULL);
   assert_true(again[0] == 1);
+}
+
+/* Few scales look at fewer rows than many do, the least one deciding which: every answer is the same number. */
+static void other_scales_change_nothing(void **state) {
+  (void)state;
+  static const double s[] = {0.05, 0.3, 1, 2, 4, 16, 300, 1e9};
+  enum { SCALES = sizeof s / sizeof *s };
+  double center[D] = {0.5, -0.25}, recall[SCALES], again[SCALES];
+  for (int kind = 0; kind < 6; kind++) {
+    fill(10 + (uint64_t)kind, kind % 3 == 1);
+    for (size_t i = 0; kind % 3 == 2 && i < N * D; i++) x[i] *= pow(10, (double)(i / D % 7) - 3);
+    for (size_t i = 0; kind % 3 == 2 && i < 20 * D; i++) x[i] = x[i % (3 * D)];
+    const double *about = kind < 3 ? NULL : center;
+    cpb_view rows = cpb_rows(x, CPB_F64, N, D);
+    test_status((int)cpb_search_ceiling(rows, about, K, N, s, SCALES, recall, NULL, NULL), CPB_OK, "");
+    for (size_t first = 1; first < SCALES; first++) {
+      cpb_search_ceiling(rows, about, K, N, s + first, SCALES - first, again, NULL, NULL);
+      assert_memory_equal(again, recall + first, (SCALES - first) * sizeof *again);
+      cpb_search_ceiling(rows, about, K, N, s + first, 1, again, NULL, NULL);
+      assert_true(again[0] == recall[first]);
+    }
+  }
 }
 
 /* The facts stay good until the next choice. */
@@ -172,7 +194,8 @@ static void what_is_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ceiling_is_the_plain_loop), cmocka_unit_test(each_goal),
-                                     cmocka_unit_test(what_is_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ceiling_is_the_plain_loop),
+                                     cmocka_unit_test(other_scales_change_nothing),
+                                     cmocka_unit_test(each_goal), cmocka_unit_test(what_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 # machines that compute otherwise are refused. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 cc=${CC:-cc}
-objects() { for module; do find "$BUILD/CMakeFiles/cpb_$module.dir" -name '*.o'; done; }
+objects() { for module; do find "$BUILD/CMakeFiles/cpb_$module.dir" -name '*.o' 2>/dev/null; done; }
 sanitizers=$(sed -n 's/^CPB_SANITIZE:STRING=\(.\+\)/-fsanitize=\1/p' "$BUILD/CMakeCache.txt")
 
 links() { # modules, then -- libraries
@@ -35,8 +35,12 @@ stops() { # a part of the sentence, then flags
 check "core needs libc and libm alone" links core -- -lm
 check "core and threads" links core threads -- -lm -pthread
 packed=$(for module in zlib libzstd; do pkg-config --libs "$module" 2>/dev/null; done)
-check "core and files" links core files -- -lm $(pkg-config --libs hdf5 2>/dev/null) $packed
-check "core, files and json" links core files json -- -lm $(pkg-config --libs jansson hdf5 2>/dev/null) $packed
+hdf5=$(pkg-config --libs hdf5 2>/dev/null)
+if [ -d "$BUILD/CMakeFiles/cpb_hdf5_loaded.dir" ]; then
+  check "core and files, HDF5 on demand" links core files hdf5_loaded -- -lm -ldl $packed
+fi
+check "core and files" links core files hdf5_linked -- -lm $hdf5 $packed
+check "core, files and json" links core files hdf5_linked json -- -lm $(pkg-config --libs jansson) $hdf5 $packed
 check "CPB_MODULES=core asks for no package" core_alone
 check "CPB_MODULES=core,json leaves out HDF5 and the pool" without_hdf5
 check "CPB_MODULES: a module that is none" unknown_module

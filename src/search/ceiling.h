@@ -1,6 +1,6 @@
 /* The ceiling of exact search with the standard error of its measurement. */
-#ifndef CPB_SCALE_CEILING_H
-#define CPB_SCALE_CEILING_H
+#ifndef CPB_SEARCH_CEILING_H
+#define CPB_SEARCH_CEILING_H
 
 #include "capball/scale.h"
 

@@ -12,7 +12,7 @@
 #include "core/median.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
-#include "scale/ceiling.h"
+#include "search/ceiling.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
   switch (goal) {

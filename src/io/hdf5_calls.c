@@ -1,0 +1,90 @@
+/* Compiled twice: with the name of the shared library, CPB_HDF5_LIBRARY, into what loads it on demand, and without
+ * into the static library, where the linker provides the addresses. */
+#define CPB_HDF5_NAMES_AS_DECLARED
+#include "io/hdf5_calls.h"
+
+#include <stdio.h>
+
+#ifndef CPB_HAVE_HDF5
+
+bool cpb_hdf5_load(char *why, size_t size) {
+  snprintf(why, size, "this capball was built without HDF5");
+  return false;
+}
+
+#elif defined CPB_HDF5_LIBRARY
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* RTLD_GLOBAL in the command, so that HDF5's filter plugins find libhdf5. A library must not put its symbols
+ * before those of another libhdf5 in the process. */
+#ifndef CPB_HDF5_SCOPE
+#define CPB_HDF5_SCOPE RTLD_LOCAL
+#endif
+
+static _Atomic(cpb_hdf5_calls *) loaded; /* never freed: libhdf5 cannot be unloaded safely */
+
+const cpb_hdf5_calls *cpb_hdf5(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }
+
+static bool fill(cpb_hdf5_calls *calls, void *library) {
+  static const struct {
+    const char *name;
+    size_t offset;
+  } entries[] = {
+#define QUOTED(name) #name
+#define CPB_HDF5_NAME(name) {QUOTED(name), offsetof(cpb_hdf5_calls, name)},
+#include "io/hdf5_names.inc"
+#undef CPB_HDF5_NAME
+#undef QUOTED
+  };
+  for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+    void *address = dlsym(library, entries[i].name);
+    if (address == NULL) return false;
+    memcpy((char *)calls + entries[i].offset, &address, sizeof address);
+  }
+  return true;
+}
+
+/* Of threads that come at the same time the first one's table stays. */
+static void publish(cpb_hdf5_calls *calls) {
+  cpb_hdf5_calls *none = NULL;
+  if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);
+}
+
+bool cpb_hdf5_load(char *why, size_t size) {
+  if (cpb_hdf5() != NULL) return true;
+  void *library = dlopen(CPB_HDF5_LIBRARY, RTLD_LAZY | CPB_HDF5_SCOPE);
+  cpb_hdf5_calls *calls = library == NULL ? NULL : malloc(sizeof *calls);
+  if (calls != NULL && fill(calls, library)) {
+    publish(calls);
+    return true;
+  }
+  const char *said = library != NULL && calls == NULL ? "no memory" : dlerror();
+  snprintf(why, size,
+           "the HDF5 library cannot be loaded (%.160s); install it, on Debian and Ubuntu as libhdf5-dev",
+           said == NULL ? CPB_HDF5_LIBRARY : said);
+  free(calls);
+  if (library != NULL) dlclose(library);
+  return false;
+}
+
+#else
+
+const cpb_hdf5_calls *cpb_hdf5(void) {
+  static const cpb_hdf5_calls calls = {
+#define CPB_HDF5_NAME(name) .name = &name,
+#include "io/hdf5_names.inc"
+#undef CPB_HDF5_NAME
+  };
+  return &calls;
+}
+
+bool cpb_hdf5_load(char *why, size_t size) {
+  (void)why, (void)size;
+  return true;
+}
+
+#endif
