@@ -159,9 +159,8 @@ static int fit_by_state(cli_input *in, const wish *w, cpb_map **map, cpb_map_fit
 
 static int fit(cli_input *in, const wish *w) {
   cpb_map *map = NULL;
-  cpb_map_fit_report report;
+  cpb_map_fit_report report = {.size = sizeof report};
   cpb_error error;
-  cpb_map_fit_report_init(&report, sizeof report);
   int result = CLI_OK;
   if (in->job->options.state != NULL)
     result = fit_by_state(in, w, &map, &report);

@@ -6,6 +6,7 @@
 
 #include "batch/map_object.h"
 #include "core/fail.h"
+#include "geometry/ellipsoids.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 

@@ -17,10 +17,6 @@ void cpb_cosines_options_init(cpb_cosines_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_cosines_init(cpb_cosines *cosines, size_t size) {
-  cpb_sized_init(cosines, size, &none, sizeof none);
-}
-
 static double mean_of(const double *x, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; i++) sum += x[i];

@@ -15,15 +15,11 @@
 #include "fit/fit_statistics.h"
 #include "fit/whitening.h"
 #include "geometry/vector.h"
+#include "scale/choice.h"
 
 void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size) {
   cpb_map_fit_options defaults = {.target = 0.99, .k = 10, .sample = 4096};
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-void cpb_map_fit_report_init(cpb_map_fit_report *report, size_t size) {
-  cpb_map_fit_report none = {.size = 0};
-  cpb_sized_init(report, size, &none, sizeof none);
 }
 
 cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
@@ -112,7 +108,7 @@ static cpb_status begin(fitting *f, const cpb_map_fit_options *options, cpb_map 
   if (map == NULL) return cpb_fail_missing(error, "map");
   *map = NULL;
   cpb_map_fit_options_init(&f->o, sizeof f->o);
-  cpb_map_fit_report_init(&f->report, sizeof f->report);
+  f->report = (cpb_map_fit_report){.size = sizeof f->report};
   cpb_status status = cpb_sized_take(&f->o, sizeof f->o, options, "map fit options", error);
   f->p = plan_of(&f->o);
   return status == CPB_OK ? check(&f->o, error) : status;

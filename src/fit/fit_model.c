@@ -11,6 +11,9 @@
 #include "fit/fit_model.h"
 #include "fit/kept_source.h"
 #include "fit/whitening.h"
+#include "learn/ball_stream.h"
+#include "learn/kernel_svdd.h"
+#include "learn/quantiles.h"
 
 enum { LISTED = 10000 };
 
@@ -20,11 +23,6 @@ static const double HELD = 0.2, SOLVED = 0.9;
 void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size) {
   cpb_model_fit_options defaults = {.gap = 1e-9, .kernel = {.offset = 1, .degree = 3}};
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-void cpb_model_fit_report_init(cpb_model_fit_report *report, size_t size) {
-  cpb_model_fit_report none = {.size = 0};
-  cpb_sized_init(report, size, &none, sizeof none);
 }
 
 typedef struct fitting {
@@ -80,9 +78,8 @@ static cpb_status whiten_rows(fitting *f, cpb_error *error) {
 static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   size_t d = f->model.d;
   cpb_ball_options options;
-  cpb_ball_report report;
+  cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
-  cpb_ball_report_init(&report, sizeof report);
   options.gap = f->o.gap;
   f->support = calloc(d + 1, sizeof *f->support);
   f->multipliers = calloc(d + 1, sizeof *f->multipliers);
@@ -140,9 +137,8 @@ static void take_report(fitting *f, const cpb_svdd_report *report) {
 
 static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   cpb_svdd_options options;
-  cpb_svdd_report report;
+  cpb_svdd_report report = {.size = sizeof report};
   cpb_svdd_options_init(&options, sizeof options);
-  cpb_svdd_report_init(&report, sizeof report);
   options.nu = f->o.nu;
   options.gap = f->o.gap;
   options.method = f->o.method;
@@ -273,7 +269,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (model == NULL) return cpb_fail_missing(error, "model");
   *model = NULL;
   cpb_model_fit_options_init(&f.o, sizeof f.o);
-  cpb_model_fit_report_init(&f.report, sizeof f.report);
+  f.report = (cpb_model_fit_report){.size = sizeof f.report};
   cpb_model_options_init(&f.model, sizeof f.model);
   cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "model fit options", error);
   if (status == CPB_OK) status = check(&f, error);

@@ -54,7 +54,7 @@ static cpb_status run(cpb_passes *passes, cpb_statistics *whole, uint64_t first_
 }
 
 cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error) {
-  cpb_statistics_result_init(facts, sizeof *facts);
+  *facts = (cpb_statistics_result){.size = sizeof *facts};
   cpb_status status = cpb_statistics_finish(statistics, facts, error);
   if (status == CPB_OK && facts->rows == 0) return cpb_fail_no_rows(error);
   return status;

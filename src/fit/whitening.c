@@ -9,6 +9,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "loop/chunk.h"
+#include "scale/covariance_parts.h"
 
 /* z = x_i - center of one row, any dtype. */
 static void centred_row(const cpb_loops *loops, cpb_view rows, size_t i, const double *center, double *z) {

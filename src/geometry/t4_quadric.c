@@ -4,6 +4,7 @@
 #include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
+#include "geometry/quadric.h"
 
 static cpb_status check_quadric(const cpb_quadric *quadric, cpb_error *error) {
   if (quadric == NULL || quadric->m == NULL)

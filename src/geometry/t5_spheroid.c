@@ -2,6 +2,7 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "geometry/ellipsoids.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 

@@ -3,6 +3,7 @@
 
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 
 enum {
   FIRST_READ = 1 << 18, /* of a stream, which may promise more than it brings */

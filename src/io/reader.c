@@ -10,6 +10,7 @@
 #include "core/sized.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 
 /* Of files that are no tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
@@ -120,10 +121,6 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
                         .random_access = random_access(reader)};
   if (reader->format->describe != NULL) reader->format->describe(reader, &ours);
   cpb_sized_give(info, &ours, sizeof ours);
-}
-
-const char *cpb_reader_name(const cpb_reader *reader, size_t column) {
-  return reader->names == NULL || column >= reader->named ? NULL : reader->names[column];
 }
 
 cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {

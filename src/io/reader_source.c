@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 
 /* Enough for all threads; pages that are lent cost nothing. */
 enum { BLOCK_BYTES = 16 << 20 };

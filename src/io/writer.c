@@ -10,6 +10,7 @@
 #include "io/convert.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 #include "io/seal_name.h"
 
 enum { OUT_BUFFER = 1 << 18 };

@@ -10,6 +10,7 @@
 #include "io/file_fail.h"
 #include "json/json_file.h"
 #include "io/input.h"
+#include "search/sketch_object.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 

@@ -13,6 +13,8 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
+#include "learn/kernel_svdd.h"
+#include "learn/quantiles.h"
 
 struct cpb_model {
   cpb_model_options options; /* its pointers are ours */

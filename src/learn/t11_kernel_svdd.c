@@ -11,6 +11,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "learn/kernel_rows.h"
+#include "learn/kernel_svdd.h"
 #include "learn/pairs.h"
 #include "learn/svdd_fail.h"
 

@@ -26,10 +26,6 @@ void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_svdd_report_init(cpb_svdd_report *report, size_t size) {
-  cpb_sized_init(report, size, &(cpb_svdd_report){0}, sizeof(cpb_svdd_report));
-}
-
 static double seconds_now(void) {
   struct timespec now;
   timespec_get(&now, TIME_UTC);

@@ -13,6 +13,7 @@
 #include "core/sized.h"
 #include "parallel/tell.h"
 #include "scale/ceiling.h"
+#include "scale/choice.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
   switch (goal) {

@@ -19,10 +19,6 @@ void cpb_statistics_options_init(cpb_statistics_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_statistics_result_init(cpb_statistics_result *result, size_t size) {
-  cpb_sized_init(result, size, &(cpb_statistics_result){0}, sizeof(cpb_statistics_result));
-}
-
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
   if (options->d < 1 || options->d > MOST_COLUMNS)

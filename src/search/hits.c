@@ -5,6 +5,7 @@
 
 #include "capball/search.h"
 #include "core/fail.h"
+#include "search/hit_order.h"
 
 static int by_distance(const void *left, const void *right) {
   const cpb_hit *a = left, *b = right;

@@ -7,6 +7,8 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "search/certificate.h"
+#include "search/hit_order.h"
 #include "search/question.h"
 
 static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};

@@ -10,6 +10,8 @@
 #include "core/rows.h"
 #include "scale/row_sample.h"
 #include "search/question.h"
+#include "search/radius_sample.h"
+#include "search/search_object.h"
 
 struct cpb_radius_sample {
   const cpb_map *map;

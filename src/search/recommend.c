@@ -13,6 +13,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
+#include "scale/choice.h"
 #include "scale/row_sample.h"
 #include "search/ranks.h"
 #include "search/verdict.h"

@@ -11,6 +11,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "search/question.h"
+#include "search/rerank_rows.h"
 
 typedef struct ranking {
   const cpb_loops *loops;

@@ -11,6 +11,8 @@
 #include "core/sized.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
+#include "search/certificate.h"
+#include "search/hit_order.h"
 #include "search/reading.h"
 
 static const cpb_rescore_options defaults = {
@@ -424,20 +426,12 @@ static cpb_status rescore_by(rescoring *r, cpb_view queries, uint64_t *needed, c
   return run_with_memory(r, needed, exec, error);
 }
 
-cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
-                       const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
-                       uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  rescoring r = {.C = count, .store = embedded, .ids = ids, .hits = hits};
-  cpb_status status = take_options(&r, options, error);
-  if (status == CPB_OK) status = cpb_reading_of_map(&r.reading, map, r.o.radius, error);
-  return status == CPB_OK ? rescore_by(&r, queries, needed, exec, error) : status;
-}
-
-cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, const uint64_t *ids,
-                                 size_t count, const cpb_store *embedded, const cpb_rescore_options *options,
-                                 cpb_hit *hits, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  rescoring r = {.C = count, .store = embedded, .ids = ids, .hits = hits};
+cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, cpb_candidates given,
+                                 const cpb_store *embedded, const cpb_rescore_options *options,
+                                 const cpb_rescore_out *out, const cpb_exec *exec, cpb_error *error) {
+  if (out == NULL) return cpb_fail_missing(error, "out");
+  rescoring r = {.C = given.count, .store = embedded, .ids = given.ids, .hits = out->hits};
   cpb_status status = take_options(&r, options, error);
   if (status == CPB_OK) status = cpb_reading_of_transform(&r.reading, transform, r.o.radius, error);
-  return status == CPB_OK ? rescore_by(&r, queries, needed, exec, error) : status;
+  return status == CPB_OK ? rescore_by(&r, queries, out->needed, exec, error) : status;
 }

@@ -4,6 +4,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
+#include "search/search_object.h"
 
 enum { BATCH = 16384 }; /* queries whose answers are held at once */
 

@@ -21,6 +21,7 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "search/bit_columns.h"
+#include "search/sketch_train.h"
 
 enum {
   LEAST_BATCH = 64, /* rows */
@@ -41,10 +42,6 @@ static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training)
 
 void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
   cpb_sized_init(training, size, &defaults, sizeof defaults);
-}
-
-void cpb_sketch_report_init(cpb_sketch_report *report, size_t size) {
-  cpb_sized_init(report, size, &(cpb_sketch_report){0}, sizeof(cpb_sketch_report));
 }
 
 typedef struct training {

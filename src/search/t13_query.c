@@ -6,6 +6,7 @@
 #include "batch/row_state.h"
 #include "capball/query.h"
 #include "core/fail.h"
+#include "search/certificate.h"
 #include "search/question.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {

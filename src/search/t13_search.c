@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "core/zero_lines.h"
 #include "parallel/tell.h"
+#include "search/search_object.h"
 #include "search/waiting_rows.h"
 
 enum {
@@ -362,11 +363,6 @@ cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t
 }
 
 uint64_t cpb_search_rows(const cpb_search *search) { return search->offered; }
-
-void cpb_search_report_init(cpb_search_report *report, size_t size) {
-  static const cpb_search_report none = {.size = sizeof none};
-  cpb_sized_init(report, size, &none, sizeof none);
-}
 
 void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
   cpb_search_report ours = {.size = sizeof ours, .rows = search->offered};

@@ -8,6 +8,7 @@
 #include "capball/exec.h"
 #include "capball/scale.h"
 #include "parallel/blocks.h"
+#include "scale/ceiling.h"
 #include "support/check.h"
 
 static const size_t thread_counts[] = {1, 2, 3, 8};
