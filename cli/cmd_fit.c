@@ -81,8 +81,7 @@ static int check_pipe(const cli_job *job, const wish *w) {
 
 /* The library's sentence, and the options of this command that help. */
 static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
-  bool scale = error->reason == CPB_WHY_NO_SCALE_OF_NORM || error->reason == CPB_WHY_NO_SCALE_OF_ROWS ||
-               error->reason == CPB_WHY_RECALL_NOT_REACHED;
+  bool scale = error->reason == CPB_WHY_NO_SCALE || error->reason == CPB_WHY_RECALL_NOT_REACHED;
   if (scale)
     return cli_fail(in->job, "%s: %s; give one with --scale, or another goal", cli_name(in->info.path),
                     error->text);

@@ -101,7 +101,7 @@ static cpb_status look_at_pairs(sample *s, const cpb_statistics_result *facts, c
   make_unit_size(s);
   fill_pairs(s, c);
   if (c->pairs < 2)
-    return cpb_fail(error, CPB_WHY_NO_PAIRS, "rows", "there are fewer than 2 pairs of rows with a direction");
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "rows", "there are fewer than 2 pairs of rows with a direction");
   compare(c);
   return CPB_OK;
 }

@@ -55,9 +55,9 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (!(o->gap >= 0 && o->gap < INFINITY))
     return cpb_fail_domain(error, "gap", o->gap, "gap must be a number >= 0");
   if (o->nu == 0 && (o->method != CPB_SVDD_EXACT || has_kernel(f) || o->weights != NULL))
-    return cpb_fail(error, CPB_WHY_WITHOUT_NU, "nu", "method, weights and kernel go with nu > 0");
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "nu", "method, weights and kernel go with nu > 0");
   if (has_kernel(f) && sees_through_W(f))
-    return cpb_fail(error, CPB_WHY_KERNEL_WHITENED, "whiten",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "whiten",
                     "a kernel does not go with whitening or standardised columns");
   return CPB_OK;
 }
@@ -197,9 +197,10 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
 
 cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error) {
   if (model->rows == 1)
-    return cpb_fail(error, CPB_WHY_ONE_ROW, "rows", "there is one row, and no ball of radius > 0 around it");
+    return cpb_fail(error, CPB_WHY_NO_RADIUS, "rows",
+                    "there is one row, and no ball of radius > 0 around it");
   if (model->radius > 0) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_RADIUS_ZERO, "rows", "the ball has radius 0%s",
+  return cpb_fail(error, CPB_WHY_NO_RADIUS, "rows", "the ball has radius 0%s",
                   model->lower_bound > 0                    ? ""
                   : model->kernel.kind != CPB_KERNEL_LINEAR ? ": the kernel does not tell the rows apart"
                                                             : ", all columns are constant");
@@ -212,7 +213,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   f->y = f->rows;
   f->count = f->rows.rows;
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
-    return cpb_fail(error, CPB_WHY_WEIGHT_COUNT, "weights", "there are %llu weights for %zu rows",
+    return cpb_fail(error, CPB_WHY_ROWS, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
   cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge};
   if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);

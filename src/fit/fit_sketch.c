@@ -36,7 +36,7 @@ static cpb_status take_map(fitting *f, const cpb_source *rows, cpb_error *error)
   cpb_status status = cpb_check_source_cols(rows, "rows", map.d, error);
   if (status != CPB_OK) return status;
   if (map.pole != NULL || map.whiten != NULL || map.toward != NULL)
-    return cpb_fail(error, CPB_WHY_MAP_NOT_PLAIN, "map",
+    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
                     "the map has a %s; a sketch is made from a centre and a scale alone",
                     map.pole != NULL     ? "pole"
                     : map.whiten != NULL ? "whitening"

@@ -158,7 +158,7 @@ static cpb_status check_symmetric(const double *G, size_t d, cpb_error *error) {
     for (size_t j = 0; j < i; j++) {
       double low = G[i * d + j], high = G[j * d + i];
       if (!(fabs(low - high) <= 1e-9 * sqrt(fabs(G[i * d + i])) * sqrt(fabs(G[j * d + j]))))
-        return cpb_fail(error, CPB_WHY_NOT_SYMMETRIC, "G",
+        return cpb_fail(error, CPB_WHY_NOT_DEFINITE, "G",
                         "metric G is not symmetric: G[%zu][%zu] = %.17g, G[%zu][%zu] = %.17g", i, j, low, j,
                         i, high);
     }

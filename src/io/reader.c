@@ -44,7 +44,7 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   bool readable =
       reader->format->streams_in || (reader->source.unpack != NULL && reader->format->rewind != NULL);
   if (reader->source.stream && !readable)
-    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_IN, reader->source.path, "%s cannot be read from a pipe",
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path, "%s cannot be read from a pipe",
                          reader->format->name);
   status = reader->format->open(reader, error);
   return status == CPB_OK && reader->format->select == NULL ? pick_columns(reader, error) : status;
@@ -298,7 +298,7 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
   cpb_status status = check_rows(reader, first, count, error);
   if (status != CPB_OK) return status;
   if (reader->format->lend == NULL)
-    return cpb_file_fail(error, CPB_WHY_NO_LOAN, reader->path, "%s rows cannot be lent",
+    return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->path, "%s rows cannot be lent",
                          reader->format->name);
   return reader->format->lend(reader, first, count, loan, block, error);
 }

@@ -60,9 +60,9 @@ static cpb_status check_weights(const double *weights, size_t n, double *sum, cp
   }
   *sum = cpb_twofold_value(total);
   if (!(*sum > 0)) return cpb_fail_weights_zero(error, n);
-  return *sum < INFINITY ? CPB_OK
-                         : cpb_fail(error, CPB_WHY_WEIGHTS_OVERFLOW, "weights",
-                                    "the weights add up to more than a double");
+  return *sum < INFINITY
+             ? CPB_OK
+             : cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "weights", "the weights add up to more than a double");
 }
 
 static cpb_status check_rows(cpb_view x, cpb_error *error) {

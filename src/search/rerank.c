@@ -111,7 +111,7 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks_run(&blocks, exec);
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
-    return cpb_fail(error, CPB_WHY_CANDIDATE, "candidates",
+    return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
                     "candidate %llu is beyond the %zu rows of the base", (unsigned long long)foreign,
                     r->base.rows);
   if (atomic_load(&r->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", r->k);

@@ -175,7 +175,7 @@ cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_
   if (found == NULL && count > 0) return cpb_fail_missing(error, "found");
   cpb_sketch_describe(sketch, &c.of);
   if (rows->rows != codes.rows)
-    return cpb_fail(error, CPB_WHY_CODES_ROWS, "codes", "there are %llu rows, but %zu codes",
+    return cpb_fail(error, CPB_WHY_ROWS, "codes", "there are %llu rows, but %zu codes",
                     (unsigned long long)rows->rows, codes.rows);
   cpb_status status = cpb_sketch_map(sketch, &map, error);
   if (status != CPB_OK) return status;

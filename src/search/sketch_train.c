@@ -449,7 +449,7 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
     return cpb_fail_domain(error, "tolerance", o->tolerance, "tolerance must be in [0,1)");
   if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
     return cpb_fail(
-        error, CPB_WHY_BATCH, "batch",
+        error, CPB_WHY_DOMAIN, "batch",
         "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
         LEAST_BATCH, o->batch);
   cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
