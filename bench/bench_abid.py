@@ -23,10 +23,14 @@ LARGEST = int(sys.argv[2]) if len(sys.argv) > 2 else 20000
 SCALES, BLOCK = 20, 4096
 
 
+class Scales(ctypes.Structure):
+    """A cpb_abid_scales."""
+    _fields_ = [("s", ctypes.c_void_p), ("count", ctypes.c_size_t), ("abid", ctypes.c_void_p), ("slope", ctypes.c_void_p)]
+
+
 def load():
     lib = library.load()
-    lib.cpb_abid_embedded.argtypes = [library.Rows, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
-                                      ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    lib.cpb_abid_embedded.argtypes = [library.Rows, ctypes.c_void_p, ctypes.c_int, Scales, ctypes.c_void_p, ctypes.c_void_p]
     return lib
 
 
@@ -100,7 +104,7 @@ def main():
 
             def ours():
                 rows = library.rows(x)
-                if lib.cpb_abid_embedded(rows, None, s.ctypes.data, SCALES, 0, abid.ctypes.data, None, exec_, None):
+                if lib.cpb_abid_embedded(rows, None, 0, Scales(s.ctypes.data, SCALES, abid.ctypes.data, None), exec_, None):
                     raise RuntimeError("cpb_abid_embedded failed")
                 return abid
 

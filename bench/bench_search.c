@@ -89,7 +89,7 @@ static void search(void *arg) {
     must(w->by.hits(asked, i, &hits, &count, &error), &error);
     for (size_t j = 0; j < count && w->count < (size_t)QUERIES * 2 * K; j++) w->hits[w->count++] = hits[j];
   }
-  cpb_search_report_init(&w->report, sizeof w->report);
+  w->report = (cpb_search_report){.size = sizeof w->report};
   if (w->by.describe != NULL) w->by.describe(asked, &w->report);
   w->by.end(asked);
   choose_loops(NULL);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
+#include "io/random_access.h"
 #include "show/recommend_text.h"
 #include "support/timing.h"
 
@@ -26,6 +27,11 @@ static void must(cpb_status status, const cpb_error *error) {
   if (status == CPB_OK) return;
   fprintf(stderr, "search_recall: %s\n", error->text);
   exit(1);
+}
+
+/* Rows without an image become zeros (zero_refused). */
+static void must_but_rows(cpb_status status, const cpb_error *error) {
+  if (status != CPB_EROW) must(status, error);
 }
 
 static void *memory(size_t count, size_t size) {
@@ -111,10 +117,12 @@ static size_t transform(const experiment *e, cpb_transform_kind kind, float *y, 
   cpb_error error;
   must(cpb_transform_new(&options, &made, &error), &error);
   size_t cols = cpb_transform_cols(made);
-  cpb_transform_apply(made, CPB_ROLE_BASE, e->base, cpb_rows_out(y, CPB_F32, e->base.rows, cols), e->exec,
-                      NULL);
-  cpb_transform_apply(made, CPB_ROLE_QUERY, e->queries, cpb_rows_out(p, CPB_F32, e->queries.rows, cols),
-                      e->exec, NULL);
+  must_but_rows(cpb_transform_apply(made, CPB_ROLE_BASE, e->base,
+                                    cpb_rows_out(y, CPB_F32, e->base.rows, cols), e->exec, &error),
+                &error);
+  must_but_rows(cpb_transform_apply(made, CPB_ROLE_QUERY, e->queries,
+                                    cpb_rows_out(p, CPB_F32, e->queries.rows, cols), e->exec, &error),
+                &error);
   zero_refused(y, e->base.rows, cols);
   zero_refused(p, e->queries.rows, cols);
   cpb_transform_free(made);

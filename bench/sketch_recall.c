@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "search/sketch_train.h"
 #include "support/timing.h"
 
 enum { SETS = 6, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };

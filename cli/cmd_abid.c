@@ -19,9 +19,8 @@ typedef struct findings {
 } findings;
 
 static double value_at(const findings *f, double s) {
-  double abid = NAN;
-  cpb_abid_curve_at(f->curve, s, CPB_PAIRS_ALL, &abid, NULL, NULL);
-  return abid;
+  double abid;
+  return cpb_abid_curve_at(f->curve, s, CPB_PAIRS_ALL, &abid, NULL, NULL) == CPB_OK ? abid : NAN;
 }
 
 static cpb_status measure(const cpb_statistics_result *facts, const cpb_exec *exec, findings *f,

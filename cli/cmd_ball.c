@@ -141,11 +141,10 @@ static int read_weights(cli_input *in, double **weights) {
 static int fit(cli_input *in) {
   const cli_job *job = in->job;
   cpb_model_fit_options wish = wish_of(&job->options);
-  cpb_model_fit_report report;
+  cpb_model_fit_report report = {.size = sizeof report};
   cpb_model *model = NULL;
   cpb_error error;
   double *weights = NULL;
-  cpb_model_fit_report_init(&report, sizeof report);
   int result = hold_where_needed(in);
   if (result == CLI_OK && job->options.weights != NULL) result = read_weights(in, &weights);
   wish.weights = weights;

@@ -60,10 +60,9 @@ static int report(const cli_job *job, const cpb_cosines *c) {
 static int compare(cli_input *in) {
   const cli_options *o = &in->job->options;
   cpb_cosines_options options;
-  cpb_cosines cosines;
+  cpb_cosines cosines = {.size = sizeof cosines};
   cpb_error error;
   cpb_cosines_options_init(&options, sizeof options);
-  cpb_cosines_init(&cosines, sizeof cosines);
   options.s = o->scale;
   options.seed = o->seed;
   options.skip_bad = o->skip_bad;

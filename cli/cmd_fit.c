@@ -81,8 +81,7 @@ static int check_pipe(const cli_job *job, const wish *w) {
 
 /* The library's sentence, and the options of this command that help. */
 static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
-  bool scale = error->reason == CPB_WHY_NO_SCALE_OF_NORM || error->reason == CPB_WHY_NO_SCALE_OF_ROWS ||
-               error->reason == CPB_WHY_RECALL_NOT_REACHED;
+  bool scale = error->reason == CPB_WHY_NO_SCALE || error->reason == CPB_WHY_RECALL_NOT_REACHED;
   if (scale)
     return cli_fail(in->job, "%s: %s; give one with --scale, or another goal", cli_name(in->info.path),
                     error->text);
@@ -159,9 +158,8 @@ static int fit_by_state(cli_input *in, const wish *w, cpb_map **map, cpb_map_fit
 
 static int fit(cli_input *in, const wish *w) {
   cpb_map *map = NULL;
-  cpb_map_fit_report report;
+  cpb_map_fit_report report = {.size = sizeof report};
   cpb_error error;
-  cpb_map_fit_report_init(&report, sizeof report);
   int result = CLI_OK;
   if (in->job->options.state != NULL)
     result = fit_by_state(in, w, &map, &report);

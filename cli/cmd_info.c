@@ -110,7 +110,7 @@ static int inspect(cli_input *file) {
   cpb_norms_fit_options wish;
   cpb_error error;
   cpb_norms_fit_options_init(&wish, sizeof wish);
-  cpb_norms_report_init(&in.norms, sizeof in.norms);
+  in.norms = (cpb_norms_report){.size = sizeof in.norms};
   wish.bars = BARS;
   cpb_status status = cpb_norms_fit(&file->source, &wish, &in.norms, cli_exec(in.job), &error);
   if (status != CPB_OK) return cli_fail_input(file, status, &error);

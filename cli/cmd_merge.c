@@ -35,9 +35,8 @@ static int save_map(const cli_job *job, const cpb_map *map, cpb_goal goal, const
 /* Goals that norms answer want pass 2 of every piece. */
 static int check_norms(const cli_job *job, cpb_statistics *whole) {
   cpb_goal goal = (cpb_goal)job->options.goal.at;
-  cpb_statistics_result facts;
+  cpb_statistics_result facts = {.size = sizeof facts};
   cpb_error error;
-  cpb_statistics_result_init(&facts, sizeof facts);
   if (cpb_statistics_finish(whole, &facts, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   if (goal >= CPB_GOAL_SPREAD || facts.norm_rows == facts.rows) return CLI_OK;
   return cli_fail(
@@ -49,13 +48,12 @@ static int check_norms(const cli_job *job, cpb_statistics *whole) {
 
 static int make_map(const cli_job *job, cpb_statistics *whole) {
   cpb_map_fit_options options;
-  cpb_map_fit_report report;
+  cpb_map_fit_report report = {.size = sizeof report};
   cpb_map *map = NULL;
   cpb_error error;
   int result = check_norms(job, whole);
   if (result != CLI_OK) return result;
   cli_map_wish(job, &options);
-  cpb_map_fit_report_init(&report, sizeof report);
   if (cpb_map_from_statistics(whole, &options, &map, &report, cli_exec(job), &error) != CPB_OK)
     result = cli_fail(job, "%s", error.text);
   if (result == CLI_OK) result = save_map(job, map, options.goal, &report);

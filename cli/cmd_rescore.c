@@ -234,6 +234,15 @@ static int fail(const rescoring *r, cpb_status status, const cpb_error *error) {
   return cli_fail_input(in, status, error);
 }
 
+static cpb_status audit(rescoring *r, cpb_error *error) {
+  cpb_audit_options options;
+  cpb_audit_options_init(&options, sizeof options);
+  options.k = r->k;
+  options.seed = r->job->options.seed;
+  return cpb_transform_audit(r->transform, r->queries.rows, r->hits, &r->embedded.source, &options, &r->audit,
+                             cli_exec(r->job), error);
+}
+
 static int rescore(rescoring *r) {
   const cli_options *o = &r->job->options;
   cpb_rescore_options options;
@@ -255,11 +264,10 @@ static int rescore(rescoring *r) {
   if (o->certificates != NULL) options.all = &r->embedded.source;
   r->hits = cli_alloc(r->n * r->k, sizeof *r->hits);
   r->needed = cli_alloc(r->n, sizeof *r->needed);
-  cpb_status status = cpb_transform_rescore(r->transform, r->queries.rows, r->candidates, r->C, &store,
-                                            &options, r->hits, r->needed, cli_exec(r->job), &error);
-  if (status == CPB_OK && o->approximate)
-    status = cpb_transform_audit(r->transform, r->queries.rows, r->hits, r->k, &r->embedded.source, 0,
-                                 o->seed, &r->audit, cli_exec(r->job), &error);
+  cpb_status status =
+      cpb_transform_rescore(r->transform, r->queries.rows, (cpb_candidates){r->candidates, r->C}, &store,
+                            &options, &(cpb_rescore_out){r->hits, r->needed}, cli_exec(r->job), &error);
+  if (status == CPB_OK && o->approximate) status = audit(r, &error);
   if (status != CPB_OK) return fail(r, status, &error);
   result = o->within.given ? write_ranges(r) : write_outputs(r);
   return result == CLI_OK ? tell(r) : result;

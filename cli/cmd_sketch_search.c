@@ -66,10 +66,14 @@ static int check_codes(const search *s, const cpb_store *store) {
 
 static int rank(search *s, const cpb_store *store) {
   cpb_map *map = NULL;
+  cpb_rerank_options options;
   cpb_error error;
+  cpb_rerank_options_init(&options, sizeof options);
+  options.k = s->k;
   cpb_status status = s->job->options.embedded != NULL ? cpb_sketch_map(s->sketch, &map, &error) : CPB_OK;
+  options.map = map;
   if (status == CPB_OK)
-    status = cpb_rerank_store(store, map, s->queries.rows, s->found, s->candidates, s->k, s->hits,
+    status = cpb_rerank_store(store, s->queries.rows, s->found, s->candidates, &options, s->hits,
                               cli_exec(s->job), &error);
   cpb_map_free(map);
   return status == CPB_OK ? CLI_OK : cli_fail_input(&s->rows, status, &error);

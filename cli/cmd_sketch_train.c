@@ -80,10 +80,9 @@ static int train(cli_input *in, const cpb_map *map) {
   const cli_job *job = in->job;
   cpb_sketch_training training = training_of(&job->options);
   cpb_sketch_fit_options wish = wish_of(job);
-  cpb_sketch_fit_report report;
+  cpb_sketch_fit_report report = {.size = sizeof report};
   cpb_sketch *sketch = NULL;
   cpb_error error;
-  cpb_sketch_fit_report_init(&report, sizeof report);
   wish.training = &training;
   wish.map = map;
   cpb_status status = cpb_sketch_fit(&in->source, &wish, &sketch, &report, cli_exec(job), &error);

@@ -95,8 +95,15 @@ static int ask(wrapping *w) {
   if (result == CLI_OK) result = find_radius(w);
   if (result != CLI_OK) return result;
   w->hits = cli_alloc(w->queries.rows.rows * w->k, sizeof *w->hits);
-  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, w->radius, o->twice, &door,
-                                      cli_engine_metric(w->job), w->candidates, w->k, o->seed, w->hits,
+  cpb_wrap_options options;
+  cpb_wrap_options_init(&options, sizeof options);
+  options.k = w->k;
+  options.candidates = w->candidates;
+  options.radius = w->radius;
+  options.twice = o->twice;
+  options.metric = cli_engine_metric(w->job);
+  options.seed = o->seed;
+  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, &door, &options, w->hits,
                                       cli_exec(w->job), &error);
   if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
   result = write_answers(w);

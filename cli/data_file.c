@@ -267,7 +267,7 @@ int cli_sample(cli_input *in, cpb_statistics **statistics, cpb_statistics_result
   cpb_statistics_fit_options options;
   cpb_error error;
   cpb_statistics_fit_options_init(&options, sizeof options);
-  cpb_statistics_result_init(facts, sizeof *facts);
+  *facts = (cpb_statistics_result){.size = sizeof *facts};
   options.seed = o->seed;
   options.skip_bad = o->skip_bad;
   if (o->sample != 0) options.sample = (size_t)o->sample;

@@ -53,7 +53,7 @@ endfunction()
 add_custom_target(benches)
 file(GLOB CPB_BENCH_SUPPORT CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/support/*.c)
 add_library(cpb_bench_support STATIC EXCLUDE_FROM_ALL ${CPB_BENCH_SUPPORT})
-target_include_directories(cpb_bench_support PUBLIC bench)
+target_include_directories(cpb_bench_support PUBLIC bench src)
 target_link_libraries(cpb_bench_support PUBLIC capball_programs ${CMAKE_DL_LIBS})
 # The copy that is the roofline, also for benchmarks in Python.
 add_library(cpb_roofline SHARED EXCLUDE_FROM_ALL bench/support/roofline.c)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capball/file.h"
+#include "io/random_access.h"
 
 static const struct {
   const char *reader, *format;

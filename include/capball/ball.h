@@ -38,7 +38,7 @@ typedef struct cpb_ball_options {
 CPB_API void cpb_ball_options_init(cpb_ball_options *options, size_t size);
 
 /** How good the ball is. The call has done its work even where the gap is not what was wanted, as for
- *  data so far from 0 that no double is near enough to the centre. Start from cpb_ball_report_init. */
+ *  data so far from 0 that no double is near enough to the centre. Set its size. */
 typedef struct cpb_ball_report {
   size_t size;        /* sizeof(cpb_ball_report) */
   bool converged;     /* gap <= the wanted gap */
@@ -50,8 +50,6 @@ typedef struct cpb_ball_report {
   size_t passes;      /* reads of the data */
   double seconds;
 } cpb_ball_report;
-
-CPB_API void cpb_ball_report_init(cpb_ball_report *report, size_t size);
 
 /** Where an answer goes: the caller's arrays. */
 typedef struct cpb_ball_out {
@@ -66,20 +64,8 @@ typedef struct cpb_ball_out {
  *  out      out->center is written, the rest where it is not NULL
  *  EROW for the first row with NaN or inf; EINVAL for no rows. Nothing is written then.
  *  Thread-safe; the same bits for any number of threads. Allocates about 4096 rows of doubles. */
-CPB_API cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *options, const cpb_ball_out *out,
-                                      cpb_ball_report *report, const cpb_exec *exec, cpb_error *error);
-
-/** One step of the cap iteration: the rows about `center` at scale s, the cap whose plane goes through the
- *  support vectors of the widest margin to -e, and the centre of its ball (T3) as the new `center`.
- *  With s = the present radius the distance to the true centre falls cubically.                  T10
- *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
-CPB_API cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
-
-/** The same, to the last bit, for rows that do not fit in memory: the source is read once per pass, and once before
- *  where its rows are not in memory.                                                            T10 */
-CPB_API cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
-                                             const cpb_ball_out *out, cpb_ball_report *report,
-                                             const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *options, const cpb_ball_out *out,
+                                       cpb_ball_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** The smallest enclosing ball of rows in pieces, wherever they are, in rounds.                  T10
  *
@@ -98,42 +84,43 @@ CPB_API cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_
 typedef struct cpb_core cpb_core;
 
 /** Gives *core to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
-CPB_API cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core, cpb_error *error);
+CPB_CALL cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core,
+                                 cpb_error *error);
 CPB_API void cpb_core_free(cpb_core *core);
 
 /** Takes rows first_id, first_id+1, .. into the present round. EROW as above, EINVAL for rows that the first
  *  round cannot have seen; the core is unchanged then. */
-CPB_API cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
+                                    cpb_error *error);
 
 /** The same for rows whose ids are ids[0], ids[1], .. */
-CPB_API cpb_status cpb_core_update_ids(cpb_core *core, cpb_view rows, const uint64_t *ids,
-                                       const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_core_update_ids(cpb_core *core, cpb_view rows, const uint64_t *ids,
+                                        const cpb_exec *exec, cpb_error *error);
 
 /** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `core` is
  *  unchanged then. */
-CPB_API cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *error);
+CPB_CALL cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *error);
 
 /** Makes `piece` an empty one of the round that `core` is in. */
-CPB_API cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *error);
+CPB_CALL cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *error);
 
 /** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
  *  EINVAL without rows. */
-CPB_API cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error);
+CPB_CALL cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error);
 
 /** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are
  *  0. EINVAL before the second round has ended. */
-CPB_API cpb_status cpb_core_ball(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report,
-                                 cpb_error *error);
+CPB_CALL cpb_status cpb_core_ball(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report,
+                                  cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBCORES"), with a checksum at its end; gives *bytes to the
  *  caller, who frees them with cpb_free. A piece has what it gathered, a core besides all it knows. */
-CPB_API cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count, cpb_error *error);
+CPB_CALL cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count, cpb_error *error);
 
 /** Reads it back, bit for bit; gives *core. EFORMAT with a sentence for anything else.
  *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_API cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **core,
-                                        cpb_error *error);
+CPB_CALL cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **core,
+                                         cpb_error *error);
 
 /* T11: support vector data description, a ball with a soft margin.
  *
@@ -165,8 +152,7 @@ typedef struct cpb_svdd_options {
 
 CPB_API void cpb_svdd_options_init(cpb_svdd_options *options, size_t size);
 
-/** How good the answer is; the objective is the mean of the worst share, in squared units. Start
- *  from cpb_svdd_report_init. */
+/** How good the answer is; the objective is the mean of the worst share, in squared units. Set its size. */
 typedef struct cpb_svdd_report {
   size_t size;      /* sizeof(cpb_svdd_report) */
   bool converged;   /* gap <= the wanted gap; for the cap methods: the centre came to rest */
@@ -180,8 +166,6 @@ typedef struct cpb_svdd_report {
   double seconds;
 } cpb_svdd_report;
 
-CPB_API void cpb_svdd_report_init(cpb_svdd_report *report, size_t size);
-
 /** SVDD of n >= 1 rows.                                                                          T11
  *  x            n rows of d, any dtype                                      borrowed for the call
  *  center       d coordinates, the caller's
@@ -192,8 +176,8 @@ CPB_API void cpb_svdd_report_init(cpb_svdd_report *report, size_t size);
  *  any size are right, and the gap is that of the numbers before they are rounded to double, but objective and
  *  lower_bound, which are squares, may be beyond double: both are inf then, or near 0 subnormal or 0. Rows of
  *  weight 0 are not there. exec->progress is told the digits of the gap. */
-CPB_API cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
-                            cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
+                             cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** SVDD of rows in pieces, wherever they are, in rounds.                                       T11
  *
@@ -213,43 +197,44 @@ typedef struct cpb_tail cpb_tail;
 
 /** Gives *tail to the caller. d >= 1; options: nu, gap, and max_iterations as rounds; NULL for the defaults.
  *  One thread at a time may use it. */
-CPB_API cpb_status cpb_tail_new(size_t d, const cpb_svdd_options *options, cpb_tail **tail, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_new(size_t d, const cpb_svdd_options *options, cpb_tail **tail,
+                                 cpb_error *error);
 CPB_API void cpb_tail_free(cpb_tail *tail);
 
 /** Takes rows first_id, first_id+1, .. into the present round, with their weights >= 0 (NULL: all 1). EROW and
  *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the tail is unchanged then. */
-CPB_API cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
-                                   const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
+                                    const cpb_exec *exec, cpb_error *error);
 
 /** The same for rows whose ids are ids[0], ids[1], .. */
-CPB_API cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids,
-                                       const double *weights, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids,
+                                        const double *weights, const cpb_exec *exec, cpb_error *error);
 
 /** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `tail` is
  *  unchanged then. */
-CPB_API cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *error);
 
 /** Makes `piece` an empty one of the round that `tail` is in. */
-CPB_API cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *error);
 
 /** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
  *  EINVAL without rows. */
-CPB_API cpb_status cpb_tail_solve(cpb_tail *tail, bool *done, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_solve(cpb_tail *tail, bool *done, cpb_error *error);
 
 /** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
  *  second round has ended.
  *  center   d coordinates, the caller's */
-CPB_API cpb_status cpb_tail_ball(const cpb_tail *tail, double *center, cpb_svdd_report *report,
-                                 cpb_error *error);
+CPB_CALL cpb_status cpb_tail_ball(const cpb_tail *tail, double *center, cpb_svdd_report *report,
+                                  cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBTAILS"), with a checksum at its end; gives *bytes to the
  *  caller, who frees them with cpb_free. */
-CPB_API cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count, cpb_error *error);
+CPB_CALL cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count, cpb_error *error);
 
 /** Reads it back, bit for bit; gives *tail. EFORMAT with a sentence for anything else.
  *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_API cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **tail,
-                                        cpb_error *error);
+CPB_CALL cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **tail,
+                                         cpb_error *error);
 
 /** A Mercer kernel k(x,y); SVDD with one is SVDD of the rows' images in its feature space. */
 typedef enum cpb_kernel_kind {
@@ -264,25 +249,6 @@ typedef struct cpb_kernel {
   double offset;   /* >= 0; polynomial */
   unsigned degree; /* >= 1; polynomial */
 } cpb_kernel;
-
-/** z_j = k(x_i, y_j) for one row i of x and all rows of y, by <x,x>, <x,y> and <y,y> alone (T8).
- *  z   y.rows numbers, the caller's. EINVAL names a parameter outside its domain. Thread-safe. */
-CPB_API cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_view y, double *z,
-                                  cpb_error *error);
-
-/** SVDD in the feature space of a kernel, for n up to some ten thousand.                       T8, T11
- *  Exact: the dual by steps along the pair of multipliers that gains most, with k alone. The cap methods:
- *  the rows' images about the present centre go to the sphere by their Gram rows (cpb_gram_embed), the SVM
- *  against -e is solved by the same steps, and the centre moves as in cpb_svdd. Rows of the matrix are kept
- *  as far as 256 MB go. Options are as above, start and max_iterations unused.
- *  multipliers  n numbers a_i >= 0 of sum 1, the caller's: the centre is sum a_i phi(x_i), by any method
- *  norm2        |c|^2 = sum a_i a_j k(x_i,x_j), 1 number: with it the score of a point is
- *               R^2 - (k(x,x) - 2 sum a_i k(x_i,x) + norm2)
- *  report       as above, in squared units of the feature space; iterations are steps, or rounds of the SVM
- *  EROW besides for a row whose k(x,x) is no double. */
-CPB_API cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
-                                   double *multipliers, double *norm2, cpb_svdd_report *report,
-                                   const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -57,7 +57,7 @@ typedef struct cpb_command_door {
  *  answers are checked: a command that fails, hangs, writes nothing, too little, something else than a regular file (a
  *  FIFO, a directory), or what is no row number is an error with a sentence. Reading the answers counts as time of the
  *  command. Whatever it has put into its directory is removed. */
-CPB_API cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error);
+CPB_CALL cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error);
 
 /** What is measured. Start from cpb_engine_options_init. */
 typedef struct cpb_engine_options {
@@ -125,22 +125,35 @@ CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_eng
  *  base      n > k rows of d, any dtype                                 borrowed for the call
  *  queries   rows of d, or no rows: some rows of the base ask, and are left out of it
  *  EROW names a row with NaN or inf; what the door says is handed on. */
-CPB_API cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
-                                      const cpb_engine_options *options, cpb_engine_report **report,
-                                      const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
+                                       const cpb_engine_options *options, cpb_engine_report **report,
+                                       const cpb_exec *exec, cpb_error *error);
+
+/** How an engine is asked. Start from cpb_wrap_options_init. */
+typedef struct cpb_wrap_options {
+  size_t size;
+  size_t k;          /* neighbours, default 10 */
+  size_t candidates; /* asked of the engine, >= k, default 100; at most the rows of the base */
+  double radius;     /* on the sphere: queries are balls of it; 0 (the default): points */
+  bool
+      twice; /* on the sphere: ask again by balls of the k-th distance that each query has found, and take the
+                 nearest of both answers; the engine builds its index again for it. Default false */
+  cpb_metric
+      metric;    /* what the engine ranks by: that of the transform, or for unit rows any; default cosine */
+  uint64_t seed; /* for engines that use random numbers */
+} cpb_wrap_options;
+
+/** The defaults. */
+CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
 /** The k nearest of an engine's candidates on transformed rows, by exact distances of the rows themselves.
  *  base, queries   rows of d, any dtype                                 borrowed for the call
- *  transform       any kind; on the sphere queries are balls of `radius`, 0: points
- *  twice           on the sphere: asked again by balls of the k-th distance that each query has found, and the
- *                  nearest of both answers; commands and doors build their index anew for it
- *  metric          what the engine ranks by: that of the transform, or for unit rows any
+ *  transform       any kind
  *  hits            n x k, caller's: nearest first, value = |x-q|
  *  EINVAL where it finds fewer than k rows for a query. */
-CPB_API cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
-                                   double radius, bool twice, const cpb_door *door, cpb_metric metric,
-                                   size_t candidates, size_t k, uint64_t seed, cpb_hit *hits,
-                                   const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
+                                    const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
+                                    const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,7 @@ typedef struct cpb_pool cpb_pool;
 
 /** threads = 0 takes the number of processors this process may use.
  *  Gives *pool to the caller, who frees it. */
-CPB_API cpb_status cpb_pool_new(size_t threads, cpb_pool **pool, cpb_error *error);
+CPB_CALL cpb_status cpb_pool_new(size_t threads, cpb_pool **pool, cpb_error *error);
 CPB_API void cpb_pool_free(cpb_pool *pool);
 
 /** The pool as a parallel-for; a view into it. NULL for NULL. */

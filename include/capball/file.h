@@ -59,14 +59,14 @@ typedef struct cpb_file_info {
   uint64_t rows;      /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
   bool random_access; /* cpb_reader_at works */
   char separator;     /* of text: , ; tab, or a blank for any number of them; else 0 */
-  bool names;         /* the columns have names: cpb_reader_name */
+  bool names;         /* the columns have names: those of cpb_reader_source */
   bool ids, labels;   /* the rows have: cpb_reader_id, cpb_reader_label */
 } cpb_file_info;
 
 /** Opens a file for reading; gives *reader to the caller. "-" is standard input.
  *  format  a name of the table, or NULL to go by the extension */
-CPB_API cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader,
+                                    cpb_error *error);
 
 typedef enum cpb_header { CPB_HEADER_AUTO, CPB_HEADER_NO, CPB_HEADER_YES } cpb_header;
 
@@ -91,8 +91,8 @@ typedef struct cpb_reader_options {
 CPB_API void cpb_reader_options_init(cpb_reader_options *options, size_t size);
 
 /** The same as cpb_reader_open with more to say; NULL options are the defaults. */
-CPB_API cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *options,
-                                      cpb_reader **reader, cpb_error *error);
+CPB_CALL cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *options,
+                                       cpb_reader **reader, cpb_error *error);
 CPB_API void cpb_reader_free(cpb_reader *reader);
 
 /** Fills *info, whose size is set; cpb_reader_info is the same in one line. */
@@ -104,13 +104,10 @@ static inline cpb_file_info cpb_reader_info(const cpb_reader *reader) {
   return info;
 }
 
-/** The name of a column that is read, "" where it has none; NULL where none has. */
-CPB_API const char *cpb_reader_name(const cpb_reader *reader, size_t column);
-
 /** From now on the columns with these names are read, in this order; where columns have no names nothing changes. Before the
  *  first row. EFORMAT names one that is not there. */
-CPB_API cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count,
-                                     cpb_error *error);
+CPB_CALL cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count,
+                                      cpb_error *error);
 
 /** Id and label of a row that has been read, as the file spells them; NULL for others, and without such a column.
  *  Until the next call on this reader. */
@@ -123,43 +120,15 @@ CPB_API uint64_t cpb_reader_bad_rows(const cpb_reader *reader);
 
 /** From now on cells that are NaN are read as values[column]; NULL: they stay NaN. Values are copied. Takes away
  *  random access. Only f32 and f64 have NaN; other elements stay as they are. */
-CPB_API cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error);
+CPB_CALL cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error);
 
 /** The next block of at most max_rows >= 1 rows, in order; rows = 0 at the end, and only there. Blocks of
  *  sparse files (libsvm, hdf5) are 16 MiB or one row at most, so they may be shorter than asked for.
  *  The view is valid until the next call on this reader. error->row counts from the file's start. */
-CPB_API cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
+CPB_CALL cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
 
 /** Back to the first row, for another pass. EIO for a pipe of which rows have been read. */
-CPB_API cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
-
-/** Rows [first, first+count) into the caller's buffer; *block views it (rows may have a stride).
- *  Only with random_access (regular files of fvecs to npy); thread-safe: any number of threads may call it
- *  on one reader, beside one that calls cpb_reader_next. ESHAPE beyond the last row.
- *  buffer  cpb_reader_buffer_size(reader, count) bytes, aligned to 64 (SIZE_MAX when they overflow, 0
- *          without random access) */
-CPB_API cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
-                                 cpb_view *block, cpb_error *error);
-CPB_API size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count);
-
-/** A piece of a file where it lies in memory. */
-typedef struct cpb_loan {
-  void *memory;
-  size_t bytes;
-} cpb_loan;
-
-/** Rows [first, first+count) lent from the file's own pages, without a copy: a quarter faster than
- *  cpb_reader_at where the file is in the page cache. *loan is to be given back; *block views it.
- *  Only with random_access, and not where rows do not lie as a view wants them (Fortran order, elements
- *  off their alignment): EINVAL then, and cpb_reader_at is the way.
- *  A file that another process shortens during the loan raises SIGBUS in whoever looks at the rows: for
- *  programs that handle that signal. Thread-safe. */
-CPB_API cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
-                                   cpb_view *block, cpb_error *error);
-
-/** Ends a loan; one of no rows, or given back before, is fine. EFORMAT when the file has become shorter since
- *  it was opened: what was made of the rows does not count then, for some of them may have been zeros. */
-CPB_API cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error);
+CPB_CALL cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
 
 /** The file as a source of rows, from its first row, in blocks of about 16 MiB; the reader is borrowed while
  *  the source is used, and may not be used otherwise. A pipe can be read once: its `rewind` is fine before the
@@ -169,7 +138,7 @@ CPB_API cpb_source cpb_reader_source(cpb_reader *reader, bool lend);
 
 /** The rows of a file by number, read where they lie; the reader is borrowed while the store is used. EINVAL without
  *  random access: hold such files in memory (cpb_source_hold, cpb_store_from_view). */
-CPB_API cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error);
+CPB_CALL cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error);
 
 /** What a writer is to make. Start from cpb_writer_options_init. */
 typedef struct cpb_writer_options {
@@ -192,23 +161,16 @@ CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);
  *  A symbolic link stays one: its target is replaced. A replaced file keeps its permissions.
  *  "file.hdf5:set" keeps the other data sets of a file that is there; "file.hdf5" replaces the file. EIO when
  *  such a file cannot be read, or another program is writing to it; a group is not replaced by a set. */
-CPB_API cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_writer_open(const char *path, const cpb_writer_options *options, cpb_writer **writer,
+                                    cpb_error *error);
 
 /** Appends rows of any dtype, converted: exactly where the file's dtype holds the value, rounded to
  *  nearest for floats. EROW with row and value where an integer type does not hold it, or where a finite
  *  number is beyond the largest float. After a failure the file cannot be committed any more. */
-CPB_API cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error);
-
-/** True when rows of fixed size and a known count allow cpb_writer_at. */
-CPB_API bool cpb_writer_random_access(const cpb_writer *writer);
-
-/** Writes rows [first, first+block.rows), of the file's own dtype; thread-safe. Every row of the file
- *  must be written exactly once before commit (which counts them); not to be mixed with append. */
-CPB_API cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
+CPB_CALL cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error);
 
 /** Completes the file: header, fsync, rename over `path`. The file is there whole, or not at all. */
-CPB_API cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
+CPB_CALL cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
 
 /** Frees the writer; without a commit before, nothing is left behind. NULL is fine. */
 CPB_API void cpb_writer_free(cpb_writer *writer);
@@ -240,13 +202,13 @@ CPB_API void cpb_flow_options_init(cpb_flow_options *options, size_t size);
  *  to         format and dtype of the output; its rows and cols are those of the flow
  *  bad_rows   how many were left out; may be NULL
  *  EROW: error->row counts from the first row of the input. */
-CPB_API cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, const char *path,
-                                const cpb_writer_options *to, uint64_t *bad_rows, const cpb_exec *exec,
-                                cpb_error *error);
+CPB_CALL cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, const char *path,
+                                 const cpb_writer_options *to, uint64_t *bad_rows, const cpb_exec *exec,
+                                 cpb_error *error);
 
 /** Writes bytes to `path` whole or not at all (temporary file, fsync, rename); "-" is standard output.
  *  For reports, models and pictures. */
-CPB_API cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
+CPB_CALL cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
 
 /** A double as text, with the fewest digits that strtod reads back as the same bits: "0.1", "5e-324", "1e+22". The decimal
  *  point is a '.' in every locale.

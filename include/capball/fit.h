@@ -33,8 +33,8 @@ extern "C" {
 
 /** All rows of a source in memory, for calls that want a view: wide whole numbers as f64, else as they are. Gives
  *  *rows; rows->data goes back by cpb_free. */
-CPB_API cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *exec,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *exec,
+                                    cpb_error *error);
 
 /** Where what is found of each column goes: cols places each, or NULL. */
 typedef struct cpb_column_facts {
@@ -42,8 +42,8 @@ typedef struct cpb_column_facts {
 } cpb_column_facts;
 
 /** Mean, median and standard deviation of every column, of the numbers that are finite. The rows are held. */
-CPB_API cpb_status cpb_columns_fit(cpb_source *rows, const cpb_column_facts *facts, const cpb_exec *exec,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_columns_fit(cpb_source *rows, const cpb_column_facts *facts, const cpb_exec *exec,
+                                    cpb_error *error);
 
 /* ---- statistics ---- */
 
@@ -60,13 +60,13 @@ typedef struct cpb_statistics_fit_options {
 CPB_API void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size);
 
 /** Pass 1 over the source; gives *statistics. Whole numbers of 32 and 64 bits are gathered as f64. */
-CPB_API cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
-                                      cpb_statistics **statistics, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
+                                       cpb_statistics **statistics, const cpb_exec *exec, cpb_error *error);
 
 /** Pass 2: takes the norms of the source's rows about the mean in; begins pass 2 where it has not begun. Rows that
  *  pass 1 left out are left out. */
-CPB_API cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows,
-                                            const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows,
+                                             const cpb_exec *exec, cpb_error *error);
 
 /* ---- maps ---- */
 
@@ -110,25 +110,22 @@ typedef struct cpb_map_fit_report {
                               from. Given to the caller, who takes it back by cpb_choice_free */
 } cpb_map_fit_report;
 
-/** Zeroes, for a caller of this size. */
-CPB_API void cpb_map_fit_report_init(cpb_map_fit_report *report, size_t size);
-
 /** Fits a map; gives *map to the caller.                                              T1 T2 T6 T7 T9 T13
  *    y = S(W(x-m)),  m = mean x,  W^T W = cov(x)^-1,  s by the goal: a norm |W(x-m)|, ABID, recall
  *  One pass for mean and sample, one for the covariance, one for norms, two for a median that is not about the
  *  mean alone. The median is within 2^-13 of itself, of whitened or other norms within 2^-30.
  *  EINVAL names what does not go together, a column that cannot be whitened, or a goal without a scale. */
-CPB_API cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb_map **map,
-                               cpb_map_fit_report *report, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb_map **map,
+                                cpb_map_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** The passes such a fit makes, for sources that can be read only once. */
 CPB_API size_t cpb_map_fit_passes(const cpb_map_fit_options *options);
 
 /** The same from gathered statistics, about their mean; of the options s, goal, target, k and pole count. Goals
  *  mean, median and hemisphere want pass 2 of all rows. */
-CPB_API cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
-                                           cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
-                                           cpb_error *error);
+CPB_CALL cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
+                                            cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
+                                            cpb_error *error);
 
 /* ---- balls ---- */
 
@@ -159,37 +156,34 @@ typedef struct cpb_model_fit_report {
   double seconds;
 } cpb_model_fit_report;
 
-/** Zeroes, for a caller of this size. */
-CPB_API void cpb_model_fit_report_init(cpb_model_fit_report *report, size_t size);
-
 /** Fits a ball; gives *model to the caller, with 101 quantiles of the scores of the rows.           T10 T11
  *    min_c max |x-c|,   or   min R^2 + 1/(nu n) sum max(0, |x-c|^2 - R^2)
  *  Without nu and whitening the source is read a few times and no row is held; else the rows are held, unless the
  *  source has them in memory. Support vectors are listed up to 10000, with a kernel all.
  *  EINVAL names an option, a weight, or data without a ball of radius > 0. */
-CPB_API cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
-                                 cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
+                                  cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** The same from rounds over pieces that are done: the ball of a core, or of a tail (which lists no support vectors).
  *  rows     how many rows there were
  *  scores   cpb_model_scores of all rows or of a sample, for the quantiles; sorted by the call. NULL, 0: no quantiles */
-CPB_API cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
-                                       cpb_model **model, cpb_error *error);
-CPB_API cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scores, size_t count,
-                                       cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
+                                        cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scores, size_t count,
+                                        cpb_model **model, cpb_error *error);
 
 /** The scores of all rows of a source, cpb_model_scores; gives *scores, *count of them, which cpb_free takes back.
  *  EROW names the first row without a score. */
-CPB_API cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores,
-                                          size_t *count, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores,
+                                           size_t *count, const cpb_exec *exec, cpb_error *error);
 
 /* ---- transforms, sketches, recommendations ---- */
 
 /** Fits a transform to a base: its mean where the kind is centred, its largest norm where it is bounded; a kind
  *  that is neither reads nothing. Gives *transform to the caller.                                        T13
  *  skip_bad   leave rows with NaN or inf out */
-CPB_API cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
-                                     cpb_transform **transform, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
+                                      cpb_transform **transform, const cpb_exec *exec, cpb_error *error);
 
 /** What kind of sketch is wanted. */
 typedef struct cpb_sketch_fit_options {
@@ -215,29 +209,26 @@ typedef struct cpb_sketch_fit_report {
   cpb_sketch_report training;
 } cpb_sketch_fit_report;
 
-/** Zeroes, for a caller of this size. */
-CPB_API void cpb_sketch_fit_report_init(cpb_sketch_fit_report *report, size_t size);
-
 /** Trains a sketch on a sample of the source; gives *sketch to the caller. One pass, two for the goals mean, median
  *  and hemisphere. The sample has the seed of the training.                                                 T14 */
-CPB_API cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options,
-                                  cpb_sketch **sketch, cpb_sketch_fit_report *report, const cpb_exec *exec,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options,
+                                   cpb_sketch **sketch, cpb_sketch_fit_report *report, const cpb_exec *exec,
+                                   cpb_error *error);
 
 /** The same from gathered statistics, of whose sample as many rows as they hold are looked at; of the options `sample`
  *  and `skip_bad` do not count. Goals mean, median and hemisphere want pass 2 of all rows. */
-CPB_API cpb_status cpb_sketch_from_statistics(cpb_statistics *statistics,
-                                              const cpb_sketch_fit_options *options, cpb_sketch **sketch,
-                                              cpb_sketch_fit_report *report, const cpb_exec *exec,
-                                              cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_from_statistics(cpb_statistics *statistics,
+                                               const cpb_sketch_fit_options *options, cpb_sketch **sketch,
+                                               cpb_sketch_fit_report *report, const cpb_exec *exec,
+                                               cpb_error *error);
 
 /** cpb_recommend on samples of sources: options->sample rows of the base, options->queries of the queries (NULL:
  *  rows of the base ask), options->seed of both.                                                         T13
  *  skip_bad   leave rows with NaN or inf out */
-CPB_API cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_bad,
-                                     const cpb_recommend_options *options,
-                                     cpb_recommendation **recommendation, const cpb_exec *exec,
-                                     cpb_error *error);
+CPB_CALL cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_bad,
+                                      const cpb_recommend_options *options,
+                                      cpb_recommendation **recommendation, const cpb_exec *exec,
+                                      cpb_error *error);
 
 /* ---- what rows are like ---- */
 
@@ -265,13 +256,10 @@ typedef struct cpb_norms_report {
   uint64_t counts[64]; /* norms with edges[i] <= norm < edges[i+1]; the last bar has its end */
 } cpb_norms_report;
 
-/** Zeroes, for a caller of this size. */
-CPB_API void cpb_norms_report_init(cpb_norms_report *report, size_t size);
-
 /** Measures the norms; a second pass only for bars of more than 2^20 rows, and not where the source refuses to be
  *  rewound. Rows with NaN or inf are counted. */
-CPB_API cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
-                                 cpb_norms_report *report, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
+                                  cpb_norms_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** What is asked of the cosines of pairs. */
 typedef struct cpb_cosines_options {
@@ -294,17 +282,14 @@ typedef struct cpb_cosines {
   double correlation, slope, rms; /* of after against before; rms of the differences */
 } cpb_cosines;
 
-/** Zeroes, for a caller of this size. */
-CPB_API void cpb_cosines_init(cpb_cosines *cosines, size_t size);
-
 /** cos(x-m, y-m) against <S(x-m), S(y-m)> for all pairs of a sample.                                   T8 T9 */
-CPB_API cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options, cpb_cosines *cosines,
-                                   const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
+                                    cpb_cosines *cosines, const cpb_exec *exec, cpb_error *error);
 
 /** The median, over a sample of the queries, of the distance of their k-th neighbour in the base: the radius for
  *  ball queries.                                                                                        T13 */
-CPB_API cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *base, size_t k,
-                                  double *radius, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *base, size_t k,
+                                   double *radius, const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,16 @@
 extern "C" {
 #endif
 
+/** y_i = S(x_i) for every row: the map of scale s about 0, without options.               R^d -> S^d, T1
+ *  x    n rows of d, any dtype                                        borrowed for the call
+ *  y    n rows of d+1, f32 or f64
+ *  s    scale, > 0, in the unit of x
+ *  On this thread; errors and rows without an image as cpb_map_embed. */
+CPB_CALL cpb_status cpb_embed(cpb_view x, cpb_out y, double s, cpb_error *error);
+
+/** x_i = S^-1(y_i/|y_i|) for every row, back from y = S(x); as cpb_map_unembed.           S^d -> R^d, T1 */
+CPB_CALL cpb_status cpb_unembed(cpb_view y, cpb_out x, double s, cpb_error *error);
+
 /** What a map is made from; pointers are borrowed for the call of cpb_map_new. Start from
  *  cpb_map_options_init and set what is not the default. */
 typedef struct cpb_map_options {
@@ -34,7 +44,7 @@ CPB_API void cpb_map_options_init(cpb_map_options *options, size_t size);
 typedef struct cpb_map cpb_map;
 
 /** Gives *map to the caller. Checks everything first: EINVAL names the value. */
-CPB_API cpb_status cpb_map_new(const cpb_map_options *options, cpb_map **map, cpb_error *error);
+CPB_CALL cpb_status cpb_map_new(const cpb_map_options *options, cpb_map **map, cpb_error *error);
 CPB_API void cpb_map_free(cpb_map *map);
 
 /** What it was made from; views into the map, NULL where the option was NULL. */
@@ -48,8 +58,8 @@ CPB_API void cpb_map_describe(const cpb_map *map, cpb_map_options *options);
  *  rounding of double by 1/|w|, a whitening by the condition of W, a centre by |x|/|x-m|.
  *  A row with inf goes to -v, the limit. A row with NaN becomes NaN: EROW, all other rows done.
  *  Thread-safe; rows are independent. Allocates only for a map with whitening. */
-CPB_API cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_exec *exec,
-                                 cpb_error *error);
+CPB_CALL cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_exec *exec,
+                                  cpb_error *error);
 
 /** x_i = S^-1(y_i/|y_i|) for every row.                                     S^d -> R^d, T1 T2 T6
  *  y    n rows of d+1, any dtype and any length but 0                 borrowed for the call
@@ -57,27 +67,18 @@ CPB_API cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, cons
  *  unembed(embed(x)) = x within 4u for f32 and 16u for f64, |x|/s from 1e-15 to 1e15, pole e. With a
  *  pole or a reflection the rounding of y itself moves x by up to 16u (|x|^2+s^2)/(s |w|).
  *  Rows that have no image (NaN, inf, 0, -v) or whose image overflows x's type become NaN: EROW. */
-CPB_API cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_exec *exec,
-                                   cpb_error *error);
-
-/** H = [x, (s-<x,u>)/w], the paper's affine lift onto the hyperplane <H,v> = s.                T2
- *  x    d coordinates      v    d+1, |v| = 1, v[d] != 0      lift   d+1, caller's, may be x */
-CPB_API cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
-                                       cpb_error *error);
-
-/** H/|H|^2, the paper's affine inversion: S(x) = 2s H/|H|^2 - v.                                 T2 */
-CPB_API cpb_status cpb_affine_inversion(size_t d, const double *x, const double *v, double s,
-                                        double *inversion, cpb_error *error);
+CPB_CALL cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_exec *exec,
+                                    cpb_error *error);
 
 /** The cap that is the image of a region under this map; the region's metric must be the map's
  *  (see T5, T6). cap->p: d+1 coordinates, caller's. */
-CPB_API cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error);
+CPB_CALL cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error);
 
 /** The region whose image is this cap (complete, or with sigma and a both NaN: then they are
  *  computed). region->c and region->axis: d coordinates each, caller's; with whitening region->W
  *  views into the map, valid while it lives. */
-CPB_API cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region,
+                                   cpb_error *error);
 
 /* T7: the scale that puts data on one side of the sphere. */
 
@@ -89,8 +90,8 @@ CPB_API double cpb_hemisphere_scale(double max_norm, double phi);
 /** max_i |x_i - center| over n >= 1 rows.
  *  center  d coordinates or NULL. EROW for a row with NaN or inf, EINVAL for no rows; *max_norm is
  *  NaN then. Thread-safe, allocates nothing. */
-CPB_API cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
-                                cpb_error *error);
+CPB_CALL cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
+                                 cpb_error *error);
 
 /* T12: the embedding as a layer of a neural net, forward and backward, for batches.
  *
@@ -106,15 +107,15 @@ CPB_API cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_no
  *  <= 16u sum_i |y'||g|, u = 2^-53. A row with NaN or inf, or whose gradient overflows gx's type,
  *  becomes NaN and adds nothing to dL/dt: EROW.
  *  Thread-safe; allocates one double per block of rows when grad_t is wanted. */
-CPB_API cpb_status cpb_layer_backward(cpb_view x, cpb_view g, double s, cpb_out gx, double *grad_t,
-                                      const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_layer_backward(cpb_view x, cpb_view g, double s, cpb_out gx, double *grad_t,
+                                       const cpb_exec *exec, cpb_error *error);
 
 /** The same from the saved output y (n rows of d+1, unit) instead of x:                      T12
  *  gx = lambda g' - y'(<y',g'>/s + lambda g0),  lambda = (1+y0)/s, south |y'|^2/((1-y0)s).
  *  The bounds are those of this formula at the y given; a y rounded to its type adds a few u of
  *  that type. At the pole -e the gradient is 0, its limit. */
-CPB_API cpb_status cpb_layer_backward_saved(cpb_view y, cpb_view g, double s, cpb_out gx, double *grad_t,
-                                            const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_layer_backward_saved(cpb_view y, cpb_view g, double s, cpb_out gx, double *grad_t,
+                                             const cpb_exec *exec, cpb_error *error);
 
 /** Backward of the inverse x = S^-1(y/|y|), pole e, at |y| = 1:                             T12
  *  gy' = (s/rise)(g - y'<g,y'>/rise),  gy0 = -(s/rise)<g,y'>,  rise = 1+y0, south |y'|^2/(1-y0),
@@ -125,13 +126,12 @@ CPB_API cpb_status cpb_layer_backward_saved(cpb_view y, cpb_view g, double s, cp
  *  multiple of y only; that multiple grows with |x|/s, and would drown the rest in the far south.
  *  Error of gy <= 16u |g|/lambda, of dL/dt <= 16u sum_i |x||g|, u of the coarser of y's and gy's types
  *  (2^-53 for dL/dt of f64 y). The pole -e has no image: EROW; the rest as above. */
-CPB_API cpb_status cpb_layer_inverse_backward(cpb_view y, cpb_view g, double s, cpb_out gy, double *grad_t,
-                                              const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_layer_inverse_backward(cpb_view y, cpb_view g, double s, cpb_out gy, double *grad_t,
+                                               const cpb_exec *exec, cpb_error *error);
 
 /* A map as a file: JSON, versioned, 17 digits, with a checksum and what it was made from. */
 
-/** What the file says beside the map itself. Strings are views, NULL where absent. Start from
- *  cpb_map_origin_init. */
+/** What the file says beside the map itself. Strings are views, NULL where absent. Set its size. */
 typedef struct cpb_map_origin {
   size_t size;          /* sizeof(cpb_map_origin) */
   const char *goal;     /* how s was chosen: "given", "mean", "median", "hemisphere", .. */
@@ -140,25 +140,23 @@ typedef struct cpb_map_origin {
   const char *evidence; /* JSON: why this scale; written as it is under the key "evidence" */
 } cpb_map_origin;
 
-CPB_API void cpb_map_origin_init(cpb_map_origin *origin, size_t size);
-
 /** The whole text of the file (keys "capball", "dim", "columns" where they have names, "scale", "center", "pole", "whiten", "toward",
  *  "goal", "evidence", "made_from", "checksum"); gives *text, 0-terminated, to the caller, who takes it
  *  to cpb_free. */
-CPB_API cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **text,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **text,
+                                    cpb_error *error);
 
 /** Reads that text back, bit for bit; gives *map. Every fault (not JSON, foreign version, a wrong length,
  *  a checksum that does not match, values cpb_map_new refuses) is EFORMAT with a sentence.
  *  name  what the sentence calls the file */
-CPB_API cpb_status cpb_map_from_json(const char *text, size_t length, const char *name, cpb_map **map,
-                                     cpb_error *error);
+CPB_CALL cpb_status cpb_map_from_json(const char *text, size_t length, const char *name, cpb_map **map,
+                                      cpb_error *error);
 
 /** The same two through a file: load gives *map; save writes it whole or not at all, "-" is standard
  *  output. EIO where the system refuses. */
-CPB_API cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error);
-CPB_API cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
-                                cpb_error *error);
+CPB_CALL cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error);
+CPB_CALL cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
+                                 cpb_error *error);
 
 /** Under what a line of JSON is turned: a map, or a scale and perhaps a pole. Start from cpb_dual_options_init. */
 typedef struct cpb_dual_options {
@@ -177,8 +175,8 @@ CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
  *  help). "id" goes through as it is written. Numbers have the fewest digits that bring them back.               T3 T5 T6
  *  Gives *answer, 0-terminated, to the caller; cpb_free takes it back. EFORMAT for a line that is none; EINVAL as
  *  cpb_map_cap and cpb_map_region. */
-CPB_API cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options,
-                                 char **answer, cpb_error *error);
+CPB_CALL cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options,
+                                  char **answer, cpb_error *error);
 
 #ifdef __cplusplus
 }

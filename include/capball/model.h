@@ -56,15 +56,15 @@ CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 typedef struct cpb_model cpb_model;
 
 /** Gives *model to the caller. Checks everything first: EINVAL names the value. */
-CPB_API cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error);
 CPB_API void cpb_model_free(cpb_model *model);
 CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
 
 /** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside.           T3 T11
  *  x       n rows of d, any dtype
  *  scores  n rows, 1 column, f32 or f64. EROW as cpb_region_scores. Thread-safe. */
-CPB_API cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
-                                    cpb_error *error);
+CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
+                                     cpb_error *error);
 
 /** The share of the training rows that score no more than this: 0 is the strangest, 1 the most ordinary.
  *  Linear between the quantiles; NaN without quantiles or for NaN. */
@@ -74,11 +74,7 @@ CPB_API double cpb_model_rank(const cpb_model *model, double score);
  *  where W is diagonal, none is < 0.
  *  x, parts   d numbers each, the caller's
  *  EINVAL with a kernel. Thread-safe. */
-CPB_API cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
-
-/** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
- *  quantiles  count numbers, the caller's */
-CPB_API void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
+CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
 
 /** How well low scores tell outliers. */
 typedef struct cpb_ranking {
@@ -92,33 +88,33 @@ typedef struct cpb_ranking {
 
 /** Judges n scores by labels, not 0 for an outlier. EINVAL where all labels are of one kind.
  *  ranking   set its size */
-CPB_API cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n,
-                                     cpb_ranking *ranking, cpb_error *error);
+CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n,
+                                      cpb_ranking *ranking, cpb_error *error);
 
 /** The scale at which the model's cap is given, hypot(|Wc|, r), and the cap itself: under the map
  *  y = S(W x) of that scale the rows inside are those with <p,y> >= b (T3, T6), a query for an index that
  *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */
-CPB_API cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
+CPB_CALL cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
 /** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with the fewest digits that bring them back.
  *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  Gives *text, 0-terminated, to the caller, who takes it to cpb_free. EINVAL with a kernel. */
-CPB_API cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
-                                    cpb_error *error);
+CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
+                                     cpb_error *error);
 
 /** The whole text of a model file: JSON with keys "capball", "dim", "columns" (where they have names), "method", "center", "radius", "nu",
  *  "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap", "quantiles", "support",
  *  "checksum". Gives *text to the caller, who takes it to cpb_free. */
-CPB_API cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
+CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit; gives *model. Every fault is EFORMAT with a sentence.
  *  name  what the sentence calls the file */
-CPB_API cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
-                                       cpb_error *error);
+CPB_CALL cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
+                                        cpb_error *error);
 
 /** The same two through a file; save writes it whole or not at all, "-" is standard output. */
-CPB_API cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error);
-CPB_API cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error);
+CPB_CALL cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error);
 
 #ifdef __cplusplus
 }

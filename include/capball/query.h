@@ -28,73 +28,38 @@ extern "C" {
  *  b, sigma n numbers each or NULL. Rounded to a type of unit roundoff u, (p,b) knows the radius only
  *           to the relative error u/sigma^2.
  *  EROW: a query with NaN or inf, or a ball whose cap no double holds; its row is NaN. */
-CPB_API cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p,
-                                  double *b, double *sigma, const cpb_exec *exec, cpb_error *error);
-
-/** norms[i] = |W(q_i-m)|, which the laws below call `norm`. EROW as above. */
-CPB_API cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p,
+                                   double *b, double *sigma, const cpb_exec *exec, cpb_error *error);
 
 /** |x_i-q| from embedded rows alone: |x-q|^2 = s^2 |y-S(q)|^2/((1+y0)(1+q0)), in double.        T8 T13
  *  query      1 row of d, any dtype
  *  rows       n rows of d+1, any dtype, of unit length                 borrowed for the call
  *  distances  n numbers; inf for -e, the image of infinity
  *  EROW: a row with NaN, or a query with NaN or inf. Thread-safe. */
-CPB_API cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
-                                       cpb_error *error);
+CPB_CALL cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
+                                        cpb_error *error);
 
-/** cpb_rerank from embedded rows alone, the data being elsewhere or gone.                          T13
+/** How candidates are ranked. Start from cpb_rerank_options_init. */
+typedef struct cpb_rerank_options {
+  size_t size;
+  size_t k; /* neighbours that are wanted; default 10 */
+  const cpb_map
+      *map; /* the rows are embedded by it, and distances are in its metric; NULL (the default): the data */
+} cpb_rerank_options;
+
+/** The defaults. */
+CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
+
+/** cpb_rerank where rows are read by number, each once; with a map from embedded rows alone.             T13
  *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  map        of the embedding; pole e, nothing reflected. Distances are in its metric
- *  embedded   rows of d+1, made by this map. Their rounding is the limit: |x-q| is off by about 2u s of
- *             their type for rows of |x| <= s. */
-CPB_API cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
-                                       const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                                       const cpb_exec *exec, cpb_error *error);
-
-/** The same where rows are got by number, each once: cpb_rerank, or with a map cpb_rerank_embedded.    T13
- *  base   rows of d, with a map embedded rows of d+1. EROW: error->row is the number of a row of it */
-CPB_API cpb_status cpb_rerank_store(const cpb_store *base, const cpb_map *map, cpb_view queries,
-                                    const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                                    const cpb_exec *exec, cpb_error *error);
-
-/** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
- *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
- *  rise   1+y0 of the row, by cpb_rise
- *  An error e of the score is one of 2 s^2 e/(rise a) in the square. NaN outside the domain. */
-CPB_API double cpb_query_distance(double norm, double r, double s, double score, double rise);
-
-/** sin^2 h, a quarter of the largest |p(q,r)-y|^2 over the rows y of the ball |x-q| <= D: the smallest score
- *  there is 1 - 2 sin^2 h. For r = 0 it is s^2 D^2/((norm^2+s^2)((norm-D)^2+s^2)); 1 once the ball holds
- *  the antipode of p, for r = 0 from D = norm+s^2/norm on.                                      T13
- *  norm, r, D >= 0, D may be inf; s > 0. NaN outside the domain.
- *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
-CPB_API double cpb_query_reach(double norm, double r, double s, double D);
-
-/** How far a row of this type may lie from S(x) where cpb_map_embed made it. NaN for u8 and i8. */
-CPB_API double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
-
-/** How far a score may lie from <p,y> for the stored y, where the engine rounds p to f32 and sums in f32
- *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24; and, for scores in f32 or f16, by
- *  how much more once it is given in this type, 1-score too: 4 units of its rounding. Engines that quantise
- *  err by more. */
-CPB_API double cpb_query_score_error(size_t d, cpb_dtype scores);
-
-/** The certificate: every row whose x lies within D of q is scored above this floor. So if an engine
- *  has given its C best rows, D is the k-th distance among them and the C-th score is below the floor, no row
- *  left out is as near as the k-th: the k nearest are among the C.                               T13
- *  D            a distance as cpb_query_distances gives it; the floor holds for what D may truly be
- *  row_error    of the stored rows, score_error of the scores, as above
- *  -inf where nothing can be said, NaN outside the domain. */
-CPB_API double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,
-                               double score_error);
-
-/** counts[i] += the number of rows with <p_i,y> >= limits[i], products in double: with the floor as limit,
- *  how many rows are in the way of a certificate.
- *  p       n rows of d+1, any dtype; rows any number of rows of d+1
- *  EROW: a row with NaN or inf; no count has changed then. */
-CPB_API cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
-                                   const cpb_exec *exec, cpb_error *error);
+ *  base        rows of d; with a map (pole e, nothing reflected) embedded rows of d+1, whose rounding is the limit: |x-q|
+ *              is off by about 2u s of their type for rows of |x| <= s
+ *  candidates  queries.rows x count, of which only the ids are looked at
+ *  hits        queries.rows x k, caller's
+ *  EROW: error->row is the number of a row of the base. */
+CPB_CALL cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates,
+                                     size_t count, const cpb_rerank_options *options, cpb_hit *hits,
+                                     const cpb_exec *exec, cpb_error *error);
 
 /** What an engine's numbers are. Pinned, append only. */
 typedef enum cpb_score_kind {
@@ -120,32 +85,39 @@ typedef struct cpb_rescore_options {
 
 CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size);
 
+/** The candidates of an engine, for n queries. */
+typedef struct cpb_candidates {
+  const uint64_t
+      *ids;     /* n x count row numbers, the engine's best by <p,y>, best first; none twice for a query */
+  size_t count; /* per query */
+} cpb_candidates;
+
+/** Where answers go: the caller's arrays. */
+typedef struct cpb_rescore_out {
+  cpb_hit *hits; /* n x k; query i's are hits[i*k ..], nearest first, value = |x-q| */
+  uint64_t *
+      needed; /* n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all`
+                       lets it be counted, and the number of all rows where not; `count`, where these candidates are
+                       enough, but the scores order them otherwise than the rows do: distances from the rows prove it */
+} cpb_rescore_out;
+
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
  *  a proof that no other row is nearer, all roundings counted. Without options->all the proof holds if no other row
- *  has a higher score, that is if the engine's first `count` are its best; with it all rows are looked at, and
+ *  has a higher score, that is if the engine's candidates are its best; with it all rows are looked at, and
  *  the engine need not be believed.                                                                  T8 T13
  *  Scores in f32 or f16 tell no rows apart that are near the query (they know the square of a distance to
  *  2 s^2 score_error/(rise a)), so an answer by scores is proven only where the rows give the same k in the same
  *  order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
- *  ids       n x count row numbers, the engine's best by <p,y>, best first; none twice for a query
- *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this map
- *  hits      n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
- *  needed    n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all` lets it
- *            be counted, and the number of all rows where not; `count`, where these candidates are enough, but
- *            the scores order them otherwise than the rows do: distances from the rows prove it
+ *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this transform
  *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and
- *  candidates whose scores do not fall: they were found by another map, radius or query, or in other rows. */
-CPB_API cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
-                               const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
-                               uint64_t *needed, const cpb_exec *exec, cpb_error *error);
-
-/** The same for rows of a transform: sphere, lift-ip or lift-cosine; EINVAL for the others, whose rows know no
- *  distances. Lifts keep the order, so their proofs need little more than k candidates.                  T13 */
-CPB_API cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries,
-                                         const uint64_t *ids, size_t count, const cpb_store *embedded,
-                                         const cpb_rescore_options *options, cpb_hit *hits, uint64_t *needed,
-                                         const cpb_exec *exec, cpb_error *error);
+ *  candidates whose scores do not fall: they were found by another transform, radius or query, or in other rows.
+ *  transform sphere (cpb_transform_of_map), lift-ip or lift-cosine; EINVAL for the others, whose rows know no
+ *            distances. Lifts keep the order, so their proofs need little more than k candidates. */
+CPB_CALL cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries,
+                                          cpb_candidates candidates, const cpb_store *embedded,
+                                          const cpb_rescore_options *options, const cpb_rescore_out *out,
+                                          const cpb_exec *exec, cpb_error *error);
 
 /** What a random audit of answers found. */
 typedef struct cpb_audit {
@@ -157,36 +129,24 @@ typedef struct cpb_audit {
                        queries being the sample: neighbours of one query stand or fall together) */
 } cpb_audit;
 
+/** What is audited. Start from cpb_audit_options_init. */
+typedef struct cpb_audit_options {
+  size_t size;
+  size_t k;      /* answers per query; default 10 */
+  size_t most;   /* queries to look at, at most; default 100 */
+  uint64_t seed; /* of their choice */
+} cpb_audit_options;
+
+/** The defaults. */
+CPB_API void cpb_audit_options_init(cpb_audit_options *options, size_t size);
+
 /** How many of the true k nearest an approximate engine found: some queries are answered by all rows.
  *  queries, hits   n rows and n x k answers, as cpb_transform_rescore gave them
  *  all             all embedded rows
- *  most, seed      queries to look at, at most (0: 100), and the seed of their choice
  *  Rows as near as the k-th within a millionth count as found.                                          T13 */
-CPB_API cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries, const cpb_hit *hits,
-                                       size_t k, cpb_source *all, size_t most, uint64_t seed,
-                                       cpb_audit *audit, const cpb_exec *exec, cpb_error *error);
-
-/** A usual k-th distance: the median over a few queries, chosen by a hash of their ids, of the exact k-th
- *  distance to the whole base. First all queries, then all of the base, each in any pieces. */
-typedef struct cpb_radius_sample cpb_radius_sample;
-
-/** Gives *sample to the caller. The map is borrowed while the sample lives.
- *  k >= 1; most: queries to take, 0: 64 */
-CPB_API cpb_status cpb_radius_sample_new(const cpb_map *map, size_t k, size_t most,
-                                         cpb_radius_sample **sample, cpb_error *error);
-CPB_API void cpb_radius_sample_free(cpb_radius_sample *sample);
-
-/** Offers queries first_id, first_id+1, .. EROW as above. */
-CPB_API cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries, uint64_t first_id,
-                                             cpb_error *error);
-
-/** Offers rows of the base (not embedded); no queries after this. EROW: a row with NaN or inf. */
-CPB_API cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, const cpb_exec *exec,
-                                          cpb_error *error);
-
-/** The median, of an even number the mean of the two in the middle; 0 where rows repeat so much that it is.
- * EINVAL when the base has fewer than k rows. */
-CPB_API cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
+CPB_CALL cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries, const cpb_hit *hits,
+                                        cpb_source *all, const cpb_audit_options *options, cpb_audit *audit,
+                                        const cpb_exec *exec, cpb_error *error);
 
 /* Exact Euclidean neighbours from any index of embedded rows that finds large inner products.       T13
  *
@@ -234,9 +194,9 @@ typedef struct cpb_index_report {
  *  hits     n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
  *  reports  n, or NULL
  *  EINVAL: k = 0, k > index->rows, fewer than k rows found, an id that is none of the rows. */
-CPB_API cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
-                                 const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
-                                 cpb_error *error);
+CPB_CALL cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
+                                  const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
+                                  cpb_error *error);
 
 #ifdef __cplusplus
 }

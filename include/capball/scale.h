@@ -37,8 +37,8 @@ CPB_API void cpb_statistics_options_init(cpb_statistics_options *options, size_t
 typedef struct cpb_statistics cpb_statistics;
 
 /** Gives *statistics, without rows, to the caller. One thread at a time may use it. */
-CPB_API cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb_statistics **statistics,
-                                      cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_new(const cpb_statistics_options *options, cpb_statistics **statistics,
+                                       cpb_error *error);
 CPB_API void cpb_statistics_free(cpb_statistics *statistics);
 
 /** What it was made with. */
@@ -48,17 +48,17 @@ CPB_API void cpb_statistics_describe(const cpb_statistics *statistics, cpb_stati
  *  otherwise left out, as are, in pass 2, rows whose norm is beyond double. Every row once: ids tell
  *  rows apart in the sample.
  *  rows    dtype and columns as in the options                         borrowed for the call */
-CPB_API cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view rows, uint64_t first_id,
-                                         cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_update(cpb_statistics *statistics, cpb_view rows, uint64_t first_id,
+                                          cpb_error *error);
 
 /** The same for rows whose ids are ids[0], ids[1], ..: one call for a block of rows from anywhere. */
-CPB_API cpb_status cpb_statistics_update_ids(cpb_statistics *statistics, cpb_view rows, const uint64_t *ids,
-                                             cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_update_ids(cpb_statistics *statistics, cpb_view rows, const uint64_t *ids,
+                                              cpb_error *error);
 
 /** Ids for rows that have none: a hash below 2^63 of the numbers of each row, the same wherever it lies. Rows of equal bits
  *  have equal ids, so that statistics take them with `repeats`.
  *  ids   rows.rows numbers, caller's */
-CPB_API cpb_status cpb_rows_hash(cpb_view rows, uint64_t *ids, cpb_error *error);
+CPB_CALL cpb_status cpb_rows_hash(cpb_view rows, uint64_t *ids, cpb_error *error);
 
 /** Rows left out so far, NaN and inf together. */
 CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
@@ -69,17 +69,18 @@ CPB_API uint64_t cpb_statistics_bad_rows(const cpb_statistics *statistics);
  *  serialize, in these cases: it is in the sample; or ids have no gaps, that is there are at least as many rows
  *  as numbers from the lowest id to the highest; or pass 2 has more rows than pass 1. Otherwise
  *  nothing tells: no state smaller than the ids themselves could, so ids without gaps are the better ones. */
-CPB_API cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece,
+                                         cpb_error *error);
 
 /** Empties `piece` for more rows of the same whole, in the pass `whole` is in. In pass 1 it will not
  *  keep rows that cannot reach the whole's sample any more: it is to be merged into this whole. */
-CPB_API cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole,
-                                          cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *whole,
+                                           cpb_error *error);
 
 /** Turns from pass 1 to pass 2: from now on updates gather |x - mean|. EINVAL without rows. */
-CPB_API cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_begin_norms(cpb_statistics *statistics, cpb_error *error);
 
-/** The results; pointers are views into the statistics. Start from cpb_statistics_result_init. */
+/** The results; pointers are views into the statistics. Set its size. */
 typedef struct cpb_statistics_result {
   size_t size;                       /* sizeof(cpb_statistics_result) */
   uint64_t rows, nan_rows, inf_rows; /* taken; left out */
@@ -95,23 +96,21 @@ typedef struct cpb_statistics_result {
   double norm_median;      /* within 2^-13 of the lower middle |x-mean|, from a histogram of logarithms */
 } cpb_statistics_result;
 
-CPB_API void cpb_statistics_result_init(cpb_statistics_result *result, size_t size);
-
 /** Tells what was gathered so far; more may come after it. The views are valid until the next call with these
  *  statistics. EINVAL when a row id was given twice. */
-CPB_API cpb_status cpb_statistics_finish(cpb_statistics *statistics, cpb_statistics_result *result,
-                                         cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_finish(cpb_statistics *statistics, cpb_statistics_result *result,
+                                          cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBSTATE", version, dtype, d, ..), with a checksum at its
  *  end; gives *bytes to the caller, who takes them to cpb_free. */
-CPB_API cpb_status cpb_statistics_serialize(cpb_statistics *statistics, void **bytes, size_t *count,
-                                            cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_serialize(cpb_statistics *statistics, void **bytes, size_t *count,
+                                             cpb_error *error);
 
 /** Reads it back, bit for bit; gives *statistics. Every fault (foreign bytes or version, truncated, damaged,
  *  numbers that cannot be) is EFORMAT with a sentence.
  *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_API cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name,
-                                              cpb_statistics **statistics, cpb_error *error);
+CPB_CALL cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name,
+                                               cpb_statistics **statistics, cpb_error *error);
 
 /* Mean and covariance of rows, gathered in pieces that can be merged in any order.
  *
@@ -129,42 +128,35 @@ typedef struct cpb_covariance cpb_covariance;
 /** Gives *covariance, without rows, to the caller. One thread at a time may use it. Its memory is about
  *  20 d^2 bytes, more where columns have numbers of very different size.
  *  d   columns, 1 .. 16384 */
-CPB_API cpb_status cpb_covariance_new(size_t d, cpb_covariance **covariance, cpb_error *error);
+CPB_CALL cpb_status cpb_covariance_new(size_t d, cpb_covariance **covariance, cpb_error *error);
 CPB_API void cpb_covariance_free(cpb_covariance *covariance);
 
 /** Takes rows in. Rows with NaN or inf are counted (NaN before inf) and otherwise left out.
  *  rows   d columns, any dtype                                         borrowed for the call */
-CPB_API cpb_status cpb_covariance_update(cpb_covariance *covariance, cpb_view rows, const cpb_exec *exec,
-                                         cpb_error *error);
-
-/** d. */
-CPB_API size_t cpb_covariance_cols(const cpb_covariance *covariance);
-/** Rows taken in so far. */
-CPB_API uint64_t cpb_covariance_rows(const cpb_covariance *covariance);
-/** Rows left out so far, NaN and inf together. */
-CPB_API uint64_t cpb_covariance_bad_rows(const cpb_covariance *covariance);
+CPB_CALL cpb_status cpb_covariance_update(cpb_covariance *covariance, cpb_view rows, const cpb_exec *exec,
+                                          cpb_error *error);
 
 /** Adds the rows of `piece` to `whole`. EINVAL when their columns do not agree; `whole` is unchanged then. */
-CPB_API cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *piece,
-                                        const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *piece,
+                                         const cpb_exec *exec, cpb_error *error);
 
 /** The results for the rows so far; more may come after it.
  *  mean     d numbers or NULL: within 1 ulp of the exact mean, with the bits of cpb_statistics_finish
  *  matrix   d*d numbers or NULL: (1/n) sum (x_i-mean_i)(x_j-mean_j) about the exact mean, each within 2 ulp
  *           of the exact one and exactly 0 where that is 0; symmetric
  *  EINVAL: no rows, or an element beyond double (the columns are named). */
-CPB_API cpb_status cpb_covariance_finish(cpb_covariance *covariance, double *mean, double *matrix,
-                                         const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_covariance_finish(cpb_covariance *covariance, double *mean, double *matrix,
+                                          const cpb_exec *exec, cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBCOVAR", version, d, ..), with a checksum at its end; gives
  *  *bytes to the caller, who frees them with free(). Equal rows, however cut and merged, are equal bytes. */
-CPB_API cpb_status cpb_covariance_serialize(cpb_covariance *covariance, void **bytes, size_t *count,
-                                            const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_covariance_serialize(cpb_covariance *covariance, void **bytes, size_t *count,
+                                             const cpb_exec *exec, cpb_error *error);
 
 /** Reads it back, bit for bit; gives *covariance. Every fault is EFORMAT with a sentence.
  *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_API cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name,
-                                              cpb_covariance **covariance, cpb_error *error);
+CPB_CALL cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name,
+                                               cpb_covariance **covariance, cpb_error *error);
 
 /* T9: the angle-based intrinsic dimension, of data and of their images on the sphere.
  *
@@ -184,21 +176,25 @@ typedef enum cpb_pairs {
  *  Rows at the centre have no direction and are left out. EROW for a row with NaN or inf, EINVAL when
  *  no pair is left. Relative error <= 1e-12; the same bits for any number of threads.
  *  Allocates a copy of the rows in double; thread-safe. */
-CPB_API cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, double *abid,
-                                     const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, double *abid,
+                                      const cpb_exec *exec, cpb_error *error);
 
-/** ABID of S(x - center) at `count` scales, and its slope dABID/dlog s.                            T9
+/** Scales, and where what is found at them goes. */
+typedef struct cpb_abid_scales {
+  const double *s; /* count scales > 0 */
+  size_t count;
+  double *abid;  /* count numbers, caller's */
+  double *slope; /* dABID/dlog s: count numbers, caller's, or NULL */
+} cpb_abid_scales;
+
+/** ABID of S(x - center) at some scales, and its slope.                           T9
  *    F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum_i h_i z_i u_i|^2 + (sum_i z_i^2)^2
  *  with the directions u = x/|x|, h = 2|x|s/(|x|^2+s^2) and z = (s^2-|x|^2)/(|x|^2+s^2).
  *  The double sum goes by second moments, about n d^2/2 operations per scale, or by the Gram matrix, which
  *  is never stored, n^2(d+count)/2 in all: whichever is cheaper.
- *  s       count scales > 0
- *  abid    count numbers, caller's
- *  slope   count numbers, caller's, or NULL
  *  Errors, bits, memory and threads as above; rows at the centre count, they are the pole. */
-CPB_API cpb_status cpb_abid_embedded(cpb_view x, const double *center, const double *s, size_t count,
-                                     cpb_pairs pairs, double *abid, double *slope, const cpb_exec *exec,
-                                     cpb_error *error);
+CPB_CALL cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs,
+                                      cpb_abid_scales scales, const cpb_exec *exec, cpb_error *error);
 
 /** ABID of S(x - center) as a function of s that costs the same for any n and d. */
 typedef struct cpb_abid_curve cpb_abid_curve;
@@ -209,13 +205,13 @@ typedef struct cpb_abid_curve cpb_abid_curve;
  *          0: interpolation at Chebyshev nodes of log|x|, as many as 1e-13 needs (about 20 for
  *          norms within a factor of 2, 35 for 10, 80 for 1000); EINVAL for norms spread beyond 1e18
  *  Rows, errors and threads as in cpb_abid_embedded, whose cost for as many scales this has. */
-CPB_API cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
-                                      const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
+                                       const cpb_exec *exec, cpb_error *error);
 CPB_API void cpb_abid_curve_free(cpb_abid_curve *curve);
 
 /** The curve at one scale; slope may be NULL. Thread-safe. EINVAL for s <= 0, or when no pair is there. */
-CPB_API cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
-                                     double *slope, cpb_error *error);
+CPB_CALL cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
+                                      double *slope, cpb_error *error);
 
 /** The mean of |x - center| over the rows; the natural unit of s. 0 when all rows are at the centre. */
 CPB_API double cpb_abid_curve_mean_norm(const cpb_abid_curve *curve);
@@ -230,9 +226,9 @@ typedef struct cpb_abid_maximum {
  *  than the grid only one may be found.                              T9
  *  maxima  room for `room` of them, caller's; *found is how many were written. 0 < low < high.
  *  Thread-safe, allocates nothing. */
-CPB_API cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high,
-                                         cpb_pairs pairs, cpb_abid_maximum *maxima, size_t room,
-                                         size_t *found, cpb_error *error);
+CPB_CALL cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high,
+                                          cpb_pairs pairs, cpb_abid_maximum *maxima, size_t room,
+                                          size_t *found, cpb_error *error);
 
 /* The scale s for a goal.
  *
@@ -256,30 +252,6 @@ enum { CPB_GOALS = 5 };
 
 /** "mean", "median", "hemisphere", "spread", "recall"; a view, never NULL. */
 CPB_API const char *cpb_goal_name(cpb_goal goal);
-
-/** The ceiling of exact search: over the first `queries` rows as queries, the share of the true k nearest
- *  other rows that are also among the k nearest in the embedded space.                                 T13
- *    |S(x)-S(q)|^2 = 4 s^2 |x-q|^2 / ((|x|^2+s^2) (|q|^2+s^2)), norms about the centre
- *  Rows as near as the k-th true neighbour count as found: ties are no fault.
- *  x        n > k rows of d, any dtype                               borrowed for the call
- *  center   d coordinates or NULL
- *  s        count scales > 0         recall   count numbers, caller's
- *  EROW for a row with NaN or inf. Allocates a copy of the rows in double. */
-CPB_API cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries,
-                                      const double *s, size_t count, double *recall, const cpb_exec *exec,
-                                      cpb_error *error);
-
-/** What is wanted. Start from cpb_goal_options_init. */
-typedef struct cpb_goal_options {
-  size_t size; /* sizeof(cpb_goal_options) */
-  cpb_goal goal;
-  double target;                           /* recall: 0 < target < 1; default 0.99 */
-  size_t k;                                /* recall: neighbours, default 10 */
-  size_t queries;                          /* recall: rows of the sample that ask, default 1000 */
-  double norm_mean, norm_median, norm_max; /* of all rows; NaN where not known (the default) */
-} cpb_goal_options;
-
-CPB_API void cpb_goal_options_init(cpb_goal_options *options, size_t size);
 
 /** One point of a curve over s. */
 typedef struct cpb_curve_point {
@@ -310,14 +282,6 @@ typedef struct cpb_choice_facts {
 
 /** Fills *facts, whose size is set; more of it than the caller knows is left out. */
 CPB_API void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts);
-
-/** Chooses s. mean, median and hemisphere take the norms of the options; spread and recall measure both
- *  curves on the sample. EINVAL names what is missing: norms, rows (recall wants more than k, spread 2),
- *  or a scale (all rows at the centre). Gives *choice to the caller.
- *  sample   rows of any dtype, in random order
- *  center   d coordinates or NULL */
-CPB_API cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
-                                    cpb_choice **choice, const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -53,31 +53,28 @@ typedef struct cpb_search cpb_search;
  *  queries   n >= 1 rows of d >= 1, any dtype                          borrowed for the call
  *  EROW for a query with NaN or inf, or of length 0 under COSINE; EINVAL for k = 0 without limits, a limit
  *  that is NaN or, under L2, negative. */
-CPB_API cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, cpb_search **search,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, cpb_search **search,
+                                   cpb_error *error);
 CPB_API void cpb_search_free(cpb_search *search);
 
 /** Offers rows first_id, first_id+1, .. of the base to every query. Blocks may come in any order and
  *  any size; some thousand rows at a time keep all threads busy.
  *  rows   n >= 0 rows of d, any dtype                                  borrowed for the call
  *  EROW names the first row with NaN or inf, or of length 0 under COSINE; the search is void then. */
-CPB_API cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id,
+                                    const cpb_exec *exec, cpb_error *error);
 
 /** The same for rows whose ids are ids[0], ids[1], ..; borrowed for the call. Every id once: a row that is
  *  offered twice may be found twice. */
-CPB_API cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids,
-                                       const cpb_exec *exec, cpb_error *error);
-
-/** How many rows have been offered. */
-CPB_API uint64_t cpb_search_rows(const cpb_search *search);
+CPB_CALL cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids,
+                                        const cpb_exec *exec, cpb_error *error);
 
 /** The answer to one query so far, nearest first; *hits is a view, valid until the next feed. k hits, fewer
  *  only where fewer rows were offered; or all within the limit. */
-CPB_API cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
-                                   cpb_error *error);
+CPB_CALL cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
+                                    cpb_error *error);
 
-/** What a search has done so far. Start from cpb_search_report_init. */
+/** What a search has done so far. Set its size. */
 typedef struct cpb_search_report {
   size_t size;       /* sizeof(cpb_search_report) */
   uint64_t rows;     /* offered */
@@ -86,12 +83,7 @@ typedef struct cpb_search_report {
 } cpb_search_report;
 
 /** Nothing done. size = sizeof(cpb_search_report) */
-CPB_API void cpb_search_report_init(cpb_search_report *report, size_t size);
 CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
-
-/** Offers all rows of a source, from its first, to every query; ids count from 0. EROW: error->row does. */
-CPB_API cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
-                                          cpb_error *error);
 
 /** Is handed the answer to one query; hits are a view for the call. Not CPB_OK ends the search. */
 typedef cpb_status cpb_search_take(void *context, size_t query, const cpb_hit *hits, size_t count,
@@ -100,15 +92,15 @@ typedef cpb_status cpb_search_take(void *context, size_t query, const cpb_hit *h
 /** Any number of queries against a base of any size: `take` is called once for each query, in order. The base is
  *  read once for every 16384 queries, whose answers are held.
  *  EINVAL when k is more than the rows of the base, or it has none. EROW: the row of the queries, or of the base. */
-CPB_API cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
-                                  cpb_search_take *take, void *context, const cpb_exec *exec,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
+                                   cpb_search_take *take, void *context, const cpb_exec *exec,
+                                   cpb_error *error);
 
 /** The k nearest of all base rows for every query, in one call.
  *  hits   queries.rows x k, caller's; query i's are hits[i*k ..], nearest first
  *  EINVAL when k > base.rows or the base is empty. */
-CPB_API cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
-                           const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
+                            const cpb_exec *exec, cpb_error *error);
 
 /** The k nearest of some candidates, by |x-q| in double.                                           T13
  *  base         the rows the candidates' ids count, any dtype
@@ -116,20 +108,17 @@ CPB_API cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric
  *  hits         queries.rows x k, caller's, k <= count; ties by id
  *  EROW names a row of the base or a query with NaN or inf; EINVAL an id beyond the base, or a query with an id
  *  twice. */
-CPB_API cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
-                              size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
-
-/** Sorts by value, the smallest first, and by id where values are equal. */
-CPB_API void cpb_hits_by_distance(cpb_hit *hits, size_t count);
+CPB_CALL cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
+                               size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
 
 /** The k nearest of several lists, such as the answers of pieces of a base: what one search over all of them
  *  gives. A hit that is in several lists, with the same id and value, is taken once.
  *  lists    n lists of counts[i] hits, each nearest first, equal values by id     borrowed for the call
  *  hits     room for k, caller's; *count were found: k, fewer only where the lists have fewer
  *  EINVAL: a list that is not in this order, or NaN in it. Thread-safe. */
-CPB_API cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *counts, size_t n,
-                                  cpb_metric metric, size_t k, cpb_hit *hits, size_t *count,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *counts, size_t n,
+                                   cpb_metric metric, size_t k, cpb_hit *hits, size_t *count,
+                                   cpb_error *error);
 
 #ifdef __cplusplus
 }

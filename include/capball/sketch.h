@@ -64,7 +64,6 @@ CPB_API void cpb_sketch_options_init(cpb_sketch_options *options, size_t size);
 typedef struct cpb_sketch cpb_sketch;
 
 /** Gives *sketch to the caller. Checks everything first: EINVAL names the value. */
-CPB_API cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
 CPB_API void cpb_sketch_free(cpb_sketch *sketch);
 CPB_API void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options);
 
@@ -98,7 +97,7 @@ typedef struct cpb_sketch_training {
 
 CPB_API void cpb_sketch_training_init(cpb_sketch_training *training, size_t size);
 
-/** How the training went. Start from cpb_sketch_report_init. */
+/** How the training went. Set its size. */
 typedef struct cpb_sketch_report {
   size_t size;                  /* sizeof(cpb_sketch_report) */
   bool settled;                 /* ended by the tolerance, not by max_steps */
@@ -108,22 +107,6 @@ typedef struct cpb_sketch_report {
   double seconds;
 } cpb_sketch_report;
 
-CPB_API void cpb_sketch_report_init(cpb_sketch_report *report, size_t size);
-
-/** Trains a sketch; gives *sketch to the caller.                                                   T14
- *    theta_ij = (2 O_ij/n - 1) pi/2,   u_ij = (c_i <c_i,c_j> - c_j)/|.|
- *    c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij)
- *  sample   n >= 2 rows of any dtype, in random order (a hash sample)      borrowed for the call
- *  report   may be NULL
- *  The same seed and rows give the same bits for any number of threads. EROW for a row with NaN or inf;
- *  EINVAL names an option. The random kinds need no training and take none. */
-CPB_API cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *training, cpb_sketch **sketch,
-                                    cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error);
-
-/** Mean and worst dependence of the bits of these rows.                                           T14 */
-CPB_API cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
-                                         const cpb_exec *exec, cpb_error *error);
-
 /** Codes of rows, straight from the data.                                                          T14
  *  x      n rows of d, any dtype                                            borrowed for the call
  *  codes  n rows of bits/8 bytes, caller's; bit i is bit i%8 of byte i/8
@@ -131,39 +114,39 @@ CPB_API cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, c
  *  allows, so that codes are the same for any number of threads and any instruction set. They are those of
  *  embedding and then taking products, except for rows within 8u (u = 2^-53) of a boundary.
  *  EROW names the first row with NaN or inf; its code is 0, and all other rows are done. */
-CPB_API cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes,
-                                     const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes,
+                                      const cpb_exec *exec, cpb_error *error);
 
 /** The k codes of a base that differ in the fewest bits from each query's; of equal ones the lower ids.
  *  codes, queries   u8 rows of as many bytes
  *  hits             queries.rows x k, caller's; value is the number of bits; nearest first
  *  EINVAL when k is 0 or larger than codes.rows. Time: the codes are read from memory once for some hundred
  *  queries. */
-CPB_API cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
-                                   const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
+                                    const cpb_exec *exec, cpb_error *error);
 
 /** The map whose images the bits divide: centre and scale of the sketch. Gives *map to the caller. */
-CPB_API cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
 
 /** Whether codes and rows belong together: looks at some of the rows `found` names, at most 64 spread over all.
  *  codes   u8 rows of bits/8
  *  rows    the data, d columns, or their images, d+1
  *  EROW names a row whose code it is not; images near a boundary, within the rounding of f16, pass. */
-CPB_API cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
-                                    const cpb_hit *found, size_t count, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
+                                     const cpb_hit *found, size_t count, cpb_error *error);
 
 /** The whole text of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
  *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who takes it to cpb_free. */
-CPB_API cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit; gives *sketch. Every fault is EFORMAT with a sentence.
  *  name  what the sentence calls the file */
-CPB_API cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name,
-                                        cpb_sketch **sketch, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name,
+                                         cpb_sketch **sketch, cpb_error *error);
 
 /** The same two through a file; save writes it whole or not at all, "-" is standard output. */
-CPB_API cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error);
-CPB_API cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error);
+CPB_CALL cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -14,19 +14,33 @@
 extern "C" {
 #endif
 
-/** The version of these headers; cpb_version_number() is that of the library that is running. */
+/** The version of these headers; cpb_version() is that of the library that is running. */
 #define CPB_VERSION_MAJOR 0
 #define CPB_VERSION_MINOR 2
 #define CPB_VERSION_PATCH 0
 #define CPB_VERSION_NUMBER (CPB_VERSION_MAJOR * 10000 + CPB_VERSION_MINOR * 100 + CPB_VERSION_PATCH)
 
-/** How a public function is marked. Who builds the library into something else may define it before. */
+/** Marks a public function. The build of the library defines CPB_BUILDING; on Windows a program that links the static
+ *  library defines CPB_STATIC. Define CPB_API before this header to build the library into something else. */
 #ifndef CPB_API
-#if defined(_WIN32)
+#if !defined(_WIN32)
+#define CPB_API __attribute__((visibility("default")))
+#elif defined(CPB_BUILDING)
+#define CPB_API __declspec(dllexport)
+#elif defined(CPB_STATIC)
 #define CPB_API
 #else
-#define CPB_API __attribute__((visibility("default")))
+#define CPB_API __declspec(dllimport)
 #endif
+#endif
+
+/** Marks a public function whose status must be used: ignoring it is a compiler warning. */
+#if defined(__GNUC__)
+#define CPB_CALL CPB_API __attribute__((warn_unused_result))
+#elif defined(_MSC_VER)
+#define CPB_CALL CPB_API _Check_return_
+#else
+#define CPB_CALL CPB_API
 #endif
 
 /** Numbers are pinned: new ones are appended, old ones never change their meaning. */
@@ -61,9 +75,6 @@ CPB_API const char *cpb_status_name(cpb_status status);
 
 /** The version of the library that is running, such as "0.2.0"; a view. */
 CPB_API const char *cpb_version(void);
-
-/** The same as CPB_VERSION_NUMBER was when the library was built: 200 for 0.2.0. */
-CPB_API int cpb_version_number(void);
 
 /** The instruction set the hot loops run on: "plain", "avx2" or "avx512"; a view. The environment
  *  variable CPB_ISA chooses another one that the machine has. All of them give the same bits. */

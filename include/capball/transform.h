@@ -85,20 +85,20 @@ CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t s
 typedef struct cpb_transform cpb_transform;
 
 /** Gives *transform to the caller. Checks everything first: EINVAL names the value. */
-CPB_API cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_transform **transform,
-                                     cpb_error *error);
+CPB_CALL cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_transform **transform,
+                                      cpb_error *error);
 CPB_API void cpb_transform_free(cpb_transform *transform);
 
 /** A map as a transform of kind CPB_TRANSFORM_SPHERE, which holds a copy of it; gives *transform to the caller. */
-CPB_API cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **transform, cpb_error *error);
+CPB_CALL cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **transform, cpb_error *error);
 
 /** The map of a sphere, a view into the transform; NULL for the other kinds. */
 CPB_API const cpb_map *cpb_transform_map(const cpb_transform *transform);
 
 /** The same transform with room for rows `factor` >= 1 times as long about the centre: L is so much larger. One
  *  that knows rows of any length is only copied. Gives *grown to the caller.                             T13 */
-CPB_API cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
-                                      cpb_error *error);
+CPB_CALL cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
+                                       cpb_error *error);
 
 /** What it was made from; center and columns are views into the transform. */
 CPB_API void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options);
@@ -113,35 +113,22 @@ CPB_API size_t cpb_transform_cols(const cpb_transform *transform);
  *  Rows without an image become NaN, EROW, all other rows done: NaN, inf, 0 where a direction is asked, an
  *  answer beyond y's type, and base rows longer than max_norm (1+2^-40) where the root would need it.
  *  Thread-safe; allocates nothing; rows are independent. */
-CPB_API cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,
-                                       const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,
+                                        const cpb_exec *exec, cpb_error *error);
 
 /** Base rows back to the data.                                                                          T13
  *  y    n rows of cpb_transform_cols, any dtype                       borrowed for the call
  *  x    n rows of d, f32 or f64; may not overlap y
  *  Error <= 16u of x's type and what y was rounded by, normwise. EINVAL for normalize, which forgets lengths.
  *  EROW as cpb_map_unembed for the sphere, and for NaN and inf. */
-CPB_API cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb_out x,
-                                         const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb_out x,
+                                          const cpb_exec *exec, cpb_error *error);
 
 /* A transform as a file: JSON, versioned, 17 digits, with a checksum. That of a sphere is a map's file. */
 
-/** The whole text of the file (keys "capball", "transform", "dim", "columns" where they have names, "center", "max_norm", "checksum"; those of
- *  cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who takes it to cpb_free. */
-CPB_API cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
-
-/** Reads it, or a map's file, back, bit for bit; gives *transform. Every fault is EFORMAT with a sentence.
- *  name  what the sentence calls the file */
-CPB_API cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
-                                           cpb_transform **transform, cpb_error *error);
-
 /** The same two through a file; save writes it whole or not at all, "-" is standard output. */
-CPB_API cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error);
-CPB_API cpb_status cpb_transform_save(const cpb_transform *transform, const char *path, cpb_error *error);
-
-/** A number that tells transforms apart: equal for equal numbers in their files, whatever else these say. */
-CPB_API cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint,
-                                             cpb_error *error);
+CPB_CALL cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error);
+CPB_CALL cpb_status cpb_transform_save(const cpb_transform *transform, const char *path, cpb_error *error);
 
 /** A seal: a file PATH.capball beside rows that a transform made, with its fingerprint, so that they are not read by
  *  another; FILE:SET.capball for a data set of an HDF5 file, with % for each / in its name. save does nothing where PATH
@@ -149,10 +136,10 @@ CPB_API cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uin
  *  radius   of the queries; 0: points, and base rows
  *  check    *found says whether there is one, *radius what it says. EFORMAT with a sentence: the file was made by
  *           another transform, in the other role, or has been written anew since. */
-CPB_API cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_role role,
-                                 double radius, cpb_error *error);
-CPB_API cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role,
-                                  bool *found, double *radius, cpb_error *error);
+CPB_CALL cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_role role,
+                                  double radius, cpb_error *error);
+CPB_CALL cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role,
+                                   bool *found, double *radius, cpb_error *error);
 
 /* How rows are best prepared for an index: every transform measured on a sample of the data.             T13
  *
@@ -244,8 +231,9 @@ CPB_API void cpb_recommendation_describe(const cpb_recommendation *recommendatio
  *  normalize) scores 0. Up to k rows beyond the k-th that are just as near count as true neighbours.
  *  The answer depends on data, seed and sizes alone, not on threads or instruction set.
  *  EROW names a row with NaN or inf; EINVAL for k = 0, k >= n, all rows equal. */
-CPB_API cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
-                                 cpb_recommendation **recommendation, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
+                                  cpb_recommendation **recommendation, const cpb_exec *exec,
+                                  cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -83,8 +83,8 @@ struct cpb_source {
 };
 
 /** What a source over a view asks for its blocks. */
-CPB_API cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error);
-CPB_API cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error);
+CPB_CALL cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error);
+CPB_CALL cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error);
 
 /** The rows of a view as a source; the rows are borrowed while it is used. */
 static inline cpb_source cpb_source_from_view(cpb_view view) {
@@ -110,8 +110,8 @@ struct cpb_store {
 };
 
 /** What a store over a view answers. */
-CPB_API cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
-                                cpb_error *error);
+CPB_CALL cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
+                                 cpb_error *error);
 
 /** The rows of a view by number; they are borrowed while it is used. */
 static inline cpb_store cpb_store_from_view(cpb_view view) {

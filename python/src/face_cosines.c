@@ -11,8 +11,7 @@ static PyObject *cosines_result(const cpb_cosines *found) {
 static PyObject *cosines_of(cpb_view x, PyObject **values) {
   cpb_cosines_options options;
   cpb_cosines_options_init(&options, sizeof options);
-  cpb_cosines found;
-  cpb_cosines_init(&found, sizeof found);
+  cpb_cosines found = {.size = sizeof found};
   face_run run;
   if (face_double(values[1], "s", &options.s) < 0 || face_size(values[2], "sample", &options.sample) < 0 ||
       face_uint64(values[3], "seed", &options.seed) < 0 || face_flag(values[4], &options.skip_bad) < 0 ||

@@ -50,13 +50,18 @@ static PyObject *answer(const cpb_map *map, cpb_view queries, const uint64_t *id
   cpb_error error;
   cpb_status status = CPB_OK;
   PyObject *result = NULL;
+  cpb_transform *sphere = NULL;
   cpb_hit *hits = face_hits_room(queries.rows, options->k);
   if (hits == NULL) return NULL;
   if (face_out_take(&needed, NULL, "needed", CPB_I64, 1, queries.rows, FACE_ONE_ROW) == 0) {
     if (face_run_begin(&run, values[THREADS], values[PROGRESS]) == 0) {
       cpb_store store = cpb_store_from_view(embedded);
       Py_BEGIN_ALLOW_THREADS;
-      status = cpb_rescore(map, queries, ids, count, &store, options, hits, needed.out.data, run.how, &error);
+      status = cpb_transform_of_map(map, &sphere, &error);
+      if (status == CPB_OK)
+        status = cpb_transform_rescore(sphere, queries, (cpb_candidates){ids, count}, &store, options,
+                                       &(cpb_rescore_out){hits, needed.out.data}, run.how, &error);
+      cpb_transform_free(sphere);
       Py_END_ALLOW_THREADS;
       face_run_end(&run);
       result = status == CPB_OK ? face_hits_split(hits, queries.rows, options->k, values[OUT])

@@ -128,8 +128,7 @@ static PyObject *result_of(const cpb_statistics_result *r, size_t d) {
 }
 
 static PyObject *finish(PyObject *self) {
-  cpb_statistics_result result;
-  cpb_statistics_result_init(&result, sizeof result);
+  cpb_statistics_result result = {.size = sizeof result};
   cpb_error error;
   cpb_status status = cpb_statistics_finish(held(self), &result, &error);
   return status == CPB_OK ? result_of(&result, ((face_object *)self)->d) : face_fail(status, &error);
@@ -217,7 +216,8 @@ static PyObject *abid_numbers(cpb_view x, const double *center, const double *s,
   cpb_error error;
   cpb_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = s != NULL ? cpb_abid_embedded(x, center, s, count, pairs, out.out.data, NULL, run.how, &error)
+  status = s != NULL ? cpb_abid_embedded(x, center, pairs, (cpb_abid_scales){s, count, out.out.data, NULL},
+                                         run.how, &error)
                      : cpb_abid_original(x, center, pairs, out.out.data, run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);

@@ -90,8 +90,12 @@ static int candidates_of(PyObject *object, size_t rows, cpb_hit **hits, size_t *
 /* map = NULL: `base` are the rows themselves, otherwise their images. */
 static cpb_status rerank_call(const cpb_map *map, cpb_view base, cpb_view queries, const cpb_hit *candidates,
                               size_t count, size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
-  return map != NULL ? cpb_rerank_embedded(map, base, queries, candidates, count, k, hits, exec, error)
-                     : cpb_rerank(base, queries, candidates, count, k, hits, exec, error);
+  cpb_store store = cpb_store_from_view(base);
+  cpb_rerank_options options;
+  cpb_rerank_options_init(&options, sizeof options);
+  options.k = k;
+  options.map = map;
+  return cpb_rerank_store(&store, queries, candidates, count, &options, hits, exec, error);
 }
 
 static PyObject *rerank_of(const cpb_map *map, cpb_view base, cpb_view queries, PyObject **values) {

@@ -118,7 +118,7 @@ static cpb_status check_columns(const gram_job *job, cpb_error *error) {
 static cpb_status check_numbers(const gram_job *job, const double *numbers, size_t n, const char *name,
                                 bool needed, cpb_error *error) {
   if (numbers == NULL && needed && n != 0)
-    return cpb_fail(error, CPB_WHY_NO_NUMBERS, name, "%s must hold %zu numbers, got NULL", name, n);
+    return cpb_fail(error, CPB_WHY_MISSING, name, "%s must hold %zu numbers, got NULL", name, n);
   return numbers == NULL ? CPB_OK
                          : cpb_check_apart(cpb_rows(numbers, CPB_F64, 1, n), name, job->g, "g", error);
 }

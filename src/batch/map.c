@@ -43,7 +43,7 @@ static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
   if (o->d == 0 || o->d > most || (o->whiten != NULL && o->d > most / o->d))
     return cpb_fail_dimension(error, "map", o->d);
   if (o->pole != NULL && o->toward != NULL)
-    return cpb_fail(error, CPB_WHY_POLE_AND_DIRECTION, "pole",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "pole",
                     "a map takes a pole or a direction to turn onto e, not both");
   cpb_status status = cpb_check_scale(o->s, error);
   if (status == CPB_OK && o->center != NULL)
@@ -119,7 +119,7 @@ static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
   double largest = 0;
   for (size_t i = 0; i <= d; i++) largest = fmax(largest, fabs(map->options.toward[i]));
   if (largest == 0)
-    return cpb_fail(error, CPB_WHY_DIRECTION_ZERO, "toward", "the direction to turn onto e must not be 0");
+    return cpb_fail(error, CPB_WHY_DOMAIN, "toward", "the direction to turn onto e must not be 0");
   for (size_t i = 0; i <= d; i++) normal[i] = map->options.toward[i] / largest;
   divide(normal, d + 1, length(normal, d + 1));
   double rest2 = cpb_loops_here()->dot(normal, normal, d), last = normal[d];
@@ -139,7 +139,7 @@ static cpb_status invert(size_t d, double *left, double *inverse, cpb_error *err
       if (fabs(left[i * d + k]) > fabs(left[pivot * d + k])) pivot = i;
     double value = left[pivot * d + k];
     if (value == 0 || !isfinite(1 / value))
-      return cpb_fail(error, CPB_WHY_WHITENING_DEPENDENT, "whiten",
+      return cpb_fail(error, CPB_WHY_WHITENING_SINGULAR, "whiten",
                       "the whitening W must be invertible, but column %zu depends on the ones before", k);
     for (size_t j = 0; j < d; j++) {
       double kept = left[k * d + j];

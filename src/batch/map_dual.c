@@ -6,12 +6,13 @@
 
 #include "batch/map_object.h"
 #include "core/fail.h"
+#include "geometry/ellipsoids.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 
 static cpb_status fail_coordinates(cpb_error *error, const char *argument, size_t count, size_t wanted) {
-  return cpb_fail(error, CPB_WHY_COORDINATES, argument, "the %s has %zu coordinates, the map wants %zu",
-                  argument, count, wanted);
+  return cpb_fail(error, CPB_WHY_COLUMNS, argument, "the %s has %zu coordinates, the map wants %zu", argument,
+                  count, wanted);
 }
 
 static void translate(cpb_region *region, const double *by, double sign) {
@@ -43,14 +44,14 @@ static bool has_metric(const cpb_region *region) {
 static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb_error *error) {
   if (map->metric == NULL || !has_metric(region) || region->W == map->metric) return CPB_OK;
   if (region->W == NULL)
-    return cpb_fail(error, CPB_WHY_REGION_NOT_WHITENED, "region",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "under a whitened map only ellipsoids of its whitening are caps, got a region without W");
   size_t count = region->d * region->d;
   double largest = 0;
   for (size_t i = 0; i < count; i++) largest = fmax(largest, fabs(map->metric[i]));
   for (size_t i = 0; i < count; i++)
     if (!(fabs(region->W[i] - map->metric[i]) <= 1e-9 * largest))
-      return cpb_fail(error, CPB_WHY_REGION_OTHER_WHITENING, "region",
+      return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                       "the ellipsoid's W is not the map's whitening: entry %zu is %.17g, the map has %.17g",
                       i, region->W[i], map->metric[i]);
   return CPB_OK;
@@ -58,8 +59,7 @@ static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb
 
 cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error) {
   if (map == NULL || region == NULL || cap == NULL || cap->p == NULL)
-    return cpb_fail(error, CPB_WHY_CAP_NEEDS_MAP_REGION, "cap",
-                    "a cap needs a map, a region and room for its p");
+    return cpb_fail(error, CPB_WHY_MISSING, "cap", "a cap needs a map, a region and room for its p");
   size_t d = map->options.d;
   double s = map->options.s;
   if (region->d != d) return fail_coordinates(error, "region", region->d, d);
@@ -109,8 +109,7 @@ static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, c
 
 cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region, cpb_error *error) {
   if (map == NULL || cap == NULL || cap->p == NULL || region == NULL || region->c == NULL)
-    return cpb_fail(error, CPB_WHY_REGION_NEEDS_MAP_CAP, "region",
-                    "a region needs a map, a cap and room for its c");
+    return cpb_fail(error, CPB_WHY_MISSING, "region", "a region needs a map, a cap and room for its c");
   size_t d = map->options.d, square = map->metric == NULL ? 0 : d * d;
   if (cap->d != d) return fail_coordinates(error, "cap", cap->d + 1, d + 1);
   double *numbers = malloc((2 * d + 1 + square) * sizeof *numbers);

@@ -40,8 +40,7 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
   if (x.cols == 0) return cpb_fail_no_columns(error, "x");
-  if (x.rows == 0)
-    return cpb_fail(error, CPB_WHY_NO_LARGEST_NORM, "x", "x has 0 rows: there is no largest norm");
+  if (x.rows == 0) return cpb_fail(error, CPB_WHY_NO_ROWS, "x", "x has 0 rows: there is no largest norm");
   if (center != NULL && !cpb_all_finite(center, x.cols))
     return cpb_fail_not_finite(error, "center", "center");
   norm_job job = {.ruler = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};

@@ -111,7 +111,7 @@ cpb_status cpb_fail_rows(cpb_error *error, const char *argument, size_t rows, si
 }
 
 cpb_status cpb_fail_no_columns(cpb_error *error, const char *argument) {
-  return cpb_fail(error, CPB_WHY_NO_COLUMNS, argument, "%s has 0 columns, wanted at least 1", argument);
+  return cpb_fail(error, CPB_WHY_COLUMNS, argument, "%s has 0 columns, wanted at least 1", argument);
 }
 
 cpb_status cpb_fail_memory(cpb_error *error, const char *what, ...) {

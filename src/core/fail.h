@@ -1,8 +1,7 @@
 /* Filling the caller's error, in one line at the place that noticed: return cpb_fail(error, ..).
  *
- * A reason has one sentence, made in one place: here for the reasons that many calls share, at its only call
- * for the others (tools/check-reasons). `argument` is the parameter or member at fault as the public header
- * calls it, "" when it is none of them. error may be NULL everywhere. */
+ * The reasons that many calls share have a function here each, with one sentence for all of them. `argument` is
+ * the parameter or member at fault as the public header calls it, "" when it is none of them. error may be NULL everywhere. */
 #ifndef CPB_CORE_FAIL_H
 #define CPB_CORE_FAIL_H
 

@@ -42,7 +42,7 @@ static cpb_status check_shape(const void *data, size_t element, size_t rows, siz
     return cpb_fail(error, CPB_WHY_TOO_MANY_ROWS, name,
                     "%s has %zu rows of stride %zu, more than memory can hold", name, rows, stride);
   if (rows != 0 && data == NULL)
-    return cpb_fail(error, CPB_WHY_NO_DATA, name, "%s has %zu rows but no data", name, rows);
+    return cpb_fail(error, CPB_WHY_MISSING, name, "%s has %zu rows but no data", name, rows);
   if (rows != 0 && (uintptr_t)data % element != 0)
     return cpb_fail(error, CPB_WHY_ALIGNMENT, name, "%s is not aligned to its %zu-byte elements", name,
                     element);
@@ -145,7 +145,7 @@ cpb_view cpb_view_of(cpb_out out) {
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
   if (source == NULL) return cpb_fail_missing(error, "source");
   if (source->size != sizeof *source)
-    return cpb_fail(error, CPB_WHY_SOURCE_SIZE, "source", "source has size %zu, wanted %zu", source->size,
+    return cpb_fail(error, CPB_WHY_SIZE_NONE, "source", "source has size %zu, wanted %zu", source->size,
                     sizeof *source);
   if (source->next == NULL || source->rewind == NULL)
     return cpb_fail_missing(error, source->next == NULL ? "source->next" : "source->rewind");
@@ -185,7 +185,7 @@ cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t coun
   size_t size = cpb_dtype_size(view.dtype), bytes = view.cols * size;
   for (size_t i = 0; i < count; i++) {
     if (ids[i] >= view.rows)
-      return cpb_fail(error, CPB_WHY_STORE_ROW, "ids", "row %llu is wanted, but there are %zu rows",
+      return cpb_fail(error, CPB_WHY_ROWS_BEYOND, "ids", "row %llu is wanted, but there are %zu rows",
                       (unsigned long long)ids[i], view.rows);
     memcpy((char *)rows + i * bytes, (const char *)view.data + (size_t)ids[i] * view.stride * size, bytes);
   }

@@ -123,7 +123,7 @@ static void check_checksum(cpb_state_in *from, const unsigned char *bytes, size_
   cpb_state_in tail = {bytes + count - 8, 8, from->name, CPB_OK, NULL, 0};
   uint64_t stored = cpb_get_number(&tail, 8), is = cpb_checksum(bytes, count - 8);
   if (stored != is)
-    from->status = cpb_fail(from->error, CPB_WHY_STATE_CHECKSUM, "",
+    from->status = cpb_fail(from->error, CPB_WHY_CHECKSUM, "",
                             "%s: its bytes have checksum %016" PRIx64 ", but it says %016" PRIx64
                             ": the state is truncated or damaged",
                             from->name, is, stored);
@@ -134,15 +134,15 @@ void cpb_state_begin(cpb_state_in *from, const cpb_state_kind *kind) {
   size_t count = from->left;
   if (count < 8 || memcmp(bytes, kind->mark, 8) != 0) {
     from->status =
-        cpb_fail(from->error, CPB_WHY_STATE_FOREIGN, "",
-                 "%s: these are not %s of capball (no %s at the start)", from->name, kind->what, kind->mark);
+        cpb_fail(from->error, CPB_WHY_FOREIGN, "", "%s: these are not %s of capball (no %s at the start)",
+                 from->name, kind->what, kind->mark);
     return;
   }
   cpb_get_bytes(from, 8);
   from->version = cpb_get_number(from, 4);
   uint64_t oldest = kind->oldest == 0 ? kind->version : kind->oldest;
   if (from->status == CPB_OK && (from->version < oldest || from->version > kind->version))
-    from->status = cpb_fail(from->error, CPB_WHY_STATE_VERSION, "",
+    from->status = cpb_fail(from->error, CPB_WHY_FILE_VERSION, "",
                             "%s: the state is of version %" PRIu64 ", wanted %" PRIu64, from->name,
                             from->version, kind->version);
   if (from->status == CPB_OK) check_checksum(from, bytes, count);

@@ -22,6 +22,4 @@ const char *cpb_status_name(cpb_status status) {
 
 const char *cpb_version(void) { return WITH_DOTS(CPB_VERSION_MAJOR, CPB_VERSION_MINOR, CPB_VERSION_PATCH); }
 
-int cpb_version_number(void) { return CPB_VERSION_NUMBER; }
-
 void cpb_free(void *given) { free(given); }

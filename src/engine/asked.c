@@ -10,6 +10,7 @@
 #include "core/rows.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
+#include "search/hit_order.h"
 
 /* Rows that were refused are NaN throughout. */
 static void clear_refused(float *rows, size_t n, size_t cols) {

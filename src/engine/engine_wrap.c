@@ -4,6 +4,7 @@
 #include "capball/engine.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "engine/asked.h"
 
 static cpb_status check_found(const uint64_t *ids, size_t queries, size_t count, size_t k, cpb_error *error) {
@@ -113,27 +114,37 @@ static cpb_status check_balls(const cpb_transform *transform, double radius, boo
   return CPB_OK;
 }
 
-cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform, double radius,
-                           bool twice, const cpb_door *door, cpb_metric metric, size_t candidates, size_t k,
-                           uint64_t seed, cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
+static const cpb_wrap_options defaults = {
+    .size = sizeof defaults, .k = 10, .candidates = 100, .metric = CPB_COSINE};
+
+void cpb_wrap_options_init(cpb_wrap_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
+                           const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
+                           const cpb_exec *exec, cpb_error *error) {
+  cpb_wrap_options o = defaults;
   if (transform == NULL || door == NULL || hits == NULL)
     return cpb_fail_missing(error, transform == NULL ? "transform" : door == NULL ? "door" : "hits");
-  size_t count = candidates < base.rows ? candidates : base.rows;
-  if (k == 0 || k > count)
-    return cpb_fail_count(error, "k", k, "k must be at least 1 and at most the %zu candidates", count);
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_wrap_options", error);
+  if (status != CPB_OK) return status;
+  size_t count = o.candidates < base.rows ? o.candidates : base.rows;
+  if (o.k == 0 || o.k > count)
+    return cpb_fail_count(error, "k", o.k, "k must be at least 1 and at most the %zu candidates", count);
   cpb_transform_options made = {.size = sizeof made};
   cpb_transform_describe(transform, &made);
-  cpb_status status = cpb_check_view(base, "base", made.d, error);
+  status = cpb_check_view(base, "base", made.d, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base.cols, error);
-  if (status == CPB_OK) status = check_balls(transform, radius, twice, error);
+  if (status == CPB_OK) status = check_balls(transform, o.radius, o.twice, error);
   if (status != CPB_OK) return status;
   wrapping w = {.base = base,
                 .queries = queries,
                 .transform = transform,
                 .door = door,
-                .question = {.count = count, .metric = metric, .seed = seed},
-                .room = twice ? 2 * count : count};
-  status = run(&w, radius, k, hits, exec, error);
+                .question = {.count = count, .metric = o.metric, .seed = o.seed},
+                .room = o.twice ? 2 * count : count};
+  status = run(&w, o.radius, o.k, hits, exec, error);
   close_wrapping(&w);
   return status;
 }

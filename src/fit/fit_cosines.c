@@ -17,10 +17,6 @@ void cpb_cosines_options_init(cpb_cosines_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_cosines_init(cpb_cosines *cosines, size_t size) {
-  cpb_sized_init(cosines, size, &none, sizeof none);
-}
-
 static double mean_of(const double *x, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; i++) sum += x[i];
@@ -105,7 +101,7 @@ static cpb_status look_at_pairs(sample *s, const cpb_statistics_result *facts, c
   make_unit_size(s);
   fill_pairs(s, c);
   if (c->pairs < 2)
-    return cpb_fail(error, CPB_WHY_NO_PAIRS, "rows", "there are fewer than 2 pairs of rows with a direction");
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "rows", "there are fewer than 2 pairs of rows with a direction");
   compare(c);
   return CPB_OK;
 }

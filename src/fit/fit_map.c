@@ -15,15 +15,11 @@
 #include "fit/fit_statistics.h"
 #include "fit/whitening.h"
 #include "geometry/vector.h"
+#include "search/choice.h"
 
 void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size) {
   cpb_map_fit_options defaults = {.target = 0.99, .k = 10, .sample = 4096};
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-void cpb_map_fit_report_init(cpb_map_fit_report *report, size_t size) {
-  cpb_map_fit_report none = {.size = 0};
-  cpb_sized_init(report, size, &none, sizeof none);
 }
 
 cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
@@ -81,11 +77,11 @@ size_t cpb_map_fit_passes(const cpb_map_fit_options *options) {
 
 static cpb_status check(const cpb_map_fit_options *o, cpb_error *error) {
   if (o->spherical && (o->s != 0 || o->centring != CPB_CENTRE_MEAN || o->pole != NULL || o->whiten))
-    return cpb_fail(error, CPB_WHY_SPHERICAL_ALONE, "spherical",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "spherical",
                     "a spherical map sets scale, centre and pole itself: leave them alone");
   if ((unsigned)o->centring > CPB_CENTRE_GIVEN) return cpb_fail_choice(error, "centring", (int)o->centring);
   if ((o->centring == CPB_CENTRE_GIVEN) != (o->center != NULL))
-    return cpb_fail(error, CPB_WHY_CENTER_GIVEN, "center",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center",
                     "a center goes with CPB_CENTRE_GIVEN, and only with it");
   if (o->s != 0) return cpb_check_scale(o->s, error);
   if ((unsigned)o->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)o->goal);
@@ -112,7 +108,7 @@ static cpb_status begin(fitting *f, const cpb_map_fit_options *options, cpb_map 
   if (map == NULL) return cpb_fail_missing(error, "map");
   *map = NULL;
   cpb_map_fit_options_init(&f->o, sizeof f->o);
-  cpb_map_fit_report_init(&f->report, sizeof f->report);
+  f->report = (cpb_map_fit_report){.size = sizeof f->report};
   cpb_status status = cpb_sized_take(&f->o, sizeof f->o, options, "map fit options", error);
   f->p = plan_of(&f->o);
   return status == CPB_OK ? check(&f->o, error) : status;
@@ -328,8 +324,7 @@ static cpb_status map_toward(direction_pass *p, cpb_map **map, cpb_error *error)
 static cpb_status fit_spherical(fitting *f, cpb_map **map, cpb_error *error) {
   direction_pass p = {.d = f->d};
   if (p.d < 2)
-    return cpb_fail(error, CPB_WHY_DIRECTION_COLUMNS, "rows", "directions want at least 2 columns, got %zu",
-                    p.d);
+    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions want at least 2 columns, got %zu", p.d);
   cpb_status status = sum_directions(f, &p, error);
   if (status == CPB_OK) status = map_toward(&p, map, error);
   f->report.rows = p.count;
@@ -365,7 +360,7 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
 
 static cpb_status check_gathered(const fitting *f, cpb_error *error) {
   if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
-    return cpb_fail(error, CPB_WHY_STATISTICS_SHAPE, "options",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
                     "statistics know no whitening, no direction, and no centre but the mean");
   return f->p.norms ? cpb_check_norms(&f->facts, f->o.goal, error) : CPB_OK;
 }

@@ -11,6 +11,9 @@
 #include "fit/fit_model.h"
 #include "fit/kept_source.h"
 #include "fit/whitening.h"
+#include "learn/ball_stream.h"
+#include "learn/kernel_svdd.h"
+#include "learn/quantiles.h"
 
 enum { LISTED = 10000 };
 
@@ -20,11 +23,6 @@ static const double HELD = 0.2, SOLVED = 0.9;
 void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size) {
   cpb_model_fit_options defaults = {.gap = 1e-9, .kernel = {.offset = 1, .degree = 3}};
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-void cpb_model_fit_report_init(cpb_model_fit_report *report, size_t size) {
-  cpb_model_fit_report none = {.size = 0};
-  cpb_sized_init(report, size, &none, sizeof none);
 }
 
 typedef struct fitting {
@@ -57,9 +55,9 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (!(o->gap >= 0 && o->gap < INFINITY))
     return cpb_fail_domain(error, "gap", o->gap, "gap must be a number >= 0");
   if (o->nu == 0 && (o->method != CPB_SVDD_EXACT || has_kernel(f) || o->weights != NULL))
-    return cpb_fail(error, CPB_WHY_WITHOUT_NU, "nu", "method, weights and kernel go with nu > 0");
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "nu", "method, weights and kernel go with nu > 0");
   if (has_kernel(f) && sees_through_W(f))
-    return cpb_fail(error, CPB_WHY_KERNEL_WHITENED, "whiten",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "whiten",
                     "a kernel does not go with whitening or standardised columns");
   return CPB_OK;
 }
@@ -80,9 +78,8 @@ static cpb_status whiten_rows(fitting *f, cpb_error *error) {
 static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   size_t d = f->model.d;
   cpb_ball_options options;
-  cpb_ball_report report;
+  cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
-  cpb_ball_report_init(&report, sizeof report);
   options.gap = f->o.gap;
   f->support = calloc(d + 1, sizeof *f->support);
   f->multipliers = calloc(d + 1, sizeof *f->multipliers);
@@ -140,9 +137,8 @@ static void take_report(fitting *f, const cpb_svdd_report *report) {
 
 static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   cpb_svdd_options options;
-  cpb_svdd_report report;
+  cpb_svdd_report report = {.size = sizeof report};
   cpb_svdd_options_init(&options, sizeof options);
-  cpb_svdd_report_init(&report, sizeof report);
   options.nu = f->o.nu;
   options.gap = f->o.gap;
   options.method = f->o.method;
@@ -201,9 +197,10 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
 
 cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error) {
   if (model->rows == 1)
-    return cpb_fail(error, CPB_WHY_ONE_ROW, "rows", "there is one row, and no ball of radius > 0 around it");
+    return cpb_fail(error, CPB_WHY_NO_RADIUS, "rows",
+                    "there is one row, and no ball of radius > 0 around it");
   if (model->radius > 0) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_RADIUS_ZERO, "rows", "the ball has radius 0%s",
+  return cpb_fail(error, CPB_WHY_NO_RADIUS, "rows", "the ball has radius 0%s",
                   model->lower_bound > 0                    ? ""
                   : model->kernel.kind != CPB_KERNEL_LINEAR ? ": the kernel does not tell the rows apart"
                                                             : ", all columns are constant");
@@ -216,7 +213,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   f->y = f->rows;
   f->count = f->rows.rows;
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
-    return cpb_fail(error, CPB_WHY_WEIGHT_COUNT, "weights", "there are %llu weights for %zu rows",
+    return cpb_fail(error, CPB_WHY_ROWS, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
   cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge};
   if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
@@ -273,7 +270,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (model == NULL) return cpb_fail_missing(error, "model");
   *model = NULL;
   cpb_model_fit_options_init(&f.o, sizeof f.o);
-  cpb_model_fit_report_init(&f.report, sizeof f.report);
+  f.report = (cpb_model_fit_report){.size = sizeof f.report};
   cpb_model_options_init(&f.model, sizeof f.model);
   cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "model fit options", error);
   if (status == CPB_OK) status = check(&f, error);

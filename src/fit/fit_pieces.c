@@ -4,6 +4,7 @@
 #include "core/fail.h"
 #include "fit/fit_model.h"
 #include "learn/core_parts.h"
+#include "learn/quantiles.h"
 #include "learn/tail_parts.h"
 
 typedef struct ball_arrays {
@@ -40,8 +41,7 @@ static cpb_status make_model(cpb_model_options *o, double *scores, size_t count,
 
 static cpb_status take_core(const cpb_core *core, const ball_arrays *arrays, cpb_model_options *o,
                             cpb_error *error) {
-  cpb_ball_report report;
-  cpb_ball_report_init(&report, sizeof report);
+  cpb_ball_report report = {.size = sizeof report};
   cpb_ball_out out = {arrays->center, arrays->rows, arrays->multipliers};
   cpb_status status = cpb_core_ball(core, &out, &report, error);
   o->radius = report.radius;
@@ -77,9 +77,8 @@ cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scor
   if (tail == NULL || model == NULL) return cpb_fail_missing(error, tail == NULL ? "tail" : "model");
   *model = NULL;
   cpb_model_options o;
-  cpb_svdd_report report;
+  cpb_svdd_report report = {.size = sizeof report};
   cpb_model_options_init(&o, sizeof o);
-  cpb_svdd_report_init(&report, sizeof report);
   double *center = calloc(tail->d, sizeof *center);
   if (center == NULL) return cpb_fail_memory(error, "%zu columns", tail->d);
   cpb_status status = cpb_tail_ball(tail, center, &report, error);

@@ -4,16 +4,11 @@
 #include "core/sized.h"
 #include "fit/fit_scale.h"
 #include "fit/fit_statistics.h"
+#include "search/sketch_train.h"
 
 void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size) {
   cpb_sketch_fit_options defaults = {.target = 0.99, .k = 10, .sample = 8192};
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-void cpb_sketch_fit_report_init(cpb_sketch_fit_report *report, size_t size) {
-  cpb_sketch_fit_report none = {.size = 0};
-  cpb_sketch_report_init(&none.training, sizeof none.training);
-  cpb_sized_init(report, size, &none, sizeof none);
 }
 
 typedef struct fitting {
@@ -41,7 +36,7 @@ static cpb_status take_map(fitting *f, const cpb_source *rows, cpb_error *error)
   cpb_status status = cpb_check_source_cols(rows, "rows", map.d, error);
   if (status != CPB_OK) return status;
   if (map.pole != NULL || map.whiten != NULL || map.toward != NULL)
-    return cpb_fail(error, CPB_WHY_MAP_NOT_PLAIN, "map",
+    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
                     "the map has a %s; a sketch is made from a centre and a scale alone",
                     map.pole != NULL     ? "pole"
                     : map.whiten != NULL ? "whitening"
@@ -106,7 +101,7 @@ static cpb_status begin(fitting *f, const cpb_sketch_fit_options *options, cpb_s
   if (sketch == NULL) return cpb_fail_missing(error, "sketch");
   *sketch = NULL;
   cpb_sketch_fit_options_init(&f->o, sizeof f->o);
-  cpb_sketch_fit_report_init(&f->report, sizeof f->report);
+  f->report = (cpb_sketch_fit_report){.size = sizeof f->report, .training.size = sizeof f->report.training};
   cpb_sketch_training_init(&f->training, sizeof f->training);
   cpb_status status = cpb_sized_take(&f->o, sizeof f->o, options, "sketch fit options", error);
   if (status != CPB_OK) return status;

@@ -54,7 +54,7 @@ static cpb_status run(cpb_passes *passes, cpb_statistics *whole, uint64_t first_
 }
 
 cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error) {
-  cpb_statistics_result_init(facts, sizeof *facts);
+  *facts = (cpb_statistics_result){.size = sizeof *facts};
   cpb_status status = cpb_statistics_finish(statistics, facts, error);
   if (status == CPB_OK && facts->rows == 0) return cpb_fail_no_rows(error);
   return status;
@@ -62,7 +62,7 @@ cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts
 
 cpb_status cpb_check_norms(const cpb_statistics_result *facts, cpb_goal goal, cpb_error *error) {
   if (facts->norm_rows == facts->rows) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NORMS_OF_SOME, "statistics",
+  return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "statistics",
                   "goal %s wants the norms of all %llu rows, the statistics hold %llu", cpb_goal_name(goal),
                   (unsigned long long)facts->rows, (unsigned long long)facts->norm_rows);
 }

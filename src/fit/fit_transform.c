@@ -15,8 +15,7 @@ static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transfo
   if (norms.sketch.count > 0) options->max_norm = norms.sketch.moments.high[0];
   cpb_norm_fit_free(&norms);
   if (status == CPB_OK && !(options->max_norm > 0))
-    return cpb_fail(error, CPB_WHY_NO_SCALE_OF_TRANSFORM, "base",
-                    "the largest norm%s is %g, no scale for transform %s",
+    return cpb_fail(error, CPB_WHY_NO_SCALE, "base", "the largest norm%s is %g, no scale for transform %s",
                     options->center != NULL ? " about the mean" : "", options->max_norm, name);
   return status;
 }

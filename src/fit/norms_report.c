@@ -13,11 +13,6 @@ void cpb_norms_fit_options_init(cpb_norms_fit_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_norms_report_init(cpb_norms_report *report, size_t size) {
-  cpb_norms_report none = {.min = NAN, .mean = NAN, .median = NAN, .max = NAN};
-  cpb_sized_init(report, size, &none, sizeof none);
-}
-
 /* Bars of equal width, or equal in the logarithm where a few norms far beyond the rest would leave one long
  * bar. */
 static void set_edges(cpb_norms_report *r, size_t bars) {
@@ -92,9 +87,8 @@ cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
   cpb_passes passes;
   cpb_norm_fit norms;
   cpb_norms_fit_options o;
-  cpb_norms_report found;
+  cpb_norms_report found = {.size = sizeof found, .min = NAN, .mean = NAN, .median = NAN, .max = NAN};
   cpb_norms_fit_options_init(&o, sizeof o);
-  cpb_norms_report_init(&found, sizeof found);
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "norms fit options", error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, rows, 1, exec, error);
   if (status != CPB_OK) return status;

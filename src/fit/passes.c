@@ -107,7 +107,7 @@ static cpb_status tell(const cpb_passes *passes, uint64_t read, cpb_error *error
 
 static cpb_status check_block(const cpb_source *source, cpb_view block, cpb_error *error) {
   if (block.dtype != source->dtype)
-    return cpb_fail(error, CPB_WHY_SOURCE_DTYPE, "dtype", "a block of the source is %s, the source said %s",
+    return cpb_fail(error, CPB_WHY_DTYPE_OTHER, "dtype", "a block of the source is %s, the source said %s",
                     cpb_dtype_name(block.dtype), cpb_dtype_name(source->dtype));
   block.dtype = as_law(block.dtype);
   return cpb_check_view(block, "a block of the source", source->cols, error);

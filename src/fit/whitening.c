@@ -9,6 +9,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "loop/chunk.h"
+#include "scale/covariance_parts.h"
 
 /* z = x_i - center of one row, any dtype. */
 static void centred_row(const cpb_loops *loops, cpb_view rows, size_t i, const double *center, double *z) {
@@ -133,7 +134,7 @@ static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_erro
   double trace = 0;
   for (size_t i = 0; i < d; i++) trace += covariance[i * d + i] / (double)d;
   if (!(trace >= VARIANCE_LEAST))
-    return cpb_fail(error, CPB_WHY_ROWS_EQUAL, "rows", "%s: there is nothing to whiten by",
+    return cpb_fail(error, CPB_WHY_COLUMN_SINGULAR, "rows", "%s: there is nothing to whiten by",
                     trace > 0 ? "the variances of the columns are below what doubles hold with all digits"
                               : "all rows are equal, or their variances are below what doubles hold");
   for (size_t i = 0; i < d; i++) {
@@ -188,7 +189,7 @@ static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double rid
   cpb_status status = add_ridge(covariance, d, ridge, error);
   if (status != CPB_OK) return status;
   if (rows <= d && ridge == 0)
-    return cpb_fail(error, CPB_WHY_FEW_ROWS, "ridge",
+    return cpb_fail(error, CPB_WHY_COLUMN_SINGULAR, "ridge",
                     "%llu rows do not tell the covariance of %zu columns (more than %zu do): give a ridge, "
                     "such as 1e-6, or do not whiten",
                     (unsigned long long)rows, d, d);

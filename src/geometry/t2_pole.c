@@ -10,7 +10,7 @@ cpb_status cpb_check_pole(size_t d, const double *v, cpb_error *error) {
   if (v == NULL) return cpb_fail_missing(error, "v");
   double norm = sqrt(cpb_loops_here()->dot(v, v, d + 1));
   if (!(fabs(norm - 1) <= 1e-12))
-    return cpb_fail(error, CPB_WHY_POLE_LENGTH, "v", "pole v must have length 1, got |v| = %.17g", norm);
+    return cpb_fail(error, CPB_WHY_DOMAIN, "v", "pole v must have length 1, got |v| = %.17g", norm);
   if (v[d] == 0) return cpb_fail_count(error, "pole", 0, "the last coordinate w of the pole must not be 0");
   return CPB_OK;
 }
@@ -39,8 +39,7 @@ void cpb_pole_stretch(size_t d, const double *v, double *z) {
 cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
                                cpb_error *error) {
   if (d == 0 || x == NULL || v == NULL || lift == NULL)
-    return cpb_fail(error, CPB_WHY_LIFT_NEEDS_D_X, "lift",
-                    "a lift needs d >= 1, x, v and room for the result");
+    return cpb_fail(error, CPB_WHY_MISSING, "lift", "a lift needs d >= 1, x, v and room for the result");
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = cpb_check_pole(d, v, error);
   if (status != CPB_OK) return status;

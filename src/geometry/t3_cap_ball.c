@@ -19,13 +19,12 @@ const char *cpb_region_kind_name(cpb_region_kind kind) {
 }
 
 cpb_status cpb_fail_halfspace(cpb_error *error, double h, double s) {
-  return cpb_fail(error, CPB_WHY_NO_CAP_OF_HALFSPACE, "region",
+  return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "region",
                   "no double holds the cap of a half-space with offset %g at scale s = %g", h, s);
 }
 
 cpb_status cpb_fail_axis_and_whitening(cpb_error *error) {
-  return cpb_fail(error, CPB_WHY_REGION_AXIS_AND_WHITENING, "region",
-                  "region has an axis and a W: only one of them");
+  return cpb_fail(error, CPB_WHY_EXCLUSIVE, "region", "region has an axis and a W: only one of them");
 }
 
 cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
@@ -39,7 +38,7 @@ cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
                     "cap is not complete: b = %.17g, sigma = %.17g, a = %.17g", cap->b, cap->sigma, cap->a);
   double length = cpb_norm(cap->p, cap->d + 1);
   if (fabs(length - 1) <= 1e-6) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_CAP_LENGTH, "cap", "cap's p must have length 1, got |p| = %.17g", length);
+  return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p must have length 1, got |p| = %.17g", length);
 }
 
 cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error) {
@@ -47,8 +46,8 @@ cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *e
   if (status != CPB_OK || !(fabs(cap->b) <= 1)) return status;
   double along = v == NULL ? cap->p[cap->d] : cpb_dot_from(0, cap->p, v, cap->d + 1);
   if (fabs(cap->a - (cap->b + along)) <= 1e-6) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_CAP_POLE, "cap", "cap's a = %.17g is not b+<p,v> = %.17g%+.17g", cap->a,
-                  cap->b, along);
+  return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "cap", "cap's a = %.17g is not b+<p,v> = %.17g%+.17g",
+                  cap->a, cap->b, along);
 }
 
 static cpb_status check_size(double size, const char *argument, const char *name, cpb_error *error) {
@@ -60,7 +59,7 @@ cpb_status cpb_check_region(const cpb_region *region, cpb_error *error) {
   if (region == NULL) return cpb_fail_missing(error, "region");
   if (region->d == 0) return cpb_fail_dimension(error, "region", 0);
   if ((unsigned)region->kind > CPB_EVERYTHING)
-    return cpb_fail(error, CPB_WHY_REGION_KIND, "region", "region has unknown kind %d", (int)region->kind);
+    return cpb_fail(error, CPB_WHY_CHOICE, "region", "region has unknown kind %d", (int)region->kind);
   if (region->kind == CPB_EMPTY || region->kind == CPB_EVERYTHING) return CPB_OK;
   if (region->c == NULL) return cpb_fail_missing(error, "region->c");
   if (!cpb_all_finite(region->c, region->d)) return cpb_fail_not_finite(error, "region", "region's c");
@@ -69,7 +68,7 @@ cpb_status cpb_check_region(const cpb_region *region, cpb_error *error) {
     if (!isfinite(region->r))
       return cpb_fail_domain(error, "region->r", region->r, "half-space offset must be finite");
     if (!(cpb_norm(region->c, region->d) > 0))
-      return cpb_fail(error, CPB_WHY_NORMAL_ZERO, "region->c", "half-space normal must not be 0");
+      return cpb_fail(error, CPB_WHY_DOMAIN, "region->c", "half-space normal must not be 0");
     return CPB_OK;
   }
   cpb_status status = check_size(region->r, "region->r", "radius r", error);
@@ -97,7 +96,7 @@ void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d) {
 
 cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error) {
   if (isfinite(region->r) && cpb_all_finite(region->c, region->d)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_REGION_OVERFLOW, "cap",
+  return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "cap",
                   "the region of this cap overflows: s = %.17g, a = %.17g", s, a);
 }
 
@@ -105,12 +104,11 @@ cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *error) {
   if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
   if (cap->d == 0) return cpb_fail_dimension(error, "cap", 0);
   size_t n = cap->d + 1;
-  if (isnan(cap->b)) return cpb_fail(error, CPB_WHY_CAP_NAN, "cap", "cap's b is NaN");
+  if (isnan(cap->b)) return cpb_fail(error, CPB_WHY_NOT_FINITE, "cap", "cap's b is NaN");
   if (!cpb_all_finite(cap->p, n)) return cpb_fail_not_finite(error, "cap", "cap's p");
   if (v != NULL && !cpb_all_finite(v, n)) return cpb_fail_not_finite(error, "v", "pole v");
   cpb_squares squares = cpb_squares_of(cap->p, n);
-  if (squares.hi == 0)
-    return cpb_fail(error, CPB_WHY_CAP_NO_DIRECTION, "cap", "cap's p is 0 and has no direction");
+  if (squares.hi == 0) return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p is 0 and has no direction");
 
   /* All differences are taken before the division by |p|, which would round their terms. */
   for (size_t i = 0; i < n; i++) cap->p[i] = ldexp(cap->p[i], -squares.exponent);
@@ -144,7 +142,7 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
                      .a = 2 * s1 * s2,
                      .exponent = exponent};
   if (lift->a >= DBL_MIN && (r == 0 || lift->sigma >= DBL_MIN)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NO_CAP_OF_BALL, "region",
+  return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "region",
                   "no double holds the cap of a ball with |c| = %g, r = %g at scale s = %g",
                   cpb_squares_root(&center, 0), r, s);
 }
@@ -194,7 +192,7 @@ cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap,
   if (status == CPB_OK) status = cpb_check_region(region, error);
   if (status != CPB_OK) return status;
   if (region->axis != NULL || region->W != NULL)
-    return cpb_fail(error, CPB_WHY_REGION_NOT_ROUND, "region",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "region has %s: T3 takes round ones, see T5 and T6",
                     region->W != NULL ? "a whitening W" : "an axis");
   if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");

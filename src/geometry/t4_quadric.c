@@ -4,13 +4,14 @@
 #include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
+#include "geometry/quadric.h"
 
 static cpb_status check_quadric(const cpb_quadric *quadric, cpb_error *error) {
   if (quadric == NULL || quadric->m == NULL)
     return cpb_fail_missing(error, quadric == NULL ? "quadric" : "quadric->m");
   if (quadric->d == 0) return cpb_fail_dimension(error, "quadric", 0);
   if (!isfinite(quadric->k2) || !isfinite(quadric->k0) || !cpb_all_finite(quadric->m, quadric->d))
-    return cpb_fail(error, CPB_WHY_QUADRIC_NOT_FINITE, "quadric", "quadric is not finite: k2 = %g, k0 = %g",
+    return cpb_fail(error, CPB_WHY_NOT_FINITE, "quadric", "quadric is not finite: k2 = %g, k0 = %g",
                     quadric->k2, quadric->k0);
   if (!(quadric->root >= 0 && quadric->root < INFINITY))
     return cpb_fail_domain(error, "quadric", quadric->root, "quadric's root must be >= 0 and finite");
@@ -33,7 +34,7 @@ cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadr
   if (quadric == NULL || quadric->m == NULL)
     return cpb_fail_missing(error, quadric == NULL ? "quadric" : "quadric->m");
   if (!isnormal(s * s))
-    return cpb_fail(error, CPB_WHY_SCALE_SQUARE, "s", "s^2 must be a normal double, got s = %g", s);
+    return cpb_fail(error, CPB_WHY_DOMAIN, "s", "s^2 must be a normal double, got s = %g", s);
   quadric->d = cap->d;
   for (size_t i = 0; i < cap->d; i++) quadric->m[i] = s * cap->p[i];
   quadric->k2 = cap->a;
@@ -55,7 +56,7 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
   exponent = cpb_largest_exponent(&quadric->k2, 1, exponent);
   exponent = cpb_largest_exponent(&quadric->k0, 1, exponent + 2 * of_s) - 2 * of_s;
   if (exponent < least / 2)
-    return cpb_fail(error, CPB_WHY_QUADRIC_ZERO, "quadric", "quadric is 0 = 0: no region");
+    return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "quadric", "quadric is 0 = 0: no region");
   double unit = ldexp(s, -of_s), k2 = ldexp(quadric->k2, -exponent);
   double k0 = ldexp(quadric->k0 / unit / unit, -2 * of_s - exponent);
   double root = ldexp(quadric->root / unit, -of_s - exponent);
@@ -75,10 +76,10 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
   if (fabs(cap->b) > 1 && (root > 0 || fabs(cap->b) <= 1 + 1e-12)) cap->b = copysign(1, cap->b);
   if (root == 0 && fabs(cap->b) >= 1 - 1e-12 && fabs(cap->b) < 1) cap->b = copysign(1, cap->b);
   if (fabs(cap->b) <= 1 && !(fabs(cap->sigma * cap->sigma - (1 - cap->b) * (1 + cap->b)) <= 1e-6))
-    return cpb_fail(error, CPB_WHY_QUADRIC_ROOT, "quadric", "quadric's root %g is not sqrt(|m|^2 - k2 k0)",
+    return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "quadric", "quadric's root %g is not sqrt(|m|^2 - k2 k0)",
                     quadric->root);
   if ((quadric->k2 != 0 && fabs(cap->a) < DBL_MIN) || (quadric->root > 0 && cap->sigma < DBL_MIN))
-    return cpb_fail(error, CPB_WHY_NO_CAP_OF_QUADRIC, "quadric",
+    return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "quadric",
                     "no double holds the cap of this quadric at scale s = %g", s);
   return CPB_OK;
 }

@@ -2,12 +2,13 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "geometry/ellipsoids.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 
 /* How far an axis or a ratio of axes may be from what it should be. */
 static cpb_status fail_whitened(cpb_error *error) {
-  return cpb_fail(error, CPB_WHY_REGION_WHITENED, "region", "region has a whitening W: see T6");
+  return cpb_fail(error, CPB_WHY_REGION_METRIC, "region", "region has a whitening W: see T6");
 }
 
 static const double tolerance = 1e-9;
@@ -66,20 +67,20 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
   if (region->axis == NULL) {
     double tilt = cpb_norm(v, d);
     if (tilt <= tolerance) return CPB_OK;
-    return cpb_fail(error, CPB_WHY_ROUND_UNDER_POLE, "region",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "a round region is no cap under a pole with |u| = %.17g", tilt);
   }
   cpb_status status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
   if (!(fabs(ratio - w) <= tolerance))
-    return cpb_fail(error, CPB_WHY_SPHEROID_OTHER_POLE, "region",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "the semi-axis along over that across, %.17g, is not the pole's |w| = %.17g", ratio, w);
   double part = cpb_dot_from(0, v, region->axis, d);
   cpb_squares off = cpb_squares_none();
   for (size_t i = 0; i < d; i++) cpb_squares_add(&off, v[i] - part * region->axis[i], 1);
   double across = cpb_squares_root(&off, 0);
   if (!(across <= tolerance))
-    return cpb_fail(error, CPB_WHY_POLE_ACROSS_AXIS, "v",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "v",
                     "the pole's u is not along the axis: %.17g of it lies across", across);
   return CPB_OK;
 }
@@ -112,7 +113,7 @@ static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, d
   for (size_t i = 0; i < d; i++) cap->p[i] = fma(-s, v[i], region->c[i]);
   cap->p[d] = -cpb_dot_from(0, cap->p, v, d) / v[d];
   if (!cpb_all_finite(cap->p, d + 1))
-    return cpb_fail(error, CPB_WHY_REGION_TOO_FAR, "region",
+    return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "region",
                     "the region is too far from the scale s = %g and the pole's w = %g", s, v[d]);
   cpb_lift lift;
   cpb_status status = cpb_lift_ball(cpb_squares_of(cap->p, d + 1), r, s, &lift, error);
@@ -154,12 +155,12 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   if (v == NULL) return cpb_fail_missing(error, "v");
   if (region->W != NULL) return fail_whitened(error);
   if (region->kind != CPB_BALL && region->kind != CPB_COMPLEMENT)
-    return cpb_fail(error, CPB_WHY_REGION_NO_AXES, "region", "a region of kind %s has no axes",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region", "a region of kind %s has no axes",
                     cpb_region_kind_name(region->kind));
   size_t d = region->d;
   double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
   if (along > r)
-    return cpb_fail(error, CPB_WHY_PROLATE, "region",
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "a prolate ellipsoid (%.17g along its axis, %.17g across it) is no cap: see T6", along,
                     r);
   if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
@@ -169,6 +170,6 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   for (size_t i = 0; i < d; i++) v[i] = region->axis == NULL ? 0 : tilt * (region->axis[i] / length);
   v[d] = w;
   if (w > 0) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_SPHEROID_TOO_FLAT, "region",
+  return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "region",
                   "the ratio of the semi-axes %g and %g is below the smallest double", along, r);
 }

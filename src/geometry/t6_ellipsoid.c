@@ -1,6 +1,7 @@
 /* T6: any ellipsoid is a cap, by a whitening W in front of the map. */
 #include "capball/region.h"
 #include "core/fail.h"
+#include "geometry/ellipsoids.h"
 #include "geometry/lift.h"
 
 /* W = QR by reflections, in the caller's scratch: R above the diagonal of qr, its diagonal apart, and
@@ -157,7 +158,7 @@ static cpb_status check_symmetric(const double *G, size_t d, cpb_error *error) {
     for (size_t j = 0; j < i; j++) {
       double low = G[i * d + j], high = G[j * d + i];
       if (!(fabs(low - high) <= 1e-9 * sqrt(fabs(G[i * d + i])) * sqrt(fabs(G[j * d + j]))))
-        return cpb_fail(error, CPB_WHY_NOT_SYMMETRIC, "G",
+        return cpb_fail(error, CPB_WHY_NOT_DEFINITE, "G",
                         "metric G is not symmetric: G[%zu][%zu] = %.17g, G[%zu][%zu] = %.17g", i, j, low, j,
                         i, high);
     }

@@ -2,6 +2,7 @@
 #include "capball/product.h"
 
 #include "geometry/product_pair.h"
+#include "geometry/products.h"
 
 double cpb_ratio_wide(double s, double d, double a, double b) {
   if (isinf(a) || isinf(b)) return NAN; /* an overflow of the caller's, not a quotient of 0 */

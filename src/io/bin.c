@@ -20,7 +20,7 @@ static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
 
 static cpb_status make_header(const cpb_writer *writer, uint64_t rows, bin_header *header, cpb_error *error) {
   if (rows > UINT32_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_COUNT, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
                          "%llu rows are more than the header of %s can count, %u", (unsigned long long)rows,
                          writer->format->name, UINT32_MAX);
   *header = (bin_header){(uint32_t)rows, (uint32_t)writer->cols};

@@ -3,6 +3,7 @@
 
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 
 enum {
   FIRST_READ = 1 << 18, /* of a stream, which may promise more than it brings */
@@ -18,7 +19,7 @@ cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, u
                          "its rows have d = %llu, wanted 1 .. %d", (unsigned long long)cols, INT32_MAX);
   size_t row_bytes = cpb_size_muladd((size_t)cols, element, prefix);
   if (row_bytes == SIZE_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_ROW_SIZE, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
                          "rows of d = %llu do not fit in memory", (unsigned long long)cols);
   reader->dtype = dtype;
   reader->cols = (size_t)cols;
@@ -40,7 +41,7 @@ cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
   uint64_t size = reader->source.size;
   reader->rows = rows;
   if (rows > (UINT64_MAX - layout->start) / layout->row_bytes)
-    return cpb_file_fail(error, CPB_WHY_FILE_PROMISES_TOO_MUCH, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_SIZE, reader->source.path,
                          "its header promises %llu row%s of d = %zu, more bytes than can be counted",
                          (unsigned long long)rows, cpb_s(rows), reader->cols);
   uint64_t promised = layout->start + rows * layout->row_bytes;
@@ -164,7 +165,7 @@ cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count
   size_t element = cpb_dtype_size(reader->dtype);
   if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
       (layout->start + layout->prefix) % element != 0 || layout->row_bytes % element != 0)
-    return cpb_file_fail(error, CPB_WHY_FILE_NOT_LENT, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->source.path,
                          "its rows do not lie as a view wants them");
   *block = view_rows(reader, NULL, 0);
   if (count == 0) return CPB_OK;
@@ -204,7 +205,7 @@ static cpb_status next_of_stream(cpb_reader *reader, size_t count, cpb_view *blo
   if (status != CPB_OK) return status;
   uint64_t end = reader->next_row + rows;
   if (got % row_bytes != 0)
-    return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_IN_ROW, reader->source.path, end,
+    return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path, end,
                              "ends in the middle of row %llu, after %zu of %zu bytes",
                              (unsigned long long)end, got % row_bytes, row_bytes);
   if (rows < count && reader->rows != CPB_ROWS_UNKNOWN)
@@ -239,7 +240,7 @@ cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start,
   cpb_status status = cpb_whole_write(&writer->whole, header, start, error);
   if (status != CPB_OK || writer->whole.stream || writer->rows == CPB_ROWS_UNKNOWN) return status;
   if (writer->rows > (UINT64_MAX - start) / row_bytes)
-    return cpb_file_fail(error, CPB_WHY_FILE_TOO_LARGE, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
                          "%llu rows of d = %zu are more than a file can have",
                          (unsigned long long)writer->rows, writer->cols);
   return cpb_whole_resize(&writer->whole, start + writer->rows * row_bytes, error);

@@ -8,6 +8,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "io/format.h"
+#include "io/random_access.h"
 #include "parallel/tell.h"
 
 /* A block is small enough for the second-level cache of one core, and large enough to make the two system calls

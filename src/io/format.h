@@ -17,6 +17,7 @@
 #include "io/buffer.h"
 #include "io/columns.h"
 #include "io/input.h"
+#include "io/random_access.h"
 #include "io/whole_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");

@@ -77,7 +77,7 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
     snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : " ", formats[i]->name);
   }
   if (name != NULL)
-    return cpb_file_fail(error, CPB_WHY_FILE_FORMAT, path, "there is no format \"%.40s\"; there are %s", name,
+    return cpb_file_fail(error, CPB_WHY_CHOICE, path, "there is no format \"%.40s\"; there are %s", name,
                          names);
   if (is_columnar(path))
     return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,

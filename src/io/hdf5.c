@@ -13,7 +13,8 @@
 
 static cpb_status need_library(const char *path, cpb_error *error) {
   char why[256];
-  return cpb_hdf5_load(why, sizeof why) ? CPB_OK : cpb_file_fail(error, CPB_WHY_HDF5_NONE, path, "%s", why);
+  return cpb_hdf5_load(why, sizeof why) ? CPB_OK
+                                        : cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "%s", why);
 }
 
 #ifdef CPB_HAVE_HDF5
@@ -122,11 +123,11 @@ static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *
   if (state->rank == 1 || state->rank == 2) H5Sget_simple_extent_dims(space, lengths, NULL);
   if (space >= 0) H5Sclose(space);
   if (state->rank < 1 || state->rank > RANK_MAX)
-    return cpb_file_fail(error, CPB_WHY_HDF5_DIMENSIONS, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_DIMENSIONS, reader->source.path,
                          "data set \"%s\" has %d dimensions, wanted 2 (rows, columns) or 1 (one column)",
                          name, state->rank);
   if (lengths[1] < 1 || lengths[1] > CPB_COLS_MAX)
-    return cpb_file_fail(error, CPB_WHY_HDF5_COLUMNS, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
                          "data set \"%s\" has d = %llu, wanted 1 .. %d", name, (unsigned long long)lengths[1],
                          CPB_COLS_MAX);
   reader->rows = lengths[0];
@@ -207,7 +208,7 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
   int pieces = creation < 0 || is_virtual ? 0 : H5Pget_external_count(creation);
   if (creation >= 0) H5Pclose(creation);
   if (creation < 0 || pieces < 0)
-    return cpb_file_fail(error, CPB_WHY_HDF5_LAYOUT, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_HDF5_OPEN, reader->source.path,
                          "HDF5 cannot tell how \"%.80s\" is stored", name);
   if (is_virtual) return refuse_outside(reader, name, "is made of sets of other files", error);
   return pieces > 0 ? refuse_outside(reader, name, "has its numbers in other files", error) : CPB_OK;
@@ -230,8 +231,7 @@ static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *er
   bool is_signed;
   cpb_status status = cpb_hdf5_is_signed(&reader->source, &is_signed, error);
   if (status != CPB_OK) return status;
-  if (!is_signed)
-    return cpb_file_fail(error, CPB_WHY_HDF5_FOREIGN, reader->source.path, "is not an HDF5 file");
+  if (!is_signed) return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "is not an HDF5 file");
   state->bytes.source = &reader->source;
   state->bytes.size = reader->source.size;
   state->file = reader->follow_external ? H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
@@ -248,7 +248,7 @@ static cpb_status read_type(cpb_reader *reader, hdf5_state *state, const char *n
   bool known = stored >= 0 && find_dtype(stored, &reader->dtype);
   if (stored >= 0) H5Tclose(stored);
   if (!known)
-    return cpb_file_fail(error, CPB_WHY_HDF5_TYPE, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, reader->source.path,
                          "data set \"%.80s\" does not hold integers up to i64 or floats up to f64", name);
   state->type = make_type(reader->dtype);
   return state->type >= 0 ? CPB_OK : cpb_fail_memory(error, "%zu bytes", sizeof reader->dtype);
@@ -312,7 +312,7 @@ static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block
   bool done = read_rows(reader, count);
   if (!done) status = check_bytes(reader->state, error);
   if (!done && status == CPB_OK)
-    status = cpb_file_fail_row(error, CPB_WHY_HDF5_READ, reader->source.path, reader->next_row,
+    status = cpb_file_fail_row(error, CPB_WHY_HDF5_OPEN, reader->source.path, reader->next_row,
                                "HDF5 cannot read %zu rows from row %llu on", count,
                                (unsigned long long)reader->next_row);
   hush_end(quiet);
@@ -338,7 +338,7 @@ static cpb_status take_kept(cpb_writer *writer, hdf5_state *state, cpb_error *er
   cpb_status status = cpb_hdf5_is_signed(&kept, &is_signed, error);
   if (status != CPB_OK) return status;
   if (!is_signed)
-    return cpb_file_fail(error, CPB_WHY_HDF5_NO_ADDING, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_FOREIGN, writer->whole.path,
                          "is there and not an HDF5 file: a data set cannot be added");
   state->bytes.size = kept.size;
   return copy_kept(writer, &kept, error);
@@ -353,11 +353,11 @@ static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hi
   H5I_type_t kind = object < 0 ? H5I_DATASET : H5Iget_type(object);
   if (object >= 0) H5Oclose(object);
   if (kind != H5I_DATASET)
-    return cpb_file_fail(error, CPB_WHY_HDF5_NOT_A_SET, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, writer->whole.path,
                          "\"%.80s\" is a %s in it and no data set: it stays as it is", writer->set,
                          kind == H5I_GROUP ? "group" : "named type");
   if (H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_HDF5_REPLACE, writer->whole.path,
+  return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,
                        "HDF5 cannot replace data set \"%.80s\"", writer->set);
 }
 
@@ -370,7 +370,7 @@ static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_er
   state->file = cpb_hdf5_driver_open(&state->bytes, keep ? CPB_HDF5_ADD : CPB_HDF5_CREATE);
   status = check_bytes(state, error);
   if (status != CPB_OK || state->file >= 0) return status;
-  return cpb_file_fail(error, CPB_WHY_HDF5_BEGIN, writer->whole.path, "HDF5 cannot %s it",
+  return cpb_file_fail(error, CPB_WHY_HDF5_OPEN, writer->whole.path, "HDF5 cannot %s it",
                        keep ? "open" : "create");
 }
 
@@ -417,7 +417,7 @@ static cpb_status replace_set(cpb_writer *writer, hdf5_state *state, cpb_error *
   if (status == CPB_OK) status = check_bytes(state, error);
   if (status != CPB_OK || state->set >= 0) return status;
   return cpb_file_fail(
-      error, CPB_WHY_HDF5_CREATE, writer->whole.path, "HDF5 cannot create data set \"%.80s\"%s",
+      error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot create data set \"%.80s\"%s",
       writer->set == NULL ? DEFAULT_SET : writer->set, left ? ": its name leads to another file" : "");
 }
 
@@ -432,7 +432,7 @@ static cpb_status begin_quietly(cpb_writer *writer, hdf5_state *state, cpb_error
 
 static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
   if (writer->cols > CPB_COLS_MAX)
-    return cpb_file_fail(error, CPB_WHY_HDF5_WIDTH, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
                          "data sets have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
   cpb_status status = need_library(writer->whole.path, error);
   if (status != CPB_OK) return status;
@@ -480,8 +480,7 @@ static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
   hush quiet = hush_begin();
   bool closed = state_close(writer->state);
   hush_end(quiet);
-  if (!closed)
-    return cpb_file_fail(error, CPB_WHY_HDF5_COMPLETE, writer->whole.path, "HDF5 cannot complete it");
+  if (!closed) return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot complete it");
   return check_bytes(writer->state, error);
 }
 

@@ -63,7 +63,7 @@ static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
 }
 
 static cpb_status refuse_shorter(const cpb_input *source, uint64_t size, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_SHRANK, source->path,
+  return cpb_file_fail(error, CPB_WHY_FILE_CHANGED, source->path,
                        "became shorter while it was being read: %llu bytes are left of %llu",
                        (unsigned long long)size, (unsigned long long)source->size);
 }
@@ -131,7 +131,7 @@ void cpb_input_unread(cpb_input *source, const void *bytes, size_t count) {
 }
 
 static cpb_status fail_end(const cpb_input *source, uint64_t at, size_t missing, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_ENDS_BEFORE, source->path,
+  return cpb_file_fail(error, CPB_WHY_FILE_ENDS_EARLY, source->path,
                        "ends before byte %llu, where %zu more bytes should be", (unsigned long long)at,
                        missing);
 }
@@ -181,5 +181,5 @@ cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *
   size_t got;
   cpb_status status = cpb_input_read(source, &byte, 1, &got, error);
   if (status != CPB_OK || got == 0) return status;
-  return cpb_file_fail(error, CPB_WHY_FILE_GOES_ON, source->path, "goes on after %s", what);
+  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, source->path, "goes on after %s", what);
 }

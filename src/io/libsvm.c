@@ -114,7 +114,7 @@ static cpb_status first_pass(cpb_reader *reader, cpb_error *error) {
     if (status != CPB_OK) return status;
   }
   if (largest == 0)
-    return cpb_file_fail(error, CPB_WHY_LIBSVM_EMPTY, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
                          "has %llu row%s and no index:value in them, so no d", (unsigned long long)rows,
                          cpb_s(rows));
   reader->cols = largest;
@@ -150,7 +150,7 @@ static cpb_status read_rows(cpb_reader *reader, size_t count, double *numbers, c
     cpb_status status = take_line(reader, &line, error);
     if (status != CPB_OK) return status;
     if (line.text == NULL)
-      return cpb_file_fail(error, CPB_WHY_LIBSVM_CHANGED, reader->source.path,
+      return cpb_file_fail(error, CPB_WHY_FILE_CHANGED, reader->source.path,
                            "has fewer lines than in the first pass");
     memset(numbers + i * reader->cols, 0, reader->cols * sizeof(double));
     status = parse_line(reader, row, line, numbers + i * reader->cols, &largest, error);
@@ -176,7 +176,7 @@ static cpb_status libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *blo
 
 static cpb_status libsvm_begin(cpb_writer *writer, cpb_error *error) {
   if (writer->cols <= CPB_COLS_MAX) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_LIBSVM_WIDTH, writer->whole.path,
+  return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
                        "libsvm files have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
 }
 

@@ -136,20 +136,21 @@ static bool parse_header(const char *text, npy_header *header) {
 static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t *code, cpb_error *error) {
   const char *path = reader->source.path;
   if (strcmp(descr, "[..]") == 0)
-    return cpb_file_fail(error, CPB_WHY_NPY_RECORDS, path, "its dtype is structured (records), not numbers");
+    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
+                         "its dtype is structured (records), not numbers");
   if (strchr(descr, 'O') != NULL)
-    return cpb_file_fail(error, CPB_WHY_NPY_OBJECTS, path,
+    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
                          "its dtype is object (pickled Python), which is not read: it could run code");
   for (size_t i = 0; i < CODES && descr[0] != 0; i++) {
     if (strcmp(descr + 1, codes[i].code) != 0) continue;
     *code = i;
     if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && descr[2] == '1')) return CPB_OK;
     if (descr[0] == '>')
-      return cpb_file_fail(error, CPB_WHY_NPY_BIG_ENDIAN, path,
+      return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
                            "its dtype %s is big-endian; only little-endian is read: x.astype('<%s')", descr,
                            descr + 1);
   }
-  return cpb_file_fail(error, CPB_WHY_NPY_DTYPE, path,
+  return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
                        "its dtype \"%s\" is none of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; x.astype('<f8') in "
                        "NumPy makes it one",
                        descr);
@@ -160,7 +161,7 @@ static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64
   cpb_status status = find_code(reader, header->descr, &code, error);
   if (status != CPB_OK) return status;
   if (header->rank < 1 || header->rank > RANK_MAX)
-    return cpb_file_fail(error, CPB_WHY_NPY_DIMENSIONS, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_DIMENSIONS, reader->source.path,
                          "its array has %zu dimensions, wanted 2 (rows, columns) or 1 (one column)",
                          header->rank);
   uint64_t cols = header->rank == 2 ? header->shape[1] : 1;
@@ -170,14 +171,14 @@ static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64
   if (status != CPB_OK) return status;
   reader->layout.by_columns = header->fortran_order && cols > 1;
   if (reader->layout.by_columns && reader->source.stream)
-    return cpb_file_fail(error, CPB_WHY_NPY_FORTRAN_PIPE, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path,
                          "an array in Fortran order cannot be read from a pipe; save it to a file first");
   return cpb_fixed_rows(reader, header->shape[0], error);
 }
 
 /* Magic, version, and the length of the dict, which has 2 bytes in version 1 and 4 later. */
 static cpb_status fail_short(const cpb_reader *reader, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_NPY_SHORT_HEADER, reader->source.path, "ends in its header");
+  return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path, "ends in its header");
 }
 
 static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *start, cpb_error *error) {
@@ -186,9 +187,9 @@ static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *sta
   cpb_status status = cpb_input_read(&reader->source, magic, MAGIC, &got, error);
   if (status != CPB_OK) return status;
   if (got < MAGIC || memcmp(magic, "\x93NUMPY", 6) != 0)
-    return cpb_file_fail(error, CPB_WHY_NPY_FOREIGN, reader->source.path, "does not begin like an .npy file");
+    return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "does not begin like an .npy file");
   if (magic[6] < 1 || magic[6] > 3)
-    return cpb_file_fail(error, CPB_WHY_NPY_VERSION, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, reader->source.path,
                          "is .npy version %d, wanted 1, 2 or 3", magic[6]);
   if (magic[6] > 1) width = 4;
   *length = 0;
@@ -197,7 +198,7 @@ static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *sta
   if (status != CPB_OK) return status;
   if (got < width) return fail_short(reader, error);
   if (*length > HEADER_MAX)
-    return cpb_file_fail(error, CPB_WHY_NPY_LONG_HEADER, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_NPY_HEADER, reader->source.path,
                          "has a header of %u bytes, more than the %d that are read", *length, HEADER_MAX);
   return CPB_OK;
 }

@@ -10,6 +10,7 @@
 #include "core/sized.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 
 /* Of files that are no tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
@@ -43,7 +44,7 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   bool readable =
       reader->format->streams_in || (reader->source.unpack != NULL && reader->format->rewind != NULL);
   if (reader->source.stream && !readable)
-    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_IN, reader->source.path, "%s cannot be read from a pipe",
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path, "%s cannot be read from a pipe",
                          reader->format->name);
   status = reader->format->open(reader, error);
   return status == CPB_OK && reader->format->select == NULL ? pick_columns(reader, error) : status;
@@ -120,10 +121,6 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
                         .random_access = random_access(reader)};
   if (reader->format->describe != NULL) reader->format->describe(reader, &ours);
   cpb_sized_give(info, &ours, sizeof ours);
-}
-
-const char *cpb_reader_name(const cpb_reader *reader, size_t column) {
-  return reader->names == NULL || column >= reader->named ? NULL : reader->names[column];
 }
 
 cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
@@ -301,7 +298,7 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
   cpb_status status = check_rows(reader, first, count, error);
   if (status != CPB_OK) return status;
   if (reader->format->lend == NULL)
-    return cpb_file_fail(error, CPB_WHY_NO_LOAN, reader->path, "%s rows cannot be lent",
+    return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->path, "%s rows cannot be lent",
                          reader->format->name);
   return reader->format->lend(reader, first, count, loan, block, error);
 }

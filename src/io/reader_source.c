@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 
 /* Enough for all threads; pages that are lent cost nothing. */
 enum { BLOCK_BYTES = 16 << 20 };
@@ -79,7 +80,7 @@ static cpb_status get_rows(const cpb_store *store, const uint64_t *ids, size_t c
 cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error) {
   cpb_file_info info = cpb_reader_info(reader);
   if (!info.random_access)
-    return cpb_fail(error, CPB_WHY_NOT_BY_NUMBER, "path", "%s: rows of %s files cannot be read by number",
+    return cpb_fail(error, CPB_WHY_RANDOM_ACCESS, "path", "%s: rows of %s files cannot be read by number",
                     info.path, info.format);
   *store = (cpb_store){.size = sizeof *store,
                        .cols = info.cols,

@@ -119,7 +119,7 @@ static cpb_status parse_line(cpb_reader *reader, cpb_line line, uint64_t row, do
   }
   if (p == NULL && column == columns) return CPB_OK;
   uint64_t fields = count_fields(line, state->style).fields;
-  return cpb_file_fail_row(error, CPB_WHY_TEXT_FIELDS, reader->source.path, row,
+  return cpb_file_fail_row(error, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
                            "line %llu has %llu field%s, the first line has %zu",
                            (unsigned long long)state->lines.number, (unsigned long long)fields,
                            fields == 1 ? "" : "s", columns);
@@ -250,11 +250,11 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
   if (status == CPB_OK && state->first.text != NULL) status = take_separator(reader, error);
   if (status != CPB_OK) return status;
   if (state->first.text == NULL)
-    return cpb_file_fail(error, CPB_WHY_TEXT_EMPTY, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
                          "is empty: without a line there is no d");
   census count = count_fields(state->first, state->style);
   if (count.fields > CPB_COLS_MAX)
-    return cpb_file_fail(error, CPB_WHY_TEXT_WIDTH, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
                          "line 1 has %llu fields, at most %d are read", (unsigned long long)count.fields,
                          CPB_COLS_MAX);
   if (is_header(reader, count))

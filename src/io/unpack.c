@@ -103,7 +103,7 @@ static cpb_status open_library(cpb_unpack *unpack, cpb_error *error) {
   if (unpack->packing == CPB_ZSTD) known = true, opened = open_zstd(unpack);
 #endif
   if (!known)
-    return cpb_file_fail(error, CPB_WHY_UNPACK_NONE, unpack->path, "this capball was built without %s",
+    return cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, unpack->path, "this capball was built without %s",
                          unpack->packing == CPB_GZIP ? "zlib" : "libzstd");
   return opened ? CPB_OK : cpb_fail_memory(error, "unpacking %s", unpack->path);
 }

@@ -18,7 +18,7 @@ static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
     if (status != CPB_OK) return status;
     if (d != (int32_t)reader->cols) return cpb_fail_row_columns(reader, row, d, error);
   }
-  return cpb_file_fail_row(error, CPB_WHY_VECS_TRUNCATED, reader->source.path, rows,
+  return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path, rows,
                            "%llu bytes are %llu row%s of d = %zu and %llu bytes of a truncated row",
                            (unsigned long long)reader->source.size, (unsigned long long)rows, cpb_s(rows),
                            reader->cols, (unsigned long long)(reader->source.size % row_bytes));
@@ -30,13 +30,13 @@ static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
   cpb_status status = cpb_input_read(&reader->source, &d, sizeof d, &got, error);
   if (status != CPB_OK) return status;
   if (got == 0)
-    return cpb_file_fail(error, CPB_WHY_VECS_EMPTY, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
                          "is empty: without a row there is no d");
   if (got < sizeof d)
-    return cpb_file_fail(error, CPB_WHY_VECS_SHORT, reader->source.path,
+    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
                          "ends after %zu bytes, in the d of row 0", got);
   if (d < 1)
-    return cpb_file_fail_row(error, CPB_WHY_VECS_COLUMNS, reader->source.path, 0,
+    return cpb_file_fail_row(error, CPB_WHY_FILE_COLUMNS, reader->source.path, 0,
                              "row 0 has d = %d, wanted d >= 1", d);
   cpb_input_unread(&reader->source, &d, sizeof d);
   status = cpb_fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);

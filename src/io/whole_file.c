@@ -197,7 +197,7 @@ cpb_status cpb_whole_write_at(const cpb_whole *whole, uint64_t offset, const voi
 
 cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error) {
   if (size > INT64_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_BYTES, whole->path, "%llu bytes are more than a file can have",
+    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, whole->path, "%llu bytes are more than a file can have",
                          (unsigned long long)size);
   return ftruncate(whole->fd, (off_t)size) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "write");
 }
@@ -224,7 +224,7 @@ cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error) {
 }
 
 static cpb_status refuse_changed(const cpb_whole *whole, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_WRITTEN_MEANWHILE, whole->path,
+  return cpb_file_fail(error, CPB_WHY_FILE_BUSY, whole->path,
                        "another program has written it meanwhile, and it stays as it is: run this again");
 }
 

@@ -10,6 +10,7 @@
 #include "io/convert.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/random_access.h"
 #include "io/seal_name.h"
 
 enum { OUT_BUFFER = 1 << 18 };
@@ -31,7 +32,7 @@ static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
 
 static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
   if (!writer->format->streams_out)
-    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT_OUT, writer->whole.path, "%s cannot be written to a pipe",
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, writer->whole.path, "%s cannot be written to a pipe",
                          writer->format->name);
   if (writer->format->header_counts_rows && writer->rows == CPB_ROWS_UNKNOWN)
     return cpb_file_fail(error, CPB_WHY_PIPE_COUNT, writer->whole.path,
@@ -108,7 +109,7 @@ cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t r
   size_t fit = cpb_convert(one.data, one.dtype, to, writer->dtype, one.cols);
   if (fit == one.cols) return CPB_OK;
   unsigned long long number = writer->appended + row;
-  return cpb_file_fail_row(error, CPB_WHY_ROW_DOES_NOT_FIT, writer->whole.path, number,
+  return cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
                            "row %llu, column %zu: %.17g does not fit in %s", number, fit,
                            cpb_view_at(one, 0, fit), cpb_dtype_name(writer->dtype));
 }
@@ -123,7 +124,7 @@ static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view
   cpb_status status = cpb_check_layout(block, "block", writer->cols, error);
   if (status != CPB_OK) return status;
   if (first > writer->rows || block.rows > writer->rows - first)
-    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND_PROMISE, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, writer->whole.path,
                          "rows %llu .. +%zu reach beyond the %llu rows promised", (unsigned long long)first,
                          block.rows, (unsigned long long)writer->rows);
   return CPB_OK;
@@ -131,7 +132,7 @@ static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view
 
 cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
   if (writer->committed || writer->broken)
-    return cpb_file_fail(error, CPB_WHY_WRITER_CLOSED, writer->whole.path,
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
   cpb_status status = check_block(writer, writer->appended, block, error);
   if (status == CPB_OK && block.rows != 0) {
@@ -150,7 +151,7 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
   if (!cpb_writer_random_access(writer))
     return cpb_fail_random_access(writer->whole.path, writer->format, error);
   if (block.dtype != writer->dtype)
-    return cpb_file_fail(error, CPB_WHY_BLOCK_DTYPE, writer->whole.path, "block is %s, the file is %s",
+    return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
   cpb_status status = check_block(writer, first, block, error);
   if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
@@ -169,9 +170,9 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
   if (writer->broken)
     return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, writer->whole.path, "a write before failed");
   if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
-    return cpb_file_fail(error, CPB_WHY_ROWS_PROMISED, writer->whole.path,
-                         "%llu row%s promised, %llu written", (unsigned long long)writer->rows,
-                         writer->rows == 1 ? " was" : "s were", (unsigned long long)written);
+    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, writer->whole.path, "%llu row%s promised, %llu written",
+                         (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
+                         (unsigned long long)written);
   cpb_status status = cpb_writer_flush(writer, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
   if (status == CPB_OK) status = break_seal(writer, error);
@@ -180,7 +181,7 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
 
 cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
   if (writer->committed)
-    return cpb_file_fail(error, CPB_WHY_WRITER_COMMITTED, writer->whole.path, "is committed already");
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path, "is committed already");
   cpb_status status = complete(writer, error);
   writer->broken = status != CPB_OK;
   writer->committed = status == CPB_OK;

@@ -7,6 +7,7 @@
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/sized.h"
+#include "geometry/ellipsoids.h"
 #include "json/dual_line.h"
 #include "json/json_read.h"
 

@@ -93,13 +93,12 @@ cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char 
                                cpb_error *error) {
   const json_t *mark = json_object_get(root, "capball");
   const char *kind = json_string_value(json_object_get(mark, "kind"));
-  if (kind == NULL)
-    return cpb_file_fail(error, CPB_WHY_JSON_NO_KIND, name, "has no \"capball\": {\"kind\": ..}");
+  if (kind == NULL) return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "has no \"capball\": {\"kind\": ..}");
   if (strcmp(kind, wanted) != 0)
-    return cpb_file_fail(error, CPB_WHY_JSON_KIND, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
+    return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
   json_int_t said = json_integer_value(json_object_get(mark, "version"));
   if (said != version)
-    return cpb_file_fail(error, CPB_WHY_JSON_VERSION, name,
+    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, name,
                          "is of version %" JSON_INTEGER_FORMAT ", wanted %d", said, version);
   return CPB_OK;
 }
@@ -108,7 +107,7 @@ cpb_status cpb_json_number(const json_t *root, const char *name, const char *key
                            cpb_error *error) {
   const json_t *value = json_object_get(root, key);
   if (!json_is_number(value))
-    return cpb_file_fail(error, CPB_WHY_JSON_NUMBER, name, "\"%s\" must be a number", key);
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be a number", key);
   *number = json_number_value(value);
   return CPB_OK;
 }
@@ -127,7 +126,7 @@ cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, 
   const json_t *value = json_object_get(root, key);
   json_int_t number = json_integer_value(value);
   if (!json_is_integer(value) || number < least || number > most)
-    return cpb_file_fail(error, CPB_WHY_JSON_COUNT, name,
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
                          "\"%s\" must be a whole number %" JSON_INTEGER_FORMAT " .. %" JSON_INTEGER_FORMAT,
                          key, least, most);
   *count = (uint64_t)number;
@@ -155,7 +154,7 @@ cpb_status cpb_json_read_names(const json_t *root, const char *name, size_t coun
     whole = (texts[i] = json_string_value(json_array_get(array, i))) != NULL;
   *names = texts;
   if (whole) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_JSON_TEXTS, name, "\"columns\" must be null or %zu texts, got %zu",
+  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"columns\" must be null or %zu texts, got %zu",
                        count, json_array_size(array));
 }
 
@@ -167,14 +166,14 @@ cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *ke
   if (array == NULL || json_is_null(array)) return CPB_OK;
   size_t size = json_array_size(array);
   if (!json_is_array(array) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_file_fail(error, CPB_WHY_JSON_NUMBERS, name, "\"%s\" must be null or %zu numbers, got %zu",
-                         key, count, size);
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be null or %zu numbers, got %zu", key,
+                         count, size);
   *numbers = malloc(size * sizeof **numbers);
   if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
   for (size_t i = 0; i < size; i++) {
     const json_t *number = json_array_get(array, i);
     if (!json_is_number(number))
-      return cpb_file_fail(error, CPB_WHY_JSON_ELEMENT, name, "\"%s\"[%zu] is not a number", key, i);
+      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\"[%zu] is not a number", key, i);
     (*numbers)[i] = json_number_value(number);
   }
   if (found != NULL) *found = size;
@@ -226,10 +225,10 @@ cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *
 }
 
 cpb_status cpb_json_compare_sum(const char *said, const char *name, const char *right, cpb_error *error) {
-  if (said == NULL) return cpb_file_fail(error, CPB_WHY_JSON_NO_CHECKSUM, name, "has no \"checksum\"");
+  if (said == NULL) return cpb_file_fail(error, CPB_WHY_CHECKSUM, name, "has no \"checksum\"");
   if (strcmp(said, right) == 0) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_JSON_CHECKSUM, name,
-                       "its numbers have checksum %s, but it says \"%.40s\"", right, said);
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, name, "its numbers have checksum %s, but it says \"%.40s\"",
+                       right, said);
 }
 
 cpb_status cpb_json_refused(const char *name, const cpb_error *why, cpb_error *error) {

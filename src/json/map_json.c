@@ -195,10 +195,6 @@ static bool is_json(const char *string) {
 
 static const cpb_map_origin nowhere = {.size = sizeof(cpb_map_origin)};
 
-void cpb_map_origin_init(cpb_map_origin *origin, size_t size) {
-  cpb_sized_init(origin, size, &nowhere, sizeof nowhere);
-}
-
 cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char **json, cpb_error *error) {
   if (map == NULL || json == NULL) return cpb_fail_missing(error, map == NULL ? "map" : "text");
   *json = NULL;

@@ -121,15 +121,14 @@ static cpb_status read_rows(const json_t *support, const char *name, size_t coun
   const json_t *array = json_object_get(support, "rows");
   if (array == NULL || json_is_null(array) || count == 0) return CPB_OK;
   if (json_array_size(array) != count)
-    return cpb_file_fail(error, CPB_WHY_JSON_ROW_NUMBERS, name,
-                         "\"rows\" must be null or %zu numbers, got %zu", count, json_array_size(array));
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\" must be null or %zu numbers, got %zu",
+                         count, json_array_size(array));
   *rows = malloc(count * sizeof **rows);
   if (*rows == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof **rows);
   for (size_t i = 0; i < count; i++) {
     const json_t *row = json_array_get(array, i);
     if (!json_is_integer(row) || json_integer_value(row) < 0)
-      return cpb_file_fail(error, CPB_WHY_JSON_ROW_NUMBER, name, "\"rows\"[%zu] is not a whole number >= 0",
-                           i);
+      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\"[%zu] is not a whole number >= 0", i);
     (*rows)[i] = (uint64_t)json_integer_value(row);
   }
   return CPB_OK;
@@ -141,7 +140,7 @@ static cpb_status read_kernel(const json_t *root, const char *name, cpb_kernel *
   size_t degree = 0, i = 0;
   while (kind != NULL && i < 3 && strcmp(kind, kernel_names[i]) != 0) i++;
   if (kind == NULL || i == 3)
-    return cpb_file_fail(error, CPB_WHY_JSON_KERNEL, name,
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
                          "\"kernel\" must have a \"kind\": linear, rbf or polynomial");
   kernel->kind = (cpb_kernel_kind)i;
   cpb_status status = cpb_json_number(value, name, "gamma", &kernel->gamma, error);
@@ -171,7 +170,7 @@ static cpb_status read_method(const json_t *root, const char *name, cpb_model_me
       *method = (cpb_model_method)i;
       return CPB_OK;
     }
-  return cpb_file_fail(error, CPB_WHY_JSON_METHOD, name,
+  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
                        "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
                        word == NULL ? "" : word);
 }

@@ -16,6 +16,7 @@
 #include "io/input.h"
 #include "io/seal_name.h"
 #include "json/json_file.h"
+#include "json/transform_json.h"
 
 enum { VERSION = 1 };
 

@@ -10,6 +10,7 @@
 #include "io/file_fail.h"
 #include "json/json_file.h"
 #include "io/input.h"
+#include "search/sketch_object.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 
@@ -66,7 +67,7 @@ static cpb_status read_kind(const json_t *root, const char *name, cpb_sketch_opt
       o->kind = (cpb_sketch_kind)kind;
       return CPB_OK;
     }
-  return cpb_file_fail(error, CPB_WHY_JSON_VARIANT, name,
+  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
                        "\"variant\" must be embedded, centred, random-embedded or random-centred");
 }
 
@@ -80,7 +81,7 @@ static cpb_status read_seed(const json_t *root, const char *name, uint64_t *seed
     *seed = 10 * *seed + digit;
   }
   return right ? CPB_OK
-               : cpb_file_fail(error, CPB_WHY_JSON_SEED, name,
+               : cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
                                "\"seed\" must be the digits of a number below 2^64");
 }
 
@@ -89,7 +90,7 @@ static cpb_status read_curve(const json_t *root, const char *name, cpb_sketch_op
   const json_t *array = json_object_get(root, "curve");
   size_t count = json_array_size(array);
   if (!json_is_array(array))
-    return cpb_file_fail(error, CPB_WHY_JSON_CURVE, name, "\"curve\" must be an array");
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"curve\" must be an array");
   p->curve = calloc(count + 1, sizeof *p->curve);
   if (p->curve == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof *p->curve);
   for (size_t i = 0; i < count; i++) {
@@ -97,8 +98,7 @@ static cpb_status read_curve(const json_t *root, const char *name, cpb_sketch_op
     const json_t *mean = json_array_get(point, 1), *worst = json_array_get(point, 2);
     if (json_array_size(point) != 3 || !json_is_integer(steps) || json_integer_value(steps) < 0 ||
         !json_is_number(mean) || !json_is_number(worst))
-      return cpb_file_fail(error, CPB_WHY_JSON_CURVE_POINT, name,
-                           "\"curve\"[%zu] is not [steps, mean, worst]", i);
+      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"curve\"[%zu] is not [steps, mean, worst]", i);
     p->curve[i] = (cpb_sketch_point){(uint64_t)json_integer_value(steps), json_number_value(mean),
                                      json_number_value(worst)};
   }

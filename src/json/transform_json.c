@@ -8,6 +8,7 @@
 #include "io/buffer.h"
 #include "io/input.h"
 #include "json/json_file.h"
+#include "json/transform_json.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 

@@ -14,6 +14,8 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
+#include "learn/kernel_svdd.h"
+#include "learn/quantiles.h"
 
 struct cpb_model {
   cpb_model_options options; /* its pointers are ours */
@@ -41,10 +43,10 @@ static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail_domain(error, "lower_bound", o->lower_bound,
                            "lower_bound must be >= 0, and that of a radius finite");
   if (o->quantile_count == 1 || (o->quantile_count > 1 && o->quantiles == NULL))
-    return cpb_fail(error, CPB_WHY_QUANTILE_COUNT, "quantiles", "quantiles must be none or at least 2");
+    return cpb_fail(error, CPB_WHY_DOMAIN, "quantiles", "quantiles must be none or at least 2");
   for (size_t i = 0; i < o->quantile_count; i++)
     if (!isfinite(o->quantiles[i]) || (i > 0 && o->quantiles[i] < o->quantiles[i - 1]))
-      return cpb_fail(error, CPB_WHY_QUANTILE_ORDER, "quantiles",
+      return cpb_fail(error, CPB_WHY_LIST_ORDER, "quantiles",
                       "quantile %zu is %.17g: not finite, or below the one before", i, o->quantiles[i]);
   return CPB_OK;
 }
@@ -53,17 +55,16 @@ static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error
   if (o->kernel.kind > CPB_KERNEL_POLYNOMIAL) return cpb_fail_choice(error, "kernel", (int)o->kernel.kind);
   if (!has_kernel(o)) {
     if (o->center == NULL || !cpb_all_finite(o->center, o->d))
-      return cpb_fail(error, CPB_WHY_CENTER, "center", "center must be %zu finite numbers", o->d);
+      return cpb_fail(error, CPB_WHY_NOT_FINITE, "center", "center must be %zu finite numbers", o->d);
     return CPB_OK;
   }
   if (o->center != NULL || o->whiten != NULL)
-    return cpb_fail(error, CPB_WHY_KERNEL_WITH_CENTER, "center",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center",
                     "a model with a kernel has neither center nor whitening");
   if (o->listed == 0 || o->vectors == NULL)
-    return cpb_fail(error, CPB_WHY_KERNEL_WITHOUT_VECTORS, "vectors",
-                    "a model with a kernel needs its support vectors");
+    return cpb_fail(error, CPB_WHY_MISSING, "vectors", "a model with a kernel needs its support vectors");
   if (!(o->norm2 >= 0 && o->norm2 < INFINITY) || !cpb_all_finite(o->vectors, o->listed * o->d))
-    return cpb_fail(error, CPB_WHY_KERNEL_NUMBERS, "norm2", "norm2 and vectors must be finite, norm2 >= 0");
+    return cpb_fail(error, CPB_WHY_NOT_FINITE, "norm2", "norm2 and vectors must be finite, norm2 >= 0");
   double probe;
   cpb_view one = cpb_rows(o->vectors, CPB_F64, 1, o->d);
   return cpb_kernel_row(&o->kernel, one, 0, one, &probe, error);
@@ -74,11 +75,11 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
   if ((unsigned)o->method >= CPB_MODEL_METHODS)
     return cpb_fail_domain(error, "method", (double)o->method, "method must be one of cpb_model_method");
   if (o->listed > o->support || (o->listed > 0 && o->multipliers == NULL))
-    return cpb_fail(error, CPB_WHY_SUPPORT_LIST, "listed",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "listed",
                     "%zu of %zu support vectors are listed, with%s multipliers", o->listed, o->support,
                     o->multipliers == NULL ? "out" : "");
   if (o->listed > 0 && !cpb_all_finite(o->multipliers, o->listed))
-    return cpb_fail(error, CPB_WHY_MULTIPLIERS, "multipliers", "multipliers must be finite");
+    return cpb_fail(error, CPB_WHY_NOT_FINITE, "multipliers", "multipliers must be finite");
   cpb_status status = check_numbers(o, error);
   if (status == CPB_OK) status = check_kernel_part(o, error);
   if (status == CPB_OK && o->whiten != NULL && !cpb_all_finite(o->whiten, o->d * o->d))
@@ -143,7 +144,7 @@ cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *part
   const cpb_model_options *o = &model->options;
   size_t d = o->d;
   if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_KERNEL_NO_PARTS, "model", "a model with a kernel has no parts by columns");
+    return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no parts by columns");
   memset(parts, 0, d * sizeof *parts);
   for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
     const double *W = o->whiten + i * d;
@@ -250,7 +251,7 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
 cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
   const cpb_model_options *o = &model->options;
   if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_KERNEL_NO_CAP, "model", "a model with a kernel has no cap");
+    return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no cap");
   double *c = malloc(o->d * sizeof *c);
   if (c == NULL) return cpb_fail_memory(error, "%zu coordinates", o->d);
   for (size_t i = 0; i < o->d; i++)
@@ -329,7 +330,7 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   *text = NULL;
   if (columns == NULL) columns = o->columns;
   if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_KERNEL_NO_SQL, "model", "a model with a kernel has no short SQL");
+    return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no short SQL");
   sql s = {0};
   for (size_t i = 0; i < o->d; i++) {
     put(&s, "%s", i == 0 ? "" : " + ");

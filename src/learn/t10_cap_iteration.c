@@ -11,6 +11,7 @@
 #include "capball/ball.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "learn/ball_stream.h"
 #include "learn/distances.h"
 #include "learn/svdd_fail.h"
 #include "learn/working_set.h"

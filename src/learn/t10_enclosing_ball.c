@@ -9,6 +9,7 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
+#include "learn/ball_stream.h"
 #include "learn/core_parts.h"
 #include "learn/share.h"
 #include "learn/svdd_fail.h"
@@ -18,10 +19,6 @@ static const cpb_ball_options defaults = {.size = sizeof(cpb_ball_options), .gap
 
 void cpb_ball_options_init(cpb_ball_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-void cpb_ball_report_init(cpb_ball_report *report, size_t size) {
-  cpb_sized_init(report, size, &(cpb_ball_report){0}, sizeof(cpb_ball_report));
 }
 
 static double seconds_now(void) {

@@ -4,6 +4,7 @@
  * coordinate of S_i, 2s^2/(g_ii+s^2). The point z* of the reduced hull nearest to 0, the plane <z*,z> = rho
  * and its ball are those of t11_cap_svm.c: z*'s last coordinate is sum a_i rise_i, the rest is
  * sum a_i (rise_i/s) (phi_i-c), and the centre moves by s/rho times that. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +55,11 @@ static void embedded_row(void *context, size_t i, double *to) {
   embedded_rows *e = context;
   cpb_kernel_rows_row(e->rows, i, to);
   for (size_t j = 0; j < e->n; j++) to[j] = (to[j] - e->along[i]) + (e->norm2 - e->along[j]);
-  cpb_gram_embed(cpb_rows_out(to, CPB_F64, 1, e->n), (cpb_gram_side){.norm2 = &e->dist2[i]},
-                 (cpb_gram_side){.norm2 = e->dist2}, 1, e->s, CPB_DISTANCES2, NULL, NULL);
+  cpb_status status =
+      cpb_gram_embed(cpb_rows_out(to, CPB_F64, 1, e->n), (cpb_gram_side){.norm2 = &e->dist2[i]},
+                     (cpb_gram_side){.norm2 = e->dist2}, 1, e->s, CPB_DISTANCES2, NULL, NULL);
+  assert(status == CPB_OK || status == CPB_EROW); /* EROW: the row is NaN, and the SVM does not move */
+  (void)status;
   for (size_t j = 0; j < e->n; j++) to[j] = e->rise[i] + e->rise[j] - to[j] / 2;
 }
 

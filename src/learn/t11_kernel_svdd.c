@@ -11,6 +11,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "learn/kernel_rows.h"
+#include "learn/kernel_svdd.h"
 #include "learn/pairs.h"
 #include "learn/svdd_fail.h"
 
@@ -141,10 +142,10 @@ static cpb_status look_at_rows(cpb_kernel_rows *m, cpb_error *error) {
     largest = fmax(largest, m->norm2[i]);
     m->diagonal[i] = kernel_of(m->kernel, m->loops, m->x, i, m->x, i);
     if (!isfinite(m->diagonal[i])) /* where the diagonal is finite, all of the matrix is */
-      return cpb_fail_row(error, CPB_WHY_ROW_KERNEL, "x", i, "has a k(x,x) too large for a double");
+      return cpb_fail_row(error, CPB_WHY_ROW_RANGE, "x", i, "has a k(x,x) too large for a double");
   }
   if (m->kernel->kind != CPB_KERNEL_RBF && largest < 1e-290 && any_number(m))
-    return cpb_fail(error, CPB_WHY_KERNEL_SMALL, "x",
+    return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "x",
                     "the largest <x,x> is %g, no normal double: give the rows another unit", largest);
   return CPB_OK;
 }

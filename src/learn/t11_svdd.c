@@ -26,10 +26,6 @@ void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_svdd_report_init(cpb_svdd_report *report, size_t size) {
-  cpb_sized_init(report, size, &(cpb_svdd_report){0}, sizeof(cpb_svdd_report));
-}
-
 static double seconds_now(void) {
   struct timespec now;
   timespec_get(&now, TIME_UTC);
@@ -64,9 +60,9 @@ static cpb_status check_weights(const double *weights, size_t n, double *sum, cp
   }
   *sum = cpb_twofold_value(total);
   if (!(*sum > 0)) return cpb_fail_weights_zero(error, n);
-  return *sum < INFINITY ? CPB_OK
-                         : cpb_fail(error, CPB_WHY_WEIGHTS_OVERFLOW, "weights",
-                                    "the weights add up to more than a double");
+  return *sum < INFINITY
+             ? CPB_OK
+             : cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "weights", "the weights add up to more than a double");
 }
 
 static cpb_status check_rows(cpb_view x, cpb_error *error) {

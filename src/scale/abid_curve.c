@@ -283,8 +283,7 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
     return cpb_fail_missing(error, curve == NULL ? "curve" : maxima == NULL ? "maxima" : "found");
   *found = 0;
   if (!(low > 0 && low < high && high < INFINITY))
-    return cpb_fail(error, CPB_WHY_SCALE_RANGE, "low", "scales must be 0 < low < high, got %g and %g", low,
-                    high);
+    return cpb_fail(error, CPB_WHY_DOMAIN, "low", "scales must be 0 < low < high, got %g and %g", low, high);
   cpb_status status = cpb_check_pairs(curve->n, pairs, error);
   if (status != CPB_OK) return status;
   ascent a = {curve, pairs};

@@ -39,7 +39,6 @@ void cpb_covariance_free(cpb_covariance *c) {
   free(c);
 }
 
-size_t cpb_covariance_cols(const cpb_covariance *c) { return c->d; }
 uint64_t cpb_covariance_rows(const cpb_covariance *c) { return c->rows; }
 uint64_t cpb_covariance_bad_rows(const cpb_covariance *c) { return c->nan_rows + c->inf_rows; }
 

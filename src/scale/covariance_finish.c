@@ -164,7 +164,7 @@ cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix
                                  cpb_error *error) {
   if (c == NULL) return cpb_fail_missing(error, "covariance");
   if (c->rows == 0)
-    return cpb_fail(error, CPB_WHY_NO_COVARIANCE, "covariance",
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "covariance",
                     "there are no rows, and so no mean and no covariance");
   cpb_status status = cpb_covariance_flush(c, exec, error);
   if (status != CPB_OK) return status;
@@ -175,6 +175,6 @@ cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix
   cpb_blocks_run(&(cpb_blocks){c->d, 1, finish_row, &f}, exec);
   size_t beyond = atomic_load(&f.beyond);
   if (beyond == SIZE_MAX) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_COVARIANCE_OVERFLOW, "covariance",
+  return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "covariance",
                   "the covariance of columns %zu and %zu is beyond double", beyond / c->d, beyond % c->d);
 }

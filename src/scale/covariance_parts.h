@@ -19,4 +19,9 @@ enum { CPB_COVARIANCE_SLAB = 512, CPB_LIMBS = 4 };
 /* Takes the rows that are held into the sums. */
 cpb_status cpb_covariance_flush(cpb_covariance *covariance, const cpb_exec *exec, cpb_error *error);
 
+/** Rows taken in so far. */
+uint64_t cpb_covariance_rows(const cpb_covariance *covariance);
+/** Rows left out so far, NaN and inf together. */
+uint64_t cpb_covariance_bad_rows(const cpb_covariance *covariance);
+
 #endif

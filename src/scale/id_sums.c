@@ -44,11 +44,11 @@ static bool is_every_id(const cpb_id_sums *s) {
 cpb_status cpb_id_sums_check(const cpb_id_sums *s, cpb_error *error) {
   if (s->unknown || s->count == 0 || s->count - 1 < s->high - s->low) return CPB_OK;
   if (s->count - 1 > s->high - s->low)
-    return cpb_fail(error, CPB_WHY_IDS_TWICE, "ids",
+    return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids",
                     "%llu rows have ids from %llu to %llu: some row was given twice, pieces overlap",
                     (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
   if (is_every_id(s)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_IDS_NOT_ONCE, "ids",
+  return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids",
                   "%llu rows have ids from %llu to %llu, but not each of them once: pieces overlap",
                   (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
 }

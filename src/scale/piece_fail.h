@@ -5,12 +5,11 @@
 #include "core/fail.h"
 
 static inline cpb_status cpb_fail_same_piece(cpb_error *error, const char *what) {
-  return cpb_fail(error, CPB_WHY_PIECE_IS_WHOLE, "piece", "whole and piece must be two %s", what);
+  return cpb_fail(error, CPB_WHY_PIECES, "piece", "whole and piece must be two %s", what);
 }
 
 static inline cpb_status cpb_fail_piece_columns(cpb_error *error, size_t one, size_t other) {
-  return cpb_fail(error, CPB_WHY_PIECE_COLUMNS, "piece", "one piece has %zu columns, the other %zu", one,
-                  other);
+  return cpb_fail(error, CPB_WHY_PIECES, "piece", "one piece has %zu columns, the other %zu", one, other);
 }
 
 #endif

@@ -19,10 +19,6 @@ void cpb_statistics_options_init(cpb_statistics_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-void cpb_statistics_result_init(cpb_statistics_result *result, size_t size) {
-  cpb_sized_init(result, size, &(cpb_statistics_result){0}, sizeof(cpb_statistics_result));
-}
-
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
   if (options->d < 1 || options->d > MOST_COLUMNS)
@@ -174,20 +170,19 @@ static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, 
   const cpb_statistics_options *p = &a->options, *q = &b->options;
   if (p->d != q->d) return cpb_fail_piece_columns(error, p->d, q->d);
   if (p->dtype != q->dtype)
-    return cpb_fail(error, CPB_WHY_PIECE_DTYPE, "piece", "one piece is %s, the other %s",
-                    cpb_dtype_name(p->dtype), cpb_dtype_name(q->dtype));
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "one piece is %s, the other %s", cpb_dtype_name(p->dtype),
+                    cpb_dtype_name(q->dtype));
   if (p->sample != q->sample)
-    return cpb_fail(error, CPB_WHY_PIECE_SAMPLE, "piece", "one piece samples %zu rows, the other %zu",
-                    p->sample, q->sample);
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "one piece samples %zu rows, the other %zu", p->sample,
+                    q->sample);
   if (p->seed != q->seed)
-    return cpb_fail(error, CPB_WHY_PIECE_SEED, "piece", "one piece has seed %llu, the other %llu",
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "one piece has seed %llu, the other %llu",
                     (unsigned long long)p->seed, (unsigned long long)q->seed);
   if (a->has_norms != b->has_norms)
-    return cpb_fail(error, CPB_WHY_PIECE_PASS, "piece",
+    return cpb_fail(error, CPB_WHY_PIECES, "piece",
                     "one piece is of pass 1, the other of pass 2 (with norms)");
   if (a->origin != b->origin)
-    return cpb_fail(error, CPB_WHY_PIECE_CENTRE, "piece",
-                    "the norms of the pieces are about different centres");
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "the norms of the pieces are about different centres");
   return CPB_OK;
 }
 
@@ -235,7 +230,7 @@ cpb_status cpb_statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
   uint64_t given = s->rows + s->nan_rows + s->inf_rows;
   cpb_status status = s->options.repeats ? CPB_OK : cpb_id_sums_check(&s->ids, error);
   if (status != CPB_OK || s->rows == 0 || s->norm_rows <= given) return status;
-  return cpb_fail(error, CPB_WHY_PASS_ROWS, "statistics",
+  return cpb_fail(error, CPB_WHY_ROW_TWICE, "statistics",
                   "pass 1 had %llu rows, pass 2 has %llu: pieces overlap", (unsigned long long)given,
                   (unsigned long long)s->norm_rows);
 }
@@ -252,9 +247,9 @@ static void set_mean(cpb_statistics *s) {
 
 cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
   if (s == NULL) return cpb_fail_missing(error, "statistics");
-  if (s->has_norms) return cpb_fail(error, CPB_WHY_PASS_BEGUN, "statistics", "pass 2 has begun already");
+  if (s->has_norms) return cpb_fail(error, CPB_WHY_CALL_ORDER, "statistics", "pass 2 has begun already");
   if (s->rows == 0)
-    return cpb_fail(error, CPB_WHY_NO_MEAN, "statistics",
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "statistics",
                     "there are no rows, and so no mean to measure from");
   void *bytes;
   size_t count;

@@ -113,24 +113,26 @@ static cpb_status check_sweep(const double *s, size_t count, const double *abid,
   return CPB_OK;
 }
 
-cpb_status cpb_abid_embedded(cpb_view x, const double *center, const double *s, size_t count, cpb_pairs pairs,
-                             double *abid, double *slope, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = check_sweep(s, count, abid, error);
+cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, cpb_abid_scales scales,
+                             const cpb_exec *exec, cpb_error *error) {
+  size_t count = scales.count;
+  cpb_status status = check_sweep(scales.s, count, scales.abid, error);
   if (status == CPB_OK) status = cpb_check_pairs(x.rows, pairs, error);
   if (status != CPB_OK || count == 0) return status;
   cpb_directions u;
   sweep w = {0};
   status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = sweep_new(&w, &u, count, slope != NULL, error);
+  if (status == CPB_OK) status = sweep_new(&w, &u, count, scales.slope != NULL, error);
   if (status == CPB_OK) {
-    sweep_fill(&w, &u, s);
+    sweep_fill(&w, &u, scales.s);
     status = cpb_weighted_squares(&u, &w.hh, w.squares, exec, error);
   }
   if (status == CPB_OK) status = cpb_weighted_products(&u, &w.hz, w.products, exec, error);
   for (size_t k = 0; k < count && status == CPB_OK; k++) {
     double F = sweep_part(&w, k, k);
-    abid[k] = cpb_abid_of(F, x.rows, pairs);
-    if (slope != NULL) slope[k] = cpb_abid_slope(abid[k], F, 2 * sweep_part(&w, k, count + k), x.rows, pairs);
+    scales.abid[k] = cpb_abid_of(F, x.rows, pairs);
+    if (scales.slope != NULL)
+      scales.slope[k] = cpb_abid_slope(scales.abid[k], F, 2 * sweep_part(&w, k, count + k), x.rows, pairs);
   }
   sweep_free(&w);
   cpb_directions_free(&u);

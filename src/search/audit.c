@@ -104,20 +104,32 @@ static cpb_status run(auditing *a, cpb_source *all, const cpb_row_sample *sample
   return status;
 }
 
+static const cpb_audit_options defaults = {.size = sizeof defaults, .k = 10, .most = 100};
+
+void cpb_audit_options_init(cpb_audit_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
 cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries, const cpb_hit *hits,
-                               size_t k, cpb_source *all, size_t most, uint64_t seed, cpb_audit *given,
+                               cpb_source *all, const cpb_audit_options *options, cpb_audit *given,
                                const cpb_exec *exec, cpb_error *error) {
-  auditing a = {.k = k};
+  cpb_audit_options o = defaults;
   cpb_audit audit = {.size = sizeof audit};
   cpb_row_sample sample;
   if (hits == NULL || all == NULL || given == NULL)
     return cpb_fail_missing(error, hits == NULL ? "hits" : all == NULL ? "all" : "audit");
-  if (k == 0 || queries.rows == 0)
-    return cpb_fail_count(error, k == 0 ? "k" : "queries", 0, "an audit needs at least 1 answer");
-  cpb_status status = cpb_reading_of_transform(&a.reading, transform, 0, error);
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_audit_options", error);
+  auditing a = {.k = o.k};
+  if (status == CPB_OK && (o.k == 0 || o.most == 0 || queries.rows == 0))
+    status = cpb_fail_count(error,
+                            o.k == 0      ? "k"
+                            : o.most == 0 ? "most"
+                                          : "queries",
+                            0, "an audit needs at least 1 answer");
+  if (status == CPB_OK) status = cpb_reading_of_transform(&a.reading, transform, 0, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", a.reading.d, error);
   if (status != CPB_OK) return status;
-  cpb_row_sample_init(&sample, most == 0 ? 100 : most, queries.cols * cpb_dtype_size(queries.dtype), seed);
+  cpb_row_sample_init(&sample, o.most, queries.cols * cpb_dtype_size(queries.dtype), o.seed);
   status = choose(queries, &sample, error);
   a.queries = cpb_rows(sample.rows, queries.dtype, sample.count, queries.cols);
   if (status == CPB_OK) status = run(&a, all, &sample, hits, &audit, exec, error);

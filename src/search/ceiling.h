@@ -9,4 +9,15 @@ cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_
                                size_t count, double *recall, double *spread, const cpb_exec *exec,
                                cpb_error *error);
 
+/** The ceiling of exact search: over the first `queries` rows as queries, the share of the true k nearest
+ *  other rows that are also among the k nearest in the embedded space.                                 T13
+ *    |S(x)-S(q)|^2 = 4 s^2 |x-q|^2 / ((|x|^2+s^2) (|q|^2+s^2)), norms about the centre
+ *  Rows as near as the k-th true neighbour count as found: ties are no fault.
+ *  x        n > k rows of d, any dtype                               borrowed for the call
+ *  center   d coordinates or NULL
+ *  s        count scales > 0         recall   count numbers, caller's
+ *  EROW for a row with NaN or inf. Allocates a copy of the rows in double. */
+cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
+                              size_t count, double *recall, const cpb_exec *exec, cpb_error *error);
+
 #endif

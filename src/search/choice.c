@@ -13,6 +13,7 @@
 #include "core/sized.h"
 #include "parallel/tell.h"
 #include "search/ceiling.h"
+#include "search/choice.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
   switch (goal) {
@@ -130,7 +131,7 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
   if (status != CPB_OK) return status;
   c->sample_mean_norm = cpb_abid_curve_mean_norm(curve);
   if (sample.rows < 2 || !(c->sample_mean_norm > 0))
-    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_ROWS, "sample",
+    status = cpb_fail(error, CPB_WHY_NO_SCALE, "sample",
                       "%zu rows with mean norm %g about the centre have no scale", sample.rows,
                       c->sample_mean_norm);
   if (status == CPB_OK) status = fill_norms(c, sample, center, error);
@@ -208,7 +209,7 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
     return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "goal",
                     "goal %s needs the norms of all rows, which are not known", cpb_goal_name(o->goal));
   if (c->s > 0 && c->s < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NO_SCALE_OF_NORM, "goal", "the %s norm about the centre is %g, no scale",
+  return cpb_fail(error, CPB_WHY_NO_SCALE, "goal", "the %s norm about the centre is %g, no scale",
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 

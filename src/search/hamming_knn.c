@@ -157,7 +157,7 @@ static bool allocate(scan *s, size_t queries) {
 static cpb_status check(cpb_view codes, cpb_view queries, size_t k, const cpb_hit *hits, cpb_error *error) {
   if (hits == NULL && queries.rows > 0) return cpb_fail_missing(error, "hits");
   if (codes.dtype != CPB_U8 || queries.dtype != CPB_U8)
-    return cpb_fail(error, CPB_WHY_CODES_DTYPE, "codes", "codes must be u8, got %s and %s",
+    return cpb_fail(error, CPB_WHY_DTYPE_IN, "codes", "codes must be u8, got %s and %s",
                     cpb_dtype_name(codes.dtype), cpb_dtype_name(queries.dtype));
   if (codes.cols == 0) return cpb_fail_no_columns(error, "codes");
   cpb_status status = cpb_check_view(codes, "codes", codes.cols, error);

@@ -5,6 +5,7 @@
 
 #include "capball/search.h"
 #include "core/fail.h"
+#include "search/hit_order.h"
 
 static int by_distance(const void *left, const void *right) {
   const cpb_hit *a = left, *b = right;
@@ -26,7 +27,7 @@ static cpb_status check_lists(const cpb_hit *const *lists, const size_t *counts,
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < counts[i]; k++) {
       if (isnan(lists[i][k].value))
-        return cpb_fail(error, CPB_WHY_LIST_NAN, "lists", "lists[%zu][%zu] is NaN", i, k);
+        return cpb_fail(error, CPB_WHY_NOT_FINITE, "lists", "lists[%zu][%zu] is NaN", i, k);
       if (k > 0 && is_before(lists[i][k], lists[i][k - 1], metric))
         return cpb_fail(error, CPB_WHY_LIST_ORDER, "lists",
                         "lists[%zu] is not in the order of %s: %.17g (id %llu) comes after %.17g (id %llu)",

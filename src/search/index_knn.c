@@ -7,6 +7,8 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "search/certificate.h"
+#include "search/hit_order.h"
 #include "search/question.h"
 
 static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
@@ -62,12 +64,12 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
   if (status == CPB_OK) status = index->search(index->self, a->p, count, a->ids, a->scores, found, error);
   if (status != CPB_OK) return status;
   if (*found > count || *found < a->k)
-    return cpb_fail(error, CPB_WHY_INDEX_FOUND_FEW, "index",
+    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "index",
                     "the index found %zu rows of %zu, wanted at least %zu", *found, count, a->k);
   *lowest = INFINITY;
   for (size_t i = 0; i < *found; i++) {
     if (a->ids[i] >= index->rows)
-      return cpb_fail(error, CPB_WHY_INDEX_FOUND_NONE, "index", "the index found row %llu of %llu",
+      return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "index", "the index found row %llu of %llu",
                       (unsigned long long)a->ids[i], (unsigned long long)index->rows);
     status = index->row(index->self, a->ids[i], a->row, error);
     if (status != CPB_OK) return status;
@@ -103,14 +105,14 @@ static cpb_status check(const cpb_map *map, const cpb_index *index, cpb_view que
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
   if (status != CPB_OK) return status;
   if (index == NULL || index->search == NULL || index->row == NULL)
-    return cpb_fail(error, CPB_WHY_INDEX_CALLBACKS, "index", "an index needs its callbacks search and row");
+    return cpb_fail(error, CPB_WHY_MISSING, "index", "an index needs its callbacks search and row");
   if (k == 0 || k > index->rows)
     return cpb_fail_count(error, "k", k, "k must be 1 .. %llu, the rows of the index",
                           (unsigned long long)index->rows);
   if (!(options->radius >= 0) || isinf(options->radius))
     return cpb_fail_domain(error, "radius", options->radius, "the radius must be >= 0 and finite");
   if (!(index->row_error >= 0) || !(index->score_error >= 0))
-    return cpb_fail(error, CPB_WHY_INDEX_ERRORS, "index",
+    return cpb_fail(error, CPB_WHY_DOMAIN, "index",
                     "the errors of an index must be >= 0, got %.17g and %.17g", index->row_error,
                     index->score_error);
   if (queries.rows > 0 && hits == NULL) return cpb_fail_missing(error, "hits");

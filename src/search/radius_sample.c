@@ -10,6 +10,8 @@
 #include "core/rows.h"
 #include "scale/row_sample.h"
 #include "search/question.h"
+#include "search/radius_sample.h"
+#include "search/search_object.h"
 
 struct cpb_radius_sample {
   const cpb_map *map;
@@ -56,7 +58,7 @@ cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries
   cpb_status status = cpb_check_view(queries, "queries", d, error);
   if (status == CPB_OK && sample->search != NULL)
     status =
-        cpb_fail(error, CPB_WHY_BASE_BEGUN, "sample", "the base has been offered already: no more queries");
+        cpb_fail(error, CPB_WHY_CALL_ORDER, "sample", "the base has been offered already: no more queries");
   if (status != CPB_OK) return status;
   double *memory = malloc(2 * d * sizeof *memory);
   if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d);
@@ -75,7 +77,7 @@ static cpb_status start_search(cpb_radius_sample *sample, cpb_error *error) {
   cpb_status status = cpb_row_sample_settle(queries, error);
   if (status != CPB_OK) return status;
   if (queries->count == 0)
-    return cpb_fail(error, CPB_WHY_NO_QUERY, "sample", "a usual radius needs at least one query");
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "sample", "a usual radius needs at least one query");
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
   options.metric = CPB_L2;

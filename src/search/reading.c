@@ -1,4 +1,6 @@
 /* T13: distances of rows and of scores, and the floor under the scores of a ball, by sphere or lift. */
+#include "geometry/products.h"
+#include "search/certificate.h"
 #include "search/reading.h"
 
 #include <float.h>

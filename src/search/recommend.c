@@ -13,6 +13,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
+#include "search/choice.h"
 #include "scale/row_sample.h"
 #include "search/ranks.h"
 #include "search/verdict.h"
@@ -148,7 +149,7 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
   s->facts.size = sizeof s->facts;
   if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
   if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
-    status = cpb_fail(error, CPB_WHY_NO_SCALE_OF_BASE, "base",
+    status = cpb_fail(error, CPB_WHY_NO_SCALE, "base",
                       "the mean norm of the base about its mean is %g, no scale", s->facts.norm_mean);
   return status;
 }

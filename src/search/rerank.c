@@ -12,6 +12,7 @@
 #include "core/rows.h"
 #include "search/measure.h"
 #include "search/question.h"
+#include "search/rerank_rows.h"
 
 typedef struct ranking {
   const cpb_loops *loops;
@@ -144,12 +145,12 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks_run(&blocks, exec);
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
-    return cpb_fail(error, CPB_WHY_CANDIDATE, "candidates",
+    return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
                     "candidate %llu is beyond the %zu rows of the base", (unsigned long long)foreign,
                     r->base.rows);
   size_t twice = atomic_load(&r->twice);
   if (twice != SIZE_MAX)
-    return cpb_fail(error, CPB_WHY_CANDIDATE_TWICE, "candidates", "query %zu has a candidate twice", twice);
+    return cpb_fail(error, CPB_WHY_ROW_TWICE, "candidates", "query %zu has a candidate twice", twice);
   if (atomic_load(&r->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", r->k);
   cpb_status status = cpb_first_fault_report(&r->query_fault, "queries", error);
   return status == CPB_OK ? cpb_first_fault_report(&r->row_fault, "base", error) : status;

@@ -7,7 +7,10 @@
 #include "capball/sketch.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/sized.h"
 #include "loop/table.h"
+#include "search/certificate.h"
+#include "search/rerank_rows.h"
 
 static int ascending(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -33,38 +36,62 @@ static void renumber(const uint64_t *ids, size_t count, const cpb_hit *candidate
   }
 }
 
-static cpb_status rerank(const cpb_store *base, const cpb_map *map, cpb_view queries,
-                         const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits, uint64_t *ids,
-                         cpb_hit *local, const cpb_exec *exec, cpb_error *error) {
-  size_t all = queries.rows * count, found = list_ids(candidates, all, ids);
+typedef struct reranking {
+  const cpb_store *base;
+  const cpb_map *map;
+  cpb_view queries;
+  const cpb_hit *candidates;
+  size_t count, k;
+  cpb_hit *hits;
+} reranking;
+
+static cpb_status rank_rows(const reranking *r, cpb_view rows, const cpb_hit *candidates,
+                            const cpb_exec *exec, cpb_error *error) {
+  return r->map == NULL ? cpb_rerank(rows, r->queries, candidates, r->count, r->k, r->hits, exec, error)
+                        : cpb_rerank_embedded(r->map, rows, r->queries, candidates, r->count, r->k, r->hits,
+                                              exec, error);
+}
+
+static cpb_status read_and_rank(const reranking *r, uint64_t *ids, cpb_hit *local, const cpb_exec *exec,
+                                cpb_error *error) {
+  const cpb_store *base = r->base;
+  size_t all = r->queries.rows * r->count, found = list_ids(r->candidates, all, ids);
   void *data = malloc((found + 1) * base->cols * cpb_dtype_size(base->dtype));
   if (data == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", found, base->cols);
   cpb_status status = base->get(base, ids, found, data, error);
-  renumber(ids, found, candidates, all, local);
+  renumber(ids, found, r->candidates, all, local);
   if (status == CPB_OK) {
-    cpb_view rows = cpb_rows(data, base->dtype, found, base->cols);
-    status = map == NULL ? cpb_rerank(rows, queries, local, count, k, hits, exec, error)
-                         : cpb_rerank_embedded(map, rows, queries, local, count, k, hits, exec, error);
+    status = rank_rows(r, cpb_rows(data, base->dtype, found, base->cols), local, exec, error);
     if (status == CPB_EROW && error != NULL && error->row >= 0)
       status = cpb_fail_later(error, ids[error->row] - (uint64_t)error->row);
   }
-  for (size_t i = 0; i < queries.rows * k && status == CPB_OK; i++) hits[i].id = ids[hits[i].id];
+  for (size_t i = 0; i < r->queries.rows * r->k && status == CPB_OK; i++) r->hits[i].id = ids[r->hits[i].id];
   free(data);
   return status;
 }
 
-cpb_status cpb_rerank_store(const cpb_store *base, const cpb_map *map, cpb_view queries,
-                            const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                            const cpb_exec *exec, cpb_error *error) {
+static const cpb_rerank_options defaults = {.size = sizeof defaults, .k = 10};
+
+void cpb_rerank_options_init(cpb_rerank_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates, size_t count,
+                            const cpb_rerank_options *options, cpb_hit *hits, const cpb_exec *exec,
+                            cpb_error *error) {
+  cpb_rerank_options o = defaults;
   if (base == NULL || base->get == NULL) return cpb_fail_missing(error, "base");
   if (candidates == NULL || hits == NULL)
     return cpb_fail_missing(error, candidates == NULL ? "candidates" : "hits");
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_rerank_options", error);
+  if (status != CPB_OK) return status;
+  reranking r = {base, o.map, queries, candidates, count, o.k, hits};
+  if (base->get == cpb_view_get) return rank_rows(&r, base->view, candidates, exec, error);
   size_t all = queries.rows * count;
   uint64_t *ids = malloc((all + 1) * sizeof *ids);
   cpb_hit *local = malloc((all + 1) * sizeof *local);
-  cpb_status status = ids == NULL || local == NULL
-                          ? cpb_fail_memory(error, "%zu candidates", all)
-                          : rerank(base, map, queries, candidates, count, k, hits, ids, local, exec, error);
+  status = ids == NULL || local == NULL ? cpb_fail_memory(error, "%zu candidates", all)
+                                        : read_and_rank(&r, ids, local, exec, error);
   free(ids);
   free(local);
   return status;
@@ -148,7 +175,7 @@ cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_
   if (found == NULL && count > 0) return cpb_fail_missing(error, "found");
   cpb_sketch_describe(sketch, &c.of);
   if (rows->rows != codes.rows)
-    return cpb_fail(error, CPB_WHY_CODES_ROWS, "codes", "there are %llu rows, but %zu codes",
+    return cpb_fail(error, CPB_WHY_ROWS, "codes", "there are %llu rows, but %zu codes",
                     (unsigned long long)rows->rows, codes.rows);
   cpb_status status = cpb_sketch_map(sketch, &map, error);
   if (status != CPB_OK) return status;

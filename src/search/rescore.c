@@ -11,6 +11,8 @@
 #include "core/sized.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
+#include "search/certificate.h"
+#include "search/hit_order.h"
 #include "search/reading.h"
 
 static const cpb_rescore_options defaults = {
@@ -85,7 +87,7 @@ static double score_error(const rescoring *r, size_t query) {
 
 static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
   uint64_t id = r->ids[query * r->C + i];
-  return cpb_fail_row(error, CPB_WHY_NO_IMAGE, "embedded", id, "is no point of the sphere");
+  return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is no point of the sphere");
 }
 
 /* An engine gives its best first. Candidates that do not fall in score were found by other vectors, or in other
@@ -139,13 +141,13 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
   snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
            (unsigned long long)r->ids[query * r->C + i]);
   if (!isfinite(score))
-    return cpb_fail(error, CPB_WHY_SCORE_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
+    return cpb_fail(error, CPB_WHY_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
   if (fabs(score) > size + room)
-    return cpb_fail(error, CPB_WHY_SCORE_RANGE, "scores",
+    return cpb_fail(error, CPB_WHY_SCORE, "scores",
                     "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]", where,
                     flip(r, score), what, distance ? 0 : -1, distance ? 2 : 1);
   if (fabs(score - product) > room)
-    return cpb_fail(error, CPB_WHY_SCORE_OF_ROW, "scores",
+    return cpb_fail(error, CPB_WHY_SCORE, "scores",
                     "%s has the score %.9g, but its embedded row gives %.9g as %s; are kind and radius "
                     "those of the queries, and is the score error (%.3g) as large as the engine's?",
                     where, flip(r, score), flip(r, product), what, score_error(r, query));
@@ -303,14 +305,14 @@ static cpb_status check_query(const rescoring *r, size_t query, uint64_t *sorted
   const uint64_t *ids = r->ids + query * r->C;
   for (size_t i = 0; i < r->C; i++)
     if (ids[i] >= r->store->rows)
-      return cpb_fail(error, CPB_WHY_ID_BEYOND, "ids",
+      return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids",
                       "query %zu names row %llu, but there are rows 0 .. %llu", query,
                       (unsigned long long)ids[i], (unsigned long long)(r->store->rows - 1));
   memcpy(sorted, ids, r->C * sizeof *sorted);
   qsort(sorted, r->C, sizeof *sorted, ascending);
   for (size_t i = 1; i < r->C; i++)
     if (sorted[i] == sorted[i - 1])
-      return cpb_fail(error, CPB_WHY_ID_TWICE, "ids", "query %zu names row %llu twice", query,
+      return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "query %zu names row %llu twice", query,
                       (unsigned long long)sorted[i]);
   return CPB_OK;
 }
@@ -336,7 +338,7 @@ static cpb_status find_off_unit(const rescoring *r, double *worst, cpb_error *er
     double off = cpb_reading_off(&r->reading, y);
     if (!(off <= 4 * 0x1p-11))
       status = cpb_fail_row(
-          error, CPB_WHY_NOT_UNIT, "embedded", r->ids[i], "has length %g: no point of the %s",
+          error, CPB_WHY_ROW_OFF_SPHERE, "embedded", r->ids[i], "has length %g: no point of the %s",
           sqrt(cpb_loops_here()->dot(y, y, r->reading.cols)), r->reading.map != NULL ? "sphere" : "lift");
     *worst = fmax(*worst, off);
   }
@@ -362,16 +364,15 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
       cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
   if (status != CPB_OK) return status;
   if (r->store->dtype > CPB_F16)
-    return cpb_fail(error, CPB_WHY_EMBEDDED_DTYPE, "embedded",
+    return cpb_fail(error, CPB_WHY_DTYPE_IN, "embedded",
                     "embedded rows are %s: no points of the sphere, whose coordinates lie in [-1,1]",
                     cpb_dtype_name(r->store->dtype));
   if (r->k == 0 || r->k > r->C)
-    return cpb_fail(error, CPB_WHY_K_OF_CANDIDATES, "k", "%zu neighbours wanted of %zu candidates per query",
-                    r->k, r->C);
+    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours wanted of %zu candidates per query", r->k,
+                    r->C);
   if (r->o.scores.data != NULL && (r->o.scores.rows != r->n || r->o.scores.cols != r->C))
-    return cpb_fail(error, CPB_WHY_SCORES_SHAPE, "scores",
-                    "there are %zu x %zu scores for %zu x %zu candidates", r->o.scores.rows, r->o.scores.cols,
-                    r->n, r->C);
+    return cpb_fail(error, CPB_WHY_ROWS, "scores", "there are %zu x %zu scores for %zu x %zu candidates",
+                    r->o.scores.rows, r->o.scores.cols, r->n, r->C);
   if ((unsigned)r->o.score_kind > CPB_SCORE_COSINE_DISTANCE)
     return cpb_fail_choice(error, "score_kind", (int)r->o.score_kind);
   return check_ids(r, error);
@@ -424,20 +425,12 @@ static cpb_status rescore_by(rescoring *r, cpb_view queries, uint64_t *needed, c
   return run_with_memory(r, needed, exec, error);
 }
 
-cpb_status cpb_rescore(const cpb_map *map, cpb_view queries, const uint64_t *ids, size_t count,
-                       const cpb_store *embedded, const cpb_rescore_options *options, cpb_hit *hits,
-                       uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  rescoring r = {.C = count, .store = embedded, .ids = ids, .hits = hits};
-  cpb_status status = take_options(&r, options, error);
-  if (status == CPB_OK) status = cpb_reading_of_map(&r.reading, map, r.o.radius, error);
-  return status == CPB_OK ? rescore_by(&r, queries, needed, exec, error) : status;
-}
-
-cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, const uint64_t *ids,
-                                 size_t count, const cpb_store *embedded, const cpb_rescore_options *options,
-                                 cpb_hit *hits, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  rescoring r = {.C = count, .store = embedded, .ids = ids, .hits = hits};
+cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, cpb_candidates given,
+                                 const cpb_store *embedded, const cpb_rescore_options *options,
+                                 const cpb_rescore_out *out, const cpb_exec *exec, cpb_error *error) {
+  if (out == NULL) return cpb_fail_missing(error, "out");
+  rescoring r = {.C = given.count, .store = embedded, .ids = given.ids, .hits = out->hits};
   cpb_status status = take_options(&r, options, error);
   if (status == CPB_OK) status = cpb_reading_of_transform(&r.reading, transform, r.o.radius, error);
-  return status == CPB_OK ? rescore_by(&r, queries, needed, exec, error) : status;
+  return status == CPB_OK ? rescore_by(&r, queries, out->needed, exec, error) : status;
 }

@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
+#include "search/certificate.h"
 
 typedef struct count_job {
   const cpb_loops *loops;

@@ -77,4 +77,11 @@ struct cpb_search {
   bool spoilt;
 };
 
+/** How many rows have been offered. */
+uint64_t cpb_search_rows(const cpb_search *search);
+
+/** Offers all rows of a source, from its first, to every query; ids count from 0. EROW: error->row does. */
+cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
+                                  cpb_error *error);
+
 #endif

@@ -4,6 +4,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
+#include "search/search_object.h"
 
 enum { BATCH = 16384 }; /* queries whose answers are held at once */
 
@@ -46,9 +47,9 @@ cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cp
 /* ---- any number of queries ---- */
 
 static cpb_status check_k(size_t k, uint64_t rows, cpb_error *error) {
-  if (rows == 0) return cpb_fail(error, CPB_WHY_BASE_EMPTY, "base", "the base has no rows");
+  if (rows == 0) return cpb_fail(error, CPB_WHY_NO_ROWS, "base", "the base has no rows");
   if (k <= rows) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_BASE_FEW, "base",
+  return cpb_fail(error, CPB_WHY_NEIGHBOURS, "base",
                   "the base has %llu rows, fewer than the %zu neighbours asked for", (unsigned long long)rows,
                   k);
 }

@@ -38,4 +38,6 @@ typedef struct cpb_sketch_words {
 cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
                                    const cpb_exec *exec, cpb_error *error);
 
+cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
+
 #endif

@@ -21,6 +21,7 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "search/bit_columns.h"
+#include "search/sketch_train.h"
 
 enum {
   LEAST_BATCH = 64, /* rows */
@@ -41,10 +42,6 @@ static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training)
 
 void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
   cpb_sized_init(training, size, &defaults, sizeof defaults);
-}
-
-void cpb_sketch_report_init(cpb_sketch_report *report, size_t size) {
-  cpb_sized_init(report, size, &(cpb_sketch_report){0}, sizeof(cpb_sketch_report));
 }
 
 typedef struct training {
@@ -452,7 +449,7 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
     return cpb_fail_domain(error, "tolerance", o->tolerance, "tolerance must be in [0,1)");
   if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
     return cpb_fail(
-        error, CPB_WHY_BATCH, "batch",
+        error, CPB_WHY_DOMAIN, "batch",
         "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
         LEAST_BATCH, o->batch);
   cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);

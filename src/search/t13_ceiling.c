@@ -357,7 +357,7 @@ cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_
                                cpb_error *error) {
   if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
   if (k == 0 || queries == 0)
-    return cpb_fail(error, CPB_WHY_K_AND_QUERIES, "k", "k and queries must be at least 1, got %zu and %zu", k,
+    return cpb_fail(error, CPB_WHY_DOMAIN, "k", "k and queries must be at least 1, got %zu and %zu", k,
                     queries);
   if (x.rows <= k) return cpb_fail_count(error, "k", x.rows, "%zu neighbours need more than %zu rows", k, k);
   for (size_t i = 0; i < count; i++) {

@@ -5,6 +5,7 @@
 #include "batch/map_object.h"
 #include "capball/query.h"
 #include "core/elementary.h"
+#include "search/certificate.h"
 #include "search/question.h"
 
 /* The point at t on the line through 0 and q, on its meridian: (2 s t, s^2-t^2)/(t^2+s^2). */

@@ -6,6 +6,7 @@
 #include "batch/row_state.h"
 #include "capball/query.h"
 #include "core/fail.h"
+#include "search/certificate.h"
 #include "search/question.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
@@ -15,7 +16,7 @@ cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
                     "the map has a pole of its own, under which Euclidean balls are no caps: take one with "
                     "the pole e");
   if (map->mirror != NULL)
-    return cpb_fail(error, CPB_WHY_MAP_TURNED, "map",
+    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
                     "the map turns a direction of the sphere to e: its rows are directions, and Euclidean "
                     "balls are no caps of it");
   return CPB_OK;

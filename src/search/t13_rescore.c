@@ -8,7 +8,9 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/lift.h"
+#include "geometry/products.h"
 #include "geometry/t1_embed.h"
+#include "search/certificate.h"
 #include "search/question.h"
 
 cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,

@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "core/zero_lines.h"
 #include "parallel/tell.h"
+#include "search/search_object.h"
 #include "search/waiting_rows.h"
 
 enum {
@@ -337,8 +338,7 @@ static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view ro
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt)
-    return cpb_fail(error, CPB_WHY_SEARCH_VOID, "search",
-                    "a search whose feed has failed takes no more rows");
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "search", "a search whose feed has failed takes no more rows");
   search->fed = rows;
   search->first_id = first_id;
   search->ids = ids;
@@ -361,11 +361,6 @@ cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t
 }
 
 uint64_t cpb_search_rows(const cpb_search *search) { return search->offered; }
-
-void cpb_search_report_init(cpb_search_report *report, size_t size) {
-  static const cpb_search_report none = {.size = sizeof none};
-  cpb_sized_init(report, size, &none, sizeof none);
-}
 
 void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
   cpb_search_report ours = {.size = sizeof ours, .rows = search->offered};
@@ -545,7 +540,7 @@ static bool pack_queries(cpb_search *search) {
 static cpb_status check_options(cpb_view queries, const cpb_search_options *options, cpb_error *error) {
   if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((options->k == 0) == (options->limits == NULL))
-    return cpb_fail(error, CPB_WHY_K_OR_LIMITS, "k",
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "k",
                     "either k >= 1 or limits must be given, got k = %zu and %s limits", options->k,
                     options->limits == NULL ? "no" : "also");
   if (queries.rows == 0 || queries.cols == 0)
@@ -614,8 +609,7 @@ static cpb_ranked *gather(const cpb_search *search, size_t query, size_t *count)
 cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                            cpb_error *error) {
   if (query >= search->n)
-    return cpb_fail(error, CPB_WHY_NO_SUCH_QUERY, "query", "there is no query %zu among %zu", query,
-                    search->n);
+    return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "query", "there is no query %zu among %zu", query, search->n);
   cpb_ranked *all = gather(search, query, count);
   cpb_hit *answer = all == NULL ? NULL : realloc(search->answer, (*count + 1) * sizeof *answer);
   if (answer == NULL) {

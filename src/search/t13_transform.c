@@ -46,7 +46,7 @@ static cpb_status check_options(const cpb_transform_options *o, cpb_error *error
   if ((unsigned)o->kind >= CPB_TRANSFORMS) return cpb_fail_choice(error, "transform", (int)o->kind);
   if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16) return cpb_fail_dimension(error, "transform", o->d);
   if (o->center != NULL && !facts.centred)
-    return cpb_fail(error, CPB_WHY_TRANSFORM_CENTER, "center", "transform %s takes no centre", facts.name);
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center", "transform %s takes no centre", facts.name);
   if (o->center != NULL && !cpb_all_finite(o->center, o->d))
     return cpb_fail_not_finite(error, "center", "center");
   if (facts.bounded && !(o->max_norm > 0 && o->max_norm < INFINITY))
@@ -227,10 +227,10 @@ static cpb_status report(const application *a, cpb_error *error) {
   size_t row = (size_t)(key / 8);
   double length = NAN;
   if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
-    return cpb_fail_row(error, CPB_WHY_ROW_AT_CENTRE, "x", row, "is the centre: it has no direction");
+    return cpb_fail_row(error, CPB_WHY_ROW_ZERO, "x", row, "is the centre: it has no direction");
   if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
   cpb_ruler_length(&a->metric, row, &length);
-  return cpb_fail_row(error, CPB_WHY_ROW_TOO_LONG, "x", row,
+  return cpb_fail_row(error, CPB_WHY_ROW_LONG, "x", row,
                       "has length %.9g%s, longer than %.9g, the longest row that transform %s was "
                       "made for",
                       length, a->metric.c != NULL ? " about the centre" : "", a->transform->options.max_norm,

@@ -67,8 +67,7 @@ static cpb_status check_curve(const cpb_sketch_options *o, cpb_error *error) {
   for (size_t i = 0; i < o->curve_count; i++)
     if (o->curve == NULL || !(o->curve[i].mean >= 0 && o->curve[i].mean <= 0.5) ||
         !(o->curve[i].worst >= 0 && o->curve[i].worst <= 0.5))
-      return cpb_fail(error, CPB_WHY_CURVE_POINT, "curve", "point %zu of the curve is not within 0 .. 1/2",
-                      i);
+      return cpb_fail(error, CPB_WHY_DOMAIN, "curve", "point %zu of the curve is not within 0 .. 1/2", i);
   return CPB_OK;
 }
 

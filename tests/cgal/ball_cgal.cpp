@@ -44,8 +44,7 @@ int main() {
   int beyond = 0;
   for (unsigned i = 0; i < SETS; i++) {
     point_set set = point_set_make(50000 + i, MOST_D);
-    cpb_ball_report report;
-    cpb_ball_report_init(&report, sizeof report);
+    cpb_ball_report report = {.size = sizeof report};
     cpb_ball_out out = {center, nullptr, nullptr};
     cpb_error error;
     cpb_view rows = cpb_rows(set.x, CPB_F64, set.n, set.d);

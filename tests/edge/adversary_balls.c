@@ -150,8 +150,7 @@ static void judge_svdd(const attack *a, uint64_t i) {
   cpb_svdd_options_init(&options, sizeof options);
   options.nu = a->nu;
   options.weights = a->weights;
-  cpb_svdd_report report;
-  cpb_svdd_report_init(&report, sizeof report);
+  cpb_svdd_report report = {.size = sizeof report};
   cpb_error error = {0};
   cpb_view x = cpb_rows(a->set.x, CPB_F64, a->set.n, a->set.d);
   cpb_status status = cpb_svdd(x, &options, center, multipliers, &report, NULL, &error);
@@ -181,8 +180,7 @@ static void judge_tail(const attack *a, uint64_t i) {
   cpb_svdd_options_init(&options, sizeof options);
   options.nu = a->nu;
   options.max_iterations = 100;
-  cpb_svdd_report report;
-  cpb_svdd_report_init(&report, sizeof report);
+  cpb_svdd_report report = {.size = sizeof report};
   cpb_error error = {0};
   cpb_tail *tail, *piece;
   size_t d = a->set.d, half = a->set.n / 2;
@@ -252,8 +250,7 @@ static void judge_ball(const attack *a, uint64_t i) {
   cpb_ball_options_init(&options, sizeof options);
   if (i % 2) options.method = CPB_BALL_CAPS;
   if (i % 7 == 0) options.gap = 0;
-  cpb_ball_report report;
-  cpb_ball_report_init(&report, sizeof report);
+  cpb_ball_report report = {.size = sizeof report};
   cpb_ball_out out = {center, rows, multipliers};
   cpb_error error = {0};
   cpb_view x = cpb_rows(a->set.x, CPB_F64, a->set.n, a->set.d);

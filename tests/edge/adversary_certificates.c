@@ -2,6 +2,7 @@
  * scores of every precision, against distances in long double, and in 512 bits, which hold them exactly, where these do
  * not tell two of them apart. No proof may be wrong.
  * CPB_ADVERSARY=N walks N times as far. */
+#include "search/certificate.h"
 #include "support/check.h"
 
 #include <stdbool.h>
@@ -117,6 +118,16 @@ typedef struct verdict {
   bool proven, enough;
 } verdict;
 
+static cpb_status rescore_by_map(const cpb_map *map, cpb_view queries, cpb_candidates candidates,
+                                 const cpb_store *store, const cpb_rescore_options *options,
+                                 cpb_rescore_out out, cpb_error *error) {
+  cpb_transform *sphere;
+  test_status((int)cpb_transform_of_map(map, &sphere, error), CPB_OK, error->text);
+  cpb_status status = cpb_transform_rescore(sphere, queries, candidates, store, options, &out, NULL, error);
+  cpb_transform_free(sphere);
+  return status;
+}
+
 static verdict rescore(const set *t, bool scored, cpb_dtype dtype, cpb_hit *hits) {
   double scores[MOST_N];
   float narrow[MOST_N * (MOST_D + 1)];
@@ -132,8 +143,8 @@ static verdict rescore(const set *t, bool scored, cpb_dtype dtype, cpb_hit *hits
   if (scored) options.scores = cpb_rows(scores, CPB_F64, 1, t->C);
   cpb_store store = cpb_store_from_view(
       cpb_rows(t->wide ? (const void *)t->image : narrow, t->wide ? CPB_F64 : CPB_F32, t->n, t->d + 1));
-  test_status((int)cpb_rescore(t->map, cpb_rows(t->q, CPB_F64, 1, t->d), t->best, t->C, &store, &options,
-                               hits, &needed, NULL, &error),
+  test_status((int)rescore_by_map(t->map, cpb_rows(t->q, CPB_F64, 1, t->d), (cpb_candidates){t->best, t->C},
+                                  &store, &options, (cpb_rescore_out){hits, &needed}, &error),
               CPB_OK, error.text);
   return (verdict){needed == 0, needed == 0 || needed == t->C};
 }
@@ -256,15 +267,19 @@ static void scores_that_are_all_1(void **state) {
   cpb_hit hit;
   cpb_error error;
   uint64_t needed;
-  test_status((int)cpb_rescore(map, query, ids, 4, &store, &options_of, &hit, &needed, NULL, &error), CPB_OK,
-              error.text);
+  test_status((int)rescore_by_map(map, query, (cpb_candidates){ids, 4}, &store, &options_of,
+                                  (cpb_rescore_out){&hit, &needed}, &error),
+              CPB_OK, error.text);
   assert_int_equal(needed, 4);
   options_of.scores = (cpb_view){0};
-  assert_int_equal(cpb_rescore(map, query, ids, 4, &store, &options_of, &hit, &needed, NULL, &error), CPB_OK);
+  assert_int_equal(rescore_by_map(map, query, (cpb_candidates){ids, 4}, &store, &options_of,
+                                  (cpb_rescore_out){&hit, &needed}, &error),
+                   CPB_OK);
   assert_true(needed == 0 && hit.id == 1);
   scores[3] = 0.5f; /* no score of that row */
   options_of.scores = cpb_rows(scores, CPB_F32, 1, 4);
-  assert_int_equal(cpb_rescore(map, query, ids, 4, &store, &options_of, &hit, &needed, NULL, &error),
+  assert_int_equal(rescore_by_map(map, query, (cpb_candidates){ids, 4}, &store, &options_of,
+                                  (cpb_rescore_out){&hit, &needed}, &error),
                    CPB_EINVAL);
   assert_non_null(strstr(error.text, "candidate 3 (row 3) has the score 0.5"));
   cpb_map_free(map);

@@ -176,10 +176,14 @@ static void own_radii_find_what_one_for_all_does_not(void **state) {
   fill(queries, Q, 2);
   assert_int_equal(cpb_transform_fit(&source, CPB_TRANSFORM_SPHERE, false, &sphere, NULL, &error), CPB_OK);
   assert_int_equal(cpb_knn(rows, asked, K, CPB_L2, nearest, NULL, &error), CPB_OK);
-  for (int again = 0; again < 2; again++)
-    assert_int_equal(cpb_engine_wrap(rows, asked, sphere, 0, again, &door, CPB_COSINE, K, K, 0,
-                                     again ? twice : once, NULL, &error),
-                     CPB_OK);
+  cpb_wrap_options options;
+  cpb_wrap_options_init(&options, sizeof options);
+  options.k = options.candidates = K;
+  for (int again = 0; again < 2; again++) {
+    options.twice = again;
+    assert_int_equal(
+        cpb_engine_wrap(rows, asked, sphere, &door, &options, again ? twice : once, NULL, &error), CPB_OK);
+  }
   assert_int_equal(engine.asks, 3);
   for (size_t i = 0; i < Q * K; i++) {
     assert_true(twice[i].value <= once[i].value);

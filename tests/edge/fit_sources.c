@@ -143,9 +143,8 @@ static cpb_status save_bytes(const char *path, const void *bytes, size_t count) 
 
 static cpb_status norms(cpb_source *rows, const char *path, const cpb_exec *exec, cpb_error *error) {
   cpb_norms_fit_options options;
-  cpb_norms_report report;
+  cpb_norms_report report = {.size = sizeof report};
   cpb_norms_fit_options_init(&options, sizeof options);
-  cpb_norms_report_init(&report, sizeof report);
   options.bars = 10;
   cpb_status status = cpb_norms_fit(rows, &options, &report, exec, error);
   return status == CPB_OK ? save_bytes(path, &report.rows, sizeof report - offsetof(cpb_norms_report, rows))
@@ -153,8 +152,7 @@ static cpb_status norms(cpb_source *rows, const char *path, const cpb_exec *exec
 }
 
 static cpb_status cosines(cpb_source *rows, const char *path, const cpb_exec *exec, cpb_error *error) {
-  cpb_cosines found;
-  cpb_cosines_init(&found, sizeof found);
+  cpb_cosines found = {.size = sizeof found};
   cpb_status status = cpb_cosines_fit(rows, NULL, &found, exec, error);
   assert_int_equal(found.before != NULL, status == CPB_OK);
   if (status == CPB_OK) save_bytes(path, found.after, found.pairs * sizeof *found.after);

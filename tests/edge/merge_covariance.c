@@ -1,5 +1,6 @@
 /* Covariances: right against exact sums, the same bytes however the data are cut and merged, and no damaged
  * state gets in. */
+#include "scale/covariance_parts.h"
 #include "support/check.h"
 
 #include <mpfr.h>

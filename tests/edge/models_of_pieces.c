@@ -154,8 +154,7 @@ static void sketches(void **unused) {
   assert_int_equal(cpb_sketch_from_statistics(s, &options, &many, NULL, NULL, &error), CPB_EINVAL);
   cpb_statistics_free(s);
   s = gathered(true);
-  cpb_sketch_fit_report report;
-  cpb_sketch_fit_report_init(&report, sizeof report);
+  cpb_sketch_fit_report report = {.size = sizeof report};
   test_status((int)cpb_sketch_from_statistics(s, &options, &many, &report, NULL, &error), CPB_OK, error.text);
   assert_true(report.rows == N && report.sample == 500);
   same_sketch(one, many);

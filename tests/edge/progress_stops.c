@@ -1,6 +1,9 @@
 /* Calls that can take long tell how far they are, never less than before, and end when they are told to: with
  * ESTOPPED, and nothing given. What they give when nobody stops them is what they give when nobody listens. */
 #include "capball/capball.h"
+#include "learn/kernel_svdd.h"
+#include "search/choice.h"
+#include "search/sketch_train.h"
 #include "support/check.h"
 
 enum { N = TEST_SANITIZED ? 300 : 3000, D = 8, SMALL = TEST_SANITIZED ? 100 : 400 };

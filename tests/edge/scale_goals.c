@@ -1,4 +1,5 @@
 /* The scale for a goal: ceilings against a plain double loop, and each goal is what it says. */
+#include "search/choice.h"
 #include "support/check.h"
 
 #include <stdbool.h>
@@ -130,7 +131,9 @@ static void each_goal(void **state) {
   options.goal = CPB_GOAL_SPREAD;
   choose(sample, &options, &choice);
   double at_s;
-  cpb_abid_embedded(sample, NULL, &choice.s, 1, CPB_PAIRS_ALL, &at_s, NULL, NULL, NULL);
+  test_status((int)cpb_abid_embedded(sample, NULL, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&choice.s, 1, &at_s, NULL}, NULL, NULL),
+              CPB_OK, "");
   assert_true(fabs(at_s / choice.value - 1) <= 1e-12);
   assert_int_equal(choice.abid_count, 20);
   for (size_t i = 0; i < 20; i++) assert_true(choice.abid[i].value <= choice.value);

@@ -110,11 +110,10 @@ static uint64_t ask_everywhere(const problem *p) {
     ask_within(p);
   }
   cpb_search_options options;
-  cpb_search_report report;
+  cpb_search_report report = {.size = sizeof report};
   cpb_search *search;
   setenv("CPB_ISA", "plain", 1);
   cpb_search_options_init(&options, sizeof options);
-  cpb_search_report_init(&report, sizeof report);
   options.metric = p->metric;
   options.k = p->k;
   test_status((int)cpb_search_new(p->queries, &options, &search, NULL), CPB_OK, "");

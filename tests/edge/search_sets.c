@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "search/certificate.h"
 #include "support/check.h"
 
 enum { MOST_K = 100, MOST_C = 400 };

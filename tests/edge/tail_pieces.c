@@ -78,7 +78,7 @@ static answer by_pieces(const rows_in *in, const cutting *cut) {
     if (cut->bytes) tail = through_bytes(tail);
     test_status((int)cpb_tail_solve(tail, &done, &error), CPB_OK, error.text);
   }
-  cpb_svdd_report_init(&a.report, sizeof a.report);
+  a.report = (cpb_svdd_report){.size = sizeof a.report};
   test_status((int)cpb_tail_ball(tail, a.center, &a.report, &error), CPB_OK, error.text);
   cpb_tail_free(tail);
   return a;
@@ -90,7 +90,7 @@ static answer at_once(const rows_in *in) {
   cpb_svdd_options_init(&options, sizeof options);
   options.nu = in->nu;
   options.weights = in->weights;
-  cpb_svdd_report_init(&a.report, sizeof a.report);
+  a.report = (cpb_svdd_report){.size = sizeof a.report};
   cpb_error error = {0};
   test_status(
       (int)cpb_svdd(cpb_rows(in->x, CPB_F64, in->n, D), &options, a.center, NULL, &a.report, NULL, &error),

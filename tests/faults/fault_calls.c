@@ -6,6 +6,9 @@
 
 #include "capball/capball.h"
 #include "faults/fault_shim.h"
+#include "learn/kernel_svdd.h"
+#include "search/choice.h"
+#include "search/sketch_train.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -33,7 +33,7 @@ static void a_ball(void) {
   cpb_error error;
   cpb_ball_out out = {center, rows, multipliers};
   cpb_ball_options_init(&options.it, sizeof options.it);
-  cpb_ball_report_init(&report.it, sizeof report.it);
+  report.it = (cpb_ball_report){.size = sizeof report.it};
   MUST(untouched(options.behind) && untouched(report.behind));
   MUST(options.it.gap == 1e-9 && options.it.size == sizeof options.it);
   MUST(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 4, 2), &options.it, &out, &report.it, NULL, &error) == CPB_OK);
@@ -69,7 +69,7 @@ static void statistics(void) {
   cpb_statistics *of = NULL;
   cpb_error error;
   cpb_statistics_options_init(&options.it, sizeof options.it);
-  cpb_statistics_result_init(&result.it, sizeof result.it);
+  result.it = (cpb_statistics_result){.size = sizeof result.it};
   options.it.d = 2;
   options.it.dtype = CPB_F64;
   MUST(cpb_statistics_new(&options.it, &of, &error) == CPB_OK);
@@ -83,16 +83,17 @@ static void statistics(void) {
 /* A caller that is newer than the library is told so, and one that forgot to say its size. */
 static void sizes_that_cannot_be(void) {
   struct {
-    cpb_goal_options it;
+    cpb_ball_options it;
     char more[64];
   } options;
-  cpb_choice *choice;
+  double center[2];
+  cpb_ball_out out = {.center = center};
   cpb_error error;
-  cpb_goal_options_init(&options.it, sizeof options);
-  MUST(cpb_choose_scale(cpb_rows(x, CPB_F64, 4, 2), NULL, &options.it, &choice, NULL, &error) == CPB_EINVAL);
-  MUST(error.reason == CPB_WHY_SIZE_NEWER && strcmp(error.argument, "cpb_goal_options") == 0);
+  cpb_ball_options_init(&options.it, sizeof options);
+  MUST(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 4, 2), &options.it, &out, NULL, NULL, &error) == CPB_EINVAL);
+  MUST(error.reason == CPB_WHY_SIZE_NEWER && strcmp(error.argument, "cpb_ball_options") == 0);
   options.it.size = 0;
-  MUST(cpb_choose_scale(cpb_rows(x, CPB_F64, 4, 2), NULL, &options.it, &choice, NULL, &error) == CPB_EINVAL);
+  MUST(cpb_enclosing_ball(cpb_rows(x, CPB_F64, 4, 2), &options.it, &out, NULL, NULL, &error) == CPB_EINVAL);
   MUST(error.reason == CPB_WHY_SIZE_NONE);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capball/file.h"
+#include "io/random_access.h"
 #include "support/check.h"
 #include "support/scratch.h"
 
@@ -306,7 +307,7 @@ static void killed_writers(void **state) {
     pid_t child = fork();
     if (child == 0) {
       cpb_writer *writer = open_writer("a.csv", CPB_F32, 4, CPB_ROWS_UNKNOWN);
-      cpb_writer_append(writer, cpb_rows(ones, CPB_F32, 16, 4), NULL);
+      if (cpb_writer_append(writer, cpb_rows(ones, CPB_F32, 16, 4), NULL) != CPB_OK) _exit(1);
       int number = i == 0 ? SIGKILL : i == 1 ? SIGQUIT : SIGBUS;
       signal(number, SIG_DFL);
       kill(getpid(), number);

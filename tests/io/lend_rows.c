@@ -1,5 +1,6 @@
 /* Rows lent from a file's own pages are the rows that are read; what cannot be lent says so. */
 #define _POSIX_C_SOURCE 200809L
+#include "io/random_access.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

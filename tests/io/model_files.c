@@ -2,6 +2,7 @@
 #include <stdbool.h>
 
 #include "capball/model.h"
+#include "learn/quantiles.h"
 #include "support/check.h"
 
 enum { D = 3, K = 2 };

@@ -10,6 +10,7 @@
 
 #include "capball/file.h"
 #include "core/rows.h"
+#include "io/random_access.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -1,6 +1,7 @@
 /* T10: the smallest enclosing ball, judged by its own certificate computed again in MPFR. */
 #include "capball/ball.h"
 #include "capball/exec.h"
+#include "learn/ball_stream.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/point_sets.h"
@@ -267,7 +268,7 @@ static answer ball_of_pieces(const double *x, const cutting *cut, const uint64_t
     if (cut->bytes) core = through_bytes(core);
     test_status((int)cpb_core_solve(core, &done, &error), CPB_OK, error.text);
   }
-  cpb_ball_report_init(&a.report, sizeof a.report);
+  a.report = (cpb_ball_report){.size = sizeof a.report};
   test_status((int)cpb_core_ball(core, &out, &a.report, &error), CPB_OK, error.text);
   cpb_core_free(core);
   return a;

@@ -3,6 +3,7 @@
 
 #include <float.h>
 
+#include "learn/kernel_svdd.h"
 #include "support/check.h"
 #include "support/point_sets.h"
 
@@ -367,8 +368,8 @@ static void kernels_of_any_size(void **state) {
   static const double units[] = {1, 1e-153, 1e-300, 1e153, 1e160, 1e300};
   double *x = rows_of(9, N, D, 1), scaled[N * D], norm2;
   cpb_svdd_report base, report;
-  cpb_svdd_report_init(&base, sizeof base);
-  cpb_svdd_report_init(&report, sizeof report);
+  base = (cpb_svdd_report){.size = sizeof base};
+  report = (cpb_svdd_report){.size = sizeof report};
   for (size_t u = 0; u < 6; u++) {
     for (size_t i = 0; i < N * D; i++) scaled[i] = units[u] * x[i];
     cpb_view rows = cpb_rows(scaled, CPB_F64, N, D);

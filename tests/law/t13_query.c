@@ -3,6 +3,9 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "geometry/products.h"
+#include "search/certificate.h"
+#include "search/radius_sample.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/round.h"

@@ -1,6 +1,9 @@
 /* T14: bits of the ball form are those of the sphere; training makes them independent; codes, limits and
  * ranks are the same for every table and any number of threads. */
 #define _POSIX_C_SOURCE 200809L
+#include "search/rerank_rows.h"
+#include "search/sketch_object.h"
+#include "search/sketch_train.h"
 #include "support/check.h"
 
 #include "capball/capball.h"
@@ -397,7 +400,7 @@ static void ranks_are_those_of_exact_search(void **state) {
     candidates[N + 17].id = candidates[N + other].id;
     test_status((int)cpb_rerank(base, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error),
                 CPB_EINVAL, error.text);
-    assert_int_equal(error.reason, CPB_WHY_CANDIDATE_TWICE);
+    assert_int_equal(error.reason, CPB_WHY_ROW_TWICE);
     assert_string_equal(error.text, "query 1 has a candidate twice");
   }
   candidates[N + 17].id = kept;

@@ -517,13 +517,43 @@ static void threads_and_places(void **state) {
   }
 }
 
+/* The calls without a map have the bits of the map of that scale. */
+static void without_a_map(void **state) {
+  (void)state;
+  enum { N = 50, D = 3 };
+  double x[N * D], y[N * (D + 1)], same[N * (D + 1)], back[N * D], again[N * D];
+  test_rng rng = {77};
+  for (size_t i = 0; i < N * D; i++) x[i] = 4 * test_uniform(&rng) - 2;
+  cpb_view rows = cpb_rows(x, CPB_F64, N, D), images = cpb_rows(y, CPB_F64, N, D + 1);
+  cpb_map *map = new_map(D, 2.5);
+  cpb_error error;
+  test_status((int)cpb_embed(rows, cpb_rows_out(y, CPB_F64, N, D + 1), 2.5, &error), CPB_OK, error.text);
+  test_status((int)cpb_map_embed(map, rows, cpb_rows_out(same, CPB_F64, N, D + 1), NULL, &error), CPB_OK,
+              error.text);
+  assert_memory_equal(y, same, sizeof y);
+  test_status((int)cpb_unembed(images, cpb_rows_out(back, CPB_F64, N, D), 2.5, &error), CPB_OK, error.text);
+  test_status((int)cpb_map_unembed(map, images, cpb_rows_out(again, CPB_F64, N, D), NULL, &error), CPB_OK,
+              error.text);
+  assert_memory_equal(back, again, sizeof back);
+  cpb_map_free(map);
+  assert_int_equal(cpb_embed(rows, cpb_rows_out(y, CPB_F64, N, D + 1), -1, &error), CPB_EINVAL);
+  assert_string_equal(error.argument, "s");
+  assert_int_equal(cpb_embed(rows, cpb_rows_out(y, CPB_F64, N, D), 1, &error), CPB_ESHAPE);
+  assert_int_equal(cpb_unembed(images, cpb_rows_out(back, CPB_F64, N, D), 0, &error), CPB_EINVAL);
+  assert_int_equal(cpb_unembed(rows, cpb_rows_out(back, CPB_F64, N, D), 1, &error), CPB_ESHAPE);
+}
+
 /* The paper's simplified inverse s y'/(1+y0) is useless far out; this one is not. */
 static void far_out(void **state) {
   (void)state;
   cpb_map *map = new_map(1, 1);
   float x = 1e7f, y[2], back;
-  cpb_map_embed(map, cpb_rows(&x, CPB_F32, 1, 1), cpb_rows_out(y, CPB_F32, 1, 2), NULL, NULL);
-  cpb_map_unembed(map, cpb_rows(y, CPB_F32, 1, 2), cpb_rows_out(&back, CPB_F32, 1, 1), NULL, NULL);
+  test_status(
+      (int)cpb_map_embed(map, cpb_rows(&x, CPB_F32, 1, 1), cpb_rows_out(y, CPB_F32, 1, 2), NULL, NULL),
+      CPB_OK, "");
+  test_status(
+      (int)cpb_map_unembed(map, cpb_rows(y, CPB_F32, 1, 2), cpb_rows_out(&back, CPB_F32, 1, 1), NULL, NULL),
+      CPB_OK, "");
   assert_true(fabs((double)back / 1e7 - 1) <= 4 * U32);
   assert_false(fabs((double)(y[0] / (1 + y[1])) / 1e7 - 1) <= 0.5);
   cpb_map_free(map);
@@ -531,19 +561,13 @@ static void far_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(interior_f32),
-      cmocka_unit_test(interior_f64),
-      cmocka_unit_test(centers_f32),
-      cmocka_unit_test(centers_f64),
-      cmocka_unit_test(ranges_f64),
-      cmocka_unit_test(ranges_f32),
-      cmocka_unit_test(every_dtype),
-      cmocka_unit_test(any_length),
-      cmocka_unit_test(poles_and_bad_rows),
-      cmocka_unit_test(overflow_is_said),
-      cmocka_unit_test(wrong_arguments),
-      cmocka_unit_test(threads_and_places),
-      cmocka_unit_test(far_out),
+      cmocka_unit_test(interior_f32),       cmocka_unit_test(interior_f64),
+      cmocka_unit_test(centers_f32),        cmocka_unit_test(centers_f64),
+      cmocka_unit_test(ranges_f64),         cmocka_unit_test(ranges_f32),
+      cmocka_unit_test(every_dtype),        cmocka_unit_test(any_length),
+      cmocka_unit_test(poles_and_bad_rows), cmocka_unit_test(overflow_is_said),
+      cmocka_unit_test(wrong_arguments),    cmocka_unit_test(threads_and_places),
+      cmocka_unit_test(without_a_map),      cmocka_unit_test(far_out),
   };
   return cmocka_run_group_tests_name("t1_embed", tests, NULL, NULL);
 }

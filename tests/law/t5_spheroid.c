@@ -1,6 +1,7 @@
 /* T5: cap <-> ellipsoid of revolution under a general pole. */
 #include <stdbool.h>
 
+#include "geometry/ellipsoids.h"
 #include "support/check.h"
 
 #include "capball/region.h"

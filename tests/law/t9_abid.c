@@ -66,9 +66,9 @@ static void is_the_pairwise_loop(void **state) {
       test_status((int)cpb_abid_original(rows_of(n, d), NULL, (cpb_pairs)pairs, got, NULL, &error), CPB_OK,
                   error.text);
       test_worst(&worst, relative(got[0], by_pairs(x, n, d, (cpb_pairs)pairs)));
-      test_status(
-          (int)cpb_abid_embedded(rows_of(n, d), NULL, scales, 6, (cpb_pairs)pairs, got, NULL, NULL, &error),
-          CPB_OK, error.text);
+      test_status((int)cpb_abid_embedded(rows_of(n, d), NULL, (cpb_pairs)pairs,
+                                         (cpb_abid_scales){scales, 6, got, NULL}, NULL, &error),
+                  CPB_OK, error.text);
       for (size_t k = 0; k < 6; k++) {
         embed(n, d, scales[k]);
         test_worst(&worst, relative(got[k], by_pairs(y, n, d + 1, (cpb_pairs)pairs)));
@@ -121,8 +121,9 @@ static void slope_and_value_in_high_precision(void **state) {
     double s = test_log_uniform(&rng, 0.1, 20), abid, slope;
     big_reset();
     big want = big_abid(n, d, big_of(s), pairs), rise = big_slope(n, d, s, pairs);
-    test_status((int)cpb_abid_embedded(rows_of(n, d), NULL, &s, 1, pairs, &abid, &slope, NULL, NULL), CPB_OK,
-                "");
+    test_status((int)cpb_abid_embedded(rows_of(n, d), NULL, pairs, (cpb_abid_scales){&s, 1, &abid, &slope},
+                                       NULL, NULL),
+                CPB_OK, "");
     test_worst(&values, big_relative_error(abid, want));
     test_worst(&slopes, big_error(slope, rise, want));
     cpb_abid_curve *curve;
@@ -181,8 +182,9 @@ static void threads_do_not_matter(void **state) {
       cpb_abid_curve *curve;
       double value;
       test_status((int)cpb_pool_new(threads, &pool, NULL), CPB_OK, "");
-      test_status((int)cpb_abid_embedded(rows_of(n, d), NULL, scales, 4, CPB_PAIRS_ALL, got, got + 4,
-                                         cpb_pool_exec(pool), NULL),
+      test_status((int)cpb_abid_embedded(rows_of(n, d), NULL, CPB_PAIRS_ALL,
+                                         (cpb_abid_scales){scales, 4, got, got + 4}, cpb_pool_exec(pool),
+                                         NULL),
                   CPB_OK, "");
       test_status((int)cpb_abid_curve_new(rows_of(n, d), NULL, 0, &curve, cpb_pool_exec(pool), NULL), CPB_OK,
                   "");
@@ -212,14 +214,15 @@ static void every_dtype_and_a_centre(void **state) {
     single[i] = bytes[i];
     x[i] = (double)bytes[i] - center[i % D];
   }
-  test_status((int)cpb_abid_embedded(rows_of(N, D), NULL, &s, 1, CPB_PAIRS_ALL, &want, NULL, NULL, NULL),
+  test_status((int)cpb_abid_embedded(rows_of(N, D), NULL, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &want, NULL}, NULL, NULL),
               CPB_OK, "");
-  test_status((int)cpb_abid_embedded(cpb_rows(single, CPB_F32, N, D), center, &s, 1, CPB_PAIRS_ALL, &got,
-                                     NULL, NULL, NULL),
+  test_status((int)cpb_abid_embedded(cpb_rows(single, CPB_F32, N, D), center, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &got, NULL}, NULL, NULL),
               CPB_OK, "");
   assert_true(relative(got, want) <= 64 * U64);
-  test_status((int)cpb_abid_embedded(cpb_rows(bytes, CPB_U8, N, D), center, &s, 1, CPB_PAIRS_ALL, &got, NULL,
-                                     NULL, NULL),
+  test_status((int)cpb_abid_embedded(cpb_rows(bytes, CPB_U8, N, D), center, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &got, NULL}, NULL, NULL),
               CPB_OK, "");
   assert_true(relative(got, want) <= 64 * U64);
 }
@@ -240,8 +243,8 @@ static void bins_come_close(void **state) {
       double unit = cpb_abid_curve_mean_norm(smooth);
       for (double s = 0.1 * unit; s < 10 * unit; s *= 1.2) {
         double rough, exact;
-        cpb_abid_curve_at(binned, s, CPB_PAIRS_ALL, &rough, NULL, NULL);
-        cpb_abid_curve_at(smooth, s, CPB_PAIRS_ALL, &exact, NULL, NULL);
+        test_status((int)cpb_abid_curve_at(binned, s, CPB_PAIRS_ALL, &rough, NULL, NULL), CPB_OK, "");
+        test_status((int)cpb_abid_curve_at(smooth, s, CPB_PAIRS_ALL, &exact, NULL, NULL), CPB_OK, "");
         test_worst(&worst, relative(rough, exact));
       }
       cpb_abid_curve_free(binned);
@@ -266,8 +269,10 @@ static void curve_over_wide_norms(void **state) {
     test_status((int)cpb_abid_curve_new(rows_of(n, d), NULL, 0, &curve, NULL, NULL), CPB_OK, "");
     for (double s = 0.01; s < 1e12; s *= 17) {
       double smooth, exact;
-      cpb_abid_curve_at(curve, s, CPB_PAIRS_ALL, &smooth, NULL, NULL);
-      cpb_abid_embedded(rows_of(n, d), NULL, &s, 1, CPB_PAIRS_ALL, &exact, NULL, NULL, NULL);
+      test_status((int)cpb_abid_curve_at(curve, s, CPB_PAIRS_ALL, &smooth, NULL, NULL), CPB_OK, "");
+      test_status((int)cpb_abid_embedded(rows_of(n, d), NULL, CPB_PAIRS_ALL,
+                                         (cpb_abid_scales){&s, 1, &exact, NULL}, NULL, NULL),
+                  CPB_OK, "");
       test_worst(&worst, relative(smooth, exact));
     }
     cpb_abid_curve_free(curve);
@@ -305,10 +310,12 @@ static void close_maxima(void **state) {
       test_status((int)cpb_abid_curve_new(cpb_rows(rows, CPB_F64, N, d), NULL, 0, &curve, NULL, NULL), CPB_OK,
                   "");
       double unit = cpb_abid_curve_mean_norm(curve), value, best = 0, before = 0, slope = 0;
-      cpb_abid_curve_maxima(curve, unit / 10, unit * 10, CPB_PAIRS_ALL, tops, 8, &found, NULL);
+      test_status(
+          (int)cpb_abid_curve_maxima(curve, unit / 10, unit * 10, CPB_PAIRS_ALL, tops, 8, &found, NULL),
+          CPB_OK, "");
       size_t seen = 0;
       for (double s = 0.5; s < 2; s *= 1.001) {
-        cpb_abid_curve_at(curve, s * unit, CPB_PAIRS_ALL, &value, &slope, NULL);
+        test_status((int)cpb_abid_curve_at(curve, s * unit, CPB_PAIRS_ALL, &value, &slope, NULL), CPB_OK, "");
         seen += before > 0 && slope <= 0;
         before = slope;
         best = fmax(best, value);
@@ -350,13 +357,14 @@ static void two_maxima(void **state) {
       assert_true(fabs(tops[0].abid - 10.8) <= 0.1);
       for (size_t k = 0; k < 2; k++) {
         assert_true(fabs(tops[lower ^ k].s / unit - places[gaussian][k]) <= 0.06);
-        cpb_abid_curve_at(curve, tops[k].s, CPB_PAIRS_ALL, &value, &slope, NULL);
+        test_status((int)cpb_abid_curve_at(curve, tops[k].s, CPB_PAIRS_ALL, &value, &slope, NULL), CPB_OK,
+                    "");
         assert_true(value == tops[k].abid && fabs(slope) <= 1e-4);
       }
-      cpb_abid_curve_at(curve, unit, CPB_PAIRS_ALL, &value, NULL, NULL);
+      test_status((int)cpb_abid_curve_at(curve, unit, CPB_PAIRS_ALL, &value, NULL, NULL), CPB_OK, "");
       assert_true(value < tops[1].abid); /* the mean norm lies in the dip */
       for (double s = 0.1; s < 11; s *= 100) {
-        cpb_abid_curve_at(curve, s * unit, CPB_PAIRS_ALL, &value, NULL, NULL);
+        test_status((int)cpb_abid_curve_at(curve, s * unit, CPB_PAIRS_ALL, &value, NULL, NULL), CPB_OK, "");
         assert_true(value < 1.2);
       }
       cpb_abid_curve_free(curve);
@@ -375,18 +383,18 @@ static void edges(void **state) {
   assert_int_equal(cpb_abid_original(cpb_rows(hole, CPB_F64, 1, 2), NULL, CPB_PAIRS_ALL, &abid, NULL, &error),
                    CPB_EROW);
   assert_string_equal(error.text, "x row 0 holds NaN");
-  assert_int_equal(cpb_abid_embedded(cpb_rows(hole + 2, CPB_F64, 1, 2), NULL, &s, 1, CPB_PAIRS_ALL, &abid,
-                                     NULL, NULL, &error),
+  assert_int_equal(cpb_abid_embedded(cpb_rows(hole + 2, CPB_F64, 1, 2), NULL, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &abid, NULL}, NULL, &error),
                    CPB_EROW);
   assert_string_equal(error.text, "x row 0 holds inf");
   assert_int_equal(cpb_abid_original(cpb_rows(zero, CPB_F64, 3, 2), NULL, CPB_PAIRS_ALL, &abid, NULL, &error),
                    CPB_EINVAL);
   assert_string_equal(error.text, "ABID needs at least 1 rows with a direction, got 0");
-  assert_int_equal(
-      cpb_abid_embedded(cpb_rows(zero, CPB_F64, 0, 2), NULL, &s, 1, CPB_PAIRS_ALL, &abid, NULL, NULL, &error),
-      CPB_EINVAL);
-  test_status((int)cpb_abid_embedded(cpb_rows(zero, CPB_F64, 3, 2), NULL, &s, 1, CPB_PAIRS_ALL, &abid, &slope,
-                                     NULL, NULL),
+  assert_int_equal(cpb_abid_embedded(cpb_rows(zero, CPB_F64, 0, 2), NULL, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &abid, NULL}, NULL, &error),
+                   CPB_EINVAL);
+  test_status((int)cpb_abid_embedded(cpb_rows(zero, CPB_F64, 3, 2), NULL, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &abid, &slope}, NULL, NULL),
               CPB_OK, "");
   assert_true(abid == 1 && slope == 0); /* all at the pole */
   test_status((int)cpb_abid_curve_new(cpb_rows(zero, CPB_F64, 3, 2), NULL, 0, &curve, NULL, NULL), CPB_OK,
@@ -397,13 +405,13 @@ static void edges(void **state) {
   cpb_abid_curve_free(curve);
   cpb_abid_curve_free(NULL);
   s = -2;
-  assert_int_equal(
-      cpb_abid_embedded(cpb_rows(zero, CPB_F64, 3, 2), NULL, &s, 1, CPB_PAIRS_ALL, &abid, NULL, NULL, &error),
-      CPB_EINVAL);
+  assert_int_equal(cpb_abid_embedded(cpb_rows(zero, CPB_F64, 3, 2), NULL, CPB_PAIRS_ALL,
+                                     (cpb_abid_scales){&s, 1, &abid, NULL}, NULL, &error),
+                   CPB_EINVAL);
   assert_non_null(strstr(error.text, "-2"));
   s = 1;
-  assert_int_equal(cpb_abid_embedded(cpb_rows(zero, CPB_F64, 1, 2), NULL, &s, 1, CPB_PAIRS_DISTINCT, &abid,
-                                     NULL, NULL, &error),
+  assert_int_equal(cpb_abid_embedded(cpb_rows(zero, CPB_F64, 1, 2), NULL, CPB_PAIRS_DISTINCT,
+                                     (cpb_abid_scales){&s, 1, &abid, NULL}, NULL, &error),
                    CPB_EINVAL);
   double cross[4] = {1, 0, 0, 1}; /* orthogonal rows */
   test_status(
@@ -415,9 +423,12 @@ static void edges(void **state) {
     huge[i] = (double)(i + 1) * 1e307;
   }
   double small, large, plain[4] = {1, 2, 3, 4};
-  cpb_abid_original(cpb_rows(tiny, CPB_F64, 2, 2), NULL, CPB_PAIRS_ALL, &small, NULL, NULL);
-  cpb_abid_original(cpb_rows(huge, CPB_F64, 2, 2), NULL, CPB_PAIRS_ALL, &large, NULL, NULL);
-  cpb_abid_original(cpb_rows(plain, CPB_F64, 2, 2), NULL, CPB_PAIRS_ALL, &abid, NULL, NULL);
+  test_status((int)cpb_abid_original(cpb_rows(tiny, CPB_F64, 2, 2), NULL, CPB_PAIRS_ALL, &small, NULL, NULL),
+              CPB_OK, "");
+  test_status((int)cpb_abid_original(cpb_rows(huge, CPB_F64, 2, 2), NULL, CPB_PAIRS_ALL, &large, NULL, NULL),
+              CPB_OK, "");
+  test_status((int)cpb_abid_original(cpb_rows(plain, CPB_F64, 2, 2), NULL, CPB_PAIRS_ALL, &abid, NULL, NULL),
+              CPB_OK, "");
   assert_true(relative(small, abid) <= 0.5 && relative(large, abid) <= 1e-14);
   double apart[4] = {1e-20, 0, 0, 1};
   assert_int_equal(cpb_abid_curve_new(cpb_rows(apart, CPB_F64, 2, 2), NULL, 0, &curve, NULL, &error),

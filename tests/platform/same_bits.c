@@ -7,6 +7,8 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
+#include "search/choice.h"
+#include "search/sketch_train.h"
 
 enum { N = 600, D = 12, CLOSE = 200 };
 
@@ -114,15 +116,14 @@ static void regions(void) {
 
 static void balls(void) {
   cpb_error error;
-  cpb_ball_report report;
-  cpb_svdd_report soft;
+  cpb_ball_report report = {.size = sizeof report};
+  cpb_svdd_report soft = {.size = sizeof soft};
   cpb_svdd_options options;
   double c[D];
   static double multipliers[N];
   for (int method = 0; method < 2; method++) {
     cpb_ball_options ball;
     cpb_ball_options_init(&ball, sizeof ball);
-    cpb_ball_report_init(&report, sizeof report);
     ball.method = (cpb_ball_method)method;
     begin();
     ok(cpb_enclosing_ball(cpb_rows(x64, CPB_F64, N, D), &ball, &(cpb_ball_out){c, NULL, NULL}, &report, NULL,
@@ -135,7 +136,6 @@ static void balls(void) {
   }
   for (int method = 0; method < 2; method++) {
     cpb_svdd_options_init(&options, sizeof options);
-    cpb_svdd_report_init(&soft, sizeof soft);
     options.method = (cpb_svdd_method)method;
     begin();
     ok(cpb_svdd(cpb_rows(x32, CPB_F32, CLOSE, D), &options, c, multipliers, &soft, NULL, &error), &error);

@@ -1,0 +1,43 @@
+/* T5, T6: caps whose regions are ellipsoids; cpb_map_cap and cpb_map_region choose between them. */
+#ifndef CPB_GEOMETRY_ELLIPSOIDS_H
+#define CPB_GEOMETRY_ELLIPSOIDS_H
+
+#include "capball/region.h"
+
+/** The image of a cap under the pole v = (u,w), w != 0: an ellipsoid of revolution about u.   T5
+ *    c = s(p'+b u)/a, semi-axis r = s sigma/|a| across u and along = |w| r
+ *  cap     complete for this v
+ *    half-space (a = 0): the normal p'-(p0/w)u and the offset -s p0/w, divided by its length
+ *  region  region->c and region->axis are the caller's, d coordinates each; kinds as in T3.
+ *          For u = 0 the region is round: axis is set to NULL, as it is for every kind that has no
+ *          axes.
+ *  r and along keep every digit; c is known to u s/|a|, because p holds pole and centre in the same
+ *  coordinates. EINVAL unless |v| = 1 within 1e-9. */
+cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                                 cpb_error *error);
+
+/** The cap of a region under a *given* pole v. EINVAL unless its metric is the pole's: a half-space,
+ *  or axis parallel to u and along/r = |w| within 1e-9 (round for u = 0).                     T5
+ *    z = c-su, t = [z, -<z,u>/w], then T3 for the ball (t, r) in the hyperplane orthogonal to v
+ *    half-space: p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, D the length
+ *    empty and everything: p = v, b = +-1 */
+cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
+                                 cpb_error *error);
+
+/** The cap of {|W(x-c)| <= r} (or its complement, or a half-space) under y = S(W(x-m)), T6:
+ *  the cap T3 gives for the ball (W(c-m), r).
+ *  m        d coordinates or NULL for 0
+ *  region   its W is the whitening of the map
+ *  scratch  d*d + d doubles, caller's (a half-space solves with W in it)
+ *  As exact as T3 for the centre W(c-m), which is known to d u |W||c-m|: up to r1/r2 times d u of its length
+ *  for semi-axes r1 > r2. */
+cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, double s, double *scratch,
+                                  cpb_cap *cap, cpb_error *error);
+
+/** The ellipsoid a cap is under y = S(W(x-m)), T6: centre m + W^-1 c_y, metric W, radius r_y.
+ *  region   region->c is the caller's; region->W is set to W
+ *  scratch  d*d + d doubles, caller's (W is factorised in it) */
+cpb_status cpb_ellipsoid_from_cap(const cpb_cap *cap, const double *W, const double *m, double s,
+                                  double *scratch, cpb_region *region, cpb_error *error);
+
+#endif
