@@ -32,7 +32,7 @@ typedef struct demo_engine {
 } demo_engine;
 
 size_t demo_engine_best(const demo_engine *engine, const double *query);
-/* Rows with <q,y> > threshold, into ids (room for all); their number. */
+/* Rows with <q,y> >= threshold, into ids (room for all); their number. */
 size_t demo_engine_above(const demo_engine *engine, const double *query, double threshold, size_t *ids);
 double demo_engine_score(const demo_engine *engine, const double *query, size_t row);
 

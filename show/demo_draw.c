@@ -53,7 +53,7 @@ static void draw_plane(const scene *at, FILE *to) {
   for (size_t i = 0; i < POINTS; i++)
     fprintf(to, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
             at->score[i] >= 0 ? "in" : "out", middle + at->x[2 * i] * unit, middle - at->x[2 * i + 1] * unit);
-  fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">c</text><text x=\"12\" y=\"24\">|x&#8722;c| &lt; r</text>\n",
+  fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">c</text><text x=\"12\" y=\"24\">|x&#8722;c| &#8804; r</text>\n",
           x - 4, y + 5);
   fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">|x| = s</text>\n", middle - at->s * unit,
           middle + 0.92 * at->s * unit);
@@ -114,9 +114,10 @@ static void draw_sphere(const scene *at, FILE *to) {
             at->score[i] >= 0 ? "in" : "out", paper[2] < 0 ? " far" : "", paper[0], paper[1]);
   }
   look(at->p, paper);
-  fprintf(to,
-          "<text x=\"%.1f\" y=\"%.1f\">p</text><text x=\"12\" y=\"24\">&#10216;p,y&#10217; &gt; b</text>\n",
-          paper[0] - 4, paper[1] + 5);
+  fprintf(
+      to,
+      "<text x=\"%.1f\" y=\"%.1f\">p</text><text x=\"12\" y=\"24\">&#10216;p,y&#10217; &#8805; b</text>\n",
+      paper[0] - 4, paper[1] + 5);
   look((const double[3]){0, 0, 1}, paper);
   fprintf(to,
           "<circle class=\"pole\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/><text class=\"note\" x=\"%.1f\" "
@@ -210,7 +211,8 @@ void demo_draw_scores(const demo *d, FILE *to) {
       sqrt(direction[0] * direction[0] + direction[1] * direction[1] + direction[2] * direction[2]);
   for (size_t k = 0; k < 3; k++) direction[k] /= length;
   panel left = {"normalised rows: cosine says little about distance", &d->plain, direction, 0.6, 1.02, NAN};
-  panel right = {"embedded rows: above b is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};
+  panel right = {
+      "embedded rows: from b on is within r, exactly", &d->ours, d->range.p, 0.6, 1.02, d->range.b};
   fputs("<div class=\"pair\">", to);
   draw_panel(d, &left, to);
   draw_panel(d, &right, to);

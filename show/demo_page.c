@@ -67,7 +67,8 @@ static bool print_range(const demo *d, FILE *to) {
       to,
       "<h2>A range query is one threshold</h2>\n<p>Every colour within %.1f of <em>%s</em>: %zu rows by the "
       "threshold, %zu by measuring every distance; %s.</p>\n"
-      "<div class=\"formula\" tabindex=\"0\">|x-q| &lt; r   &#8660;   &#10216;p,y&#10217; &gt; b        p = "
+      "<div class=\"formula\" tabindex=\"0\">|x-q| &#8804; r   &#8660;   &#10216;p,y&#10217; &#8805; b       "
+      " p = "
       "(%.4f, %.4f, "
       "%.4f, %.4f)   b = %.6f"
       "</div>\n<p></p><div class=\"strip\">",
@@ -82,7 +83,7 @@ static bool print_range(const demo *d, FILE *to) {
   bool whole = memory != NULL && show_text_close(&plot, memory);
   if (drawn && whole)
     fprintf(to,
-            "<p>All ten queries with the same radius, by gnuplot: above 0 is within r.</p>\n<div "
+            "<p>All ten queries with the same radius, by gnuplot: from 0 on is within r.</p>\n<div "
             "class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"score minus threshold against distance, "
             "all ten "
             "queries\">%s</div>\n",

@@ -30,7 +30,7 @@ size_t demo_engine_best(const demo_engine *engine, const double *query) {
 size_t demo_engine_above(const demo_engine *engine, const double *query, double threshold, size_t *ids) {
   size_t found = 0;
   for (size_t i = 0; i < engine->count; i++)
-    if (demo_engine_score(engine, query, i) > threshold) ids[found++] = i;
+    if (demo_engine_score(engine, query, i) >= threshold) ids[found++] = i;
   return found;
 }
 

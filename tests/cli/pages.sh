@@ -19,6 +19,8 @@ for page in demo report score; do
   check "$page: no scripts, nothing fetched" bash -c "! grep -Eiq '<script|src=|href=.?http|@import|url\(' $page.html"
   check "$page: what it was made by" grep -q 'capball' "$page.html"
 done
+check "the demonstration's balls and caps are closed" bash -c "[ \$(grep -c '&#8804; r' demo.html) -ge 2 ] &&
+  [ \$(grep -c '&#8805; b' demo.html) -ge 2 ] && ! grep -Eq '&lt; r|&gt; b' demo.html"
 check "names of columns are text, not marks" bash -c "grep -q 'wide &lt;b&gt;' score.html && ! grep -q 'wide <b>' score.html"
 
 if [ -z "$browser" ]; then
