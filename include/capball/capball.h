@@ -14,7 +14,9 @@
  *   query.h       questions for an engine of inner products      T13
  *   transform.h   rivals of the map, exact lifts, a choice       T13
  *   sketch.h      binary codes, and search among them            T14
- *   file.h        files of vectors, in blocks of rows */
+ *   file.h        files of vectors, in blocks of rows
+ *   fit.h         from rows to a map, model, transform or sketch in one call
+ *   engine.h      any search engine behind one interface, measured           T13 */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 

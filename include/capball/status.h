@@ -76,8 +76,9 @@ CPB_API const char *cpb_status_name(cpb_status status);
 /** The version of the library that is running, such as "0.2.0"; a view. */
 CPB_API const char *cpb_version(void);
 
-/** The instruction set the hot loops run on: "plain", "avx2" or "avx512"; a view. The environment
- *  variable CPB_ISA chooses another one that the machine has. All of them give the same bits. */
+/** The instruction set the hot loops run on: "plain", "v128", "avx2", "avx512", "avx512vnni" or "amx"; a
+ *  view. The environment variable CPB_ISA chooses another one that the machine has. All of them give the
+ *  same bits. */
 CPB_API const char *cpb_isa_name(void);
 
 /** Takes back memory that a call has given as plain bytes or text (`char **text`, `void **bytes`).
