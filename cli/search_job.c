@@ -1,5 +1,6 @@
 #include "search_job.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "json_print.h"
@@ -45,7 +46,10 @@ void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_in
   fprintf(to, "],\"%ss\":[", cli_value_word(metric));
   for (size_t i = 0; i < count; i++) {
     if (i > 0) fputc(',', to);
-    cli_put_number(to, hits[i].value);
+    if (isinf(hits[i].value))
+      fputs(hits[i].value > 0 ? "1e999" : "-1e999", to); /* JSON has no inf */
+    else
+      cli_put_number(to, hits[i].value);
   }
   fputc(']', to);
 }

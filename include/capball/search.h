@@ -4,6 +4,10 @@
  *   IP       value = <x,q>                     nearest = largest      within: value >= limit
  *   COSINE   value = <x,q>/(|x||q|)            nearest = largest      within: value >= limit
  * Values are those of double arithmetic; rows of equal value are ordered by their id, the lower first.
+ * They hold over the whole range of double, also for rows and queries near 1e-308 or 1e308, subnormal, or of mixed sizes:
+ * sums are computed as if exponents had no bounds, and the value is rounded to a double at the end. A distance or inner
+ * product beyond the largest double is inf or -inf, one below the smallest is 0, and such rows tie. A k-th value
+ * that is used as a limit has at least these k rows within it.
  * Products of bytes or of single precision only decide which rows cannot be answers, with a proven margin,
  * so that the answer is the one of a plain double loop over all rows, for any number of threads.
  *

@@ -90,12 +90,13 @@ static int unit_of_direction(const cpb_screen *screen, cpb_view rows, size_t row
     *unit = 1 / sqrt(square);
     if (square > 0 && square < INFINITY) return 0;
   }
-  cpb_wide length;
+  double length;
   cpb_ruler metric = {.loops = screen->loops, .x = rows, .c = screen->center, .sign = 1};
-  int fault = cpb_ruler_wide_length(&metric, row, &length);
-  if (fault != 0) return fault;
-  *unit = cpb_wide_ratio(cpb_wide_of(1, 0), length); /* inf, of the smallest rows: they are too far out */
-  return length.m == 0 ? CPB_FAULT_ZERO : 0;
+  int fault = cpb_ruler_length(&metric, row, &length);
+  *unit = fault == CPB_FAULT_RANGE ? INFINITY
+                                   : 1 / length; /* inf, also of the smallest rows: they are too far out */
+  if (fault == CPB_FAULT_RANGE) return 0;
+  return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
 }
 
 bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype) {
@@ -165,26 +166,38 @@ static double grain_of(const cpb_screen *screen, const cpb_asked *asked) {
   return far ? INFINITY : cpb_asked_value(asked, 0x1p-1074);
 }
 
-void cpb_screen_query(const cpb_screen *screen, const double *query, cpb_asked *asked, float *factors,
-                      size_t stride) {
-  asked->exponent = (screen->metric == CPB_COSINE ? 0 : screen->exponent) + ilogb(asked->unit);
-  asked->size2 = 0;
-  for (size_t k = 0; k < screen->d; k++) {
-    double z = cpb_screen_number(screen, query, asked, k);
-    factors[k * stride] = (float)z;
-    asked->size2 += z * z;
-  }
-  asked->grain = grain_of(screen, asked);
-  if (asked->grain < INFINITY) return;
-  asked->size2 = 0;
-  for (size_t k = 0; k < screen->d; k++) factors[k * stride] = 0;
-}
-
-/* What rounding of the query, and of values, may cost a sum. A distance D that is off by a grain g moves the key by
- * g D <= g (|x'|+|q'|) <= c (|x'|^2+|q'|^2)/2 + g^2/c, and c = error/32 is to spare in the error of the sum. */
+/* A distance D that is off by a grain g moves the key by g D <= g (|x'|+|q'|) <= c (|x'|^2+|q'|^2)/2 + g^2/c, and
+ * c = error/32 is to spare in the error of the sum. */
 static double margin_of(const cpb_screen *screen, const cpb_asked *asked) {
   if (screen->metric != CPB_L2) return asked->grain;
   return screen->error * asked->size2 / 2 + 32 * asked->grain * asked->grain / screen->error;
+}
+
+static void set_scale(const cpb_screen *screen, cpb_asked *asked) {
+  enum { MOST = 1000 };
+  int exponent = (screen->metric == CPB_COSINE ? 0 : screen->exponent) + ilogb(asked->unit);
+  int first = exponent < -MOST ? -MOST : exponent > MOST ? MOST : exponent;
+  asked->scale[0] = ldexp(1, first);
+  asked->scale[1] = ldexp(1, exponent - first);
+}
+
+void cpb_screen_query(const cpb_screen *screen, const double *query, cpb_asked *asked, float *factors,
+                      size_t stride) {
+  const cpb_asked known = *asked;
+  double size2 = 0;
+  for (size_t k = 0; k < screen->d; k++) {
+    double z = cpb_screen_number(screen, query, &known, k);
+    factors[k * stride] = (float)z;
+    size2 += z * z;
+  }
+  set_scale(screen, asked);
+  asked->size2 = size2;
+  asked->grain = grain_of(screen, asked);
+  if (isinf(asked->grain)) {
+    asked->size2 = 0;
+    for (size_t k = 0; k < screen->d; k++) factors[k * stride] = 0;
+  }
+  asked->margin = margin_of(screen, asked);
 }
 
 float cpb_screen_threshold(const cpb_screen *screen, double value, const cpb_asked *asked) {
@@ -195,7 +208,7 @@ float cpb_screen_threshold(const cpb_screen *screen, double value, const cpb_ask
     size = asked->size2 + distance2;
   } else if (screen->metric == CPB_COSINE)
     size = 1;
-  return rounded_down(key - margin_of(screen, asked) - ((double)screen->d + 32) * DBL_EPSILON * size);
+  return rounded_down(key - asked->margin - ((double)screen->d + 32) * DBL_EPSILON * size);
 }
 
 double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count) {
@@ -206,6 +219,4 @@ double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t cou
   return 1.001 * share * (double)largest + lost_below(screen->d);
 }
 
-double cpb_screen_blur(const cpb_screen *screen, double raise, const cpb_asked *asked) {
-  return 2 * (raise + margin_of(screen, asked));
-}
+double cpb_screen_blur(double raise, const cpb_asked *asked) { return 2 * (raise + asked->margin); }

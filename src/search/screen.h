@@ -40,13 +40,15 @@ static inline double cpb_larger(double x, double y) { return x > y ? x : y; }
  * 1 and 1 where the length is not used, under L2 and, queries being of unit length then, COSINE. */
 typedef struct cpb_asked {
   double length, unit;
-  int exponent; /* a value v is v 2^exponent / length in the unit of the screen */
-  double size2; /* |q'|^2 of its factors */
-  double grain; /* in the unit of the screen; inf: every row is measured, and its factors are 0 */
+  double scale
+      [2]; /* a value v is v scale[0] scale[1] / length in the unit of the screen; both >= 1 or both <= 1 */
+  double size2;  /* |q'|^2 of its factors */
+  double grain;  /* in the unit of the screen; inf: every row is measured, and its factors are 0 */
+  double margin; /* what rounding of the query, and of values, may cost a sum */
 } cpb_asked;
 
 static inline double cpb_asked_value(const cpb_asked *asked, double value) {
-  return ldexp(value, asked->exponent) / asked->length;
+  return value * asked->scale[0] * asked->scale[1] / asked->length;
 }
 
 /* Number k of q'. */
@@ -97,7 +99,7 @@ float cpb_screen_threshold(const cpb_screen *screen, double value, const cpb_ask
 double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count);
 
 /* Where k rows of such a raise have sums of at least `sum`, the k nearest rows are above sum - blur, rounded down. */
-double cpb_screen_blur(const cpb_screen *screen, double raise, const cpb_asked *asked);
+double cpb_screen_blur(double raise, const cpb_asked *asked);
 
 static inline float cpb_screen_among(float sum, double blur) {
   double least = (double)sum - blur;

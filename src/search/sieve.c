@@ -149,11 +149,11 @@ static void find_center(cpb_sieve *sieve, trial *t) {
 
 typedef struct column {
   const double *q;
-  const cpb_asked *asked;
+  cpb_asked asked;
 } column;
 
 static column column_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t query) {
-  return (column){queries->q + query * sieve->screen->d, &queries->asked[query]};
+  return (column){queries->q + query * sieve->screen->d, queries->asked[query]};
 }
 
 static column column_at(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t slot) {
@@ -161,9 +161,9 @@ static column column_at(const cpb_sieve *sieve, const cpb_sieve_queries *queries
 }
 
 /* Number k of q', on the side of the queries. */
-static double query_number(const cpb_sieve *sieve, column of, size_t k) {
-  if (sieve->kind != CPB_SIEVE_FLOATS) return of.q[k];
-  return of.asked->grain < INFINITY ? cpb_screen_number(sieve->screen, of.q, of.asked, k) : 0;
+static inline double query_number(const cpb_sieve *sieve, const column *of, size_t k) {
+  if (sieve->kind != CPB_SIEVE_FLOATS) return of->q[k];
+  return of->asked.grain < INFINITY ? cpb_screen_number(sieve->screen, of->q, &of->asked, k) : 0;
 }
 
 static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
@@ -172,8 +172,10 @@ static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
   for (size_t k = 0; k < d; k++) p[k] = (double)sieve->center[k];
   if (sieve->screen->metric != CPB_IP || sieve->kind != CPB_SIEVE_FLOATS) return;
   memset(p, 0, d * sizeof *p);
-  for (size_t i = 0; i < queries->n; i++)
-    for (size_t k = 0; k < d; k++) p[k] += query_number(sieve, column_of(sieve, queries, i), k);
+  for (size_t i = 0; i < queries->n; i++) {
+    column of = column_of(sieve, queries, i);
+    for (size_t k = 0; k < d; k++) p[k] += query_number(sieve, &of, k);
+  }
   for (size_t k = 0; k < d; k++) p[k] /= (double)queries->n;
 }
 
@@ -187,7 +189,7 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
   for (size_t slot = first; slot < first + count; slot++) {
     column of = column_at(sieve, queries, slot);
     for (size_t k = 0; k < sieve->screen->d; k++) {
-      double y = query_number(sieve, of, k) - sieve->opposite[k];
+      double y = query_number(sieve, &of, k) - sieve->opposite[k];
       reach = cpb_larger(reach, fabs(y));
       largest = cpb_larger(largest, fabs(sieve->opposite[k]));
       whole = whole && is_byte(y);
@@ -202,7 +204,7 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
 static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, column of, uint8_t *codes) {
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < sieve->screen->d; k++) {
-    double z = query_number(sieve, of, k), y = z - sieve->opposite[k];
+    double z = query_number(sieve, &of, k), y = z - sieve->opposite[k];
     double code = code_of(y / panel->step), rest = y - panel->step * code;
     codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
     square += code * code;
@@ -211,7 +213,7 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
     size2 += z * z;
     constant += (double)sieve->center[k] * z;
   }
-  double length = sqrt(length2), size = sqrt(size2), grain = of.asked->grain;
+  double length = sqrt(length2), size = sqrt(size2), grain = of.asked.grain;
   bool products = sieve->screen->metric == CPB_IP;
   panel->square[j] = panel->step * panel->step * square;
   panel->rest[j] =
@@ -219,7 +221,7 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
   panel->loose[j] = 1e-11 * sieve->center_size * size + (products ? grain : 0);
-  panel->asked[j] = sieve->kind == CPB_SIEVE_FLOATS ? *of.asked : (cpb_asked){.length = 1};
+  panel->asked[j] = sieve->kind == CPB_SIEVE_FLOATS ? of.asked : (cpb_asked){.length = 1, .scale = {1, 1}};
 }
 
 static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
@@ -237,7 +239,7 @@ static void try_query(const cpb_sieve *sieve, column of, trial *t) {
   size_t d = sieve->screen->d;
   t->reach_of_query = sieve->usual_reach / 64;
   for (size_t k = 0; k < d; k++) {
-    t->y[k] = query_number(sieve, of, k) - sieve->opposite[k];
+    t->y[k] = query_number(sieve, &of, k) - sieve->opposite[k];
     t->reach_of_query = cpb_larger(t->reach_of_query, fabs(t->y[k]));
   }
   sieve->screen->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y, t->distance);

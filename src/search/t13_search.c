@@ -81,7 +81,7 @@ static void look_by_floats(cpb_search *search, group *g) {
   if (g->from >= g->end) return;
   for (size_t column = 0; column < g->count; column++) {
     const cpb_asked *asked = &search->asked[search->order[g->first + column]];
-    g->blur[column] = cpb_screen_blur(&search->screen, search->raise, asked);
+    g->blur[column] = cpb_screen_blur(search->raise, asked);
   }
   cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->screen.d,

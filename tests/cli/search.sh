@@ -52,6 +52,9 @@ for metric in ip cosine; do
   check "metric $metric, a plain loop" env CPB_ISA=plain capball knn base.fvecs queries.csv -k 7 --metric $metric -o plain.ivecs
   check "the same $metric neighbours" cmp one.ivecs plain.ivecs
 done
+printf '1e200\n-1e200\n3e-200\n' >far.csv
+check "products beyond double" bash -c 'capball range far.csv far.csv --metric ip --radius=-inf -o far.jsonl -q'
+check "are numbers of JSON" grep -qx '{"query":0,"ids":\[0,2,1\],"products":\[1e999,3,-1e999\]}' far.jsonl
 awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 7 "," i % 11 }' >many.csv # more queries than a batch
 check "batches of queries" capball knn many.csv many.csv -k 1 -o self.csv -q
 check "each finds the first of its equals" bash -c "awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 77 }' | cmp - self.csv"

@@ -319,7 +319,7 @@ static void whole_range(void **state) {
   loop_clear();
   cpb_pool_free(pool);
   law_holds("T13", "distances over the whole range of double", "f64", worst[CPB_L2], 8);
-  law_holds("T13", "inner products, of sum \\|x_i q_i\\|, over the whole range", "f64", worst[CPB_IP], 8);
+  law_holds("T13", "inner products, of sum |x_i q_i|, over the whole range", "f64", worst[CPB_IP], 8);
   law_holds("T13", "cosines over the whole range", "f64", worst[CPB_COSINE], 16);
 }
 
