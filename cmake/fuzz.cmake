@@ -8,7 +8,7 @@ if(CPB_FUZZ)
   foreach(source ${CPB_FUZZERS})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} EXCLUDE_FROM_ALL ${source} ${CPB_OBJECTS}) # whole, so that every counter is there
-    target_include_directories(${name} PRIVATE include)
+    target_include_directories(${name} PRIVATE include src)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(${name} PRIVATE ${CPB_NEEDS})
