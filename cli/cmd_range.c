@@ -74,8 +74,8 @@ const cli_command cli_verb_range = {
         "rows first; \"products\" with ip, \"cosines\" with cosine, and \"query_name\" and \"names\" where "
         "rows have names. The radius is not squared, and rows at exactly this distance are inside. For an "
         "engine that has only inner products `capball query --radius` makes one threshold of the radius. "
-        "There the ball is open, |x-q| < R, and rows as far as R, or so near to it that rounding hides the "
-        "difference, fall on either side.",
+        "There rows at exactly this distance, or so near to it that rounding hides the difference, fall on "
+        "either side.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball range base.csv queries.csv --radius 3.5 -o -",

@@ -103,6 +103,7 @@ static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
 /* The same number in a text of less than `room` bytes, for strtod. Its length; 0: the text is no decimal. */
 static size_t shorten(const char *p, const char *end, char *to, size_t room) {
   decimal d = {.count = 0};
+  while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) p++; /* as strtod does */
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
   if (take_digits(&p, end, &d) == 0 || !take_exponent(p, end, &d.exponent)) return 0;

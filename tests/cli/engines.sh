@@ -97,6 +97,7 @@ refuses "too few rows to ask by" 1 'at least 1 query is wanted' capball recommen
 head -4 base.csv >four.csv
 check "four rows are enough" capball recommend four.csv -k 1 --engine-command "$exact"
 refuses "recommend on an engine that fails" 1 '^capball recommend: the engine failed: its exit code must be 0, got 1$' capball recommend base.csv -k 5 --engine-command "exit 1 $words"
+refuses "recommend on an engine whose answer is a pipe" 1 '^capball recommend: the engine must write one file of ids' timeout 100 capball recommend base.csv -k 5 --timeout 60 --engine-command "mkfifo {ids} $words"
 refuses "two engines" 2 'exclude each other' capball recommend base.csv --engine int8 --engine-command "$exact"
 refuses "candidates of a flat index" 2 'are for real engines' capball recommend base.csv --candidates 20
 capball recommend base.csv --queries q.csv -k 5 --candidates 10 --engine hnsw >hnsw.txt 2>hnsw.err

@@ -124,6 +124,8 @@ check "names of bytes are names" bash -c 'printf "0x00,0x1f\n1,2\n" | capball in
 check "--header yes takes them for names" bash -c 'printf "0x1p0,1e999\n1,2\n" | capball info - -f csv --header yes | grep -qx "names     0x1p0, 1e999"'
 check "a long decimal is read as its digits and exponent say" bash -c 'printf "0.%0100000d1e100001,-2%0100000d.0e-100000\n" 0 0 |
   capball convert - - -f csv --to csv | grep -qx "1,-2"'
+check "in JSON, too" bash -c 'printf "{\"ball\":{\"c\":[0.%0100000d1e100001],\"r\":1}}\n" 0 | capball dual --scale 1 |
+  diff - <(printf "{\"ball\":{\"c\":[1],\"r\":1}}\n" | capball dual --scale 1)'
 check "subnormal numbers have the fewest digits" bash -c 'printf "5e-324,2.5e-320\n1e-45,1.2e-40\n" >tiny.csv
   [ "$(capball convert tiny.csv - --to csv)" = "$(cat tiny.csv)" ] &&
   [ "$(capball convert tiny.csv - --to csv --dtype f32 --rows 1:)" = 1e-45,1.2e-40 ]'
