@@ -12,7 +12,7 @@ aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) o
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
-.PHONY: recipes test-python test-spark bench-spark platforms aarch64 all demo test adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
+.PHONY: recipes test-python test-spark bench-spark platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan
 
@@ -24,6 +24,13 @@ demo: build ## set up, build, show what it does
 test: setup-test ## set up, build, run every test and check; ends with "N passed, N failed"
 	@$(MAKE) --no-print-directory -j2 build-tests build-asan build-tsan
 	@tools/run-tests
+
+check: setup-test build ## the unit tests alone: no sanitizers, no Python; under a minute once built
+	@$(ninja) -C build tests
+	@start=$$(date +%s); tools/run-tests tests; code=$$?; echo "make check: $$(($$(date +%s) - start)) s"; exit $$code
+
+tidy: ## clang-tidy over the sources; .clang-tidy says which checks; minutes
+	@tools/tidy
 
 asan: setup-test build-asan ## every test program under ASan and UBSan
 	@tools/run-tests asan
@@ -103,7 +110,7 @@ format: ## clang-format every source
 	@clang-format -i $(sources)
 
 clean: ## remove every build
-	@rm -rf build build-asan build-tsan build-coverage build-aarch64
+	@rm -rf build build-asan build-tsan build-coverage build-aarch64 build-tidy
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile

@@ -7,6 +7,7 @@ pkg_check_modules(MPFR QUIET mpfr)
 # A test is compiled more often than it is run, and its time is the library's.
 set(CPB_TEST_OPTIONS $<IF:$<CONFIG:Release>,-O1,-O0>)
 
+enable_testing() # ctest runs the programs that `make check` runs, when the target tests is built
 add_custom_target(tests)
 if(CMOCKA_FOUND AND MPFR_FOUND)
   file(GLOB CPB_TEST_SUPPORT CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.c)
@@ -22,6 +23,7 @@ if(CMOCKA_FOUND AND MPFR_FOUND)
     target_link_libraries(${name} PRIVATE cpb_test_support)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_dependencies(tests ${name})
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   endforeach()
 endif()
 
