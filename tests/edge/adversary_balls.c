@@ -2,6 +2,7 @@
  * size and rows of weight 0 that are anything. Every certificate is judged in 512 bits: a lower bound is no
  * larger than the objective at the best centre that is known, the multipliers' own mean, which is no double.
  * CPB_ADVERSARY=N walks N times as far. */
+#include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "support/big.h"
 #include "support/check.h"

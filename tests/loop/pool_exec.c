@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "capball/exec.h"
-#include "capball/scale.h"
 #include "parallel/blocks.h"
 #include "scale/ceiling.h"
 #include "support/check.h"

@@ -3,9 +3,11 @@
  *   cpb_command_door    a command of the shell that reads rows and queries from npy files and writes ids
  *   cpb_engine_measure  which transform, scale and radius an engine answers best on: recall before and after exact
  *                       rescoring                                                                          T13
- *   cpb_engine_wrap     transform, ask, rescore: ids and true distances                                    T13 */
-#ifndef CAPBALL_ENGINE_H
-#define CAPBALL_ENGINE_H
+ *   cpb_engine_wrap     transform, ask, rescore: ids and true distances                                    T13
+ *
+ * Advanced: can change between releases. */
+#ifndef CAPBALL_ADVANCED_ENGINE_H
+#define CAPBALL_ADVANCED_ENGINE_H
 
 #include <stdbool.h>
 
