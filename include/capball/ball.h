@@ -14,9 +14,7 @@
 
 #include <stdbool.h>
 
-#include "capball/exec.h"
 #include "capball/region.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -189,7 +187,7 @@ CPB_CALL cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **
 CPB_API void cpb_model_free(cpb_model *model);
 CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
 
-/** What kind of ball is wanted. */
+/** What kind of ball is wanted. Start from cpb_model_fit_options_init. */
 typedef struct cpb_model_fit_options {
   size_t size;
   double nu;  /* the share of the rows that may lie outside, 0 < nu <= 1; 0 (the default): none, the smallest
@@ -206,7 +204,6 @@ typedef struct cpb_model_fit_options {
   const char *const *columns; /* names for the model to keep, one per column; NULL: those of the source */
 } cpb_model_fit_options;
 
-/** The defaults. */
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
 
 /** What the fit took; how good the ball is, is part of the model. */

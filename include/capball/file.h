@@ -55,7 +55,7 @@ typedef struct cpb_file_info {
   cpb_dtype dtype;    /* of the elements a block holds */
   size_t cols;
   uint64_t rows;      /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
-  bool random_access; /* cpb_reader_at works */
+  bool random_access; /* cpb_reader_store works */
   char separator;     /* of text: , ; tab, or a blank for any number of them; else 0 */
   bool names;         /* the columns have names: those of cpb_reader_source */
   bool ids, labels;   /* the rows have: cpb_reader_id, cpb_reader_label */
@@ -113,7 +113,8 @@ CPB_CALL cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
 /** The file as a source of rows, from its first row, in blocks of about 16 MiB; the reader is borrowed while
  *  the source is used, and may not be used otherwise. A pipe can be read once: its `rewind` is fine before the
  *  first row was read, and EIO after it.
- *  lend   blocks are the file's own pages where cpb_reader_lend can lend them, with its warning */
+ *  lend   blocks are the file's own pages where rows are laid out as a view wants them, without a copy. A file that
+ *         another process shortens meanwhile raises SIGBUS: for programs that handle that signal */
 CPB_API cpb_source cpb_reader_source(cpb_reader *reader, bool lend);
 
 /** The rows of a file by number, read where they lie; the reader is borrowed while the store is used. EINVAL without

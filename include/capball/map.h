@@ -11,9 +11,7 @@
 
 #include <stdbool.h>
 
-#include "capball/exec.h"
 #include "capball/region.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,7 +112,7 @@ typedef enum cpb_centring {
   CPB_CENTRE_GIVEN = 2, /* options.center */
 } cpb_centring;
 
-/** What kind of map is wanted. */
+/** What kind of map is wanted. Start from cpb_map_fit_options_init. */
 typedef struct cpb_map_fit_options {
   size_t size;
   double s;              /* the scale, > 0; 0 (the default): chosen by the goal */
@@ -135,7 +133,6 @@ typedef struct cpb_map_fit_options {
   const char *const *columns; /* names for the map to keep, one per column; NULL: those of the source */
 } cpb_map_fit_options;
 
-/** The defaults. */
 CPB_API void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size);
 
 /** One point of a curve over s. */

@@ -11,10 +11,6 @@
 #ifndef CAPBALL_QUERY_H
 #define CAPBALL_QUERY_H
 
-#include <stdbool.h>
-
-#include "capball/map.h"
-#include "capball/search.h"
 #include "capball/transform.h"
 
 #ifdef __cplusplus
@@ -51,7 +47,9 @@ typedef struct cpb_rescore_options {
   cpb_view scores; /* the engine's numbers, one per candidate, to take distances from; data = NULL (the
                                 default): from the rows */
   cpb_score_kind score_kind; /* what they are */
-  double score_error;        /* NaN (the default): cpb_query_score_error of their type */
+  double
+      score_error; /* how far they may be from <p,y>; NaN (the default): as in cpb_index, and 4 roundings of
+                                their type */
   cpb_source *all; /* all embedded rows, to prove the answer whatever the engine did, and to count how many
                       candidates would prove what is not proven; NULL (the default): the engine is believed */
   double within;   /* > 0: all rows within this distance are wanted, and k is `count`; 0 (the default): k */
@@ -62,18 +60,16 @@ CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size)
 
 /** The candidates of an engine, for n queries. */
 typedef struct cpb_candidates {
-  const uint64_t
-      *ids;     /* n x count row numbers, the engine's best by <p,y>, best first; none twice for a query */
-  size_t count; /* per query */
+  const uint64_t *ids; /* n x count row numbers, best <p,y> first; none twice for a query */
+  size_t count;        /* per query */
 } cpb_candidates;
 
 /** Where answers go: the caller's arrays. */
 typedef struct cpb_rescore_out {
-  cpb_hit *hits; /* n x k; query i's are hits[i*k ..], nearest first, value = |x-q| */
-  uint64_t *
-      needed; /* n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all`
-                       lets it be counted, and the number of all rows where not; `count`, where these candidates are
-                       enough, but the scores order them otherwise than the rows do: distances from the rows prove it */
+  cpb_hit *hits;    /* n x k; query i's are hits[i*k ..], nearest first, value = |x-q| */
+  uint64_t *needed; /* n or NULL: 0 where the answer is proven; else how many candidates would prove it,
+                       or the number of all rows where `all` is not there to count them; `count` where these
+                       candidates are enough, but the scores order them otherwise than the rows do */
 } cpb_rescore_out;
 
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
@@ -85,10 +81,10 @@ typedef struct cpb_rescore_out {
  *  order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
  *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this transform
- *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and
- *  candidates whose scores do not fall: they were found by another transform, radius or query, or in other rows.
  *  transform sphere (cpb_transform_of_map), lift-ip or lift-cosine; EINVAL for the others, whose rows know no
- *            distances. Lifts keep the order, so their proofs need little more than k candidates. */
+ *            distances. Lifts keep the order, so their proofs need little more than k candidates.
+ *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and
+ *  candidates whose scores do not fall: they were found by another transform, radius or query, or in other rows. */
 CPB_CALL cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries,
                                           cpb_candidates candidates, const cpb_store *embedded,
                                           const cpb_rescore_options *options, const cpb_rescore_out *out,
@@ -114,8 +110,9 @@ typedef struct cpb_index {
   /** The d+1 coordinates of one row. */
   cpb_status (*row)(void *self, uint64_t id, double *y, cpb_error *error);
 
-  double row_error;   /* 0: cpb_query_row_error of f32 */
-  double score_error; /* 0: cpb_query_score_error of f32 */
+  double row_error;   /* how far a row may be from S(x); 0: as cpb_map_embed rounds to f32 */
+  double score_error; /* how far a score may be from <p,y>; 0: 2(d+4) 2^-24, for p and sums in f32. Engines
+                         that quantise err by more */
 } cpb_index;
 
 /** How it is asked. Start from cpb_index_options_init. */

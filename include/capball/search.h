@@ -5,10 +5,7 @@
  *   COSINE   value = <x,q>/(|x||q|)            nearest = largest      within: value >= limit
  * Values are those of double arithmetic; rows of equal value are ordered by their id, the lower first.
  * Products of bytes or of single precision only decide which rows cannot be answers, with a proven margin,
- * so that the answer is the one of a plain double loop over all rows, for any number of threads.
- *
- * Three doors: cpb_knn (one call), a cpb_search that is fed block by block (a base larger than memory), and
- * cpb_search_hits for lists of any length. */
+ * so that the answer is the one of a plain double loop over all rows, for any number of threads. */
 #ifndef CAPBALL_SEARCH_H
 #define CAPBALL_SEARCH_H
 
@@ -41,8 +38,7 @@ typedef struct cpb_search_options {
   size_t size; /* sizeof(cpb_search_options) */
   cpb_metric metric;
   size_t k;             /* so many nearest rows per query, ..                                    */
-  const double *limits; /* .. or all rows within limits[query]; exactly one of the two is given.
-                           Borrowed for the call of cpb_search_new. */
+  const double *limits; /* .. or all rows within limits[query], borrowed; exactly one of them is given */
 } cpb_search_options;
 
 CPB_API void cpb_search_options_init(cpb_search_options *options, size_t size);

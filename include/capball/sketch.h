@@ -13,12 +13,8 @@
 #ifndef CAPBALL_SKETCH_H
 #define CAPBALL_SKETCH_H
 
-#include <stdbool.h>
-
-#include "capball/exec.h"
 #include "capball/map.h"
 #include "capball/search.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,8 +40,7 @@ typedef struct cpb_sketch_point {
   double mean, worst;
 } cpb_sketch_point;
 
-/** What a sketch is; pointers are borrowed for the call of cpb_sketch_new, and views into the sketch when
- *  cpb_sketch_describe gives it back. Start from cpb_sketch_options_init. */
+/** What a sketch is; pointers are views into the sketch. Start from cpb_sketch_options_init. */
 typedef struct cpb_sketch_options {
   size_t size; /* sizeof(cpb_sketch_options) */
   cpb_sketch_kind kind;
@@ -107,7 +102,7 @@ typedef struct cpb_sketch_report {
   double seconds;
 } cpb_sketch_report;
 
-/** What kind of sketch is wanted. */
+/** What kind of sketch is wanted. Start from cpb_sketch_fit_options_init. */
 typedef struct cpb_sketch_fit_options {
   size_t size;
   const cpb_sketch_training *training; /* NULL: the defaults. s and center: see below */
@@ -120,7 +115,6 @@ typedef struct cpb_sketch_fit_options {
   bool skip_bad;                       /* default false */
 } cpb_sketch_fit_options;
 
-/** The defaults. */
 CPB_API void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size);
 
 /** What was read, beside the report of the training. */

@@ -21,10 +21,8 @@
 
 #include <stdbool.h>
 
-#include "capball/exec.h"
 #include "capball/map.h"
 #include "capball/search.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,9 +4,7 @@
 #ifndef CAPBALL_ADVANCED_ABID_H
 #define CAPBALL_ADVANCED_ABID_H
 
-#include "capball/exec.h"
 #include "capball/map.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,14 +1,11 @@
-/* Candidates of an engine or of codes, compared with rows that are elsewhere; room to grow for a transform.           T13 T14
+/* Candidates of an engine or of codes, compared with rows that are elsewhere; transforms that can grow.  T13 T14
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_CANDIDATES_H
 #define CAPBALL_ADVANCED_CANDIDATES_H
 
-#include "capball/map.h"
 #include "capball/query.h"
-#include "capball/search.h"
 #include "capball/sketch.h"
-#include "capball/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,12 +22,10 @@ CPB_CALL cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_
 /** How candidates are ranked. Start from cpb_rerank_options_init. */
 typedef struct cpb_rerank_options {
   size_t size;
-  size_t k; /* neighbours that are wanted; default 10 */
-  const cpb_map
-      *map; /* the rows are embedded by it, and distances are in its metric; NULL (the default): the data */
+  size_t k;           /* neighbours that are wanted; default 10 */
+  const cpb_map *map; /* the rows are embedded by it; NULL (the default): they are the data */
 } cpb_rerank_options;
 
-/** The defaults. */
 CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
 
 /** cpb_rerank where rows are read by number, each once; with a map from embedded rows alone.             T13
@@ -62,7 +57,6 @@ typedef struct cpb_audit_options {
   uint64_t seed; /* of their choice */
 } cpb_audit_options;
 
-/** The defaults. */
 CPB_API void cpb_audit_options_init(cpb_audit_options *options, size_t size);
 
 /** How many of the true k nearest an approximate engine found: some queries are answered by all rows.

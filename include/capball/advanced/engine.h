@@ -9,12 +9,7 @@
 #ifndef CAPBALL_ADVANCED_ENGINE_H
 #define CAPBALL_ADVANCED_ENGINE_H
 
-#include <stdbool.h>
-
-#include "capball/exec.h"
-#include "capball/search.h"
 #include "capball/transform.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,7 +70,6 @@ typedef struct cpb_engine_options {
       kinds; /* 1 << kind for every transform that is measured, beside rows as they are; 0: all that suit */
 } cpb_engine_options;
 
-/** The defaults. */
 CPB_API void cpb_engine_options_init(cpb_engine_options *options, size_t size);
 
 /** One transform, scale and query form. */
@@ -144,7 +138,6 @@ typedef struct cpb_wrap_options {
   uint64_t seed; /* for engines that use random numbers */
 } cpb_wrap_options;
 
-/** The defaults. */
 CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
 /** The k nearest of an engine's candidates on transformed rows, by exact distances of the rows themselves.

@@ -1,12 +1,10 @@
-/* Exact search that is fed block by block, for a base larger than memory and lists of any length.                    T13
+/* Exact search that is fed block by block, for a base larger than memory and lists of any length.  T13
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_FEED_H
 #define CAPBALL_ADVANCED_FEED_H
 
-#include "capball/exec.h"
 #include "capball/search.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,7 +45,7 @@ typedef struct cpb_search_report {
   uint64_t measured; /* pairs that were measured in double */
 } cpb_search_report;
 
-/** Nothing done. size = sizeof(cpb_search_report) */
+/** Fills *report, whose size is set. */
 CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
 
 #ifdef __cplusplus

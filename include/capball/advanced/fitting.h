@@ -6,7 +6,6 @@
 
 #include "capball/advanced/rounds.h"
 #include "capball/advanced/statistics.h"
-#include "capball/map.h"
 #include "capball/sketch.h"
 
 #ifdef __cplusplus
@@ -27,7 +26,7 @@ typedef struct cpb_column_facts {
 CPB_CALL cpb_status cpb_columns_fit(cpb_source *rows, const cpb_column_facts *facts, const cpb_exec *exec,
                                     cpb_error *error);
 
-/** How statistics are gathered. */
+/** How statistics are gathered. Start from cpb_statistics_fit_options_init. */
 typedef struct cpb_statistics_fit_options {
   size_t size;
   size_t sample;     /* rows of the sample, at most; default 4096 */
@@ -36,7 +35,6 @@ typedef struct cpb_statistics_fit_options {
   bool skip_bad;     /* leave rows with NaN or inf out; default false */
 } cpb_statistics_fit_options;
 
-/** The defaults. */
 CPB_API void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size);
 
 /** Pass 1 over the source; gives *statistics. Whole numbers of 32 and 64 bits are gathered as f64. */
@@ -48,16 +46,16 @@ CPB_CALL cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fi
 CPB_CALL cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows,
                                              const cpb_exec *exec, cpb_error *error);
 
-/** The passes such a fit makes, for sources that can be read only once. */
+/** The passes that cpb_map_fit makes, for sources that can be read only once. */
 CPB_API size_t cpb_map_fit_passes(const cpb_map_fit_options *options);
 
-/** The same from gathered statistics, about their mean; of the options s, goal, target, k and pole count. Goals
+/** A map from gathered statistics, about their mean, as cpb_map_fit; of the options s, goal, target, k and pole count. Goals
  *  mean, median and hemisphere want pass 2 of all rows. */
 CPB_CALL cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
                                             cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
                                             cpb_error *error);
 
-/** The same from rounds over pieces that are done: the ball of a core, or of a tail (which lists no support vectors).
+/** A model from rounds over pieces that are done, as cpb_model_fit: the ball of a core, or of a tail (which lists no support vectors).
  *  rows     how many rows there were
  *  scores   cpb_model_scores of all rows or of a sample, for the quantiles; sorted by the call. NULL, 0: no quantiles */
 CPB_CALL cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
@@ -70,21 +68,20 @@ CPB_CALL cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, dou
 CPB_CALL cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores,
                                            size_t *count, const cpb_exec *exec, cpb_error *error);
 
-/** The same from gathered statistics, of whose sample as many rows as they hold are looked at; of the options `sample`
+/** A sketch from gathered statistics, as cpb_sketch_fit, of whose sample as many rows as they hold are looked at; of the options `sample`
  *  and `skip_bad` do not count. Goals mean, median and hemisphere want pass 2 of all rows. */
 CPB_CALL cpb_status cpb_sketch_from_statistics(cpb_statistics *statistics,
                                                const cpb_sketch_fit_options *options, cpb_sketch **sketch,
                                                cpb_sketch_fit_report *report, const cpb_exec *exec,
                                                cpb_error *error);
 
-/** What is asked of norms. */
+/** What is asked of norms. Start from cpb_norms_fit_options_init. */
 typedef struct cpb_norms_fit_options {
   size_t size;
   const double *center; /* d coordinates; NULL = 0 */
   size_t bars;          /* of the histogram, at most 64; 0 (the default): none, and no second pass */
 } cpb_norms_fit_options;
 
-/** The defaults. */
 CPB_API void cpb_norms_fit_options_init(cpb_norms_fit_options *options, size_t size);
 
 /** The norms |x-c| of all rows but those with NaN or inf. */
@@ -106,7 +103,7 @@ typedef struct cpb_norms_report {
 CPB_CALL cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
                                   cpb_norms_report *report, const cpb_exec *exec, cpb_error *error);
 
-/** What is asked of the cosines of pairs. */
+/** What is asked of the cosines of pairs. Start from cpb_cosines_options_init. */
 typedef struct cpb_cosines_options {
   size_t size;
   double s;      /* the scale, > 0; 0 (the default): the mean norm of the sample about the mean */
@@ -115,7 +112,6 @@ typedef struct cpb_cosines_options {
   bool skip_bad;
 } cpb_cosines_options;
 
-/** The defaults. */
 CPB_API void cpb_cosines_options_init(cpb_cosines_options *options, size_t size);
 
 /** Cosines of pairs of rows about the mean, and of their images. */

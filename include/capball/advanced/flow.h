@@ -6,9 +6,7 @@
 
 #include <stdbool.h>
 
-#include "capball/exec.h"
 #include "capball/file.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,9 +31,8 @@ CPB_API uint64_t cpb_reader_bad_rows(const cpb_reader *reader);
 CPB_CALL cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error);
 
 /** True when two paths "file.hdf5:set" name one data set of one file: by other spellings of its name
- * ("train",
- *  "/train", "./train"; without a set "train" is meant) or by links to one object. The file of `path` is
- * looked at, where it is there; whether `other` has the same file is for the caller to know. */
+ *  ("train", "/train", "./train"; without a set "train" is meant) or by links to one object. The file of `path` is
+ *  looked at, where it is there; whether `other` has the same file is for the caller to know. */
 CPB_API bool cpb_same_data_set(const char *path, const char *other);
 
 /** Rows on their way from one file to another. Start from cpb_flow_options_init. */
@@ -43,7 +40,7 @@ typedef struct cpb_flow_options {
   size_t size;
   uint64_t first, last; /* rows first <= i < last are taken; default all */
   bool skip_bad;        /* leave rows out that have no answer, or NaN or inf in them; default false */
-  bool lend;            /* read the file's own pages, with the warning of cpb_reader_lend; default false */
+  bool lend;            /* read the file's own pages, with the warning of cpb_reader_source; default false */
 
   /** Makes `out` of `in`, as cpb_map_embed does; NULL (the default): rows are copied. */
   cpb_status (*transform)(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error);

@@ -5,10 +5,7 @@
 #ifndef CAPBALL_ADVANCED_LAWS_H
 #define CAPBALL_ADVANCED_LAWS_H
 
-#include "capball/exec.h"
 #include "capball/map.h"
-#include "capball/region.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,11 +38,7 @@ CPB_CALL cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_n
 /* T8: inner products and distances of one space computed in the other.
  *
  * All of it needs only <x,x>, <x,y>, <y,y> (and <x,u>, <y,u> under a general pole), so any Mercer
- * kernel can be embedded without a vector in sight. x^ = S(x).
- *
- * Errors are in u = 2^-53, of arguments each right to 1u, lengths and s within 1e-150 .. 1e150. Where
- * a difference of the arguments loses, the bound names what it loses against; no other form of the
- * same arguments does better. */
+ * kernel can be embedded without a vector in sight. x^ = S(x). */
 
 /** What a Gram block becomes. */
 typedef enum cpb_gram_result { CPB_PRODUCTS = 0, CPB_DISTANCES2 = 1 } cpb_gram_result;
@@ -118,7 +111,6 @@ typedef struct cpb_dual_options {
   size_t d;           /* of the pole; 0 without one: every line has its own */
 } cpb_dual_options;
 
-/** The defaults. */
 CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
 
 /** One JSON object, {"ball": ..}, {"halfspace": ..}, {"complement": ..}, {"ellipsoid": ..}, {"empty": ..},

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 
 #include "capball/ball.h"
-#include "capball/exec.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +24,8 @@ extern "C" {
  *  centre come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
  *  A core and a piece are the same kind of object and travel as bytes. A row is known by its id: the ball, to
  *  the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the order of
- *  merging or the number of threads; where ids are the numbers of the rows it is that of cpb_enclosing_ball and of
- *  cpb_enclosing_ball_stream. A row given twice under its id counts once. */
+ *  merging or the number of threads; where ids are the numbers of the rows it is that of
+ *  cpb_enclosing_ball. A row given twice under its id counts once. */
 typedef struct cpb_core cpb_core;
 
 /** Gives *core to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
