@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
 #include "support/peak.h"
 #include "support/roofline.h"
 #include "support/timing.h"

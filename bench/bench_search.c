@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/feed.h"
 #include "support/peak.h"
 #include "support/sets.h"
 #include "support/timing.h"

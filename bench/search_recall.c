@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
+#include "capball/advanced/statistics.h"
 #include "io/random_access.h"
 #include "show/recommend_text.h"
 #include "support/timing.h"

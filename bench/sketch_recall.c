@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/flow.h"
+#include "capball/advanced/statistics.h"
 #include "search/sketch_train.h"
 #include "support/timing.h"
 

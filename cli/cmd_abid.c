@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "capball/advanced/abid.h"
 #include "choice_json.h"
 #include "data_file.h"
 #include "plot.h"

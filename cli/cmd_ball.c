@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "data_file.h"
 #include "json_print.h"
 #include "plot.h"

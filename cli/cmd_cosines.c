@@ -1,6 +1,7 @@
 /* Cosines of pairs before and after the embedding: the paper's other figure. */
 #include <stdlib.h>
 
+#include "capball/advanced/fitting.h"
 #include "data_file.h"
 #include "json_print.h"
 #include "plot.h"

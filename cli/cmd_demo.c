@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "cli.h"
 #include "show/demo.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/laws.h"
 #include "data_file.h"
 
 typedef struct duality {

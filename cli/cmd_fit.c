@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/candidates.h"
+#include "capball/advanced/fitting.h"
 #include "choice_json.h"
 #include "data_file.h"
 #include "json_print.h"

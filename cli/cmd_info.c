@@ -1,6 +1,7 @@
 /* What is in a file: shape, types, norms, rows that are not numbers. */
 #include <string.h>
 
+#include "capball/advanced/fitting.h"
 #include "data_file.h"
 #include "json_print.h"
 

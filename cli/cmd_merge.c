@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/fitting.h"
 #include "choice_json.h"
 #include "data_file.h"
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "capball/advanced/flow.h"
 #include "show/growing_text.h"
 #include "search_job.h"
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "capball/advanced/candidates.h"
 #include "format_names.h"
 #include "data_file.h"
 #include "show/growing_text.h"

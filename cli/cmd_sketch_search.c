@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/candidates.h"
 #include "format_names.h"
 #include "data_file.h"
 #include "output.h"

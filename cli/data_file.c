@@ -1,3 +1,6 @@
+#include "capball/advanced/fitting.h"
+#include "capball/advanced/flow.h"
+#include "capball/advanced/laws.h"
 #include "data_file.h"
 
 #include <errno.h>

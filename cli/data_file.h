@@ -2,6 +2,7 @@
 #ifndef CLI_DATA_FILE_H
 #define CLI_DATA_FILE_H
 
+#include "capball/advanced/statistics.h"
 #include "cli.h"
 
 typedef struct cli_input {

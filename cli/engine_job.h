@@ -2,6 +2,7 @@
 #ifndef CLI_ENGINE_JOB_H
 #define CLI_ENGINE_JOB_H
 
+#include "capball/advanced/engine.h"
 #include "data_file.h"
 
 /* Engines that may be built in, from the place CPB_ENGINES on; NULL past the end. */

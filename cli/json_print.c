@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "show/growing_text.h"
 
 enum { VERSION = 1 }; /* of all schemas, docs/json.md; more members leave it as it is */

@@ -2,6 +2,7 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include "capball/advanced/flow.h"
 #include "data_file.h"
 
 enum { CLI_OUTPUTS = 3 };

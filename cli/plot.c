@@ -1,3 +1,4 @@
+#include "capball/advanced/flow.h"
 #include "plot.h"
 
 #include <math.h>

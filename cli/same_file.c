@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "cli.h"
 #include "format_names.h"
 #include "plot.h"

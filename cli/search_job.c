@@ -1,3 +1,4 @@
+#include "capball/advanced/flow.h"
 #include "search_job.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef ENGINES_HNSW_DOOR_H
 #define ENGINES_HNSW_DOOR_H
 
-#include "capball/engine.h"
+#include "capball/advanced/engine.h"
 
 #ifdef __cplusplus
 extern "C" {

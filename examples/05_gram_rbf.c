@@ -1,6 +1,7 @@
 /* T8: a Mercer kernel goes to the sphere without a vector in sight: only k(x,x), k(x,y), k(y,y) are
  * needed. Here the RBF kernel exp(-|x-y|^2/2), there and back. */
 #include <capball/capball.h>
+#include <capball/advanced/laws.h>
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* T12: the embedding as a layer. Gradient descent on x and on t = log s brings S(x) to a target. */
 #include <capball/capball.h>
+#include <capball/advanced/laws.h>
 #include <math.h>
 #include <stdio.h>
 

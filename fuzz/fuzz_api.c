@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/statistics.h"
 #include "fuzz_bytes.h"
 
 enum { ROWS = 12, COLS = 4, ROOM = 1 << 12 };

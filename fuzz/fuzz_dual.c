@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count);
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count) {

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 
 enum { KEPT = 96, END_OF_FILE = 40, ELSEWHERE = 99, SECONDS = 5, COLS_MAX = 1 << 12 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/model.h"
+#include "capball/ball.h"
 #include "mend_checksum.h"
 
 static void round_trip(const cpb_model *model) {

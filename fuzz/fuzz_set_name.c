@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 
 enum { LONGEST = 300 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/scale.h"
+#include "capball/advanced/statistics.h"
 
 enum { CHECKSUM = 8 };
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "capball/model.h"
+#include "capball/ball.h"
 
 typedef struct show_ball {
   const cpb_model *model; /* of two columns, with a centre */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/candidates.h"
 #include "demo.h"
 
 enum { D = 3 };

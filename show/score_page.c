@@ -1,3 +1,4 @@
+#include "capball/advanced/flow.h"
 #include "score_page.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #ifndef SHOW_SCORE_PAGE_H
 #define SHOW_SCORE_PAGE_H
 
+#include "capball/advanced/rounds.h"
 #include "capball/file.h"
 #include "strange.h"
 

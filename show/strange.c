@@ -1,3 +1,4 @@
+#include "capball/advanced/rounds.h"
 #include "strange.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "capball/model.h"
+#include "capball/ball.h"
 
 enum { SHOW_REASONS = 3 };
 

@@ -1,4 +1,6 @@
-/* T10: the smallest ball around points, with a proof of how small it is.
+/* Balls around data: the smallest one, one with a soft margin, and a learned ball as an object and a file.
+ *
+ * T10: the smallest ball around points, with a proof of how small it is.
  *
  *   R^2 = min_c max_i |x_i-c|^2 = max { sum a_i|x_i|^2 - |sum a_i x_i|^2 : a >= 0, sum a = 1 }
  *
@@ -12,8 +14,7 @@
 
 #include <stdbool.h>
 
-#include "capball/exec.h"
-#include "capball/view.h"
+#include "capball/region.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,61 +67,6 @@ typedef struct cpb_ball_out {
  *  Thread-safe; the same bits for any number of threads. Allocates about 4096 rows of doubles. */
 CPB_CALL cpb_status cpb_enclosing_ball(cpb_view x, const cpb_ball_options *options, const cpb_ball_out *out,
                                        cpb_ball_report *report, const cpb_exec *exec, cpb_error *error);
-
-/** The smallest enclosing ball of rows in pieces, wherever they are, in rounds.                  T10
- *
- *    core: new                                          the driver's
- *    every round:   piece: restart(core), update ..     one per piece, anywhere; or the core itself
- *                   core: merge(piece) ..               in any order
- *                   core: solve                         until it says done
- *    core: ball
- *
- *  The first round looks at the columns and takes a sample; in each other one the rows farthest from the present
- *  centre come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
- *  A core and a piece are the same kind of object and travel as bytes. A row is known by its id: the ball, to
- *  the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the order of
- *  merging or the number of threads; where ids are the numbers of the rows it is that of cpb_enclosing_ball and of
- *  cpb_enclosing_ball_stream. A row given twice under its id counts once. */
-typedef struct cpb_core cpb_core;
-
-/** Gives *core to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
-CPB_CALL cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core,
-                                 cpb_error *error);
-CPB_API void cpb_core_free(cpb_core *core);
-
-/** Takes rows first_id, first_id+1, .. into the present round. EROW as above, EINVAL for rows that the first
- *  round cannot have seen; the core is unchanged then. */
-CPB_CALL cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
-                                    cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], .. */
-CPB_CALL cpb_status cpb_core_update_ids(cpb_core *core, cpb_view rows, const uint64_t *ids,
-                                        const cpb_exec *exec, cpb_error *error);
-
-/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `core` is
- *  unchanged then. */
-CPB_CALL cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *error);
-
-/** Makes `piece` an empty one of the round that `core` is in. */
-CPB_CALL cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *error);
-
-/** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
- *  EINVAL without rows. */
-CPB_CALL cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error);
-
-/** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are
- *  0. EINVAL before the second round has ended. */
-CPB_CALL cpb_status cpb_core_ball(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report,
-                                  cpb_error *error);
-
-/** The state as bytes: little-endian, versioned ("CPBCORES"), with a checksum at its end; gives *bytes to the
- *  caller, who frees them with cpb_free. A piece has what it gathered, a core besides all it knows. */
-CPB_CALL cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count, cpb_error *error);
-
-/** Reads it back, bit for bit; gives *core. EFORMAT with a sentence for anything else.
- *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_CALL cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **core,
-                                         cpb_error *error);
 
 /* T11: support vector data description, a ball with a soft margin.
  *
@@ -179,63 +125,6 @@ typedef struct cpb_svdd_report {
 CPB_CALL cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
                              cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
 
-/** SVDD of rows in pieces, wherever they are, in rounds.                                       T11
- *
- *    tail: new                                          the driver's
- *    every round:   piece: restart(tail), update ..     one per piece, anywhere; or the tail itself
- *                   tail: merge(piece) ..               in any order
- *                   tail: solve                         until it says done
- *    tail: ball
- *
- *  The first round looks at the columns alone. Every other one asks about a centre and a guess of the edge, the
- *  distance beyond which the share nu of the weight lies: a piece answers with the sums of its rows beyond it,
- *  kept without rounding, and the rows nearest to it, 2048 in all. With them the driver has both bounds at the
- *  centre (the mean of the worst share, and the dual), solves the rows about the edge exactly and moves. The
- *  answer, to the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the
- *  order of merging or the number of threads; ids tell rows apart where distances are equal. Every row once. */
-typedef struct cpb_tail cpb_tail;
-
-/** Gives *tail to the caller. d >= 1; options: nu, gap, and max_iterations as rounds; NULL for the defaults.
- *  One thread at a time may use it. */
-CPB_CALL cpb_status cpb_tail_new(size_t d, const cpb_svdd_options *options, cpb_tail **tail,
-                                 cpb_error *error);
-CPB_API void cpb_tail_free(cpb_tail *tail);
-
-/** Takes rows first_id, first_id+1, .. into the present round, with their weights >= 0 (NULL: all 1). EROW and
- *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the tail is unchanged then. */
-CPB_CALL cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
-                                    const cpb_exec *exec, cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], .. */
-CPB_CALL cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids,
-                                        const double *weights, const cpb_exec *exec, cpb_error *error);
-
-/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `tail` is
- *  unchanged then. */
-CPB_CALL cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *error);
-
-/** Makes `piece` an empty one of the round that `tail` is in. */
-CPB_CALL cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *error);
-
-/** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
- *  EINVAL without rows. */
-CPB_CALL cpb_status cpb_tail_solve(cpb_tail *tail, bool *done, cpb_error *error);
-
-/** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
- *  second round has ended.
- *  center   d coordinates, the caller's */
-CPB_CALL cpb_status cpb_tail_ball(const cpb_tail *tail, double *center, cpb_svdd_report *report,
-                                  cpb_error *error);
-
-/** The state as bytes: little-endian, versioned ("CPBTAILS"), with a checksum at its end; gives *bytes to the
- *  caller, who frees them with cpb_free. */
-CPB_CALL cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count, cpb_error *error);
-
-/** Reads it back, bit for bit; gives *tail. EFORMAT with a sentence for anything else.
- *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_CALL cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **tail,
-                                         cpb_error *error);
-
 /** A Mercer kernel k(x,y); SVDD with one is SVDD of the rows' images in its feature space. */
 typedef enum cpb_kernel_kind {
   CPB_KERNEL_LINEAR = 0,     /* <x,y> */
@@ -249,6 +138,124 @@ typedef struct cpb_kernel {
   double offset;   /* >= 0; polynomial */
   unsigned degree; /* >= 1; polynomial */
 } cpb_kernel;
+
+/* A learned ball as an object and as a file: scores, ranks, its cap, its SQL. */
+
+/** How a model was found. Pinned, append only. */
+typedef enum cpb_model_method {
+  CPB_MODEL_BALL = 0,          /* the enclosing ball */
+  CPB_MODEL_EXACT = 1,         /* SVDD: CPB_SVDD_EXACT */
+  CPB_MODEL_CAP_SVM = 2,       /* CPB_SVDD_CAP_SVM */
+  CPB_MODEL_CAP_SVM_PAPER = 3, /* CPB_SVDD_CAP_SVM_PAPER */
+} cpb_model_method;
+enum { CPB_MODEL_METHODS = 4 };
+
+/** "ball", "exact", "cap-svm", "cap-svm-paper"; a view, never NULL. */
+CPB_API const char *cpb_model_method_name(cpb_model_method method);
+
+/** What a model is made from; pointers are borrowed for the call of cpb_model_new, and views into the
+ *  model when cpb_model_describe gives it back. Start from cpb_model_options_init. */
+typedef struct cpb_model_options {
+  size_t size; /* sizeof(cpb_model_options) */
+  size_t d;    /* columns of the data, >= 1 */
+  cpb_model_method method;
+  const double *center; /* d coordinates in the unit of the data; NULL with a kernel */
+  double radius;        /* > 0, in the unit of W(x-c), or of the kernel's feature space */
+  const double *whiten; /* W: d*d row-major, invertible; NULL = I. The ball is |W(x-c)| <= radius */
+  double nu;            /* 0 for the enclosing ball */
+  double gap;           /* of the fit */
+  double lower_bound;   /* of the radius (enclosing ball) or of the objective (SVDD), which may be inf */
+  bool converged;
+  uint64_t rows;           /* of the training data */
+  size_t quantile_count;   /* >= 2, or 0 */
+  const double *quantiles; /* of the training scores, ascending, equally spaced in rank */
+  cpb_kernel kernel;       /* linear: none */
+  double norm2;            /* with a kernel: |center|^2 in its feature space */
+  size_t support;          /* number of support vectors */
+  size_t listed;           /* those listed below: all, or 0 (linear models may list none) */
+  const uint64_t *support_rows;
+  const double *multipliers;
+  const double *vectors;      /* listed rows of d; with a kernel only */
+  const char *const *columns; /* d names of the columns of the data; NULL: they have none */
+} cpb_model_options;
+
+CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
+
+typedef struct cpb_model cpb_model;
+
+/** Gives *model to the caller. Checks everything first: EINVAL names the value. */
+CPB_CALL cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error);
+CPB_API void cpb_model_free(cpb_model *model);
+CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
+
+/** What kind of ball is wanted. Start from cpb_model_fit_options_init. */
+typedef struct cpb_model_fit_options {
+  size_t size;
+  double nu;  /* the share of the rows that may lie outside, 0 < nu <= 1; 0 (the default): none, the smallest
+                 enclosing ball */
+  double gap; /* wanted relative gap, >= 0; default 1e-9 */
+  cpb_svdd_method method; /* with nu; default CPB_SVDD_EXACT */
+  cpb_kernel kernel;      /* with nu; default linear. gamma = 0: 1/columns */
+  bool whiten;            /* |W(x-c)| with W^T W = cov(x)^-1 for |x-c|; not with a kernel. Default false */
+  double ridge;           /* as in cpb_map_fit_options */
+  const double *weights;  /* with nu: one weight >= 0 per row; NULL: all 1 */
+  uint64_t weight_count;  /* of them: the rows there must be */
+  bool standardize; /* every column is divided by its standard deviation, one that does not vary stays; with
+                             whiten first, so that the ridge is a share of 1. Not with a kernel. Default false */
+  const char *const *columns; /* names for the model to keep, one per column; NULL: those of the source */
+} cpb_model_fit_options;
+
+CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
+
+/** What the fit took; how good the ball is, is part of the model. */
+typedef struct cpb_model_fit_report {
+  size_t size;
+  size_t iterations; /* reads of the rows, rounds or steps of the method */
+  double seconds;
+} cpb_model_fit_report;
+
+/** Fits a ball; gives *model to the caller, with 101 quantiles of the scores of the rows.           T10 T11
+ *    min_c max |x-c|,   or   min R^2 + 1/(nu n) sum max(0, |x-c|^2 - R^2)
+ *  Without nu and whitening the source is read a few times and no row is held; else the rows are held, unless the
+ *  source has them in memory. Support vectors are listed up to 10000, with a kernel all.
+ *  EINVAL names an option, a weight, or data without a ball of radius > 0. */
+CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
+                                  cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
+
+/** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside.           T3 T11
+ *  x       n rows of d, any dtype
+ *  scores  n rows, 1 column, f32 or f64. EROW as cpb_region_scores. Thread-safe. */
+CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
+                                     cpb_error *error);
+
+/** The share of the training rows that score no more than this: 0 is the strangest, 1 the most ordinary.
+ *  Linear between the quantiles; NaN without quantiles or for NaN. */
+CPB_API double cpb_model_rank(const cpb_model *model, double score);
+
+/** The scale at which the model's cap is given, hypot(|Wc|, r), and the cap itself: under the map
+ *  y = S(W x) of that scale the rows inside are those with <p,y> >= b (T3, T6), a query for an index that
+ *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */
+CPB_CALL cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
+
+/** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with the fewest digits that bring them back.
+ *  columns  d names, or NULL for those of the model, or x0, x1, ..
+ *  Gives *text, 0-terminated, to the caller, who takes it to cpb_free. EINVAL with a kernel. */
+CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
+                                     cpb_error *error);
+
+/** The whole text of a model file: JSON with keys "capball", "dim", "columns" (where they have names), "method", "center", "radius", "nu",
+ *  "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap", "quantiles", "support",
+ *  "checksum". Gives *text to the caller, who takes it to cpb_free. */
+CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
+
+/** Reads that text back, bit for bit; gives *model. Every fault is EFORMAT with a sentence.
+ *  name  what the sentence calls the file */
+CPB_CALL cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
+                                        cpb_error *error);
+
+/** The same two through a file; save writes it whole or not at all, "-" is standard output. */
+CPB_CALL cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,22 +1,24 @@
 /* capball: hyperplanes where you need balls, balls where you need hyperplanes.
  *
- * Read in this order; each header is a page and stands alone.
- *   status.h      how a call ends (reason.h: why, in numbers)
- *   view.h        rows of numbers that belong to the caller
+ * The stable interface, in reading order; each header is a page and stands alone.
+ *   status.h      how a call ends
+ *   reason.h      why it failed, as a number
+ *   view.h        rows of numbers that belong to the caller, in memory or from a source
  *   exec.h        how a call is run: threads, progress
- *   region.h      cap <-> ball, half-space, ellipsoid; scores    T3 T4 T5 T6
- *   map.h         x in R^d <-> y on the sphere, and its file     T1 T2 T6 T7 T12
- *   product.h     products and distances in the other space      T8
- *   scale.h       what a data set is, and the scale for a goal   T7 T9 T13
- *   ball.h        the smallest ball, and one with a soft margin  T10 T11
- *   model.h       a learned ball as an object and a file
- *   search.h      exact k nearest rows, and rows within a limit  T13
- *   query.h       questions for an engine of inner products      T13
- *   transform.h   rivals of the map, exact lifts, a choice       T13
- *   sketch.h      binary codes, and search among them            T14
+ *   region.h      cap <-> ball, half-space, ellipsoid; scores       T3 T4 T5 T6
+ *   map.h         x in R^d <-> y on the sphere: new, fitted, saved  T1 T2 T6 T7 T9 T12
+ *   ball.h        the smallest ball, SVDD; models of them           T10 T11
+ *   search.h      exact k nearest rows, and rows within a limit     T13
+ *   transform.h   rivals of the map, exact lifts, a recommendation  T13
+ *   query.h       questions for an engine of inner products         T13
+ *   sketch.h      binary codes, and search among them               T14
  *   file.h        files of vectors, in blocks of rows
- *   fit.h         from rows to a map, model, transform or sketch in one call
- *   engine.h      any search engine behind one interface, measured           T13 */
+ *
+ * A program that uses these alone keeps compiling and linking with later releases of the same minor version: functions
+ * keep their names and parameters, numbers of enums are pinned, structs grow at their end only (their size says which
+ * one a caller has; for a report or a result write = {.size = sizeof report}). What is in capball/advanced/ and not
+ * included here can change with every release:
+ *   laws.h statistics.h abid.h rounds.h feed.h candidates.h fitting.h engine.h flow.h */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
@@ -25,16 +27,11 @@
 #include "capball/exec.h"
 #include "capball/region.h"
 #include "capball/map.h"
-#include "capball/product.h"
-#include "capball/scale.h"
 #include "capball/ball.h"
-#include "capball/model.h"
 #include "capball/search.h"
-#include "capball/query.h"
 #include "capball/transform.h"
+#include "capball/query.h"
 #include "capball/sketch.h"
 #include "capball/file.h"
-#include "capball/fit.h"
-#include "capball/engine.h"
 
 #endif

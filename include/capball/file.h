@@ -57,7 +57,7 @@ typedef struct cpb_file_info {
   cpb_dtype dtype;    /* of the elements a block holds */
   size_t cols;
   uint64_t rows;      /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
-  bool random_access; /* cpb_reader_at works */
+  bool random_access; /* cpb_reader_store works */
   char separator;     /* of text: , ; tab, or a blank for any number of them; else 0 */
   bool names;         /* the columns have names: those of cpb_reader_source */
   bool ids, labels;   /* the rows have: cpb_reader_id, cpb_reader_label */
@@ -104,24 +104,6 @@ static inline cpb_file_info cpb_reader_info(const cpb_reader *reader) {
   return info;
 }
 
-/** From now on the columns with these names are read, in this order; where columns have no names nothing changes. Before the
- *  first row. EFORMAT names one that is not there. */
-CPB_CALL cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count,
-                                      cpb_error *error);
-
-/** Id and label of a row that has been read, as the file spells them; NULL for others, and without such a column.
- *  Until the next call on this reader. */
-CPB_API const char *cpb_reader_id(const cpb_reader *reader, uint64_t row);
-CPB_API const char *cpb_reader_label(const cpb_reader *reader, uint64_t row);
-
-/** Which row of the file a row is, counted with those that skip_bad has left out so far; and how many they are. */
-CPB_API uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row);
-CPB_API uint64_t cpb_reader_bad_rows(const cpb_reader *reader);
-
-/** From now on cells that are NaN are read as values[column]; NULL: they stay NaN. Values are copied. Takes away
- *  random access. Only f32 and f64 have NaN; other elements stay as they are. */
-CPB_CALL cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error);
-
 /** The next block of at most max_rows >= 1 rows, in order; rows = 0 at the end, and only there. Blocks of
  *  sparse files (libsvm, hdf5) are 16 MiB or one row at most, so they may be shorter than asked for.
  *  The view is valid until the next call on this reader. error->row counts from the file's start. */
@@ -133,7 +115,8 @@ CPB_CALL cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
 /** The file as a source of rows, from its first row, in blocks of about 16 MiB; the reader is borrowed while
  *  the source is used, and may not be used otherwise. A pipe can be read once: its `rewind` is fine before the
  *  first row was read, and EIO after it.
- *  lend   blocks are the file's own pages where cpb_reader_lend can lend them, with its warning */
+ *  lend   blocks are the file's own pages where rows are laid out as a view wants them, without a copy. A file that
+ *         another process shortens meanwhile raises SIGBUS: for programs that handle that signal */
 CPB_API cpb_source cpb_reader_source(cpb_reader *reader, bool lend);
 
 /** The rows of a file by number, read where they lie; the reader is borrowed while the store is used. EINVAL without
@@ -174,47 +157,6 @@ CPB_CALL cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
 
 /** Frees the writer; without a commit before, nothing is left behind. NULL is fine. */
 CPB_API void cpb_writer_free(cpb_writer *writer);
-
-/** True when two paths "file.hdf5:set" name one data set of one file: by other spellings of its name
- * ("train",
- *  "/train", "./train"; without a set "train" is meant) or by links to one object. The file of `path` is
- * looked at, where it is there; whether `other` has the same file is for the caller to know. */
-CPB_API bool cpb_same_data_set(const char *path, const char *other);
-
-/** Rows on their way from one file to another. Start from cpb_flow_options_init. */
-typedef struct cpb_flow_options {
-  size_t size;
-  uint64_t first, last; /* rows first <= i < last are taken; default all */
-  bool skip_bad;        /* leave rows out that have no answer, or NaN or inf in them; default false */
-  bool lend;            /* read the file's own pages, with the warning of cpb_reader_lend; default false */
-
-  /** Makes `out` of `in`, as cpb_map_embed does; NULL (the default): rows are copied. */
-  cpb_status (*transform)(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error);
-  const void *arg;
-  size_t cols; /* of what the transform makes */
-} cpb_flow_options;
-
-CPB_API void cpb_flow_options_init(cpb_flow_options *options, size_t size);
-
-/** Reads rows, transforms them and writes them, in constant memory; the file appears whole or not at all. Where both
- *  files have random access every thread takes blocks of its own; otherwise blocks go one after the other and the
- *  transform runs in parallel. The result is the same.
- *  to         format and dtype of the output; its rows and cols are those of the flow
- *  bad_rows   how many were left out; may be NULL
- *  EROW: error->row counts from the first row of the input. */
-CPB_CALL cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, const char *path,
-                                 const cpb_writer_options *to, uint64_t *bad_rows, const cpb_exec *exec,
-                                 cpb_error *error);
-
-/** Writes bytes to `path` whole or not at all (temporary file, fsync, rename); "-" is standard output.
- *  For reports, models and pictures. */
-CPB_CALL cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
-
-/** A double as text, with the fewest digits that strtod reads back as the same bits: "0.1", "5e-324", "1e+22". The decimal
- *  point is a '.' in every locale.
- *  to   takes the text and its 0
- *  Returns the length. */
-CPB_API size_t cpb_number_text(double value, char to[32]);
 
 #ifdef __cplusplus
 }

@@ -3,13 +3,15 @@
  *   T1  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2) and its inverse
  *   T2  any pole v = (u,w):  S(x) = 2s H/|H|^2 - v,  H = [x, (s-<x,u>)/w], or a reflection behind S, for
  *       data that already lie on a sphere
- *   T6  a whitening W and a centre m in front:  y = S(W(x-m)) */
+ *   T6  a whitening W and a centre m in front:  y = S(W(x-m))
+ *
+ * In this order: one call (cpb_embed), a map as an object, a map fitted to rows, a map as a file. */
 #ifndef CAPBALL_MAP_H
 #define CAPBALL_MAP_H
 
-#include "capball/exec.h"
+#include <stdbool.h>
+
 #include "capball/region.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,54 +82,110 @@ CPB_CALL cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cp
 CPB_CALL cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region,
                                    cpb_error *error);
 
-/* T7: the scale that puts data on one side of the sphere. */
-
-/** The smallest s for which every |x| <= max_norm has colatitude (angle to e) <= phi:
- *  s = max_norm / tan(phi/2).  phi = pi/2 is the hemisphere: y0 >= 0 <=> |x| <= s.            T7
- *  max_norm > 0 finite, 0 < phi < pi; NaN otherwise, and where no double > 0 holds s. */
-CPB_API double cpb_hemisphere_scale(double max_norm, double phi);
-
-/** max_i |x_i - center| over n >= 1 rows.
- *  center  d coordinates or NULL. EROW for a row with NaN or inf, EINVAL for no rows; *max_norm is
- *  NaN then. Thread-safe, allocates nothing. */
-CPB_CALL cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
-                                 cpb_error *error);
-
-/* T12: the embedding as a layer of a neural net, forward and backward, for batches.
+/* The scale s for a goal.
  *
- * The forward pass is cpb_map_embed / cpb_map_unembed with pole e. The scale is learned as
- * t = log s; all gradients are of a loss L with upstream gradient g. */
+ *   mean, median   of the norms about the centre: a plain choice
+ *   hemisphere     the largest norm: every row on the northern half                              T7
+ *   spread         rows fill the sphere as evenly as they can: the largest ABID                  T9
+ *   recall         the smallest s at which exact search on the sphere still finds the target
+ *                  share of the true k nearest neighbours, with a standard error to spare       T13
+ * Spread is not recall: the scale of the largest ABID is near the mean norm, where even an exact search
+ * in the embedded space misses a quarter of the neighbours and more. */
 
-/** Backward of y = S(x), from x:  k = 2(<x,g'>+s g0)/q,  gx = (2s/q)(g' - k x),               T12
- *  dL/dt = sum_i |y'|^2 g0 - y0 <y',g'>.
- *  x       n rows of d            g     n rows of d+1, of any dtype each
- *  gx      n rows of d, f32 or f64, may overlap neither
- *  grad_t  1 number, caller's, or NULL; the sum has the same bits for any number of threads
- *  Error of gx <= 16u lambda|g| of gx's type, lambda = 2s/q, for x, s and g of any size; of dL/dt
- *  <= 16u sum_i |y'||g|, u = 2^-53. A row with NaN or inf, or whose gradient overflows gx's type,
- *  becomes NaN and adds nothing to dL/dt: EROW.
- *  Thread-safe; allocates one double per block of rows when grad_t is wanted. */
-CPB_CALL cpb_status cpb_layer_backward(cpb_view x, cpb_view g, double s, cpb_out gx, double *grad_t,
-                                       const cpb_exec *exec, cpb_error *error);
+/** Pinned, append only. */
+typedef enum cpb_goal {
+  CPB_GOAL_MEAN = 0,
+  CPB_GOAL_MEDIAN = 1,
+  CPB_GOAL_HEMISPHERE = 2,
+  CPB_GOAL_SPREAD = 3,
+  CPB_GOAL_RECALL = 4,
+} cpb_goal;
+enum { CPB_GOALS = 5 };
 
-/** The same from the saved output y (n rows of d+1, unit) instead of x:                      T12
- *  gx = lambda g' - y'(<y',g'>/s + lambda g0),  lambda = (1+y0)/s, south |y'|^2/((1-y0)s).
- *  The bounds are those of this formula at the y given; a y rounded to its type adds a few u of
- *  that type. At the pole -e the gradient is 0, its limit. */
-CPB_CALL cpb_status cpb_layer_backward_saved(cpb_view y, cpb_view g, double s, cpb_out gx, double *grad_t,
-                                             const cpb_exec *exec, cpb_error *error);
+/** "mean", "median", "hemisphere", "spread", "recall"; a view, never NULL. */
+CPB_API const char *cpb_goal_name(cpb_goal goal);
 
-/** Backward of the inverse x = S^-1(y/|y|), pole e, at |y| = 1:                             T12
- *  gy' = (s/rise)(g - y'<g,y'>/rise),  gy0 = -(s/rise)<g,y'>,  rise = 1+y0, south |y'|^2/(1-y0),
- *  dL/dt = sum_i <g,x>.
- *  y    n rows of d+1, unit      g   n rows of d      gy   n rows of d+1, f32 or f64
- *  This is what cpb_map_unembed computes, differentiated: tangent to the sphere, |gy| = |g|/lambda.
- *  The north form s y'/(1+y0) alone has the gradient (s g, -<g,x>)/(1+y0), which differs by a
- *  multiple of y only; that multiple grows with |x|/s, and would drown the rest in the far south.
- *  Error of gy <= 16u |g|/lambda, of dL/dt <= 16u sum_i |x||g|, u of the coarser of y's and gy's types
- *  (2^-53 for dL/dt of f64 y). The pole -e has no image: EROW; the rest as above. */
-CPB_CALL cpb_status cpb_layer_inverse_backward(cpb_view y, cpb_view g, double s, cpb_out gy, double *grad_t,
-                                               const cpb_exec *exec, cpb_error *error);
+/** What the centre of a map is. Pinned, append only. */
+typedef enum cpb_centring {
+  CPB_CENTRE_MEAN = 0,  /* of rows that are no doubles in floats, if no column moves by more than s/2^22 */
+  CPB_CENTRE_NONE = 1,  /* 0 */
+  CPB_CENTRE_GIVEN = 2, /* options.center */
+} cpb_centring;
+
+/** What kind of map is wanted. Start from cpb_map_fit_options_init. */
+typedef struct cpb_map_fit_options {
+  size_t size;
+  double s;              /* the scale, > 0; 0 (the default): chosen by the goal */
+  cpb_goal goal;         /* default CPB_GOAL_MEAN */
+  double target;         /* of CPB_GOAL_RECALL, 0 < target < 1; default 0.99 */
+  size_t k;              /* of CPB_GOAL_RECALL: neighbours; default 10 */
+  cpb_centring centring; /* default CPB_CENTRE_MEAN */
+  const double *center;  /* d coordinates, with CPB_CENTRE_GIVEN */
+  const double *pole;    /* d+1 coordinates of length 1; NULL = e */
+  bool whiten;           /* W with W^T W = cov(x)^-1, about the mean whatever the centre; default false */
+  double ridge;          /* with whiten: the share of the mean variance that is added to the variance of every
+                            column, for columns that do not vary or depend on others; >= 0, default 0 */
+  bool spherical; /* rows are directions: their mean direction is turned to e, s = 1, the map's d is one
+                            less than the source's columns; nothing of the above goes with it. Default false */
+  bool skip_bad;  /* default false */
+  size_t sample;  /* of the goals spread and recall: rows that are looked at; default 4096 */
+  uint64_t seed;  /* of the sample; default 0 */
+  const char *const *columns; /* names for the map to keep, one per column; NULL: those of the source */
+} cpb_map_fit_options;
+
+CPB_API void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size);
+
+/** One point of a curve over s. */
+typedef struct cpb_curve_point {
+  double s, value;
+} cpb_curve_point;
+
+/** One maximum of a curve. */
+typedef struct cpb_abid_maximum {
+  double s, abid;
+} cpb_abid_maximum;
+
+/** A scale, and why; belongs to the caller, who frees it by cpb_choice_free. */
+typedef struct cpb_choice cpb_choice;
+CPB_API void cpb_choice_free(cpb_choice *choice);
+
+/** What was chosen. Arrays are views into the choice; curves are empty for mean, median and hemisphere. */
+typedef struct cpb_choice_facts {
+  size_t size; /* sizeof(cpb_choice_facts) */
+  double s;
+  double value;               /* what the goal measures at s: a norm, ABID, recall */
+  double sample_mean_norm;    /* NaN where not needed */
+  size_t alternative_count;   /* the goals this library knows */
+  const double *alternatives; /* s of every goal, by its number; for spread and recall mean, median and
+                                 hemisphere are of the sample where the norms of all rows are not known.
+                                 NaN where not known */
+  size_t abid_count;
+  const cpb_curve_point *abid; /* 0.1 .. 10 times the mean norm of the sample */
+  size_t maxima_count;
+  const cpb_abid_maximum *maxima; /* of ABID, the highest first */
+  size_t ceiling_count;
+  const cpb_curve_point *ceiling; /* recall of exact embedded search, in the order of s */
+} cpb_choice_facts;
+
+/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
+CPB_API void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts);
+
+/** What a fit has read, and why this scale. */
+typedef struct cpb_map_fit_report {
+  size_t size;
+  uint64_t rows, bad_rows; /* taken, left out; 0 and 0 where no row had to be read */
+  size_t passes;           /* reads of the source */
+  cpb_choice *choice; /* why this scale: curves and the scales of other goals; NULL where nothing was chosen
+                              from. Given to the caller, who takes it back by cpb_choice_free */
+} cpb_map_fit_report;
+
+/** Fits a map; gives *map to the caller.                                              T1 T2 T6 T7 T9 T13
+ *    y = S(W(x-m)),  m = mean x,  W^T W = cov(x)^-1,  s by the goal: a norm |W(x-m)|, ABID, recall
+ *  One pass for mean and sample, one for the covariance, one for norms, two for a median that is not about the
+ *  mean alone. The median is within 2^-13 of itself, of whitened or other norms within 2^-30.
+ *  EINVAL names what does not go together, a column that cannot be whitened, or a goal without a scale. */
+CPB_CALL cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb_map **map,
+                                cpb_map_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
 /* A map as a file: JSON, versioned, 17 digits, with a checksum and what it was made from. */
 
@@ -157,26 +215,6 @@ CPB_CALL cpb_status cpb_map_from_json(const char *text, size_t length, const cha
 CPB_CALL cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error);
 CPB_CALL cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
                                  cpb_error *error);
-
-/** Under what a line of JSON is turned: a map, or a scale and perhaps a pole. Start from cpb_dual_options_init. */
-typedef struct cpb_dual_options {
-  size_t size;
-  const cpb_map *map; /* NULL (the default): .. */
-  double s;           /* .. this scale, > 0; lines may carry a pole, or W and m */
-  const double *pole; /* d+1 coordinates of length 1; NULL = e */
-  size_t d;           /* of the pole; 0 without one: every line has its own */
-} cpb_dual_options;
-
-/** The defaults. */
-CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
-
-/** One JSON object, {"ball": ..}, {"halfspace": ..}, {"complement": ..}, {"ellipsoid": ..}, {"empty": ..},
- *  {"everything": ..}, {"punctured": ..} or {"cap": ..}, as its dual: what `capball dual` reads and prints (see its
- *  help). "id" goes through as it is written. Numbers have the fewest digits that bring them back.               T3 T5 T6
- *  Gives *answer, 0-terminated, to the caller; cpb_free takes it back. EFORMAT for a line that is none; EINVAL as
- *  cpb_map_cap and cpb_map_region. */
-CPB_CALL cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options,
-                                  char **answer, cpb_error *error);
 
 #ifdef __cplusplus
 }

@@ -11,10 +11,6 @@
 #ifndef CAPBALL_QUERY_H
 #define CAPBALL_QUERY_H
 
-#include <stdbool.h>
-
-#include "capball/map.h"
-#include "capball/search.h"
 #include "capball/transform.h"
 
 #ifdef __cplusplus
@@ -31,35 +27,10 @@ extern "C" {
 CPB_CALL cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p,
                                    double *b, double *sigma, const cpb_exec *exec, cpb_error *error);
 
-/** |x_i-q| from embedded rows alone: |x-q|^2 = s^2 |y-S(q)|^2/((1+y0)(1+q0)), in double.        T8 T13
- *  query      1 row of d, any dtype
- *  rows       n rows of d+1, any dtype, of unit length                 borrowed for the call
- *  distances  n numbers; inf for -e, the image of infinity
- *  EROW: a row with NaN, or a query with NaN or inf. Thread-safe. */
-CPB_CALL cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
-                                        cpb_error *error);
-
-/** How candidates are ranked. Start from cpb_rerank_options_init. */
-typedef struct cpb_rerank_options {
-  size_t size;
-  size_t k; /* neighbours that are wanted; default 10 */
-  const cpb_map
-      *map; /* the rows are embedded by it, and distances are in its metric; NULL (the default): the data */
-} cpb_rerank_options;
-
-/** The defaults. */
-CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
-
-/** cpb_rerank where rows are read by number, each once; with a map from embedded rows alone.             T13
- *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  base        rows of d; with a map (pole e, nothing reflected) embedded rows of d+1, whose rounding is the limit: |x-q|
- *              is off by about 2u s of their type for rows of |x| <= s
- *  candidates  queries.rows x count, of which only the ids are looked at
- *  hits        queries.rows x k, caller's
- *  EROW: error->row is the number of a row of the base. */
-CPB_CALL cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates,
-                                     size_t count, const cpb_rerank_options *options, cpb_hit *hits,
-                                     const cpb_exec *exec, cpb_error *error);
+/** The median, over a sample of the queries, of the distance of their k-th neighbour in the base: the radius for
+ *  ball queries.                                                                                        T13 */
+CPB_CALL cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *base, size_t k,
+                                   double *radius, const cpb_exec *exec, cpb_error *error);
 
 /** What an engine's numbers are. Pinned, append only. */
 typedef enum cpb_score_kind {
@@ -76,7 +47,9 @@ typedef struct cpb_rescore_options {
   cpb_view scores; /* the engine's numbers, one per candidate, to take distances from; data = NULL (the
                                 default): from the rows */
   cpb_score_kind score_kind; /* what they are */
-  double score_error;        /* NaN (the default): cpb_query_score_error of their type */
+  double
+      score_error; /* how far they may be from <p,y>; NaN (the default): as in cpb_index, and 4 roundings of
+                                their type */
   cpb_source *all; /* all embedded rows, to prove the answer whatever the engine did, and to count how many
                       candidates would prove what is not proven; NULL (the default): the engine is believed */
   double within;   /* > 0: all rows within this distance are wanted, and k is `count`; 0 (the default): k */
@@ -87,18 +60,16 @@ CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size)
 
 /** The candidates of an engine, for n queries. */
 typedef struct cpb_candidates {
-  const uint64_t
-      *ids;     /* n x count row numbers, the engine's best by <p,y>, best first; none twice for a query */
-  size_t count; /* per query */
+  const uint64_t *ids; /* n x count row numbers, best <p,y> first; none twice for a query */
+  size_t count;        /* per query */
 } cpb_candidates;
 
 /** Where answers go: the caller's arrays. */
 typedef struct cpb_rescore_out {
-  cpb_hit *hits; /* n x k; query i's are hits[i*k ..], nearest first, value = |x-q| */
-  uint64_t *
-      needed; /* n or NULL: 0 where the answer is proven, else how many candidates would prove it, where `all`
-                       lets it be counted, and the number of all rows where not; `count`, where these candidates are
-                       enough, but the scores order them otherwise than the rows do: distances from the rows prove it */
+  cpb_hit *hits;    /* n x k; query i's are hits[i*k ..], nearest first, value = |x-q| */
+  uint64_t *needed; /* n or NULL: 0 where the answer is proven; else how many candidates would prove it,
+                       or the number of all rows where `all` is not there to count them; `count` where these
+                       candidates are enough, but the scores order them otherwise than the rows do */
 } cpb_rescore_out;
 
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
@@ -110,43 +81,14 @@ typedef struct cpb_rescore_out {
  *  order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
  *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this transform
- *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and
- *  candidates whose scores do not fall: they were found by another transform, radius or query, or in other rows.
  *  transform sphere (cpb_transform_of_map), lift-ip or lift-cosine; EINVAL for the others, whose rows know no
- *            distances. Lifts keep the order, so their proofs need little more than k candidates. */
+ *            distances. Lifts keep the order, so their proofs need little more than k candidates.
+ *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and
+ *  candidates whose scores do not fall: they were found by another transform, radius or query, or in other rows. */
 CPB_CALL cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries,
                                           cpb_candidates candidates, const cpb_store *embedded,
                                           const cpb_rescore_options *options, const cpb_rescore_out *out,
                                           const cpb_exec *exec, cpb_error *error);
-
-/** What a random audit of answers found. */
-typedef struct cpb_audit {
-  size_t size;      /* sizeof(cpb_audit) */
-  size_t queries;   /* that were looked at, chosen by a hash of their number */
-  uint64_t rows;    /* that each of them was compared with: all of them */
-  double recall;    /* share of their true k nearest in the answers */
-  double low, high; /* between which the recall of all queries lies, with 95 % confidence (Wilson's interval,
-                       queries being the sample: neighbours of one query stand or fall together) */
-} cpb_audit;
-
-/** What is audited. Start from cpb_audit_options_init. */
-typedef struct cpb_audit_options {
-  size_t size;
-  size_t k;      /* answers per query; default 10 */
-  size_t most;   /* queries to look at, at most; default 100 */
-  uint64_t seed; /* of their choice */
-} cpb_audit_options;
-
-/** The defaults. */
-CPB_API void cpb_audit_options_init(cpb_audit_options *options, size_t size);
-
-/** How many of the true k nearest an approximate engine found: some queries are answered by all rows.
- *  queries, hits   n rows and n x k answers, as cpb_transform_rescore gave them
- *  all             all embedded rows
- *  Rows as near as the k-th within a millionth count as found.                                          T13 */
-CPB_CALL cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries, const cpb_hit *hits,
-                                        cpb_source *all, const cpb_audit_options *options, cpb_audit *audit,
-                                        const cpb_exec *exec, cpb_error *error);
 
 /* Exact Euclidean neighbours from any index of embedded rows that finds large inner products.       T13
  *
@@ -168,8 +110,9 @@ typedef struct cpb_index {
   /** The d+1 coordinates of one row. */
   cpb_status (*row)(void *self, uint64_t id, double *y, cpb_error *error);
 
-  double row_error;   /* 0: cpb_query_row_error of f32 */
-  double score_error; /* 0: cpb_query_score_error of f32 */
+  double row_error;   /* how far a row may be from S(x); 0: as cpb_map_embed rounds to f32 */
+  double score_error; /* how far a score may be from <p,y>; 0: 2(d+4) 2^-24, for p and sums in f32. Engines
+                         that quantise err by more */
 } cpb_index;
 
 /** How it is asked. Start from cpb_index_options_init. */

@@ -6,10 +6,6 @@
 #ifndef CAPBALL_REASON_H
 #define CAPBALL_REASON_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum cpb_reason {
   CPB_WHY_NONE = 0,
 
@@ -136,7 +132,4 @@ typedef enum cpb_reason {
   CPB_WHY_STOPPED = 8001, /* stopped by the caller */
 } cpb_reason;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,8 +1,9 @@
 /* Caps on the sphere and the regions of the data space they are the images of.
  *
  *   T3  cap <-> ball, half-space, complement of a ball         cpb_cap_from_region, cpb_region_from_cap
- *   T5  cap <-> ellipsoid of revolution, under a general pole  cpb_spheroid_from_cap, cpb_cap_from_spheroid
- *   T6  cap <-> any ellipsoid, by whitening                    cpb_cap_from_ellipsoid, cpb_ellipsoid_from_cap
+ *   T4  a cap of which only p and b are known                  cpb_cap_complete
+ *   T5  cap <-> ellipsoid of revolution, under a general pole  cpb_map_cap, cpb_map_region (map.h)
+ *   T6  cap <-> any ellipsoid, by whitening                    the same
  *
  * Edges belong to their regions: <p,y> >= b, |x-c| <= r, a score >= 0 is inside. A cap without an inside,
  * b >= 1, counts as empty.
@@ -13,7 +14,6 @@
 #define CAPBALL_REGION_H
 
 #include "capball/exec.h"
-#include "capball/status.h"
 #include "capball/view.h"
 
 #ifdef __cplusplus
@@ -86,19 +86,6 @@ CPB_CALL cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_
  *  region  region->c is the caller's, d coordinates; axis, W are set to NULL
  *  A cap with 0 < |a| so small that the radius overflows gives EINVAL. */
 CPB_CALL cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error);
-
-/** The pole under which an oblate ellipsoid of revolution (0 < along <= r) is a cap:
- *    w = along/r, u = +-axis sqrt((r-along)(r+along))/r, with the sign of <c,axis>.           T5
- *  v    caller's, d+1 coordinates. A prolate ellipsoid (along > r) is EINVAL: use T6. */
-CPB_CALL cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error);
-
-/** W, upper triangular with W^T W = G, of a symmetric positive definite G: then
- *  (x-c)^T G (x-c) = |W(x-c)|^2.                                                              T6
- *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite, and
- *         with the two elements when it is not symmetric within 1e-9. */
-CPB_CALL cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
-
-/* T4: ball, half-space, complement and cap as one quadratic form. */
 
 /* Membership of n points: one sign everywhere, score >= 0 is inside. */
 

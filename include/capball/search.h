@@ -9,10 +9,7 @@
  * product beyond the largest double is inf or -inf, one below the smallest is 0, and such rows tie. A k-th value
  * that is used as a limit has at least these k rows within it.
  * Products of bytes or of single precision only decide which rows cannot be answers, with a proven margin,
- * so that the answer is the one of a plain double loop over all rows, for any number of threads.
- *
- * Three doors: cpb_knn (one call), a cpb_search that is fed block by block (a base larger than memory), and
- * cpb_search_hits for lists of any length. */
+ * so that the answer is the one of a plain double loop over all rows, for any number of threads. */
 #ifndef CAPBALL_SEARCH_H
 #define CAPBALL_SEARCH_H
 
@@ -45,49 +42,16 @@ typedef struct cpb_search_options {
   size_t size; /* sizeof(cpb_search_options) */
   cpb_metric metric;
   size_t k;             /* so many nearest rows per query, ..                                    */
-  const double *limits; /* .. or all rows within limits[query]; exactly one of the two is given.
-                           Borrowed for the call of cpb_search_new. */
+  const double *limits; /* .. or all rows within limits[query], borrowed; exactly one of them is given */
 } cpb_search_options;
 
 CPB_API void cpb_search_options_init(cpb_search_options *options, size_t size);
 
-typedef struct cpb_search cpb_search;
-
-/** Copies the queries; gives *search to the caller.
- *  queries   n >= 1 rows of d >= 1, any dtype                          borrowed for the call
- *  EROW for a query with NaN or inf, or of length 0 under COSINE; EINVAL for k = 0 without limits, a limit
- *  that is NaN or, under L2, negative. */
-CPB_CALL cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *options, cpb_search **search,
-                                   cpb_error *error);
-CPB_API void cpb_search_free(cpb_search *search);
-
-/** Offers rows first_id, first_id+1, .. of the base to every query. Blocks may come in any order and
- *  any size; some thousand rows at a time keep all threads busy.
- *  rows   n >= 0 rows of d, any dtype                                  borrowed for the call
- *  EROW names the first row with NaN or inf, or of length 0 under COSINE; the search is void then. */
-CPB_CALL cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id,
-                                    const cpb_exec *exec, cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], ..; borrowed for the call. Every id once: a row that is
- *  offered twice may be found twice. */
-CPB_CALL cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids,
-                                        const cpb_exec *exec, cpb_error *error);
-
-/** The answer to one query so far, nearest first; *hits is a view, valid until the next feed. k hits, fewer
- *  only where fewer rows were offered; or all within the limit. */
-CPB_CALL cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
-                                    cpb_error *error);
-
-/** What a search has done so far. Set its size. */
-typedef struct cpb_search_report {
-  size_t size;       /* sizeof(cpb_search_report) */
-  uint64_t rows;     /* offered */
-  uint64_t bytes;    /* pairs of a row and a query that were told apart in bytes; all others in floats */
-  uint64_t measured; /* pairs that were measured in double */
-} cpb_search_report;
-
-/** Nothing done. size = sizeof(cpb_search_report) */
-CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
+/** The k nearest of all base rows for every query, in one call.
+ *  hits   queries.rows x k, caller's; query i's are hits[i*k ..], nearest first
+ *  EINVAL when k > base.rows or the base is empty. */
+CPB_CALL cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
+                            const cpb_exec *exec, cpb_error *error);
 
 /** Is handed the answer to one query; hits are a view for the call. Not CPB_OK ends the search. */
 typedef cpb_status cpb_search_take(void *context, size_t query, const cpb_hit *hits, size_t count,
@@ -99,12 +63,6 @@ typedef cpb_status cpb_search_take(void *context, size_t query, const cpb_hit *h
 CPB_CALL cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
                                    cpb_search_take *take, void *context, const cpb_exec *exec,
                                    cpb_error *error);
-
-/** The k nearest of all base rows for every query, in one call.
- *  hits   queries.rows x k, caller's; query i's are hits[i*k ..], nearest first
- *  EINVAL when k > base.rows or the base is empty. */
-CPB_CALL cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
-                            const cpb_exec *exec, cpb_error *error);
 
 /** The k nearest of some candidates, by |x-q| in double.                                           T13
  *  base         the rows the candidates' ids count, any dtype

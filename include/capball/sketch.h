@@ -13,12 +13,8 @@
 #ifndef CAPBALL_SKETCH_H
 #define CAPBALL_SKETCH_H
 
-#include <stdbool.h>
-
-#include "capball/exec.h"
 #include "capball/map.h"
 #include "capball/search.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,8 +40,7 @@ typedef struct cpb_sketch_point {
   double mean, worst;
 } cpb_sketch_point;
 
-/** What a sketch is; pointers are borrowed for the call of cpb_sketch_new, and views into the sketch when
- *  cpb_sketch_describe gives it back. Start from cpb_sketch_options_init. */
+/** What a sketch is; pointers are views into the sketch. Start from cpb_sketch_options_init. */
 typedef struct cpb_sketch_options {
   size_t size; /* sizeof(cpb_sketch_options) */
   cpb_sketch_kind kind;
@@ -107,6 +102,35 @@ typedef struct cpb_sketch_report {
   double seconds;
 } cpb_sketch_report;
 
+/** What kind of sketch is wanted. Start from cpb_sketch_fit_options_init. */
+typedef struct cpb_sketch_fit_options {
+  size_t size;
+  const cpb_sketch_training *training; /* NULL: the defaults. s and center: see below */
+  const cpb_map *map;                  /* a centre and a scale, no more; NULL: of the rows */
+  double s;                            /* without a map: the scale, > 0; 0 (the default): by the goal */
+  cpb_goal goal;                       /* default CPB_GOAL_MEAN */
+  double target;                       /* of CPB_GOAL_RECALL; default 0.99 */
+  size_t k;                            /* of CPB_GOAL_RECALL; default 10 */
+  size_t sample;                       /* rows the training sees; default 8192 */
+  bool skip_bad;                       /* default false */
+} cpb_sketch_fit_options;
+
+CPB_API void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size);
+
+/** What was read, beside the report of the training. */
+typedef struct cpb_sketch_fit_report {
+  size_t size;
+  uint64_t rows, bad_rows; /* taken, left out */
+  size_t sample;           /* rows the training saw */
+  cpb_sketch_report training;
+} cpb_sketch_fit_report;
+
+/** Trains a sketch on a sample of the source; gives *sketch to the caller. One pass, two for the goals mean, median
+ *  and hemisphere. The sample has the seed of the training.                                                 T14 */
+CPB_CALL cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options,
+                                   cpb_sketch **sketch, cpb_sketch_fit_report *report, const cpb_exec *exec,
+                                   cpb_error *error);
+
 /** Codes of rows, straight from the data.                                                          T14
  *  x      n rows of d, any dtype                                            borrowed for the call
  *  codes  n rows of bits/8 bytes, caller's; bit i is bit i%8 of byte i/8
@@ -124,16 +148,6 @@ CPB_CALL cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint
  *  queries. */
 CPB_CALL cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
                                     const cpb_exec *exec, cpb_error *error);
-
-/** The map whose images the bits divide: centre and scale of the sketch. Gives *map to the caller. */
-CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
-
-/** Whether codes and rows belong together: looks at some of the rows `found` names, at most 64 spread over all.
- *  codes   u8 rows of bits/8
- *  rows    the data, d columns, or their images, d+1
- *  EROW names a row whose code it is not; images near a boundary, within the rounding of f16, pass. */
-CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
-                                     const cpb_hit *found, size_t count, cpb_error *error);
 
 /** The whole text of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
  *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who takes it to cpb_free. */

@@ -21,10 +21,8 @@
 
 #include <stdbool.h>
 
-#include "capball/exec.h"
 #include "capball/map.h"
 #include "capball/search.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,16 +87,17 @@ CPB_CALL cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_
                                       cpb_error *error);
 CPB_API void cpb_transform_free(cpb_transform *transform);
 
+/** Fits a transform to a base: its mean where the kind is centred, its largest norm where it is bounded; a kind
+ *  that is neither reads nothing. Gives *transform to the caller.                                        T13
+ *  skip_bad   leave rows with NaN or inf out */
+CPB_CALL cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
+                                      cpb_transform **transform, const cpb_exec *exec, cpb_error *error);
+
 /** A map as a transform of kind CPB_TRANSFORM_SPHERE, which holds a copy of it; gives *transform to the caller. */
 CPB_CALL cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **transform, cpb_error *error);
 
 /** The map of a sphere, a view into the transform; NULL for the other kinds. */
 CPB_API const cpb_map *cpb_transform_map(const cpb_transform *transform);
-
-/** The same transform with room for rows `factor` >= 1 times as long about the centre: L is so much larger. One
- *  that knows rows of any length is only copied. Gives *grown to the caller.                             T13 */
-CPB_CALL cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
-                                       cpb_error *error);
 
 /** What it was made from; center and columns are views into the transform. */
 CPB_API void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options);
@@ -234,6 +233,14 @@ CPB_API void cpb_recommendation_describe(const cpb_recommendation *recommendatio
 CPB_CALL cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
                                   cpb_recommendation **recommendation, const cpb_exec *exec,
                                   cpb_error *error);
+
+/** cpb_recommend on samples of sources: options->sample rows of the base, options->queries of the queries (NULL:
+ *  rows of the base ask), options->seed of both.                                                         T13
+ *  skip_bad   leave rows with NaN or inf out */
+CPB_CALL cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_bad,
+                                      const cpb_recommend_options *options,
+                                      cpb_recommendation **recommendation, const cpb_exec *exec,
+                                      cpb_error *error);
 
 #ifdef __cplusplus
 }

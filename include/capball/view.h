@@ -58,7 +58,13 @@ static inline cpb_out cpb_rows_out(void *data, cpb_dtype dtype, size_t rows, siz
 
 /** Rows one block after the other, for as many passes as the call needs: a view (cpb_source_from_view), an
  *  opened file (cpb_reader_source), or whatever the caller's own two functions read. A call begins with
- *  `rewind` and reads to the end of a pass unless it fails. */
+ *  `rewind` and reads to the end of a pass unless it fails.
+ *
+ *  The calls named _fit make an object from a source: cpb_map_fit, cpb_model_fit, cpb_transform_fit, cpb_sketch_fit,
+ *  cpb_recommend_fit, cpb_radius_fit. Sums are exact: the blocks and the number of threads do not change a bit of the
+ *  result. Memory is constant but for samples, d x d numbers with a whitening, one score per row in a model, and where
+ *  the contract says that rows are held. NULL options are the defaults, NULL reports are allowed. Rows with NaN or inf
+ *  are EROW, and error->row counts from the first row of the source; with `skip_bad` they are left out instead. */
 typedef struct cpb_source cpb_source;
 struct cpb_source {
   size_t size; /* sizeof(cpb_source) */

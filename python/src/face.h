@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include <capball/capball.h>
+#include <capball/advanced/statistics.h>
 
 /* ---- arguments */
 

@@ -1,5 +1,6 @@
 /* T12: gradients of the embedding and its inverse, for capball.torch. */
 #include "face.h"
+#include <capball/advanced/laws.h>
 
 typedef cpb_status backward_call(cpb_view x, cpb_view g, double s, cpb_out gx, double *grad_t,
                                  const cpb_exec *exec, cpb_error *error);

@@ -4,6 +4,7 @@
 
 #include "face_hits.h"
 #include "face_map.h"
+#include <capball/advanced/fitting.h>
 
 /* The same verbs for every kind of piece; NULL where a kind has no such verb. */
 typedef struct piece_kind {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "face.h"
+#include <capball/advanced/abid.h>
 
 /* ---- statistics */
 

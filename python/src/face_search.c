@@ -3,6 +3,8 @@
 
 #include "face_hits.h"
 #include "face_map.h"
+#include <capball/advanced/candidates.h>
+#include <capball/advanced/feed.h>
 
 /* Two views at once, as most calls here have them. */
 static int take_both(face_rows *base, PyObject *base_object, face_rows *queries, PyObject *query_object,

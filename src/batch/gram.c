@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "batch/row_state.h"
-#include "capball/product.h"
+#include "capball/advanced/laws.h"
 #include "core/fail.h"
 #include "geometry/product_pair.h"
 

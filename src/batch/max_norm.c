@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "batch/ruler.h"
+#include "capball/advanced/laws.h"
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/rows.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/engine.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"

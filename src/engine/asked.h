@@ -2,7 +2,7 @@
 #ifndef CPB_ENGINE_ASKED_H
 #define CPB_ENGINE_ASKED_H
 
-#include "capball/engine.h"
+#include "capball/transform.h"
 
 /* Rows as an engine gets them, f32, densely packed. Rows without an image (a zero that is to be a direction)
  * become 0 where `lenient`, else they are EROW. The caller frees *out. */

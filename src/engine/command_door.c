@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capball/engine.h"
+#include "capball/advanced/engine.h"
 #include "capball/file.h"
 #include "core/fail.h"
 #include "core/rows.h"

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "batch/check_finite.h"
-#include "capball/engine.h"
-#include "capball/fit.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "capball/fit.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"

@@ -2,7 +2,7 @@
 #ifndef CPB_ENGINE_ENGINE_TRIAL_H
 #define CPB_ENGINE_ENGINE_TRIAL_H
 
-#include "capball/engine.h"
+#include "capball/advanced/engine.h"
 #include "capball/map.h"
 
 enum { CPB_TRIAL_FORMS = 4 };

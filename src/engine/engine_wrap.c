@@ -1,7 +1,7 @@
 /* T13: transform, ask, rescore. */
 #include <stdlib.h>
 
-#include "capball/engine.h"
+#include "capball/advanced/engine.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "capball/fit.h"
+#include "capball/advanced/laws.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"

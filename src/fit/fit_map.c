@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/fit.h"
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"

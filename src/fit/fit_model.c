@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"

@@ -2,7 +2,7 @@
 #ifndef CPB_FIT_FIT_MODEL_H
 #define CPB_FIT_FIT_MODEL_H
 
-#include "capball/fit.h"
+#include "capball/ball.h"
 
 enum { CPB_MODEL_QUANTILES = 101 };
 

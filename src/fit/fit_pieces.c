@@ -1,6 +1,7 @@
 /* T10 T11: models from rounds over pieces. */
 #include <stdlib.h>
 
+#include "capball/advanced/fitting.h"
 #include "core/fail.h"
 #include "fit/fit_model.h"
 #include "learn/core_parts.h"

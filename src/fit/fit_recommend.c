@@ -1,5 +1,4 @@
 /* T13: recommendations and radii from sources. */
-#include "capball/fit.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/sized.h"

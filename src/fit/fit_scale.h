@@ -2,7 +2,8 @@
 #ifndef CPB_FIT_SCALE_H
 #define CPB_FIT_SCALE_H
 
-#include "capball/scale.h"
+#include "capball/advanced/statistics.h"
+#include "capball/map.h"
 
 /* What a caller says of the scale. */
 typedef struct cpb_scale_wish {

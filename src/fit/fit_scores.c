@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "core/fail.h"
 #include "fit/passes.h"
 

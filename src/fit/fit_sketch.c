@@ -1,5 +1,4 @@
 /* T14: a sketch from rows. */
-#include "capball/fit.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "fit/fit_scale.h"

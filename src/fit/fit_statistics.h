@@ -2,7 +2,7 @@
 #ifndef CPB_FIT_STATISTICS_H
 #define CPB_FIT_STATISTICS_H
 
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "fit/passes.h"
 
 /* Pass 1 as part of a longer fit; gives *statistics, and its results so far. EINVAL when no row is left. */

@@ -1,7 +1,7 @@
 /* T13: a transform from the base it is for. */
 #include <math.h>
 
-#include "capball/fit.h"
+#include "capball/transform.h"
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "fit/fit_norms.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/sized.h"

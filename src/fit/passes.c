@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "batch/row_state.h"
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "core/fail.h"
 #include "core/rows.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/laws.h"
 #include "capball/region.h"
-#include "capball/scale.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "loop/chunk.h"

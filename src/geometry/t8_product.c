@@ -1,5 +1,4 @@
 /* T8: inner products and distances of one space from those of the other. */
-#include "capball/product.h"
 
 #include "geometry/product_pair.h"
 #include "geometry/products.h"

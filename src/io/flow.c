@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "capball/advanced/flow.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"

@@ -1,5 +1,6 @@
 /* .hdf5 .h5 in the layout of ann-benchmarks: data sets of one or two dimensions, "file.hdf5:train".
  * The library is not thread-safe and prints when something fails; it is kept quiet here. */
+#include "capball/advanced/flow.h"
 #include "io/format.h"
 
 #include "core/fail.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/file.h"
+#include "capball/advanced/flow.h"
 #include "core/digits.h"
 #include "core/fail.h"
 #include "core/rows.h"

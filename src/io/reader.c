@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/rows.h"

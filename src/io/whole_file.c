@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "core/fail.h"
 #include "io/file_fail.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/laws.h"
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/sized.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/laws.h"
 #include "geometry/vector.h"
 #include "json/dual_line.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "capball/map.h"
 #include "core/fail.h"

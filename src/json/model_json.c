@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
+#include "capball/ball.h"
 #include "capball/file.h"
-#include "capball/model.h"
 #include "core/fail.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"

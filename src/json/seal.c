@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "capball/transform.h"
 #include "core/fail.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "capball/sketch.h"
 #include "core/fail.h"

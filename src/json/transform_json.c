@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "capball/transform.h"
 #include "core/fail.h"

@@ -7,6 +7,7 @@
 #ifndef CPB_LEARN_CORE_PARTS_H
 #define CPB_LEARN_CORE_PARTS_H
 
+#include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "learn/working_set.h"
 

@@ -1,4 +1,4 @@
-#include "capball/model.h"
+#include "capball/advanced/rounds.h"
 
 #include <math.h>
 #include <stdarg.h>

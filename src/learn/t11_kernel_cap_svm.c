@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/product.h"
+#include "capball/advanced/laws.h"
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
 #include "parallel/tell.h"

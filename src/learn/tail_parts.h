@@ -4,6 +4,7 @@
 #ifndef CPB_LEARN_TAIL_PARTS_H
 #define CPB_LEARN_TAIL_PARTS_H
 
+#include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "learn/hull.h"
 #include "scale/exact_sum.h"

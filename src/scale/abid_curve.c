@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/scale.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "scale/abid_ratio.h"

@@ -2,7 +2,7 @@
 #ifndef CPB_SCALE_ABID_RATIO_H
 #define CPB_SCALE_ABID_RATIO_H
 
-#include "capball/scale.h"
+#include "capball/advanced/abid.h"
 
 /* EINVAL for an unknown kind of pairs, or when n rows have no pair of it. */
 cpb_status cpb_check_pairs(size_t n, cpb_pairs pairs, cpb_error *error);

@@ -2,7 +2,7 @@
 #ifndef CPB_SCALE_COVARIANCE_PARTS_H
 #define CPB_SCALE_COVARIANCE_PARTS_H
 
-#include "capball/scale.h"
+#include "capball/advanced/statistics.h"
 #include "scale/pair_sums.h"
 
 /* Every row gets one more coordinate, 1: the products with it are the sums of the columns. */

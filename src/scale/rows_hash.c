@@ -1,7 +1,7 @@
 /* Ids from the rows themselves. */
 #include <string.h>
 
-#include "capball/scale.h"
+#include "capball/advanced/statistics.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/rows.h"

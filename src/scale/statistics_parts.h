@@ -2,7 +2,7 @@
 #ifndef CPB_SCALE_STATISTICS_PARTS_H
 #define CPB_SCALE_STATISTICS_PARTS_H
 
-#include "capball/scale.h"
+#include "capball/advanced/statistics.h"
 #include "scale/column_sums.h"
 #include "scale/id_sums.h"
 #include "scale/norm_sketch.h"

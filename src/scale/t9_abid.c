@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "capball/scale.h"
 #include "core/fail.h"
 #include "scale/abid_ratio.h"
 #include "scale/height.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/candidates.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "batch/ruler.h"
-#include "capball/scale.h"
+#include "capball/advanced/abid.h"
+#include "capball/advanced/laws.h"
 #include "capball/map.h"
 #include "core/elementary.h"
 #include "core/fail.h"

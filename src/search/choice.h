@@ -2,7 +2,7 @@
 #ifndef CPB_SEARCH_CHOICE_H
 #define CPB_SEARCH_CHOICE_H
 
-#include "capball/scale.h"
+#include "capball/map.h"
 
 /** What is wanted. Start from cpb_goal_options_init. */
 typedef struct cpb_goal_options {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "batch/map_object.h"
-#include "capball/product.h"
+#include "capball/advanced/candidates.h"
 #include "capball/query.h"
 #include "core/elementary.h"
 #include "core/fail.h"

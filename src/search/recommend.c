@@ -1,4 +1,5 @@
 /* Every transform x index x query form on one sample, and the best of them. */
+#include "capball/advanced/statistics.h"
 #include "capball/transform.h"
 
 #include <math.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 
 #include "batch/check_finite.h"
-#include "capball/scale.h"
 #include "capball/search.h"
 #include "core/fail.h"
 #include "core/median.h"

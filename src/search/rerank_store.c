@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/candidates.h"
 #include "capball/query.h"
 #include "capball/sketch.h"
 #include "core/fail.h"

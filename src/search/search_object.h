@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "capball/advanced/feed.h"
 #include "core/best.h"
 #include "parallel/blocks.h"
 #include "search/sieve.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "capball/map.h"
+#include "capball/advanced/feed.h"
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "batch/map_object.h"
-#include "capball/product.h"
+#include "capball/advanced/candidates.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"

@@ -1,5 +1,6 @@
 /* T13: rival transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates), and the
  * formula of each kind stands once, in image_of. */
+#include "capball/advanced/candidates.h"
 #include "capball/transform.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
  * CPB_ADVERSARY=N walks N times as far. */
 #include <float.h>
 
+#include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "support/big.h"
 #include "support/check.h"

@@ -9,6 +9,7 @@
 #include <mpfr.h>
 #include <stdbool.h>
 
+#include "capball/advanced/feed.h"
 #include "capball/capball.h"
 #include "core/best.h"
 #include "core/rows.h"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
-#include "capball/engine.h"
+#include "capball/advanced/engine.h"
 #include "support/check.h"
 
 enum { N = 900, Q = 40, D = 3, K = 4, C = 12 };

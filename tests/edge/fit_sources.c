@@ -1,6 +1,7 @@
 /* Fits from callbacks: however a source is cut into blocks, and on any number of threads, a fit gives what it gives
  * for the array, byte for byte; told to stop it stops, with nothing given; a source that fails is heard. */
 #include "capball/capball.h"
+#include "capball/advanced/fitting.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

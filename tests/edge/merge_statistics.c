@@ -2,7 +2,7 @@
  * is damaged gets in. */
 #include "support/check.h"
 
-#include "capball/scale.h"
+#include "capball/advanced/statistics.h"
 #include "scale/exact_sum.h"
 #include "scale/row_sample.h"
 #include "support/big.h"

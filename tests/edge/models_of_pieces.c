@@ -1,5 +1,5 @@
 /* Objects from what was gathered in pieces are those of a fit to all rows. */
-#include "capball/fit.h"
+#include "capball/advanced/fitting.h"
 #include "support/check.h"
 
 enum { N = 3000, D = 3, PIECES = 4 };

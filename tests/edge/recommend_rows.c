@@ -3,6 +3,8 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
+#include "capball/advanced/statistics.h"
 #include "support/check.h"
 
 enum { MOST_N = 700, MOST_D = 20, MOST_Q = 90, MOST_K = 12, WIDE = MOST_D + 2 };

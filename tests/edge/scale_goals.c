@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "capball/scale.h"
+#include "capball/advanced/abid.h"
 #include "search/ceiling.h"
 
 enum { N = TEST_SANITIZED ? 200 : 400, D = 6, K = 10 };

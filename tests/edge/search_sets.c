@@ -4,6 +4,8 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/candidates.h"
+#include "capball/advanced/feed.h"
 #include "search/certificate.h"
 #include "support/check.h"
 

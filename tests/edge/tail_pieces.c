@@ -1,5 +1,6 @@
 /* SVDD of rows in pieces: both bounds are true, the gap is reached by rounds, and the bits are the same for any
  * cut, any order and any travel through bytes. */
+#include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "support/check.h"
 

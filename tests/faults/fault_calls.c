@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/statistics.h"
 #include "faults/fault_shim.h"
 #include "learn/kernel_svdd.h"
 #include "search/choice.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/statistics.h"
 
 static int wrong;
 #define MUST(claim) ((claim) ? (void)0 : (void)(wrong++, printf("line %d: %s\n", __LINE__, #claim)))

@@ -23,8 +23,8 @@ check() { # name command ..
 
 # Without the last member of each sized struct; a source's are all used by inline code.
 cut_members() {
-  mkdir -p "$work/older/capball"
-  for header in include/capball/*.h; do
+  mkdir -p "$work/older/capball/advanced"
+  for header in include/capball/*.h include/capball/advanced/*.h; do
     awk '
       /^typedef struct cpb_[a-z_]+ \{$/ { inside = 1; sized = 0; held = ""; holds = 0 }
       !inside { print; next }
@@ -36,7 +36,7 @@ cut_members() {
       # a member begins at two spaces and a word; what follows it (comments) goes with it
       /^  [a-z].*;/ { printf "%s", held; held = "" }
       /^typedef struct/ { print; next }
-      { held = held $0 "\n" }' "$header" >"$work/older/capball/$(basename "$header")"
+      { held = held $0 "\n" }' "$header" >"$work/older/${header#include/}"
   done
   ! diff -q include/capball/ball.h "$work/older/capball/ball.h"
 }

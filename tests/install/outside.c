@@ -1,4 +1,13 @@
 /* A stranger's program: it sees only what was installed, and touches what pulls in every dependency. */
+#include <capball/advanced/abid.h>
+#include <capball/advanced/candidates.h>
+#include <capball/advanced/engine.h>
+#include <capball/advanced/feed.h>
+#include <capball/advanced/fitting.h>
+#include <capball/advanced/flow.h>
+#include <capball/advanced/laws.h>
+#include <capball/advanced/rounds.h>
+#include <capball/advanced/statistics.h>
 #include <capball/capball.h>
 #include <stdio.h>
 

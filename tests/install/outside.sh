@@ -69,6 +69,19 @@ TEXT
     says_version build/shared && ! ldd build/static | grep -q libcapball && says_version build/static
 }
 
+# Every header that is installed is one that the program includes.
+all_headers() {
+  diff <(cd "$prefix/include" && ls capball/advanced/*.h capball/capball.h) \
+    <(sed -n 's/#include <\(capball.*\)>/\1/p' "$root/tests/install/outside.c")
+}
+
+# A status that nobody looks at is a warning.
+unused_status() {
+  printf '#include <capball/capball.h>\nvoid f(cpb_view x, cpb_out y) { cpb_embed(x, y, 1, NULL); }\n' >"$work/unused.c"
+  ! $cc -std=c17 -Werror -fsyntax-only $(pkg-config --cflags capball) "$work/unused.c" 2>"$work/unused.log" &&
+    grep unused "$work/unused.log"
+}
+
 man_page_and_completions() {
   [ ! -e "$prefix/bin/capball" ] || {
     says_version "$prefix/bin/capball" --version && [ -s "$prefix/share/man/man1/capball.1" ] &&
@@ -78,6 +91,8 @@ man_page_and_completions() {
 
 check "make install DESTDIR PREFIX" make --no-print-directory install DESTDIR="$work/stage" PREFIX=/opt/capball
 check "the shared library has a SONAME link" test -L "$prefix/lib/libcapball.so.${version%.*}"
+check "the program includes every advanced header" all_headers
+check "a status that is not used is a warning" unused_status
 check "pkg-config, shared" through_pkg_config
 check "pkg-config, static archive" through_static_archive
 check "pkg-config, a program without any shared library" through_static_program

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "io/random_access.h"
 #include "support/check.h"

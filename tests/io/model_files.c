@@ -1,7 +1,7 @@
 /* Models as files: bit for bit, and every fault with a sentence. */
 #include <stdbool.h>
 
-#include "capball/model.h"
+#include "capball/ball.h"
 #include "learn/quantiles.h"
 #include "support/check.h"
 

@@ -4,6 +4,7 @@
 #include <locale.h>
 #include <mpfr.h>
 
+#include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "core/rows.h"
 #include "io/convert.h"

@@ -1,4 +1,5 @@
 /* T10: the smallest enclosing ball, judged by its own certificate computed again in MPFR. */
+#include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/exec.h"
 #include "learn/ball_stream.h"

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
 #include "support/check.h"
 #include "support/big.h"
 #include "support/round.h"

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/candidates.h"
 #include "geometry/products.h"
 #include "search/certificate.h"
 #include "search/radius_sample.h"

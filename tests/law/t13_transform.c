@@ -2,6 +2,7 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
 #include "support/big.h"
 #include "support/check.h"
 

@@ -4,6 +4,7 @@
 #include "geometry/ellipsoids.h"
 #include "support/check.h"
 
+#include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "support/big.h"
 

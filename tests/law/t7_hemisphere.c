@@ -1,6 +1,7 @@
 /* T7: the scale that puts data within an angle of the pole, and the norm it needs. */
 #include "support/check.h"
 
+#include "capball/advanced/laws.h"
 #include "capball/map.h"
 #include "support/big.h"
 

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/laws.h"
 #include "geometry/products.h"
 #include "support/check.h"
 #include "support/big.h"

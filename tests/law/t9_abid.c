@@ -1,7 +1,7 @@
 /* T9: ABID against the pairwise loop and 512 bits, its slope, its curves and their maxima. */
 #include "support/check.h"
 
-#include "capball/scale.h"
+#include "capball/advanced/abid.h"
 #include "scale/weighted.h"
 #include "support/big.h"
 

@@ -1,6 +1,8 @@
-/* What a data set is, how evenly it fills the sphere, and the scale s for a goal. */
-#ifndef CAPBALL_SCALE_H
-#define CAPBALL_SCALE_H
+/* What a data set is: statistics and covariance, gathered in pieces that can be merged, anywhere and in any order.
+ *
+ * Advanced: can change between releases. */
+#ifndef CAPBALL_ADVANCED_STATISTICS_H
+#define CAPBALL_ADVANCED_STATISTICS_H
 
 #include <stdbool.h>
 
@@ -157,131 +159,6 @@ CPB_CALL cpb_status cpb_covariance_serialize(cpb_covariance *covariance, void **
  *  name  what the sentence calls the bytes; NULL = "state" */
 CPB_CALL cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name,
                                                cpb_covariance **covariance, cpb_error *error);
-
-/* T9: the angle-based intrinsic dimension, of data and of their images on the sphere.
- *
- * ABID = 1 / mean cos^2 of the angle between two rows. For unit rows Y it is n^2 / |Y^T Y|_F^2, at least 1
- * and at most min(n, columns): how many directions the rows fill evenly. As a function of the scale s it
- * says how well S(x) spreads data over the sphere; it often has two maxima with a dip between them. */
-
-/** Over which pairs the mean runs; pinned. */
-typedef enum cpb_pairs {
-  CPB_PAIRS_ALL = 0,      /* each row with every row and itself:  n^2 / F,  F = |Y^T Y|_F^2 */
-  CPB_PAIRS_DISTINCT = 1, /* without itself:  n(n-1) / (F-n); inf where all pairs are orthogonal */
-} cpb_pairs;
-
-/** ABID of the rows x - center.                                                                   T9
- *  x       n rows of d, any dtype                                      borrowed for the call
- *  center  d coordinates or NULL
- *  Rows at the centre have no direction and are left out. EROW for a row with NaN or inf, EINVAL when
- *  no pair is left. Relative error <= 1e-12; the same bits for any number of threads.
- *  Allocates a copy of the rows in double; thread-safe. */
-CPB_CALL cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, double *abid,
-                                      const cpb_exec *exec, cpb_error *error);
-
-/** Scales, and where what is found at them goes. */
-typedef struct cpb_abid_scales {
-  const double *s; /* count scales > 0 */
-  size_t count;
-  double *abid;  /* count numbers, caller's */
-  double *slope; /* dABID/dlog s: count numbers, caller's, or NULL */
-} cpb_abid_scales;
-
-/** ABID of S(x - center) at some scales, and its slope.                           T9
- *    F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum_i h_i z_i u_i|^2 + (sum_i z_i^2)^2
- *  with the directions u = x/|x|, h = 2|x|s/(|x|^2+s^2) and z = (s^2-|x|^2)/(|x|^2+s^2).
- *  The double sum goes by second moments, about n d^2/2 operations per scale, or by the Gram matrix, which
- *  is never stored, n^2(d+count)/2 in all: whichever is cheaper.
- *  Errors, bits, memory and threads as above; rows at the centre count, they are the pole. */
-CPB_CALL cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs,
-                                      cpb_abid_scales scales, const cpb_exec *exec, cpb_error *error);
-
-/** ABID of S(x - center) as a function of s that costs the same for any n and d. */
-typedef struct cpb_abid_curve cpb_abid_curve;
-
-/** Makes it; gives *curve to the caller.                                                           T9
- *  bins    > 0: linear interpolation in log|x| between the borders of bins, this many of them, laid
- *          by count and by width; within 1e-3 for 32
- *          0: interpolation at Chebyshev nodes of log|x|, as many as 1e-13 needs (about 20 for
- *          norms within a factor of 2, 35 for 10, 80 for 1000); EINVAL for norms spread beyond 1e18
- *  Rows, errors and threads as in cpb_abid_embedded, whose cost for as many scales this has. */
-CPB_CALL cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
-                                       const cpb_exec *exec, cpb_error *error);
-CPB_API void cpb_abid_curve_free(cpb_abid_curve *curve);
-
-/** The curve at one scale; slope may be NULL. Thread-safe. EINVAL for s <= 0, or when no pair is there. */
-CPB_CALL cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
-                                      double *slope, cpb_error *error);
-
-/** The mean of |x - center| over the rows; the natural unit of s. 0 when all rows are at the centre. */
-CPB_API double cpb_abid_curve_mean_norm(const cpb_abid_curve *curve);
-
-/** One maximum of a curve. */
-typedef struct cpb_abid_maximum {
-  double s, abid;
-} cpb_abid_maximum;
-
-/** All local maxima with low < s < high, higher ones first: where the derivative changes from + to - on a
- *  logarithmic grid of 100 values per factor of 10, then halving; s within a relative 1e-9. Of maxima closer
- *  than the grid only one may be found.                              T9
- *  maxima  room for `room` of them, caller's; *found is how many were written. 0 < low < high.
- *  Thread-safe, allocates nothing. */
-CPB_CALL cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double high,
-                                          cpb_pairs pairs, cpb_abid_maximum *maxima, size_t room,
-                                          size_t *found, cpb_error *error);
-
-/* The scale s for a goal.
- *
- *   mean, median   of the norms about the centre: a plain choice
- *   hemisphere     the largest norm: every row on the northern half                              T7
- *   spread         rows fill the sphere as evenly as they can: the largest ABID                  T9
- *   recall         the smallest s at which exact search on the sphere still finds the target
- *                  share of the true k nearest neighbours, with a standard error to spare       T13
- * Spread is not recall: the scale of the largest ABID is near the mean norm, where even an exact search
- * in the embedded space misses a quarter of the neighbours and more. */
-
-/** Pinned, append only. */
-typedef enum cpb_goal {
-  CPB_GOAL_MEAN = 0,
-  CPB_GOAL_MEDIAN = 1,
-  CPB_GOAL_HEMISPHERE = 2,
-  CPB_GOAL_SPREAD = 3,
-  CPB_GOAL_RECALL = 4,
-} cpb_goal;
-enum { CPB_GOALS = 5 };
-
-/** "mean", "median", "hemisphere", "spread", "recall"; a view, never NULL. */
-CPB_API const char *cpb_goal_name(cpb_goal goal);
-
-/** One point of a curve over s. */
-typedef struct cpb_curve_point {
-  double s, value;
-} cpb_curve_point;
-
-/** A scale, and why; belongs to the caller, who frees it by cpb_choice_free. */
-typedef struct cpb_choice cpb_choice;
-CPB_API void cpb_choice_free(cpb_choice *choice);
-
-/** What was chosen. Arrays are views into the choice; curves are empty for mean, median and hemisphere. */
-typedef struct cpb_choice_facts {
-  size_t size; /* sizeof(cpb_choice_facts) */
-  double s;
-  double value;               /* what the goal measures at s: a norm, ABID, recall */
-  double sample_mean_norm;    /* NaN where not needed */
-  size_t alternative_count;   /* the goals this library knows */
-  const double *alternatives; /* s of every goal, by its number; for spread and recall mean, median and
-                                 hemisphere are of the sample where the norms of all rows are not known.
-                                 NaN where not known */
-  size_t abid_count;
-  const cpb_curve_point *abid; /* 0.1 .. 10 times the mean norm of the sample */
-  size_t maxima_count;
-  const cpb_abid_maximum *maxima; /* of ABID, the highest first */
-  size_t ceiling_count;
-  const cpb_curve_point *ceiling; /* recall of exact embedded search, in the order of s */
-} cpb_choice_facts;
-
-/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
-CPB_API void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts);
 
 #ifdef __cplusplus
 }

@@ -3,16 +3,13 @@
  *   cpb_command_door    a command of the shell that reads rows and queries from npy files and writes ids
  *   cpb_engine_measure  which transform, scale and radius an engine answers best on: recall before and after exact
  *                       rescoring                                                                          T13
- *   cpb_engine_wrap     transform, ask, rescore: ids and true distances                                    T13 */
-#ifndef CAPBALL_ENGINE_H
-#define CAPBALL_ENGINE_H
+ *   cpb_engine_wrap     transform, ask, rescore: ids and true distances                                    T13
+ *
+ * Advanced: can change between releases. */
+#ifndef CAPBALL_ADVANCED_ENGINE_H
+#define CAPBALL_ADVANCED_ENGINE_H
 
-#include <stdbool.h>
-
-#include "capball/exec.h"
-#include "capball/search.h"
 #include "capball/transform.h"
-#include "capball/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -74,7 +71,6 @@ typedef struct cpb_engine_options {
       kinds; /* 1 << kind for every transform that is measured, beside rows as they are; 0: all that suit */
 } cpb_engine_options;
 
-/** The defaults. */
 CPB_API void cpb_engine_options_init(cpb_engine_options *options, size_t size);
 
 /** One transform, scale and query form. */
@@ -143,7 +139,6 @@ typedef struct cpb_wrap_options {
   uint64_t seed; /* for engines that use random numbers */
 } cpb_wrap_options;
 
-/** The defaults. */
 CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
 /** The k nearest of an engine's candidates on transformed rows, by exact distances of the rows themselves.
