@@ -93,9 +93,11 @@ static int unit_of_direction(const cpb_screen *screen, cpb_view rows, size_t row
   double length;
   cpb_ruler metric = {.loops = screen->loops, .x = rows, .c = screen->center, .sign = 1};
   int fault = cpb_ruler_length(&metric, row, &length);
-  *unit = fault == CPB_FAULT_RANGE ? INFINITY
-                                   : 1 / length; /* inf, also of the smallest rows: they are too far out */
-  if (fault == CPB_FAULT_RANGE) return 0;
+  *unit = 1 / length; /* inf of the smallest rows, which are too far out then, .. */
+  if (fault == CPB_FAULT_RANGE) {
+    *unit = INFINITY; /* .. as the largest are */
+    return 0;
+  }
   return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
 }
 

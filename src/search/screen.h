@@ -40,13 +40,13 @@ static inline double cpb_larger(double x, double y) { return x > y ? x : y; }
  * 1 and 1 where the length is not used, under L2 and, queries being of unit length then, COSINE. */
 typedef struct cpb_asked {
   double length, unit;
-  double scale
-      [2]; /* a value v is v scale[0] scale[1] / length in the unit of the screen; both >= 1 or both <= 1 */
-  double size2;  /* |q'|^2 of its factors */
-  double grain;  /* in the unit of the screen; inf: every row is measured, and its factors are 0 */
-  double margin; /* what rounding of the query, and of values, may cost a sum */
+  double scale[2]; /* powers of two, both >= 1 or both <= 1: from values to the unit of the screen */
+  double size2;    /* |q'|^2 of its factors */
+  double grain;    /* in the unit of the screen; inf: every row is measured, and its factors are 0 */
+  double margin;   /* what rounding of the query, and of values, may cost a sum */
 } cpb_asked;
 
+/* A value in the unit of the screen. */
 static inline double cpb_asked_value(const cpb_asked *asked, double value) {
   return value * asked->scale[0] * asked->scale[1] / asked->length;
 }
