@@ -36,7 +36,7 @@ typedef struct cpb_model_options {
   const double *whiten; /* W: d*d row-major, invertible; NULL = I. The ball is |W(x-c)| <= radius */
   double nu;            /* 0 for the enclosing ball */
   double gap;           /* of the fit */
-  double lower_bound;   /* of the radius (enclosing ball) or of the objective (SVDD), which may be inf */
+  double lower_bound;   /* of the radius (enclosing ball) or of the objective (SVDD): NaN beyond double */
   bool converged;
   uint64_t rows;           /* of the training data */
   size_t quantile_count;   /* >= 2, or 0 */
