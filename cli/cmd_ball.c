@@ -106,7 +106,7 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
           m.radius, m.gap, m.converged ? "" : " (more than was asked for)", m.support, cli_s(m.support),
           (unsigned long long)m.rows, cli_s(m.rows));
   if (!job->options.json) return CLI_OK;
-  json_t *bound = isinf(m.lower_bound) ? json_null() : json_real(m.lower_bound);
+  json_t *bound = isnan(m.lower_bound) ? json_null() : json_real(m.lower_bound);
   json_t *center = m.center != NULL ? cli_json_vector(m.center, m.d) : json_null();
   return cli_print_json(
       job, json_pack("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}", "model",

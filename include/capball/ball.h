@@ -106,7 +106,7 @@ typedef struct cpb_svdd_report {
   double radius;    /* R: the distance of the row at which the share nu is used up; where that is the end of a
                          row, every R down to the next row is as good, and this is the largest */
   double objective; /* R^2 + C sum w max(0,..) at the centre returned */
-  double lower_bound; /* of the objective, by the dual; inf where every ball's objective is beyond double */
+  double lower_bound; /* of the objective, by the dual; NaN where it is beyond double */
   size_t support;     /* rows with a multiplier > 0 (0 when multipliers were not asked for) */
   size_t iterations;  /* reads of the data; rounds of the SVM for the cap methods */
   double seconds;
@@ -119,9 +119,9 @@ typedef struct cpb_svdd_report {
  *  EROW for the first row with NaN or inf; EINVAL names nu, a weight or an option. Nothing is written
  *  then. Thread-safe; the same bits for any number of threads. Time n d per iteration; allocates n
  *  doubles, n(d+1) more for the cap methods and n d for rows whose squares leave the range of double: rows of
- *  any size are right, and the gap is that of the numbers before they are rounded to double, but objective and
- *  lower_bound, which are squares, may be beyond double: both are inf then, or near 0 subnormal or 0. Rows of
- *  weight 0 are not there. exec->progress is told the digits of the gap. */
+ *  any size are right, and so is the gap, but objective and lower_bound, which are squares, may be beyond double:
+ *  inf and NaN then, or subnormal and 0 near 0. Rows of weight 0 are not there. exec->progress is told the digits
+ *  of the gap. */
 CPB_CALL cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
                              cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
 
@@ -164,7 +164,7 @@ typedef struct cpb_model_options {
   const double *whiten; /* W: d*d row-major, invertible; NULL = I. The ball is |W(x-c)| <= radius */
   double nu;            /* 0 for the enclosing ball */
   double gap;           /* of the fit */
-  double lower_bound;   /* of the radius (enclosing ball) or of the objective (SVDD), which may be inf */
+  double lower_bound;   /* of the radius (enclosing ball) or of the objective (SVDD): NaN beyond double */
   bool converged;
   uint64_t rows;           /* of the training data */
   size_t quantile_count;   /* >= 2, or 0 */

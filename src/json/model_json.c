@@ -64,7 +64,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_json_put(l, "radius", json_real(o.radius));
   cpb_json_put(l, "nu", json_real(o.nu));
   cpb_json_put(l, "gap", json_real(o.gap));
-  cpb_json_put(l, "lower_bound", isinf(o.lower_bound) ? json_null() : json_real(o.lower_bound));
+  cpb_json_put(l, "lower_bound", isnan(o.lower_bound) ? json_null() : json_real(o.lower_bound));
   cpb_json_put(l, "converged", json_boolean(o.converged));
   cpb_json_put(l, "rows", json_integer((json_int_t)o.rows));
   cpb_json_put(l, "whiten", cpb_json_vector(o.whiten, o.d * o.d));
@@ -178,7 +178,7 @@ static cpb_status read_method(const json_t *root, const char *name, cpb_model_me
 
 /* null is beyond double. */
 static cpb_status read_bound(const json_t *root, const char *name, double *bound, cpb_error *error) {
-  *bound = INFINITY;
+  *bound = NAN;
   bool beyond = json_is_null(json_object_get(root, "lower_bound"));
   return beyond ? CPB_OK : cpb_json_number(root, name, "lower_bound", bound, error);
 }

@@ -39,9 +39,9 @@ static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail_domain(error, "radius", o->radius, "radius must be > 0 and finite");
   if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in [0,1]");
   if (!(o->gap >= 0 && o->gap <= 1)) return cpb_fail_domain(error, "gap", o->gap, "gap must lie in [0,1]");
-  if (!(o->lower_bound >= 0) || (isinf(o->lower_bound) && o->nu == 0))
-    return cpb_fail_domain(error, "lower_bound", o->lower_bound,
-                           "lower_bound must be >= 0, and that of a radius finite");
+  bool beyond = isnan(o->lower_bound) && o->nu > 0; /* a square that no double holds */
+  if (!beyond && !(o->lower_bound >= 0 && o->lower_bound < INFINITY))
+    return cpb_fail_domain(error, "lower_bound", o->lower_bound, "lower_bound must be >= 0 and finite");
   if (o->quantile_count == 1 || (o->quantile_count > 1 && o->quantiles == NULL))
     return cpb_fail(error, CPB_WHY_DOMAIN, "quantiles", "quantiles must be none or at least 2");
   for (size_t i = 0; i < o->quantile_count; i++)

@@ -10,7 +10,7 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
  * there it is no sign of a mistake. */
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error);
 
-/* A lower bound x 2^exponent, rounded down where it is subnormal; inf beyond double, where every number above it is inf. */
+/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN beyond double: no double says as much as the gap. */
 double cpb_svdd_lower_in_unit(double x, int exponent);
 
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);

@@ -120,6 +120,7 @@ static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_s
 
 double cpb_svdd_lower_in_unit(double x, int exponent) {
   double scaled = ldexp(x, exponent);
+  if (isinf(scaled)) return NAN;
   return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
 }
 

@@ -2,8 +2,6 @@
  * size and rows of weight 0 that are anything. Every certificate is judged in 512 bits: a lower bound is no
  * larger than the objective at the best centre that is known, the multipliers' own mean, which is no double.
  * CPB_ADVERSARY=N walks N times as far. */
-#include <float.h>
-
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "support/big.h"
@@ -120,8 +118,7 @@ static void exact_mean(const attack *a, const double *multipliers, const uint64_
   for (size_t j = 0; j < d; j++) c[j] = big_div(c[j], sum);
 }
 
-/* inf as a bound says that the value is beyond the largest double. */
-static bool above(double x, big y) { return mpfr_cmp_d(y, x == INFINITY ? DBL_MAX : x) < 0; }
+static bool above(double x, big y) { return mpfr_cmp_d(y, x) < 0; }
 
 /* |x - y| <= share y, or y is beyond what a double can say and x says so. */
 static bool about(double x, big y, double share) {

@@ -53,7 +53,7 @@ static void round_trip(const cpb_model_options *o) {
   cpb_model_options b = {.size = sizeof b};
   cpb_model_describe(back, &b);
   assert_true(b.d == o->d && b.radius == o->radius && b.rows == o->rows && b.nu == o->nu && b.gap == o->gap);
-  assert_true(b.lower_bound == o->lower_bound);
+  assert_true(b.lower_bound == o->lower_bound || (isnan(b.lower_bound) && isnan(o->lower_bound)));
   assert_memory_equal(b.multipliers, o->multipliers, K * sizeof(double));
   assert_memory_equal(b.support_rows, o->support_rows, K * sizeof(uint64_t));
   if (o->center != NULL) assert_memory_equal(b.center, o->center, sizeof center);
@@ -70,7 +70,7 @@ static void models_come_back_bit_for_bit(void **state) {
   whitened.whiten = W;
   huge.method = CPB_MODEL_EXACT;
   huge.nu = 0.5;
-  huge.lower_bound = INFINITY; /* a square of 1e155 */
+  huge.lower_bound = NAN; /* a square of 1e155 */
   round_trip(&plain);
   round_trip(&huge);
   round_trip(&kernel);
