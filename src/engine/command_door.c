@@ -21,7 +21,7 @@
 #include "io/file_fail.h"
 #include "parallel/tell.h"
 
-enum { PATH_ROOM = 512 };
+enum { PATH_ROOM = 512, LAST_BYTES = 4096 };
 
 static const char DESK[] = "capball-engine-";
 
@@ -214,23 +214,24 @@ static void put_end_to(pid_t child) {
 }
 
 /* One question: when it began, and when it has to be over. */
-typedef struct hours {
+typedef struct time_limit {
   double begin, timeout; /* timeout 0: never */
-} hours;
+} time_limit;
 
-static cpb_status check_time(const hours *h, const cpb_exec *exec, cpb_error *error) {
+static cpb_status check_time(const time_limit *limit, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = cpb_exec_tell(exec, 0, error);
-  double taken = now() - h->begin;
-  if (status != CPB_OK || h->timeout == 0 || taken <= h->timeout) return status;
-  return cpb_fail_domain(error, "timeout", taken, "the engine must end within %g seconds", h->timeout);
+  double taken = now() - limit->begin;
+  if (status != CPB_OK || limit->timeout == 0 || taken <= limit->timeout) return status;
+  return cpb_fail_domain(error, "timeout", taken, "the engine must end within %g seconds", limit->timeout);
 }
 
-static cpb_status wait_for(pid_t child, const hours *h, int *ended, const cpb_exec *exec, cpb_error *error) {
+static cpb_status wait_for(pid_t child, const time_limit *limit, int *ended, const cpb_exec *exec,
+                           cpb_error *error) {
   for (struct timespec nap = {0, 2000000};;
        nap.tv_nsec = nap.tv_nsec < 50000000 ? 2 * nap.tv_nsec : 50000000) {
     pid_t done = waitpid(child, ended, WNOHANG);
     if (done == child) return CPB_OK;
-    cpb_status status = check_time(h, exec, error);
+    cpb_status status = check_time(limit, exec, error);
     if (status != CPB_OK) {
       put_end_to(child);
       return status;
@@ -252,6 +253,7 @@ static void last_words(const char *path, char *line, size_t room) {
   char now_read[256];
   FILE *from = open_regular(path);
   *line = 0;
+  if (from != NULL) fseek(from, -LAST_BYTES, SEEK_END); /* what is shorter is read from its start */
   while (from != NULL && fgets(now_read, sizeof now_read, from) != NULL) {
     now_read[strcspn(now_read, "\n")] = 0;
     if (now_read[0] != 0) snprintf(line, room, "%.150s", now_read);
@@ -308,8 +310,8 @@ static cpb_status check_shape(const cpb_engine_question *q, cpb_reader *reader, 
   return CPB_OK;
 }
 
-static cpb_status read_answers(const cpb_engine_question *q, const desk *at, const hours *h, uint64_t *ids,
-                               const cpb_exec *exec, cpb_error *error) {
+static cpb_status read_answers(const cpb_engine_question *q, const desk *at, const time_limit *limit,
+                               uint64_t *ids, const cpb_exec *exec, cpb_error *error) {
   cpb_reader *reader = NULL;
   if (!is_regular(at->ids))
     return cpb_fail_count(error, "ids", 0, "the engine must write one file of ids, {ids}: a regular file");
@@ -324,7 +326,7 @@ static cpb_status read_answers(const cpb_engine_question *q, const desk *at, con
     status = cpb_reader_next(reader, 4096, &block, error);
     for (size_t i = 0; status == CPB_OK && i < block.rows; i++, query++)
       status = take_query(q, block, i, query, ids + query * q->count, error);
-    if (status == CPB_OK) status = check_time(h, exec, error);
+    if (status == CPB_OK) status = check_time(limit, exec, error);
   }
   cpb_reader_free(reader);
   return status;
@@ -345,14 +347,14 @@ static cpb_status run(const cpb_command_door *of, const desk *at, const cpb_engi
   int ended = 0;
   char *line = command_line(of->command, at, q);
   if (line == NULL) return cpb_fail_memory(error, "a command");
-  const hours h = {now(), of->timeout};
+  const time_limit limit = {now(), of->timeout};
   pid_t child = start(line, at->said);
   free(line);
   if (child < 0) return cpb_file_fail_errno(error, of->command, "start it");
-  cpb_status status = wait_for(child, &h, &ended, exec, error);
-  cost->seconds = now() - h.begin;
+  cpb_status status = wait_for(child, &limit, &ended, exec, error);
+  cost->seconds = now() - limit.begin;
   if (status == CPB_OK) status = judge_end(ended, at, error);
-  if (status == CPB_OK) status = read_answers(q, at, &h, ids, exec, error);
+  if (status == CPB_OK) status = read_answers(q, at, &limit, ids, exec, error);
   if (status == CPB_OK) read_times(at, cost);
   return status;
 }

@@ -31,6 +31,7 @@ words='# {base} {queries} {k} {ids}'
 bad() { local text=$1 pattern=$2; shift 2; refuses "$text" 1 "^capball wrap: $pattern" timeout 100 capball wrap base.csv q.csv -k 5 --candidates 8 -o no.csv --timeout 120 --engine-command "$* $words"; }
 bad "an engine that fails" 'the engine failed: its exit code must be 0, got 1$' 'exit 1'
 bad "an engine that fails and says why" 'the engine failed and said "no such index": its exit code must be 0, got 3$' 'echo no such index >&2; exit 3'
+bad "an engine that fails after many words" 'the engine failed and said "no such index": its exit code must be 0, got 3$' 'seq 100000; echo no such index >&2; exit 3'
 bad "an engine that is none" 'the engine failed and said ".*not found": its exit code must be 0, got 127$' 'no-engine-of-this-name'
 bad "an engine that is killed" 'the engine failed: its signal must be 0, got 9$' 'kill -9 $$'
 bad "an engine that writes nothing" 'the engine must write one file of ids' true
