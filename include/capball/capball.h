@@ -12,17 +12,19 @@
  *   transform.h   rivals of the map, exact lifts, a recommendation  T13
  *   query.h       questions for an engine of inner products         T13
  *   sketch.h      binary codes, and search among them               T14
- *   file.h        files of vectors, in blocks of rows
+ *   file.h        files of vectors, in blocks of rows */
+
+/* A program that uses these alone keeps compiling and linking with later releases of the same minor version: functions keep
+ * their names and parameters, numbers of enums are pinned, structs grow at their end only. The size of a struct says which
+ * one a caller has: options have an _init function; for a report or a result write = {.size = sizeof report}.
  *
- * A program that uses these alone keeps compiling and linking with later releases of the same minor version: functions
- * keep their names and parameters, numbers of enums are pinned, structs grow at their end only (their size says which
- * one a caller has; for a report or a result write = {.size = sizeof report}). What is in capball/advanced/ and not
- * included here can change with every release:
- *   laws.h statistics.h abid.h rounds.h feed.h candidates.h fitting.h engine.h flow.h */
+ * What is in capball/advanced/ is not included here, and can change with every release: laws, statistics, abid, rounds, feed,
+ * candidates, fitting, engine and flow, each a header. */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
 #include "capball/status.h"
+#include "capball/reason.h"
 #include "capball/view.h"
 #include "capball/exec.h"
 #include "capball/region.h"

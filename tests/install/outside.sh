@@ -78,7 +78,7 @@ all_headers() {
 # A status that nobody looks at is a warning.
 unused_status() {
   printf '#include <capball/capball.h>\nvoid f(cpb_view x, cpb_out y) { cpb_embed(x, y, 1, NULL); }\n' >"$work/unused.c"
-  ! $cc -std=c17 -Werror -fsyntax-only $(pkg-config --cflags capball) "$work/unused.c" 2>"$work/unused.log" &&
+  ! $cc -std=c17 -Werror -c -o "$work/unused.o" $(pkg-config --cflags capball) "$work/unused.c" 2>"$work/unused.log" &&
     grep unused "$work/unused.log"
 }
 
