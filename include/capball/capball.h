@@ -14,7 +14,8 @@
  *   query.h       questions for an engine of inner products      T13
  *   transform.h   rivals of the map, exact lifts, a choice       T13
  *   sketch.h      binary codes, and search among them            T14
- *   file.h        files of vectors, in blocks of rows */
+ *   file.h        files of vectors, in blocks of rows
+ *   seal.h        which map made the rows of a file */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 
@@ -34,5 +35,6 @@
 #include "capball/file.h"
 #include "capball/fit.h"
 #include "capball/engine.h"
+#include "capball/seal.h"
 
 #endif

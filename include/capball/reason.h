@@ -173,6 +173,8 @@ typedef enum cpb_reason {
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
   CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
   CPB_WHY_KERNEL_NO_PARTS = 1159,       /* a model with a kernel has no parts by columns */
+  CPB_WHY_SEAL_BLOCKS = 1160, /* rows .. .. +..: blocks of rows with a seal begin at multiples of 64 rows */
+  CPB_WHY_SEAL_OF_PART = 1161, /* a seal is of all rows: the pass did not come to its end */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */
@@ -240,6 +242,7 @@ typedef enum cpb_reason {
   CPB_WHY_WRITER_BROKEN = 6012,          /* a write before failed */
   CPB_WHY_PACKED_OUT = 6013,             /* packed files are only read; write to a pipe and pack what comes */
   CPB_WHY_UNPACK = 6014,                 /* cannot unpack it by ..: what the library says */
+  CPB_WHY_HDF5_SEAL = 6015,        /* HDF5 cannot write the seal of data set ".." */
 
   /* EFORMAT */
   CPB_WHY_STATE = 7001,                  /* ..: the state .. */
@@ -322,6 +325,8 @@ typedef enum cpb_reason {
   CPB_WHY_UNPACK_NONE = 7078,         /* this capball was built without zlib, or without libzstd */
   CPB_WHY_JSON_TEXTS = 7079,          /* ".." must be null or .. texts, got .. */
   CPB_WHY_FILE_PARQUET = 7080,        /* Parquet and Arrow files are read through Python */
+  CPB_WHY_SEAL_KEY = 7081,            /* its ".." is not that of a seal */
+  CPB_WHY_SEAL_FOREIGN = 7082,        /* rows of another map or transform, or in the other role */
 
   /* ESTOPPED */
   CPB_WHY_STOPPED = 8001, /* stopped by the caller */
