@@ -194,7 +194,8 @@ const cli_command cli_verb_embed = {
         "fitted with --headroom. --transform fits one to --base on the way, and writes no file of it.\n"
         "A seal says which map made the rows, and has a hash of them: OUT.capball, beside OUT, or an "
         "attribute of "
-        "a data set of HDF5. `capball rescore` refuses rows of another map by it, and proves answers with it.",
+        "a data set of HDF5. `capball rescore` refuses rows of another map by it, and proves answers with "
+        "it.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.csv\n"

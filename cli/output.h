@@ -10,7 +10,7 @@ enum { CLI_OUTPUTS = 3 };
 typedef struct cli_output {
   const cli_job *job;
   const cli_input *rows; /* the rows that are written are its rows, in their order; NULL: nobody's */
-  cpb_seal *seal; /* of the file that is added next; NULL: it has none */
+  cpb_seal *seal;        /* of the file that is added next; NULL: it has none */
   size_t count;
   cpb_writer *writers[CLI_OUTPUTS];
 } cli_output;

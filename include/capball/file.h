@@ -181,7 +181,8 @@ typedef struct cpb_writer_options {
   const char *const *columns; /* names, in a first line; one per column */
   const cpb_reader *rows_of;  /* row i is its row i, whose id stands in front, in a column without a name */
   const cpb_reader *cells_of; /* numbers in the cells are rows of it, and their ids stand for them */
-  cpb_seal *seal; /* of the rows: published with them, of a pipe not at all; NULL (the default): none. Borrowed while
+  cpb_seal *
+      seal; /* of the rows: published with them, of a pipe not at all; NULL (the default): none. Borrowed while
                      the writer lives */
 } cpb_writer_options;
 

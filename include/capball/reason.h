@@ -173,7 +173,7 @@ typedef enum cpb_reason {
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
   CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
   CPB_WHY_KERNEL_NO_PARTS = 1159,       /* a model with a kernel has no parts by columns */
-  CPB_WHY_SEAL_BLOCKS = 1160, /* rows .. .. +..: blocks of rows with a seal begin at multiples of 64 rows */
+  CPB_WHY_SEAL_BLOCKS = 1160,  /* rows .. .. +..: blocks of rows with a seal begin at multiples of 64 rows */
   CPB_WHY_SEAL_OF_PART = 1161, /* a seal is of all rows: the pass did not come to its end */
 
   /* ESHAPE */
@@ -194,6 +194,7 @@ typedef enum cpb_reason {
   CPB_WHY_SCORES_SHAPE = 2015,        /* there are .. x .. scores for .. x .. candidates */
   CPB_WHY_CODES_ROWS = 2016,          /* there are .. rows, but .. codes */
   CPB_WHY_STORE_ROW = 2017,           /* row .. is wanted, but there are .. rows */
+  CPB_WHY_IMAGES_COUNT = 2018,        /* there are fewer or more rows of the data than embedded ones */
 
   /* EDTYPE */
   CPB_WHY_UNKNOWN_DTYPE = 3001,  /* .. has unknown dtype .. */
@@ -222,6 +223,8 @@ typedef enum cpb_reason {
   CPB_WHY_NO_IMAGE = 4013,         /* embedded row .. is no point of the sphere */
   CPB_WHY_NOT_UNIT = 4014,         /* embedded row .. has length .. */
   CPB_WHY_CODE_OF_ROW = 4015,      /* codes row .. is not the code of row .. */
+  CPB_WHY_NOT_THE_IMAGE =
+      4016, /* lies .. from the image of this row of the data, where rounding to f16 explains .. */
 
   /* ENOMEM */
   CPB_WHY_MEMORY = 5001,  /* no memory for .. */
@@ -242,7 +245,7 @@ typedef enum cpb_reason {
   CPB_WHY_WRITER_BROKEN = 6012,          /* a write before failed */
   CPB_WHY_PACKED_OUT = 6013,             /* packed files are only read; write to a pipe and pack what comes */
   CPB_WHY_UNPACK = 6014,                 /* cannot unpack it by ..: what the library says */
-  CPB_WHY_HDF5_SEAL = 6015,        /* HDF5 cannot write the seal of data set ".." */
+  CPB_WHY_HDF5_SEAL = 6015,              /* HDF5 cannot write the seal of data set ".." */
 
   /* EFORMAT */
   CPB_WHY_STATE = 7001,                  /* ..: the state .. */

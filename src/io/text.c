@@ -429,9 +429,10 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
 
 #define TEXT(word, words, separator)                                                                         \
   {                                                                                                          \
-    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .text = true, .streams_in = true,              \
-    .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind, .close = text_close,   \
-    .select = text_select, .describe = text_describe, .begin = text_begin, .append = text_append             \
+    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .text = true,                    \
+    .streams_in = true, .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind,    \
+    .close = text_close, .select = text_select, .describe = text_describe, .begin = text_begin,              \
+    .append = text_append                                                                                    \
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');

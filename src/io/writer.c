@@ -230,8 +230,7 @@ static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_w
   *seal = (cpb_whole){.fd = -1, .kept = -1};
   if (writer->seal_text == NULL || writer->format->seal != NULL) return CPB_OK;
   cpb_status status = cpb_whole_open(name, seal, error);
-  if (status == CPB_OK)
-    status = cpb_whole_write(seal, writer->seal_text, strlen(writer->seal_text), error);
+  if (status == CPB_OK) status = cpb_whole_write(seal, writer->seal_text, strlen(writer->seal_text), error);
   return status == CPB_OK ? cpb_whole_sync(seal, error) : status;
 }
 

@@ -160,8 +160,7 @@ static cpb_status read_text(const char *text, size_t length, const char *name, c
 }
 
 cpb_status cpb_seal_read(const cpb_reader *reader, cpb_seal_facts *facts, cpb_error *error) {
-  if (reader == NULL || facts == NULL)
-    return cpb_fail_missing(error, reader == NULL ? "reader" : "facts");
+  if (reader == NULL || facts == NULL) return cpb_fail_missing(error, reader == NULL ? "reader" : "facts");
   cpb_seal_facts ours = {.size = sizeof ours}, none = ours;
   cpb_buffer buffer = {NULL, 0};
   size_t length;
@@ -265,9 +264,10 @@ cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const
   if (status != CPB_OK) return status;
   bool foreign = fingerprint != facts->fingerprint;
   if (!foreign && facts->role == role) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_SEAL_FOREIGN, path, "%s",
-                       foreign ? "was made by another map or transform, as its seal says; give the one that made it"
-                               : holds[facts->role]);
+  return cpb_file_fail(
+      error, CPB_WHY_SEAL_FOREIGN, path, "%s",
+      foreign ? "was made by another map or transform, as its seal says; give the one that made it"
+              : holds[facts->role]);
 }
 
 /* The rows of a file, all of them watched. */
@@ -308,7 +308,8 @@ cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_ro
   if (path == NULL || watch == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "watch");
   if (precision > CPB_F16) return cpb_fail_dtype(error, "precision", precision);
   if (!watch->whole)
-    return cpb_fail(error, CPB_WHY_SEAL_OF_PART, "watch", "a seal is of all rows: the pass did not come to its end");
+    return cpb_fail(error, CPB_WHY_SEAL_OF_PART, "watch",
+                    "a seal is of all rows: the pass did not come to its end");
   cpb_seal_facts facts;
   char *text = NULL;
   cpb_status status = describe(transform, role, radius, &facts, error);
