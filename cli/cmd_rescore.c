@@ -94,7 +94,7 @@ static void tell_stored(const rescoring *r) {
 
 static void tell_needed(const rescoring *r, size_t proven, uint64_t needed, const char *word) {
   char more[80] = "";
-  if (needed > 0)
+  if (needed > 0 && !r->stored.unexplained)
     snprintf(more, sizeof more, "; %llu candidates would %s all", (unsigned long long)needed,
              r->checked ? "prove" : "be enough for");
   cli_say(r->job, "%zu of %zu queries %s%s", proven, r->n, word, more);
@@ -315,8 +315,8 @@ static int read_inputs(rescoring *r, cpb_store *store) {
   if (result == CLI_OK) result = cli_input_store(&r->embedded, store);
   if (result == CLI_OK) result = read_ids(r);
   if (result == CLI_OK && o->scores != NULL) result = cli_input_read(&r->scores, r->job, o->scores, NULL);
-  if (result == CLI_OK) result = find_radius(r);
   if (result == CLI_OK) result = find_seal(r);
+  if (result == CLI_OK) result = find_radius(r);
   return result == CLI_OK && o->base != NULL ? verify(r) : result;
 }
 
