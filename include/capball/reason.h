@@ -223,8 +223,7 @@ typedef enum cpb_reason {
   CPB_WHY_NO_IMAGE = 4013,         /* embedded row .. is no point of the sphere */
   CPB_WHY_NOT_UNIT = 4014,         /* embedded row .. has length .. */
   CPB_WHY_CODE_OF_ROW = 4015,      /* codes row .. is not the code of row .. */
-  CPB_WHY_NOT_THE_IMAGE =
-      4016, /* lies .. from the image of this row of the data, where rounding to f16 explains .. */
+  CPB_WHY_NOT_THE_IMAGE = 4016,    /* lies .. from the image of its row of data */
 
   /* ENOMEM */
   CPB_WHY_MEMORY = 5001,  /* no memory for .. */
