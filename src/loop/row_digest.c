@@ -15,22 +15,24 @@ static uint64_t fold(uint64_t x, uint64_t y) {
   return high ^ (other << 32 | (low & 0xffffffffu));
 }
 
-/* Two numbers that depend on every sum in two ways. */
-static void merge(const uint64_t sums[CPB_DIGEST_LANES], uint64_t bytes, uint64_t number, uint64_t hash[2]) {
-  static const uint64_t salt[2] = {0x243f6a8885a308d3, 0x13198a2e03707344};
-  for (size_t side = 0; side < 2; side++) {
-    uint64_t sum = bytes * (salt[side] | 1);
-    for (size_t i = 0; i < CPB_DIGEST_LANES; i += 2)
-      sum += fold(sums[i] ^ cpb_mix(salt[side] + i), sums[i + 1] ^ cpb_mix(salt[side] + i + 1));
-    hash[side] = cpb_mix(cpb_mix(sum) ^ cpb_mix(salt[side] ^ number));
-  }
+static const uint64_t salt[2] = {0x243f6a8885a308d3, 0x13198a2e03707344};
+
+static void make_keys(cpb_row_digest *d) {
+  for (size_t side = 0; side < 2; side++)
+    for (size_t i = 0; i < CPB_DIGEST_LANES; i++) d->keys[side][i] = cpb_mix(salt[side] + i);
 }
 
-static void add_group(cpb_row_digest *d, uint64_t number, const void *bytes, size_t count) {
-  uint64_t sums[CPB_DIGEST_LANES], hash[2];
+/* Adds the two numbers of a group, which depend on every sum in two ways, and on its place. */
+static void add_group(const cpb_row_digest *d, uint64_t number, const void *bytes, size_t count,
+                      uint64_t total[2]) {
+  uint64_t sums[CPB_DIGEST_LANES];
   d->loops->digest(bytes, count, sums);
-  merge(sums, count, number, hash);
-  for (size_t side = 0; side < 2; side++) atomic_fetch_add(&d->sums[side], hash[side]);
+  for (size_t side = 0; side < 2; side++) {
+    const uint64_t *key = d->keys[side];
+    uint64_t sum = count * (salt[side] | 1);
+    for (size_t i = 0; i < CPB_DIGEST_LANES; i += 2) sum += fold(sums[i] ^ key[i], sums[i + 1] ^ key[i + 1]);
+    total[side] += cpb_mix(cpb_mix(sum) ^ cpb_mix(salt[side] ^ number));
+  }
 }
 
 static size_t group_of(size_t row_bytes) {
@@ -47,6 +49,7 @@ void cpb_row_digest_clear(cpb_row_digest *d) {
 cpb_status cpb_row_digest_begin(cpb_row_digest *d, cpb_dtype dtype, size_t cols, cpb_error *error) {
   cpb_row_digest_free(d);
   d->loops = cpb_loops_here();
+  make_keys(d);
   d->dtype = dtype;
   d->cols = cols;
   d->row_bytes = cols * cpb_dtype_size(dtype);
@@ -68,45 +71,54 @@ static void pack(const cpb_row_digest *d, cpb_view rows, unsigned char *to) {
 }
 
 /* Rows with gaps are put together on the way. */
-static void add_whole(cpb_row_digest *d, uint64_t number, cpb_view rows) {
+static void add_whole(const cpb_row_digest *d, uint64_t number, cpb_view rows, uint64_t total[2]) {
   unsigned char packed[2 * CPB_DIGEST_GROUP_BYTES];
   size_t bytes = rows.rows * d->row_bytes;
   bool dense = rows.stride == rows.cols || rows.rows == 1;
   if (!dense) pack(d, rows, packed); /* more than one row: less than twice the bytes wanted */
-  add_group(d, number, dense ? rows.data : packed, bytes);
+  add_group(d, number, dense ? rows.data : packed, bytes, total);
 }
 
-static void end_rest(cpb_row_digest *d) {
-  if (d->rest_rows > 0) add_group(d, d->rest_row / d->group, d->rest, d->rest_rows * d->row_bytes);
+static void end_rest(cpb_row_digest *d, uint64_t total[2]) {
+  if (d->rest_rows > 0) add_group(d, d->rest_row / d->group, d->rest, d->rest_rows * d->row_bytes, total);
   d->rest_rows = 0;
 }
 
 /* Takes the rows that go on with the group that has begun; how many. */
-static size_t continue_rest(cpb_row_digest *d, cpb_view rows) {
+static size_t continue_rest(cpb_row_digest *d, cpb_view rows, uint64_t total[2]) {
   size_t room = d->group - d->rest_rows, count = rows.rows < room ? rows.rows : room;
   pack(d, cpb_view_slice(rows, 0, count), d->rest + d->rest_rows * d->row_bytes);
   d->rest_rows += count;
-  if (d->rest_rows == d->group) end_rest(d);
+  if (d->rest_rows == d->group) end_rest(d, total);
   return count;
 }
 
+static void add_total(cpb_row_digest *d, const uint64_t total[2]) {
+  for (size_t side = 0; side < 2; side++) atomic_fetch_add(&d->sums[side], total[side]);
+}
+
 bool cpb_row_digest_add(cpb_row_digest *d, uint64_t first, cpb_view rows) {
+  uint64_t total[2] = {0, 0};
   size_t at = 0;
   if (rows.rows == 0) return true;
   if (first % d->group != 0) {
     if (d->rest_rows == 0 || first != d->rest_row + d->rest_rows) return false;
-    at = continue_rest(d, rows);
+    at = continue_rest(d, rows, total);
   }
   for (; rows.rows - at >= d->group; at += d->group)
-    add_whole(d, (first + at) / d->group, cpb_view_slice(rows, at, d->group));
-  if (at == rows.rows) return true;
-  d->rest_row = first + at;
-  continue_rest(d, cpb_view_slice(rows, at, rows.rows - at));
+    add_whole(d, (first + at) / d->group, cpb_view_slice(rows, at, d->group), total);
+  if (at < rows.rows) {
+    d->rest_row = first + at;
+    continue_rest(d, cpb_view_slice(rows, at, rows.rows - at), total);
+  }
+  add_total(d, total);
   return true;
 }
 
 void cpb_row_digest_finish(cpb_row_digest *d, uint64_t rows, uint64_t hash[2]) {
-  end_rest(d);
+  uint64_t total[2] = {0, 0};
+  end_rest(d, total);
+  add_total(d, total);
   for (size_t side = 0; side < 2; side++) {
     uint64_t shape = cpb_mix(rows) + cpb_mix(d->cols + side) * 3 + d->dtype;
     hash[side] = cpb_mix(atomic_load(&d->sums[side]) ^ cpb_mix(shape));

@@ -19,6 +19,7 @@ typedef struct cpb_row_digest {
   const cpb_loops *loops;
   cpb_dtype dtype;
   size_t cols, row_bytes, group; /* rows of a group */
+  uint64_t keys[2][CPB_DIGEST_LANES];
   _Atomic uint64_t sums[2];
   unsigned char *rest; /* the beginning of a group whose end has not come */
   uint64_t rest_row;   /* its first row */
