@@ -30,10 +30,15 @@ static bool has_digits(double v, double least, cpb_dtype stored) {
   return stored == CPB_F32 ? (float)read == (float)size : read == size;
 }
 
-/* Whether v may have been rounded to the type, or printed in it; 5 digits are enough for f16, 9 for f32. */
+/* Whether v may have been rounded to the type, or printed in it since: 5 digits are enough for f16, 9 for f32. */
+static bool is_single(double v) { return (double)(float)v == v || has_digits(v, 1e8, CPB_F64); }
+
+static bool is_half(double v, cpb_dtype stored) { return fits_half(v) || has_digits(v, 1e4, stored); }
+
+/* What was f16 may have come through files of f32, too. */
 static bool is_short(double v, cpb_dtype type, cpb_dtype stored) {
-  bool fits = type == CPB_F16 ? fits_half(v) : (double)(float)v == v;
-  return fits || has_digits(v, type == CPB_F16 ? 1e4 : 1e8, stored);
+  if (type == CPB_F32) return is_single(v);
+  return is_half(v, stored) || (stored == CPB_F64 && is_single(v) && is_half((double)(float)v, CPB_F32));
 }
 
 static bool is_short_row(const double *y, size_t cols, cpb_dtype type, cpb_dtype stored) {
