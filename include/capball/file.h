@@ -207,7 +207,7 @@ CPB_API bool cpb_writer_random_access(const cpb_writer *writer);
 
 /** Writes rows [first, first+block.rows), of the file's own dtype; thread-safe. Every row of the file
  *  must be written exactly once before commit (which counts them); not to be mixed with append. With a seal blocks begin
- *  at multiples of 64 rows, and all but the last have a multiple of 64: EINVAL for others. */
+ *  at multiples of 1024 rows, and all but the last have a multiple of 1024: EINVAL for others. */
 CPB_API cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
 /** Completes the file: header, fsync, rename over `path`. The file is there whole, or not at all. The seal of an older file

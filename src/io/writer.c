@@ -136,7 +136,7 @@ cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_er
 static cpb_status show_seal(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
   if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_SEAL_BLOCKS, writer->whole.path,
-                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 64 rows",
+                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
                        (unsigned long long)first, rows.rows);
 }
 

@@ -13,7 +13,7 @@
 #include "capball/view.h"
 #include "loop/table.h"
 
-enum { CPB_DIGEST_GROUP_BYTES = 4096, CPB_DIGEST_GROUP_MOST = 64 };
+enum { CPB_DIGEST_GROUP_BYTES = 1 << 14, CPB_DIGEST_GROUP_MOST = 1024 };
 
 typedef struct cpb_row_digest {
   const cpb_loops *loops;
