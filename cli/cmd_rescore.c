@@ -269,19 +269,33 @@ static int read_all(rescoring *r) {
   return CLI_OK;
 }
 
+/* Whether all rows are read for the seal alone: where that costs no more than the candidates do, and they are not read
+ * anyway. */
+static bool is_read_first(const rescoring *r) {
+  bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
+  return is_whole(r) || (cheap && r->job->options.certificates == NULL);
+}
+
+static int use_seal(rescoring *r) {
+  cpb_error error;
+  cpb_status status = cpb_seal_compare(&r->seal, r->embedded.info.path, r->transform, CPB_ROLE_BASE, &error);
+  int result = status != CPB_OK || is_read_first(r) ? read_all(r) : CLI_OK;
+  if (result != CLI_OK || !r->seal.found) return result;
+  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
+  r->checked = is_read_first(r);
+  if (r->checked) r->precision = (int)r->seal.precision;
+  return CLI_OK;
+}
+
 /* The seal of EMB. One of another map is believed when it fits, and only then is EMB refused. */
 static int find_seal(rescoring *r) {
-  cpb_error error, foreign;
+  cpb_error error;
   cpb_status status = cpb_seal_read(r->embedded.reader, &r->seal, &error);
   if (status == CPB_ENOMEM) return cli_fail(r->job, "%s", error.text);
   if (status != CPB_OK) cli_say(r->job, "%s: this seal counts as none", error.text);
   if (!r->seal.found) return CLI_OK;
   status = cpb_seal_watch_new(&r->embedded.source, &r->watch, &error);
-  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
-  status = cpb_seal_compare(&r->seal, r->embedded.info.path, r->transform, CPB_ROLE_BASE, &foreign);
-  int result = status == CPB_OK && !is_whole(r) ? CLI_OK : read_all(r);
-  if (result != CLI_OK || !r->seal.found) return result;
-  return status == CPB_OK ? CLI_OK : cli_fail(r->job, "%s", foreign.text);
+  return status == CPB_OK ? use_seal(r) : cli_fail(r->job, "%s", error.text);
 }
 
 /* --base: every embedded row is compared with the image of its row of the data. */
@@ -361,11 +375,6 @@ static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error
 }
 
 static cpb_status rescore_as_known(rescoring *r, const cpb_store *store, cpb_error *error) {
-  bool fits = is_whole(r) && r->seal.found; /* read_all has seen it */
-  if (!r->checked && fits) {
-    r->checked = true;
-    r->precision = (int)r->seal.precision;
-  }
   bool hashes = !r->checked && r->seal.found && r->job->options.certificates != NULL;
   return hashes ? rescore_sealed(r, store, error) : rescore_rows(r, store, &r->embedded.source, error);
 }

@@ -321,7 +321,7 @@ void cpb_whole_unlock(int lock) {
 
 /* The lock on the temporary file goes with its descriptor, so that is closed last. Its bytes are on the disk
  * since fsync: there is nothing that closing could still lose. */
-cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error) {
+cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error) {
   struct stat status;
   if (whole->stream) return CPB_OK;
   bool there = whole->kept >= 0 || (!whole->adds && lstat(whole->target, &status) == 0);
@@ -329,7 +329,12 @@ cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error) {
   if (done != CPB_OK) return done;
   close(whole->fd);
   whole->fd = -1;
-  return sync_directory(whole, error);
+  return CPB_OK;
+}
+
+cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error) {
+  cpb_status status = cpb_whole_name(whole, error);
+  return status == CPB_OK && !whole->stream ? sync_directory(whole, error) : status;
 }
 
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error) {

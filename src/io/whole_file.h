@@ -40,8 +40,9 @@ cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error);
  * else. */
 cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error);
 
-/* Its bytes on the disk; then its name, and the directory on the disk. Commit is both. */
+/* Its bytes on the disk; then its name, and with `place` the directory on the disk. Commit is sync and place. */
 cpb_status cpb_whole_sync(const cpb_whole *whole, cpb_error *error);
+cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);
 

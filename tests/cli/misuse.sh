@@ -58,8 +58,12 @@ capball query -m map.json q.csv --knn 8 --base base.csv -o caps.csv -q
 capball query -m map.json q.csv --point -o points.csv -q
 said() { capball rescore -m map.json q.csv "$@" -o out.csv 2>said.err; }
 said ids.csv --embedded y.csv -k 8 --asked caps.csv
-grep -Eq "^capball rescore: [0-9]+ of 40 queries exact if ids.csv has the engine's best 40 of these queries, and y.csv the rows of map.json$" said.err
-verdict $? "without a look at all rows both conditions are said"
+grep -Eq "^capball rescore: [0-9]+ of 40 queries exact if ids.csv has the engine's best 40 of these queries$" said.err
+verdict $? "without a look at all rows the condition is said"
+capball embed -m map.json base.csv -o y.npy -q && head -n 10 q.csv >ten_q.csv && head -n 10 ids.csv >ten_ids.csv
+capball rescore -m map.json ten_q.csv ten_ids.csv --embedded y.npy -k 8 --radius "$radius" -o out.csv 2>said.err
+grep -Eq "^capball rescore: [0-9]+ of 10 queries exact if ten_ids.csv has the engine's best 40 of these queries, and y.npy the rows of map.json$" said.err
+verdict $? "both are where the rows were not all read"
 said ids.csv --embedded y.csv -k 8 --asked caps.csv --certificates c.csv && grep -q ' of 40 queries proven exact' said.err
 verdict $? "with a look at all rows the proof is"
 conditional=$(capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked caps.csv -o out.csv --json -q | sed 's/.*"exact_if_best":\([0-9]*\).*/\1/')
