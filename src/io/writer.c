@@ -234,13 +234,14 @@ static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_w
   return status == CPB_OK ? cpb_whole_sync(seal, error) : status;
 }
 
-/* In this order, and one writer at a time: whatever ends the process, no seal stands beside rows that it has not seen. A
- * power cut may take the name of the new seal. */
+/* In this order, and one writer at a time: whatever ends the process, no seal stands beside rows that it has not seen. The
+ * directory keeps the order, so it is brought to the disk once. */
 static cpb_status exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal, cpb_error *error) {
   int lock = cpb_whole_lock(writer->whole.target);
+  bool sealed = seal->target != NULL;
   cpb_status status = remove_seal(old_seal, error);
-  if (status == CPB_OK) status = cpb_whole_place(&writer->whole, error);
-  if (status == CPB_OK && seal->target != NULL) status = cpb_whole_name(seal, error);
+  if (status == CPB_OK) status = (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error);
+  if (status == CPB_OK && sealed) status = cpb_whole_place(seal, error);
   cpb_whole_unlock(lock);
   return status;
 }
