@@ -47,7 +47,7 @@ static int convert(cli_input *in) {
   if (result == CLI_OK) result = check_range(in, &flow);
   if (result != CLI_OK) return result;
   return cli_flow(in, &flow, output, cli_output_dtype(output, o->to, o->dtype, in->info.dtype),
-                  in->source.names);
+                  in->source.names, NULL);
 }
 
 static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,

@@ -1,6 +1,7 @@
 /* Rows to the sphere and back by a map that was fitted before, or through a transform that is fitted here. */
 #include <string.h>
 
+#include "capball/advanced/seal.h"
 #include "format_names.h"
 #include "data_file.h"
 #include "output.h"
@@ -15,7 +16,7 @@ typedef struct way {
   const char *const *columns; /* names of what it makes; NULL: none */
 } way;
 
-static int flow(cli_input *in, const way *w) {
+static int flow(cli_input *in, const way *w, cpb_seal *seal) {
   const cli_options *o = &in->job->options;
   cpb_flow_options options;
   cpb_dtype natural = in->info.dtype == CPB_F64 ? CPB_F64 : CPB_F32;
@@ -26,7 +27,7 @@ static int flow(cli_input *in, const way *w) {
   options.transform = w->apply;
   options.arg = w->arg;
   options.cols = w->cols;
-  return cli_flow(in, &options, o->output, dtype, w->columns);
+  return cli_flow(in, &options, o->output, dtype, w->columns, seal);
 }
 
 /* ---- by a file of a map or a transform ---- */
@@ -57,13 +58,14 @@ static way way_of(const side *s, bool inverse) {
 
 /* Rows that were made say by what. */
 static int embed(cli_input *in, const side *s) {
-  const cli_job *job = in->job;
   way w = way_of(s, false);
   cpb_error error;
-  int result = flow(in, &w);
-  if (result != CLI_OK) return result;
-  cpb_status status = cpb_seal_save(job->options.output, s->transform, s->role, 0, &error);
-  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+  cpb_seal *seal;
+  if (cpb_seal_new(s->transform, s->role, 0, &seal, &error) != CPB_OK)
+    return cli_fail(in->job, "%s", error.text);
+  int result = flow(in, &w, seal);
+  cpb_seal_free(seal);
+  return result;
 }
 
 static int run_by_file(cli_job *job, bool inverse) {
@@ -80,7 +82,7 @@ static int run_by_file(cli_job *job, bool inverse) {
                                             "unembeds rows of")
                      : cli_input_match(&in, of.columns, of.d, "", job->options.map, "embeds rows of");
   way w = way_of(&s, true);
-  if (result == CLI_OK) result = inverse ? flow(&in, &w) : embed(&in, &s);
+  if (result == CLI_OK) result = inverse ? flow(&in, &w, NULL) : embed(&in, &s);
   cli_input_close(&in);
   cpb_transform_free(s.transform);
   return result;
@@ -191,7 +193,10 @@ const cli_command cli_verb_embed = {
         "lift-cosine, "
         "ip-cosine and ip-l2 have no room for rows longer than the longest of the base, unless they were "
         "fitted with --headroom. --transform fits one to --base on the way, and writes no file of it.\n"
-        "OUT.capball, beside OUT, says which map made it: `capball rescore` refuses the rows of another.",
+        "A seal says which map made the rows, and has a hash of them: OUT.capball, beside OUT, or an "
+        "attribute of "
+        "a data set of HDF5. `capball rescore` refuses rows of another map by it, and proves answers with "
+        "it.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.csv\n"

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "capball/advanced/seal.h"
 #include "format_names.h"
 #include "data_file.h"
 #include "json_print.h"
@@ -113,13 +114,16 @@ static int write_caps(asking *a) {
   uint64_t rows = a->queries.info.rows;
   cpb_dtype b =
       o->thresholds != NULL ? cli_output_dtype(o->thresholds, NULL, (cli_choice){0}, CPB_F64) : CPB_F64;
+  cpb_error error;
+  cpb_seal *seal;
+  if (cpb_seal_new(a->transform, CPB_ROLE_QUERY, a->radius, &seal, &error) != CPB_OK)
+    return cli_fail(a->job, "%s", error.text);
+  a->out.seal = seal;
   int result = cli_output_add(&a->out, o->output, o->to, a->dtype, a->cols, rows, "p");
   if (result == CLI_OK) result = cli_output_add(&a->out, o->thresholds, NULL, b, 1, rows, "b");
   if (result == CLI_OK) result = write_blocks(a);
   result = cli_output_finish(&a->out, result);
-  cpb_error error;
-  if (result == CLI_OK && cpb_seal_save(o->output, a->transform, CPB_ROLE_QUERY, a->radius, &error) != CPB_OK)
-    return cli_fail(a->job, "%s", error.text);
+  cpb_seal_free(seal);
   return result;
 }
 
@@ -225,7 +229,7 @@ const cli_command cli_verb_query = {
         "R, where `capball range` takes |x-q| <= R; rows as far as R, within the rounding of p and y, fall "
         "on either side. --knn: the rows of the largest <p,y> are nearly the nearest, better than those of "
         "--point, S(q) itself; `capball rescore` brings candidates into the order of their distances and "
-        "proves whether they are enough: CAPS.capball, beside CAPS, tells it the radius (--asked). Maps that "
+        "proves whether they are enough: the seal of CAPS tells it the radius (--asked). Maps that "
         "whiten measure |W(x-q)|; maps with a pole or fitted "
         "with --spherical have no Euclidean balls.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"

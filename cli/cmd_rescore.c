@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "capball/advanced/seal.h"
 #include "capball/advanced/candidates.h"
 #include "format_names.h"
 #include "data_file.h"
@@ -17,6 +18,11 @@ typedef struct rescoring {
   double radius; /* of the queries */
   cpb_audit audit;
   cli_input queries, ids, embedded, scores;
+  cpb_seal_facts seal; /* of the embedded rows; found: it names this map, and may fit */
+  cpb_seal_watch *watch;
+  bool checked;  /* the rows are this map's: the seal fits, or --base says so .. */
+  int precision; /* .. rounded to this type */
+  cpb_stored_rows stored;
   size_t n, C, k;
   uint64_t *candidates; /* n x C */
   cpb_hit *hits;        /* n x k */
@@ -25,9 +31,15 @@ typedef struct rescoring {
 
 /* ---- results ---- */
 
+static bool is_whole(const rescoring *r) { return r->C == r->embedded.source.rows; }
+
 /* Without a look at all rows the engine is believed, and that is said. */
-static bool is_looked_at(const rescoring *r) {
-  return r->job->options.certificates != NULL || r->C == r->embedded.source.rows;
+static bool is_looked_at(const rescoring *r) { return r->job->options.certificates != NULL || is_whole(r); }
+
+/* What an answer rests on, in names of JSON: on the engine, on the rows, on nothing. */
+static const char *condition(const rescoring *r, const char *certain, const char *if_rows,
+                             const char *if_best) {
+  return !is_looked_at(r) ? if_best : r->checked ? certain : if_rows;
 }
 
 static int write_outputs(const rescoring *r) {
@@ -65,15 +77,46 @@ static void tell_audit(const rescoring *r) {
           100 * a->recall, 100 * a->low, 100 * a->high, a->queries, r->n, (unsigned long long)a->rows);
 }
 
+/* What the rows themselves give away, where no seal speaks for them. */
+static void tell_stored(const rescoring *r) {
+  const cpb_stored_rows *stored = &r->stored;
+  const char *path = r->embedded.info.path;
+  cpb_dtype dtype = r->embedded.info.dtype;
+  bool rounded = !r->checked && cpb_dtype_size(stored->precision) < cpb_dtype_size(dtype);
+  if (stored->unexplained)
+    cli_say(r->job,
+            "%s: row %llu is %.3g off the sphere, more than %s explains: it was changed after it was "
+            "embedded, and "
+            "nothing follows from it",
+            path, (unsigned long long)stored->row, stored->off, cpb_dtype_name(dtype));
+  else if (rounded)
+    cli_say(r->job, "%s: its %s numbers look like %s: they count as rounded to that", path,
+            cpb_dtype_name(dtype), cpb_dtype_name(stored->precision));
+}
+
+static void tell_needed(const rescoring *r, size_t proven, uint64_t needed, const char *word) {
+  char more[80] = "";
+  if (needed > 0 && !r->stored.unexplained)
+    snprintf(more, sizeof more, "; %llu candidates would %s all", (unsigned long long)needed,
+             r->checked ? "prove" : "be enough for");
+  cli_say(r->job, "%zu of %zu queries %s%s", proven, r->n, word, more);
+}
+
 static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
+  const char *embedded = r->embedded.info.path, *map = r->job->options.map;
+  char word[512];
   if (!is_looked_at(r))
-    cli_say(r->job, "%zu of %zu queries exact if the engine's first %zu are its best %zu", proven, r->n, r->C,
-            r->C);
-  else if (needed > 0)
-    cli_say(r->job, "%zu of %zu queries proven exact; %llu candidates would prove all", proven, r->n,
-            (unsigned long long)needed);
-  else
-    cli_say(r->job, "%zu of %zu queries proven exact", proven, r->n);
+    cli_say(r->job, "%zu of %zu queries exact if %s has the engine's best %zu of these queries%s%s%s%s",
+            proven, r->n, cli_name(r->ids.info.path), r->C, r->checked ? "" : ", and ",
+            r->checked ? "" : embedded, r->checked ? "" : " the rows of ", r->checked ? "" : map);
+  else if (r->checked)
+    tell_needed(r, proven, needed, "proven exact");
+  else {
+    snprintf(word, sizeof word, "exact if %s has the rows of %s", embedded, map);
+    tell_needed(r, proven, needed, word);
+    cli_say(r->job, "to be certain of that: --base BASE, or once for all `capball seal -m %s BASE %s`", map,
+            embedded);
+  }
 }
 
 static int tell(const rescoring *r) {
@@ -91,6 +134,7 @@ static int tell(const rescoring *r) {
   const cpb_map *map = cpb_transform_map(r->transform);
   if (map != NULL && cli_map_options(map).whiten != NULL)
     cli_say(r->job, "the map whitens: distances are |W(x-q)|");
+  if (!o->approximate) tell_stored(r);
   if (o->approximate)
     tell_audit(r);
   else
@@ -109,8 +153,10 @@ static int tell(const rescoring *r) {
                                     r->audit.low, "high", r->audit.high, "queries",
                                     (json_int_t)r->audit.queries, "rows", (json_int_t)r->audit.rows));
   else
-    object =
-        cli_json_set(object, is_looked_at(r) ? "proven" : "exact_if_best", json_integer((json_int_t)proven));
+    object = cli_json_set(object, condition(r, "proven", "exact_if_rows", "exact_if_best"),
+                          json_integer((json_int_t)proven));
+  if (object != NULL && !o->approximate)
+    object = cli_json_set(object, "rows_checked", json_boolean(r->checked));
   if (object != NULL && o->certificates != NULL)
     object = cli_json_set(object, "needed", json_integer((json_int_t)needed));
   if (object != NULL && o->scores != NULL)
@@ -129,7 +175,7 @@ static int write_ranges(const rescoring *r) {
     size_t count = 0;
     while (count < r->k && hits[count].value <= o->within.value) count++;
     cli_put_hits(to, &r->queries, query, &r->embedded, hits, count, CPB_L2);
-    fprintf(to, ",\"%s\":%s}\n", is_looked_at(r) ? "complete" : "complete_if_best",
+    fprintf(to, ",\"%s\":%s}\n", condition(r, "complete", "complete_if_rows", "complete_if_best"),
             r->needed[query] == 0 ? "true" : "false");
   }
   bool whole = to != NULL && show_text_close(&text, to);
@@ -192,24 +238,87 @@ static int read_ids(rescoring *r) {
   return take_ids(r);
 }
 
-/* Rows and queries that say what made them were made by this map. */
-static int check_seals(rescoring *r) {
+/* The radius that the seal of CAPS has, where it fits. */
+static int find_radius(rescoring *r) {
   const cli_options *o = &r->job->options;
   cpb_error error;
   bool sealed = false;
   double radius;
   char said[CLI_NUMBER_ROOM], made[CLI_NUMBER_ROOM];
-  cpb_status status = cpb_seal_check(o->embedded, r->transform, CPB_ROLE_BASE, &sealed, &radius, &error);
-  if (status == CPB_OK && o->asked != NULL)
-    status = cpb_seal_check(o->asked, r->transform, CPB_ROLE_QUERY, &sealed, &radius, &error);
-  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
   if (o->asked == NULL) return CLI_OK;
-  if (!sealed) return cli_fail(r->job, "%s.capball is not there: give the --radius of the queries", o->asked);
+  if (cpb_seal_check(o->asked, r->transform, CPB_ROLE_QUERY, &sealed, &radius, &error) != CPB_OK)
+    return cli_fail(r->job, "%s", error.text);
+  if (!sealed)
+    return cli_fail(r->job, "%s has no seal that fits its rows: give the --radius of the queries", o->asked);
   if (o->radius.given && o->radius.value != radius)
     return cli_fail(r->job, "--radius is %s, but %s was made with %s", cli_digits(o->radius.value, said),
                     o->asked, cli_digits(radius, made));
   r->radius = radius;
   return CLI_OK;
+}
+
+/* A seal that does not fit is as good as none. */
+static void forget_seal(rescoring *r, const char *why) {
+  cli_say(r->job, "%s: %s, and counts as none", r->embedded.info.path, why);
+  r->seal.found = false;
+}
+
+static int read_all(rescoring *r) {
+  cpb_error error;
+  cpb_status status = cpb_seal_watch_all(r->watch, &error);
+  if (status != CPB_OK) return cli_fail_input(&r->embedded, status, &error);
+  if (!cpb_seal_watch_fits(r->watch, &r->seal)) forget_seal(r, "its seal does not fit its rows");
+  return CLI_OK;
+}
+
+/* Whether all rows are read for the seal alone: where that costs no more than the candidates do, and they are not read
+ * anyway. */
+static bool is_read_first(const rescoring *r) {
+  bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
+  return is_whole(r) || (cheap && r->job->options.certificates == NULL);
+}
+
+static int use_seal(rescoring *r) {
+  cpb_error error;
+  cpb_status status = cpb_seal_compare(&r->seal, r->embedded.info.path, r->transform, CPB_ROLE_BASE, &error);
+  int result = status != CPB_OK || is_read_first(r) ? read_all(r) : CLI_OK;
+  if (result != CLI_OK || !r->seal.found) return result;
+  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
+  r->checked = is_read_first(r);
+  if (r->checked) r->precision = (int)r->seal.precision;
+  return CLI_OK;
+}
+
+/* The seal of EMB. One of another map is believed when it fits, and only then is EMB refused. */
+static int find_seal(rescoring *r) {
+  cpb_error error;
+  cpb_status status = cpb_seal_read(r->embedded.reader, &r->seal, &error);
+  if (status == CPB_ENOMEM) return cli_fail(r->job, "%s", error.text);
+  if (status != CPB_OK) cli_say(r->job, "%s: this seal counts as none", error.text);
+  if (!r->seal.found) return CLI_OK;
+  status = cpb_seal_watch_new(&r->embedded.source, &r->watch, &error);
+  return status == CPB_OK ? use_seal(r) : cli_fail(r->job, "%s", error.text);
+}
+
+/* --base: every embedded row is compared with the image of its row of the data. */
+static int verify(rescoring *r) {
+  const cli_options *o = &r->job->options;
+  cpb_transform_options of = cli_transform_options(r->transform);
+  cpb_dtype precision;
+  cpb_error error;
+  cli_input base;
+  int result = cli_input_open_unmatched(&base, r->job, o->base, NULL);
+  if (result == CLI_OK) result = cli_input_match(&base, of.columns, of.d, "", o->map, "embeds rows of");
+  if (result == CLI_OK) {
+    cpb_status status = cpb_transform_verify(r->transform, &base.source, &r->embedded.source, &precision,
+                                             cli_exec(r->job), &error);
+    if (status != CPB_OK)
+      result = cli_fail_input(cli_is_about(&error, "embedded") ? &r->embedded : &base, status, &error);
+    r->checked = status == CPB_OK;
+    r->precision = (int)precision;
+  }
+  cli_input_close(&base);
+  return result;
 }
 
 static int read_inputs(rescoring *r, cpb_store *store) {
@@ -222,7 +331,9 @@ static int read_inputs(rescoring *r, cpb_store *store) {
   if (result == CLI_OK) result = cli_input_store(&r->embedded, store);
   if (result == CLI_OK) result = read_ids(r);
   if (result == CLI_OK && o->scores != NULL) result = cli_input_read(&r->scores, r->job, o->scores, NULL);
-  return result == CLI_OK ? check_seals(r) : result;
+  if (result == CLI_OK) result = find_seal(r);
+  if (result == CLI_OK) result = find_radius(r);
+  return result == CLI_OK && o->base != NULL ? verify(r) : result;
 }
 
 /* The file that a failure is about. */
@@ -244,30 +355,55 @@ static cpb_status audit(rescoring *r, cpb_error *error) {
                              cli_exec(r->job), error);
 }
 
-static int rescore(rescoring *r) {
+static cpb_status rescore_rows(rescoring *r, const cpb_store *store, cpb_source *all, cpb_error *error) {
   const cli_options *o = &r->job->options;
   cpb_rescore_options options;
-  cpb_store store;
-  cpb_error error;
   cpb_rescore_options_init(&options, sizeof options);
-  if (o->neighbours != 0) options.k = (size_t)o->neighbours;
-  r->k = options.k;
-  r->radius = o->radius.value;
-  int result = read_inputs(r, &store);
-  if (result != CLI_OK) return result;
+  options.k = r->k;
   options.radius = r->radius;
   options.unordered = o->approximate;
   options.within = o->within.value;
-  if (o->within.given) r->k = r->C;
   options.scores = r->scores.rows;
   options.score_kind = (cpb_score_kind)o->as.at;
   if (o->score_error.given) options.score_error = o->score_error.value;
-  if (o->certificates != NULL) options.all = &r->embedded.source;
+  if (o->certificates != NULL) options.all = all;
+  options.precision = r->precision;
+  options.stored = &r->stored;
+  return cpb_transform_rescore(r->transform, r->queries.rows, (cpb_candidates){r->candidates, r->C}, store,
+                               &options, &(cpb_rescore_out){r->hits, r->needed}, cli_exec(r->job), error);
+}
+
+/* By the precision that the seal has, while the rows are hashed in the same pass; once more without it where it does not
+ * fit them. */
+static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error *error) {
+  r->precision = (int)r->seal.precision;
+  cpb_status status = rescore_rows(r, store, cpb_seal_watch_source(r->watch), error);
+  r->checked = status == CPB_OK && cpb_seal_watch_fits(r->watch, &r->seal);
+  if (r->checked || status == CPB_ESTOPPED) return status;
+  if (status == CPB_OK) forget_seal(r, "its seal does not fit its rows");
+  r->precision = CPB_PRECISION_UNKNOWN;
+  return rescore_rows(r, store, &r->embedded.source, error);
+}
+
+static cpb_status rescore_as_known(rescoring *r, const cpb_store *store, cpb_error *error) {
+  bool hashes = !r->checked && r->seal.found && r->job->options.certificates != NULL;
+  return hashes ? rescore_sealed(r, store, error) : rescore_rows(r, store, &r->embedded.source, error);
+}
+
+static int rescore(rescoring *r) {
+  const cli_options *o = &r->job->options;
+  cpb_rescore_options defaults;
+  cpb_store store;
+  cpb_error error;
+  cpb_rescore_options_init(&defaults, sizeof defaults);
+  r->k = o->neighbours != 0 ? (size_t)o->neighbours : defaults.k;
+  r->radius = o->radius.value;
+  int result = read_inputs(r, &store);
+  if (result != CLI_OK) return result;
+  if (o->within.given) r->k = r->C;
   r->hits = cli_alloc(r->n * r->k, sizeof *r->hits);
   r->needed = cli_alloc(r->n, sizeof *r->needed);
-  cpb_status status =
-      cpb_transform_rescore(r->transform, r->queries.rows, (cpb_candidates){r->candidates, r->C}, &store,
-                            &options, &(cpb_rescore_out){r->hits, r->needed}, cli_exec(r->job), &error);
+  cpb_status status = rescore_as_known(r, &store, &error);
   if (status == CPB_OK && o->approximate) status = audit(r, &error);
   if (status != CPB_OK) return fail(r, status, &error);
   result = o->within.given ? write_ranges(r) : write_outputs(r);
@@ -303,10 +439,14 @@ static int run(cli_job *job) {
   int result = check(job);
   if (result != CLI_OK) return result;
   r.audit.size = sizeof r.audit;
+  r.seal.size = sizeof r.seal;
+  r.stored.size = sizeof r.stored;
+  r.precision = CPB_PRECISION_UNKNOWN;
   if (cpb_transform_load(job->options.map, &r.transform, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);
   result = rescore(&r);
   cpb_transform_free(r.transform);
+  cpb_seal_watch_free(r.watch);
   cli_input_close(&r.queries);
   cli_input_close(&r.ids);
   cli_input_close(&r.embedded);
@@ -335,9 +475,11 @@ static CLI_OPTION(
     "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or "
     "cosine in f32, and the rounding of f32 or f16 --scores; engines that quantise err by more)");
 static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,
-                  "look at all rows of EMB, and write one number per query: 0 where the answer is proven, "
-                  "whatever the engine "
-                  "did, else how many candidates would prove it");
+                  "look at all rows of EMB, and write one number per query: 0 where no row of EMB is missing "
+                  "in the "
+                  "answer, whatever the engine did, else how many candidates would be enough");
+static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
+                  "the rows that EMB was made from: compare all of EMB with what MAP.json makes of them");
 static CLI_OPTION(asked, "asked", 0, CLI_PATH, "CAPS", asked, NULL,
                   "what the engine was asked by, from `capball query`: its seal tells the radius");
 static CLI_OPTION(
@@ -347,8 +489,8 @@ static CLI_OPTION(approximate, "approximate", 0, CLI_FLAG, NULL, approximate, NU
                   "the engine may miss rows: nothing is proven, the recall is estimated by a random audit");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbours, &cli_opt_distances,
-            &cli_opt_distance_dtype, &scores, &as, &radius, &asked, &score_error, &certificates, &within,
-            &approximate, &cli_opt_seed, &cli_opt_skip_queries, &cli_opt_format, &cli_opt_external,
+            &cli_opt_distance_dtype, &scores, &as, &radius, &asked, &score_error, &certificates, &base,
+            &within, &approximate, &cli_opt_seed, &cli_opt_skip_queries, &cli_opt_format, &cli_opt_external,
             &cli_opt_to, &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_rescore = {
@@ -366,16 +508,21 @@ const cli_command cli_verb_rescore = {
         "`capball "
         "query --radius R`, or by --knn which printed R; --asked reads it off CAPS; without either they were "
         "found by --point. MAP.json may be a lift of `capball fit --transform`, too.\n"
-        "What does not fit is refused: rows or queries that another map made (EMB.capball, beside EMB, says "
-        "which), "
+        "What does not fit is refused: rows or queries that another map made (their seal says which), "
         "scores that are not those of the rows, and candidates whose scores do not fall, because map, "
         "radius, "
         "queries or rows are not those that the engine had, or their order is lost.\n"
         "An answer is exact when the lowest score among the candidates lies below that of every row as "
-        "near as the k-th, all roundings counted, if the engine's first candidates are its best. "
-        "--certificates drops that condition: all rows of EMB are looked at, and the answer is proven where "
-        "no other row scores as high as a nearer row would; else it counts how many candidates would prove "
-        "it. "
+        "near as the k-th, all roundings counted, if the candidates are the engine's best of these queries "
+        "and "
+        "EMB "
+        "has the rows of MAP.json. --certificates drops the first condition: all rows of EMB are looked at, "
+        "and "
+        "an answer is exact where no other row scores as high as a nearer row would; else it counts how many "
+        "candidates would be enough. It is called proven when the second is known, too: EMB has a seal of "
+        "MAP.json that fits its rows (`capball embed`, `capball seal`), or --base is given. Without, rows "
+        "are "
+        "taken for as coarse as the coarsest of them looks. "
         "Rows whose distances differ by less than EMB resolves may change places. --within R does the same "
         "for "
         "all rows within R. Engines that skip rows: --approximate compares the answers of 100 queries, "

@@ -33,7 +33,7 @@ static int open_writer(cli_output *out, const char *path, cpb_writer_options *op
   return status == CPB_OK ? CLI_OK : cli_fail(out->job, "%s", error.text);
 }
 
-static cpb_writer_options options_of(const cli_output *out, const char *format, cpb_dtype dtype, size_t cols,
+static cpb_writer_options options_of(cli_output *out, const char *format, cpb_dtype dtype, size_t cols,
                                      uint64_t rows) {
   cpb_writer_options options;
   cpb_writer_options_init(&options, sizeof options);
@@ -41,6 +41,8 @@ static cpb_writer_options options_of(const cli_output *out, const char *format, 
   options.dtype = dtype;
   options.cols = cols;
   options.rows = rows;
+  options.seal = out->seal;
+  out->seal = NULL;
   if (!out->job->options.bare && has_ids(out->rows)) options.rows_of = out->rows->reader;
   return options;
 }
@@ -87,7 +89,7 @@ int cli_output_finish(cli_output *out, int result) {
 }
 
 int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype,
-             const char *const *columns) {
+             const char *const *columns, cpb_seal *seal) {
   const cli_options *o = &in->job->options;
   cpb_writer_options to;
   cpb_error error;
@@ -99,6 +101,7 @@ int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype 
   to.dtype = dtype;
   to.columns = o->bare ? NULL : columns;
   to.rows_of = o->bare ? NULL : in->reader;
+  to.seal = seal;
   flow->skip_bad = o->skip_bad;
   flow->lend = true;
   cpb_status status = cpb_flow_run(in->reader, flow, path, &to, &bad, cli_exec(in->job), &error);

@@ -11,6 +11,7 @@ enum { CLI_OUTPUTS = 3 };
 typedef struct cli_output {
   const cli_job *job;
   const cli_input *rows; /* the rows that are written are its rows, in their order; NULL: nobody's */
+  cpb_seal *seal;        /* of the file that is added next; NULL: it has none */
   size_t count;
   cpb_writer *writers[CLI_OUTPUTS];
 } cli_output;
@@ -30,8 +31,9 @@ int cli_output_append(cli_output *out, size_t at, cpb_view rows);
 /* Completes all of them where `result` is CLI_OK, frees them in any case; the result so far. */
 int cli_output_finish(cli_output *out, int result);
 
-/* The rows of a file as the flow makes them, in another one; with --to and --skip-bad. columns: names, or NULL. */
+/* The rows of a file as the flow makes them, in another one; with --to and --skip-bad. columns: names, or NULL; seal of
+ * what is written, or NULL. */
 int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype,
-             const char *const *columns);
+             const char *const *columns, cpb_seal *seal);
 
 #endif

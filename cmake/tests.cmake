@@ -36,11 +36,15 @@ if(CMAKE_SYSTEM_NAME STREQUAL Linux AND CPB_HAVE_GLIBC AND NOT CPB_SANITIZE AND 
   target_compile_options(fault_shim PRIVATE -fvisibility=default -fno-builtin)
   target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
   set_target_properties(fault_shim PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_library(delay_shim MODULE EXCLUDE_FROM_ALL tests/faults/delay_shim.c)
+  target_compile_options(delay_shim PRIVATE -fvisibility=default)
+  target_link_libraries(delay_shim PRIVATE ${CMAKE_DL_LIBS})
+  set_target_properties(delay_shim PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_executable(fault_calls EXCLUDE_FROM_ALL tests/faults/fault_calls.c tests/faults/fault_shim.c)
   target_compile_options(fault_calls PRIVATE -fvisibility=default -fno-builtin)
   target_link_libraries(fault_calls PRIVATE cpb_test_support ${CMAKE_DL_LIBS})
   set_target_properties(fault_calls PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_dependencies(tests fault_shim fault_calls)
+  add_dependencies(tests fault_shim delay_shim fault_calls)
 endif()
 
 # Sanitizers run the tests alone: of the others they need to see that they compile.

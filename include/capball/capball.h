@@ -19,7 +19,7 @@
  * one a caller has: options have an _init function; for a report or a result write = {.size = sizeof report}.
  *
  * What is in capball/advanced/ is not included here, and can change with every release: laws, statistics, abid, rounds, feed,
- * candidates, fitting, engine and flow, each a header. */
+ * candidates, fitting, engine, flow and seal, each a header. */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 

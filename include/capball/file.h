@@ -48,6 +48,7 @@ extern "C" {
 
 typedef struct cpb_reader cpb_reader;
 typedef struct cpb_writer cpb_writer;
+typedef struct cpb_seal cpb_seal; /* capball/advanced/seal.h */
 
 /** What a reader found. Views into it. */
 typedef struct cpb_file_info {
@@ -134,6 +135,9 @@ typedef struct cpb_writer_options {
   const char *const *columns; /* names, in a first line; one per column */
   const cpb_reader *rows_of;  /* row i is its row i, whose id stands in front, in a column without a name */
   const cpb_reader *cells_of; /* numbers in the cells are rows of it, and their ids stand for them */
+  cpb_seal *
+      seal; /* of the rows: published with them, of a pipe not at all; NULL (the default): none. Borrowed while
+                     the writer lives */
 } cpb_writer_options;
 
 CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);
@@ -152,7 +156,9 @@ CPB_CALL cpb_status cpb_writer_open(const char *path, const cpb_writer_options *
  *  number is beyond the largest float. After a failure the file cannot be committed any more. */
 CPB_CALL cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error);
 
-/** Completes the file: header, fsync, rename over `path`. The file is there whole, or not at all. */
+/** Completes the file: header, fsync, rename over `path`. The file is there whole, or not at all. The seal of an
+ *  older file of this name goes before the rename, the seal of this one comes after it, and one writer at a time does so in
+ *  a directory. */
 CPB_CALL cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
 
 /** Frees the writer; without a commit before, nothing is left behind. NULL is fine. */

@@ -39,6 +39,20 @@ typedef enum cpb_score_kind {
   CPB_SCORE_COSINE_DISTANCE = 2, /* 1 - cosine */
 } cpb_score_kind;
 
+enum { CPB_PRECISION_UNKNOWN = -1 };
+
+/** What embedded rows are, as far as they tell themselves. */
+typedef struct cpb_stored_rows {
+  size_t size; /* sizeof(cpb_stored_rows) */
+  cpb_dtype
+      precision; /* the coarsest of f64, f32, f16 that a row that was read may have been rounded to: a file of f32 may
+                          hold rows that were f16 before */
+  double row_error; /* how far rows may lie from the images of the data then; inf where one is .. */
+  bool unexplained; /* .. farther from the sphere than its type explains, so that nothing is proven .. */
+  double off;       /* .. by so much, the farthest of them .. */
+  uint64_t row;     /* .. and its number */
+} cpb_stored_rows;
+
 /** How candidates are put in order. Start from cpb_rescore_options_init. */
 typedef struct cpb_rescore_options {
   size_t size;
@@ -54,6 +68,10 @@ typedef struct cpb_rescore_options {
                       candidates would prove what is not proven; NULL (the default): the engine is believed */
   double within;   /* > 0: all rows within this distance are wanted, and k is `count`; 0 (the default): k */
   bool unordered;  /* the candidates are in no order: nothing is known of the engine's scores (false) */
+  int precision; /* the cpb_dtype that the rows were rounded to, where a seal that fits or cpb_transform_verify tells it;
+                      CPB_PRECISION_UNKNOWN (the default): every row that is read is looked at, with `all` all of them
+                      in a pass of their own, and the coarsest counts */
+  cpb_stored_rows *stored; /* what was found, its size set; NULL (the default) */
 } cpb_rescore_options;
 
 CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size);
@@ -73,14 +91,17 @@ typedef struct cpb_rescore_out {
 } cpb_rescore_out;
 
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
- *  a proof that no other row is nearer, all roundings counted. Without options->all the proof holds if no other row
- *  has a higher score, that is if the engine's candidates are its best; with it all rows are looked at, and
+ *  a proof that no other row is nearer, all roundings counted. It is a proof about the data if the embedded rows are the
+ *  images of the data under this map, rounded to `precision` at most; this call cannot know that, a seal can
+ *  (capball/advanced/seal.h). Without options->all the proof holds if no other row
+ *  has a higher score, that is if the engine's first `count` are its best; with it all rows are looked at, and
  *  the engine need not be believed.                                                                  T8 T13
  *  Scores in f32 or f16 tell no rows apart that are near the query (they know the square of a distance to
  *  2 s^2 score_error/(rise a)), so an answer by scores is proven only where the rows give the same k in the same
  *  order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
  *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this transform
+ *  The answer does not depend on the order of the queries, nor does what is proven.
  *  transform sphere (cpb_transform_of_map), lift-ip or lift-cosine; EINVAL for the others, whose rows know no
  *            distances. Lifts keep the order, so their proofs need little more than k candidates.
  *  EROW: an embedded row that is no point of the sphere. EINVAL: a row number or a score that cannot be, and

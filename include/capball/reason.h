@@ -79,6 +79,7 @@ typedef enum cpb_reason {
   CPB_WHY_ROW_NO_CAP = 4008,     /* queries row .. has no cap: .. */
   CPB_WHY_ROW_OFF_SPHERE = 4009, /* is no point of the sphere */
   CPB_WHY_CODE_OF_ROW = 4015,    /* codes row .. is not the code of row .. */
+  CPB_WHY_NOT_THE_IMAGE = 4016, /* an embedded row is not the image of its row of the data */
 
   /* ENOMEM */
   CPB_WHY_MEMORY = 5001,  /* no memory for .. */
@@ -127,6 +128,8 @@ typedef enum cpb_reason {
   CPB_WHY_COLUMN_TWICE = 7076,      /* column .. is wanted twice */
   CPB_WHY_COLUMNS_ALL_DROPPED = 7077, /* no column is left of .. */
   CPB_WHY_FILE_PARQUET = 7080,        /* Parquet and Arrow files are read through Python */
+  CPB_WHY_SEAL_KEY = 7081,            /* its ".." is not that of a seal */
+  CPB_WHY_SEAL_FOREIGN = 7082,        /* rows of another map or transform, or in the other role */
 
   /* ESTOPPED */
   CPB_WHY_STOPPED = 8001, /* stopped by the caller */

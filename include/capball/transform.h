@@ -129,17 +129,6 @@ CPB_CALL cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_vi
 CPB_CALL cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error);
 CPB_CALL cpb_status cpb_transform_save(const cpb_transform *transform, const char *path, cpb_error *error);
 
-/** A seal: a file PATH.capball beside rows that a transform made, with its fingerprint, so that they are not read by
- *  another; FILE:SET.capball for a data set of an HDF5 file, with % for each / in its name. save does nothing where PATH
- *  is neither a plain file nor such a set (a pipe).
- *  radius   of the queries; 0: points, and base rows
- *  check    *found says whether there is one, *radius what it says. EFORMAT with a sentence: the file was made by
- *           another transform, in the other role, or has been written anew since. */
-CPB_CALL cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_role role,
-                                  double radius, cpb_error *error);
-CPB_CALL cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role,
-                                   bool *found, double *radius, cpb_error *error);
-
 /* How rows are best prepared for an index: every transform measured on a sample of the data.             T13
  *
  *   transform     none (raw rows by cosine), normalize (centre + normalise), sphere (S at the scale of the

@@ -94,7 +94,8 @@ class Rescored(NamedTuple):
 
     @property
     def proven(self) -> np.ndarray:
-        """Which answers are exact for certain."""
+        """Which answers are exact for certain, if the embedded rows are those of the map: an array has no seal that
+        would tell. Rows count as rounded to the coarsest of float64, float32 and float16 that one of them looks like."""
         return self.needed == 0
 
 
@@ -229,7 +230,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
     queries       rows of d, not embedded
     ids           the engine's best by <p,y>, a row for each query: whole numbers, TypeError for others; one that is named
                   twice is InvalidValue
-    embedded      the rows that the engine holds, S(x), d+1 columns
+    embedded      the rows that the engine holds, S(x), d+1 columns; that they are is for the caller to know
     radius        r of the queries p(q,r) that it was asked; 0 for S(q)
     scores        its numbers, one per candidate, to take distances from; `scored` says what they are: "ip", "cosine" or
                   "cosine-distance"

@@ -46,7 +46,8 @@ static size_t block_rows(const flow *f) {
   size_t in = cpb_reader_cols(f->reader) * cpb_dtype_size(f->reader->dtype),
          out = f->cols * cpb_dtype_size(f->made);
   size_t rows = BLOCK_BYTES / (in > out ? in : out);
-  if (rows >= 64) rows -= rows % 64; /* blocks start on whole cache lines of the output */
+  /* Powers of two start on whole cache lines of the output, and hold whole groups of a seal. */
+  while ((rows & (rows - 1)) != 0) rows &= rows - 1;
   return rows == 0 ? 1 : rows;
 }
 

@@ -18,6 +18,7 @@
 #include "io/columns.h"
 #include "io/input.h"
 #include "io/random_access.h"
+#include "io/sealing.h"
 #include "io/whole_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");
@@ -45,6 +46,7 @@ typedef struct cpb_format {
   unsigned dtypes;        /* what can be written: bit 1 << dtype */
   bool streams_in, streams_out;
   bool header_counts_rows;
+  bool text;               /* numbers are printed, and read as f64 */
   const char *default_set; /* a file holds several data sets, "file:set": the one without a name; NULL: one */
 
   /* Reads what stands before the rows: sets dtype, cols, rows, layout or state. */
@@ -62,6 +64,10 @@ typedef struct cpb_format {
   /* Tables with names and texts; NULL: rows of numbers alone. */
   cpb_status (*select)(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error);
   void (*describe)(const cpb_reader *reader, cpb_file_info *info);
+  /* Seals inside the file, of the rows that are read and of a set that is there; finish writes that of new rows. NULL: they
+   * are beside it. */
+  cpb_status (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
+  cpb_status (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 
   cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
   cpb_status (*append)(cpb_writer *writer, cpb_view block, cpb_error *error);
@@ -100,7 +106,9 @@ struct cpb_writer {
   const cpb_format *format;
   char *file;
   const char *set;
-  char *seal; /* the name of what an older file of rows may have beside it */
+  cpb_seal *seal;    /* of the rows that are written; NULL: none */
+  char *seal_text;   /* once they are */
+  cpb_buffer parsed; /* a row of text as it will be read back, for the seal */
   cpb_whole whole;
   cpb_dtype dtype;
   size_t cols;
@@ -161,6 +169,9 @@ cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, c
 /* Room for count bytes at writer->buffer.bytes + writer->used; the caller adds to used. */
 cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error);
 cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error);
+/* A number of column j that was printed, for the seal; shows the seal row `row` of the block, once all are. */
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
+cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error);
 /* Row `row` of the block, which is row appended+row of the file, as the file's dtype. */
 cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
                               cpb_error *error);

@@ -18,6 +18,8 @@ static cpb_status need_library(const char *path, cpb_error *error) {
                                         : cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "%s", why);
 }
 
+static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
+
 #ifdef CPB_HAVE_HDF5
 
 #include <stdio.h>
@@ -477,11 +479,102 @@ static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *err
   return status;
 }
 
-static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
+/* ---- the seal, an attribute of the set ---- */
+
+static bool put_attribute(hid_t set, hid_t type, const char *text) {
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t attribute =
+      space < 0 ? -1 : H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  bool done = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+  if (attribute >= 0) done = H5Aclose(attribute) >= 0 && done;
+  if (space >= 0) H5Sclose(space);
+  return done;
+}
+
+/* In the place of an older one. */
+static bool put_seal(hid_t set, const char *text) {
+  hid_t type = H5Tcopy(H5T_C_S1);
+  bool done = type >= 0 && H5Tset_size(type, strlen(text)) >= 0 && H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
+  if (done && H5Aexists(set, CPB_SEAL_ATTRIBUTE) > 0) done = H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0;
+  done = done && put_attribute(set, type, text);
+  if (type >= 0) H5Tclose(type);
+  return done;
+}
+
+/* What it says where it is a text of this length at most; other attributes of its name are none of ours. */
+static cpb_status read_attribute(hid_t attribute, hid_t type, cpb_buffer *text, size_t *length,
+                                 cpb_error *error) {
+  enum { SEAL_MOST = 1 << 12 };
+  size_t size = H5Tget_size(type);
+  hid_t space = H5Aget_space(attribute);
+  bool plain = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_STRING &&
+               H5Tis_variable_str(type) == 0 && size > 0 && size <= SEAL_MOST;
+  if (space >= 0) H5Sclose(space);
+  cpb_status status = plain ? cpb_buffer_reserve(text, size, 0, error) : CPB_OK;
+  if (plain && status == CPB_OK && H5Aread(attribute, type, text->bytes) >= 0) *length = size;
+  return status;
+}
+
+static cpb_status read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_error *error) {
+  if (H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0) return CPB_OK;
+  hid_t attribute = H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
+  hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
+  cpb_status status = type < 0 ? CPB_OK : read_attribute(attribute, type, text, length, error);
+  if (type >= 0) H5Tclose(type);
+  if (attribute >= 0) H5Aclose(attribute);
+  return status;
+}
+
+static cpb_status hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error) {
+  const hdf5_state *state = reader->state;
   hush quiet = hush_begin();
-  bool closed = state_close(writer->state);
+  cpb_status status = read_seal(state->set, text, length, error);
   hush_end(quiet);
-  if (!closed) return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot complete it");
+  return status == CPB_OK ? check_bytes(state, error) : status;
+}
+
+static cpb_status refuse_seal(const cpb_writer *writer, cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,
+                       "HDF5 cannot write the seal of data set \"%.80s\"", or_default(writer->set));
+}
+
+static cpb_status add_seal(cpb_writer *writer, hdf5_state *state, const char *text, cpb_error *error) {
+  bool left = false;
+  cpb_status status = open_for_writing(writer, state, error);
+  if (status != CPB_OK) return status;
+  hid_t access = make_access(H5P_DATASET_ACCESS, &left);
+  state->set = access < 0 ? -1 : H5Dopen2(state->file, writer->set, access);
+  if (access >= 0) H5Pclose(access);
+  bool done = state->set >= 0 && put_seal(state->set, text);
+  done = state_close(state) && done;
+  status = check_bytes(state, error);
+  return status != CPB_OK || done ? status : refuse_seal(writer, error);
+}
+
+/* The file with the seal is another one, which takes its place whole. */
+static cpb_status hdf5_store_seal(const char *file, const char *set, const char *text, cpb_error *error) {
+  cpb_writer writer = {.set = set};
+  hdf5_state *state = state_new(error);
+  if (state == NULL) return CPB_ENOMEM;
+  cpb_status status = cpb_whole_open(file, &writer.whole, error);
+  hush quiet = hush_begin();
+  if (status == CPB_OK && !writer.whole.stream) status = add_seal(&writer, state, text, error);
+  hush_end(quiet);
+  state_free(state);
+  if (status == CPB_OK) status = cpb_whole_commit(&writer.whole, error);
+  cpb_whole_close(&writer.whole);
+  return status;
+}
+
+static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
+  hdf5_state *state = writer->state;
+  hush quiet = hush_begin();
+  bool sealed = writer->seal_text == NULL || put_seal(state->set, writer->seal_text);
+  bool closed = state_close(state);
+  hush_end(quiet);
+  if (!sealed && !state->bytes.failed) return refuse_seal(writer, error);
+  if (!closed)
+    return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot complete it");
   return check_bytes(writer->state, error);
 }
 
@@ -544,6 +637,8 @@ static bool is_linked(const char *path, const char *name, const char *other) {
 #define hdf5_append NULL
 #define hdf5_finish NULL
 #define hdf5_abandon NULL
+#define hdf5_seal NULL
+#define hdf5_store_seal NULL
 
 #endif
 
@@ -565,8 +660,6 @@ static bool is_same_name(const char *a, const char *b) {
   } while (of_a != 0);
   return true;
 }
-
-static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
 
 bool cpb_same_data_set(const char *path, const char *other) {
   const cpb_format *format, *other_format;
@@ -591,6 +684,8 @@ const cpb_format cpb_format_hdf5 = {
     .open = hdf5_open,
     .next = hdf5_next,
     .close = hdf5_close,
+    .seal = hdf5_seal,
+    .store_seal = hdf5_store_seal,
     .begin = hdf5_begin,
     .append = hdf5_append,
     .finish = hdf5_finish,

@@ -201,7 +201,9 @@ static cpb_status print_entry(cpb_writer *writer, size_t column, cpb_error *erro
   text[0] = ' ';
   size_t length = 1 + cpb_number_print(text + 1, &index, CPB_F64, 0);
   text[length++] = ':';
-  length += cpb_number_print(text + length, writer->row.bytes, writer->dtype, column);
+  size_t digits = cpb_number_print(text + length, writer->row.bytes, writer->dtype, column);
+  cpb_writer_printed(writer, column, text + length, digits);
+  length += digits;
   return put_text(writer, text, length, error);
 }
 
@@ -219,7 +221,9 @@ static cpb_status libsvm_append(cpb_writer *writer, cpb_view block, cpb_error *e
   if (status != CPB_OK) return status;
   for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
     status = cpb_writer_row(writer, block, i, error);
+    if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
     if (status == CPB_OK) status = print_row(writer, writer->appended + i == 0, error);
+    if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
   }
   cpb_numeric_leave(&numeric);
   return status;
@@ -229,6 +233,7 @@ const cpb_format cpb_format_libsvm = {
     .name = "libsvm",
     .extensions = ".libsvm .svm",
     .dtypes = ~0u,
+    .text = true,
     .streams_out = true,
     .open = libsvm_open,
     .next = libsvm_next,

@@ -375,6 +375,7 @@ static cpb_status print_number(cpb_writer *writer, size_t j, cpb_error *error) {
   if (status != CPB_OK) return status;
   char *to = (char *)writer->buffer.bytes + writer->used;
   size_t length = cpb_number_print_short(to, writer->row.bytes, writer->dtype, j);
+  cpb_writer_printed(writer, j, to, length);
   to[length] = after(writer, j);
   writer->used += length + 1;
   return CPB_OK;
@@ -406,6 +407,7 @@ static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *err
   for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
     status = cpb_writer_row(writer, block, i, error);
     if (status == CPB_OK) status = print_row(writer, error);
+    if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
   }
   cpb_numeric_leave(&numeric);
   return status;
@@ -429,9 +431,10 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
 
 #define TEXT(word, words, separator)                                                                         \
   {                                                                                                          \
-    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .streams_in = true,              \
-    .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind, .close = text_close,   \
-    .select = text_select, .describe = text_describe, .begin = text_begin, .append = text_append             \
+    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .text = true,                    \
+    .streams_in = true, .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind,    \
+    .close = text_close, .select = text_select, .describe = text_describe, .begin = text_begin,              \
+    .append = text_append                                                                                    \
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');

@@ -299,18 +299,48 @@ static cpb_status sync_directory(const cpb_whole *whole, cpb_error *error) {
   return status;
 }
 
+cpb_status cpb_whole_sync(const cpb_whole *whole, cpb_error *error) {
+  if (whole->stream || fsync(whole->fd) == 0) return CPB_OK;
+  return cpb_file_fail_errno(error, whole->path, "write");
+}
+
+int cpb_whole_lock(const char *target) {
+  char *directory = directory_of(target);
+  int fd = directory == NULL ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), locked = -1;
+  free(directory);
+  if (fd < 0) return -1;
+  do locked = flock(fd, LOCK_EX);
+  while (locked != 0 && errno == EINTR);
+  if (locked == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+void cpb_whole_unlock(int lock) {
+  if (lock >= 0) close(lock);
+}
+
 /* The lock on the temporary file goes with its descriptor, so that is closed last. Its bytes are on the disk
  * since fsync: there is nothing that closing could still lose. */
-cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error) {
+cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error) {
   struct stat status;
   if (whole->stream) return CPB_OK;
-  if (fsync(whole->fd) != 0) return cpb_file_fail_errno(error, whole->path, "write");
   bool there = whole->kept >= 0 || (!whole->adds && lstat(whole->target, &status) == 0);
   cpb_status done = there ? replace_target(whole, error) : make_target(whole, error);
   if (done != CPB_OK) return done;
   close(whole->fd);
   whole->fd = -1;
-  return sync_directory(whole, error);
+  return CPB_OK;
+}
+
+cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error) {
+  cpb_status status = cpb_whole_name(whole, error);
+  return status == CPB_OK && !whole->stream ? sync_directory(whole, error) : status;
+}
+
+cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error) {
+  cpb_status status = cpb_whole_sync(whole, error);
+  return status == CPB_OK ? cpb_whole_place(whole, error) : status;
 }
 
 void cpb_whole_close(cpb_whole *whole) {

@@ -40,8 +40,16 @@ cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error);
  * else. */
 cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error);
 
-/* fsync, rename, fsync of the directory. */
+/* Its bytes on the disk; then its name, and with `place` the directory on the disk. Commit is sync and place. */
+cpb_status cpb_whole_sync(const cpb_whole *whole, cpb_error *error);
+cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error);
+cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);
+
+/* One writer at a time changes the names in the directory of a target: a lock on the directory, which ends with the
+ * process and leaves nothing. Gives what unlock takes; < 0 where the system has no such lock. */
+int cpb_whole_lock(const char *target);
+void cpb_whole_unlock(int lock);
 
 /* Closes; what was not committed is removed. Fine after a failed open. */
 void cpb_whole_close(cpb_whole *whole);

@@ -1,5 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +11,8 @@
 #include "io/convert.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/number.h"
 #include "io/random_access.h"
-#include "io/seal_name.h"
 
 enum { OUT_BUFFER = 1 << 18 };
 
@@ -48,13 +49,25 @@ static cpb_status check_unpacked(const char *path, cpb_error *error) {
                        "packed files are only read; write to a pipe and pack what comes");
 }
 
+/* Nobody finds the seal of a pipe. */
+static cpb_status begin_seal(cpb_writer *writer, cpb_error *error) {
+  if (writer->whole.stream) writer->seal = NULL;
+  if (writer->seal == NULL) return CPB_OK;
+  cpb_status status = writer->format->text
+                          ? cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error)
+                          : CPB_OK;
+  cpb_dtype read = writer->format->text ? CPB_F64 : writer->dtype;
+  return status == CPB_OK ? writer->seal->begin(writer->seal, read, writer->dtype, writer->cols, error)
+                          : status;
+}
+
 static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
   cpb_status status = cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error);
   if (status == CPB_OK) status = check_unpacked(writer->file, error);
-  if (status == CPB_OK && (writer->seal = cpb_seal_name(path, error)) == NULL) status = CPB_ENOMEM;
   if (status == CPB_OK) status = check_dtype(writer, error);
   if (status == CPB_OK) status = cpb_whole_open(writer->file, &writer->whole, error);
   if (status == CPB_OK && writer->whole.stream) status = check_stream(writer, error);
+  if (status == CPB_OK) status = begin_seal(writer, error);
   if (status == CPB_OK && writer->format->begin != NULL) status = writer->format->begin(writer, error);
   return status;
 }
@@ -80,6 +93,7 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   opened->columns = options->columns;
   opened->rows_of = with_ids(options->rows_of);
   opened->cells_of = with_ids(options->cells_of);
+  opened->seal = options->seal;
   opened->whole.fd = opened->whole.kept = -1;
   status = open_file(opened, path, options->format, error);
   if (status != CPB_OK) {
@@ -120,6 +134,44 @@ cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_er
   return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
 }
 
+static cpb_status show_seal(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
+  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
+                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
+                       (unsigned long long)first, rows.rows);
+}
+
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
+}
+
+cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error) {
+  if (writer->seal == NULL) return CPB_OK;
+  return show_seal(writer, writer->appended + row, cpb_rows(writer->parsed.bytes, CPB_F64, 1, writer->cols),
+                   error);
+}
+
+/* The rows as they will be read back, a few at a time; text is shown as it is printed. */
+static cpb_status show_block(cpb_writer *writer, cpb_view block, cpb_error *error) {
+  enum { SHOWN = 1 << 16 };
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  size_t most = row_bytes < SHOWN ? SHOWN / row_bytes : 1;
+  if (writer->seal == NULL || writer->format->text) return CPB_OK;
+  if (block.dtype == writer->dtype) return show_seal(writer, writer->appended, block, error);
+  cpb_status status = cpb_buffer_reserve(&writer->parsed, most * row_bytes, 0, error);
+  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
+    size_t count = block.rows - first < most ? block.rows - first : most;
+    for (size_t i = 0; i < count && status == CPB_OK; i++)
+      status = cpb_writer_convert(writer, block, first + i, writer->parsed.bytes + i * row_bytes, error);
+    if (status == CPB_OK)
+      status = show_seal(writer, writer->appended + first,
+                         cpb_rows(writer->parsed.bytes, writer->dtype, count, writer->cols), error);
+  }
+  return status;
+}
+
 static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
   cpb_status status = cpb_check_layout(block, "block", writer->cols, error);
   if (status != CPB_OK) return status;
@@ -136,7 +188,8 @@ cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *erro
                          writer->broken ? "a write before this one failed" : "is committed already");
   cpb_status status = check_block(writer, writer->appended, block, error);
   if (status == CPB_OK && block.rows != 0) {
-    status = writer->format->append(writer, block, error);
+    status = show_block(writer, block, error);
+    if (status == CPB_OK) status = writer->format->append(writer, block, error);
     writer->broken = status != CPB_OK;
   }
   if (status == CPB_OK) writer->appended += block.rows;
@@ -154,15 +207,57 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
     return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
   cpb_status status = check_block(writer, first, block, error);
+  if (status == CPB_OK && writer->seal != NULL) status = show_seal(writer, first, block, error);
   if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
   if (status == CPB_OK) atomic_fetch_add(&writer->placed, block.rows);
   return status;
 }
 
-/* Before its rows are replaced: whatever ends the process in between, no seal speaks of rows that it has not seen. */
-static cpb_status break_seal(const cpb_writer *writer, cpb_error *error) {
-  if (writer->whole.stream || unlink(writer->seal) == 0 || errno == ENOENT || errno == ENOTDIR) return CPB_OK;
-  return cpb_file_fail_errno(error, writer->seal, "remove");
+/* A seal that a set of an HDF5 file had beside it before it had one inside is forgotten with its rows. */
+static char *name_old_seal(const cpb_writer *writer, cpb_error *error) {
+  if (writer->format->seal == NULL) return cpb_seal_beside(writer->whole.target, error);
+  return cpb_seal_of_set(writer->whole.target,
+                         writer->set == NULL ? writer->format->default_set : writer->set, error);
+}
+
+static cpb_status remove_seal(const char *name, cpb_error *error) {
+  if (unlink(name) == 0 || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return CPB_OK;
+  return cpb_file_fail_errno(error, name, "remove");
+}
+
+/* The new seal as a file that has no name yet. */
+static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_whole *seal,
+                               cpb_error *error) {
+  *seal = (cpb_whole){.fd = -1, .kept = -1};
+  if (writer->seal_text == NULL || writer->format->seal != NULL) return CPB_OK;
+  cpb_status status = cpb_whole_open(name, seal, error);
+  if (status == CPB_OK) status = cpb_whole_write(seal, writer->seal_text, strlen(writer->seal_text), error);
+  return status == CPB_OK ? cpb_whole_sync(seal, error) : status;
+}
+
+/* In this order, and one writer at a time: whatever ends the process, no seal stands beside rows that it has not seen. The
+ * directory keeps the order, so it is brought to the disk once. */
+static cpb_status exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal, cpb_error *error) {
+  int lock = cpb_whole_lock(writer->whole.target);
+  bool sealed = seal->target != NULL;
+  cpb_status status = remove_seal(old_seal, error);
+  if (status == CPB_OK) status = (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error);
+  if (status == CPB_OK && sealed) status = cpb_whole_place(seal, error);
+  cpb_whole_unlock(lock);
+  return status;
+}
+
+static cpb_status publish(cpb_writer *writer, cpb_error *error) {
+  cpb_whole seal;
+  if (writer->whole.stream) return CPB_OK;
+  char *name = name_old_seal(writer, error);
+  if (name == NULL) return CPB_ENOMEM;
+  cpb_status status = prepare_seal(writer, name, &seal, error);
+  if (status == CPB_OK) status = cpb_whole_sync(&writer->whole, error);
+  if (status == CPB_OK) status = exchange(writer, name, &seal, error);
+  cpb_whole_close(&seal);
+  free(name);
+  return status;
 }
 
 static cpb_status complete(cpb_writer *writer, cpb_error *error) {
@@ -174,9 +269,10 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
                          (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
                          (unsigned long long)written);
   cpb_status status = cpb_writer_flush(writer, error);
+  if (status == CPB_OK && writer->seal != NULL)
+    status = writer->seal->text(writer->seal, written, &writer->seal_text, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
-  if (status == CPB_OK) status = break_seal(writer, error);
-  return status == CPB_OK ? cpb_whole_commit(&writer->whole, error) : status;
+  return status == CPB_OK ? publish(writer, error) : status;
 }
 
 cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
@@ -194,7 +290,8 @@ void cpb_writer_free(cpb_writer *writer) {
   cpb_whole_close(&writer->whole);
   cpb_buffer_free(&writer->buffer);
   cpb_buffer_free(&writer->row);
-  free(writer->seal);
+  cpb_buffer_free(&writer->parsed);
+  free(writer->seal_text);
   free(writer->file);
   free(writer);
 }

@@ -1,156 +1,326 @@
-/* What made a file of rows: a small file PATH.capball beside it, so that rows of one map are not read by another. */
-#define _POSIX_C_SOURCE 200809L
-#include <errno.h>
+/* Seals: the text that says what made rows, with a hash of them, and whether it fits. */
+#include "capball/advanced/seal.h"
+
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "capball/advanced/flow.h"
-#include "capball/file.h"
-#include "capball/transform.h"
 #include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
 #include "io/buffer.h"
 #include "io/file_fail.h"
-#include "io/input.h"
-#include "io/seal_name.h"
+#include "io/sealing.h"
 #include "json/json_file.h"
 #include "json/transform_json.h"
+#include "loop/row_digest.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
-static bool is_absent(void) { return errno == ENOENT || errno == ENOTDIR; }
+static const char *const role_names[] = {"base", "query"};
 
-/* The bytes of its rows: other sets of its file come and go. */
-static cpb_status look_at_set(const char *path, bool *is_file, uint64_t *bytes, cpb_error *error) {
-  cpb_reader *reader;
-  cpb_status status = cpb_reader_open(path, NULL, &reader, error);
-  *is_file = status == CPB_OK;
-  *bytes = 0;
-  if (status != CPB_OK) return status == CPB_ENOMEM ? status : CPB_OK;
-  cpb_file_info info = cpb_reader_info(reader);
-  *bytes = info.rows * info.cols * cpb_dtype_size(info.dtype);
-  cpb_reader_free(reader);
+/* ---- writing ---- */
+
+typedef struct sealing {
+  cpb_seal hooks; /* first: what the writer sees */
+  cpb_seal_facts facts;
+  cpb_row_digest digest;
+} sealing;
+
+static cpb_status print(const cpb_seal_facts *facts, char **text, cpb_error *error) {
+  char fingerprint[17], hash[33];
+  cpb_json_lines l = {0};
+  snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, facts->fingerprint);
+  snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, facts->hash[0], facts->hash[1]);
+  cpb_json_put_kind(&l, "seal", VERSION);
+  cpb_json_put(&l, "fingerprint", json_string(fingerprint));
+  cpb_json_put(&l, "role", json_string(role_names[facts->role]));
+  cpb_json_put(&l, "radius", json_real(facts->radius));
+  cpb_json_put(&l, "rows", json_integer((json_int_t)facts->rows));
+  cpb_json_put(&l, "cols", json_integer((json_int_t)facts->cols));
+  cpb_json_put(&l, "dtype", json_string(cpb_dtype_name(facts->precision)));
+  cpb_json_put(&l, "hash", json_string(hash));
+  return cpb_json_finish(&l, "seal", text, error);
+}
+
+static cpb_status begin(cpb_seal *seal, cpb_dtype dtype, cpb_dtype stored, size_t cols, cpb_error *error) {
+  sealing *s = (sealing *)seal;
+  s->facts.cols = cols;
+  s->facts.precision = stored;
+  return cpb_row_digest_begin(&s->digest, dtype, cols, error);
+}
+
+static bool show(cpb_seal *seal, uint64_t first, cpb_view rows) {
+  return cpb_row_digest_add(&((sealing *)seal)->digest, first, rows);
+}
+
+static cpb_status finish(cpb_seal *seal, uint64_t rows, char **text, cpb_error *error) {
+  sealing *s = (sealing *)seal;
+  s->facts.rows = rows;
+  cpb_row_digest_finish(&s->digest, rows, s->facts.hash);
+  return print(&s->facts, text, error);
+}
+
+static cpb_status describe(const cpb_transform *transform, cpb_role role, double radius,
+                           cpb_seal_facts *facts, cpb_error *error) {
+  if (transform == NULL) return cpb_fail_missing(error, "transform");
+  if ((unsigned)role > CPB_ROLE_QUERY) return cpb_fail_choice(error, "role", (int)role);
+  if (!(radius >= 0 && radius < INFINITY))
+    return cpb_fail_domain(error, "radius", radius, "radius must be >= 0 and finite");
+  *facts = (cpb_seal_facts){.size = sizeof *facts, .found = true, .role = role, .radius = radius};
+  return cpb_transform_fingerprint(transform, &facts->fingerprint, error);
+}
+
+cpb_status cpb_seal_new(const cpb_transform *transform, cpb_role role, double radius, cpb_seal **seal,
+                        cpb_error *error) {
+  if (seal == NULL) return cpb_fail_missing(error, "seal");
+  *seal = NULL;
+  cpb_seal_facts facts;
+  cpb_status status = describe(transform, role, radius, &facts, error);
+  sealing *made = status == CPB_OK ? calloc(1, sizeof *made) : NULL;
+  if (status != CPB_OK) return status;
+  if (made == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *made);
+  made->hooks = (cpb_seal){begin, show, finish};
+  made->facts = facts;
+  *seal = &made->hooks;
   return CPB_OK;
 }
 
-/* Whether a path is a file, or a data set of one: pipes and devices have nothing beside them. */
-static cpb_status look_at(const char *path, bool *is_file, uint64_t *bytes, cpb_error *error) {
-  struct stat facts;
-  char *file;
-  bool is_set = cpb_seal_set(path, &file) != NULL;
-  free(file);
-  if (is_set) return look_at_set(path, is_file, bytes, error);
-  int result = stat(path, &facts);
-  *is_file = result == 0 && S_ISREG(facts.st_mode);
-  *bytes = *is_file ? (uint64_t)facts.st_size : 0;
-  return result == 0 || is_absent() ? CPB_OK : cpb_file_fail_errno(error, path, "look at");
-}
-
-static cpb_status print_fingerprint(const cpb_transform *transform, char hex[17], cpb_error *error) {
-  uint64_t number;
-  cpb_status status = cpb_transform_fingerprint(transform, &number, error);
-  if (status == CPB_OK) snprintf(hex, 17, "%016" PRIx64, number);
-  return status;
-}
-
-cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_role role, double radius,
-                         cpb_error *error) {
-  uint64_t bytes;
-  bool is_file;
-  char hex[17], *text = NULL;
-  if (path == NULL) return cpb_fail_missing(error, "path");
-  cpb_status status = print_fingerprint(transform, hex, error);
-  if (status == CPB_OK) status = look_at(path, &is_file, &bytes, error);
-  if (status != CPB_OK || !is_file) return status;
-  cpb_json_lines l = {0};
-  cpb_json_put_kind(&l, "seal", VERSION);
-  cpb_json_put(&l, "fingerprint", json_string(hex));
-  cpb_json_put(&l, "role", json_string(role == CPB_ROLE_BASE ? "base" : "query"));
-  cpb_json_put(&l, "radius", json_real(radius));
-  cpb_json_put(&l, "bytes", json_integer((json_int_t)bytes));
-  status = cpb_json_finish(&l, "seal", &text, error);
-  char *name = status == CPB_OK ? cpb_seal_name(path, error) : NULL;
-  if (status == CPB_OK) status = name == NULL ? CPB_ENOMEM : cpb_write_whole(name, text, strlen(text), error);
-  free(name);
-  free(text);
-  return status;
+void cpb_seal_free(cpb_seal *seal) {
+  sealing *s = (sealing *)seal;
+  if (s == NULL) return;
+  cpb_row_digest_free(&s->digest);
+  free(s);
 }
 
 /* ---- reading ---- */
 
-typedef struct seal {
-  const char *path, *name; /* of the rows, and of the seal */
-  const json_t *root;
-} seal;
-
-static cpb_status refuse(const seal *s, const char *what, const char *advice, cpb_error *error) {
-  cpb_error why = {.status = CPB_EINVAL};
-  snprintf(why.text, sizeof why.text, "%.80s %s; %s", s->path, what, advice);
-  return cpb_json_refused(s->name, &why, error);
+static cpb_status refuse_key(const char *name, const char *key, cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_SEAL_KEY, name, "its \"%s\" is not that of a seal", key);
 }
 
-static cpb_status compare(const seal *s, const cpb_transform *transform, cpb_role role, double *radius,
-                          cpb_error *error) {
-  char hex[17];
-  uint64_t bytes, said = 0;
-  bool is_file;
-  const char *made = json_string_value(json_object_get(s->root, "fingerprint"));
-  const char *as = json_string_value(json_object_get(s->root, "role"));
-  cpb_status status = print_fingerprint(transform, hex, error);
-  if (status == CPB_OK) status = cpb_json_rows(s->root, s->name, "bytes", 0, INT64_MAX, &said, error);
-  if (status == CPB_OK) status = cpb_json_number(s->root, s->name, "radius", radius, error);
-  if (status == CPB_OK) status = look_at(s->path, &is_file, &bytes, error);
+/* 16 digits in base 16. */
+static bool read_hex(const char *text, uint64_t *number) {
+  *number = 0;
+  for (size_t i = 0; i < 16; i++) {
+    const char *digits = "0123456789abcdef", *at = text[i] != 0 ? strchr(digits, text[i]) : NULL;
+    if (at == NULL) return false;
+    *number = *number << 4 | (uint64_t)(at - digits);
+  }
+  return true;
+}
+
+static const char *text_of(const json_t *root, const char *key) {
+  const char *text = json_string_value(json_object_get(root, key));
+  return text == NULL ? "" : text;
+}
+
+static bool read_role(const json_t *root, cpb_role *role) {
+  *role = strcmp(text_of(root, "role"), role_names[CPB_ROLE_QUERY]) == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE;
+  return strcmp(text_of(root, "role"), role_names[*role]) == 0;
+}
+
+static bool read_precision(const json_t *root, cpb_dtype *dtype) {
+  static const cpb_dtype floats[] = {CPB_F32, CPB_F64, CPB_F16};
+  for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+    if (strcmp(text_of(root, "dtype"), cpb_dtype_name(*dtype = floats[i])) == 0) return true;
+  return false;
+}
+
+static bool read_hash(const json_t *root, uint64_t hash[2]) {
+  const char *text = text_of(root, "hash");
+  return strlen(text) == 32 && read_hex(text, &hash[0]) && read_hex(text + 16, &hash[1]);
+}
+
+static cpb_status read_facts(const json_t *root, const char *name, cpb_seal_facts *facts, cpb_error *error) {
+  const char *fingerprint = text_of(root, "fingerprint");
+  cpb_status status = cpb_json_rows(root, name, "rows", 0, INT64_MAX, &facts->rows, error);
+  if (status == CPB_OK) status = cpb_json_count(root, name, "cols", 1, INT32_MAX, &facts->cols, error);
+  if (status == CPB_OK) status = cpb_json_number(root, name, "radius", &facts->radius, error);
   if (status != CPB_OK) return status;
-  if (!is_file || bytes != said)
-    return refuse(s, "has been written anew since, by something else",
-                  "embed its rows again, or remove this seal if you know which map made them", error);
-  if (made == NULL || strcmp(made, hex) != 0)
-    return refuse(s, "was made by another map or transform", "give the one that made it", error);
-  if (as == NULL || strcmp(as, role == CPB_ROLE_BASE ? "base" : "query") != 0)
-    return refuse(s, role == CPB_ROLE_BASE ? "holds queries" : "holds rows of the base",
-                  role == CPB_ROLE_BASE ? "the embedded rows of the base are wanted" : "queries are wanted",
-                  error);
+  if (!(facts->radius >= 0 && facts->radius < INFINITY)) return refuse_key(name, "radius", error);
+  if (strlen(fingerprint) != 16 || !read_hex(fingerprint, &facts->fingerprint))
+    return refuse_key(name, "fingerprint", error);
+  if (!read_role(root, &facts->role)) return refuse_key(name, "role", error);
+  if (!read_precision(root, &facts->precision)) return refuse_key(name, "dtype", error);
+  return read_hash(root, facts->hash) ? CPB_OK : refuse_key(name, "hash", error);
+}
+
+static cpb_status read_text(const char *text, size_t length, const char *name, cpb_seal_facts *facts,
+                            cpb_error *error) {
+  json_t *root;
+  cpb_status status = cpb_json_parse(text, length, name, &root, error);
+  if (status != CPB_OK) return status;
+  status = cpb_json_check_kind(root, name, "seal", VERSION, error);
+  if (status == CPB_OK) status = cpb_json_check_sum(root, name, text, length, error);
+  if (status == CPB_OK) status = read_facts(root, name, facts, error);
+  json_decref(root);
+  return status;
+}
+
+cpb_status cpb_seal_read(const cpb_reader *reader, cpb_seal_facts *facts, cpb_error *error) {
+  if (reader == NULL || facts == NULL) return cpb_fail_missing(error, reader == NULL ? "reader" : "facts");
+  cpb_seal_facts ours = {.size = sizeof ours}, none = ours;
+  cpb_buffer buffer = {NULL, 0};
+  size_t length;
+  char *name;
+  cpb_status status = cpb_reader_seal(reader, &buffer, &length, &name, error);
+  if (status == CPB_OK && length > 0) {
+    status = read_text((const char *)buffer.bytes, length, name, &ours, error);
+    ours.found = status == CPB_OK;
+  }
+  cpb_sized_give(facts, ours.found ? &ours : &none, sizeof ours);
+  cpb_buffer_free(&buffer);
+  free(name);
+  return status;
+}
+
+/* ---- the rows ---- */
+
+struct cpb_seal_watch {
+  cpb_source source, *watched;
+  cpb_row_digest digest;
+  uint64_t rows;
+  bool whole; /* the pass has come to its end */
+};
+
+static cpb_status watch_rewind(cpb_source *source, cpb_error *error) {
+  cpb_seal_watch *w = source->self;
+  w->rows = 0;
+  w->whole = false;
+  cpb_row_digest_clear(&w->digest);
+  return w->watched->rewind(w->watched, error);
+}
+
+static cpb_status watch_next(cpb_source *source, cpb_view *block, cpb_error *error) {
+  cpb_seal_watch *w = source->self;
+  cpb_status status = w->watched->next(w->watched, block, error);
+  if (status != CPB_OK) return status;
+  status = cpb_check_layout(*block, "rows", w->source.cols, error);
+  if (status == CPB_OK && block->dtype != w->source.dtype)
+    status = cpb_fail_unknown_dtype(error, "rows", block->dtype);
+  if (status != CPB_OK) return status;
+  cpb_row_digest_add(&w->digest, w->rows, *block); /* in order: it is always taken */
+  w->rows += block->rows;
+  w->whole = w->whole || block->rows == 0;
   return CPB_OK;
 }
 
-static cpb_status check_text(seal *s, const char *text, size_t length, const cpb_transform *transform,
-                             cpb_role role, double *radius, cpb_error *error) {
-  json_t *root;
-  cpb_status status = cpb_json_parse(text, length, s->name, &root, error);
+cpb_status cpb_seal_watch_new(cpb_source *rows, cpb_seal_watch **watch, cpb_error *error) {
+  if (watch == NULL) return cpb_fail_missing(error, "watch");
+  *watch = NULL;
+  cpb_status status = cpb_check_source(rows, error);
   if (status != CPB_OK) return status;
-  s->root = root;
-  status = cpb_json_check_kind(root, s->name, "seal", VERSION, error);
-  if (status == CPB_OK) status = cpb_json_check_sum(root, s->name, text, length, error);
-  if (status == CPB_OK) status = compare(s, transform, role, radius, error);
-  json_decref(root);
+  cpb_seal_watch *w = calloc(1, sizeof *w);
+  if (w == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *w);
+  w->watched = rows;
+  w->source = *rows;
+  w->source.size = sizeof w->source;
+  w->source.next = watch_next;
+  w->source.rewind = watch_rewind;
+  w->source.self = w;
+  w->source.view = cpb_rows(NULL, rows->dtype, 0, rows->cols); /* nobody looks past the watch */
+  status = cpb_row_digest_begin(&w->digest, rows->dtype, rows->cols, error);
+  if (status == CPB_OK)
+    *watch = w;
+  else
+    cpb_seal_watch_free(w);
   return status;
+}
+
+void cpb_seal_watch_free(cpb_seal_watch *watch) {
+  if (watch == NULL) return;
+  cpb_row_digest_free(&watch->digest);
+  free(watch);
+}
+
+cpb_source *cpb_seal_watch_source(cpb_seal_watch *watch) { return &watch->source; }
+
+cpb_status cpb_seal_watch_all(cpb_seal_watch *watch, cpb_error *error) {
+  cpb_view block;
+  cpb_status status = watch_rewind(&watch->source, error);
+  while (status == CPB_OK && !watch->whole) status = watch_next(&watch->source, &block, error);
+  return status;
+}
+
+bool cpb_seal_watch_fits(cpb_seal_watch *watch, const cpb_seal_facts *facts) {
+  uint64_t hash[2];
+  if (!facts->found || !watch->whole || watch->rows != facts->rows || watch->source.cols != facts->cols)
+    return false;
+  cpb_row_digest_finish(&watch->digest, watch->rows, hash);
+  return hash[0] == facts->hash[0] && hash[1] == facts->hash[1];
+}
+
+/* ---- both ---- */
+
+cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const cpb_transform *transform,
+                            cpb_role role, cpb_error *error) {
+  static const char *const holds[] = {"holds rows of the base; queries are wanted",
+                                      "holds queries; the embedded rows of the base are wanted"};
+  uint64_t fingerprint;
+  if (facts == NULL || path == NULL) return cpb_fail_missing(error, facts == NULL ? "facts" : "path");
+  cpb_status status = cpb_transform_fingerprint(transform, &fingerprint, error);
+  if (status != CPB_OK) return status;
+  bool foreign = fingerprint != facts->fingerprint;
+  if (!foreign && facts->role == role) return CPB_OK;
+  return cpb_file_fail(
+      error, CPB_WHY_SEAL_FOREIGN, path, "%s",
+      foreign ? "was made by another map or transform, as its seal says; give the one that made it"
+              : holds[facts->role]);
+}
+
+/* The rows of a file, all of them watched. */
+static cpb_status watch_file(cpb_reader *reader, cpb_source *source, cpb_seal_watch **watch,
+                             cpb_error *error) {
+  *source = cpb_reader_source(reader, false);
+  cpb_status status = cpb_seal_watch_new(source, watch, error);
+  return status == CPB_OK ? cpb_seal_watch_all(*watch, error) : status;
 }
 
 cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role, bool *found,
                           double *radius, cpb_error *error) {
   if (path == NULL || found == NULL || radius == NULL)
     return cpb_fail_missing(error, path == NULL ? "path" : found == NULL ? "found" : "radius");
-  cpb_buffer buffer = {NULL, 0};
-  size_t length;
-  const char *called;
+  cpb_reader *reader;
+  cpb_seal_facts facts = {.size = sizeof facts};
+  cpb_seal_watch *watch = NULL;
+  cpb_source source;
   *found = false;
   *radius = 0;
-  seal s = {.path = path, .name = cpb_seal_name(path, error)};
-  if (s.name == NULL) return CPB_ENOMEM;
-  cpb_status status = CPB_OK;
-  if (access(s.name, F_OK) == 0)
+  cpb_status status = cpb_reader_open(path, NULL, &reader, error);
+  if (status != CPB_OK) return status;
+  /* one that cannot be used is as good as none */
+  bool is_there = cpb_seal_read(reader, &facts, NULL) == CPB_OK && facts.found;
+  if (is_there) status = watch_file(reader, &source, &watch, error);
+  if (is_there && status == CPB_OK && cpb_seal_watch_fits(watch, &facts)) {
     *found = true;
-  else if (!is_absent())
-    status = cpb_file_fail_errno(error, s.name, "look at");
-  if (*found) {
-    status = cpb_read_whole(s.name, &buffer, &length, &called, error);
-    if (status == CPB_OK)
-      status = check_text(&s, (const char *)buffer.bytes, length, transform, role, radius, error);
-    cpb_buffer_free(&buffer);
+    *radius = facts.radius;
+    status = cpb_seal_compare(&facts, path, transform, role, error);
   }
-  free((char *)(uintptr_t)s.name);
+  cpb_seal_watch_free(watch);
+  cpb_reader_free(reader);
+  return status;
+}
+
+cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_role role, double radius,
+                        cpb_dtype precision, cpb_seal_watch *watch, cpb_error *error) {
+  if (path == NULL || watch == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "watch");
+  if (precision > CPB_F16) return cpb_fail_dtype(error, "precision", precision);
+  if (!watch->whole)
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "watch",
+                    "a seal is of all rows: the pass did not come to its end");
+  cpb_seal_facts facts;
+  char *text = NULL;
+  cpb_status status = describe(transform, role, radius, &facts, error);
+  if (status != CPB_OK) return status;
+  facts.rows = watch->rows;
+  facts.cols = watch->source.cols;
+  facts.precision = precision;
+  cpb_row_digest_finish(&watch->digest, watch->rows, facts.hash);
+  status = print(&facts, &text, error);
+  if (status == CPB_OK) status = cpb_seal_store(path, text, error);
+  free(text);
   return status;
 }

@@ -23,6 +23,12 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
                                   _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
   return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
 }
+/* From any address; lanes i and i^1 change places; low32(x) low32(y). */
+LANE_INLINE vec_u64 vec_any_u64(const void *p) { return _mm256_loadu_si256(p); }
+LANE_INLINE vec_u64 vec_swap_u64(vec_u64 x) { return _mm256_shuffle_epi32(x, 0x4e); }
+LANE_INLINE vec_u64 vec_product_u32(vec_u64 x, vec_u64 y) { return _mm256_mul_epu32(x, y); }
+LANE_INLINE vec_u64 vec_right_u64(vec_u64 x, int bits) { return _mm256_srli_epi64(x, bits); }
+LANE_INLINE vec_u64 vec_left_u64(vec_u64 x, int bits) { return _mm256_slli_epi64(x, bits); }
 /* Distances and limits are far below 2^63: the signed comparison is the right one. */
 LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) {
   return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(y, x)));

@@ -27,6 +27,12 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
   return _mm512_sad_epu8(bytes, _mm512_setzero_si512());
 #endif
 }
+/* From any address; lanes i and i^1 change places; low32(x) low32(y). */
+LANE_INLINE vec_u64 vec_any_u64(const void *p) { return _mm512_loadu_si512(p); }
+LANE_INLINE vec_u64 vec_swap_u64(vec_u64 x) { return _mm512_shuffle_epi32(x, _MM_PERM_BADC); }
+LANE_INLINE vec_u64 vec_product_u32(vec_u64 x, vec_u64 y) { return _mm512_mul_epu32(x, y); }
+LANE_INLINE vec_u64 vec_right_u64(vec_u64 x, unsigned bits) { return _mm512_srli_epi64(x, bits); }
+LANE_INLINE vec_u64 vec_left_u64(vec_u64 x, unsigned bits) { return _mm512_slli_epi64(x, bits); }
 LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) { return _mm512_cmplt_epu64_mask(x, y); }
 
 #endif

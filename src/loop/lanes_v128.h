@@ -8,6 +8,8 @@
 #include <string.h>
 #if defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 #include "loop/lane_inline.h"
@@ -309,6 +311,24 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
   x += x >> 8;
   x += x >> 16;
   return (x + (x >> 32)) & 0x7f;
+}
+/* From any address; lanes i and i^1 change places; low32(x) low32(y). */
+LANE_INLINE vec_u64 vec_any_u64(const void *p) {
+  vec_u64 x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+LANE_INLINE vec_u64 vec_swap_u64(vec_u64 x) { return (vec_u64){x[1], x[0]}; }
+LANE_INLINE vec_u64 vec_right_u64(vec_u64 x, int bits) { return x >> bits; }
+LANE_INLINE vec_u64 vec_left_u64(vec_u64 x, int bits) { return x << bits; }
+LANE_INLINE vec_u64 vec_product_u32(vec_u64 x, vec_u64 y) {
+#if defined(__aarch64__)
+  return (vec_u64)vmull_u32(vmovn_u64((uint64x2_t)x), vmovn_u64((uint64x2_t)y));
+#elif defined(__SSE2__)
+  return (vec_u64)_mm_mul_epu32((__m128i)x, (__m128i)y);
+#else
+  return (x & 0xffffffffu) * (y & 0xffffffffu);
+#endif
 }
 LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) {
   v128_i64 bit = (v128_i64)(x < y);

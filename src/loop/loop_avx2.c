@@ -7,6 +7,7 @@
 #include "loop/spread_wide.h"
 #include "loop/lanes_u64_avx2.h"
 #include "loop/hamming_wide.h"
+#include "loop/digest_wide.h"
 #include "loop/grid.h"
 
 cpb_rows_loop *cpb_rows_avx2(const cpb_rows_job *job);
@@ -21,5 +22,6 @@ const cpb_loops cpb_loops_avx2 = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming_wide,
+    .digest = digest,
 #include "loop/table_bytes.inc"
 };

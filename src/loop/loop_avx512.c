@@ -7,6 +7,7 @@
 #include "loop/spread_wide.h"
 #include "loop/lanes_u64_avx512.h"
 #include "loop/hamming_wide.h"
+#include "loop/digest_wide.h"
 #include "loop/grid.h"
 
 void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);

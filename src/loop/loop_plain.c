@@ -4,6 +4,7 @@
 #include "loop/tile_plain.h"
 #include "loop/panel_plain.h"
 #include "loop/hamming_plain.h"
+#include "loop/digest_plain.h"
 #include "loop/grid.h"
 #include "loop/panel_bytes_plain.h"
 
@@ -16,6 +17,7 @@ const cpb_loops cpb_loops_plain = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming,
+    .digest = digest,
 #include "loop/table_bytes.inc"
     .panel_bytes = panel_bytes,
 };

@@ -6,6 +6,7 @@
 #include "loop/signs_wide.h"
 #include "loop/spread_wide.h"
 #include "loop/hamming_wide.h"
+#include "loop/digest_wide.h"
 #include "loop/grid.h"
 
 cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job);
@@ -20,5 +21,6 @@ const cpb_loops cpb_loops_v128 = {
     .panel = panel,
     .signs = signs,
     .hamming = hamming_wide,
+    .digest = digest,
 #include "loop/table_bytes.inc"
 };

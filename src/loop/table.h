@@ -150,6 +150,9 @@ typedef struct cpb_hamming {
   void *context;
 } cpb_hamming;
 
+/* Sums over bytes that tell rows from changed ones; whole numbers, so every table gives the same. */
+enum { CPB_DIGEST_LANES = 8, CPB_DIGEST_STRIPE = 64 };
+
 typedef struct cpb_loops {
   const char *name;
 
@@ -199,6 +202,9 @@ typedef struct cpb_loops {
   void (*signs)(const float *values, float margin, uint64_t *above, uint64_t *unsure);
 
   void (*hamming)(const cpb_hamming *hamming);
+
+  /* digest_keys.h has the definition */
+  void (*digest)(const void *bytes, size_t count, uint64_t sums[CPB_DIGEST_LANES]);
 
   /* z -= center of n floats; gives the largest |z|. */
   float (*reach)(float *z, const float *center, size_t n);

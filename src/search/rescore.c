@@ -14,9 +14,10 @@
 #include "search/certificate.h"
 #include "search/hit_order.h"
 #include "search/reading.h"
+#include "search/row_look.h"
 
 static const cpb_rescore_options defaults = {
-    .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN};
+    .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN, .precision = CPB_PRECISION_UNKNOWN};
 
 void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
@@ -28,16 +29,20 @@ typedef struct rescoring {
   cpb_reading reading;
   cpb_rescore_options o;
   size_t n, C, k;
-  double row_error;
+  cpb_row_look look;   /* at all rows that are read .. */
+  cpb_row_look *looks; /* .. and at the candidates of each query; NULL: the precision is known */
+  double row_error;    /* how far the rows may lie from the images of the data */
   cpb_view queries;
   const cpb_store *store;
-  const uint64_t *ids;   /* n x C */
-  double *norms, *p;     /* n, n x cols */
-  double *least;         /* n: the floor of the certificate */
-  uint64_t *needed;      /* n: 0 where proven, else how many candidates prove it */
-  uint64_t *above;       /* n: candidates at or above the floor */
-  uint64_t *settled;     /* n: what `needed` is once no other row lies above the floor */
-  cpb_hit *hits;         /* n x k */
+  const uint64_t *ids;  /* n x C */
+  double *norms, *p;    /* n, n x cols */
+  double *kth, *lowest; /* n: the distance that the answer reaches to, and the lowest score of a candidate */
+  double *least;        /* n: the floor of the certificate */
+  double *products;  /* n x C: scores of the candidates in double, where all rows are looked at; else NULL */
+  uint64_t *needed;  /* n: 0 where proven, else how many candidates prove it */
+  uint64_t *above;   /* n: candidates at or above the floor */
+  uint64_t *settled; /* n: what `needed` is once no other row lies above the floor */
+  cpb_hit *hits;     /* n x k */
   _Atomic size_t failed; /* the first query that failed, n: none */
 } rescoring;
 
@@ -90,11 +95,22 @@ static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_er
   return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is no point of the sphere");
 }
 
+/* How far the rows of a query may lie from what the engine had. One that nothing explains is no reason to doubt the
+ * order. */
+static double slack_of(const rescoring *r, size_t query) {
+  double coarse = cpb_reading_row_error(&r->reading, CPB_F16);
+  if (r->looks == NULL) return r->row_error;
+  cpb_row_look look = r->look;
+  cpb_row_look_join(&look, &r->looks[query]);
+  return fmin(coarse, cpb_row_look_error(&look, &r->reading, r->store->dtype));
+}
+
 /* An engine gives its best first. Candidates that do not fall in score were found by other vectors, or in other
  * rows: by another map, another radius, in another file, or they were put in another order since. */
 static cpb_status check_order(const rescoring *r, size_t query, size_t i, double before, double score,
                               cpb_error *error) {
-  double room = 2 * (score_error(r, query) + r->row_error * cpb_reading_size(&r->reading, r->norms[query]));
+  double room =
+      2 * (score_error(r, query) + slack_of(r, query) * cpb_reading_size(&r->reading, r->norms[query]));
   /* scores that are given are compared with the rows one by one */
   bool asked = !r->o.unordered && r->o.scores.data == NULL && r->C < r->store->rows;
   bool ordered = !asked || score <= before + room;
@@ -107,6 +123,17 @@ static cpb_status check_order(const rescoring *r, size_t query, size_t i, double
       query, i, (unsigned long long)r->ids[query * r->C + i], before);
 }
 
+/* Before anything is made of them. */
+static cpb_status look_at_rows(const rescoring *r, size_t query, const candidates *c, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (r->looks == NULL) return CPB_OK;
+  r->looks[query] = (cpb_row_look){0};
+  for (size_t i = 0; i < r->C && status == CPB_OK; i++)
+    status = cpb_row_look_at(&r->looks[query], &r->reading, row_of(r, c, i), r->store->dtype,
+                             r->ids[query * r->C + i], error);
+  return status;
+}
+
 /* From the rows: the engine's own scores may have been off by score_error each way. */
 static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
   cpb_status status = cpb_reading_distances(&r->reading, cpb_view_slice(r->queries, query, 1), rows_of(r, c),
@@ -115,6 +142,7 @@ static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, 
   double before = INFINITY;
   for (size_t i = 0; i < r->C && status == CPB_OK; i++) {
     double score = product_of(r, query, row_of(r, c, i));
+    if (r->products != NULL) r->products[query * r->C + i] = score;
     status = check_order(r, query, i, before, score, error);
     before = fmin(before, score);
     c->lowest = before + score_error(r, query);
@@ -136,7 +164,7 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
   const char *what = names[r->o.score_kind];
   bool distance = r->o.score_kind == CPB_SCORE_COSINE_DISTANCE;
   double size = cpb_reading_size(&r->reading, r->norms[query]);
-  double room = score_error(r, query) + 2 * r->row_error * size, product = product_of(r, query, y);
+  double room = score_error(r, query) + 2 * slack_of(r, query) * size, product = product_of(r, query, y);
   char where[128];
   snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
            (unsigned long long)r->ids[query * r->C + i]);
@@ -174,16 +202,6 @@ static void sort_by(const rescoring *r, size_t query, const double *distance, cp
   cpb_hits_by_distance(hits, r->C);
 }
 
-/* Candidates that are scored as high as any row of the ball may be, and a rounding more: sums in another order
- * may not make up for a row that is missing. */
-static uint64_t count_above(const rescoring *r, size_t query, const candidates *c, double floor) {
-  uint64_t above = 0;
-  double limit = floor - score_error(r, query) + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
-  for (size_t i = 0; i < r->C && r->o.all != NULL; i++)
-    above += product_of(r, query, row_of(r, c, i)) >= limit;
-  return above;
-}
-
 static void rank(const rescoring *r, size_t query, candidates *c) {
   cpb_hit *answer = r->hits + query * r->k;
   sort_by(r, query, c->distance, c->hits);
@@ -191,20 +209,17 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
   sort_by(r, query, c->of_row, c->hits);
   bool alike = true;
   for (size_t i = 0; i < r->k; i++) alike &= answer[i].id == c->hits[i].id;
-  double D = r->o.within > 0 ? r->o.within : c->hits[r->k - 1].value;
-  r->least[query] = cpb_reading_floor(&r->reading, r->norms[query], D, r->row_error, score_error(r, query));
-  bool whole = r->C == r->store->rows, enough = whole || c->lowest < r->least[query];
+  r->kth[query] = r->o.within > 0 ? r->o.within : c->hits[r->k - 1].value;
+  r->lowest[query] = c->lowest;
   /* Rows of a ball are complete in whatever order. */
-  uint64_t settled = alike || r->o.within > 0 ? 0 : r->C;
-  r->needed[query] = enough && (whole || r->o.all == NULL) ? settled : NOT_COUNTED;
-  r->above[query] = count_above(r, query, c, r->least[query]);
-  r->settled[query] = settled;
+  r->settled[query] = alike || r->o.within > 0 ? 0 : r->C;
 }
 
 static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
   candidates c;
   cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "%zu candidates", r->C);
   if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
+  if (status == CPB_OK) status = look_at_rows(r, query, &c, error);
   if (status == CPB_OK) status = measure_rows(r, query, &c, error);
   if (status == CPB_OK && r->o.scores.data != NULL) status = measure_scores(r, query, &c, error);
   if (status == CPB_OK) rank(r, query, &c);
@@ -247,6 +262,39 @@ static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *err
   return CPB_OK;
 }
 
+/* ---- what is proven, once every row was looked at ---- */
+
+/* Candidates that are scored as high as any row of the ball may be, and a rounding more: sums in another order
+ * may not make up for a row that is missing. */
+static uint64_t count_above(const rescoring *r, size_t query) {
+  uint64_t above = 0;
+  double limit =
+      r->least[query] - score_error(r, query) + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
+  for (size_t i = 0; i < r->C && r->products != NULL; i++) above += r->products[query * r->C + i] >= limit;
+  return above;
+}
+
+/* The floor is -inf where the rows may lie anywhere. */
+static double floor_of(const rescoring *r, size_t query) {
+  if (isinf(r->row_error)) return -INFINITY;
+  return cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error, score_error(r, query));
+}
+
+/* All rows as candidates are enough where they are known well enough to be put in order. */
+static void settle(rescoring *r, size_t query) {
+  bool whole = r->C == r->store->rows && !isinf(r->row_error);
+  r->least[query] = floor_of(r, query);
+  bool enough = whole || r->lowest[query] < r->least[query];
+  r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
+  r->above[query] = count_above(r, query);
+}
+
+static void settle_all(rescoring *r) {
+  for (size_t i = 0; r->looks != NULL && i < r->n; i++) cpb_row_look_join(&r->look, &r->looks[i]);
+  if (r->looks != NULL) r->row_error = cpb_row_look_error(&r->look, &r->reading, r->store->dtype);
+  for (size_t i = 0; i < r->n; i++) settle(r, i);
+}
+
 /* ---- how many candidates would prove the rest ---- */
 
 static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, uint64_t *counts,
@@ -266,7 +314,8 @@ static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, 
 /* Every row of the ball is scored above the floor. Where all that are scored so are candidates, none is left out,
  * whatever the engine did; else they are in the way, and one more candidate than there are lies below the floor. */
 static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
-  if (r->o.all != NULL && count <= r->above[query]) return r->settled[query];
+  bool known = !isinf(r->row_error);
+  if (r->o.all != NULL && known && count <= r->above[query]) return r->settled[query];
   uint64_t wanted = r->o.all == NULL ? r->store->rows : count + 1;
   if (wanted <= r->C) wanted = r->C + 1; /* roundings apart, more than there are */
   return wanted < r->store->rows ? wanted : r->store->rows;
@@ -325,36 +374,15 @@ static cpb_status check_ids(const rescoring *r, cpb_error *error) {
   return status;
 }
 
-/* How far the first candidates are off the sphere or the lift; EROW for a row that is none of it. */
-static cpb_status find_off_unit(const rescoring *r, double *worst, cpb_error *error) {
-  enum { LOOK = 2048 };
-  candidates c;
-  size_t count = r->n * r->C < LOOK ? r->n * r->C : LOOK;
-  cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "a row");
-  for (size_t i = 0; i < count && status == CPB_OK; i++) {
-    status = r->store->get(r->store, r->ids + i, 1, c.rows, error);
-    if (status != CPB_OK) break;
-    const double *y = row_of(r, &c, 0);
-    double off = cpb_reading_off(&r->reading, y);
-    if (!(off <= 4 * 0x1p-11))
-      status = cpb_fail_row(
-          error, CPB_WHY_ROW_OFF_SPHERE, "embedded", r->ids[i], "has length %g: no point of the %s",
-          sqrt(cpb_loops_here()->dot(y, y, r->reading.cols)), r->reading.map != NULL ? "sphere" : "lift");
-    *worst = fmax(*worst, off);
-  }
-  candidates_free(&c);
-  return status;
-}
-
-/* How far the rows may lie from S(x). A wide type may hold rows that were rounded to a narrow one before, so the
- * lengths of some of them are looked at. */
-static cpb_status find_row_error(rescoring *r, cpb_error *error) {
-  double off = 0, sums = ((double)r->reading.d + 65) * 0x1p-53;
-  cpb_status status = find_off_unit(r, &off, error);
-  cpb_dtype rounded = off <= sums ? CPB_F64 : off <= 4 * 0x1p-24 ? CPB_F32 : CPB_F16;
-  r->row_error =
-      fmax(cpb_reading_row_error(&r->reading, r->store->dtype), cpb_reading_row_error(&r->reading, rounded));
-  return status;
+/* The type that the rows were rounded to is told, or found out from all that are read: where all of them are looked at
+ * here, else from the candidates. */
+static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  if (r->o.precision == CPB_PRECISION_UNKNOWN)
+    return r->o.all != NULL ? cpb_row_look_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
+  r->row_error = cpb_reading_row_error(&r->reading, (cpb_dtype)r->o.precision);
+  free(r->looks);
+  r->looks = NULL;
+  return CPB_OK;
 }
 
 static cpb_status check(const rescoring *r, cpb_error *error) {
@@ -375,31 +403,56 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
                     r->o.scores.rows, r->o.scores.cols, r->n, r->C);
   if ((unsigned)r->o.score_kind > CPB_SCORE_COSINE_DISTANCE)
     return cpb_fail_choice(error, "score_kind", (int)r->o.score_kind);
+  if (r->o.precision < CPB_PRECISION_UNKNOWN || r->o.precision > (int)CPB_F16)
+    return cpb_fail_choice(error, "precision", r->o.precision);
   return check_ids(r, error);
 }
 
 static cpb_status run(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = check(r, error);
-  if (status == CPB_OK) status = find_row_error(r, error);
+  if (status == CPB_OK) status = find_precision(r, exec, error);
   if (status == CPB_OK) status = cpb_reading_prepare(&r->reading, r->queries, r->norms, r->p, exec, error);
   if (status == CPB_OK) status = rescore_all(r, exec, error);
+  if (status == CPB_OK) settle_all(r);
   return status == CPB_OK ? count_needed(r, exec, error) : status;
 }
 
+static void give_facts(const rescoring *r) {
+  cpb_stored_rows facts = {.size = sizeof facts,
+                           .precision = r->looks == NULL ? (cpb_dtype)r->o.precision
+                                        : r->look.any    ? r->look.precision
+                                                         : r->store->dtype,
+                           .row_error = r->row_error,
+                           .unexplained = r->look.unexplained,
+                           .off = r->look.off,
+                           .row = r->look.row};
+  if (r->o.stored != NULL) cpb_sized_give(r->o.stored, &facts, sizeof facts);
+}
+
+static bool get_memory(rescoring *r) {
+  size_t n = r->n, products = r->o.all != NULL ? n * r->C : 0;
+  r->norms = malloc((n * (r->reading.cols + 4) + 1) * sizeof *r->norms);
+  r->needed = calloc(3 * n + 1, sizeof *r->needed);
+  r->looks = calloc(n + 1, sizeof *r->looks);
+  r->products = products > 0 ? malloc(products * sizeof *r->products) : NULL;
+  if (r->norms == NULL || r->needed == NULL || r->looks == NULL) return false;
+  r->least = r->norms + n;
+  r->kth = r->least + n;
+  r->lowest = r->kth + n;
+  r->p = r->lowest + n;
+  r->above = r->needed + n;
+  r->settled = r->above + n;
+  return products == 0 || r->products != NULL;
+}
+
 static cpb_status run_with_memory(rescoring *r, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  r->norms = malloc((r->n * (r->reading.cols + 2) + 1) * sizeof *r->norms);
-  r->needed = calloc(3 * r->n + 1, sizeof *r->needed);
-  bool memory = r->norms != NULL && r->needed != NULL;
-  if (memory) {
-    r->least = r->norms + r->n;
-    r->p = r->least + r->n;
-    r->above = r->needed + r->n;
-    r->settled = r->above + r->n;
-  }
-  cpb_status status = memory ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
+  cpb_status status = get_memory(r) ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
   if (status == CPB_OK && needed != NULL) memcpy(needed, r->needed, r->n * sizeof *needed);
+  if (status == CPB_OK) give_facts(r);
   free(r->norms);
   free(r->needed);
+  free(r->looks);
+  free(r->products);
   return status;
 }
 

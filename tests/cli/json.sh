@@ -40,6 +40,10 @@ capball knn sphere.csv q.npy -k 20 --metric ip -o found.npy --distances scores.n
 says rescore capball rescore -m map.json queries.csv found.npy --embedded sphere.csv -k 2 -o near.csv --json -q
 says rescore capball rescore -m map.json queries.csv found.npy --embedded sphere.csv -k 2 -o near.csv --certificates c.csv --scores scores.npy --json -q
 says rescore capball rescore -m map.json queries.csv found.npy --embedded sphere.csv -k 2 -o near.csv --approximate --json -q
+cp sphere.csv unsealed.csv && capball convert sphere.csv unsealed.npy -q && head -n 2 queries.csv >two.csv && capball convert found.npy two.npy --rows :1 -q
+says rescore capball rescore -m map.json two.csv two.npy --embedded unsealed.npy -k 2 -o near.csv --certificates c.csv --json -q
+says rescore capball rescore -m map.json queries.csv found.npy --embedded unsealed.csv -k 2 -o near.csv --certificates c.csv --json -q
+says seal capball seal -m map.json rows.csv unsealed.npy $ids --json -q
 says score capball score -m ball.json rows.csv $ids --labels labels.csv --json -q
 says score capball score -m ball.json rows.csv $ids -o s.csv --json -q
 says sketch-train capball sketch train rows.csv $ids -o sketch.json --bits 16 --json -q
@@ -48,6 +52,7 @@ says wrap capball wrap rows.csv asked.csv $ids -k 2 -o near.csv --engine-command
 for metric in l2 ip cosine; do says lines capball range rows.csv asked.csv $ids --radius 0.9 --metric $metric -o - -q; done
 says lines capball rescore -m map.json queries.csv found.npy --embedded sphere.csv --within 0.5 -o - -q
 says lines capball rescore -m map.json queries.csv found.npy --embedded sphere.csv --within 0.5 --certificates c.csv -o - -q
+says lines capball rescore -m map.json queries.csv found.npy --embedded unsealed.csv --within 0.5 --certificates c.csv -o - -q
 }
 while read -r line; do
   [ "${line%% *}" = ok ]

@@ -50,7 +50,7 @@ for set in movies-mf-16-angular bigann10k-sift-128-euclidean mnist-784-euclidean
   sed 's/^/# /' check.out
   needed=$($python -c 'import numpy as np; print(max(300, np.load("cert.npy").max()))')
   check "$set: as many candidates as the certificates ask for" bash -c "$python -c '$engine' balls.npy $needed &&
-    capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy --radius $radius --json -q | grep '\"exact_if_best\":50}'"
+    capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy --radius $radius --json -q | grep '\"exact_if_best\":50,'"
   check "$set: and with all rows looked at" bash -c "capball rescore -m map.json q.npy ids.npy --embedded y.npy -k 10 -o all.npy \
     --radius $radius --certificates all_c.npy --json -q | grep '\"proven\":50,'"
   check "$set: the engine with 300" $python -c "$engine" balls.npy 300
@@ -101,7 +101,7 @@ check "f32 rows in a wider type" answers ids.ivecs wide.npy wide.ivecs wide.csv 
 check "prove no more than f32 rows do" cmp one.csv wide.csv
 awk -v OFS=, '{ for (i = 0; i < 399; i++) printf "%d,", i; print 399 }' q.csv >all.csv
 check "all rows are always a proof" bash -c 'capball rescore -m map.json q.csv all.csv --embedded y.fvecs -k 400 -o nearest.csv --json -q |
-  grep -q "\"proven\":20}"'
+  grep -q "\"proven\":20,"'
 capball knn base.csv q.csv -k 400 -o true.csv -q
 check "and an answer" bash -c 'cut -d, -f1 nearest.csv | cmp - <(cut -d, -f1 true.csv)'
 capball query -m map.json q.csv --radius 1e-3 -o small.fvecs 2>small.err

@@ -57,6 +57,7 @@ CASES = {
     "embed": "embed -m map.json base.npy -o @out.npy",
     "embed-skip": "embed -m map.json base.csv -o @out.csv --skip-bad",
     "embed-lift": "embed --transform lift-cosine base.csv -o @out.npy",
+    "embed-hdf5": "embed -m map.json base.csv -o @out.hdf5",
     "unembed": "unembed -m map.json sphere.csv -o @out.csv",
     "dual": "dual --scale 2 regions.jsonl",
     "dual-map": "dual -m map.json regions.jsonl",

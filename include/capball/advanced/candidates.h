@@ -67,6 +67,14 @@ CPB_CALL cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view
                                         cpb_source *all, const cpb_audit_options *options, cpb_audit *audit,
                                         const cpb_exec *exec, cpb_error *error);
 
+/** Whether rows are the images of data under a transform (sphere, lift-ip or lift-cosine), row by row, all of them.    T13
+ *  base       the data, d columns; embedded   as many rows of cpb_transform_cols
+ *  precision  the finest of f64, f32, f16 whose rounding explains every row: what cpb_rescore_options takes
+ *  EROW names the first row that lies farther from its image than f16 explains. ESHAPE for another number of rows. */
+CPB_CALL cpb_status cpb_transform_verify(const cpb_transform *transform, cpb_source *base,
+                                         cpb_source *embedded, cpb_dtype *precision, const cpb_exec *exec,
+                                         cpb_error *error);
+
 /** The same transform with room for rows `factor` >= 1 times as long about the centre: L is so much larger. One
  *  that knows rows of any length is only copied. Gives *grown to the caller.                             T13 */
 CPB_CALL cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,

@@ -1,0 +1,35 @@
+/* What all digest loops share. A digest tells rows that were changed from those that were not, by accident or by another
+ * program; it is no protection against somebody who looks for two sets of rows with one digest.
+ *
+ * Eight sums of 64 bits run over stripes of 64 bytes. Of a word w in lane i, of stripe s of a round of DIGEST_ROUND,
+ *   sums[i] += low32(w^k) high32(w^k),  sums[i^1] += w,  k = digest_keys[s+i]
+ * and after a round each sum is folded, keyed and multiplied, so that what came before counts otherwise than what comes
+ * next. The rest of the bytes, with zeros behind them, is one more stripe. */
+#ifndef CPB_LOOP_DIGEST_KEYS_H
+#define CPB_LOOP_DIGEST_KEYS_H
+
+#include <string.h>
+
+#include "loop/table.h"
+
+enum { DIGEST_ROUND = 16 };
+#define DIGEST_FACTOR 0x9e3779b1u /* of 32 bits, odd */
+
+/* splitmix64 from 0 on: the keys of a round and those of its end, then the sums before the first. */
+static const uint64_t digest_keys[DIGEST_ROUND + CPB_DIGEST_LANES] = {
+    0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec, 0x1b39896a51a8749b,
+    0x53cb9f0c747ea2ea, 0x2c829abe1f4532e1, 0xc584133ac916ab3c, 0x3ee5789041c98ac3, 0xf3b8488c368cb0a6,
+    0x657eecdd3cb13d09, 0xc2d326e0055bdef6, 0x8621a03fe0bbdb7b, 0x8e1f7555983aa92f, 0xb54e0f1600cc4d19,
+    0x84bb3f97971d80ab, 0x7d29825c75521255, 0xc3cf17102b7f7f86, 0x3466e9a083914f64, 0xd81a8d2b5a4485ac,
+    0xdb01602b100b9ed7, 0xa9038a921825f10d, 0xedf5f1d90dca2f6a, 0x54496ad67bd2634c};
+static const uint64_t digest_start[CPB_DIGEST_LANES] = {
+    0xdd7c01d4f5407269, 0x935e82f1db4c4f7b, 0x69b82ebc92233300, 0x40d29eb57de1d510,
+    0xa2f09dabb45c6316, 0xee521d7a0f4d3872, 0xf16952ee72f3454f, 0x377d35dea8e40225};
+
+static inline void digest_tail(const unsigned char *from, size_t count,
+                               unsigned char tail[CPB_DIGEST_STRIPE]) {
+  memset(tail, 0, CPB_DIGEST_STRIPE);
+  if (count > 0) memcpy(tail, from, count);
+}
+
+#endif
