@@ -79,7 +79,7 @@ typedef enum cpb_reason {
   CPB_WHY_ROW_NO_CAP = 4008,     /* queries row .. has no cap: .. */
   CPB_WHY_ROW_OFF_SPHERE = 4009, /* is no point of the sphere */
   CPB_WHY_CODE_OF_ROW = 4015,    /* codes row .. is not the code of row .. */
-  CPB_WHY_NOT_THE_IMAGE = 4016, /* an embedded row is not the image of its row of the data */
+  CPB_WHY_NOT_THE_IMAGE = 4016,  /* an embedded row is not the image of its row of the data */
 
   /* ENOMEM */
   CPB_WHY_MEMORY = 5001,  /* no memory for .. */

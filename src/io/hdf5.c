@@ -573,8 +573,7 @@ static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
   bool closed = state_close(state);
   hush_end(quiet);
   if (!sealed && !state->bytes.failed) return refuse_seal(writer, error);
-  if (!closed)
-    return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot complete it");
+  if (!closed) return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot complete it");
   return check_bytes(writer->state, error);
 }
 

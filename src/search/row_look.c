@@ -82,9 +82,9 @@ cpb_status cpb_row_look_at(cpb_row_look *look, const cpb_reading *reading, const
                            uint64_t number, cpb_error *error) {
   double off = cpb_reading_off(reading, y);
   if (!(off <= explained(reading, CPB_F16)))
-    return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: no point of the %s",
-                        sqrt(cpb_loops_here()->dot(y, y, reading->cols)),
-                        reading->map != NULL ? "sphere" : "lift");
+    return cpb_fail_row(
+        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: no point of the %s",
+        sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
   cpb_row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
   one.any = !one.axis;
   if (one.any) one.precision = precision_of(y, reading->cols, stored);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "capball/query.h"
+#include "capball/advanced/candidates.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "loop/table.h"

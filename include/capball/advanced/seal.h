@@ -24,8 +24,8 @@ extern "C" {
 /** The seal of rows on their way to a file, for cpb_writer_options; gives *seal to the caller. One serves one file.
  *  transform  that makes the rows
  *  radius     of the queries; 0: points, and base rows */
-CPB_CALL cpb_status cpb_seal_new(const cpb_transform *transform, cpb_role role, double radius, cpb_seal **seal,
-                                cpb_error *error);
+CPB_CALL cpb_status cpb_seal_new(const cpb_transform *transform, cpb_role role, double radius,
+                                 cpb_seal **seal, cpb_error *error);
 CPB_API void cpb_seal_free(cpb_seal *seal);
 
 /** What a seal says. */
@@ -63,18 +63,18 @@ CPB_API bool cpb_seal_watch_fits(cpb_seal_watch *watch, const cpb_seal_facts *fa
 
 /** EFORMAT with a sentence about `path` where a seal that fits names another transform or the other role. */
 CPB_CALL cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path,
-                                    const cpb_transform *transform, cpb_role role, cpb_error *error);
+                                     const cpb_transform *transform, cpb_role role, cpb_error *error);
 
 /** Reads seal and rows of a file. *found: there is a seal and it fits; *radius is what it says. EFORMAT as compare. */
 CPB_CALL cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role,
-                                  bool *found, double *radius, cpb_error *error);
+                                   bool *found, double *radius, cpb_error *error);
 
 /** Seals rows that are there, in the place of an older seal; does nothing for a pipe. It is the caller who knows that the
  *  transform made them: cpb_transform_verify finds out.
  *  precision   what they were rounded to
  *  watch       over a whole pass of these rows; EINVAL where it did not come to its end */
 CPB_CALL cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_role role,
-                                double radius, cpb_dtype precision, cpb_seal_watch *watch, cpb_error *error);
+                                 double radius, cpb_dtype precision, cpb_seal_watch *watch, cpb_error *error);
 
 #ifdef __cplusplus
 }
