@@ -5,7 +5,6 @@
 
 #include <mpfr.h>
 
-
 enum { MOST_D = 40, EXACT_BITS = 9000 };
 
 typedef struct data {
