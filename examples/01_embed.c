@@ -9,19 +9,11 @@ int main(void) {
   const double x[N][D] = {{0, 0}, {3, 4}, {-30, 40}, {3e9, 4e9}};
   double y[N][D + 1], back[N][D];
 
+  const double s = 5; /* points of this norm land on the equator */
   cpb_error error;
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = D;
-  options.s = 5; /* points of this norm land on the equator */
-  cpb_map *map = NULL;
-  cpb_status status = cpb_map_new(&options, &map, &error);
+  cpb_status status = cpb_embed(cpb_rows(x, CPB_F64, N, D), cpb_rows_out(y, CPB_F64, N, D + 1), s, &error);
   if (status == CPB_OK)
-    status = cpb_map_embed(map, cpb_rows(x, CPB_F64, N, D), cpb_rows_out(y, CPB_F64, N, D + 1), NULL, &error);
-  if (status == CPB_OK)
-    status =
-        cpb_map_unembed(map, cpb_rows(y, CPB_F64, N, D + 1), cpb_rows_out(back, CPB_F64, N, D), NULL, &error);
-  cpb_map_free(map);
+    status = cpb_unembed(cpb_rows(y, CPB_F64, N, D + 1), cpb_rows_out(back, CPB_F64, N, D), s, &error);
   if (status != CPB_OK) {
     fprintf(stderr, "%s: %s\n", cpb_status_name(status), error.text);
     return 1;

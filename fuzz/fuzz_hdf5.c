@@ -100,7 +100,8 @@ static void add_set(void) {
   cpb_error error;
   cpb_status status = cpb_writer_open(named, &options, &writer, &error);
   if (status == CPB_OK) status = cpb_writer_append(writer, cpb_rows(one, CPB_F32, 1, 2), &error);
-  if (status == CPB_OK) cpb_writer_commit(writer, &error);
+  if (status == CPB_OK) status = cpb_writer_commit(writer, &error);
+  seen ^= (unsigned char)status;
   cpb_writer_free(writer);
 }
 

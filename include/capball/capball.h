@@ -6,7 +6,7 @@
  *   view.h        rows of numbers that belong to the caller, in memory or from a source
  *   exec.h        how a call is run: threads, progress
  *   region.h      cap <-> ball, half-space, ellipsoid; scores       T3 T4 T5 T6
- *   map.h         x in R^d <-> y on the sphere: new, fitted, saved  T1 T2 T6 T7 T9 T12
+ *   map.h         x in R^d <-> y on the sphere: new, fitted, saved  T1 T2 T6 T7 T9
  *   ball.h        the smallest ball, SVDD; models of them           T10 T11
  *   search.h      exact k nearest rows, and rows within a limit     T13
  *   transform.h   rivals of the map, exact lifts, a recommendation  T13
