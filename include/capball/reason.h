@@ -173,8 +173,8 @@ typedef enum cpb_reason {
   CPB_WHY_CAP_POLE = 1157,              /* cap's a = .. is not b+<p,v> = .. */
   CPB_WHY_KERNEL_SMALL = 1158,          /* the largest <x,x> is .., no normal double: give the rows .. */
   CPB_WHY_KERNEL_NO_PARTS = 1159,       /* a model with a kernel has no parts by columns */
-  CPB_WHY_SEAL_BLOCKS = 1160,  /* rows .. .. +..: blocks of rows with a seal begin at multiples of 1024 rows */
-  CPB_WHY_SEAL_OF_PART = 1161, /* a seal is of all rows: the pass did not come to its end */
+  CPB_WHY_SEAL_BLOCKS = 1160,           /* rows with a seal do not begin at a multiple of 1024 */
+  CPB_WHY_SEAL_OF_PART = 1161,          /* a seal is of all rows: the pass did not come to its end */
 
   /* ESHAPE */
   CPB_WHY_COLUMNS = 2001,             /* .. has .. columns, wanted .. */

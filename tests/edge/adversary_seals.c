@@ -40,8 +40,8 @@ static void fill_row(const set *t, test_rng *rng, size_t i, double near, double 
   for (size_t k = 0; k < t->d; k++) {
     double step = kind < 4 ? near : 1;
     x[k] = (kind < 4 && i > 0 ? t->x[twin * t->d + k] : 0) + step * test_gauss(rng);
-    if (kind == 6) x[k] = 0;                             /* the image of the centre */
-    if (kind == 7) x[k] = k == i % t->d ? t->scale : 0;  /* an axis */
+    if (kind == 6) x[k] = 0;                                     /* the image of the centre */
+    if (kind == 7) x[k] = k == i % t->d ? t->scale : 0;          /* an axis */
     if (kind == 5) x[k] = (double)test_below(rng, 2) * t->scale; /* images of few bits */
   }
 }
