@@ -11,7 +11,7 @@
 #include "capball/capball.h"
 #include "support/scratch.h"
 
-enum { TRIALS = 64, MOST_N = 40, MOST_D = 6, QUERIES = 64 };
+enum { TRIALS = 72, MOST_N = 40, MOST_D = 6, QUERIES = 64 };
 
 static size_t trials(void) {
   const char *times = getenv("CPB_ADVERSARY");
