@@ -360,7 +360,7 @@ static void judge_order(const set *t, const answer *a, size_t trial, counts *of)
 static void begin(set *t, test_rng *rng) {
   *t = (set){.n = 8 + test_below(rng, MOST_N - 7),
              .d = 1 + test_below(rng, MOST_D),
-             .seal = test_below(rng, SEAL_STATES)};
+             .seal = (seal_state)test_below(rng, SEAL_STATES)};
   t->k = 1 + test_below(rng, 3);
   t->C = t->k + test_below(rng, t->n - t->k - 1);
   t->scale = test_below(rng, 2) ? 1 : test_log_uniform(rng, 0.1, 10);
