@@ -15,7 +15,7 @@
 #include "capball/capball.h"
 #include "support/scratch.h"
 
-enum { TRIALS = 64, MOST_N = 40, MOST_D = 6, QUERIES = 64 };
+enum { TRIALS = 72, MOST_N = 40, MOST_D = 6, QUERIES = 64 };
 
 static size_t trials(void) {
   const char *times = getenv("CPB_ADVERSARY");
@@ -364,7 +364,7 @@ static void judge_order(const set *t, const answer *a, size_t trial, counts *of)
 static void begin(set *t, test_rng *rng) {
   *t = (set){.n = 8 + test_below(rng, MOST_N - 7),
              .d = 1 + test_below(rng, MOST_D),
-             .seal = test_below(rng, SEAL_STATES)};
+             .seal = (seal_state)test_below(rng, SEAL_STATES)};
   t->k = 1 + test_below(rng, 3);
   t->C = t->k + test_below(rng, t->n - t->k - 1);
   t->scale = test_below(rng, 2) ? 1 : test_log_uniform(rng, 0.1, 10);
