@@ -8,9 +8,8 @@
 #define CPB_LEARN_CORE_PARTS_H
 
 #include "capball/ball.h"
+#include "learn/rounds.h"
 #include "learn/working_set.h"
-
-enum { CPB_SAFE_EXPONENT = 250 };
 
 /* The smallest ball seen, in units of the data. */
 typedef struct cpb_best_ball {
@@ -44,12 +43,6 @@ struct cpb_core {
   size_t iterations, newcomers;
   cpb_best_ball best;
 };
-
-/* ids of the rows of a block: ids[i], or first + i. */
-typedef struct cpb_row_ids {
-  const uint64_t *ids;
-  uint64_t first;
-} cpb_row_ids;
 
 void cpb_core_begin_pass(cpb_core *core);
 

@@ -10,12 +10,6 @@
 
 enum { BLOCK_ROWS = 4096, FAR_ROWS = 512, ROWS_PER_FAR_ROW = 256 };
 
-typedef struct far_row {
-  double dist2;
-  size_t row;
-  uint64_t id;
-} far_row;
-
 void cpb_core_begin_pass(cpb_core *core) {
   core->rows_seen = 0;
   core->largest2 = 0;
@@ -28,7 +22,7 @@ typedef struct read_job {
   cpb_row_ids ids;
   _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: rows nearer than this are of no interest */
   size_t most;
-  far_row *far;      /* per block: a heap of at most `most`, the nearest first */
+  cpb_far_row *far;  /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
   double *largest2;  /* per block */
   _Atomic bool out_of_range;
@@ -43,12 +37,10 @@ static size_t far_rows(size_t d, uint64_t rows) {
   return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
-static uint64_t id_of(cpb_row_ids ids, size_t i) { return ids.ids != NULL ? ids.ids[i] : ids.first + i; }
+static bool nearer(cpb_far_row a, cpb_far_row b) { return cpb_is_farther(b, a); }
 
-static bool nearer(far_row a, far_row b) { return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.id > b.id); }
-
-static void sift_down(far_row *heap, size_t count, size_t i) {
-  far_row moved = heap[i];
+static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
+  cpb_far_row moved = heap[i];
   for (size_t child; (child = 2 * i + 1) < count; i = child) {
     if (child + 1 < count && nearer(heap[child + 1], heap[child])) child++;
     if (!nearer(heap[child], moved)) break;
@@ -57,7 +49,7 @@ static void sift_down(far_row *heap, size_t count, size_t i) {
   heap[i] = moved;
 }
 
-static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
+static void offer(cpb_far_row *heap, size_t *count, size_t room, cpb_far_row row) {
   if (*count < room) {
     heap[(*count)++] = row;
     if (*count == room)
@@ -104,7 +96,7 @@ static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1;
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
   const cpb_loops *loops = job->core->loops;
-  far_row *heap = job->far + block * job->most;
+  cpb_far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
   double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
   cpb_dist2_of_rows(loops, job->x, job->core->exponent, first, count, job->core->center, dist2);
@@ -112,28 +104,23 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
     if (dist2[i] > cut && dist2[i] < INFINITY)
-      offer(heap, held, job->most, (far_row){dist2[i], first + i, id_of(job->ids, first + i)});
+      offer(heap, held, job->most, (cpb_far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
     if (*held == job->most) cut = fmax(cut, below(heap[0].dist2));
   }
   if (*held == job->most) raise_cut(job, cut);
   job->largest2[block] = largest;
 }
 
-static int by_distance_down(const void *a, const void *b) {
-  const far_row *x = a, *y = b;
-  return nearer(*x, *y) ? 1 : nearer(*y, *x) ? -1 : 0;
-}
-
 /* Brings the `most` farthest rows to the front. */
-static void select_farthest(far_row *rows, size_t count, size_t most) {
+static void select_farthest(cpb_far_row *rows, size_t count, size_t most) {
   while (count > most && most > 0) {
-    far_row pivot = rows[count / 2];
+    cpb_far_row pivot = rows[count / 2];
     size_t i = 0, j = count - 1;
     for (;; i++, j--) {
       while (nearer(pivot, rows[i])) i++;
       while (nearer(rows[j], pivot)) j--;
       if (i >= j) break;
-      far_row kept = rows[i];
+      cpb_far_row kept = rows[i];
       rows[i] = rows[j];
       rows[j] = kept;
     }
@@ -156,7 +143,7 @@ static size_t join_blocks(read_job *job, size_t blocks) {
     for (size_t i = 0; i < job->far_count[block]; i++) job->far[total++] = job->far[block * job->most + i];
   if (total > job->most) select_farthest(job->far, total, job->most);
   if (total > job->most) total = job->most;
-  qsort(job->far, total, sizeof *job->far, by_distance_down);
+  qsort(job->far, total, sizeof *job->far, cpb_farthest_first);
   return total;
 }
 
@@ -174,7 +161,7 @@ static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
   double *row = malloc(core->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    relative_row(core, job->x, job->far[i].row, row);
+    relative_row(core, job->x, job->far[i].at, row);
     status = cpb_working_set_add(&core->staged, row, job->far[i].id, job->far[i].dist2);
   }
   free(row);

@@ -9,23 +9,9 @@
 #include "core/sized.h"
 #include "learn/core_parts.h"
 #include "learn/distances.h"
-#include "learn/round_fail.h"
+#include "learn/rounds.h"
 
 /* ---- round 0: the columns ---- */
-
-static cpb_status fault_at(size_t row, int fault, cpb_error *error) {
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
-  cpb_first_fault_meet(&first, row, (cpb_fault)fault);
-  return cpb_first_fault_report(&first, "x", error);
-}
-
-static void widen_span(cpb_core *core, const double *low, const double *high) {
-  for (size_t j = 0; j < core->d; j++) {
-    core->low[j] = core->rows_seen == 0 ? low[j] : fmin(core->low[j], low[j]);
-    core->high[j] = core->rows_seen == 0 ? high[j] : fmax(core->high[j], high[j]);
-  }
-}
 
 static cpb_status span_columns(cpb_core *core, cpb_view x, double *low, double *high, cpb_error *error) {
   double buffer[CPB_CHUNK];
@@ -40,7 +26,7 @@ static cpb_status span_columns(cpb_core *core, cpb_view x, double *low, double *
       const double *chunk = cpb_row_chunk(core->loops, x, i, offset, count, buffer);
       finite = core->loops->span(chunk, count, low + offset, high + offset) && finite;
     }
-    if (!finite) return fault_at(i, cpb_row_fault(core->loops, x, i), error);
+    if (!finite) return cpb_fault_report(i, cpb_row_fault(core->loops, x, i), "x", error);
   }
   return CPB_OK;
 }
@@ -52,20 +38,11 @@ static cpb_status look_at_columns(cpb_core *core, cpb_view x, cpb_row_ids ids, c
   if (status == CPB_OK && cpb_core_sample(core, x, ids) != CPB_OK)
     status = cpb_fail_memory(error, "a sample of rows");
   if (status == CPB_OK) {
-    widen_span(core, low, high);
+    cpb_columns_widen(core->low, core->high, core->rows_seen == 0, low, high, core->d);
     core->rows_seen += x.rows;
   }
   free(low);
   return status;
-}
-
-/* A unit in which squares of all differences are safe. */
-static int unit_of_columns(const cpb_core *core) {
-  double half = 0;
-  for (size_t j = 0; j < core->d; j++) half = fmax(half, core->high[j] / 2 - core->low[j] / 2);
-  for (size_t j = 0; half == 0 && j < core->d; j++) half = fmax(half, core->high[j] - core->low[j]);
-  int exponent = half > 0 ? ilogb(half) + 1 : 0;
-  return abs(exponent) < CPB_SAFE_EXPONENT ? 0 : exponent;
 }
 
 /* A new core again. */
@@ -142,7 +119,7 @@ cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *erro
   if (status != CPB_OK || piece->rows_seen == 0) return status;
   if (core->round == 0) {
     if (cpb_core_sample_join(core, piece) != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
-    widen_span(core, piece->low, piece->high);
+    cpb_columns_widen(core->low, core->high, core->rows_seen == 0, piece->low, piece->high, core->d);
     core->rows_seen += piece->rows_seen;
     return CPB_OK;
   }
@@ -160,8 +137,8 @@ cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *erro
 
 cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *error) {
   if (piece == NULL || core == NULL) return cpb_fail_missing(error, piece == NULL ? "piece" : "core");
-  if (piece == core) return cpb_fail_round_itself(error);
-  if (piece->d != core->d) return cpb_fail_round_dimensions(error, piece->d, core->d);
+  cpb_status status = cpb_round_check_restart(piece, core, piece->d, core->d, error);
+  if (status != CPB_OK) return status;
   piece->options = core->options;
   piece->round = core->round;
   piece->exponent = core->exponent;
@@ -183,7 +160,8 @@ cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error) {
   if (core->rows_seen == 0) return cpb_fail_round_empty(error, core->round);
   cpb_status status = CPB_OK;
   *done = false;
-  if (core->round == 0) return cpb_core_start(core, unit_of_columns(core), core->rows_seen, error);
+  if (core->round == 0)
+    return cpb_core_start(core, cpb_columns_exponent(core->low, core->high, core->d), core->rows_seen, error);
   bool solved = core->support_count > 0;
   if (solved) cpb_core_keep_best(core);
   core->done = solved && (core->best.gap <= core->options.gap || core->round >= core->options.max_passes);

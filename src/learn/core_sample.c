@@ -42,8 +42,6 @@ static cpb_status shrink(cpb_core *core) {
   return CPB_OK;
 }
 
-static uint64_t id_of(cpb_row_ids ids, size_t i) { return ids.ids != NULL ? ids.ids[i] : ids.first + i; }
-
 /* Row i of a block, where it is finite. */
 static cpb_status add_row(cpb_core *core, cpb_view x, size_t i, uint64_t id, double *row) {
   cpb_scaled_row(core->loops, x, 0, i, row);
@@ -63,7 +61,7 @@ cpb_status cpb_core_sample(cpb_core *core, cpb_view x, cpb_row_ids ids) {
   double *row = malloc(core->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; status == CPB_OK && (i = next_spread(core, ids, i)) < x.rows; i++) {
-    uint64_t id = id_of(ids, i);
+    uint64_t id = cpb_row_id(ids, i);
     if (!wanted(core, rank_of(id), id)) continue;
     status = add_row(core, x, i, id, row);
     if (status == CPB_OK && core->staged.count == 2 * SAMPLE) status = shrink(core);

@@ -21,66 +21,114 @@
 enum { VERSION = 2 };
 static const cpb_state_kind kind = {"CPBCORES", VERSION, "core-sets", VERSION};
 
-static void put_set(cpb_state_out *to, const cpb_working_set *set) {
-  cpb_put_number(to, set->count, 8);
-  for (size_t i = 0; i < set->count; i++) {
-    cpb_put_number(to, set->tag[i], 8);
-    cpb_put_double(to, set->dist2[i]);
-    cpb_put_doubles(to, set->rows + i * set->d, set->d);
-  }
+static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_ball_options, gap),
+                                                CPB_MEMBER(SIZE, cpb_ball_options, max_passes),
+                                                CPB_MEMBER(U32, cpb_ball_options, method)};
+
+static const cpb_state_member round_table[] = {
+    CPB_MEMBER(U64, cpb_core, round),     CPB_MEMBER(FLAG, cpb_core, done),
+    CPB_MEMBER(I32, cpb_core, exponent),  CPB_MEMBER(U64, cpb_core, rows),
+    CPB_MEMBER(U64, cpb_core, rows_seen), CPB_MEMBER(FINITE, cpb_core, largest2),
+    CPB_MEMBER(FINITE, cpb_core, lower2), CPB_MEMBER(FINITE, cpb_core, proven2)};
+
+static const cpb_state_member set_table[] = {CPB_MEMBER_EACH(U64, cpb_working_set, tag),
+                                             CPB_MEMBER_EACH(FINITE, cpb_working_set, dist2),
+                                             CPB_MEMBER_ROWS(cpb_working_set, rows)};
+
+static const cpb_state_member support_table[] = {CPB_MEMBER_EACH(U64, cpb_core, support_row),
+                                                 CPB_MEMBER_EACH(FINITE, cpb_core, multiplier)};
+
+static const cpb_state_member best_table[] = {
+    CPB_MEMBER(SIZE, cpb_core, iterations), CPB_MEMBER(F64, cpb_core, best.radius),
+    CPB_MEMBER(FINITE, cpb_core, best.lower), CPB_MEMBER(FINITE, cpb_core, best.gap),
+    CPB_MEMBER_ROWS(cpb_core, best.center)};
+
+static void carry_round(cpb_state *s, cpb_core *core) {
+  cpb_state_carry_members(s, core, CPB_STATE_TABLE(round_table), 0);
+  cpb_state_require(s, core->exponent >= -1100 && core->exponent <= 1100, "its unit cannot be");
+  if (core->round > 0) cpb_state_doubles(s, core->origin, 3 * core->d); /* with point and center */
+  if (core->round == 0 && core->rows_seen > 0) cpb_state_doubles(s, core->low, 2 * core->d); /* and high */
 }
 
-static void put_hull(cpb_state_out *to, const cpb_hull *hull) {
-  cpb_put_number(to, hull->count, 8);
-  if (hull->count == 0) return;
-  cpb_put_double(to, hull->unit);
-  cpb_put_double(to, hull->value);
-  cpb_put_doubles(to, hull->point, hull->dim);
-  for (size_t k = 0; k < hull->count; k++) {
-    cpb_put_number(to, hull->tag[k], 8);
-    cpb_put_double(to, hull->weight[k]);
-    cpb_put_double(to, hull->q[k]);
-    cpb_put_doubles(to, hull->p + k * hull->dim, hull->dim);
-    cpb_put_doubles(to, hull->basis + k * (hull->dim + 1), hull->dim + 1);
-    cpb_put_doubles(to, hull->triangle + k * hull->room, k + 1);
-  }
+static void carry_set(cpb_state *s, cpb_working_set *set) {
+  size_t count = cpb_state_count(s, set->count, (set->d + 2) * 8);
+  if (s->reading && cpb_working_set_reserve(set, count) != CPB_OK) cpb_state_no_memory(s, "rows", count);
+  cpb_state_carry_records(s, set, CPB_STATE_TABLE(set_table), set->d, count);
+  if (s->reading && count > 0 && s->status == CPB_OK)
+    memset(set->set_aside, 0, count * sizeof *set->set_aside);
+  if (s->reading && s->status == CPB_OK) set->count = count;
 }
 
-static void put_all(cpb_state_out *to, void *object) {
-  const cpb_core *core = object;
-  cpb_put_bytes(to, kind.mark, 8);
-  cpb_put_number(to, VERSION, 4);
-  cpb_put_number(to, core->d, 8);
-  cpb_put_double(to, core->options.gap);
-  cpb_put_number(to, core->options.max_passes, 8);
-  cpb_put_number(to, (uint64_t)core->options.method, 4);
-  cpb_put_number(to, core->round, 8);
-  cpb_put_number(to, core->done, 4);
-  cpb_put_number(to, (uint64_t)core->exponent, 4);
-  cpb_put_number(to, core->rows, 8);
-  cpb_put_number(to, core->rows_seen, 8);
-  cpb_put_double(to, core->largest2);
-  cpb_put_double(to, core->lower2);
-  cpb_put_double(to, core->proven2);
-  if (core->round > 0) cpb_put_doubles(to, core->origin, 3 * core->d); /* with point and center */
-  if (core->round == 0 && core->rows_seen > 0) {
-    for (size_t j = 0; j < core->d; j++) cpb_put_double(to, core->low[j] + 0.);
-    for (size_t j = 0; j < core->d; j++) cpb_put_double(to, core->high[j] + 0.);
+static void carry_support(cpb_state *s, cpb_core *core) {
+  size_t count = cpb_state_count(s, core->support_count, 16);
+  cpb_state_require(s, count <= core->d + 1, "the support has too many rows");
+  if (count == 0 || s->status != CPB_OK) return;
+  if (s->reading) {
+    core->support_row = malloc(count * sizeof *core->support_row);
+    core->multiplier = malloc(count * sizeof *core->multiplier);
+    if (core->support_row == NULL || core->multiplier == NULL) cpb_state_no_memory(s, "rows", count);
   }
-  put_set(to, &core->staged);
-  put_set(to, &core->set);
-  cpb_put_number(to, core->support_count, 8);
-  for (size_t k = 0; k < core->support_count; k++) {
-    cpb_put_number(to, core->support_row[k], 8);
-    cpb_put_double(to, core->multiplier[k]);
+  cpb_state_carry_records(s, core, CPB_STATE_TABLE(support_table), 0, count);
+  core->support_count = count;
+}
+
+static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
+  uint64_t tag = cpb_state_number(s, hull->tag[k], 8);
+  if (s->reading) {
+    hull->tag[k] = tag;
+    hull->cap[k] = INFINITY;
   }
-  put_hull(to, &core->hull);
-  cpb_put_number(to, core->iterations, 8);
-  cpb_put_double(to, core->best.radius);
-  cpb_put_double(to, core->best.lower);
-  cpb_put_double(to, core->best.gap);
-  cpb_put_doubles(to, core->best.center, core->d);
-  cpb_put_checksum(to);
+  cpb_state_doubles(s, &hull->weight[k], 1);
+  cpb_state_doubles(s, &hull->q[k], 1);
+  cpb_state_doubles(s, hull->p + k * hull->dim, hull->dim);
+  cpb_state_doubles(s, hull->basis + k * (hull->dim + 1), hull->dim + 1);
+  cpb_state_doubles(s, hull->triangle + k * hull->room, k + 1);
+  if (s->status == CPB_OK)
+    cpb_state_require(s, hull->triangle[k * hull->room + k] != 0, "an active column depends on the others");
+}
+
+static void carry_hull(cpb_state *s, cpb_hull *hull) {
+  size_t count = cpb_state_count(s, hull->count, (2 * hull->dim + 5) * 8);
+  cpb_state_require(s, count <= hull->dim + 1, "there are too many active columns");
+  if (count == 0 || s->status != CPB_OK) return;
+  if (s->reading && cpb_hull_reserve(hull, count) != CPB_OK) {
+    cpb_state_no_memory(s, "rows", count);
+    return;
+  }
+  cpb_state_doubles(s, &hull->unit, 1);
+  cpb_state_doubles(s, &hull->value, 1);
+  cpb_state_doubles(s, hull->point, hull->dim);
+  for (size_t k = 0; k < count && s->status == CPB_OK; k++) carry_column(s, hull, k);
+  if (s->status == CPB_OK) cpb_state_require(s, hull->unit > 0, "its unit cannot be");
+  hull->count = s->status == CPB_OK ? count : 0;
+}
+
+static void make(cpb_state *s, void **object, cpb_ball_options *options, size_t d) {
+  cpb_core *made = NULL;
+  cpb_error why;
+  cpb_state_require(s, d <= s->left / 8, "the state is truncated");
+  if (s->status == CPB_OK && cpb_core_new(d, options, &made, &why) != CPB_OK) cpb_state_refuse(s, why.text);
+  *object = made;
+}
+
+static void carry(cpb_state *s, void **object) {
+  cpb_core *core = *object;
+  cpb_ball_options options;
+  cpb_ball_options_init(&options, sizeof options);
+  cpb_state_begin(s, &kind);
+  size_t d = cpb_state_size(s, s->reading ? 0 : core->d);
+  cpb_state_carry_members(s, s->reading ? &options : &core->options, CPB_STATE_TABLE(option_table), 0);
+  if (s->reading) make(s, object, &options, d);
+  if (s->status != CPB_OK) return;
+  core = *object;
+  carry_round(s, core);
+  carry_set(s, &core->staged);
+  carry_set(s, &core->set);
+  carry_support(s, core);
+  carry_hull(s, &core->hull);
+  cpb_state_carry_members(s, core, CPB_STATE_TABLE(best_table), d);
+  cpb_state_require(s, core->best.radius >= 0, "a radius is negative");
+  cpb_state_end(s);
 }
 
 /* What was staged is put in order first: equal states are equal bytes. */
@@ -94,130 +142,18 @@ cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count,
   cpb_status status = cpb_working_set_join(&ordered.staged, &core->staged, &added);
   if (status == CPB_OK) status = cpb_working_set_sort(&ordered.staged);
   if (status != CPB_OK) status = cpb_fail_memory(error, "%zu rows", core->staged.count);
-  if (status == CPB_OK) status = cpb_state_write(put_all, &ordered, bytes, count, error);
+  if (status == CPB_OK) status = cpb_state_write(carry, &ordered, bytes, count, error);
   cpb_working_set_free(&ordered.staged);
   return status;
 }
 
-/* ---- reading ---- */
-
-static void no_memory(cpb_state_in *from, size_t rows) {
-  if (from->status == CPB_OK) from->status = cpb_fail_memory(from->error, "%zu rows", rows);
-}
-
-static void get_set(cpb_state_in *from, cpb_working_set *set) {
-  size_t count = cpb_get_count(from, (set->d + 2) * 8);
-  double *row = malloc(set->d * sizeof *row);
-  if (row == NULL) no_memory(from, 1);
-  for (size_t i = 0; i < count && from->status == CPB_OK; i++) {
-    uint64_t tag = cpb_get_number(from, 8);
-    double dist2 = 0;
-    cpb_get_doubles(from, &dist2, 1);
-    cpb_get_doubles(from, row, set->d);
-    if (from->status == CPB_OK && cpb_working_set_add(set, row, tag, dist2) != CPB_OK) no_memory(from, count);
-  }
-  free(row);
-}
-
-static void get_support(cpb_state_in *from, cpb_core *core) {
-  size_t count = cpb_get_count(from, 16);
-  if (count > core->d + 1) cpb_state_refuse(from, "the support has too many rows");
-  if (count == 0 || from->status != CPB_OK) return;
-  core->support_row = malloc(count * sizeof *core->support_row);
-  core->multiplier = malloc(count * sizeof *core->multiplier);
-  if (core->support_row == NULL || core->multiplier == NULL) {
-    no_memory(from, count);
-    return;
-  }
-  for (size_t k = 0; k < count; k++) {
-    core->support_row[k] = cpb_get_number(from, 8);
-    cpb_get_doubles(from, &core->multiplier[k], 1);
-  }
-  core->support_count = count;
-}
-
-static void get_column(cpb_state_in *from, cpb_hull *hull, size_t k) {
-  hull->tag[k] = cpb_get_number(from, 8);
-  hull->cap[k] = INFINITY;
-  cpb_get_doubles(from, &hull->weight[k], 1);
-  cpb_get_doubles(from, &hull->q[k], 1);
-  cpb_get_doubles(from, hull->p + k * hull->dim, hull->dim);
-  cpb_get_doubles(from, hull->basis + k * (hull->dim + 1), hull->dim + 1);
-  cpb_get_doubles(from, hull->triangle + k * hull->room, k + 1);
-  if (from->status == CPB_OK && hull->triangle[k * hull->room + k] == 0)
-    cpb_state_refuse(from, "an active column depends on the others");
-}
-
-static void get_hull(cpb_state_in *from, cpb_hull *hull) {
-  size_t count = cpb_get_count(from, (2 * hull->dim + 5) * 8);
-  if (count > hull->dim + 1) cpb_state_refuse(from, "there are too many active columns");
-  if (count == 0 || from->status != CPB_OK) return;
-  if (cpb_hull_reserve(hull, count) != CPB_OK) {
-    no_memory(from, count);
-    return;
-  }
-  cpb_get_doubles(from, &hull->unit, 1);
-  cpb_get_doubles(from, &hull->value, 1);
-  cpb_get_doubles(from, hull->point, hull->dim);
-  for (size_t k = 0; k < count && from->status == CPB_OK; k++) get_column(from, hull, k);
-  if (from->status == CPB_OK && !(hull->unit > 0)) cpb_state_refuse(from, "its unit cannot be");
-  hull->count = from->status == CPB_OK ? count : 0;
-}
-
-static void get_best(cpb_state_in *from, cpb_core *core) {
-  core->iterations = cpb_get_size(from);
-  core->best.radius = cpb_get_double(from);
-  cpb_get_doubles(from, &core->best.lower, 1);
-  cpb_get_doubles(from, &core->best.gap, 1);
-  cpb_get_doubles(from, core->best.center, core->d);
-  if (!(core->best.radius >= 0)) cpb_state_refuse(from, "a radius is negative");
-}
-
-static void get_round(cpb_state_in *from, cpb_core *core) {
-  core->round = cpb_get_number(from, 8);
-  core->done = cpb_get_number(from, 4) != 0;
-  core->exponent = (int)(int32_t)(uint32_t)cpb_get_number(from, 4);
-  core->rows = cpb_get_number(from, 8);
-  core->rows_seen = cpb_get_number(from, 8);
-  cpb_get_doubles(from, &core->largest2, 1);
-  cpb_get_doubles(from, &core->lower2, 1);
-  cpb_get_doubles(from, &core->proven2, 1);
-  if (core->exponent < -1100 || core->exponent > 1100) cpb_state_refuse(from, "its unit cannot be");
-  if (core->round > 0) cpb_get_doubles(from, core->origin, 3 * core->d);
-  if (core->round == 0 && core->rows_seen > 0) cpb_get_doubles(from, core->low, 2 * core->d); /* and high */
-}
-
-static void get_all(cpb_state_in *from, cpb_core **out) {
-  cpb_error why;
-  cpb_ball_options options;
-  cpb_ball_options_init(&options, sizeof options);
-  cpb_state_begin(from, &kind);
-  size_t d = cpb_get_size(from);
-  options.gap = cpb_get_double(from);
-  options.max_passes = cpb_get_size(from);
-  options.method = (cpb_ball_method)cpb_get_number(from, 4);
-  if (from->status == CPB_OK && d > from->left / 8) cpb_state_refuse(from, "the state is truncated");
-  if (from->status == CPB_OK && cpb_core_new(d, &options, out, &why) != CPB_OK)
-    cpb_state_refuse(from, why.text);
-  if (from->status != CPB_OK) return;
-  cpb_core *core = *out;
-  get_round(from, core);
-  get_set(from, &core->staged);
-  get_set(from, &core->set);
-  get_support(from, core);
-  get_hull(from, &core->hull);
-  get_best(from, core);
-  cpb_state_end(from);
-}
+static void release(void *core) { cpb_core_free(core); }
 
 cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **out,
                                 cpb_error *error) {
-  if (bytes == NULL || out == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : "core");
-  *out = NULL;
-  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
-  get_all(&from, out);
-  if (from.status == CPB_OK) return CPB_OK;
-  cpb_core_free(*out);
-  *out = NULL;
-  return from.status;
+  void *read = NULL;
+  cpb_status status =
+      cpb_state_read(carry, release, "core", bytes, count, name, out == NULL ? NULL : &read, error);
+  if (out != NULL) *out = read;
+  return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/best.h"
 #include "learn/share.h"
 #include "parallel/tell.h"
 
@@ -106,30 +107,20 @@ static void move_weight(cpb_pairs *m, size_t to, size_t from, const double *to_r
   for (size_t j = 0; j < m->n; j++) m->slope[j] -= 2 * t * (to_row[j] - from_row[j]);
 }
 
-typedef struct ranked {
-  double slope;
-  size_t row;
-} ranked;
-
-static int by_slope_down(const void *a, const void *b) {
-  const ranked *x = a, *y = b;
-  return x->slope != y->slope ? (x->slope < y->slope ? 1 : -1) : (x->row > y->row) - (x->row < y->row);
-}
-
 cpb_status cpb_pairs_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
                           double *edge) {
-  ranked *order = malloc(n * sizeof *order);
+  cpb_ranked *order = malloc(n * sizeof *order);
   if (order == NULL) return CPB_ENOMEM;
-  for (size_t i = 0; i < n; i++) order[i] = (ranked){slope[i], i};
-  qsort(order, n, sizeof *order, by_slope_down);
+  for (size_t i = 0; i < n; i++) order[i] = (cpb_ranked){-slope[i], i};
+  cpb_ranked_sort(order, n);
   double left = 1;
   *value = 0;
   for (size_t k = 0; k < n; k++) {
-    double taken = fmin(cap[order[k].row], left);
+    double taken = fmin(cap[order[k].id], left);
     left -= taken;
-    *value += taken * order[k].slope;
-    if (taken > 0) *edge = order[k].slope;
-    if (part != NULL) part[order[k].row] = taken;
+    *value += taken * -order[k].key;
+    if (taken > 0) *edge = -order[k].key;
+    if (part != NULL) part[order[k].id] = taken;
   }
   free(order);
   return CPB_OK;

@@ -75,19 +75,9 @@ void cpb_share_multipliers(const solver *s, double *a) {
 
 /* ---- bounds ---- */
 
-/* Chains of additions: a score's over the columns of the data, a sum's over groups and blocks of rows. */
-static double unit_error(size_t n, size_t d) {
-  double chain = 2 * (64 + (double)(d / CPB_CHUNK)) + 160 + (double)(n / CPB_SHARE_BLOCK);
-  return chain * DBL_EPSILON / 2;
-}
-
 static double lower_bound(const solver *s) {
-  const cpb_hull *hull = &s->hull;
-  if (!s->share->squares) return hull->value;
-  double sum = hull->value + hull->loops->dot(hull->point, hull->point, hull->dim);
-  double lower = cpb_hull_lower(hull) - s->doubt - 4 * s->unit_error * sum;
-  double underflow = DBL_MIN * (double)(s->share->x.rows + s->d); /* squares too small to be normal */
-  return lower * (1 - s->unit_error) - underflow;
+  if (!s->share->squares) return s->hull.value;
+  return cpb_hull_proven(&s->hull, s->doubt, s->unit_error, s->share->x.rows);
 }
 
 /* A column joins the hull, and its multipliers are kept as long as it is there. */
@@ -126,7 +116,7 @@ static cpb_status keep_filling(const solver *s, cpb_filling *made) {
 static cpb_status solver_init(solver *s, cpb_share *share) {
   size_t n = share->x.rows, d = share->x.cols, blocks = n / CPB_SHARE_BLOCK + 1;
   *s = (solver){.share = share, .n = n, .d = d, .x = share->x, .last_edge = NAN};
-  s->unit_error = unit_error(n, d);
+  s->unit_error = cpb_sum_error(d, n / CPB_SHARE_BLOCK);
   s->band_rows = BAND_ROWS + 4 * d;
   s->score = malloc(n * sizeof *s->score);
   s->candidates = malloc(n * sizeof *s->candidates);

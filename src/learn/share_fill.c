@@ -184,10 +184,10 @@ void cpb_share_add_row(const solver *s, size_t row, double weight, double *sum) 
   }
 }
 
-static void move_group(double *group, double *sum, size_t d) {
+void cpb_share_move_sum(double *from, double *to, size_t d) {
   for (size_t j = 0; j < d; j++) {
-    sum[j] += group[j];
-    group[j] = 0;
+    to[j] += from[j];
+    from[j] = 0;
   }
 }
 
@@ -209,9 +209,9 @@ static void sum_block(void *argument, size_t block, size_t first, size_t count) 
     weights[taken] = weight;
     scores[taken++] = s->score[i];
     cpb_share_add_row(s, i, weight, group);
-    if (taken % GROUP == 0) move_group(group, sum, s->d);
+    if (taken % GROUP == 0) cpb_share_move_sum(group, sum, s->d);
   }
-  move_group(group, sum, s->d);
+  cpb_share_move_sum(group, sum, s->d);
   s->sums[block] = s->share->loops->dot(weights, scores, taken);
 }
 

@@ -55,13 +55,6 @@ typedef struct full_sum {
   size_t count;
 } full_sum;
 
-static void move_sum(double *from, double *to, size_t d) {
-  for (size_t j = 0; j < d; j++) {
-    to[j] += from[j];
-    from[j] = 0;
-  }
-}
-
 static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   size_t name = cpb_share_name(s, i);
   double cap = cpb_share_cap(s, i);
@@ -71,8 +64,8 @@ static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   cpb_cap_sum_add(s, &s->full.cap, i);
   cpb_twofold_add(&sum->squares, cap * s->share->loops->dot(sum->row, sum->row, s->d));
   s->share->loops->axpby(cap, sum->row, 1, sum->group, sum->group, s->d);
-  if (++sum->count % GROUP == 0) move_sum(sum->group, sum->block, s->d);
-  if (sum->count % (GROUP * GROUP) == 0) move_sum(sum->block, sum->total, s->d);
+  if (++sum->count % GROUP == 0) cpb_share_move_sum(sum->group, sum->block, s->d);
+  if (sum->count % (GROUP * GROUP) == 0) cpb_share_move_sum(sum->block, sum->total, s->d);
 }
 
 /* Memory for a decision; all or nothing. */
@@ -131,8 +124,8 @@ void cpb_share_leave_decided(solver *s, const double *point) {
     if (caps != NULL) caps[at] = cpb_share_cap(s, i);
     name[at++] = cpb_share_name(s, i);
   }
-  move_sum(sum.group, sum.block, s->d);
-  move_sum(sum.block, sum.total, s->d);
+  cpb_share_move_sum(sum.group, sum.block, s->d);
+  cpb_share_move_sum(sum.block, sum.total, s->d);
   s->full.squares = cpb_twofold_value(sum.squares);
   free(sums);
   use_copies(s, count, copies, caps, name);

@@ -109,6 +109,9 @@ static inline bool cpb_share_is_full(const cpb_share_solver *s, size_t i) {
   return cpb_scored_before((cpb_scored){s->score[i], i}, (cpb_scored){s->now.edge_score, s->now.edge});
 }
 
+/* to += from, which is then 0: rows join sums in groups, which keeps the error of long sums small. */
+void cpb_share_move_sum(double *from, double *to, size_t d);
+
 /* sum += weight p_i */
 void cpb_share_add_row(const cpb_share_solver *s, size_t row, double weight, double *sum);
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "batch/row_state.h"
 #include "core/fail.h"
@@ -22,12 +21,6 @@ void cpb_ball_options_init(cpb_ball_options *options, size_t size) {
 
 void cpb_ball_report_init(cpb_ball_report *report, size_t size) {
   cpb_sized_init(report, size, &(cpb_ball_report){0}, sizeof(cpb_ball_report));
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  timespec_get(&now, TIME_UTC);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static cpb_status check_options(const cpb_ball_options *options, cpb_error *error) {
@@ -170,7 +163,7 @@ static cpb_status iterate(reading *r, cpb_error *error) {
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
                                      cpb_error *error) {
-  double began = seconds_now();
+  double began = cpb_seconds_now();
   cpb_ball_report ours = {0};
   cpb_core *core = NULL;
   if (out == NULL || out->center == NULL) return cpb_fail_missing(error, out == NULL ? "out" : "out->center");
@@ -183,7 +176,7 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   if (status == CPB_OK) {
     ours.passes = r.passes;
     cpb_core_write(core, out, &ours);
-    ours.seconds = seconds_now() - began;
+    ours.seconds = cpb_seconds_now() - began;
     cpb_sized_give(report, &ours, sizeof ours);
   }
   cpb_core_free(core);

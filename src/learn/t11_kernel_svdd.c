@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "batch/row_state.h"
 #include "capball/ball.h"
@@ -13,6 +12,7 @@
 #include "learn/kernel_rows.h"
 #include "learn/pairs.h"
 #include "learn/svdd_fail.h"
+#include "parallel/tell.h"
 
 static cpb_status check_kernel(const cpb_kernel *kernel, cpb_error *error) {
   if (kernel == NULL) return cpb_fail_missing(error, "kernel");
@@ -26,22 +26,14 @@ static cpb_status check_kernel(const cpb_kernel *kernel, cpb_error *error) {
   return CPB_OK;
 }
 
-static double row_product(const cpb_loops *loops, cpb_view x, size_t i, cpb_view y, size_t j) {
+/* loops->dot or loops->dist2 of two rows. */
+static double of_rows(const cpb_loops *loops, double (*fold)(const double *, const double *, size_t),
+                      cpb_view x, size_t i, cpb_view y, size_t j) {
   double a[CPB_CHUNK], b[CPB_CHUNK], sum = 0;
   for (size_t offset = 0; offset < x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(x.cols, offset);
-    sum += loops->dot(cpb_row_chunk(loops, x, i, offset, count, a),
-                      cpb_row_chunk(loops, y, j, offset, count, b), count);
-  }
-  return sum;
-}
-
-static double row_dist2(const cpb_loops *loops, cpb_view x, size_t i, cpb_view y, size_t j) {
-  double a[CPB_CHUNK], b[CPB_CHUNK], sum = 0;
-  for (size_t offset = 0; offset < x.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(x.cols, offset);
-    sum += loops->dist2(cpb_row_chunk(loops, x, i, offset, count, a),
-                        cpb_row_chunk(loops, y, j, offset, count, b), count);
+    sum += fold(cpb_row_chunk(loops, x, i, offset, count, a), cpb_row_chunk(loops, y, j, offset, count, b),
+                count);
   }
   return sum;
 }
@@ -59,7 +51,7 @@ static double scaled_dist2(double gamma, cpb_view x, size_t i, cpb_view y, size_
 
 /* By the difference, not by products: of rows far from 0 these would leave nothing. */
 static double rbf(const cpb_loops *loops, double gamma, cpb_view x, size_t i, cpb_view y, size_t j) {
-  double dist2 = row_dist2(loops, x, i, y, j);
+  double dist2 = of_rows(loops, loops->dist2, x, i, y, j);
   bool normal = dist2 == 0 || (dist2 > 1e-290 && dist2 < INFINITY);
   return cpb_exp(-(normal ? gamma * dist2 : scaled_dist2(gamma, x, i, y, j)));
 }
@@ -67,7 +59,7 @@ static double rbf(const cpb_loops *loops, double gamma, cpb_view x, size_t i, cp
 static double kernel_of(const cpb_kernel *kernel, const cpb_loops *loops, cpb_view x, size_t i, cpb_view y,
                         size_t j) {
   if (kernel->kind == CPB_KERNEL_RBF) return rbf(loops, kernel->gamma, x, i, y, j);
-  double xy = row_product(loops, x, i, y, j);
+  double xy = of_rows(loops, loops->dot, x, i, y, j);
   if (kernel->kind == CPB_KERNEL_LINEAR) return xy;
   return cpb_pow(kernel->gamma * xy + kernel->offset, kernel->degree);
 }
@@ -131,13 +123,8 @@ static cpb_status look_at_rows(cpb_kernel_rows *m, cpb_error *error) {
     m->norm2[i] = m->diagonal[i] = 0;
     if (!is_there(m, i)) continue;
     int fault = cpb_row_fault(m->loops, m->x, i);
-    if (fault != 0) {
-      cpb_first_fault first;
-      cpb_first_fault_init(&first);
-      cpb_first_fault_meet(&first, i, (cpb_fault)fault);
-      return cpb_first_fault_report(&first, "x", error);
-    }
-    m->norm2[i] = row_product(m->loops, m->x, i, m->x, i);
+    if (fault != 0) return cpb_fault_report(i, fault, "x", error);
+    m->norm2[i] = of_rows(m->loops, m->loops->dot, m->x, i, m->x, i);
     largest = fmax(largest, m->norm2[i]);
     m->diagonal[i] = kernel_of(m->kernel, m->loops, m->x, i, m->x, i);
     if (!isfinite(m->diagonal[i])) /* where the diagonal is finite, all of the matrix is */
@@ -225,12 +212,6 @@ static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const 
   return status;
 }
 
-static double seconds_now(void) {
-  struct timespec now;
-  timespec_get(&now, TIME_UTC);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static cpb_status check_call(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
                              cpb_error *error) {
   cpb_status status = check_kernel(kernel, error);
@@ -253,7 +234,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
                            cpb_error *error) {
   cpb_svdd_options taken, *options = &taken;
   cpb_svdd_report ours = {0};
-  double began = seconds_now(), ours_norm2 = 0;
+  double began = cpb_seconds_now(), ours_norm2 = 0;
   cpb_svdd_options_init(options, sizeof *options);
   if (multipliers == NULL) return cpb_fail_missing(error, "multipliers");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
@@ -284,7 +265,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
     for (size_t i = 0; i < n; i++) ours.support += a[i] > 0;
     memcpy(multipliers, a, n * sizeof *a);
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;
-    ours.seconds = seconds_now() - began;
+    ours.seconds = cpb_seconds_now() - began;
     if (norm2 != NULL) *norm2 = ours_norm2;
     cpb_sized_give(report, &ours, sizeof ours);
   }

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "batch/row_state.h"
 #include "core/fail.h"
@@ -28,12 +27,6 @@ void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
 
 void cpb_svdd_report_init(cpb_svdd_report *report, size_t size) {
   cpb_sized_init(report, size, &(cpb_svdd_report){0}, sizeof(cpb_svdd_report));
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  timespec_get(&now, TIME_UTC);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error) {
@@ -177,7 +170,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
                     cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error) {
   cpb_svdd_options taken = defaults, *options = &taken;
   cpb_svdd_report ours = {0};
-  double began = seconds_now(), sum = 0, *caps = NULL;
+  double began = cpb_seconds_now(), sum = 0, *caps = NULL;
   if (center == NULL) return cpb_fail_missing(error, "center");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
@@ -197,7 +190,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   free(caps);
   if (status != CPB_OK) return status;
   ours.support = count_support(multipliers, x.rows);
-  ours.seconds = seconds_now() - began;
+  ours.seconds = cpb_seconds_now() - began;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
 }

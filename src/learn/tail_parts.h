@@ -69,11 +69,14 @@ cpb_status cpb_tail_keep(cpb_tail *tail, uint64_t id, double weight, double dist
 /* Room for the rows near the edge. */
 cpb_status cpb_tail_rows_room(cpb_tail_rows *rows, size_t d);
 
+/* The first `count` rows in that room are those near the edge. */
+void cpb_tail_take_rows(cpb_tail *tail, size_t count);
+
 /* The rows near the edge in the order of distance, the farthest from the centre first; of equals by id. */
 cpb_status cpb_tail_sort(const cpb_tail_rows *rows, size_t d, cpb_tail_rows *sorted);
 void cpb_tail_rows_free(cpb_tail_rows *rows);
 
-/* A column for the hull, kept. */
-cpb_status cpb_tail_add_column(cpb_tail *tail, const double *p, double q, double mass);
+/* Room for so many columns of the hull in all. */
+cpb_status cpb_tail_columns_room(cpb_tail *tail, size_t count);
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/distances.h"
-#include "learn/round_fail.h"
+#include "learn/rounds.h"
 #include "learn/svdd_fail.h"
 #include "learn/tail_parts.h"
 
@@ -125,6 +125,12 @@ static void sift_down(cpb_tail *tail, size_t i) {
   set_row(rows, tail->d, i, rows, spare);
 }
 
+/* A heap once it is full. */
+void cpb_tail_take_rows(cpb_tail *tail, size_t count) {
+  tail->got.near_edge.count = count;
+  for (size_t i = CPB_TAIL_ROWS / 2 + 1; count == CPB_TAIL_ROWS && i-- > 0;) sift_down(tail, i);
+}
+
 /* A row that is not kept: in the sums when it is beyond the edge, or upon it. */
 static void let_go(cpb_tail *tail, double weight, double dist2, const double *p) {
   if (dist2 < tail->ask.edge) return;
@@ -150,8 +156,8 @@ cpb_status cpb_tail_keep(cpb_tail *tail, uint64_t id, double weight, double dist
   rows->weight[at] = weight;
   rows->dist2[at] = dist2;
   memcpy(rows->p + at * tail->d, p, tail->d * sizeof *p);
-  if (at > 0 && rows->count == CPB_TAIL_ROWS)
-    for (size_t i = CPB_TAIL_ROWS / 2 + 1; i-- > 0;) sift_down(tail, i);
+  if (at > 0)
+    cpb_tail_take_rows(tail, rows->count);
   else if (at == 0 && rows->count == CPB_TAIL_ROWS)
     sift_down(tail, 0);
   return CPB_OK;
@@ -159,14 +165,13 @@ cpb_status cpb_tail_keep(cpb_tail *tail, uint64_t id, double weight, double dist
 
 /* ---- a block of rows ---- */
 
-typedef struct block_ids {
-  const uint64_t *ids;
-  uint64_t first;
+/* The ids and weights of a block; weights NULL: 1. */
+typedef struct block_rows {
+  cpb_row_ids ids;
   const double *weights;
-} block_ids;
+} block_rows;
 
-static double weight_at(block_ids ids, size_t i) { return ids.weights == NULL ? 1 : ids.weights[i]; }
-static uint64_t id_at(block_ids ids, size_t i) { return ids.ids == NULL ? ids.first + i : ids.ids[i]; }
+static double weight_at(block_rows block, size_t i) { return block.weights == NULL ? 1 : block.weights[i]; }
 
 static size_t bin_of(const cpb_tail *tail, double dist2) {
   double v = fabs(dist2 - tail->ask.edge);
@@ -198,33 +203,26 @@ static void dist2_block(void *argument, size_t block, size_t first, size_t count
                     job->dist2 + first);
 }
 
-static cpb_status gather(cpb_tail *tail, cpb_view x, block_ids ids, const double *dist2, double *p) {
+static cpb_status gather(cpb_tail *tail, cpb_view x, block_rows block, const double *dist2, double *p) {
   double unit = 0x1p62 / tail->ask.total;
   cpb_status status = CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < x.rows; i++) {
-    double weight = weight_at(ids, i);
+    double weight = weight_at(block, i);
     if (!(weight > 0)) continue;
     tail->got.rows++;
     tail->got.bins[bin_of(tail, dist2[i])] += (uint64_t)(weight * unit);
     row_of(tail, x, i, p);
-    status = cpb_tail_keep(tail, id_at(ids, i), weight, dist2[i], p);
+    status = cpb_tail_keep(tail, cpb_row_id(block.ids, i), weight, dist2[i], p);
   }
   return status;
 }
 
-static void widen_span(cpb_tail *tail, const double *low, const double *high) {
-  for (size_t j = 0; j < tail->d; j++) {
-    tail->got.low[j] = tail->got.rows == 0 ? low[j] : fmin(tail->got.low[j], low[j]);
-    tail->got.high[j] = tail->got.rows == 0 ? high[j] : fmax(tail->got.high[j], high[j]);
-  }
-}
-
-static void look_at_columns(cpb_tail *tail, cpb_view x, block_ids ids, double *row) {
+static void look_at_columns(cpb_tail *tail, cpb_view x, block_rows block, double *row) {
   for (size_t i = 0; i < x.rows; i++) {
-    double weight = weight_at(ids, i);
+    double weight = weight_at(block, i);
     if (!(weight > 0)) continue;
     cpb_scaled_row(tail->loops, x, 0, i, row);
-    widen_span(tail, row, row);
+    cpb_columns_widen(tail->got.low, tail->got.high, tail->got.rows == 0, row, row, tail->d);
     for (size_t j = 0; j < tail->d; j++) cpb_exact_add(&tail->got.sum[j], row[j]);
     cpb_exact_add(&tail->got.sum[tail->d], weight);
     tail->got.rows++;
@@ -232,25 +230,21 @@ static void look_at_columns(cpb_tail *tail, cpb_view x, block_ids ids, double *r
 }
 
 /* All that can be wrong is found before anything is gathered. */
-static cpb_status check_block(const cpb_tail *tail, cpb_view x, block_ids ids, const double *dist2,
+static cpb_status check_block(const cpb_tail *tail, cpb_view x, block_rows block, const double *dist2,
                               cpb_error *error) {
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
   for (size_t i = 0; i < x.rows; i++) {
-    double weight = weight_at(ids, i);
+    double weight = weight_at(block, i);
     if (!(weight >= 0 && weight < INFINITY)) return cpb_fail_weight(error, i, weight);
     if (weight == 0 || (tail->ask.round > 0 && dist2[i] < INFINITY)) continue;
     int fault = cpb_row_fault(tail->loops, x, i);
-    if (fault != 0) {
-      cpb_first_fault_meet(&first, i, (cpb_fault)fault);
-      return cpb_first_fault_report(&first, "x", error);
-    }
+    if (fault != 0) return cpb_fault_report(i, fault, "x", error);
     if (tail->ask.round > 0) return cpb_fail_round_unseen(error);
   }
   return CPB_OK;
 }
 
-static cpb_status update(cpb_tail *tail, cpb_view x, block_ids ids, const cpb_exec *exec, cpb_error *error) {
+static cpb_status update(cpb_tail *tail, cpb_view x, block_rows block, const cpb_exec *exec,
+                         cpb_error *error) {
   if (tail == NULL) return cpb_fail_missing(error, "tail");
   cpb_status status = cpb_check_view(x, "x", tail->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
@@ -263,22 +257,22 @@ static cpb_status update(cpb_tail *tail, cpb_view x, block_ids ids, const cpb_ex
     dist2_job job = {tail, x, dist2};
     cpb_blocks_run(&(cpb_blocks){x.rows, BLOCK_ROWS, dist2_block, &job}, exec);
   }
-  status = check_block(tail, x, ids, dist2, error);
-  if (status == CPB_OK && tail->ask.round == 0) look_at_columns(tail, x, ids, numbers + x.rows);
-  if (status == CPB_OK && tail->ask.round > 0) status = gather(tail, x, ids, dist2, numbers + x.rows);
+  status = check_block(tail, x, block, dist2, error);
+  if (status == CPB_OK && tail->ask.round == 0) look_at_columns(tail, x, block, numbers + x.rows);
+  if (status == CPB_OK && tail->ask.round > 0) status = gather(tail, x, block, dist2, numbers + x.rows);
   free(numbers);
   return status;
 }
 
 cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
                            const cpb_exec *exec, cpb_error *error) {
-  return update(tail, rows, (block_ids){NULL, first_id, weights}, exec, error);
+  return update(tail, rows, (block_rows){{NULL, first_id}, weights}, exec, error);
 }
 
 cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids, const double *weights,
                                const cpb_exec *exec, cpb_error *error) {
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
-  return update(tail, rows, (block_ids){ids, 0, weights}, exec, error);
+  return update(tail, rows, (block_rows){{ids, 0}, weights}, exec, error);
 }
 
 /* ---- pieces ---- */
@@ -300,7 +294,8 @@ cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *erro
   if (cpb_tail_rows_room(&tail->got.near_edge, tail->d) != CPB_OK)
     return cpb_fail_memory(error, "%d rows", (int)CPB_TAIL_ROWS);
   const cpb_tail_gathered *from = &piece->got;
-  if (tail->ask.round == 0 && from->rows > 0) widen_span(tail, from->low, from->high);
+  if (tail->ask.round == 0 && from->rows > 0)
+    cpb_columns_widen(tail->got.low, tail->got.high, tail->got.rows == 0, from->low, from->high, tail->d);
   for (size_t k = 0; k < cpb_tail_sums(tail); k++) {
     cpb_exact_sum sum = from->sum[k];
     cpb_exact_merge(&tail->got.sum[k], &sum);
@@ -315,8 +310,8 @@ cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *erro
 
 cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *error) {
   if (piece == NULL || tail == NULL) return cpb_fail_missing(error, piece == NULL ? "piece" : "tail");
-  if (piece == tail) return cpb_fail_round_itself(error);
-  if (piece->d != tail->d) return cpb_fail_round_dimensions(error, piece->d, tail->d);
+  cpb_status status = cpb_round_check_restart(piece, tail, piece->d, tail->d, error);
+  if (status != CPB_OK) return status;
   double *center = piece->ask.center;
   memcpy(center, tail->ask.center, tail->d * sizeof *center);
   piece->options = tail->options;
@@ -329,39 +324,17 @@ cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *er
   return CPB_OK;
 }
 
-static int farthest_first(const void *a, const void *b) {
-  const double *x = a, *y = b; /* distance, id's place */
-  return x[0] != y[0] ? (x[0] < y[0] ? 1 : -1) : (x[1] > y[1]) - (x[1] < y[1]);
-}
-
-typedef struct id_place {
-  uint64_t id;
-  size_t at;
-} id_place;
-
-static int first_id_first(const void *a, const void *b) {
-  const id_place *x = a, *y = b;
-  return x->id != y->id ? (x->id > y->id ? 1 : -1) : (x->at > y->at) - (x->at < y->at);
-}
-
 cpb_status cpb_tail_sort(const cpb_tail_rows *rows, size_t d, cpb_tail_rows *sorted) {
   size_t n = rows->count;
-  id_place *places = malloc((n + 1) * sizeof *places);
-  double(*order)[2] = malloc((n + 1) * sizeof *order);
+  cpb_far_row *order = malloc((n + 1) * sizeof *order);
   cpb_status status = cpb_tail_rows_room(sorted, d);
-  if (places == NULL || order == NULL) status = CPB_ENOMEM;
+  if (order == NULL) status = CPB_ENOMEM;
   if (status == CPB_OK) {
-    for (size_t i = 0; i < n; i++) places[i] = (id_place){rows->id[i], i};
-    qsort(places, n, sizeof *places, first_id_first);
-    for (size_t k = 0; k < n; k++) {
-      order[k][0] = rows->dist2[places[k].at];
-      order[k][1] = (double)k;
-    }
-    qsort(order, n, sizeof *order, farthest_first);
-    for (size_t k = 0; k < n; k++) set_row(sorted, d, k, rows, places[(size_t)order[k][1]].at);
+    for (size_t i = 0; i < n; i++) order[i] = (cpb_far_row){rows->dist2[i], rows->id[i], i};
+    qsort(order, n, sizeof *order, cpb_farthest_first);
+    for (size_t k = 0; k < n; k++) set_row(sorted, d, k, rows, order[k].at);
     sorted->count = n;
   }
-  free(places);
   free(order);
   return status;
 }

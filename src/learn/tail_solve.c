@@ -12,26 +12,18 @@
 #include "core/sized.h"
 #include "learn/band.h"
 #include "learn/distances.h"
-#include "learn/round_fail.h"
+#include "learn/rounds.h"
 #include "learn/share_solver.h"
 #include "learn/svdd_fail.h"
 #include "learn/tail_parts.h"
 
-enum { STALLS = 4, PER_OCTAVE = 16, HALF = CPB_TAIL_BINS / 2, SAFE_EXPONENT = 250 };
+enum { STALLS = 4, PER_OCTAVE = 16, HALF = CPB_TAIL_BINS / 2 };
 
 /* ---- round 0 ---- */
 
 static double sum_of(const cpb_exact_sum *sum, uint64_t count) {
   cpb_exact_sum carried = *sum;
   return cpb_exact_mean(&carried, count);
-}
-
-static int unit_of_columns(const cpb_tail *tail) {
-  double half = 0;
-  for (size_t j = 0; j < tail->d; j++) half = fmax(half, tail->got.high[j] / 2 - tail->got.low[j] / 2);
-  for (size_t j = 0; half == 0 && j < tail->d; j++) half = fmax(half, tail->got.high[j] - tail->got.low[j]);
-  int exponent = half > 0 ? ilogb(half) + 1 : 0;
-  return abs(exponent) < SAFE_EXPONENT ? 0 : exponent;
 }
 
 static cpb_status begin_rounds(cpb_tail *tail, cpb_error *error) {
@@ -42,7 +34,7 @@ static cpb_status begin_rounds(cpb_tail *tail, cpb_error *error) {
   ask->total = sum_of(&tail->got.sum[tail->d], 1);
   if (!(ask->total < INFINITY))
     return cpb_fail_domain(error, "weights", ask->total, "the sum of weights must be finite");
-  ask->exponent = unit_of_columns(tail);
+  ask->exponent = cpb_columns_exponent(tail->got.low, tail->got.high, tail->d);
   for (size_t j = 0; j < tail->d; j++) {
     double mean = fmin(fmax(sum_of(&tail->got.sum[j], tail->got.rows), tail->got.low[j]), tail->got.high[j]);
     double span = cpb_scaled(tail->got.high[j], ask->exponent) - cpb_scaled(tail->got.low[j], ask->exponent);
@@ -82,7 +74,7 @@ static void take_sums(const cpb_tail *tail, const cpb_exact_sum *from, double C,
 static cpb_status round_init(round_sums *r, const cpb_tail *tail) {
   size_t d = tail->d, n = tail->got.near_edge.count;
   *r = (round_sums){.C = 1 / tail->options.nu / tail->ask.total};
-  r->unit_error = (2 * (64 + (double)(d / CPB_CHUNK)) + 160 + CPB_TAIL_ROWS) * DBL_EPSILON / 2;
+  r->unit_error = cpb_sum_error(d, CPB_TAIL_ROWS);
   r->numbers = calloc(5 * d + n + 1, sizeof *r->numbers);
   cpb_status status = cpb_hull_init(&r->hull, tail->loops, d, ldexp(1, tail->ask.octave / 2));
   if (r->numbers == NULL || status != CPB_OK) return CPB_ENOMEM;
@@ -141,27 +133,30 @@ static double bound_at(const cpb_tail *tail, const round_sums *r, where edge) {
 
 /* ---- columns ---- */
 
-cpb_status cpb_tail_add_column(cpb_tail *tail, const double *p, double q, double mass) {
+cpb_status cpb_tail_columns_room(cpb_tail *tail, size_t count) {
   cpb_tail_known *known = &tail->known;
-  size_t d = tail->d, n = known->column_count;
-  if (n == known->column_room) {
-    size_t room = 2 * known->column_room + 8;
-    double *more_p = realloc(known->p, room * d * sizeof *more_p);
-    if (more_p != NULL) known->p = more_p;
-    double *more_q = realloc(known->q, 2 * room * sizeof *more_q);
-    if (more_p == NULL || more_q == NULL) {
-      if (more_q != NULL) known->q = more_q;
-      return CPB_ENOMEM;
-    }
-    memmove(more_q + room, more_q + known->column_room, n * sizeof *more_q);
-    known->q = more_q;
-    known->mass = more_q + room;
-    known->column_room = room;
-  }
-  memcpy(known->p + n * d, p, d * sizeof *p);
+  size_t d = tail->d, n = known->column_count, room = 2 * known->column_room + 8;
+  if (count <= known->column_room) return CPB_OK;
+  if (room < count) room = count;
+  double *p = realloc(known->p, room * d * sizeof *p);
+  if (p != NULL) known->p = p;
+  double *q = realloc(known->q, 2 * room * sizeof *q);
+  if (q != NULL) known->q = q;
+  if (p == NULL || q == NULL) return CPB_ENOMEM;
+  memmove(q + room, q + known->column_room, n * sizeof *q);
+  known->mass = q + room;
+  known->column_room = room;
+  return CPB_OK;
+}
+
+static cpb_status add_column(cpb_tail *tail, const double *p, double q) {
+  cpb_tail_known *known = &tail->known;
+  cpb_status status = cpb_tail_columns_room(tail, known->column_count + 1);
+  if (status != CPB_OK) return status;
+  size_t n = known->column_count++;
+  memcpy(known->p + n * tail->d, p, tail->d * sizeof *p);
   known->q[n] = q;
-  known->mass[n] = mass;
-  known->column_count = n + 1;
+  known->mass[n] = 0;
   return CPB_OK;
 }
 
@@ -174,7 +169,7 @@ static cpb_status enter(cpb_tail *tail, round_sums *r, double q, double sum) {
   bool better;
   loops->axpby(1, r->column, 1, r->shift, r->column, tail->d);
   tail->known.doubt = fmax(tail->known.doubt, 2 * r->unit_error * size + fabs(sum - 1) * size);
-  cpb_status status = cpb_tail_add_column(tail, r->column, q + along + norm2, 0);
+  cpb_status status = add_column(tail, r->column, q + along + norm2);
   if (status != CPB_OK) return status;
   size_t k = tail->known.column_count - 1;
   return cpb_hull_enter(&r->hull, tail->known.p + k * tail->d, tail->known.q[k], k, &better);
@@ -253,11 +248,8 @@ static void keep_columns(cpb_tail *tail, const cpb_hull *hull) {
 }
 
 static double lower_bound(const cpb_tail *tail, const round_sums *r) {
-  const cpb_hull *hull = &r->hull;
-  if (hull->count == 0) return -INFINITY;
-  double sum = hull->value + hull->loops->dot(hull->point, hull->point, hull->dim);
-  double lower = cpb_hull_lower(hull) - tail->known.doubt - 4 * r->unit_error * sum;
-  return lower * (1 - r->unit_error) - DBL_MIN * (double)(tail->got.rows + tail->d);
+  if (r->hull.count == 0) return -INFINITY;
+  return cpb_hull_proven(&r->hull, tail->known.doubt, r->unit_error, tail->got.rows);
 }
 
 /* ---- the next question ---- */

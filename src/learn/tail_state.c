@@ -20,69 +20,111 @@
 enum { VERSION = 1 };
 static const cpb_state_kind kind = {"CPBTAILS", VERSION, "tails", VERSION};
 
-static void put_bins(cpb_state_out *to, const uint64_t *bins) {
+static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_svdd_options, nu),
+                                                CPB_MEMBER(F64, cpb_svdd_options, gap),
+                                                CPB_MEMBER(SIZE, cpb_svdd_options, max_iterations)};
+
+static const cpb_state_member question_table[] = {
+    CPB_MEMBER(U64, cpb_tail_question, round),   CPB_MEMBER(I32, cpb_tail_question, exponent),
+    CPB_MEMBER(I32, cpb_tail_question, octave),  CPB_MEMBER(FINITE, cpb_tail_question, total),
+    CPB_MEMBER(FINITE, cpb_tail_question, edge), CPB_MEMBER_ROWS(cpb_tail_question, center)};
+
+static const cpb_state_member row_table[] = {
+    CPB_MEMBER_EACH(U64, cpb_tail_rows, id), CPB_MEMBER_EACH(FINITE, cpb_tail_rows, weight),
+    CPB_MEMBER_EACH(FINITE, cpb_tail_rows, dist2), CPB_MEMBER_ROWS(cpb_tail_rows, p)};
+
+static const cpb_state_member column_table[] = {CPB_MEMBER_EACH(FINITE, cpb_tail_known, q),
+                                                CPB_MEMBER_EACH(FINITE, cpb_tail_known, mass),
+                                                CPB_MEMBER_ROWS(cpb_tail_known, p)};
+
+static const cpb_state_member known_table[] = {
+    CPB_MEMBER(FINITE, cpb_tail_known, doubt), CPB_MEMBER(F64, cpb_tail_known, upper),
+    CPB_MEMBER(F64, cpb_tail_known, lower),    CPB_MEMBER(FINITE, cpb_tail_known, edge),
+    CPB_MEMBER(U64, cpb_tail_known, stalls),   CPB_MEMBER(FLAG, cpb_tail_known, done),
+    CPB_MEMBER_ROWS(cpb_tail_known, origin),   CPB_MEMBER_ROWS(cpb_tail_known, best)};
+
+static bool within(int x, int limit) { return x >= -limit && x <= limit; }
+
+static void carry_round(cpb_state *s, cpb_tail *tail) {
+  cpb_tail_question *ask = &tail->ask;
+  cpb_state_carry_members(s, ask, CPB_STATE_TABLE(question_table), tail->d);
+  cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "its unit cannot be");
+  cpb_state_require(s, ask->round == 0 || ask->total > 0, "its weight cannot be");
+  tail->got.rows = cpb_state_number(s, tail->got.rows, 8);
+  if (ask->round == 0 && tail->got.rows > 0) cpb_state_doubles(s, tail->got.low, 2 * tail->d); /* and high */
+  for (size_t k = 0; k < cpb_tail_sums(tail) && s->status == CPB_OK; k++) cpb_state_sum(s, &tail->got.sum[k]);
+}
+
+static void write_bins(cpb_state *s, const uint64_t *bins) {
   uint64_t used = 0;
   for (size_t b = 0; b < CPB_TAIL_BINS; b++) used += bins[b] > 0;
-  cpb_put_number(to, used, 8);
+  cpb_state_number(s, used, 8);
   for (size_t b = 0; b < CPB_TAIL_BINS; b++) {
     if (bins[b] == 0) continue;
-    cpb_put_number(to, b, 4);
-    cpb_put_number(to, bins[b], 8);
+    cpb_state_number(s, b, 4);
+    cpb_state_number(s, bins[b], 8);
   }
 }
 
-static void put_rows(cpb_state_out *to, const cpb_tail_rows *rows, size_t d) {
-  cpb_put_number(to, rows->count, 8);
-  for (size_t i = 0; i < rows->count; i++) {
-    cpb_put_number(to, rows->id[i], 8);
-    cpb_put_double(to, rows->weight[i]);
-    cpb_put_double(to, rows->dist2[i]);
-    cpb_put_doubles(to, rows->p + i * d, d);
+static void read_bins(cpb_state *s, uint64_t *bins) {
+  size_t count = cpb_state_count(s, 0, 12);
+  for (size_t k = 0; k < count && s->status == CPB_OK; k++) {
+    uint64_t b = cpb_state_number(s, 0, 4), weight = cpb_state_number(s, 0, 8);
+    if (b >= CPB_TAIL_BINS)
+      cpb_state_refuse(s, "a bin has an impossible number");
+    else
+      bins[b] = weight;
   }
 }
 
-static void put_known(cpb_state_out *to, const cpb_tail_known *known, size_t d) {
-  cpb_put_number(to, known->column_count, 8);
-  for (size_t k = 0; k < known->column_count; k++) {
-    cpb_put_double(to, known->q[k]);
-    cpb_put_double(to, known->mass[k]);
-    cpb_put_doubles(to, known->p + k * d, d);
+static void carry_rows(cpb_state *s, cpb_tail *tail) {
+  cpb_tail_rows *rows = &tail->got.near_edge;
+  size_t count = cpb_state_count(s, rows->count, (tail->d + 3) * 8);
+  cpb_state_require(s, count <= CPB_TAIL_ROWS, "it has too many rows");
+  if (s->reading && s->status == CPB_OK && cpb_tail_rows_room(rows, tail->d) != CPB_OK)
+    cpb_state_no_memory(s, "columns", tail->d);
+  for (size_t i = 0; i < count && s->status == CPB_OK; i++) {
+    cpb_state_carry_record(s, rows, CPB_STATE_TABLE(row_table), tail->d, i);
+    cpb_state_require(s, rows->weight[i] > 0 && rows->dist2[i] >= 0, "a row has an impossible weight");
   }
-  cpb_put_double(to, known->doubt);
-  cpb_put_double(to, known->upper);
-  cpb_put_double(to, known->lower);
-  cpb_put_double(to, known->edge);
-  cpb_put_number(to, known->stalls, 8);
-  cpb_put_number(to, known->done, 4);
-  cpb_put_doubles(to, known->origin, d);
-  cpb_put_doubles(to, known->best, d);
+  if (s->reading && s->status == CPB_OK) cpb_tail_take_rows(tail, count);
 }
 
-static void put_all(cpb_state_out *to, void *object) {
-  const cpb_tail *tail = object;
-  size_t d = tail->d;
-  cpb_put_bytes(to, kind.mark, 8);
-  cpb_put_number(to, VERSION, 4);
-  cpb_put_number(to, d, 8);
-  cpb_put_double(to, tail->options.nu);
-  cpb_put_double(to, tail->options.gap);
-  cpb_put_number(to, tail->options.max_iterations, 8);
-  cpb_put_number(to, tail->ask.round, 8);
-  cpb_put_number(to, (uint64_t)tail->ask.exponent, 4);
-  cpb_put_number(to, (uint64_t)tail->ask.octave, 4);
-  cpb_put_double(to, tail->ask.total);
-  cpb_put_double(to, tail->ask.edge);
-  cpb_put_doubles(to, tail->ask.center, d);
-  cpb_put_number(to, tail->got.rows, 8);
-  if (tail->ask.round == 0 && tail->got.rows > 0) {
-    for (size_t j = 0; j < d; j++) cpb_put_double(to, tail->got.low[j] + 0.);
-    for (size_t j = 0; j < d; j++) cpb_put_double(to, tail->got.high[j] + 0.);
-  }
-  for (size_t k = 0; k < cpb_tail_sums(tail); k++) cpb_put_sum(to, &tail->got.sum[k]);
-  put_bins(to, tail->got.bins);
-  put_rows(to, &tail->got.near_edge, d);
-  put_known(to, &tail->known, d);
-  cpb_put_checksum(to);
+static void carry_known(cpb_state *s, cpb_tail *tail) {
+  cpb_tail_known *known = &tail->known;
+  size_t count = cpb_state_count(s, known->column_count, (tail->d + 2) * 8);
+  if (s->reading && cpb_tail_columns_room(tail, count) != CPB_OK) cpb_state_no_memory(s, "columns", count);
+  cpb_state_carry_records(s, known, CPB_STATE_TABLE(column_table), tail->d, count);
+  known->column_count = count;
+  cpb_state_carry_members(s, known, CPB_STATE_TABLE(known_table), tail->d);
+  cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "its bounds cannot be");
+}
+
+static void make(cpb_state *s, void **object, const cpb_svdd_options *options, size_t d) {
+  cpb_tail *made = NULL;
+  cpb_error why;
+  if (s->status == CPB_OK && cpb_tail_new(d, options, &made, &why) != CPB_OK) cpb_state_refuse(s, why.text);
+  *object = made;
+}
+
+static void carry(cpb_state *s, void **object) {
+  cpb_tail *tail = *object;
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_state_begin(s, &kind);
+  size_t d = cpb_state_count(s, s->reading ? 0 : tail->d, 8);
+  cpb_state_carry_members(s, s->reading ? &options : &tail->options, CPB_STATE_TABLE(option_table), 0);
+  if (s->reading) make(s, object, &options, d);
+  if (s->status != CPB_OK) return;
+  tail = *object;
+  carry_round(s, tail);
+  if (s->reading)
+    read_bins(s, tail->got.bins);
+  else
+    write_bins(s, tail->got.bins);
+  carry_rows(s, tail);
+  carry_known(s, tail);
+  cpb_state_end(s);
 }
 
 /* Rows near the edge go in order: equal states are equal bytes. */
@@ -94,113 +136,18 @@ cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count,
   ordered.got.near_edge = (cpb_tail_rows){0};
   cpb_status status = cpb_tail_sort(&tail->got.near_edge, tail->d, &ordered.got.near_edge);
   status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", tail->got.near_edge.count)
-                            : cpb_state_write(put_all, &ordered, bytes, count, error);
+                            : cpb_state_write(carry, &ordered, bytes, count, error);
   cpb_tail_rows_free(&ordered.got.near_edge);
   return status;
 }
 
-/* ---- reading ---- */
-
-static int get_int(cpb_state_in *from) { return (int)(int32_t)(uint32_t)cpb_get_number(from, 4); }
-
-static void get_bins(cpb_state_in *from, uint64_t *bins) {
-  size_t count = cpb_get_count(from, 12);
-  for (size_t k = 0; k < count && from->status == CPB_OK; k++) {
-    uint64_t b = cpb_get_number(from, 4), weight = cpb_get_number(from, 8);
-    if (b >= CPB_TAIL_BINS)
-      cpb_state_refuse(from, "a bin has an impossible number");
-    else
-      bins[b] = weight;
-  }
-}
-
-static void get_rows(cpb_state_in *from, cpb_tail *tail) {
-  size_t count = cpb_get_count(from, (tail->d + 3) * 8);
-  double *row = malloc(tail->d * sizeof *row);
-  if (count > CPB_TAIL_ROWS) cpb_state_refuse(from, "it has too many rows");
-  if (row == NULL && from->status == CPB_OK)
-    from->status = cpb_fail_memory(from->error, "%zu columns", tail->d);
-  for (size_t i = 0; i < count && from->status == CPB_OK; i++) {
-    uint64_t id = cpb_get_number(from, 8);
-    double numbers[2] = {0, 0};
-    cpb_get_doubles(from, numbers, 2);
-    cpb_get_doubles(from, row, tail->d);
-    if (!(numbers[0] > 0 && numbers[1] >= 0)) cpb_state_refuse(from, "a row has an impossible weight");
-    if (from->status == CPB_OK && cpb_tail_keep(tail, id, numbers[0], numbers[1], row) != CPB_OK)
-      from->status = cpb_fail_memory(from->error, "%zu rows", count);
-  }
-  free(row);
-}
-
-static void get_known(cpb_state_in *from, cpb_tail *tail) {
-  cpb_tail_known *known = &tail->known;
-  size_t count = cpb_get_count(from, (tail->d + 2) * 8);
-  double *numbers = malloc((tail->d + 2) * sizeof *numbers);
-  if (numbers == NULL && from->status == CPB_OK)
-    from->status = cpb_fail_memory(from->error, "%zu columns", tail->d);
-  for (size_t k = 0; k < count && from->status == CPB_OK; k++) {
-    cpb_get_doubles(from, numbers, tail->d + 2);
-    if (from->status == CPB_OK && cpb_tail_add_column(tail, numbers + 2, numbers[0], numbers[1]) != CPB_OK)
-      from->status = cpb_fail_memory(from->error, "%zu columns", count);
-  }
-  free(numbers);
-  cpb_get_doubles(from, &known->doubt, 1);
-  known->upper = cpb_get_double(from);
-  known->lower = cpb_get_double(from);
-  cpb_get_doubles(from, &known->edge, 1);
-  known->stalls = cpb_get_number(from, 8);
-  known->done = cpb_get_number(from, 4) != 0;
-  cpb_get_doubles(from, known->origin, tail->d);
-  cpb_get_doubles(from, known->best, tail->d);
-  if (!(known->upper >= 0) || isnan(known->lower)) cpb_state_refuse(from, "its bounds cannot be");
-}
-
-static void get_round(cpb_state_in *from, cpb_tail *tail) {
-  tail->ask.round = cpb_get_number(from, 8);
-  tail->ask.exponent = get_int(from);
-  tail->ask.octave = get_int(from);
-  cpb_get_doubles(from, &tail->ask.total, 1);
-  cpb_get_doubles(from, &tail->ask.edge, 1);
-  cpb_get_doubles(from, tail->ask.center, tail->d);
-  if (abs(tail->ask.exponent) > 1100 || abs(tail->ask.octave) > 2200)
-    cpb_state_refuse(from, "its unit cannot be");
-  if (tail->ask.round > 0 && !(tail->ask.total > 0)) cpb_state_refuse(from, "its weight cannot be");
-  tail->got.rows = cpb_get_number(from, 8);
-  if (tail->ask.round == 0 && tail->got.rows > 0) {
-    cpb_get_doubles(from, tail->got.low, tail->d);
-    cpb_get_doubles(from, tail->got.high, tail->d);
-  }
-  for (size_t k = 0; k < cpb_tail_sums(tail) && from->status == CPB_OK; k++)
-    cpb_get_sum(from, &tail->got.sum[k]);
-}
-
-static void get_all(cpb_state_in *from, cpb_tail **out) {
-  cpb_error why;
-  cpb_svdd_options options;
-  cpb_svdd_options_init(&options, sizeof options);
-  cpb_state_begin(from, &kind);
-  size_t d = cpb_get_count(from, 8);
-  options.nu = cpb_get_double(from);
-  options.gap = cpb_get_double(from);
-  options.max_iterations = cpb_get_size(from);
-  if (from->status == CPB_OK && cpb_tail_new(d, &options, out, &why) != CPB_OK)
-    cpb_state_refuse(from, why.text);
-  if (from->status != CPB_OK) return;
-  get_round(from, *out);
-  get_bins(from, (*out)->got.bins);
-  get_rows(from, *out);
-  get_known(from, *out);
-  cpb_state_end(from);
-}
+static void release(void *tail) { cpb_tail_free(tail); }
 
 cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **out,
                                 cpb_error *error) {
-  if (bytes == NULL || out == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : "tail");
-  *out = NULL;
-  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
-  get_all(&from, out);
-  if (from.status == CPB_OK) return CPB_OK;
-  cpb_tail_free(*out);
-  *out = NULL;
-  return from.status;
+  void *read = NULL;
+  cpb_status status =
+      cpb_state_read(carry, release, "tail", bytes, count, name, out == NULL ? NULL : &read, error);
+  if (out != NULL) *out = read;
+  return status;
 }

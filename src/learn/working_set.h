@@ -18,6 +18,9 @@ typedef struct cpb_working_set {
 
 void cpb_working_set_free(cpb_working_set *set);
 
+/* Room for `count` rows in all. */
+cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count);
+
 /* Adds a row. */
 cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2);
 
