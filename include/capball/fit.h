@@ -170,13 +170,13 @@ CPB_API void cpb_model_fit_report_init(cpb_model_fit_report *report, size_t size
 CPB_API cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                                  cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
-/** The same from rounds over pieces that are done: the ball of a core, or of a tail (which lists no support vectors).
+/** The same from rounds over pieces that are done: the ball of cpb_ball_rounds, or of cpb_svdd_rounds (which list no support vectors).
  *  rows     how many rows there were
  *  scores   cpb_model_scores of all rows or of a sample, for the quantiles; sorted by the call. NULL, 0: no quantiles */
-CPB_API cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
-                                       cpb_model **model, cpb_error *error);
-CPB_API cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scores, size_t count,
-                                       cpb_model **model, cpb_error *error);
+CPB_API cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
+                                              size_t count, cpb_model **model, cpb_error *error);
+CPB_API cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows, double *scores,
+                                              size_t count, cpb_model **model, cpb_error *error);
 
 /** The scores of all rows of a source, cpb_model_scores; gives *scores, *count of them, which cpb_free takes back.
  *  EROW names the first row without a score. */

@@ -1,4 +1,4 @@
-/* T11 with a Mercer kernel: SVDD needs only k, by pairs; the paper's scheme needs T8 besides. */
+/* T11 with a Mercer kernel: SVDD needs only k, by SMO; the paper's scheme needs T8 besides. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "learn/kernel_rows.h"
-#include "learn/pairs.h"
+#include "learn/paper_schemes.h"
+#include "learn/smo.h"
 #include "learn/svdd_fail.h"
 #include "parallel/tell.h"
 
@@ -151,23 +152,23 @@ static cpb_status set_caps(double *cap, size_t n, const cpb_svdd_options *option
 /* SVDD itself: g = k, q_i = k_ii. */
 static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double gap, double *multipliers,
                                 double *norm2, cpb_svdd_report *report, cpb_error *error) {
-  cpb_pairs pairs = {.n = rows->x.rows,
-                     .row = cpb_kernel_rows_row,
-                     .context = rows,
-                     .height = rows->diagonal,
-                     .diagonal = rows->diagonal,
-                     .cap = cap,
-                     .gap = gap,
-                     .exec = rows->exec,
-                     .error = error,
-                     .a = multipliers};
-  cpb_pairs_start(cap, pairs.n, multipliers);
-  cpb_status status = cpb_pairs_solve(&pairs);
-  *norm2 = pairs.norm2;
-  report->objective = pairs.upper;
-  report->lower_bound = pairs.lower;
-  report->radius = sqrt(fmax(pairs.edge + pairs.norm2, 0));
-  report->iterations = pairs.iterations;
+  cpb_smo smo = {.n = rows->x.rows,
+                 .row = cpb_kernel_rows_row,
+                 .context = rows,
+                 .height = rows->diagonal,
+                 .diagonal = rows->diagonal,
+                 .cap = cap,
+                 .gap = gap,
+                 .exec = rows->exec,
+                 .error = error,
+                 .a = multipliers};
+  cpb_smo_start(cap, smo.n, multipliers);
+  cpb_status status = cpb_smo_solve(&smo);
+  *norm2 = smo.norm2;
+  report->objective = smo.upper;
+  report->lower_bound = smo.lower;
+  report->radius = sqrt(fmax(smo.edge + smo.norm2, 0));
+  report->iterations = smo.iterations;
   return status;
 }
 
@@ -182,7 +183,7 @@ static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const d
   cpb_kernel_rows_combine(rows, center, slope, scratch);
   *norm2 = loops->dot(center, slope, n);
   loops->axpby(1, rows->diagonal, -2, slope, slope, n);
-  cpb_status status = cpb_pairs_fill(slope, cap, n, part, &report->objective, &edge);
+  cpb_status status = cpb_smo_fill(slope, cap, n, part, &report->objective, &edge);
   if (a == NULL) a = part;
   report->objective += *norm2;
   cpb_kernel_rows_combine(rows, a, slope, scratch);
@@ -196,13 +197,13 @@ static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const 
   size_t n = rows->x.rows;
   bool paper = options->method == CPB_SVDD_CAP_SVM_PAPER; /* its multipliers may be above the caps */
   double *numbers = calloc(4 * n, sizeof *numbers);
-  cpb_kernel_cap fit = {.cap = cap,
-                        .gap = fmax(options->gap, 0x1p-40),
-                        .paper = paper,
-                        .error = error,
-                        .a = numbers,
-                        .center = multipliers};
-  cpb_status status = numbers == NULL ? CPB_ENOMEM : cpb_kernel_cap_svm(rows, &fit);
+  cpb_paper_kernel_fit fit = {.cap = cap,
+                              .gap = fmax(options->gap, 0x1p-40),
+                              .paper = paper,
+                              .error = error,
+                              .a = numbers,
+                              .center = multipliers};
+  cpb_status status = numbers == NULL ? CPB_ENOMEM : cpb_paper_kernel_cap_svm(rows, &fit);
   if (status == CPB_OK)
     status = judge_center(rows, cap, multipliers, paper ? NULL : fit.a, numbers + n, norm2, report);
   free(numbers);

@@ -6,13 +6,13 @@
  * a point takes the rows with the highest score q_i - 2<p_i,point> + |point|^2; it is one column of a
  * hull, and its value is an upper bound of the maximum. SVDD has p = x, q = |x|^2, so that the score is
  * the squared distance (T11); q = 0 is the nearest point of a reduced hull, which a nu-SVM looks for. */
-#ifndef CPB_LEARN_SHARE_H
-#define CPB_LEARN_SHARE_H
+#ifndef CPB_LEARN_CAPPED_DUAL_H
+#define CPB_LEARN_CAPPED_DUAL_H
 
 #include "capball/exec.h"
 #include "learn/hull.h"
 
-typedef struct cpb_share {
+typedef struct cpb_capped_dual {
   /* the problem, set by the caller */
   const cpb_loops *loops;
   const cpb_exec *exec;
@@ -33,11 +33,11 @@ typedef struct cpb_share {
                           squares) is below the exact maximum whatever was rounded */
   double edge;         /* score of the row that is taken in part, at `point` */
   size_t iterations;
-} cpb_share;
+} cpb_capped_dual;
 
-cpb_status cpb_share_solve(cpb_share *share);
+cpb_status cpb_capped_dual_solve(cpb_capped_dual *dual);
 
 /* How far a gap is from 1 to the wanted one, in digits: 0 .. 1. */
-double cpb_share_of_gap(double gap, double wanted);
+double cpb_gap_progress(double gap, double wanted);
 
 #endif

@@ -22,19 +22,19 @@ typedef struct answer {
   cpb_svdd_report report;
 } answer;
 
-static cpb_tail *through_bytes(cpb_tail *tail) {
+static cpb_svdd_rounds *through_bytes(cpb_svdd_rounds *rounds) {
   void *bytes;
   size_t count;
-  cpb_tail *again;
+  cpb_svdd_rounds *again;
   cpb_error error = {0};
-  test_status((int)cpb_tail_serialize(tail, &bytes, &count, &error), CPB_OK, error.text);
-  test_status((int)cpb_tail_deserialize(bytes, count, NULL, &again, &error), CPB_OK, error.text);
-  cpb_tail_free(tail);
+  test_status((int)cpb_svdd_rounds_serialize(rounds, &bytes, &count, &error), CPB_OK, error.text);
+  test_status((int)cpb_svdd_rounds_deserialize(bytes, count, NULL, &again, &error), CPB_OK, error.text);
+  cpb_svdd_rounds_free(rounds);
   free(bytes);
   return again;
 }
 
-static void update_piece(cpb_tail *piece, const rows_in *in, size_t p, const cutting *cut) {
+static void update_piece(cpb_svdd_rounds *piece, const rows_in *in, size_t p, const cutting *cut) {
   static double block[512 * D], weights[512];
   static uint64_t ids[512];
   size_t held = 0;
@@ -43,9 +43,9 @@ static void update_piece(cpb_tail *piece, const rows_in *in, size_t p, const cut
     if (held == cut->per_update || (end && held > 0)) {
       cpb_error error = {0};
       cpb_view rows = cpb_rows(block, CPB_F64, held, D);
-      test_status(
-          (int)cpb_tail_update_ids(piece, rows, ids, in->weights == NULL ? NULL : weights, NULL, &error),
-          CPB_OK, error.text);
+      test_status((int)cpb_svdd_rounds_update_ids(piece, rows, ids, in->weights == NULL ? NULL : weights,
+                                                  NULL, &error),
+                  CPB_OK, error.text);
       held = 0;
     }
     if (end || in->order[k] * 7919 % cut->pieces != p) continue;
@@ -60,27 +60,27 @@ static answer by_pieces(const rows_in *in, const cutting *cut) {
   cpb_svdd_options_init(&options, sizeof options);
   options.nu = in->nu;
   options.max_iterations = 200;
-  cpb_tail *tail, *piece;
+  cpb_svdd_rounds *rounds, *piece;
   answer a = {0};
   cpb_error error = {0};
-  test_status((int)cpb_tail_new(D, &options, &tail, &error), CPB_OK, error.text);
-  assert_int_equal(cpb_tail_ball(tail, a.center, NULL, &error), CPB_EINVAL);
+  test_status((int)cpb_svdd_rounds_new(D, &options, &rounds, &error), CPB_OK, error.text);
+  assert_int_equal(cpb_svdd_rounds_ball(rounds, a.center, NULL, &error), CPB_EINVAL);
   for (bool done = false; !done;) {
     for (size_t k = 0; k < cut->pieces + 1; k++) { /* the last piece is empty */
-      test_status((int)cpb_tail_new(D, &options, &piece, &error), CPB_OK, error.text);
-      test_status((int)cpb_tail_restart(piece, tail, &error), CPB_OK, error.text);
+      test_status((int)cpb_svdd_rounds_new(D, &options, &piece, &error), CPB_OK, error.text);
+      test_status((int)cpb_svdd_rounds_restart(piece, rounds, &error), CPB_OK, error.text);
       if (cut->bytes) piece = through_bytes(piece);
       update_piece(piece, in, cut->backwards ? cut->pieces - k : k, cut);
       if (cut->bytes) piece = through_bytes(piece);
-      test_status((int)cpb_tail_merge(tail, piece, &error), CPB_OK, error.text);
-      cpb_tail_free(piece);
+      test_status((int)cpb_svdd_rounds_merge(rounds, piece, &error), CPB_OK, error.text);
+      cpb_svdd_rounds_free(piece);
     }
-    if (cut->bytes) tail = through_bytes(tail);
-    test_status((int)cpb_tail_solve(tail, &done, &error), CPB_OK, error.text);
+    if (cut->bytes) rounds = through_bytes(rounds);
+    test_status((int)cpb_svdd_rounds_solve(rounds, &done, &error), CPB_OK, error.text);
   }
   cpb_svdd_report_init(&a.report, sizeof a.report);
-  test_status((int)cpb_tail_ball(tail, a.center, &a.report, &error), CPB_OK, error.text);
-  cpb_tail_free(tail);
+  test_status((int)cpb_svdd_rounds_ball(rounds, a.center, &a.report, &error), CPB_OK, error.text);
+  cpb_svdd_rounds_free(rounds);
   return a;
 }
 
@@ -164,38 +164,42 @@ static void pieces_reach_the_gap_with_the_same_bits(void **state) {
 static void what_does_not_fit_is_refused(void **state) {
   (void)state;
   double x[] = {0, 1, 2, 3, 4, 5, 6, 7, NAN, 1, 2, 3}, weights[] = {1, -1}, far[] = {1e300, -1e300, 0, 0};
-  cpb_tail *a, *b;
+  cpb_svdd_rounds *a, *b;
   cpb_error error = {0};
   bool done;
   cpb_svdd_options options;
   cpb_svdd_options_init(&options, sizeof options);
   options.nu = 0.5;
-  test_status((int)cpb_tail_new(D, &options, &a, NULL), CPB_OK, "");
-  test_status((int)cpb_tail_new(D, &options, &b, NULL), CPB_OK, "");
-  assert_int_equal(cpb_tail_solve(a, &done, &error), CPB_EINVAL);
-  assert_int_equal(cpb_tail_update(a, cpb_rows(x, CPB_F64, 3, D), 0, NULL, NULL, &error), CPB_EROW);
+  test_status((int)cpb_svdd_rounds_new(D, &options, &a, NULL), CPB_OK, "");
+  test_status((int)cpb_svdd_rounds_new(D, &options, &b, NULL), CPB_OK, "");
+  assert_int_equal(cpb_svdd_rounds_solve(a, &done, &error), CPB_EINVAL);
+  assert_int_equal(cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 3, D), 0, NULL, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 2);
-  assert_int_equal(cpb_tail_update(a, cpb_rows(x, CPB_F64, 2, D), 0, weights, NULL, &error), CPB_EINVAL);
-  test_status((int)cpb_tail_update(a, cpb_rows(x, CPB_F64, 2, D), 0, NULL, NULL, &error), CPB_OK, error.text);
-  test_status((int)cpb_tail_solve(a, &done, &error), CPB_OK, error.text);
-  assert_int_equal(cpb_tail_merge(a, b, &error), CPB_EINVAL);
+  assert_int_equal(cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), 0, weights, NULL, &error),
+                   CPB_EINVAL);
+  test_status((int)cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), 0, NULL, NULL, &error), CPB_OK,
+              error.text);
+  test_status((int)cpb_svdd_rounds_solve(a, &done, &error), CPB_OK, error.text);
+  assert_int_equal(cpb_svdd_rounds_merge(a, b, &error), CPB_EINVAL);
   assert_string_equal(error.text, "one piece is of round 1, the other of 0");
-  assert_int_equal(cpb_tail_update(a, cpb_rows(far, CPB_F64, 1, D), 9, NULL, NULL, &error), CPB_EINVAL);
-  test_status((int)cpb_tail_update(a, cpb_rows(x, CPB_F64, 2, D), 0, NULL, NULL, &error), CPB_OK, error.text);
+  assert_int_equal(cpb_svdd_rounds_update(a, cpb_rows(far, CPB_F64, 1, D), 9, NULL, NULL, &error),
+                   CPB_EINVAL);
+  test_status((int)cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), 0, NULL, NULL, &error), CPB_OK,
+              error.text);
   void *bytes;
   size_t count;
-  test_status((int)cpb_tail_serialize(a, &bytes, &count, &error), CPB_OK, error.text);
+  test_status((int)cpb_svdd_rounds_serialize(a, &bytes, &count, &error), CPB_OK, error.text);
   for (size_t i = 0; i < count; i++) {
-    cpb_tail *damaged;
+    cpb_svdd_rounds *damaged;
     ((unsigned char *)bytes)[i] ^= 1;
-    assert_int_equal(cpb_tail_deserialize(bytes, count, "piece", &damaged, &error), CPB_EFORMAT);
+    assert_int_equal(cpb_svdd_rounds_deserialize(bytes, count, "piece", &damaged, &error), CPB_EFORMAT);
     ((unsigned char *)bytes)[i] ^= 1;
-    assert_int_equal(cpb_tail_deserialize(bytes, i, "piece", &damaged, &error), CPB_EFORMAT);
+    assert_int_equal(cpb_svdd_rounds_deserialize(bytes, i, "piece", &damaged, &error), CPB_EFORMAT);
   }
   free(bytes);
-  cpb_tail_free(a);
-  cpb_tail_free(b);
-  cpb_tail_free(NULL);
+  cpb_svdd_rounds_free(a);
+  cpb_svdd_rounds_free(b);
+  cpb_svdd_rounds_free(NULL);
 }
 
 int main(void) {

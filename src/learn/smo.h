@@ -1,18 +1,18 @@
-/* The concave form of share.h where only products of rows are known:
+/* The concave form of capped_dual.h where only products of rows are known:
  *
  *   maximise  sum a_i q_i - sum a_i a_j g_ij      over  0 <= a_i <= cap_i, sum a = 1
  *
  * D_i = q_i - 2 (ga)_i is its slope. Optimal multipliers fill the largest D first; as long as a row that can
  * give has a smaller D than one that can take, weight moves between such a pair, the one that gains most. The
  * largest such difference bounds the gap, because the multipliers add up to 1. */
-#ifndef CPB_LEARN_PAIRS_H
-#define CPB_LEARN_PAIRS_H
+#ifndef CPB_LEARN_SMO_H
+#define CPB_LEARN_SMO_H
 
 #include <stdint.h>
 
 #include "capball/exec.h"
 
-typedef struct cpb_pairs {
+typedef struct cpb_smo {
   /* the problem, set by the caller */
   size_t n;
   void (*row)(void *context, size_t i, double *to); /* g_i1 .. g_in */
@@ -36,17 +36,17 @@ typedef struct cpb_pairs {
   size_t *slot;   /* slot of a row, room: none */
   uint64_t *used; /* when a slot was used last */
   uint64_t now;
-} cpb_pairs;
+} cpb_smo;
 
 /* A feasible start: the caps of the first rows, as many as add up to 1. */
-void cpb_pairs_start(const double *cap, size_t n, double *a);
+void cpb_smo_start(const double *cap, size_t n, double *a);
 
 /* Rows are kept as far as 256 MB go. Frees what it allocated. */
-cpb_status cpb_pairs_solve(cpb_pairs *pairs);
+cpb_status cpb_smo_solve(cpb_smo *smo);
 
 /* The filling that is best at some slopes: caps of the rows with the largest, in full but for the last.
  * Returns its sum of part times slope. part: n numbers, or NULL; edge: the slope of its last row. */
-cpb_status cpb_pairs_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
-                          double *edge);
+cpb_status cpb_smo_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
+                        double *edge);
 
 #endif

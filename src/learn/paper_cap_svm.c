@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/cap_svm.h"
+#include "learn/paper_schemes.h"
 #include "learn/distances.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
@@ -19,7 +19,7 @@
 enum { ROUNDS = 50, BLOCK_ROWS = 4096 };
 
 typedef struct lift_job {
-  const cpb_share *share;
+  const cpb_capped_dual *dual;
   double *center; /* origin + point */
   double s;
   double *z;        /* n rows of d+1 */
@@ -27,69 +27,66 @@ typedef struct lift_job {
   double *whole;    /* one C for all rows that are there; NULL: for all */
 } lift_job;
 
-static bool weighs(const cpb_share *share, size_t i) { return share->caps == NULL || share->caps[i] > 0; }
+static bool weighs(const cpb_capped_dual *dual, size_t i) { return dual->caps == NULL || dual->caps[i] > 0; }
 
 static void lift_block(void *argument, size_t block, size_t first, size_t count) {
   lift_job *job = argument;
-  const cpb_loops *loops = job->share->loops;
-  size_t d = job->share->x.cols;
+  const cpb_loops *loops = job->dual->loops;
+  size_t d = job->dual->x.cols;
   double sum = 0;
   for (size_t i = first; i < first + count; i++) {
     double *z = job->z + i * (d + 1);
-    if (!weighs(job->share, i)) { /* not there */
+    if (!weighs(job->dual, i)) { /* not there */
       memset(z, 0, (d + 1) * sizeof *z);
       continue;
     }
-    cpb_scaled_row(loops, job->share->x, 0, i, z);
+    cpb_scaled_row(loops, job->dual->x, 0, i, z);
     loops->axpby(1, z, -1, job->center, z, d);
-    double norm2 = loops->dot(z, z, d), factor = 2 * job->s / (norm2 + job->s * job->s);
-    for (size_t j = 0; j < d; j++) z[j] *= factor;
-    z[d] = factor * job->s;
-    sum += sqrt(norm2);
+    sum += sqrt(cpb_paper_lift(loops, z, d, job->s));
   }
   job->distance[block] = sum;
 }
 
 /* Lifts all rows; returns the mean distance from the centre. */
 static double lift(lift_job *job) {
-  const cpb_share *share = job->share;
+  const cpb_capped_dual *dual = job->dual;
   double sum = 0;
   size_t rows = 0;
-  for (size_t i = 0; i < share->x.rows; i++) rows += weighs(share, i);
-  for (size_t j = 0; j < share->x.cols; j++) job->center[j] = share->origin[j] + share->point[j];
-  cpb_blocks blocks = {share->x.rows, BLOCK_ROWS, lift_block, job};
-  cpb_blocks_run(&blocks, share->exec);
+  for (size_t i = 0; i < dual->x.rows; i++) rows += weighs(dual, i);
+  for (size_t j = 0; j < dual->x.cols; j++) job->center[j] = dual->origin[j] + dual->point[j];
+  cpb_blocks blocks = {dual->x.rows, BLOCK_ROWS, lift_block, job};
+  cpb_blocks_run(&blocks, dual->exec);
   for (size_t i = 0; i < cpb_blocks_count(&blocks); i++) sum += job->distance[i];
   return sum / (double)rows;
 }
 
 /* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose
  * region is no ball. */
-static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, const cpb_exec *exec, double *radius,
-                            double *moved) {
-  size_t d = share->x.cols;
+static cpb_status one_round(lift_job *job, cpb_capped_dual *dual, bool paper, const cpb_exec *exec,
+                            double *radius, double *moved) {
+  size_t d = dual->x.cols;
   double s = job->s, *normal = calloc(d + 1, sizeof *normal);
   if (normal == NULL) return CPB_ENOMEM;
   lift(job);
-  cpb_share svm = {.loops = share->loops,
-                   .exec = exec,
-                   .caps = paper ? job->whole : share->caps,
-                   .cap = paper ? 1 : share->cap,
-                   .gap = 1e-12,
-                   .max_iterations = share->max_iterations,
-                   .multipliers = share->multipliers,
-                   .error = share->error,
-                   .point = normal};
-  svm.x = cpb_rows(job->z, CPB_F64, share->x.rows, d + 1);
+  cpb_capped_dual svm = {.loops = dual->loops,
+                         .exec = exec,
+                         .caps = paper ? job->whole : dual->caps,
+                         .cap = paper ? 1 : dual->cap,
+                         .gap = 1e-12,
+                         .max_iterations = dual->max_iterations,
+                         .multipliers = dual->multipliers,
+                         .error = dual->error,
+                         .point = normal};
+  svm.x = cpb_rows(job->z, CPB_F64, dual->x.rows, d + 1);
   normal[d] = 1;
-  cpb_status status = cpb_share_solve(&svm);
-  double norm2 = share->loops->dot(normal, normal, d + 1);
+  cpb_status status = cpb_capped_dual_solve(&svm);
+  double norm2 = dual->loops->dot(normal, normal, d + 1);
   double rho = (norm2 - svm.edge) / 2;
-  double factor = s / rho, rest2 = share->loops->dot(normal, normal, d) / (rho * rho);
+  double factor = s / rho, rest2 = dual->loops->dot(normal, normal, d) / (rho * rho);
   double radius2 = rest2 - 1 + 2 * normal[d] / rho;
   *moved = NAN;
   if (status == CPB_OK && rho > 0 && radius2 > 0) {
-    share->loops->axpby(factor, normal, 1, share->point, share->point, d);
+    dual->loops->axpby(factor, normal, 1, dual->point, dual->point, d);
     *radius = s * sqrt(radius2);
     *moved = s * sqrt(rest2);
   }
@@ -97,24 +94,24 @@ static cpb_status one_round(lift_job *job, cpb_share *share, bool paper, const c
   return status;
 }
 
-cpb_status cpb_cap_svm(cpb_share *share, bool paper, size_t *rounds, bool *settled, double *radius) {
-  size_t n = share->x.rows, d = share->x.cols;
-  lift_job job = {.share = share, .s = 1};
+cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, bool *settled,
+                             double *radius) {
+  size_t n = dual->x.rows, d = dual->x.cols;
+  lift_job job = {.dual = dual, .s = 1};
   job.center = malloc(d * sizeof *job.center);
   job.z = n > SIZE_MAX / sizeof(double) / (d + 1) ? NULL : malloc(n * (d + 1) * sizeof *job.z);
   job.distance = malloc((n / BLOCK_ROWS + 1) * sizeof *job.distance);
   cpb_status status = job.center == NULL || job.z == NULL || job.distance == NULL ? CPB_ENOMEM : CPB_OK;
-  if (paper && share->caps != NULL && (job.whole = malloc(n * sizeof *job.whole)) == NULL)
-    status = CPB_ENOMEM;
-  for (size_t i = 0; job.whole != NULL && i < n; i++) job.whole[i] = weighs(share, i);
+  if (paper && dual->caps != NULL && (job.whole = malloc(n * sizeof *job.whole)) == NULL) status = CPB_ENOMEM;
+  for (size_t i = 0; job.whole != NULL && i < n; i++) job.whole[i] = weighs(dual, i);
   *settled = false;
   *radius = 0;
   if (status == CPB_OK) job.s = lift(&job);
   for (*rounds = 0; status == CPB_OK && job.s > 0 && *rounds < ROUNDS && !*settled; ++*rounds) {
     double moved = NAN, round = (double)*rounds;
     cpb_exec_part part;
-    const cpb_exec *exec = cpb_exec_part_of(&part, share->exec, round / ROUNDS, (round + 1) / ROUNDS);
-    status = one_round(&job, share, paper, exec, radius, &moved);
+    const cpb_exec *exec = cpb_exec_part_of(&part, dual->exec, round / ROUNDS, (round + 1) / ROUNDS);
+    status = one_round(&job, dual, paper, exec, radius, &moved);
     if (isnan(moved)) break;
     *settled = moved <= 1e-9 * *radius;
     job.s = *radius;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "learn/distances.h"
-#include "learn/share_solver.h"
+#include "learn/capped_dual_parts.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 
-typedef cpb_share_solver solver;
+typedef cpb_capped_solver solver;
 typedef cpb_scored scored;
 
 enum { GROUP = 64 }; /* rows added up before they join a longer sum, which keeps its error small */
@@ -18,29 +18,29 @@ enum { GROUP = 64 }; /* rows added up before they join a longer sum, which keeps
 static void score_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   solver *s = argument;
-  const cpb_share *share = s->share;
-  if (share->squares) {
-    cpb_dist2_of_rows(share->loops, s->x, 0, first, count, s->center, s->score + first);
+  const cpb_capped_dual *dual = s->dual;
+  if (dual->squares) {
+    cpb_dist2_of_rows(dual->loops, s->x, 0, first, count, s->center, s->score + first);
   } else {
-    const double *rows = share->x.data, *point = s->center;
-    double norm2 = share->loops->dot(point, point, s->d);
+    const double *rows = dual->x.data, *point = s->center;
+    double norm2 = dual->loops->dot(point, point, s->d);
     for (size_t i = first; i < first + count; i++)
-      s->score[i] = norm2 - 2 * share->loops->dot(rows + i * share->x.stride, point, s->d);
+      s->score[i] = norm2 - 2 * dual->loops->dot(rows + i * dual->x.stride, point, s->d);
   }
-  if (share->caps == NULL) return;
+  if (dual->caps == NULL) return;
   for (size_t i = first; i < first + count; i++) /* rows without weight are not there */
-    if (!(cpb_share_cap(s, i) > 0)) s->score[i] = -INFINITY;
+    if (!(cpb_capped_cap(s, i) > 0)) s->score[i] = -INFINITY;
 }
 
-void cpb_share_score(solver *s, double *point) {
-  const cpb_share *share = s->share;
+void cpb_capped_score(solver *s, double *point) {
+  const cpb_capped_dual *dual = s->dual;
   for (size_t j = 0; j < s->d; j++) {
-    double origin = share->origin == NULL ? 0 : share->origin[j];
-    s->center[j] = cpb_in_data_unit(origin + point[j], share->exponent);
-    if (share->squares) point[j] = s->center[j] - origin;
+    double origin = dual->origin == NULL ? 0 : dual->origin[j];
+    s->center[j] = cpb_in_data_unit(origin + point[j], dual->exponent);
+    if (dual->squares) point[j] = s->center[j] - origin;
   }
-  cpb_blocks blocks = {s->n, CPB_SHARE_BLOCK, score_block, s};
-  cpb_blocks_run(&blocks, share->exec);
+  cpb_blocks blocks = {s->n, CPB_CAPPED_BLOCK, score_block, s};
+  cpb_blocks_run(&blocks, dual->exec);
 }
 
 /* ---- the edge ---- */
@@ -94,7 +94,7 @@ static scored fill_up(const solver *s, scored *rows, size_t n, double *need) {
     size_t front = partition(rows, n);
     cpb_cap_sum sum = {0};
     for (size_t i = 0; i < front; i++) cpb_cap_sum_add(s, &sum, rows[i].row);
-    double weight = cpb_cap_sum_value(s, sum), own = cpb_share_cap(s, rows[front].row);
+    double weight = cpb_cap_sum_value(s, sum), own = cpb_capped_cap(s, rows[front].row);
     if (weight >= *need && front > 0) {
       n = front;
     } else if (weight + own >= *need || front + 1 == n) { /* or rounding left a crumb */
@@ -143,10 +143,10 @@ static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   enum { SAMPLE = 2048, MARGIN = 128 };
   double sample[SAMPLE];
   size_t step = s->n / SAMPLE;
-  if (step < 4 || s->share->caps != NULL || s->name != NULL) return false;
+  if (step < 4 || s->dual->caps != NULL || s->name != NULL) return false;
   for (size_t k = 0; k < SAMPLE; k++) sample[k] = s->score[k * step];
   qsort(sample, SAMPLE, sizeof *sample, by_score_down);
-  size_t edge = (size_t)(SAMPLE / (s->share->cap * (double)s->n));
+  size_t edge = (size_t)(SAMPLE / (s->dual->cap * (double)s->n));
   double high = edge > MARGIN ? sample[edge - MARGIN] : INFINITY;
   double low = edge + MARGIN < SAMPLE ? sample[edge + MARGIN] : -INFINITY;
   return bracket(s, low, high, count, need);
@@ -155,8 +155,8 @@ static bool bracket_by_sample(solver *s, size_t *count, double *need) {
 static void choose_edge(solver *s) {
   double need;
   size_t count;
-  bool narrow = !s->share->squares || isnan(s->last_edge) ? bracket_by_sample(s, &count, &need)
-                                                          : bracket_by_step(s, &count, &need);
+  bool narrow = !s->dual->squares || isnan(s->last_edge) ? bracket_by_sample(s, &count, &need)
+                                                         : bracket_by_step(s, &count, &need);
   if (!narrow) {
     count = 0;
     for (size_t i = 0; i < s->n; i++)
@@ -171,20 +171,20 @@ static void choose_edge(solver *s) {
 
 /* ---- the sums of a filling ---- */
 
-void cpb_share_add_row(const solver *s, size_t row, double weight, double *sum) {
-  const cpb_share *share = s->share;
+void cpb_capped_add_row(const solver *s, size_t row, double weight, double *sum) {
+  const cpb_capped_dual *dual = s->dual;
   double buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < s->d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(s->d, offset);
-    const double *chunk = cpb_row_chunk(share->loops, s->x, row, offset, count, buffer);
-    if (share->origin == NULL)
+    const double *chunk = cpb_row_chunk(dual->loops, s->x, row, offset, count, buffer);
+    if (dual->origin == NULL)
       for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
     else
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - share->origin[offset + j]);
+      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - dual->origin[offset + j]);
   }
 }
 
-void cpb_share_move_sum(double *from, double *to, size_t d) {
+void cpb_capped_move_sum(double *from, double *to, size_t d) {
   for (size_t j = 0; j < d; j++) {
     to[j] += from[j];
     from[j] = 0;
@@ -195,34 +195,34 @@ static void sum_block(void *argument, size_t block, size_t first, size_t count) 
   solver *s = argument;
   const cpb_best_filling *now = &s->now;
   double *sum = s->partial + block * 2 * s->d, *group = sum + s->d;
-  double weights[CPB_SHARE_BLOCK], scores[CPB_SHARE_BLOCK];
+  double weights[CPB_CAPPED_BLOCK], scores[CPB_CAPPED_BLOCK];
   size_t taken = 0;
   memset(sum, 0, 2 * s->d * sizeof *sum);
   for (size_t i = first; i < first + count; i++) {
-    bool full = cpb_share_is_full(s, i);
+    bool full = cpb_capped_is_full(s, i);
     if (s->name == NULL) { /* blocks are whole words; copies are marked afterwards */
       if (i % 64 == 0) now->bits[i / 64] = 0;
       now->bits[i / 64] |= (uint64_t)full << i % 64;
     }
-    double weight = full ? cpb_share_cap(s, i) : i == now->edge ? now->edge_weight : 0;
+    double weight = full ? cpb_capped_cap(s, i) : i == now->edge ? now->edge_weight : 0;
     if (weight <= 0) continue;
     weights[taken] = weight;
     scores[taken++] = s->score[i];
-    cpb_share_add_row(s, i, weight, group);
-    if (taken % GROUP == 0) cpb_share_move_sum(group, sum, s->d);
+    cpb_capped_add_row(s, i, weight, group);
+    if (taken % GROUP == 0) cpb_capped_move_sum(group, sum, s->d);
   }
-  cpb_share_move_sum(group, sum, s->d);
-  s->sums[block] = s->share->loops->dot(weights, scores, taken);
+  cpb_capped_move_sum(group, sum, s->d);
+  s->sums[block] = s->dual->loops->dot(weights, scores, taken);
 }
 
 /* What the rows that are full for good add to the filling; marks all its rows. */
 static void add_full_rows(solver *s, const double *point) {
-  const cpb_loops *loops = s->share->loops;
+  const cpb_loops *loops = s->dual->loops;
   const cpb_full_rows *full = &s->full;
   cpb_best_filling *now = &s->now;
-  memcpy(now->bits, full->bits, (s->share->x.rows + 63) / 64 * sizeof *full->bits);
+  memcpy(now->bits, full->bits, (s->dual->x.rows + 63) / 64 * sizeof *full->bits);
   for (size_t i = 0; i < s->n; i++)
-    if (cpb_share_is_full(s, i)) now->bits[s->name[i] / 64] |= (uint64_t)1 << s->name[i] % 64;
+    if (cpb_capped_is_full(s, i)) now->bits[s->name[i] / 64] |= (uint64_t)1 << s->name[i] % 64;
   for (size_t j = 0; j < s->d; j++) now->column[j] += full->column[j];
   double along = 2 * loops->dot(point, full->column, s->d);
   double rest = cpb_cap_sum_value(s, full->cap) * loops->dot(point, point, s->d);
@@ -230,13 +230,13 @@ static void add_full_rows(solver *s, const double *point) {
   now->size += full->squares + fabs(along) + rest;
 }
 
-void cpb_share_fill(solver *s, const double *point) {
-  const cpb_loops *loops = s->share->loops;
+void cpb_capped_fill(solver *s, const double *point) {
+  const cpb_loops *loops = s->dual->loops;
   cpb_best_filling *now = &s->now;
   cpb_twofold value = {0, 0};
   choose_edge(s);
-  cpb_blocks blocks = {s->n, CPB_SHARE_BLOCK, sum_block, s};
-  cpb_blocks_run(&blocks, s->share->exec);
+  cpb_blocks blocks = {s->n, CPB_CAPPED_BLOCK, sum_block, s};
+  cpb_blocks_run(&blocks, s->dual->exec);
   memset(now->column, 0, s->d * sizeof *now->column);
   for (size_t block = 0; block < s->blocks; block++) {
     cpb_twofold_add(&value, s->sums[block]);
@@ -245,7 +245,7 @@ void cpb_share_fill(solver *s, const double *point) {
   now->value = now->size = cpb_twofold_value(value);
   if (s->name != NULL) add_full_rows(s, point);
   now->height = 0;
-  if (!s->share->squares) return;
+  if (!s->dual->squares) return;
   double along = 2 * loops->dot(point, now->column, s->d), norm2 = loops->dot(point, point, s->d);
   now->height = now->value + along - norm2;
   now->size += 2 * sqrt(norm2 * loops->dot(now->column, now->column, s->d)) + norm2;

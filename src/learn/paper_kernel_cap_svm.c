@@ -2,15 +2,15 @@
  * and all that is needed of the rows about it is g_ij = <phi_i-c, phi_j-c>. T8 takes it to the sphere,
  * |S_i-S_j|^2, and z = S+e has <z_i,z_j> = rise_i + rise_j - |S_i-S_j|^2/2 with rise_i = 1 + the last
  * coordinate of S_i, 2s^2/(g_ii+s^2). The point z* of the reduced hull nearest to 0, the plane <z*,z> = rho
- * and its ball are those of t11_cap_svm.c: z*'s last coordinate is sum a_i rise_i, the rest is
+ * and its ball are those of paper_cap_svm.c: z*'s last coordinate is sum a_i rise_i, the rest is
  * sum a_i (rise_i/s) (phi_i-c), and the centre moves by s/rho times that. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capball/product.h"
-#include "learn/kernel_rows.h"
-#include "learn/pairs.h"
+#include "learn/paper_schemes.h"
+#include "learn/smo.h"
 #include "parallel/tell.h"
 
 enum { ROUNDS = 50, SAMPLE = 1024 };
@@ -61,19 +61,19 @@ static void embedded_row(void *context, size_t i, double *to) {
 
 /* One SVM and the ball of its plane. *moved is how far the centre went, NaN for a plane whose region is no
  * ball. */
-static cpb_status one_round(embedded_rows *e, cpb_kernel_cap *fit, double *moved) {
+static cpb_status one_round(embedded_rows *e, cpb_paper_kernel_fit *fit, double *moved) {
   cpb_exec_part part;
   double round = (double)fit->rounds, *radius = &fit->radius;
-  cpb_pairs svm = {.n = e->n,
-                   .row = embedded_row,
-                   .context = e,
-                   .diagonal = e->diagonal,
-                   .cap = e->cap,
-                   .gap = fit->gap,
-                   .exec = cpb_exec_part_of(&part, e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
-                   .error = fit->error,
-                   .a = e->a};
-  cpb_status status = cpb_pairs_solve(&svm);
+  cpb_smo svm = {.n = e->n,
+                 .row = embedded_row,
+                 .context = e,
+                 .diagonal = e->diagonal,
+                 .cap = e->cap,
+                 .gap = fit->gap,
+                 .exec = cpb_exec_part_of(&part, e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
+                 .error = fit->error,
+                 .a = e->a};
+  cpb_status status = cpb_smo_solve(&svm);
   double rho = -svm.edge / 2, last = e->rows->loops->dot(e->a, e->rise, e->n);
   double rest2 = fmax(0, svm.norm2 - last * last) / (rho * rho), radius2 = rest2 - 1 + 2 * last / rho;
   *moved = NAN;
@@ -92,16 +92,16 @@ static void write_center(const embedded_rows *e) {
   for (size_t i = 0; i < e->n; i++) e->center[i] = e->a[i] * e->rise[i] / sum;
 }
 
-static void begin(embedded_rows *e, const cpb_kernel_cap *fit) {
+static void begin(embedded_rows *e, const cpb_paper_kernel_fit *fit) {
   size_t step = e->n / SAMPLE + 1, count = (e->n - 1) / step + 1;
   for (size_t i = 0; i < e->n; i++) {
     e->cap[i] = fit->paper ? 1 : fit->cap[i];
     e->center[i] = i % step == 0 ? 1 / (double)count : 0;
   }
-  cpb_pairs_start(e->cap, e->n, e->a);
+  cpb_smo_start(e->cap, e->n, e->a);
 }
 
-cpb_status cpb_kernel_cap_svm(cpb_kernel_rows *rows, cpb_kernel_cap *fit) {
+cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, cpb_paper_kernel_fit *fit) {
   embedded_rows e = {.rows = rows, .n = rows->x.rows, .center = fit->center, .a = fit->a};
   double *numbers = malloc(6 * e.n * sizeof *numbers), moved = NAN;
   if (numbers == NULL) return CPB_ENOMEM;

@@ -4,8 +4,8 @@
  * of the data would leave the range of double. Whole data, streams and pieces go the same way: a sample of the
  * rows, the farthest rows of each round by (distance, id), which join in that order. Nothing depends on how the
  * rows are cut. */
-#ifndef CPB_LEARN_CORE_PARTS_H
-#define CPB_LEARN_CORE_PARTS_H
+#ifndef CPB_LEARN_BALL_ROUNDS_PARTS_H
+#define CPB_LEARN_BALL_ROUNDS_PARTS_H
 
 #include "capball/ball.h"
 #include "learn/rounds.h"
@@ -17,7 +17,7 @@ typedef struct cpb_best_ball {
   double radius, lower, gap; /* radius inf: none yet */
 } cpb_best_ball;
 
-struct cpb_core {
+struct cpb_ball_rounds {
   const cpb_loops *loops;
   size_t d;
   cpb_ball_options options;
@@ -44,40 +44,40 @@ struct cpb_core {
   cpb_best_ball best;
 };
 
-void cpb_core_begin_pass(cpb_core *core);
+void cpb_ball_rounds_begin_pass(cpb_ball_rounds *rounds);
 
 /* One read about the present centre: the farthest rows are staged. *out_of_range: some row is not in the range of
  * the unit, and nothing was. */
-cpb_status cpb_core_read(cpb_core *core, cpb_view x, cpb_row_ids ids, bool *out_of_range,
-                         const cpb_exec *exec, cpb_error *error);
+cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, bool *out_of_range,
+                                const cpb_exec *exec, cpb_error *error);
 
 /* Of what was staged the rows that may join stay. */
-cpb_status cpb_core_keep_far(cpb_core *core);
+cpb_status cpb_ball_rounds_keep_far(cpb_ball_rounds *rounds);
 
 /* ---- the sample: the rows whose ids have most zeros at their end, of equals those of the least ids ---- */
 
 /* Takes the rows of a block that belong to it, where they are finite; after a failure there are only more of them. */
-cpb_status cpb_core_sample(cpb_core *core, cpb_view x, cpb_row_ids ids);
+cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids);
 
 /* The same of a block that begins with row `first` of so many rows, whose ids are their numbers. */
-cpb_status cpb_core_sample_of(cpb_core *core, cpb_view x, uint64_t first, uint64_t rows);
+cpb_status cpb_ball_rounds_sample_of(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t rows);
 
 /* Takes that of another piece. */
-cpb_status cpb_core_sample_join(cpb_core *core, const cpb_core *piece);
+cpb_status cpb_ball_rounds_sample_join(cpb_ball_rounds *rounds, const cpb_ball_rounds *piece);
 
 /* Begins round 1: unit, origin and first centre. */
-cpb_status cpb_core_start(cpb_core *core, int exponent, uint64_t rows, cpb_error *error);
+cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error);
 
 /* Whether round 1, begun in the unit of the data without a look at the columns and read, may stand; if not, the
- * core is a new one, and round 0 must be read. */
-bool cpb_core_may_stand(cpb_core *core, bool out_of_range);
+ * rounds begin anew, and round 0 must be read. */
+bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range);
 
 /* Ends a pass: what was staged joins, the ball moves. */
-cpb_status cpb_core_move(cpb_core *core, cpb_error *error);
+cpb_status cpb_ball_rounds_move(cpb_ball_rounds *rounds, cpb_error *error);
 
 /* After a pass over all rows: keeps the smallest ball seen, and its gap. */
-void cpb_core_keep_best(cpb_core *core);
+void cpb_ball_rounds_keep_best(cpb_ball_rounds *rounds);
 
-void cpb_core_write(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report);
+void cpb_ball_rounds_write(const cpb_ball_rounds *rounds, const cpb_ball_out *out, cpb_ball_report *report);
 
 #endif

@@ -5,19 +5,19 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
-#include "learn/core_parts.h"
+#include "learn/ball_rounds_parts.h"
 #include "learn/distances.h"
 
 enum { BLOCK_ROWS = 4096, FAR_ROWS = 512, ROWS_PER_FAR_ROW = 256 };
 
-void cpb_core_begin_pass(cpb_core *core) {
-  core->rows_seen = 0;
-  core->largest2 = 0;
-  core->staged.count = 0;
+void cpb_ball_rounds_begin_pass(cpb_ball_rounds *rounds) {
+  rounds->rows_seen = 0;
+  rounds->largest2 = 0;
+  rounds->staged.count = 0;
 }
 
 typedef struct read_job {
-  const cpb_core *core;
+  const cpb_ball_rounds *rounds;
   cpb_view x;
   cpb_row_ids ids;
   _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: rows nearer than this are of no interest */
@@ -61,7 +61,7 @@ static void offer(cpb_far_row *heap, size_t *count, size_t room, cpb_far_row row
 }
 
 static void meet_unusable(read_job *job, size_t row) {
-  int fault = cpb_row_fault(job->core->loops, job->x, row);
+  int fault = cpb_row_fault(job->rounds->loops, job->x, row);
   if (fault != 0)
     cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
   else
@@ -95,11 +95,11 @@ static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1;
 
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
-  const cpb_loops *loops = job->core->loops;
+  const cpb_loops *loops = job->rounds->loops;
   cpb_far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
   double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
-  cpb_dist2_of_rows(loops, job->x, job->core->exponent, first, count, job->core->center, dist2);
+  cpb_dist2_of_rows(loops, job->x, job->rounds->exponent, first, count, job->rounds->center, dist2);
   for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
@@ -147,51 +147,51 @@ static size_t join_blocks(read_job *job, size_t blocks) {
   return total;
 }
 
-static void relative_row(const cpb_core *core, cpb_view x, size_t i, double *row) {
-  cpb_scaled_row(core->loops, x, core->exponent, i, row);
-  core->loops->axpby(1, row, -1, core->origin, row, core->d);
+static void relative_row(const cpb_ball_rounds *rounds, cpb_view x, size_t i, double *row) {
+  cpb_scaled_row(rounds->loops, x, rounds->exponent, i, row);
+  rounds->loops->axpby(1, row, -1, rounds->origin, row, rounds->d);
 }
 
-cpb_status cpb_core_keep_far(cpb_core *core) {
-  return cpb_working_set_keep(&core->staged, far_rows(core->d, core->rows));
+cpb_status cpb_ball_rounds_keep_far(cpb_ball_rounds *rounds) {
+  return cpb_working_set_keep(&rounds->staged, far_rows(rounds->d, rounds->rows));
 }
 
 /* Far rows of this read join those staged before in the same pass; the farthest stay. */
-static cpb_status stage(cpb_core *core, const read_job *job, size_t count) {
-  double *row = malloc(core->d * sizeof *row);
+static cpb_status stage(cpb_ball_rounds *rounds, const read_job *job, size_t count) {
+  double *row = malloc(rounds->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    relative_row(core, job->x, job->far[i].at, row);
-    status = cpb_working_set_add(&core->staged, row, job->far[i].id, job->far[i].dist2);
+    relative_row(rounds, job->x, job->far[i].at, row);
+    status = cpb_working_set_add(&rounds->staged, row, job->far[i].id, job->far[i].dist2);
   }
   free(row);
-  return status == CPB_OK ? cpb_core_keep_far(core) : status;
+  return status == CPB_OK ? cpb_ball_rounds_keep_far(rounds) : status;
 }
 
-static cpb_status run_read(cpb_core *core, read_job *job, const cpb_exec *exec, cpb_error *error) {
+static cpb_status run_read(cpb_ball_rounds *rounds, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
   size_t count = cpb_blocks_count(&blocks);
-  job->most = far_rows(core->d, core->rows);
+  job->most = far_rows(rounds->d, rounds->rows);
   if (count > SIZE_MAX / sizeof *job->far / job->most) return CPB_ENOMEM;
   job->far = malloc(count * job->most * sizeof *job->far);
   job->far_count = calloc(count, sizeof *job->far_count);
   job->largest2 = calloc(count, sizeof *job->largest2);
   cpb_first_fault_init(&job->fault);
   atomic_init(&job->out_of_range, false);
-  double beyond = 1 + fmax(core->options.gap / 8, 0x1p-51);
-  atomic_init(&job->cut, bits_of(core->lower2 > 0 ? core->lower2 * beyond : -1));
+  double beyond = 1 + fmax(rounds->options.gap / 8, 0x1p-51);
+  atomic_init(&job->cut, bits_of(rounds->lower2 > 0 ? rounds->lower2 * beyond : -1));
   if (job->far == NULL || job->far_count == NULL || job->largest2 == NULL) return CPB_ENOMEM;
   cpb_blocks_run(&blocks, exec);
   cpb_status status = cpb_first_fault_report(&job->fault, "x", error);
   if (status != CPB_OK || atomic_load(&job->out_of_range)) return status;
-  for (size_t i = 0; i < count; i++) core->largest2 = fmax(core->largest2, job->largest2[i]);
-  return stage(core, job, join_blocks(job, count));
+  for (size_t i = 0; i < count; i++) rounds->largest2 = fmax(rounds->largest2, job->largest2[i]);
+  return stage(rounds, job, join_blocks(job, count));
 }
 
-cpb_status cpb_core_read(cpb_core *core, cpb_view x, cpb_row_ids ids, bool *out_of_range,
-                         const cpb_exec *exec, cpb_error *error) {
-  read_job job = {.core = core, .x = x, .ids = ids};
-  cpb_status status = run_read(core, &job, exec, error);
+cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, bool *out_of_range,
+                                const cpb_exec *exec, cpb_error *error) {
+  read_job job = {.rounds = rounds, .x = x, .ids = ids};
+  cpb_status status = run_read(rounds, &job, exec, error);
   *out_of_range = status == CPB_OK && atomic_load(&job.out_of_range);
   free(job.far);
   free(job.far_count);

@@ -1,15 +1,15 @@
-/* The concave form of share.h over few rows with caps, solved exactly, beside a part that stays as it is:
+/* The concave form of capped_dual.h over few rows with caps, solved exactly, beside a part that stays as it is:
  *
  *   maximise  height + sum a_i |p_i|^2 - |point + sum a_i p_i|^2     over  0 <= a_i <= cap_i, sum a = weight
  *
  * The rows are those about the edge of a filling: which of them are full, empty or in part is in question,
  * while all others are far from it. At most dim+1 rows are in part; they are the columns of a hull. */
-#ifndef CPB_LEARN_BAND_H
-#define CPB_LEARN_BAND_H
+#ifndef CPB_LEARN_MARGIN_H
+#define CPB_LEARN_MARGIN_H
 
 #include "learn/hull.h"
 
-typedef struct cpb_band {
+typedef struct cpb_margin {
   /* the problem, set by the caller */
   const cpb_loops *loops;
   size_t d, count;
@@ -21,8 +21,8 @@ typedef struct cpb_band {
   /* the answer */
   double *weight; /* count numbers: a start, then the solution */
   double *point;  /* d coordinates: of all together */
-} cpb_band;
+} cpb_margin;
 
-cpb_status cpb_band_solve(cpb_band *band);
+cpb_status cpb_margin_solve(cpb_margin *margin);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "learn/distances.h"
-#include "learn/share_solver.h"
+#include "learn/capped_dual_parts.h"
 
-typedef cpb_share_solver solver;
+typedef cpb_capped_solver solver;
 
 enum { GROUP = 64, MOST_DECISIONS = 64 };
 
@@ -18,9 +18,9 @@ typedef struct decided {
 } decided;
 
 static decided decide(const solver *s) {
-  const cpb_share *share = s->share;
+  const cpb_capped_dual *dual = s->dual;
   double edge = sqrt(fmax(s->now.edge_score, 0));
-  double slack = 2.25 * sqrt(fmax(share->upper - share->lower, 0)) + 1e-7 * edge;
+  double slack = 2.25 * sqrt(fmax(dual->upper - dual->lower, 0)) + 1e-7 * edge;
   double low = edge > slack ? edge - slack : 0;
   return (decided){low * low, (edge + slack) * (edge + slack), slack};
 }
@@ -40,9 +40,9 @@ static bool note_decision(solver *s, const double *point, double slack) {
   return true;
 }
 
-bool cpb_share_decisions_hold(const solver *s, const double *point) {
+bool cpb_capped_decisions_hold(const solver *s, const double *point) {
   for (size_t k = 0; k < s->decision_count; k++)
-    if (!(2 * sqrt(s->share->loops->dist2(point, s->decisions[k].point, s->d)) * (1 + 1e-9) <
+    if (!(2 * sqrt(s->dual->loops->dist2(point, s->decisions[k].point, s->d)) * (1 + 1e-9) <
           s->decisions[k].slack))
       return false;
   return true;
@@ -56,23 +56,23 @@ typedef struct full_sum {
 } full_sum;
 
 static void keep_full_row(solver *s, full_sum *sum, size_t i) {
-  size_t name = cpb_share_name(s, i);
-  double cap = cpb_share_cap(s, i);
+  size_t name = cpb_capped_name(s, i);
+  double cap = cpb_capped_cap(s, i);
   memset(sum->row, 0, s->d * sizeof *sum->row);
-  cpb_share_add_row(s, i, 1, sum->row);
+  cpb_capped_add_row(s, i, 1, sum->row);
   s->full.bits[name / 64] |= (uint64_t)1 << name % 64;
   cpb_cap_sum_add(s, &s->full.cap, i);
-  cpb_twofold_add(&sum->squares, cap * s->share->loops->dot(sum->row, sum->row, s->d));
-  s->share->loops->axpby(cap, sum->row, 1, sum->group, sum->group, s->d);
-  if (++sum->count % GROUP == 0) cpb_share_move_sum(sum->group, sum->block, s->d);
-  if (sum->count % (GROUP * GROUP) == 0) cpb_share_move_sum(sum->block, sum->total, s->d);
+  cpb_twofold_add(&sum->squares, cap * s->dual->loops->dot(sum->row, sum->row, s->d));
+  s->dual->loops->axpby(cap, sum->row, 1, sum->group, sum->group, s->d);
+  if (++sum->count % GROUP == 0) cpb_capped_move_sum(sum->group, sum->block, s->d);
+  if (sum->count % (GROUP * GROUP) == 0) cpb_capped_move_sum(sum->block, sum->total, s->d);
 }
 
 /* Memory for a decision; all or nothing. */
 static bool decision_alloc(solver *s, size_t count, double **copies, double **caps, size_t **name,
                            double **sums) {
-  size_t all = s->share->x.rows;
-  bool weighted = s->share->caps != NULL;
+  size_t all = s->dual->x.rows;
+  bool weighted = s->dual->caps != NULL;
   *copies = malloc(count * s->d * sizeof **copies);
   *caps = weighted ? malloc(count * sizeof **caps) : NULL;
   *name = malloc(count * sizeof **name);
@@ -98,10 +98,10 @@ static void use_copies(solver *s, size_t count, double *copies, double *caps, si
   s->name = name;
   s->x = cpb_rows(copies, CPB_F64, count, s->d);
   s->n = count;
-  s->blocks = count / CPB_SHARE_BLOCK + (count % CPB_SHARE_BLOCK != 0);
+  s->blocks = count / CPB_CAPPED_BLOCK + (count % CPB_CAPPED_BLOCK != 0);
 }
 
-void cpb_share_leave_decided(solver *s, const double *point) {
+void cpb_capped_leave_decided(solver *s, const double *point) {
   size_t count = 0, at = 0, *name;
   double *copies, *caps, *sums;
   decided known = decide(s);
@@ -120,18 +120,18 @@ void cpb_share_leave_decided(solver *s, const double *point) {
       if (s->score[i] > known.outside) keep_full_row(s, &sum, i);
       continue;
     }
-    cpb_scaled_row(s->share->loops, s->x, 0, i, copies + at * s->d);
-    if (caps != NULL) caps[at] = cpb_share_cap(s, i);
-    name[at++] = cpb_share_name(s, i);
+    cpb_scaled_row(s->dual->loops, s->x, 0, i, copies + at * s->d);
+    if (caps != NULL) caps[at] = cpb_capped_cap(s, i);
+    name[at++] = cpb_capped_name(s, i);
   }
-  cpb_share_move_sum(sum.group, sum.block, s->d);
-  cpb_share_move_sum(sum.block, sum.total, s->d);
+  cpb_capped_move_sum(sum.group, sum.block, s->d);
+  cpb_capped_move_sum(sum.block, sum.total, s->d);
   s->full.squares = cpb_twofold_value(sum.squares);
   free(sums);
   use_copies(s, count, copies, caps, name);
 }
 
-void cpb_share_take_all_back(solver *s) {
+void cpb_capped_take_all_back(solver *s) {
   free(s->copies);
   free(s->caps);
   free(s->name);
@@ -142,9 +142,9 @@ void cpb_share_take_all_back(solver *s) {
   s->full.cap = (cpb_cap_sum){0};
   s->full.squares = 0;
   if (s->full.column != NULL) memset(s->full.column, 0, s->d * sizeof *s->full.column);
-  if (s->full.bits != NULL) memset(s->full.bits, 0, (s->share->x.rows + 63) / 64 * sizeof *s->full.bits);
-  s->x = s->share->x;
+  if (s->full.bits != NULL) memset(s->full.bits, 0, (s->dual->x.rows + 63) / 64 * sizeof *s->full.bits);
+  s->x = s->dual->x;
   s->n = s->x.rows;
-  s->blocks = s->n / CPB_SHARE_BLOCK + (s->n % CPB_SHARE_BLOCK != 0);
+  s->blocks = s->n / CPB_CAPPED_BLOCK + (s->n % CPB_CAPPED_BLOCK != 0);
   s->last_edge = NAN;
 }

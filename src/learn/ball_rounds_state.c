@@ -1,4 +1,4 @@
-/* A core-set as bytes; see core/state_bytes.h.
+/* Rounds of an enclosing ball as bytes; see core/state_bytes.h.
  *
  *   "CPBCORES"  u32 version  u64 d  f64 gap  u64 max passes  u32 method  u64 round  u32 done  i32 exponent
  *   u64 rows of all  u64 rows of the round  f64 largest^2  f64 lower^2  f64 proven^2
@@ -16,38 +16,39 @@
 
 #include "core/fail.h"
 #include "core/state_bytes.h"
-#include "learn/core_parts.h"
+#include "learn/ball_rounds_parts.h"
 
 enum { VERSION = 2 };
-static const cpb_state_kind kind = {"CPBCORES", VERSION, "core-sets", VERSION};
+static const cpb_state_kind kind = {"CPBCORES", VERSION, "rounds of enclosing balls", VERSION};
 
 static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_ball_options, gap),
                                                 CPB_MEMBER(SIZE, cpb_ball_options, max_passes),
                                                 CPB_MEMBER(U32, cpb_ball_options, method)};
 
 static const cpb_state_member round_table[] = {
-    CPB_MEMBER(U64, cpb_core, round),     CPB_MEMBER(FLAG, cpb_core, done),
-    CPB_MEMBER(I32, cpb_core, exponent),  CPB_MEMBER(U64, cpb_core, rows),
-    CPB_MEMBER(U64, cpb_core, rows_seen), CPB_MEMBER(FINITE, cpb_core, largest2),
-    CPB_MEMBER(FINITE, cpb_core, lower2), CPB_MEMBER(FINITE, cpb_core, proven2)};
+    CPB_MEMBER(U64, cpb_ball_rounds, round),     CPB_MEMBER(FLAG, cpb_ball_rounds, done),
+    CPB_MEMBER(I32, cpb_ball_rounds, exponent),  CPB_MEMBER(U64, cpb_ball_rounds, rows),
+    CPB_MEMBER(U64, cpb_ball_rounds, rows_seen), CPB_MEMBER(FINITE, cpb_ball_rounds, largest2),
+    CPB_MEMBER(FINITE, cpb_ball_rounds, lower2), CPB_MEMBER(FINITE, cpb_ball_rounds, proven2)};
 
 static const cpb_state_member set_table[] = {CPB_MEMBER_EACH(U64, cpb_working_set, tag),
                                              CPB_MEMBER_EACH(FINITE, cpb_working_set, dist2),
                                              CPB_MEMBER_ROWS(cpb_working_set, rows)};
 
-static const cpb_state_member support_table[] = {CPB_MEMBER_EACH(U64, cpb_core, support_row),
-                                                 CPB_MEMBER_EACH(FINITE, cpb_core, multiplier)};
+static const cpb_state_member support_table[] = {CPB_MEMBER_EACH(U64, cpb_ball_rounds, support_row),
+                                                 CPB_MEMBER_EACH(FINITE, cpb_ball_rounds, multiplier)};
 
 static const cpb_state_member best_table[] = {
-    CPB_MEMBER(SIZE, cpb_core, iterations), CPB_MEMBER(F64, cpb_core, best.radius),
-    CPB_MEMBER(FINITE, cpb_core, best.lower), CPB_MEMBER(FINITE, cpb_core, best.gap),
-    CPB_MEMBER_ROWS(cpb_core, best.center)};
+    CPB_MEMBER(SIZE, cpb_ball_rounds, iterations), CPB_MEMBER(F64, cpb_ball_rounds, best.radius),
+    CPB_MEMBER(FINITE, cpb_ball_rounds, best.lower), CPB_MEMBER(FINITE, cpb_ball_rounds, best.gap),
+    CPB_MEMBER_ROWS(cpb_ball_rounds, best.center)};
 
-static void carry_round(cpb_state *s, cpb_core *core) {
-  cpb_state_carry_members(s, core, CPB_STATE_TABLE(round_table), 0);
-  cpb_state_require(s, core->exponent >= -1100 && core->exponent <= 1100, "its unit cannot be");
-  if (core->round > 0) cpb_state_doubles(s, core->origin, 3 * core->d); /* with point and center */
-  if (core->round == 0 && core->rows_seen > 0) cpb_state_doubles(s, core->low, 2 * core->d); /* and high */
+static void carry_round(cpb_state *s, cpb_ball_rounds *rounds) {
+  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(round_table), 0);
+  cpb_state_require(s, rounds->exponent >= -1100 && rounds->exponent <= 1100, "its unit cannot be");
+  if (rounds->round > 0) cpb_state_doubles(s, rounds->origin, 3 * rounds->d); /* with point and center */
+  if (rounds->round == 0 && rounds->rows_seen > 0)
+    cpb_state_doubles(s, rounds->low, 2 * rounds->d); /* and high */
 }
 
 static void carry_set(cpb_state *s, cpb_working_set *set) {
@@ -59,17 +60,17 @@ static void carry_set(cpb_state *s, cpb_working_set *set) {
   if (s->reading && s->status == CPB_OK) set->count = count;
 }
 
-static void carry_support(cpb_state *s, cpb_core *core) {
-  size_t count = cpb_state_count(s, core->support_count, 16);
-  cpb_state_require(s, count <= core->d + 1, "the support has too many rows");
+static void carry_support(cpb_state *s, cpb_ball_rounds *rounds) {
+  size_t count = cpb_state_count(s, rounds->support_count, 16);
+  cpb_state_require(s, count <= rounds->d + 1, "the support has too many rows");
   if (count == 0 || s->status != CPB_OK) return;
   if (s->reading) {
-    core->support_row = malloc(count * sizeof *core->support_row);
-    core->multiplier = malloc(count * sizeof *core->multiplier);
-    if (core->support_row == NULL || core->multiplier == NULL) cpb_state_no_memory(s, "rows", count);
+    rounds->support_row = malloc(count * sizeof *rounds->support_row);
+    rounds->multiplier = malloc(count * sizeof *rounds->multiplier);
+    if (rounds->support_row == NULL || rounds->multiplier == NULL) cpb_state_no_memory(s, "rows", count);
   }
-  cpb_state_carry_records(s, core, CPB_STATE_TABLE(support_table), 0, count);
-  core->support_count = count;
+  cpb_state_carry_records(s, rounds, CPB_STATE_TABLE(support_table), 0, count);
+  rounds->support_count = count;
 }
 
 static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
@@ -104,56 +105,58 @@ static void carry_hull(cpb_state *s, cpb_hull *hull) {
 }
 
 static void make(cpb_state *s, void **object, cpb_ball_options *options, size_t d) {
-  cpb_core *made = NULL;
+  cpb_ball_rounds *made = NULL;
   cpb_error why;
   cpb_state_require(s, d <= s->left / 8, "the state is truncated");
-  if (s->status == CPB_OK && cpb_core_new(d, options, &made, &why) != CPB_OK) cpb_state_refuse(s, why.text);
+  if (s->status == CPB_OK && cpb_ball_rounds_new(d, options, &made, &why) != CPB_OK)
+    cpb_state_refuse(s, why.text);
   *object = made;
 }
 
 static void carry(cpb_state *s, void **object) {
-  cpb_core *core = *object;
+  cpb_ball_rounds *rounds = *object;
   cpb_ball_options options;
   cpb_ball_options_init(&options, sizeof options);
   cpb_state_begin(s, &kind);
-  size_t d = cpb_state_size(s, s->reading ? 0 : core->d);
-  cpb_state_carry_members(s, s->reading ? &options : &core->options, CPB_STATE_TABLE(option_table), 0);
+  size_t d = cpb_state_size(s, s->reading ? 0 : rounds->d);
+  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);
   if (s->reading) make(s, object, &options, d);
   if (s->status != CPB_OK) return;
-  core = *object;
-  carry_round(s, core);
-  carry_set(s, &core->staged);
-  carry_set(s, &core->set);
-  carry_support(s, core);
-  carry_hull(s, &core->hull);
-  cpb_state_carry_members(s, core, CPB_STATE_TABLE(best_table), d);
-  cpb_state_require(s, core->best.radius >= 0, "a radius is negative");
+  rounds = *object;
+  carry_round(s, rounds);
+  carry_set(s, &rounds->staged);
+  carry_set(s, &rounds->set);
+  carry_support(s, rounds);
+  carry_hull(s, &rounds->hull);
+  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(best_table), d);
+  cpb_state_require(s, rounds->best.radius >= 0, "a radius is negative");
   cpb_state_end(s);
 }
 
 /* What was staged is put in order first: equal states are equal bytes. */
-cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count, cpb_error *error) {
-  if (core == NULL || bytes == NULL || count == NULL)
-    return cpb_fail_missing(error, core == NULL ? "core" : bytes == NULL ? "bytes" : "count");
+cpb_status cpb_ball_rounds_serialize(const cpb_ball_rounds *rounds, void **bytes, size_t *count,
+                                     cpb_error *error) {
+  if (rounds == NULL || bytes == NULL || count == NULL)
+    return cpb_fail_missing(error, rounds == NULL ? "rounds" : bytes == NULL ? "bytes" : "count");
   *bytes = NULL;
-  cpb_core ordered = *core;
+  cpb_ball_rounds ordered = *rounds;
   size_t added;
-  ordered.staged = (cpb_working_set){.d = core->d};
-  cpb_status status = cpb_working_set_join(&ordered.staged, &core->staged, &added);
+  ordered.staged = (cpb_working_set){.d = rounds->d};
+  cpb_status status = cpb_working_set_join(&ordered.staged, &rounds->staged, &added);
   if (status == CPB_OK) status = cpb_working_set_sort(&ordered.staged);
-  if (status != CPB_OK) status = cpb_fail_memory(error, "%zu rows", core->staged.count);
+  if (status != CPB_OK) status = cpb_fail_memory(error, "%zu rows", rounds->staged.count);
   if (status == CPB_OK) status = cpb_state_write(carry, &ordered, bytes, count, error);
   cpb_working_set_free(&ordered.staged);
   return status;
 }
 
-static void release(void *core) { cpb_core_free(core); }
+static void release(void *rounds) { cpb_ball_rounds_free(rounds); }
 
-cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **out,
-                                cpb_error *error) {
+cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const char *name,
+                                       cpb_ball_rounds **out, cpb_error *error) {
   void *read = NULL;
   cpb_status status =
-      cpb_state_read(carry, release, "core", bytes, count, name, out == NULL ? NULL : &read, error);
+      cpb_state_read(carry, release, "rounds", bytes, count, name, out == NULL ? NULL : &read, error);
   if (out != NULL) *out = read;
   return status;
 }

@@ -1,4 +1,4 @@
-#include "learn/pairs.h"
+#include "learn/smo.h"
 
 #include <float.h>
 #include <math.h>
@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "core/best.h"
-#include "learn/share.h"
+#include "learn/capped_dual.h"
 #include "parallel/tell.h"
 
 enum { CACHE_BYTES = 1 << 28, STEPS_PER_ROW = 1000, LOOKS = 64 };
 
 /* Row i of g, kept in place of the one that was not used for longest; never the one used just before. */
-static const double *row_of(cpb_pairs *m, size_t i) {
+static const double *row_of(cpb_smo *m, size_t i) {
   size_t slot = m->slot[i];
   if (slot == m->room) {
     slot = 0;
@@ -27,7 +27,7 @@ static const double *row_of(cpb_pairs *m, size_t i) {
   return m->cache + slot * m->n;
 }
 
-static cpb_status make_room(cpb_pairs *m) {
+static cpb_status make_room(cpb_smo *m) {
   size_t n = m->n, room = CACHE_BYTES / sizeof(double) / n;
   m->room = room < 2 ? 2 : room > n + 1 ? n + 1 : room;
   m->slope = malloc(n * sizeof *m->slope);
@@ -42,7 +42,7 @@ static cpb_status make_room(cpb_pairs *m) {
   return CPB_OK;
 }
 
-static void give_back(cpb_pairs *m) {
+static void give_back(cpb_smo *m) {
   free(m->slope);
   free(m->cache);
   free(m->owner);
@@ -50,7 +50,7 @@ static void give_back(cpb_pairs *m) {
   free(m->used);
 }
 
-void cpb_pairs_start(const double *cap, size_t n, double *a) {
+void cpb_smo_start(const double *cap, size_t n, double *a) {
   double left = 1;
   for (size_t i = 0; i < n; i++) {
     a[i] = fmin(cap[i], left);
@@ -58,9 +58,9 @@ void cpb_pairs_start(const double *cap, size_t n, double *a) {
   }
 }
 
-static double height_of(const cpb_pairs *m, size_t i) { return m->height == NULL ? 0 : m->height[i]; }
+static double height_of(const cpb_smo *m, size_t i) { return m->height == NULL ? 0 : m->height[i]; }
 
-static void find_slopes(cpb_pairs *m) {
+static void find_slopes(cpb_smo *m) {
   for (size_t i = 0; i < m->n; i++) m->slope[i] = height_of(m, i);
   for (size_t i = 0; i < m->n; i++) {
     if (m->a[i] <= 0) continue;
@@ -70,7 +70,7 @@ static void find_slopes(cpb_pairs *m) {
 }
 
 /* The row that most wants weight; n when none can take any. */
-static size_t most_eager(const cpb_pairs *m) {
+static size_t most_eager(const cpb_smo *m) {
   size_t best = m->n;
   for (size_t i = 0; i < m->n; i++)
     if (m->a[i] < m->cap[i] && (best == m->n || m->slope[i] > m->slope[best])) best = i;
@@ -78,7 +78,7 @@ static size_t most_eager(const cpb_pairs *m) {
 }
 
 /* The row whose weight gains most when it goes to `to`, and the largest difference of slopes. */
-static size_t best_giver(const cpb_pairs *m, size_t to, const double *row, double *violation) {
+static size_t best_giver(const cpb_smo *m, size_t to, const double *row, double *violation) {
   size_t best = m->n;
   double most = 0;
   *violation = 0;
@@ -96,7 +96,7 @@ static size_t best_giver(const cpb_pairs *m, size_t to, const double *row, doubl
   return best;
 }
 
-static void move_weight(cpb_pairs *m, size_t to, size_t from, const double *to_row) {
+static void move_weight(cpb_smo *m, size_t to, size_t from, const double *to_row) {
   double curve = fmax(m->diagonal[to] + m->diagonal[from] - 2 * to_row[from], 1e-15 * m->diagonal[to]);
   double t = (m->slope[to] - m->slope[from]) / (2 * curve);
   t = fmin(t, fmin(m->cap[to] - m->a[to], m->a[from]));
@@ -107,8 +107,8 @@ static void move_weight(cpb_pairs *m, size_t to, size_t from, const double *to_r
   for (size_t j = 0; j < m->n; j++) m->slope[j] -= 2 * t * (to_row[j] - from_row[j]);
 }
 
-cpb_status cpb_pairs_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
-                          double *edge) {
+cpb_status cpb_smo_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
+                        double *edge) {
   cpb_ranked *order = malloc(n * sizeof *order);
   if (order == NULL) return CPB_ENOMEM;
   for (size_t i = 0; i < n; i++) order[i] = (cpb_ranked){-slope[i], i};
@@ -127,9 +127,9 @@ cpb_status cpb_pairs_fill(const double *slope, const double *cap, size_t n, doub
 }
 
 /* Both bounds at the present multipliers. norm2 = sum a (q - D)/2. */
-static cpb_status judge(cpb_pairs *m) {
+static cpb_status judge(cpb_smo *m) {
   double heights = 0;
-  cpb_status status = cpb_pairs_fill(m->slope, m->cap, m->n, NULL, &m->upper, &m->edge);
+  cpb_status status = cpb_smo_fill(m->slope, m->cap, m->n, NULL, &m->upper, &m->edge);
   m->norm2 = 0;
   for (size_t i = 0; i < m->n; i++) {
     heights += m->a[i] * height_of(m, i);
@@ -141,7 +141,7 @@ static cpb_status judge(cpb_pairs *m) {
 }
 
 /* Rows taken in part, 0 < a < cap, all have the slope of the edge, and their mean carries less noise. */
-static void edge_of_free_rows(cpb_pairs *m) {
+static void edge_of_free_rows(cpb_smo *m) {
   double sum = 0, weight = 0;
   for (size_t i = 0; i < m->n; i++) {
     double share = m->a[i] * (m->cap[i] - m->a[i]);
@@ -152,7 +152,7 @@ static void edge_of_free_rows(cpb_pairs *m) {
 }
 
 /* What the sums over the support, and products over the columns before them, can have added to `lower`. */
-static void take_rounding_off(cpb_pairs *m) {
+static void take_rounding_off(cpb_smo *m) {
   double size = 0, support = 0;
   for (size_t i = 0; i < m->n; i++) {
     size += m->a[i] * m->diagonal[i];
@@ -161,7 +161,7 @@ static void take_rounding_off(cpb_pairs *m) {
   m->lower -= 4 * (support + (double)m->n / 64 + 128) * DBL_EPSILON * size;
 }
 
-static cpb_status iterate(cpb_pairs *m) {
+static cpb_status iterate(cpb_smo *m) {
   double told = 0;
   size_t limit = STEPS_PER_ROW * m->n + 100000;
   find_slopes(m);
@@ -177,7 +177,7 @@ static cpb_status iterate(cpb_pairs *m) {
     move_weight(m, to, from, row);
     if (++m->iterations % (4 * m->n) == 0) status = judge(m);
     if (status == CPB_OK && m->iterations % LOOKS == 0) {
-      told = fmax(told, cpb_share_of_gap(violation / fabs(m->upper), m->gap));
+      told = fmax(told, cpb_gap_progress(violation / fabs(m->upper), m->gap));
       status = cpb_exec_tell(m->exec, told, m->error);
     }
   }
@@ -188,10 +188,10 @@ static cpb_status iterate(cpb_pairs *m) {
   return status;
 }
 
-cpb_status cpb_pairs_solve(cpb_pairs *pairs) {
-  pairs->iterations = 0;
-  cpb_status status = make_room(pairs);
-  if (status == CPB_OK) status = iterate(pairs);
-  give_back(pairs);
+cpb_status cpb_smo_solve(cpb_smo *smo) {
+  smo->iterations = 0;
+  cpb_status status = make_room(smo);
+  if (status == CPB_OK) status = iterate(smo);
+  give_back(smo);
   return status;
 }

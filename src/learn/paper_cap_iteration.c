@@ -13,7 +13,7 @@
 #include "core/rows.h"
 #include "learn/distances.h"
 #include "learn/svdd_fail.h"
-#include "learn/working_set.h"
+#include "learn/paper_schemes.h"
 
 enum { CAP_STEPS = 64, STEPS_WITHOUT_GAIN = 2 };
 
@@ -36,12 +36,17 @@ static void lifted_free(lifted *all) {
   free(all->set_aside);
 }
 
+double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s) {
+  double norm2 = loops->dot(z, z, d), factor = 2 * s / (norm2 + s * s);
+  for (size_t j = 0; j < d; j++) z[j] *= factor;
+  z[d] = factor * s;
+  return norm2;
+}
+
 static void lift_row(const lifted *all, size_t i, const double *x, const double *center, double s) {
   double *z = all->z + i * (all->d + 1);
   all->loops->axpby(1, x, -1, center, z, all->d);
-  double factor = 2 * s / (all->loops->dot(z, z, all->d) + s * s);
-  for (size_t j = 0; j < all->d; j++) z[j] *= factor;
-  z[all->d] = factor * s;
+  cpb_paper_lift(all->loops, z, all->d, s);
 }
 
 static size_t lowest(const lifted *all, const double *normal, double *product) {
@@ -116,8 +121,8 @@ static cpb_status cap_step(lifted *all, const cpb_working_set *set, double s, do
   return status;
 }
 
-cpb_status cpb_working_set_solve_by_caps(const cpb_working_set *set, const cpb_loops *loops, double *center,
-                                         double *multiplier, double *lower2, size_t *steps) {
+cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
+                                   double *multiplier, double *lower2, size_t *steps) {
   lifted all;
   double *trial = malloc(2 * set->d * sizeof *trial), *mean = trial + set->d;
   double *trial_multiplier = malloc(set->count * sizeof *trial_multiplier);
