@@ -63,12 +63,12 @@ cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_r
   cpb_status status = print_fingerprint(transform, hex, error);
   if (status == CPB_OK) status = look_at(path, &is_file, &bytes, error);
   if (status != CPB_OK || !is_file) return status;
-  cpb_json_lines l = {0};
+  cpb_text l = {0};
   cpb_json_put_kind(&l, "seal", VERSION);
-  cpb_json_put(&l, "fingerprint", json_string(hex));
-  cpb_json_put(&l, "role", json_string(role == CPB_ROLE_BASE ? "base" : "query"));
-  cpb_json_put(&l, "radius", json_real(radius));
-  cpb_json_put(&l, "bytes", json_integer((json_int_t)bytes));
+  cpb_json_put(&l, "fingerprint", "s", hex);
+  cpb_json_put(&l, "role", "s", role == CPB_ROLE_BASE ? "base" : "query");
+  cpb_json_put(&l, "radius", "f", radius);
+  cpb_json_put(&l, "bytes", "I", bytes);
   status = cpb_json_finish(&l, "seal", &text, error);
   char *name = status == CPB_OK ? cpb_seal_name(path, error) : NULL;
   if (status == CPB_OK) status = name == NULL ? CPB_ENOMEM : cpb_write_whole(name, text, strlen(text), error);
@@ -81,7 +81,7 @@ cpb_status cpb_seal_save(const char *path, const cpb_transform *transform, cpb_r
 
 typedef struct seal {
   const char *path, *name; /* of the rows, and of the seal */
-  const json_t *root;
+  const cpb_json *root;
 } seal;
 
 static cpb_status refuse(const seal *s, const char *what, const char *advice, cpb_error *error) {
@@ -95,8 +95,8 @@ static cpb_status compare(const seal *s, const cpb_transform *transform, cpb_rol
   char hex[17];
   uint64_t bytes, said = 0;
   bool is_file;
-  const char *made = json_string_value(json_object_get(s->root, "fingerprint"));
-  const char *as = json_string_value(json_object_get(s->root, "role"));
+  const char *made = cpb_json_string_of(cpb_json_get(s->root, "fingerprint"));
+  const char *as = cpb_json_string_of(cpb_json_get(s->root, "role"));
   cpb_status status = print_fingerprint(transform, hex, error);
   if (status == CPB_OK) status = cpb_json_rows(s->root, s->name, "bytes", 0, INT64_MAX, &said, error);
   if (status == CPB_OK) status = cpb_json_number(s->root, s->name, "radius", radius, error);
@@ -116,14 +116,14 @@ static cpb_status compare(const seal *s, const cpb_transform *transform, cpb_rol
 
 static cpb_status check_text(seal *s, const char *text, size_t length, const cpb_transform *transform,
                              cpb_role role, double *radius, cpb_error *error) {
-  json_t *root;
-  cpb_status status = cpb_json_parse(text, length, s->name, &root, error);
+  cpb_json *root;
+  cpb_status status = cpb_json_read(text, length, 0, s->name, &root, error);
   if (status != CPB_OK) return status;
   s->root = root;
   status = cpb_json_check_kind(root, s->name, "seal", VERSION, error);
   if (status == CPB_OK) status = cpb_json_check_sum(root, s->name, text, length, error);
   if (status == CPB_OK) status = compare(s, transform, role, radius, error);
-  json_decref(root);
+  free(root);
   return status;
 }
 
