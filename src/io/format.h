@@ -45,6 +45,7 @@ typedef struct cpb_format {
   bool streams_in, streams_out;
   bool header_counts_rows;
   const char *default_set; /* a file holds several data sets, "file:set": the one without a name; NULL: one */
+  bool (*same_set)(const char *file, const char *set, const char *other); /* where a file holds several */
 
   /* Reads what stands before the rows: sets dtype, cols, rows, layout or state. */
   cpb_status (*open)(cpb_reader *reader, cpb_error *error);

@@ -132,14 +132,6 @@ cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_
   return reader->format->select(reader, names, count, error);
 }
 
-const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
-  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
-}
-
-const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
-  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
-}
-
 cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error) {
   free(reader->fill);
   reader->fill = NULL;
@@ -199,19 +191,6 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
   }
   block->rows = kept;
   return CPB_OK;
-}
-
-uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
-  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
-  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (bad[middle] - middle <= row)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return row + low;
 }
 
 uint64_t cpb_reader_bad_rows(const cpb_reader *reader) { return reader->bad_count; }
@@ -304,13 +283,6 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
     return cpb_file_fail(error, CPB_WHY_NO_LOAN, reader->path, "%s rows cannot be lent",
                          reader->format->name);
   return reader->format->lend(reader, first, count, loan, block, error);
-}
-
-cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error) {
-  bool lent = loan->bytes != 0;
-  cpb_input_unmap(loan->memory, loan->bytes);
-  *loan = (cpb_loan){NULL, 0};
-  return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
 }
 
 size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {

@@ -52,27 +52,6 @@ static void forget_unused(solver *s) {
   s->filling_count = kept;
 }
 
-static void add_full(const cpb_capped_dual *dual, const uint64_t *bits, double weight, double *a) {
-  for (size_t word = 0; word < (dual->x.rows + 63) / 64; word++)
-    for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
-      size_t i = 64 * word + (size_t)__builtin_ctzll(left);
-      a[i] += weight * (dual->caps == NULL ? dual->cap : dual->caps[i]);
-    }
-}
-
-void cpb_capped_multipliers(const solver *s, double *a) {
-  const cpb_capped_dual *dual = s->dual;
-  memset(a, 0, dual->x.rows * sizeof *a);
-  for (size_t k = 0; k < s->hull.count; k++)
-    for (size_t f = 0; f < s->filling_count; f++) {
-      const cpb_filling *one = &s->fillings[f];
-      if (one->tag != s->hull.tag[k]) continue;
-      add_full(dual, one->bits, s->hull.weight[k], a);
-      for (size_t i = 0; i < one->part_count; i++)
-        a[one->parts[i].row] += s->hull.weight[k] * one->parts[i].score;
-    }
-}
-
 /* ---- bounds ---- */
 
 static double lower_bound(const solver *s) {

@@ -15,6 +15,11 @@ typedef struct cpb_kernel_rows {
   double *diagonal;  /* k(x_i,x_i) */
 } cpb_kernel_rows;
 
+cpb_status cpb_check_kernel(const cpb_kernel *kernel, cpb_error *error);
+
+/* Norms and the diagonal; EROW for a row that is not finite. */
+cpb_status cpb_kernel_rows_look(cpb_kernel_rows *rows, cpb_error *error);
+
 /* to[j] = k(x_i, x_j) for all j. `rows` is a cpb_kernel_rows. */
 void cpb_kernel_rows_row(void *rows, size_t i, double *to);
 

@@ -155,7 +155,6 @@ void cpb_state_sum(cpb_state *s, cpb_exact_sum *of) {
   sum.end = (int)(first + digits);
   for (int i = sum.first; i < sum.end; i++)
     sum.digit[i] = (int64_t)cpb_state_number(s, (uint64_t)sum.digit[i], 8);
-  if (s->status == CPB_OK)
-    cpb_state_require(s, cpb_exact_is_carried(&sum), "a sum has impossible digits");
+  if (s->status == CPB_OK) cpb_state_require(s, cpb_exact_is_carried(&sum), "a sum has impossible digits");
   if (s->reading) *of = sum;
 }

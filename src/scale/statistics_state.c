@@ -253,3 +253,20 @@ cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const cha
   if (out != NULL) *out = status == CPB_OK ? read : NULL;
   return status;
 }
+
+cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
+  if (s == NULL) return cpb_fail_missing(error, "statistics");
+  if (s->has_norms) return cpb_fail(error, CPB_WHY_PASS_BEGUN, "statistics", "pass 2 has begun already");
+  if (s->rows == 0)
+    return cpb_fail(error, CPB_WHY_NO_MEAN, "statistics",
+                    "there are no rows, and so no mean to measure from");
+  void *bytes;
+  size_t count;
+  cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);
+  if (status != CPB_OK) return status;
+  s->origin = cpb_state_checksum(bytes, count);
+  free(bytes);
+  cpb_statistics_set_mean(s);
+  s->has_norms = true;
+  return CPB_OK;
+}
