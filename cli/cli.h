@@ -93,7 +93,6 @@ void cli_say(const cli_job *job, const char *format, ...) __attribute__((format(
 
 /* Text of the user's or of a file's, with \xNN for what a terminal would obey instead of show. */
 void cli_print_plain(FILE *to, const char *text);
-bool cli_is_utf8(const char *text);
 
 /* What sentences call an input: its path, or "standard input". */
 const char *cli_name(const char *path);

@@ -57,7 +57,7 @@ static int print_json(const cli_job *job, const cpb_recommendation_facts *r, con
                       char *commands) {
   cpb_text *rows = cli_json("[]"), *lines = cli_json("[]");
   for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    lines = cpb_json_append(lines, cli_is_utf8(line) ? cli_json("s", line) : cli_json("null"));
+    lines = cpb_json_append(lines, cpb_is_utf8(line) ? cli_json("s", line) : cli_json("null"));
   }
   for (size_t i = 0; i < r->count; i++) rows = cpb_json_append(rows, row_json(r->rows[i]));
   return cli_print_json(job,

@@ -42,5 +42,5 @@ int cli_print_json(const cli_job *job, cpb_text *object) {
 }
 
 cpb_text *cli_json_name(const char *name) {
-  return cli_json("s", name == NULL || cli_is_utf8(name) ? name : "?");
+  return cli_json("s", name == NULL || cpb_is_utf8(name) ? name : "?");
 }

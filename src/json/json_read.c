@@ -159,6 +159,17 @@ static size_t read_escape(parser *t, char *to) {
   return found != NULL;
 }
 
+/* Also behind a 0 that stands in it. */
+static bool is_utf8(const char *text, size_t length) {
+  while (cpb_is_utf8(text)) {
+    size_t part = strlen(text);
+    if (part == length) return true;
+    text += part + 1;
+    length -= part + 1;
+  }
+  return false;
+}
+
 /* What stands between two quotes, put in its place and ended by a 0: no escape is shorter than what it means. NULL
  * after a refusal. */
 static const char *read_text(parser *t, size_t *length) {
@@ -167,8 +178,8 @@ static const char *read_text(parser *t, size_t *length) {
   while (t->why == NULL) {
     char c = t->p < t->end ? *t->p++ : 0;
     if (c == '"') {
-      if (!cpb_is_utf8(text, *length)) refuse(t, "a string that is not UTF-8");
       text[*length] = 0;
+      if (!is_utf8(text, *length)) refuse(t, "a string that is not UTF-8");
       break;
     }
     if (c == '\\')

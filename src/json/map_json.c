@@ -23,7 +23,7 @@ static void put_string(text *t, const char *string) {
     cpb_text_puts(t, "null");
     return;
   }
-  bool utf8 = cpb_is_utf8(string, strlen(string));
+  bool utf8 = cpb_is_utf8(string);
   cpb_text_puts(t, "\"");
   for (const char *c = string; *c != 0; c++) {
     unsigned char byte = (unsigned char)*c;

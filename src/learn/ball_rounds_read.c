@@ -111,40 +111,15 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   job->largest2[block] = largest;
 }
 
-/* Brings the `most` farthest rows to the front. */
-static void select_farthest(cpb_far_row *rows, size_t count, size_t most) {
-  while (count > most && most > 0) {
-    cpb_far_row pivot = rows[count / 2];
-    size_t i = 0, j = count - 1;
-    for (;; i++, j--) {
-      while (nearer(pivot, rows[i])) i++;
-      while (nearer(rows[j], pivot)) j--;
-      if (i >= j) break;
-      cpb_far_row kept = rows[i];
-      rows[i] = rows[j];
-      rows[j] = kept;
-    }
-    /* rows[0..i) are as far as the pivot or farther, the others as near or nearer */
-    if (i >= most)
-      count = i;
-    else {
-      size_t front = i > 0 ? i : 1; /* 0: the pivot itself is the farthest */
-      rows += front;
-      count -= front;
-      most -= front;
-    }
-  }
-}
-
-/* The farthest rows of all blocks, in order, into far[0..]; returns how many. */
+/* The farthest rows of all blocks, in order, into far[0..]; returns how many. They fill the place of the first block,
+ * whose rows have been looked at before. */
 static size_t join_blocks(read_job *job, size_t blocks) {
-  size_t total = 0;
+  size_t held = 0;
   for (size_t block = 0; block < blocks; block++)
-    for (size_t i = 0; i < job->far_count[block]; i++) job->far[total++] = job->far[block * job->most + i];
-  if (total > job->most) select_farthest(job->far, total, job->most);
-  if (total > job->most) total = job->most;
-  qsort(job->far, total, sizeof *job->far, cpb_farthest_first);
-  return total;
+    for (size_t i = 0; i < job->far_count[block]; i++)
+      offer(job->far, &held, job->most, job->far[block * job->most + i]);
+  qsort(job->far, held, sizeof *job->far, cpb_farthest_first);
+  return held;
 }
 
 static void relative_row(const cpb_ball_rounds *rounds, cpb_view x, size_t i, double *row) {

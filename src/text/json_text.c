@@ -89,23 +89,23 @@ void cpb_json_real(cpb_text *t, double value) {
   cpb_text_put(t, digits, cpb_json_print_real(digits, value, t->style));
 }
 
-bool cpb_is_utf8(const char *text, size_t length) {
-  for (size_t i = 0; i < length;) {
-    unsigned char c = (unsigned char)text[i];
-    size_t more = c < 0x80                ? 0
-                  : c >= 0xc2 && c < 0xe0 ? 1
-                  : (c & 0xf0) == 0xe0    ? 2
-                  : c >= 0xf0 && c < 0xf5 ? 3
-                                          : 9;
-    if (more == 9 || more >= length - i) return false;
-    for (size_t k = 1; k <= more; k++)
-      if (((unsigned char)text[i + k] & 0xc0) != 0x80) return false;
-    unsigned char next = more == 0 ? 0 : (unsigned char)text[i + 1];
-    if ((c == 0xe0 && next < 0xa0) || (c == 0xf0 && next < 0x90) || (c == 0xed && next > 0x9f) ||
-        (c == 0xf4 && next > 0x8f))
-      return false;
-    i += more + 1;
-  }
+size_t cpb_utf8_length(const char *text) {
+  const unsigned char *p = (const unsigned char *)text;
+  size_t length = *p < 0x80                 ? 1
+                  : *p >= 0xc2 && *p < 0xe0 ? 2
+                  : (*p & 0xf0) == 0xe0     ? 3
+                  : *p >= 0xf0 && *p < 0xf5 ? 4
+                                            : 0;
+  for (size_t i = 1; i < length; i++)
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  bool longer = (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xf0 && p[1] < 0x90);
+  bool outside = (*p == 0xed && p[1] > 0x9f) || (*p == 0xf4 && p[1] > 0x8f);
+  return longer || outside ? 0 : length;
+}
+
+bool cpb_is_utf8(const char *text) {
+  for (size_t length; *text != 0; text += length)
+    if ((length = cpb_utf8_length(text)) == 0) return false;
   return true;
 }
 
@@ -125,7 +125,7 @@ void cpb_json_string(cpb_text *t, const char *string) {
     cpb_text_puts(t, "null");
     return;
   }
-  if (!cpb_is_utf8(string, strlen(string))) fail(t, CPB_JSON_UNSAYABLE);
+  if (!cpb_is_utf8(string)) fail(t, CPB_JSON_UNSAYABLE);
   cpb_text_puts(t, "\"");
   for (; *string != 0; string++) put_escaped(t, *string);
   cpb_text_puts(t, "\"");

@@ -40,7 +40,9 @@ size_t cpb_json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json
 /* The fewest digits, of at least 15, that bring a double back, as printf's %g. */
 size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 
-bool cpb_is_utf8(const char *string, size_t length);
+/* Bytes of the character that begins here, 0 when it is none: RFC 3629, without surrogates and longer forms. */
+size_t cpb_utf8_length(const char *text);
+bool cpb_is_utf8(const char *text);
 
 void cpb_json_real(cpb_text *text, double value);
 void cpb_json_string(cpb_text *text, const char *string);                  /* NULL: null */
