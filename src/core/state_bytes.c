@@ -173,20 +173,17 @@ cpb_status cpb_state_write(cpb_state_carry *carry, void *object, void **bytes, s
 }
 
 cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object), const char *what,
-                          const void *bytes, size_t count, const char *name, void **object,
-                          cpb_error *error) {
-  if (bytes == NULL || object == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : what);
-  *object = NULL;
-  cpb_state s = {.reading = true,
-                 .from = bytes,
-                 .left = count,
-                 .name = name == NULL ? "state" : name,
-                 .status = CPB_OK,
-                 .error = error};
-  carry(&s, object);
-  if (s.status == CPB_OK) return CPB_OK;
-  release(*object);
-  *object = NULL;
+                          const void *bytes, size_t count, const char *name, void *to, cpb_error *error) {
+  if (bytes == NULL || to == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : what);
+  void *object = NULL;
+  cpb_state s = {.reading = true, .from = bytes, .left = count, .status = CPB_OK, .error = error};
+  s.name = name == NULL ? "state" : name;
+  carry(&s, &object);
+  if (s.status != CPB_OK) {
+    release(object);
+    object = NULL;
+  }
+  memcpy(to, &object, sizeof object);
   return s.status;
 }
 

@@ -42,9 +42,10 @@ typedef void cpb_state_carry(cpb_state *s, void **object);
 /* Carries the object twice, once to measure it; gives *bytes to the caller. */
 cpb_status cpb_state_write(cpb_state_carry *carry, void *object, void **bytes, size_t *count,
                            cpb_error *error);
-/* Arguments are named as in the error: bytes, `what`. After a failure *object is freed and NULL. */
+/* to: where the pointer to the object goes, of whatever type; NULL after a failure, and what was made is released.
+ * what: the name of that argument; name: of the bytes. */
 cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object), const char *what,
-                          const void *bytes, size_t count, const char *name, void **object, cpb_error *error);
+                          const void *bytes, size_t count, const char *name, void *to, cpb_error *error);
 
 /* Mark and version; reading checks both and the checksum. */
 void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind);

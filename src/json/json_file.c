@@ -65,31 +65,31 @@ cpb_status cpb_json_save(cpb_status status, char *text, const char *path, cpb_er
   return status;
 }
 
+static void set_pointer(void *to, void *object) { memcpy(to, &object, sizeof object); }
+
 cpb_status cpb_json_parse(const cpb_json_kind *kind, const char *text, size_t length, const char *name,
-                          void **object, cpb_error *error) {
-  if (text == NULL || object == NULL) return cpb_fail_missing(error, text == NULL ? "text" : kind->name);
+                          void *to, cpb_error *error) {
+  if (text == NULL || to == NULL) return cpb_fail_missing(error, text == NULL ? "text" : kind->name);
   if (name == NULL) name = kind->name;
   cpb_json *root;
-  *object = NULL;
+  void *object = NULL;
   cpb_status status = cpb_json_read(text, length, 0, name, &root, error);
   cpb_json_file file = {root, name, text, length};
-  if (status == CPB_OK) status = kind->make(&file, object, error);
+  if (status == CPB_OK) status = kind->make(&file, &object, error);
   free(root);
-  if (status == CPB_OK) return CPB_OK;
-  kind->release(*object);
-  *object = NULL;
+  if (status != CPB_OK) kind->release(object);
+  set_pointer(to, status == CPB_OK ? object : NULL);
   return status;
 }
 
-cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void **object, cpb_error *error) {
-  if (path == NULL || object == NULL) return cpb_fail_missing(error, path == NULL ? "path" : kind->name);
+cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void *to, cpb_error *error) {
+  if (path == NULL || to == NULL) return cpb_fail_missing(error, path == NULL ? "path" : kind->name);
   cpb_buffer buffer = {NULL, 0};
   size_t length;
   const char *name;
-  *object = NULL;
+  set_pointer(to, NULL);
   cpb_status status = cpb_read_whole(path, &buffer, &length, &name, error);
-  if (status == CPB_OK)
-    status = cpb_json_parse(kind, (const char *)buffer.bytes, length, name, object, error);
+  if (status == CPB_OK) status = cpb_json_parse(kind, (const char *)buffer.bytes, length, name, to, error);
   cpb_buffer_free(&buffer);
   return status;
 }

@@ -38,10 +38,10 @@ typedef struct cpb_json_kind {
   void (*release)(void *object);
 } cpb_json_kind;
 
-/* *object from a text, or from a file; NULL after a failure. */
+/* An object from a text, or from a file. to: where the pointer to it goes, of whatever type; NULL after a failure. */
 cpb_status cpb_json_parse(const cpb_json_kind *kind, const char *text, size_t length, const char *name,
-                          void **object, cpb_error *error);
-cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void **object, cpb_error *error);
+                          void *to, cpb_error *error);
+cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void *to, cpb_error *error);
 
 cpb_status cpb_json_check_kind(const cpb_json *root, const char *name, const char *kind, int version,
                                cpb_error *error);

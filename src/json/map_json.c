@@ -244,15 +244,9 @@ static const cpb_json_kind kind = {"map", make, release};
 
 cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, cpb_map **map,
                              cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_parse(&kind, json, length, name, map == NULL ? NULL : &made, error);
-  if (map != NULL) *map = made;
-  return status;
+  return cpb_json_parse(&kind, json, length, name, map, error);
 }
 
 cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_load(&kind, path, map == NULL ? NULL : &made, error);
-  if (map != NULL) *map = made;
-  return status;
+  return cpb_json_load(&kind, path, map, error);
 }

@@ -219,15 +219,9 @@ static const cpb_json_kind kind = {"model", make, release};
 
 cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
                                cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_parse(&kind, text, length, name, model == NULL ? NULL : &made, error);
-  if (model != NULL) *model = made;
-  return status;
+  return cpb_json_parse(&kind, text, length, name, model, error);
 }
 
 cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_load(&kind, path, model == NULL ? NULL : &made, error);
-  if (model != NULL) *model = made;
-  return status;
+  return cpb_json_load(&kind, path, model, error);
 }

@@ -141,15 +141,9 @@ static const cpb_json_kind kind = {"sketch", make, release};
 
 cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name, cpb_sketch **sketch,
                                 cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_parse(&kind, text, length, name, sketch == NULL ? NULL : &made, error);
-  if (sketch != NULL) *sketch = made;
-  return status;
+  return cpb_json_parse(&kind, text, length, name, sketch, error);
 }
 
 cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_load(&kind, path, sketch == NULL ? NULL : &made, error);
-  if (sketch != NULL) *sketch = made;
-  return status;
+  return cpb_json_load(&kind, path, sketch, error);
 }

@@ -111,15 +111,9 @@ static const cpb_json_kind kind = {"transform", make, release};
 
 cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
                                    cpb_transform **transform, cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_parse(&kind, text, length, name, transform == NULL ? NULL : &made, error);
-  if (transform != NULL) *transform = made;
-  return status;
+  return cpb_json_parse(&kind, text, length, name, transform, error);
 }
 
 cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error) {
-  void *made = NULL;
-  cpb_status status = cpb_json_load(&kind, path, transform == NULL ? NULL : &made, error);
-  if (transform != NULL) *transform = made;
-  return status;
+  return cpb_json_load(&kind, path, transform, error);
 }

@@ -154,9 +154,5 @@ static void release(void *rounds) { cpb_ball_rounds_free(rounds); }
 
 cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                        cpb_ball_rounds **out, cpb_error *error) {
-  void *read = NULL;
-  cpb_status status =
-      cpb_state_read(carry, release, "rounds", bytes, count, name, out == NULL ? NULL : &read, error);
-  if (out != NULL) *out = read;
-  return status;
+  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

@@ -150,9 +150,5 @@ static void release(void *rounds) { cpb_svdd_rounds_free(rounds); }
 
 cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                        cpb_svdd_rounds **out, cpb_error *error) {
-  void *read = NULL;
-  cpb_status status =
-      cpb_state_read(carry, release, "rounds", bytes, count, name, out == NULL ? NULL : &read, error);
-  if (out != NULL) *out = read;
-  return status;
+  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

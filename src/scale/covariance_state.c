@@ -111,9 +111,5 @@ static void release(void *covariance) { cpb_covariance_free(covariance); }
 
 cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name, cpb_covariance **out,
                                       cpb_error *error) {
-  void *read = NULL;
-  cpb_status status =
-      cpb_state_read(carry, release, "covariance", bytes, count, name, out == NULL ? NULL : &read, error);
-  if (out != NULL) *out = read;
-  return status;
+  return cpb_state_read(carry, release, "covariance", bytes, count, name, out, error);
 }

@@ -237,23 +237,6 @@ cpb_status cpb_statistics_serialize(cpb_statistics *s, void **bytes, size_t *cou
 
 static void release(void *statistics) { cpb_statistics_free(statistics); }
 
-/* Pass 2 measures from the mean. */
-static cpb_status find_mean(cpb_statistics *s, cpb_error *error) {
-  cpb_statistics_result result = {.size = sizeof result};
-  return s->has_norms ? cpb_statistics_finish(s, &result, error) : CPB_OK;
-}
-
-cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name, cpb_statistics **out,
-                                      cpb_error *error) {
-  void *read = NULL;
-  cpb_status status =
-      cpb_state_read(carry, release, "statistics", bytes, count, name, out == NULL ? NULL : &read, error);
-  if (status == CPB_OK) status = find_mean(read, error);
-  if (status != CPB_OK) release(read);
-  if (out != NULL) *out = status == CPB_OK ? read : NULL;
-  return status;
-}
-
 cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
   if (s == NULL) return cpb_fail_missing(error, "statistics");
   if (s->has_norms) return cpb_fail(error, CPB_WHY_PASS_BEGUN, "statistics", "pass 2 has begun already");
@@ -269,4 +252,17 @@ cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
   cpb_statistics_set_mean(s);
   s->has_norms = true;
   return CPB_OK;
+}
+
+/* Pass 2 measures from the mean. */
+static void carry_finished(cpb_state *s, void **object) {
+  cpb_statistics_result result = {.size = sizeof result};
+  carry(s, object);
+  cpb_statistics *of = *object;
+  if (s->status == CPB_OK && of->has_norms) s->status = cpb_statistics_finish(of, &result, s->error);
+}
+
+cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name, cpb_statistics **out,
+                                      cpb_error *error) {
+  return cpb_state_read(carry_finished, release, "statistics", bytes, count, name, out, error);
 }
