@@ -200,18 +200,13 @@ CPB_API cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double 
 
 /** SVDD of rows in pieces, wherever they are, in rounds.                                       T11
  *
- *    rounds: new                                          the driver's
- *    every round:   piece: restart(rounds), update ..     one per piece, anywhere; or the driver's own
- *                   rounds: merge(piece) ..               in any order
- *                   rounds: solve                         until it says done
- *    rounds: ball
- *
- *  The first round looks at the columns alone. Every other one asks about a centre and a guess of the edge, the
- *  distance beyond which the share nu of the weight lies: a piece answers with the sums of its rows beyond it,
- *  kept without rounding, and the rows nearest to it, 2048 in all. With them the driver has both bounds at the
- *  centre (the mean of the worst share, and the dual), solves the rows about the edge exactly and moves. The
- *  answer, to the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the
- *  order of merging or the number of threads; ids tell rows apart where distances are equal. Every row once. */
+ *  The calls follow each other as those of cpb_ball_rounds. The first round looks at the columns alone. Every other
+ *  one asks about a centre and a guess of the edge, the distance beyond which the share nu of the weight lies: a
+ *  piece answers with the sums of its rows beyond it, kept without rounding, and the rows nearest to it, 2048 in
+ *  all. With them the driver has both bounds at the centre (the mean of the worst share, and the dual), solves the
+ *  rows about the edge exactly and moves. The answer, to the last bit, does not depend on how the rows are cut into
+ *  pieces and updates, on their order, the order of merging or the number of threads; ids tell rows apart where
+ *  distances are equal. Every row once. */
 typedef struct cpb_svdd_rounds cpb_svdd_rounds;
 
 /** Gives *rounds to the caller. d >= 1; options: nu, gap, and max_iterations as rounds; NULL for the defaults.
@@ -229,17 +224,11 @@ CPB_API cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows
 CPB_API cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                               const double *weights, const cpb_exec *exec, cpb_error *error);
 
-/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `rounds` is
- *  unchanged then. */
+/** As cpb_ball_rounds_merge, cpb_ball_rounds_restart and cpb_ball_rounds_solve. */
 CPB_API cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds *piece,
                                          cpb_error *error);
-
-/** Makes `piece` an empty one of the round that `rounds` is in. */
 CPB_API cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_svdd_rounds *rounds,
                                            cpb_error *error);
-
-/** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
- *  EINVAL without rows. */
 CPB_API cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cpb_error *error);
 
 /** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
@@ -248,13 +237,9 @@ CPB_API cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cp
 CPB_API cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center,
                                         cpb_svdd_report *report, cpb_error *error);
 
-/** The state as bytes: little-endian, versioned ("CPBTAILS"), with a checksum at its end; gives *bytes to the
- *  caller, who frees them with cpb_free. */
+/** As cpb_ball_rounds_serialize and cpb_ball_rounds_deserialize; the mark of the bytes is "CPBTAILS". */
 CPB_API cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
                                              cpb_error *error);
-
-/** Reads it back, bit for bit; gives *rounds. EFORMAT with a sentence for anything else.
- *  name  what the sentence calls the bytes; NULL = "state" */
 CPB_API cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                                cpb_svdd_rounds **rounds, cpb_error *error);
 

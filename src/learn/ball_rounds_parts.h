@@ -8,7 +8,7 @@
 #define CPB_LEARN_BALL_ROUNDS_PARTS_H
 
 #include "capball/ball.h"
-#include "learn/rounds.h"
+#include "learn/piece_rounds.h"
 #include "learn/working_set.h"
 
 /* The smallest ball seen, in units of the data. */

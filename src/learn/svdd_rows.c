@@ -8,7 +8,7 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "learn/distances.h"
-#include "learn/rounds.h"
+#include "learn/piece_rounds.h"
 #include "learn/twofold.h"
 
 enum { BLOCK_ROWS = 4096 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/rounds.h"
+#include "learn/piece_rounds.h"
 
 enum { ENTRIES = 8 };
 

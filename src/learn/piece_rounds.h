@@ -1,7 +1,7 @@
 /* What rounds over pieces of the data have in common: ids of rows, extremes of columns, the farthest rows, and what
  * two pieces must agree in. */
-#ifndef CPB_LEARN_ROUNDS_H
-#define CPB_LEARN_ROUNDS_H
+#ifndef CPB_LEARN_PIECE_ROUNDS_H
+#define CPB_LEARN_PIECE_ROUNDS_H
 
 #include <stdbool.h>
 

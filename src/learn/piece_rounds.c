@@ -1,4 +1,4 @@
-#include "learn/rounds.h"
+#include "learn/piece_rounds.h"
 
 #include <math.h>
 #include <stdlib.h>
