@@ -22,17 +22,17 @@ void cli_map_wish(const cli_job *job, cpb_map_fit_options *options) {
   if (o->neighbours != 0) options->k = (size_t)o->neighbours;
 }
 
-json_t *cli_json_curve(const cpb_curve_point *points, size_t count) {
-  json_t *list = json_array();
+cpb_text *cli_json_curve(const cpb_curve_point *points, size_t count) {
+  cpb_text *list = cli_json("[]");
   for (size_t i = 0; i < count; i++)
-    list = cli_json_append(list, json_pack("[f, f]", points[i].s, points[i].value));
+    list = cpb_json_append(list, cli_json("[f, f]", points[i].s, points[i].value));
   return list;
 }
 
-json_t *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count) {
-  json_t *list = json_array();
+cpb_text *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count) {
+  cpb_text *list = cli_json("[]");
   for (size_t i = 0; i < count; i++)
-    list = cli_json_append(list, json_pack("[f, f]", maxima[i].s, maxima[i].abid));
+    list = cpb_json_append(list, cli_json("[f, f]", maxima[i].s, maxima[i].abid));
   return list;
 }
 
@@ -43,21 +43,22 @@ static const char *measured(cpb_goal goal) {
 char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *of) {
   cpb_choice_facts facts = {.size = sizeof facts}, *choice = &facts;
   cpb_choice_describe(of, choice);
-  json_t *root = json_pack("{s:f}", measured(goal), choice->value), *others = json_object();
+  cpb_text *root = cli_json("{s:f}", measured(goal), choice->value), *others = cli_json("{}");
   if (goal == CPB_GOAL_RECALL) {
     uint64_t k = job->options.neighbours;
-    root = cli_json_set(root, "target", json_real(job->options.target != 0 ? job->options.target : 0.99));
-    root = cli_json_set(root, "neighbours", json_integer(k != 0 ? (json_int_t)k : 10));
+    root = cpb_json_set(root, "target", cli_json("f", job->options.target != 0 ? job->options.target : 0.99));
+    root = cpb_json_set(root, "neighbours", cli_json("I", k != 0 ? (uint64_t)k : 10));
   }
   for (size_t other = 0; other < choice->alternative_count; other++)
     if (other != (size_t)goal && isfinite(choice->alternatives[other]))
-      others = cli_json_set(others, cpb_goal_name((cpb_goal)other), json_real(choice->alternatives[other]));
-  root = cli_json_set(root, "alternatives", others);
+      others =
+          cpb_json_set(others, cpb_goal_name((cpb_goal)other), cli_json("f", choice->alternatives[other]));
+  root = cpb_json_set(root, "alternatives", others);
   if (choice->abid_count > 0) {
-    root = cli_json_set(root, "abid_curve", cli_json_curve(choice->abid, choice->abid_count));
-    root = cli_json_set(root, "abid_maxima", cli_json_maxima(choice->maxima, choice->maxima_count));
+    root = cpb_json_set(root, "abid_curve", cli_json_curve(choice->abid, choice->abid_count));
+    root = cpb_json_set(root, "abid_maxima", cli_json_maxima(choice->maxima, choice->maxima_count));
   }
   if (choice->ceiling_count > 0)
-    root = cli_json_set(root, "recall_curve", cli_json_curve(choice->ceiling, choice->ceiling_count));
+    root = cpb_json_set(root, "recall_curve", cli_json_curve(choice->ceiling, choice->ceiling_count));
   return cli_json_text(root);
 }

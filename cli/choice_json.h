@@ -15,7 +15,7 @@ void cli_map_wish(const cli_job *job, cpb_map_fit_options *options);
 char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *choice);
 
 /* [[s, value], ..] */
-json_t *cli_json_curve(const cpb_curve_point *points, size_t count);
-json_t *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count);
+cpb_text *cli_json_curve(const cpb_curve_point *points, size_t count);
+cpb_text *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count);
 
 #endif

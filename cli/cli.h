@@ -18,6 +18,7 @@ struct cli_input;
 
 /* One call of one command. */
 typedef struct cli_job {
+  const cli_command *const *commands; /* the whole table */
   const cli_command *command;
   cli_options options;
   char **operands;
@@ -65,9 +66,8 @@ struct cli_command {
   int (*run)(cli_job *job);          /* .. the whole job */
 };
 
-/* The table; ends with NULL. */
-extern const cli_command *const cli_commands[];
-const cli_command *cli_command_find(const char *verb);
+/* Of the table `all`, which ends with NULL as it begins after one. */
+const cli_command *cli_command_find(const cli_command *const *all, const char *verb);
 
 /* A verb may have two words, "sketch train": the first is a group. Whether this is the first command of
  * its group, or of no group; and whether `word` is the group of `command`. */
@@ -93,7 +93,6 @@ void cli_say(const cli_job *job, const char *format, ...) __attribute__((format(
 
 /* Text of the user's or of a file's, with \xNN for what a terminal would obey instead of show. */
 void cli_print_plain(FILE *to, const char *text);
-bool cli_is_utf8(const char *text);
 
 /* What sentences call an input: its path, or "standard input". */
 const char *cli_name(const char *path);
@@ -123,6 +122,7 @@ bool cli_is_about(const cpb_error *error, const char *argument);
 
 /* The signal that asked this process to end, 0 if none did. Looked at between blocks. */
 int cli_interrupted(void);
+void cli_install_handlers(void);
 
 /* The name nearest to a mistyped word, or NULL when nothing is near. */
 const char *cli_nearest(const char *word, const char *const *names, size_t count);
@@ -134,9 +134,11 @@ static inline void *cli_alloc(size_t count, size_t size) { return show_alloc(cou
 void cli_print_wrapped(FILE *to, const char *text, int indent, int column);
 
 /* The parts of the manual, each from the same tables. */
-void cli_print_overview(FILE *to);
-void cli_print_summaries(const char *group, FILE *to); /* NULL: of all commands */
+void cli_print_overview(const cli_command *const *all, FILE *to);
+void cli_print_summaries(const cli_command *const *all, const char *group,
+                         FILE *to); /* NULL: of all commands */
 void cli_print_help(const cli_command *command, FILE *to);
-size_t cli_print_group(const char *word, FILE *to); /* the help of all its commands; how many they are */
+size_t cli_print_group(const cli_command *const *all, const char *word,
+                       FILE *to); /* the help of all its commands; how many they are */
 
 #endif

@@ -72,10 +72,10 @@ static void write_script(const void *arg, FILE *to) {
 static int print(const cli_job *job, const findings *f) {
   if (job->options.json)
     return cli_print_json(
-        job, json_pack("{s:f, s:o, s:f, s:I, s:I, s:o, s:o}", "abid", f->original, "abid_distinct",
-                       isfinite(f->distinct) ? json_real(f->distinct) : json_null(), "mean_norm",
-                       f->mean_norm, "rows", (json_int_t)f->of, "sample", (json_int_t)f->rows, "curve",
-                       cli_json_curve(f->points, CURVE), "maxima", cli_json_maxima(f->maxima, f->found)));
+        job, cli_json("{s:f, s:o, s:f, s:I, s:I, s:o, s:o}", "abid", f->original, "abid_distinct",
+                      isfinite(f->distinct) ? cli_json("f", f->distinct) : cli_json("null"), "mean_norm",
+                      f->mean_norm, "rows", (uint64_t)f->of, "sample", (uint64_t)f->rows, "curve",
+                      cli_json_curve(f->points, CURVE), "maxima", cli_json_maxima(f->maxima, f->found)));
   printf("abid\t%.9g\nmean_norm\t%.9g\nat_mean_norm\t%.9g\n", f->original, f->mean_norm,
          value_at(f, f->mean_norm));
   for (size_t i = 0; i < f->found; i++)

@@ -4,10 +4,10 @@
 #include "cli.h"
 
 /* First words, each once. */
-static void print_verbs(void) {
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+static void print_verbs(const cli_command *const *all) {
+  for (const cli_command *const *command = all; *command != NULL; command++)
     if (cli_is_first_of_group(command))
-      printf("%s%.*s", command == cli_commands ? "" : " ", (int)cli_first_word(*command), (*command)->verb);
+      printf("%s%.*s", command == all ? "" : " ", (int)cli_first_word(*command), (*command)->verb);
 }
 
 /* True for the first command of a group of two words. */
@@ -30,9 +30,9 @@ static void print_choices(const cli_option *option) {
 }
 
 /* Prints the words a command takes in place of a file; false if it takes files. */
-static bool operand_words(const cli_command *command) {
+static bool operand_words(const cli_command *const *all, const cli_command *command) {
   if (command == &cli_verb_help)
-    print_verbs();
+    print_verbs(all);
   else if (command == &cli_verb_completion)
     fputs("bash zsh fish", stdout);
   else
@@ -53,23 +53,23 @@ static void print_bash_values(const cli_command *command) {
   }
 }
 
-static void print_bash_command(const cli_command *command) {
+static void print_bash_command(const cli_command *const *all, const cli_command *command) {
   printf("    '%s') words='", command->verb);
-  operand_words(command);
+  operand_words(all, command);
   fputs("' options='", stdout);
   for (size_t i = 0; command->options[i] != NULL; i++)
     printf("%s--%s", i == 0 ? "" : " ", command->options[i]->name);
   fputs("' ;;\n", stdout);
 }
 
-static void print_bash(void) {
+static void print_bash(const cli_command *const *all) {
   fputs("_capball() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= "
         "options=\n"
         "  if ((COMP_CWORD == 1)); then\n    words='",
         stdout);
-  print_verbs();
+  print_verbs(all);
   fputs("' options='--help --version'\n  else\n    local verb=${COMP_WORDS[1]}\n", stdout);
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+  for (const cli_command *const *command = all; *command != NULL; command++) {
     if (!opens_group(command)) continue;
     printf("    if [[ $verb == %.*s ]]; then\n      if ((COMP_CWORD == 2)); then words='",
            (int)cli_first_word(*command), (*command)->verb);
@@ -77,9 +77,9 @@ static void print_bash(void) {
     fputs("'; else verb=\"$verb ${COMP_WORDS[2]}\"; fi\n    fi\n", stdout);
   }
   fputs("    case $verb in\n", stdout);
-  for (size_t i = 0; cli_commands[i] != NULL; i++) print_bash_command(cli_commands[i]);
+  for (size_t i = 0; all[i] != NULL; i++) print_bash_command(all, all[i]);
   fputs("    esac\n    case \"$verb $before\" in\n", stdout);
-  for (size_t i = 0; cli_commands[i] != NULL; i++) print_bash_values(cli_commands[i]);
+  for (size_t i = 0; all[i] != NULL; i++) print_bash_values(all[i]);
   /* Lines, not words: names have blanks in them, and readline quotes them. */
   fputs("    esac\n  fi\n  if [[ $word == -* ]]; then\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
@@ -116,9 +116,9 @@ static void print_zsh_option(const cli_option *option) {
   fputs("' \\\n", stdout);
 }
 
-static void print_zsh(void) {
+static void print_zsh(const cli_command *const *all) {
   fputs("#compdef capball\n_capball() {\n  if ((CURRENT == 2)); then\n    local -a verbs=(\n", stdout);
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+  for (const cli_command *const *command = all; *command != NULL; command++) {
     if (!cli_is_first_of_group(command)) continue;
     printf("      '%.*s:", (int)cli_first_word(*command), (*command)->verb);
     print_quoted((*command)->summary);
@@ -127,7 +127,7 @@ static void print_zsh(void) {
   fputs("    )\n    _describe command verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n"
         "  ((CURRENT--))\n",
         stdout);
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+  for (const cli_command *const *command = all; *command != NULL; command++) {
     if (!opens_group(command)) continue;
     printf("  if [[ $verb == %.*s ]]; then\n    if ((CURRENT == 2)); then compadd ",
            (int)cli_first_word(*command), (*command)->verb);
@@ -135,15 +135,14 @@ static void print_zsh(void) {
     fputs("; return; fi\n    verb=\"$verb $words[2]\"\n    shift words\n    ((CURRENT--))\n  fi\n", stdout);
   }
   fputs("  case $verb in\n", stdout);
-  for (size_t i = 0; cli_commands[i] != NULL; i++) {
-    printf("  '%s') _arguments \\\n", cli_commands[i]->verb);
-    for (size_t k = 0; cli_commands[i]->options[k] != NULL; k++)
-      print_zsh_option(cli_commands[i]->options[k]);
+  for (size_t i = 0; all[i] != NULL; i++) {
+    printf("  '%s') _arguments \\\n", all[i]->verb);
+    for (size_t k = 0; all[i]->options[k] != NULL; k++) print_zsh_option(all[i]->options[k]);
     fputs("      '*::", stdout);
     fputs("operand:", stdout);
-    if (cli_commands[i] == &cli_verb_help || cli_commands[i] == &cli_verb_completion) {
+    if (all[i] == &cli_verb_help || all[i] == &cli_verb_completion) {
       putchar('(');
-      operand_words(cli_commands[i]);
+      operand_words(all, all[i]);
       putchar(')');
     } else
       fputs("_files", stdout);
@@ -182,10 +181,10 @@ static void print_fish_verb(const cli_command *const *command) {
   fputs("'\n", stdout);
 }
 
-static void print_fish(void) {
-  for (size_t i = 0; cli_commands[i] != NULL; i++) {
-    const cli_command *command = cli_commands[i];
-    print_fish_verb(cli_commands + i);
+static void print_fish(const cli_command *const *all) {
+  for (size_t i = 0; all[i] != NULL; i++) {
+    const cli_command *command = all[i];
+    print_fish_verb(all + i);
     for (size_t k = 0; command->options[k] != NULL; k++) {
       const cli_option *option = command->options[k];
       fputs("complete -c capball -n '", stdout);
@@ -208,11 +207,11 @@ static void print_fish(void) {
 static int run(cli_job *job) {
   const char *shell = job->operands[0];
   if (strcmp(shell, "bash") == 0)
-    print_bash();
+    print_bash(job->commands);
   else if (strcmp(shell, "zsh") == 0)
-    print_zsh();
+    print_zsh(job->commands);
   else if (strcmp(shell, "fish") == 0)
-    print_fish();
+    print_fish(job->commands);
   else
     return cli_misuse(job, "there is no completion for \"%s\"; it takes bash, zsh or fish", shell);
   return CLI_OK;

@@ -51,8 +51,8 @@ static int report(const cli_job *job, const cpb_cosines *c) {
   }
   if (job->options.json)
     return cli_print_json(job,
-                          json_pack("{s:f, s:I, s:f, s:f, s:f}", "scale", c->s, "pairs", (json_int_t)c->pairs,
-                                    "correlation", c->correlation, "slope", c->slope, "rms", c->rms));
+                          cli_json("{s:f, s:I, s:f, s:f, s:f}", "scale", c->s, "pairs", (uint64_t)c->pairs,
+                                   "correlation", c->correlation, "slope", c->slope, "rms", c->rms));
   printf("scale\t%.9g\npairs\t%zu\ncorrelation\t%.9g\nslope\t%.9g\nrms\t%.9g\n", c->s, c->pairs,
          c->correlation, c->slope, c->rms);
   return CLI_OK;

@@ -101,10 +101,10 @@ static int tell(const cli_input *in, const cpb_map *map, const char *goal, uint6
   cli_say(job, "d = %zu, s = %.6g (%s), centre %s%s%s", options.d, options.s, goal, center_name(job),
           options.whiten != NULL ? ", whitened" : "", counted);
   if (!job->options.json) return CLI_OK;
-  return cli_print_json(job, json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:b}", "map", job->options.output,
-                                       "dim", (json_int_t)options.d, "rows", (json_int_t)rows, "skipped",
-                                       (json_int_t)bad, "scale", options.s, "goal", goal, "center",
-                                       center_name(job), "whiten", options.whiten != NULL));
+  return cli_print_json(job, cli_json("{s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:b}", "map", job->options.output,
+                                      "dim", (uint64_t)options.d, "rows", (uint64_t)rows, "skipped",
+                                      (uint64_t)bad, "scale", options.s, "goal", goal, "center",
+                                      center_name(job), "whiten", options.whiten != NULL));
 }
 
 static int save(const cli_input *in, const cpb_map *map, const wish *w, const cpb_map_fit_report *report) {
@@ -210,8 +210,8 @@ static int make_rival(cli_input *in) {
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
   if (!job->options.json) return CLI_OK;
   return cli_print_json(job,
-                        json_pack("{s:s, s:s, s:I, s:s}", "map", job->options.output, "transform", facts.name,
-                                  "dim", (json_int_t)made.d, "metric", cpb_metric_name(facts.metric)));
+                        cli_json("{s:s, s:s, s:I, s:s}", "map", job->options.output, "transform", facts.name,
+                                 "dim", (uint64_t)made.d, "metric", cpb_metric_name(facts.metric)));
 }
 
 /* What a rival has no use for. */

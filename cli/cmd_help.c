@@ -108,19 +108,19 @@ static void print_option(const cli_option *option, FILE *to) {
   cli_print_wrapped(to, option->help, 26, column);
 }
 
-void cli_print_summaries(const char *group, FILE *to) {
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++)
+void cli_print_summaries(const cli_command *const *all, const char *group, FILE *to) {
+  for (const cli_command *const *command = all; *command != NULL; command++)
     if (group == NULL || cli_is_in_group(*command, group))
       cli_print_wrapped(to, (*command)->summary, 17, fprintf(to, "  %-14s", (*command)->verb));
 }
 
-void cli_print_overview(FILE *to) {
+void cli_print_overview(const cli_command *const *all, FILE *to) {
   fputs("capball: hyperplanes where you need balls, balls where you need hyperplanes\n\n"
         "  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)     R^d -> the unit sphere of R^(d+1)\n"
         "  A ball in R^d is a cap <p,y> >= b on the sphere, and the other way round.\n\n"
         "Commands\n",
         to);
-  cli_print_summaries(NULL, to);
+  cli_print_summaries(all, NULL, to);
   fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
         "  capball --version        version, instruction set, HDF5\n"
         "  capball theory T3        a law, by the number beside a formula\n\n"
@@ -148,9 +148,9 @@ void cli_print_help(const cli_command *command, FILE *to) {
   print_shell(to, command->example);
 }
 
-size_t cli_print_group(const char *word, FILE *to) {
+size_t cli_print_group(const cli_command *const *all, const char *word, FILE *to) {
   size_t found = 0;
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+  for (const cli_command *const *command = all; *command != NULL; command++) {
     if (!cli_is_in_group(*command, word)) continue;
     if (found++ > 0) fputc('\n', to);
     cli_print_help(*command, to);
@@ -160,15 +160,15 @@ size_t cli_print_group(const char *word, FILE *to) {
 
 static int run(cli_job *job) {
   if (job->count == 0) {
-    cli_print_overview(stdout);
+    cli_print_overview(job->commands, stdout);
     return CLI_OK;
   }
   char verb[64];
   snprintf(verb, sizeof verb, "%s%s%s", job->operands[0], job->count > 1 ? " " : "",
            job->count > 1 ? job->operands[1] : "");
-  const cli_command *command = cli_command_find(verb);
+  const cli_command *command = cli_command_find(job->commands, verb);
   if (command != NULL) cli_print_help(command, stdout);
-  return command != NULL || cli_print_group(verb, stdout) > 0
+  return command != NULL || cli_print_group(job->commands, verb, stdout) > 0
              ? CLI_OK
              : cli_misuse(job, "there is no command \"%s\"", verb);
 }

@@ -78,30 +78,30 @@ static void print_text(const inspection *in) {
   print_histogram(in);
 }
 
-static json_t *names_json(const inspection *in) {
-  json_t *names = json_array();
-  for (size_t k = 0; k < in->file.cols; k++) names = cli_json_append(names, cli_json_name(in->names[k]));
+static cpb_text *names_json(const inspection *in) {
+  cpb_text *names = cli_json("[]");
+  for (size_t k = 0; k < in->file.cols; k++) names = cpb_json_append(names, cli_json_name(in->names[k]));
   return names;
 }
 
 static int print_json(const inspection *in) {
   const cpb_file_info *file = &in->file;
-  json_t *object = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "file", file->path, "format",
-                             file->format, "dtype", cpb_dtype_name(file->dtype), "rows",
-                             (json_int_t)in->norms.rows, "columns", (json_int_t)file->cols, "nan_rows",
-                             (json_int_t)in->norms.nan_rows, "inf_rows", (json_int_t)in->norms.inf_rows);
-  if (object != NULL && in->names != NULL) object = cli_json_set(object, "names", names_json(in));
+  cpb_text *object =
+      cli_json("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "file", file->path, "format", file->format, "dtype",
+               cpb_dtype_name(file->dtype), "rows", (uint64_t)in->norms.rows, "columns", (uint64_t)file->cols,
+               "nan_rows", (uint64_t)in->norms.nan_rows, "inf_rows", (uint64_t)in->norms.inf_rows);
+  if (object != NULL && in->names != NULL) object = cpb_json_set(object, "names", names_json(in));
   if (object != NULL && in->norms.nan_rows + in->norms.inf_rows > 0)
-    object = cli_json_set(object, "first_bad_row", json_integer((json_int_t)in->norms.first_bad));
+    object = cpb_json_set(object, "first_bad_row", cli_json("I", (uint64_t)in->norms.first_bad));
   if (object != NULL && good_rows(in) > 0) {
-    json_t *counts = json_array();
+    cpb_text *counts = cli_json("[]");
     for (size_t i = 0; i < in->norms.bars; i++)
-      counts = cli_json_append(counts, json_integer((json_int_t)in->norms.counts[i]));
-    object = cli_json_set(object, "norms",
-                          json_pack("{s:f, s:f, s:f, s:f, s:{s:b, s:o, s:o}}", "min", in->norms.min, "mean",
-                                    in->norms.mean, "median", in->norms.median, "max", in->norms.max,
-                                    "histogram", "exact", in->norms.exact, "edges",
-                                    cli_json_vector(in->norms.edges, in->norms.bars + 1), "counts", counts));
+      counts = cpb_json_append(counts, cli_json("I", (uint64_t)in->norms.counts[i]));
+    object = cpb_json_set(object, "norms",
+                          cli_json("{s:f, s:f, s:f, s:f, s:{s:b, s:o, s:o}}", "min", in->norms.min, "mean",
+                                   in->norms.mean, "median", in->norms.median, "max", in->norms.max,
+                                   "histogram", "exact", in->norms.exact, "edges",
+                                   cli_json("V", in->norms.edges, in->norms.bars + 1), "counts", counts));
   }
   return cli_print_json(in->job, object);
 }

@@ -69,7 +69,6 @@ static void print_command(const cli_command *command) {
 }
 
 static int run(cli_job *job) {
-  (void)job;
   printf(".TH CAPBALL 1 \"\" \"capball %s\" \"User Commands\"\n.SH NAME\n"
          "capball \\- hyperplanes where you need balls, balls where you need hyperplanes\n"
          ".SH SYNOPSIS\n.B capball\n\\fICOMMAND\\fR [\\fIoperands\\fR] [\\fIoptions\\fR]\n.SH DESCRIPTION\n"
@@ -82,7 +81,8 @@ static int run(cli_job *job) {
          "it is\n"
          "declared, computed and tested. docs/json.md lists what \\fB\\-\\-json\\fR prints.\n.SH COMMANDS\n",
          cpb_version());
-  for (const cli_command *const *command = cli_commands; *command != NULL; command++) print_command(*command);
+  for (const cli_command *const *command = job->commands; *command != NULL; command++)
+    print_command(*command);
   fputs(
       ".SH EXIT STATUS\n0 done; 1 the data or the machine refused; 2 wrong usage; 128+N ended by signal N.\n"
       "A command whose output is a pipe that nobody reads any more ends by SIGPIPE, without a message; the "

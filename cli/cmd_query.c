@@ -130,7 +130,7 @@ static int write_caps(asking *a) {
 static int tell(const asking *a) {
   const cli_options *o = &a->job->options;
   unsigned long long rows = a->rows;
-  char radius[CLI_NUMBER_ROOM];
+  char radius[CPB_JSON_NUMBER_ROOM];
   if (o->knn != 0)
     cli_say(a->job, "radius %s, the median distance to neighbour %llu", cli_digits(a->radius, radius),
             (unsigned long long)o->knn);
@@ -147,9 +147,9 @@ static int tell(const asking *a) {
             a->radius, cpb_dtype_name(a->dtype), (unsigned long long)a->unresolved, rows);
   if (!o->json) return CLI_OK;
   const char *kind = o->point ? "point" : o->knn != 0 ? "knn" : "range";
-  return cli_print_json(a->job, json_pack("{s:s, s:s, s:I, s:f, s:I}", "caps", o->output, "kind", kind,
-                                          "queries", (json_int_t)a->rows, "radius", a->radius, "unresolved",
-                                          (json_int_t)a->unresolved));
+  return cli_print_json(a->job, cli_json("{s:s, s:s, s:I, s:f, s:I}", "caps", o->output, "kind", kind,
+                                         "queries", (uint64_t)a->rows, "radius", a->radius, "unresolved",
+                                         (uint64_t)a->unresolved));
 }
 
 static int check(const cli_job *job) {

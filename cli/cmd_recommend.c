@@ -47,25 +47,25 @@ static void print_table(const cpb_recommendation_facts *r, const char *text, cha
   print_commands(commands);
 }
 
-static json_t *row_json(const cpb_recommend_row *row) {
-  return json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:I}", "transform", row->name, "scale",
-                   isnan(row->scale) ? json_null() : json_real(row->scale), "index",
-                   cpb_engine_name(row->index), "query", row->ball ? "ball" : "point", "recall", row->recall,
-                   "candidates_for_99", (json_int_t)row->candidates_for_99, "bytes", (json_int_t)row->bytes);
+static cpb_text *row_json(const cpb_recommend_row *row) {
+  return cli_json("{s:s, s:o, s:s, s:s, s:f, s:I, s:I}", "transform", row->name, "scale",
+                  isnan(row->scale) ? cli_json("null") : cli_json("f", row->scale), "index",
+                  cpb_engine_name(row->index), "query", row->ball ? "ball" : "point", "recall", row->recall,
+                  "candidates_for_99", (uint64_t)row->candidates_for_99, "bytes", (uint64_t)row->bytes);
 }
 
 static int print_json(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
                       char *commands) {
-  json_t *rows = json_array(), *lines = json_array();
+  cpb_text *rows = cli_json("[]"), *lines = cli_json("[]");
   for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    lines = cli_json_append(lines, cli_is_utf8(line) ? json_string(line) : json_null());
+    lines = cpb_json_append(lines, cpb_is_utf8(line) ? cli_json("s", line) : cli_json("null"));
   }
-  for (size_t i = 0; i < r->count; i++) rows = cli_json_append(rows, row_json(r->rows[i]));
-  return cli_print_json(job, json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",
-                                       row_json(r->rows[r->pick]), "text", text, "k", (json_int_t)r->k,
-                                       "base_rows", (json_int_t)r->base_rows, "queries",
-                                       (json_int_t)r->queries, "mean_norm", r->norm_mean, "radius", r->radius,
-                                       "rows", rows, "commands", lines));
+  for (size_t i = 0; i < r->count; i++) rows = cpb_json_append(rows, row_json(r->rows[i]));
+  return cli_print_json(job,
+                        cli_json("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",
+                                 row_json(r->rows[r->pick]), "text", text, "k", (uint64_t)r->k, "base_rows",
+                                 (uint64_t)r->base_rows, "queries", (uint64_t)r->queries, "mean_norm",
+                                 r->norm_mean, "radius", r->radius, "rows", rows, "commands", lines));
 }
 
 static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text,

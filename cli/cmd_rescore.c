@@ -145,22 +145,21 @@ static int tell(const rescoring *r) {
         "%zu more would be proven by the rows: the scores do not tell near rows apart; leave --scores out",
         coarse);
   if (!o->json) return CLI_OK;
-  json_t *object = json_pack("{s:s, s:I, s:I, s:I}", "ids", o->output, "queries", (json_int_t)r->n, "k",
-                             (json_int_t)r->k, "candidates", (json_int_t)r->C);
+  cpb_text *object = cli_json("{s:s, s:I, s:I, s:I}", "ids", o->output, "queries", (uint64_t)r->n, "k",
+                              (uint64_t)r->k, "candidates", (uint64_t)r->C);
   if (o->approximate)
-    object = cli_json_set(object, "audit",
-                          json_pack("{s:f, s:f, s:f, s:I, s:I}", "recall", r->audit.recall, "low",
-                                    r->audit.low, "high", r->audit.high, "queries",
-                                    (json_int_t)r->audit.queries, "rows", (json_int_t)r->audit.rows));
+    object = cpb_json_set(object, "audit",
+                          cli_json("{s:f, s:f, s:f, s:I, s:I}", "recall", r->audit.recall, "low",
+                                   r->audit.low, "high", r->audit.high, "queries", (uint64_t)r->audit.queries,
+                                   "rows", (uint64_t)r->audit.rows));
   else
-    object = cli_json_set(object, condition(r, "proven", "exact_if_rows", "exact_if_best"),
-                          json_integer((json_int_t)proven));
+    object = cpb_json_set(object, condition(r, "proven", "exact_if_rows", "exact_if_best"), cli_json("I", (uint64_t)proven));
   if (object != NULL && !o->approximate)
-    object = cli_json_set(object, "rows_checked", json_boolean(r->checked));
+    object = cpb_json_set(object, "rows_checked", cli_json("b", (int)r->checked));
   if (object != NULL && o->certificates != NULL)
-    object = cli_json_set(object, "needed", json_integer((json_int_t)needed));
+    object = cpb_json_set(object, "needed", cli_json("I", (uint64_t)needed));
   if (object != NULL && o->scores != NULL)
-    object = cli_json_set(object, "unresolved", json_integer((json_int_t)coarse));
+    object = cpb_json_set(object, "unresolved", cli_json("I", (uint64_t)coarse));
   return cli_print_json(r->job, object);
 }
 
@@ -244,7 +243,7 @@ static int find_radius(rescoring *r) {
   cpb_error error;
   bool sealed = false;
   double radius;
-  char said[CLI_NUMBER_ROOM], made[CLI_NUMBER_ROOM];
+  char said[CPB_JSON_NUMBER_ROOM], made[CPB_JSON_NUMBER_ROOM];
   if (o->asked == NULL) return CLI_OK;
   if (cpb_seal_check(o->asked, r->transform, CPB_ROLE_QUERY, &sealed, &radius, &error) != CPB_OK)
     return cli_fail(r->job, "%s", error.text);

@@ -77,43 +77,43 @@ static int write_page(const scoring *s) {
 
 /* ---- what is told ---- */
 
-static json_t *reasons_json(const scoring *s, const show_strange *strange) {
-  json_t *array = json_array();
+static cpb_text *reasons_json(const scoring *s, const show_strange *strange) {
+  cpb_text *array = cli_json("[]");
   char buffer[32];
   for (size_t k = 0; k < strange->reason_count; k++) {
     const show_reason *r = &strange->reasons[k];
     const char *name = show_column_name(&s->facts, r->column, buffer, sizeof buffer);
-    array = cli_json_append(array, json_pack("{s:s, s:f, s:f, s:f}", "column", name, "value", r->value,
-                                             "center", r->center, "share", r->share));
+    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f}", "column", name, "value", r->value,
+                                            "center", r->center, "share", r->share));
   }
   return array;
 }
 
-static json_t *strange_json(const scoring *s) {
-  json_t *array = json_array();
+static cpb_text *strange_json(const scoring *s) {
+  cpb_text *array = cli_json("[]");
   for (size_t i = 0; i < s->top; i++) {
     const show_strange *strange = &s->strange[i];
     const char *id = cpb_reader_id(s->in->reader, strange->row);
-    json_t *one = json_pack("{s:I, s:I, s:f, s:o}", "rank", (json_int_t)(i + 1), "row",
-                            (json_int_t)cpb_reader_row(s->in->reader, strange->row), "score", strange->score,
-                            "columns", reasons_json(s, strange));
-    if (id != NULL) one = cli_json_set(one, "id", json_string(id));
-    if (!isnan(strange->rank)) one = cli_json_set(one, "share", json_real(strange->rank));
-    array = cli_json_append(array, one);
+    cpb_text *one = cli_json("{s:I, s:I, s:f, s:o}", "rank", (uint64_t)(i + 1), "row",
+                             (uint64_t)cpb_reader_row(s->in->reader, strange->row), "score", strange->score,
+                             "columns", reasons_json(s, strange));
+    if (id != NULL) one = cpb_json_set(one, "id", cli_json("s", id));
+    if (!isnan(strange->rank)) one = cpb_json_set(one, "share", cli_json("f", strange->rank));
+    array = cpb_json_append(array, one);
   }
   return array;
 }
 
 static int tell_json(const scoring *s) {
   const char *output = s->job->options.output;
-  json_t *object = json_pack("{s:s?, s:I, s:I}", "scores", output, "rows", (json_int_t)s->count, "inside",
-                             (json_int_t)s->inside);
+  cpb_text *object = cli_json("{s:s, s:I, s:I}", "scores", output, "rows", (uint64_t)s->count, "inside",
+                              (uint64_t)s->inside);
   if (s->labels != NULL) {
-    object = cli_json_set(object, "outliers", json_integer((json_int_t)s->ranking.outliers));
-    object = cli_json_set(object, "auc", json_real(s->ranking.auc));
-    object = cli_json_set(object, "average_precision", json_real(s->ranking.precision));
+    object = cpb_json_set(object, "outliers", cli_json("I", (uint64_t)s->ranking.outliers));
+    object = cpb_json_set(object, "auc", cli_json("f", s->ranking.auc));
+    object = cpb_json_set(object, "average_precision", cli_json("f", s->ranking.precision));
   }
-  if (s->top > 0) object = cli_json_set(object, "top", strange_json(s));
+  if (s->top > 0) object = cpb_json_set(object, "top", strange_json(s));
   return cli_print_json(s->job, object);
 }
 

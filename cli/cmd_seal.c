@@ -43,7 +43,7 @@ static int put(const sealing *s) {
           cli_name(s->job->operands[0]), cpb_dtype_name(s->precision));
   if (!s->job->options.json) return CLI_OK;
   return cli_print_json(s->job,
-                        json_pack("{s:s, s:s}", "embedded", path, "precision", cpb_dtype_name(s->precision)));
+                        cli_json("{s:s, s:s}", "embedded", path, "precision", cpb_dtype_name(s->precision)));
 }
 
 static int run(cli_job *job) {

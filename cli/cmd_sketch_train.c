@@ -64,16 +64,15 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_f
       trained->first.worst, trained->last.worst);
   if (!trained->settled) cli_say(job, "ended before the bits had settled");
   if (!job->options.json) return CLI_OK;
-  json_t *curve = json_array();
+  cpb_text *curve = cli_json("[]");
   for (size_t i = 0; i < o.curve_count; i++)
-    curve = cli_json_append(
-        curve, json_pack("[I, f, f]", (json_int_t)o.curve[i].steps, o.curve[i].mean, o.curve[i].worst));
-  return cli_print_json(job,
-                        json_pack("{s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b, s:o}", "sketch",
-                                  job->options.output, "dim", (json_int_t)o.d, "bits", (json_int_t)o.bits,
-                                  "variant", cpb_sketch_kind_name(o.kind), "scale", o.s, "rows",
-                                  (json_int_t)report->rows, "sample", (json_int_t)report->sample, "skipped",
-                                  (json_int_t)report->bad_rows, "settled", trained->settled, "curve", curve));
+    curve = cpb_json_append(
+        curve, cli_json("[I, f, f]", (uint64_t)o.curve[i].steps, o.curve[i].mean, o.curve[i].worst));
+  return cli_print_json(
+      job, cli_json("{s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b, s:o}", "sketch", job->options.output,
+                    "dim", (uint64_t)o.d, "bits", (uint64_t)o.bits, "variant", cpb_sketch_kind_name(o.kind),
+                    "scale", o.s, "rows", (uint64_t)report->rows, "sample", (uint64_t)report->sample,
+                    "skipped", (uint64_t)report->bad_rows, "settled", trained->settled, "curve", curve));
 }
 
 static int train(cli_input *in, const cpb_map *map) {

@@ -80,9 +80,9 @@ static int tell(const wrapping *w) {
   cli_say(w->job, "%zu quer%s through %s, %zu candidates each, by exact distances", n, n == 1 ? "y" : "ies",
           name, w->candidates);
   if (!w->job->options.json) return CLI_OK;
-  return cli_print_json(w->job, json_pack("{s:s, s:s, s:I, s:I, s:I, s:f}", "ids", w->job->options.output,
-                                          "transform", name, "queries", (json_int_t)n, "k", (json_int_t)w->k,
-                                          "candidates", (json_int_t)w->candidates, "radius", w->radius));
+  return cli_print_json(w->job, cli_json("{s:s, s:s, s:I, s:I, s:I, s:f}", "ids", w->job->options.output,
+                                         "transform", name, "queries", (uint64_t)n, "k", (uint64_t)w->k,
+                                         "candidates", (uint64_t)w->candidates, "radius", w->radius));
 }
 
 static int ask(wrapping *w) {

@@ -10,6 +10,24 @@
 
 #include "format_names.h"
 
+/* What the command has against such rows. */
+static const char *remedy(const cli_job *job, const cpb_error *error) {
+  const cli_options *o = &job->options;
+  bool skips = cli_accepts(job->command, &cli_opt_skip_bad) || cli_accepts(job->command, &cli_opt_leave_bad);
+  if (!skips || o->skip_bad || o->leave_bad) return "";
+  if (error->reason != CPB_WHY_ROW_NAN || o->impute.at != 0 || !cli_accepts(job->command, &cli_opt_impute))
+    return " (--skip-bad leaves such rows out)";
+  return " (--skip-bad leaves such rows out, --impute fills cells that are empty or NaN)";
+}
+
+int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
+  if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
+  /* The library counts from the block; only what it says of the row holds for the file. */
+  const char *what = error->text + error->about;
+  return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
+                  (unsigned long long)(first + (uint64_t)error->row), what, remedy(job, error));
+}
+
 /* ---- as a source ---- */
 
 static bool takes_format(const cli_job *job, const char *operand) {

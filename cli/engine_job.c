@@ -104,7 +104,7 @@ static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
   const cpb_engine_trial *pick = &f->trials[f->pick];
   const char *base = job->operands[0],
              *queries = job->options.queries != NULL ? job->options.queries : "QUERIES";
-  char digits[CLI_NUMBER_ROOM];
+  char digits[CPB_JSON_NUMBER_ROOM];
   bool raw = pick->kind == CPB_TRANSFORM_NONE || pick->kind == CPB_TRANSFORM_NORMALIZE;
   printf(
       "\nTo carry it out (rows.npy go into the engine, asked.npy are its queries, ids.npy its answers):\n");
@@ -124,29 +124,29 @@ static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
            queries, f->k);
 }
 
-static json_t *cost_json(double value) { return value > 0 ? json_real(value) : json_null(); }
+static cpb_text *cost_json(double value) { return value > 0 ? cli_json("f", value) : cli_json("null"); }
 
-static json_t *trial_json(const cpb_engine_trial *t) {
-  json_t *trial =
-      json_pack("{s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "transform", t->name, "scale",
-                isnan(t->scale) ? json_null() : json_real(t->scale), "radius", t->radius, "recall", t->recall,
-                "rescored", t->rescored, "error", t->error, "seconds",
-                isnan(t->cost.seconds) ? 0 : t->cost.seconds, "choosing_recall", t->choosing_recall,
-                "choosing_rescored", t->choosing_rescored, "index_rows", (json_int_t)t->rows);
-  trial = cli_json_set(trial, "build_seconds", cost_json(t->cost.build));
-  trial = cli_json_set(trial, "ask_seconds", cost_json(t->cost.query));
-  return cli_json_set(trial, "index_bytes", cost_json(t->cost.bytes));
+static cpb_text *trial_json(const cpb_engine_trial *t) {
+  cpb_text *trial =
+      cli_json("{s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "transform", t->name, "scale",
+               isnan(t->scale) ? cli_json("null") : cli_json("f", t->scale), "radius", t->radius, "recall",
+               t->recall, "rescored", t->rescored, "error", t->error, "seconds",
+               isnan(t->cost.seconds) ? 0 : t->cost.seconds, "choosing_recall", t->choosing_recall,
+               "choosing_rescored", t->choosing_rescored, "index_rows", (uint64_t)t->rows);
+  trial = cpb_json_set(trial, "build_seconds", cost_json(t->cost.build));
+  trial = cpb_json_set(trial, "ask_seconds", cost_json(t->cost.query));
+  return cpb_json_set(trial, "index_bytes", cost_json(t->cost.bytes));
 }
 
 static int print_facts(const cli_job *job, const cpb_engine_facts *f) {
-  json_t *rows = json_array();
-  for (size_t i = 0; i < f->count; i++) rows = cli_json_append(rows, trial_json(&f->trials[i]));
-  return cli_print_json(job, json_pack("{s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b, s:I, s:o}", "pick",
-                                       trial_json(&f->trials[f->pick]), "k", (json_int_t)f->k, "candidates",
-                                       (json_int_t)f->candidates, "base_rows", (json_int_t)f->base_rows,
-                                       "queries", (json_int_t)f->queries, "mean_norm", f->norm_mean, "radius",
-                                       f->radius, "low", f->low, "high", f->high, "helps", f->helps,
-                                       "first_rows", (json_int_t)f->first_rows, "rows", rows));
+  cpb_text *rows = cli_json("[]");
+  for (size_t i = 0; i < f->count; i++) rows = cpb_json_append(rows, trial_json(&f->trials[i]));
+  return cli_print_json(job, cli_json("{s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b, s:I, s:o}", "pick",
+                                      trial_json(&f->trials[f->pick]), "k", (uint64_t)f->k, "candidates",
+                                      (uint64_t)f->candidates, "base_rows", (uint64_t)f->base_rows, "queries",
+                                      (uint64_t)f->queries, "mean_norm", f->norm_mean, "radius", f->radius,
+                                      "low", f->low, "high", f->high, "helps", f->helps, "first_rows",
+                                      (uint64_t)f->first_rows, "rows", rows));
 }
 
 static int tell(const cli_job *job, const cpb_engine_report *report) {

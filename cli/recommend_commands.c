@@ -31,7 +31,7 @@ static void put_input(const naming *n, const char *path) {
 }
 
 static void put_fit(const naming *n, const cpb_recommend_row *pick) {
-  char digits[CLI_NUMBER_ROOM];
+  char digits[CPB_JSON_NUMBER_ROOM];
   if (pick->sphere)
     fprintf(n->to, "capball fit --scale %s", cli_digits(pick->scale, digits));
   else
@@ -44,7 +44,7 @@ static void put_fit(const naming *n, const cpb_recommend_row *pick) {
 static void put_commands(const naming *n, const cpb_recommendation_facts *r) {
   const cpb_recommend_row *pick = r->rows[r->pick];
   bool ball = pick->sphere && pick->ball && r->radius > 0;
-  char digits[CLI_NUMBER_ROOM];
+  char digits[CPB_JSON_NUMBER_ROOM];
   put_fit(n, pick);
   fputs("capball embed -m map.json", n->to);
   put_input(n, n->base);

@@ -1,5 +1,4 @@
 /* The laws that are in the code, each with the places its number leads to. */
-#include <jansson.h>
 #include <string.h>
 
 #include "json_print.h"
@@ -72,14 +71,14 @@ static void print_law(const law *l) {
 }
 
 static int print_json(const cli_job *job, const law *first, size_t count) {
-  json_t *list = json_array();
+  cpb_text *list = cli_json("[]");
   for (size_t i = 0; i < count; i++) {
     const law *l = first + i;
-    list = cli_json_append(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "law", l->number, "title",
-                                           l->title, "formula", l->formula, "header", l->header, "source",
-                                           l->source, "test", l->test));
+    list = cpb_json_append(list, cli_json("{s:s, s:s, s:s, s:s, s:s, s:s}", "law", l->number, "title",
+                                          l->title, "formula", l->formula, "header", l->header, "source",
+                                          l->source, "test", l->test));
   }
-  return cli_print_json(job, list == NULL ? NULL : json_pack("{s:o}", "laws", list));
+  return cli_print_json(job, list == NULL ? NULL : cli_json("{s:o}", "laws", list));
 }
 
 static int run(cli_job *job) {

@@ -1,4 +1,4 @@
-# jansson and HDF5 as capball::jansson and capball::hdf5, found on this machine: for the build, and again for who links the
+# HDF5, zlib and zstd as capball::hdf5, capball::z and capball::zstd, found on this machine: for the build, and again for who links the
 # installed static library, so that nothing installed knows where they lay. What cannot be found is left to the linker,
 # by its name; who brings a library along defines the target first.
 macro(capball_find_library name variable module)
@@ -18,9 +18,6 @@ macro(capball_find_library name variable module)
   endif()
 endmacro()
 
-if(CPB_WITH_json)
-  capball_find_library(jansson CPB_JANSSON jansson)
-endif()
 if(CPB_WITH_hdf5)
   capball_find_library(hdf5 CPB_LIBHDF5 hdf5)
   if(NOT CPB_LIBHDF5_FOUND)

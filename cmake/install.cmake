@@ -24,9 +24,6 @@ install(FILES ${PROJECT_BINARY_DIR}/capballConfig.cmake ${PROJECT_BINARY_DIR}/ca
 # what it needs itself: the shortest list that links stands in a file of its own, as that must come after -lhdf5.
 set(CPB_PC_REQUIRES "")
 set(CPB_PC_LIBS "")
-if(CPB_WITH_json)
-  list(APPEND CPB_PC_REQUIRES jansson)
-endif()
 if(CPB_WITH_hdf5 AND CPB_LIBHDF5_LINK_LIBRARIES)
   list(APPEND CPB_PC_REQUIRES hdf5)
   include(CheckCSourceCompiles)

@@ -34,7 +34,6 @@ endif()
 
 set(CPB_NEEDS_core m)
 set(CPB_NEEDS_threads Threads::Threads)
-set(CPB_NEEDS_json capball::jansson)
 set(CPB_NEEDS_files)
 foreach(library hdf5 zlib zstd)
   if(CPB_WITH_${library})

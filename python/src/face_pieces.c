@@ -22,75 +22,75 @@ typedef struct piece_kind {
 
 /* ---- the kinds */
 
-static void core_free(void *held) { cpb_core_free(held); }
+static void core_free(void *held) { cpb_ball_rounds_free(held); }
 
 static cpb_status core_update(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
                               cpb_error *error) {
   (void)weights;
-  return cpb_core_update_ids(held, rows, ids, NULL, error);
+  return cpb_ball_rounds_update_ids(held, rows, ids, NULL, error);
 }
 
 static cpb_status core_merge(void *held, const void *piece, cpb_error *error) {
-  return cpb_core_merge(held, piece, error);
+  return cpb_ball_rounds_merge(held, piece, error);
 }
 
 static cpb_status core_restart(void *held, const void *whole, cpb_error *error) {
-  return cpb_core_restart(held, whole, error);
+  return cpb_ball_rounds_restart(held, whole, error);
 }
 
 static cpb_status core_solve(void *held, bool *done, cpb_error *error) {
-  return cpb_core_solve(held, done, error);
+  return cpb_ball_rounds_solve(held, done, error);
 }
 
 static cpb_status core_serialize(void *held, void **bytes, size_t *count, cpb_error *error) {
-  return cpb_core_serialize(held, bytes, count, error);
+  return cpb_ball_rounds_serialize(held, bytes, count, error);
 }
 
 static cpb_status core_deserialize(const void *bytes, size_t count, void **held, cpb_error *error) {
-  cpb_core *core;
-  cpb_status status = cpb_core_deserialize(bytes, count, NULL, &core, error);
+  cpb_ball_rounds *core;
+  cpb_status status = cpb_ball_rounds_deserialize(bytes, count, NULL, &core, error);
   *held = core;
   return status;
 }
 
 static cpb_status core_model(const void *held, uint64_t rows, double *scores, size_t count, cpb_model **model,
                              cpb_error *error) {
-  return cpb_model_from_core(held, rows, scores, count, model, error);
+  return cpb_model_from_ball_rounds(held, rows, scores, count, model, error);
 }
 
-static void tail_free(void *held) { cpb_tail_free(held); }
+static void tail_free(void *held) { cpb_svdd_rounds_free(held); }
 
 static cpb_status tail_update(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
                               cpb_error *error) {
-  return cpb_tail_update_ids(held, rows, ids, weights, NULL, error);
+  return cpb_svdd_rounds_update_ids(held, rows, ids, weights, NULL, error);
 }
 
 static cpb_status tail_merge(void *held, const void *piece, cpb_error *error) {
-  return cpb_tail_merge(held, piece, error);
+  return cpb_svdd_rounds_merge(held, piece, error);
 }
 
 static cpb_status tail_restart(void *held, const void *whole, cpb_error *error) {
-  return cpb_tail_restart(held, whole, error);
+  return cpb_svdd_rounds_restart(held, whole, error);
 }
 
 static cpb_status tail_solve(void *held, bool *done, cpb_error *error) {
-  return cpb_tail_solve(held, done, error);
+  return cpb_svdd_rounds_solve(held, done, error);
 }
 
 static cpb_status tail_serialize(void *held, void **bytes, size_t *count, cpb_error *error) {
-  return cpb_tail_serialize(held, bytes, count, error);
+  return cpb_svdd_rounds_serialize(held, bytes, count, error);
 }
 
 static cpb_status tail_deserialize(const void *bytes, size_t count, void **held, cpb_error *error) {
-  cpb_tail *tail;
-  cpb_status status = cpb_tail_deserialize(bytes, count, NULL, &tail, error);
+  cpb_svdd_rounds *tail;
+  cpb_status status = cpb_svdd_rounds_deserialize(bytes, count, NULL, &tail, error);
   *held = tail;
   return status;
 }
 
 static cpb_status tail_model(const void *held, uint64_t rows, double *scores, size_t count, cpb_model **model,
                              cpb_error *error) {
-  return cpb_model_from_tail(held, rows, scores, count, model, error);
+  return cpb_model_from_svdd_rounds(held, rows, scores, count, model, error);
 }
 
 static void covariance_free(void *held) { cpb_covariance_free(held); }
@@ -161,9 +161,9 @@ static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *keywords
   cpb_ball_options_init(&options, sizeof options);
   size_t d = 0;
   if (face_size(v[0], "d", &d) < 0 || face_double(v[1], "gap", &options.gap) < 0) return NULL;
-  cpb_core *core;
+  cpb_ball_rounds *core;
   cpb_error error;
-  cpb_status status = cpb_core_new(d, &options, &core, &error);
+  cpb_status status = cpb_ball_rounds_new(d, &options, &core, &error);
   return status == CPB_OK ? hold(type, core, d) : face_fail(status, &error);
 }
 
@@ -178,9 +178,9 @@ static PyObject *tail_new(PyTypeObject *type, PyObject *args, PyObject *keywords
   if (face_size(v[0], "d", &d) < 0 || face_double(v[1], "nu", &options.nu) < 0 ||
       face_double(v[2], "gap", &options.gap) < 0 || face_size(v[3], "rounds", &options.max_iterations) < 0)
     return NULL;
-  cpb_tail *tail;
+  cpb_svdd_rounds *tail;
   cpb_error error;
-  cpb_status status = cpb_tail_new(d, &options, &tail, &error);
+  cpb_status status = cpb_svdd_rounds_new(d, &options, &tail, &error);
   return status == CPB_OK ? hold(type, tail, d) : face_fail(status, &error);
 }
 

@@ -1,45 +1,33 @@
 /* States as bytes: little-endian numbers, doubles as their bits, between a mark of 8 letters with a version
- * and a checksum. */
+ * and a checksum.
+ *
+ * One function carries an object in both directions: every cpb_state_* call writes its argument, or reads into it.
+ * The members of structs are tables. */
 #ifndef CPB_CORE_STATE_BYTES_H
 #define CPB_CORE_STATE_BYTES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "capball/status.h"
-
-/* Where it is, numbers in memory are written as they are. */
-#define CPB_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
 /* FNV-1a, 64 bits. */
 uint64_t cpb_checksum(const void *bytes, size_t count);
 /* The same of a whole state, which ends with the checksum of all before: that is where it goes on. */
 uint64_t cpb_state_checksum(const void *state, size_t count);
 
-/* Writing: once to measure (bytes = NULL), once to write. */
-typedef struct cpb_state_out {
-  unsigned char *bytes;
+/* Reading: the first failure stays, and everything after it reads 0. Writing does not fail. */
+typedef struct cpb_state {
+  bool reading;
+  const unsigned char *from; /* reading: the next byte .. */
+  size_t left;               /* .. and how many there are */
+  unsigned char *to;         /* writing; NULL while the size is measured */
   size_t used;
-} cpb_state_out;
-
-void cpb_put_bytes(cpb_state_out *to, const void *bytes, size_t count);
-void cpb_put_number(cpb_state_out *to, uint64_t number, size_t bytes);
-void cpb_put_double(cpb_state_out *to, double x);
-void cpb_put_doubles(cpb_state_out *to, const double *x, size_t n);
-void cpb_put_checksum(cpb_state_out *to); /* of all before */
-
-/* Runs `put` twice; gives *bytes to the caller. */
-cpb_status cpb_state_write(void (*put)(cpb_state_out *to, void *object), void *object, void **bytes,
-                           size_t *count, cpb_error *error);
-
-/* Reading: the first failure stays, and everything after it reads 0. */
-typedef struct cpb_state_in {
-  const unsigned char *bytes;
-  size_t left;
   const char *name;
   cpb_status status;
   cpb_error *error;
-  uint64_t version; /* of the state, set by cpb_state_begin */
-} cpb_state_in;
+  uint64_t version; /* set by cpb_state_begin */
+} cpb_state;
 
 typedef struct cpb_state_kind {
   char mark[9];
@@ -48,20 +36,78 @@ typedef struct cpb_state_kind {
   uint64_t oldest;  /* version that is read, too; 0: only this one */
 } cpb_state_kind;
 
-/* Checks the mark, the version and the checksum and steps behind the version. */
-void cpb_state_begin(cpb_state_in *from, const cpb_state_kind *kind);
-/* Steps over the checksum; refuses what follows it. */
-void cpb_state_end(cpb_state_in *from);
+/* Carries *object; reading begins with *object = NULL and makes it. */
+typedef void cpb_state_carry(cpb_state *s, void **object);
 
-void cpb_state_refuse(cpb_state_in *from, const char *what);
-const unsigned char *cpb_get_bytes(cpb_state_in *from, size_t count); /* NULL after a failure */
-uint64_t cpb_get_number(cpb_state_in *from, size_t bytes);
+/* Carries the object twice, once to measure it; gives *bytes to the caller. */
+cpb_status cpb_state_write(cpb_state_carry *carry, void *object, void **bytes, size_t *count,
+                           cpb_error *error);
+/* to: where the pointer to the object goes, of whatever type; NULL after a failure, and what was made is released.
+ * what: the name of that argument; name: of the bytes. */
+cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object), const char *what,
+                          const void *bytes, size_t count, const char *name, void *to, cpb_error *error);
+
+/* Mark and version; reading checks both and the checksum. */
+void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind);
+/* The checksum; reading refuses what follows it. */
+void cpb_state_end(cpb_state *s);
+
+void cpb_state_refuse(cpb_state *s, const char *what);
+/* Refuses, while reading, what does not hold. */
+void cpb_state_require(cpb_state *s, bool holds, const char *otherwise);
+void cpb_state_no_memory(cpb_state *s, const char *what, size_t count);
+
+/* The number that was written or read. */
+uint64_t cpb_state_number(cpb_state *s, uint64_t number, size_t bytes);
 /* Eight bytes; refuses more than this machine can count. */
-size_t cpb_get_size(cpb_state_in *from);
+size_t cpb_state_size(cpb_state *s, size_t size);
 /* A size that counts things of so many bytes each; refuses more than are left. 0 after a failure. */
-size_t cpb_get_count(cpb_state_in *from, size_t bytes_each);
-double cpb_get_double(cpb_state_in *from);
+size_t cpb_state_count(cpb_state *s, size_t count, size_t bytes_each);
+double cpb_state_double(cpb_state *s, double x);
 /* Refuses what is not finite. */
-void cpb_get_doubles(cpb_state_in *from, double *x, size_t n);
+void cpb_state_doubles(cpb_state *s, double *x, size_t n);
+
+/* ---- tables ---- */
+
+typedef enum cpb_state_type {
+  CPB_STATE_U32,   /* 4 bytes: an enum or uint32_t */
+  CPB_STATE_FLAG,  /* 4 bytes: bool */
+  CPB_STATE_I32,   /* 4 bytes: int32_t */
+  CPB_STATE_U64,   /* 8 bytes: uint64_t */
+  CPB_STATE_SIZE,  /* 8 bytes: size_t */
+  CPB_STATE_F64,   /* double */
+  CPB_STATE_FINITE /* double, refused where it is not finite */
+} cpb_state_type;
+
+/* Where its values are: in the struct, or in an array that it points to, one (of 8 bytes) or n (doubles) for each
+ * record. */
+typedef enum cpb_state_place { CPB_STATE_HERE, CPB_STATE_EACH, CPB_STATE_ROWS } cpb_state_place;
+
+typedef struct cpb_state_member {
+  cpb_state_type type;
+  cpb_state_place place;
+  size_t offset;
+} cpb_state_member;
+
+#define CPB_MEMBER(type, object, name)                                                                       \
+  { CPB_STATE_##type, CPB_STATE_HERE, offsetof(object, name) }
+#define CPB_MEMBER_EACH(type, object, name)                                                                  \
+  { CPB_STATE_##type, CPB_STATE_EACH, offsetof(object, name) }
+#define CPB_MEMBER_ROWS(object, name)                                                                        \
+  { CPB_STATE_FINITE, CPB_STATE_ROWS, offsetof(object, name) }
+
+/* Record i: all members of the table in its order. */
+void cpb_state_carry_record(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
+                            size_t n, size_t i);
+/* Records 0 .. records-1; stops at a failure. */
+void cpb_state_carry_records(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
+                             size_t n, size_t records);
+/* A struct whose arrays have one record. */
+static inline void cpb_state_carry_members(cpb_state *s, void *object, const cpb_state_member *table,
+                                           size_t members, size_t n) {
+  cpb_state_carry_record(s, object, table, members, n, 0);
+}
+
+#define CPB_STATE_TABLE(table) table, sizeof(table) / sizeof *(table)
 
 #endif

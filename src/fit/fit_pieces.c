@@ -4,9 +4,9 @@
 #include "capball/advanced/fitting.h"
 #include "core/fail.h"
 #include "fit/fit_model.h"
-#include "learn/core_parts.h"
+#include "learn/ball_rounds_parts.h"
 #include "learn/quantiles.h"
-#include "learn/tail_parts.h"
+#include "learn/svdd_rounds_parts.h"
 
 typedef struct ball_arrays {
   double *center, *multipliers;
@@ -40,11 +40,11 @@ static cpb_status make_model(cpb_model_options *o, double *scores, size_t count,
   return cpb_model_new(o, model, error);
 }
 
-static cpb_status take_core(const cpb_core *core, const ball_arrays *arrays, cpb_model_options *o,
+static cpb_status take_ball(const cpb_ball_rounds *from, const ball_arrays *arrays, cpb_model_options *o,
                             cpb_error *error) {
   cpb_ball_report report = {.size = sizeof report};
   cpb_ball_out out = {arrays->center, arrays->rows, arrays->multipliers};
-  cpb_status status = cpb_core_ball(core, &out, &report, error);
+  cpb_status status = cpb_ball_rounds_ball(from, &out, &report, error);
   o->radius = report.radius;
   o->gap = report.gap;
   o->lower_bound = report.lower_bound;
@@ -56,37 +56,37 @@ static cpb_status take_core(const cpb_core *core, const ball_arrays *arrays, cpb
   return status;
 }
 
-cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
-                               cpb_model **model, cpb_error *error) {
-  if (core == NULL || model == NULL) return cpb_fail_missing(error, core == NULL ? "core" : "model");
+cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
+                                      size_t count, cpb_model **model, cpb_error *error) {
+  if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
   *model = NULL;
   cpb_model_options o;
   cpb_model_options_init(&o, sizeof o);
-  o.d = core->d;
+  o.d = from->d;
   o.rows = rows;
   ball_arrays arrays;
   cpb_status status = arrays_new(&arrays, o.d, error);
   if (status != CPB_OK) return status;
-  status = take_core(core, &arrays, &o, error);
+  status = take_ball(from, &arrays, &o, error);
   if (status == CPB_OK) status = make_model(&o, scores, count, model, error);
   arrays_free(&arrays);
   return status;
 }
 
-cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scores, size_t count,
-                               cpb_model **model, cpb_error *error) {
-  if (tail == NULL || model == NULL) return cpb_fail_missing(error, tail == NULL ? "tail" : "model");
+cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows, double *scores,
+                                      size_t count, cpb_model **model, cpb_error *error) {
+  if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
   *model = NULL;
   cpb_model_options o;
   cpb_svdd_report report = {.size = sizeof report};
   cpb_model_options_init(&o, sizeof o);
-  double *center = calloc(tail->d, sizeof *center);
-  if (center == NULL) return cpb_fail_memory(error, "%zu columns", tail->d);
-  cpb_status status = cpb_tail_ball(tail, center, &report, error);
-  o.d = tail->d;
+  double *center = calloc(from->d, sizeof *center);
+  if (center == NULL) return cpb_fail_memory(error, "%zu columns", from->d);
+  cpb_status status = cpb_svdd_rounds_ball(from, center, &report, error);
+  o.d = from->d;
   o.rows = rows;
   o.method = CPB_MODEL_EXACT;
-  o.nu = tail->options.nu;
+  o.nu = from->options.nu;
   o.center = center;
   o.radius = report.radius;
   o.gap = report.gap;

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "core/rows.h"
+#include "io/file_fail.h"
+#include "io/format.h"
 
 /* Elements pass through doubles in pieces that stay in the L1 cache. Only i64 -> f32 would be rounded
  * twice that way; it has its own loop. */
-enum { PIECE = 256 };
+enum { PIECE = 256, OUT_BUFFER = 1 << 18 };
 
 static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
   const float *f32 = from;
@@ -122,4 +124,36 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
     if (fit < piece) return done;
   }
   return count;
+}
+
+/* ---- rows of a writer ---- */
+
+cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error) {
+  cpb_status status = cpb_whole_write(&writer->whole, writer->buffer.bytes, writer->used, error);
+  writer->used = 0;
+  return status;
+}
+
+cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error) {
+  if (count <= writer->buffer.size - writer->used) return CPB_OK;
+  cpb_status status = cpb_writer_flush(writer, error);
+  if (status != CPB_OK) return status;
+  return cpb_buffer_reserve(&writer->buffer, count > OUT_BUFFER ? count : OUT_BUFFER, 0, error);
+}
+
+cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
+                              cpb_error *error) {
+  cpb_view one = cpb_view_slice(block, row, 1);
+  size_t fit = cpb_convert(one.data, one.dtype, to, writer->dtype, one.cols);
+  if (fit == one.cols) return CPB_OK;
+  unsigned long long number = writer->appended + row;
+  return cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
+                           "row %llu, column %zu: %.17g does not fit in %s", number, fit,
+                           cpb_view_at(one, 0, fit), cpb_dtype_name(writer->dtype));
+}
+
+cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_error *error) {
+  size_t size = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), 0);
+  cpb_status status = cpb_buffer_reserve(&writer->row, size, 0, error);
+  return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
 }

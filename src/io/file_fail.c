@@ -8,9 +8,33 @@
 #include <string.h>
 
 #include "core/fail.h"
-#include "io/printable.h"
+#include "text/json_text.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
+
+/* Bytes of the character at p if it is one, and no control character of ASCII or Latin-1; else 0. */
+static size_t shown_length(const char *p) {
+  unsigned char c = (unsigned char)*p;
+  if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)p[1] < 0xa0)) return 0;
+  return cpb_utf8_length(p);
+}
+
+/* Text of strangers, as far as size allows, ended by 0; what a terminal would obey instead of show (control characters,
+ * bytes that are not UTF-8) becomes \xNN. Never cuts a character in two. */
+static void make_plain(char *to, size_t size, const char *text) {
+  size_t used = 0;
+  while (*text != 0) {
+    size_t length = shown_length(text), room = length == 0 ? 4 : length;
+    if (used + room >= size) break;
+    if (length == 0)
+      snprintf(to + used, 5, "\\x%02x", (unsigned char)*text);
+    else
+      memcpy(to + used, text, length);
+    used += room;
+    text += length == 0 ? 1 : length;
+  }
+  to[used] = 0;
+}
 
 /* The end of a text: its last PATH_SHOWN bytes, from the start of a character on. */
 static const char *end_of(const char *text) {
@@ -25,8 +49,8 @@ static const char *end_of(const char *text) {
 static void compose(cpb_error *made, const char *path, const char *format, va_list arguments) {
   char sentence[SENTENCE], plain[SENTENCE], name[4 * PATH_SHOWN + 1];
   vsnprintf(sentence, sizeof sentence, format, arguments);
-  cpb_printable(plain, sizeof plain, sentence);
-  cpb_printable(name, sizeof name, end_of(path));
+  make_plain(plain, sizeof plain, sentence);
+  make_plain(name, sizeof name, end_of(path));
   bool cut = end_of(path) != path || end_of(name) != name;
   snprintf(made->text, sizeof made->text, "%s%s: %s", cut ? ".." : "", end_of(name), plain);
 }

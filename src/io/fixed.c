@@ -159,6 +159,13 @@ cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, 
   return status;
 }
 
+cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error) {
+  bool lent = loan->bytes != 0;
+  cpb_input_unmap(loan->memory, loan->bytes);
+  *loan = (cpb_loan){NULL, 0};
+  return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
+}
+
 cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
                           cpb_view *block, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;

@@ -2,7 +2,7 @@
  *
  *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
  *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
- *   bin.c       .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
+ *               .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
  *   npy.c       .npy                                           whole_file.c  bytes out
  *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it               convert.c dtype to dtype
  *   text.c      .csv .tsv; field.c texts.c columns.c under it
@@ -48,6 +48,7 @@ typedef struct cpb_format {
   bool header_counts_rows;
   bool text;               /* numbers are printed, and read as f64 */
   const char *default_set; /* a file holds several data sets, "file:set": the one without a name; NULL: one */
+  bool (*same_set)(const char *file, const char *set, const char *other); /* where a file holds several */
 
   /* Reads what stands before the rows: sets dtype, cols, rows, layout or state. */
   cpb_status (*open)(cpb_reader *reader, cpb_error *error);

@@ -103,3 +103,18 @@ cpb_status cpb_format_find(const char *path, const char *name, const cpb_format 
   }
   return CPB_OK;
 }
+
+bool cpb_same_data_set(const char *path, const char *other) {
+  const cpb_format *format, *other_format;
+  char *file = NULL, *other_file = NULL;
+  const char *set, *other_set;
+  bool same = path != NULL && other != NULL &&
+              cpb_format_find(path, NULL, &format, &file, &set, NULL) == CPB_OK &&
+              cpb_format_find(other, NULL, &other_format, &other_file, &other_set, NULL) == CPB_OK &&
+              format->default_set != NULL && format == other_format &&
+              format->same_set(file, set == NULL ? format->default_set : set,
+                               other_set == NULL ? format->default_set : other_set);
+  free(file);
+  free(other_file);
+  return same;
+}

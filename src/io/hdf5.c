@@ -660,19 +660,8 @@ static bool is_same_name(const char *a, const char *b) {
   return true;
 }
 
-bool cpb_same_data_set(const char *path, const char *other) {
-  const cpb_format *format, *other_format;
-  char *file = NULL, *other_file = NULL;
-  const char *set, *other_set;
-  bool same = path != NULL && other != NULL &&
-              cpb_format_find(path, NULL, &format, &file, &set, NULL) == CPB_OK &&
-              cpb_format_find(other, NULL, &other_format, &other_file, &other_set, NULL) == CPB_OK &&
-              format->default_set != NULL && other_format->default_set != NULL &&
-              (is_same_name(or_default(set), or_default(other_set)) ||
-               is_linked(file, or_default(set), or_default(other_set)));
-  free(file);
-  free(other_file);
-  return same;
+static bool hdf5_same_set(const char *file, const char *set, const char *other) {
+  return is_same_name(set, other) || is_linked(file, set, other);
 }
 
 const cpb_format cpb_format_hdf5 = {
@@ -680,6 +669,7 @@ const cpb_format cpb_format_hdf5 = {
     .extensions = ".hdf5 .h5",
     .dtypes = ~0u,
     .default_set = DEFAULT_SET,
+    .same_set = hdf5_same_set,
     .open = hdf5_open,
     .next = hdf5_next,
     .close = hdf5_close,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/flow.h"
+#include "capball/file.h"
 #include "core/digits.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -229,12 +229,4 @@ size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cp
   if (dtype == CPB_F32) return print_short_float(to, ((const float *)elements)[i]);
   if (dtype == CPB_F64) return print_short_double(to, ((const double *)elements)[i]);
   return cpb_number_print(to, elements, dtype, i);
-}
-
-size_t cpb_number_text(double value, char to[CPB_NUMBER_ROOM]) {
-  cpb_numeric numeric = {0};
-  bool entered = cpb_numeric_enter(&numeric, NULL) == CPB_OK;
-  size_t length = cpb_digits_f64(to, value);
-  if (entered) cpb_numeric_leave(&numeric);
-  return length;
 }

@@ -130,14 +130,6 @@ cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_
   return reader->format->select(reader, names, count, error);
 }
 
-const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
-  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
-}
-
-const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
-  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
-}
-
 cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error) {
   free(reader->fill);
   reader->fill = NULL;
@@ -197,19 +189,6 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
   }
   block->rows = kept;
   return CPB_OK;
-}
-
-uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
-  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
-  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (bad[middle] - middle <= row)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return row + low;
 }
 
 uint64_t cpb_reader_bad_rows(const cpb_reader *reader) { return reader->bad_count; }
@@ -304,13 +283,93 @@ cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t coun
   return reader->format->lend(reader, first, count, loan, block, error);
 }
 
-cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error) {
-  bool lent = loan->bytes != 0;
-  cpb_input_unmap(loan->memory, loan->bytes);
-  *loan = (cpb_loan){NULL, 0};
-  return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
-}
-
 size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {
   return random_access(reader) ? cpb_fixed_buffer_size(reader, count) : 0;
+}
+
+/* ---- an opened file as a source of rows, and rows by their numbers ---- */
+
+/* Enough for all threads; pages that are lent cost nothing. */
+enum { BLOCK_BYTES = 16 << 20 };
+
+static size_t block_rows(const cpb_reader *reader) {
+  return BLOCK_BYTES / (cpb_reader_cols(reader) * cpb_dtype_size(reader->dtype)) + 1;
+}
+
+/* The next block lent from the file's pages; EINVAL where they cannot be. */
+static cpb_status lend_next(cpb_reader *reader, cpb_view *block, cpb_error *error) {
+  uint64_t left = reader->rows - reader->next_row;
+  size_t count = left < block_rows(reader) ? (size_t)left : block_rows(reader);
+  *block = cpb_rows(NULL, reader->dtype, 0, reader->cols);
+  if (count == 0) return CPB_OK;
+  cpb_status status = cpb_reader_lend(reader, reader->next_row, count, &reader->lent, block, error);
+  if (status == CPB_OK) reader->next_row += count;
+  return status;
+}
+
+static cpb_status next_of_source(cpb_source *source, cpb_view *block, cpb_error *error) {
+  cpb_reader *reader = source->self;
+  return cpb_reader_next(reader, block_rows(reader), block, error);
+}
+
+static cpb_status next_lent(cpb_source *source, cpb_view *block, cpb_error *error) {
+  cpb_reader *reader = source->self;
+  cpb_status status = cpb_reader_give_back(reader, &reader->lent, error);
+  if (status != CPB_OK) return status;
+  status = lend_next(reader, block, error);
+  return status == CPB_EINVAL ? cpb_reader_next(reader, block_rows(reader), block, error) : status;
+}
+
+/* A pipe that nothing was read from is at its first row. */
+static cpb_status rewind_reader(cpb_source *source, cpb_error *error) {
+  cpb_reader *reader = source->self;
+  cpb_status status = cpb_reader_give_back(reader, &reader->lent, error);
+  if (status != CPB_OK) return status;
+  return cpb_reader_rewind(reader, error);
+}
+
+cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
+  bool lends = lend && cpb_reader_info(reader).random_access;
+  cpb_source source = {.size = sizeof source,
+                       .cols = cpb_reader_cols(reader),
+                       .dtype = reader->dtype,
+                       .rows = cpb_reader_rows(reader),
+                       .next = lends ? next_lent : next_of_source,
+                       .rewind = rewind_reader,
+                       .self = reader,
+                       .names = reader->names};
+  return source;
+}
+
+/* ---- rows by number ---- */
+
+static cpb_status get_rows(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
+                           cpb_error *error) {
+  const cpb_reader *reader = store->self;
+  size_t bytes = reader->cols * cpb_dtype_size(reader->dtype);
+  size_t room = (cpb_reader_buffer_size(reader, 1) + 63) / 64 * 64;
+  void *buffer = aligned_alloc(64, room);
+  if (buffer == NULL) return cpb_fail_memory(error, "a row of %zu columns", reader->cols);
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < count && status == CPB_OK; i++) {
+    cpb_view row;
+    status = cpb_reader_at(reader, ids[i], 1, buffer, &row, error);
+    if (status == CPB_OK) memcpy((char *)rows + i * bytes, row.data, bytes);
+  }
+  free(buffer);
+  return status;
+}
+
+cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error) {
+  cpb_file_info info = cpb_reader_info(reader);
+  if (!info.random_access)
+    return cpb_fail(error, CPB_WHY_RANDOM_ACCESS, "path", "%s: rows of %s files cannot be read by number",
+                    info.path, info.format);
+  *store = (cpb_store){.size = sizeof *store,
+                       .cols = info.cols,
+                       .dtype = info.dtype,
+                       .rows = info.rows,
+                       .get = get_rows,
+                       .self = reader};
+  return CPB_OK;
 }

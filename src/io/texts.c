@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "io/format.h"
+
 static cpb_status reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
   return size <= buffer->size ? CPB_OK : cpb_buffer_reserve(buffer, 2 * size, keep, error);
 }
@@ -40,4 +42,27 @@ void cpb_texts_free(cpb_texts *texts) {
   cpb_buffer_free(&texts->bytes);
   cpb_buffer_free(&texts->starts);
   cpb_texts_clear(texts);
+}
+
+/* ---- those of a reader ---- */
+
+uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
+  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
+  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (bad[middle] - middle <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return row + low;
+}
+
+const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
+}
+
+const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
 }

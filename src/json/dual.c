@@ -158,7 +158,7 @@ static cpb_status turn(const cpb_dual_options *dual, dual_line *line, cpb_error 
   return status;
 }
 
-static cpb_status answer(const cpb_dual_options *dual, json_t *json, const char *id, char **text,
+static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, const char *id, char **text,
                          cpb_error *error) {
   dual_line line;
   size_t d = dual->d;
@@ -175,10 +175,10 @@ static cpb_status answer(const cpb_dual_options *dual, json_t *json, const char 
   return status;
 }
 
-static cpb_status read_line(const char *line, size_t length, json_t **json, cpb_error *error) {
+static cpb_status read_line(const char *line, size_t length, cpb_json **json, cpb_error *error) {
   cpb_json_fault fault;
   while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) length--;
-  *json = cpb_json_value(line, length, CPB_JSON_REALS, &fault);
+  *json = cpb_json_value(line, length, CPB_JSON_AS_REALS, &fault);
   if (fault.why == NULL) return CPB_OK;
   if (fault.no_memory) return no_memory(error);
   char why[128];
@@ -189,13 +189,13 @@ static cpb_status read_line(const char *line, size_t length, json_t **json, cpb_
 static cpb_status answer_copy(const cpb_dual_options *dual, char *line, size_t length, char **text,
                               cpb_error *error) {
   dual_id id;
-  json_t *json = NULL;
+  cpb_json *json = NULL;
   cpb_status status = dual_id_take(&id, line, length);
   if (status == CPB_ENOMEM) return no_memory(error);
   if (status != CPB_OK) return refuse("\"id\" is not a JSON value", error);
   status = read_line(line, length, &json, error);
   if (status == CPB_OK) status = answer(dual, json, id.text, text, error);
-  json_decref(json);
+  free(json);
   free(id.text);
   return status;
 }

@@ -38,7 +38,7 @@ static const char *skip_value(const char *p, const char *end) {
 /* ENOMEM is no verdict about the text. */
 static cpb_status check_value(const char *text, size_t length) {
   cpb_json_fault fault;
-  json_decref(cpb_json_value(text, length, CPB_JSON_ANY | CPB_JSON_REALS | CPB_JSON_LOOK, &fault));
+  free(cpb_json_value(text, length, CPB_JSON_ANY | CPB_JSON_AS_REALS | CPB_JSON_LOOK, &fault));
   return fault.why == NULL ? CPB_OK : fault.no_memory ? CPB_ENOMEM : CPB_EFORMAT;
 }
 

@@ -2,11 +2,11 @@
 #ifndef CPB_JSON_DUAL_LINE_H
 #define CPB_JSON_DUAL_LINE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "capball/region.h"
 #include "capball/status.h"
+#include "json/json_read.h"
 
 typedef struct dual_line {
   size_t d;
@@ -33,7 +33,7 @@ cpb_status dual_id_take(dual_id *id, char *line, size_t length);
 double *dual_numbers(dual_line *line, size_t count);
 
 /* Reads a line's JSON; d = 0 where the dimension is not known beforehand. False: see fault. */
-bool dual_line_read(dual_line *line, json_t *json, size_t d);
+bool dual_line_read(dual_line *line, const cpb_json *json, size_t d);
 void dual_line_clear(dual_line *line);
 
 /* The answer as text: the region or cap of `line`, and the pole or W and m it carries; "id" in front where there is

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,57 +26,60 @@ double *dual_numbers(dual_line *line, size_t count) {
 /* |x|; NaN where it holds NaN or inf. */
 static double length_of(const double *x, size_t n) { return cpb_all_finite(x, n) ? cpb_norm(x, n) : NAN; }
 
-static bool read_number(dual_line *line, json_t *object, const char *key, double *number) {
-  json_t *value = json_object_get(object, key);
+static bool read_number(dual_line *line, const cpb_json *object, const char *key, double *number) {
+  const cpb_json *value = cpb_json_get(object, key);
   if (value == NULL) return refuse(line, "\"%s\" is missing", key);
-  if (!json_is_number(value)) return refuse(line, "\"%s\" must be a number", key);
-  *number = json_number_value(value);
+  if (!cpb_json_is_number(value)) return refuse(line, "\"%s\" must be a number", key);
+  *number = value->real;
   return true;
 }
 
 /* n numbers; n = 0: any count >= least, told in *count. */
-static bool read_vector(dual_line *line, json_t *object, const char *key, size_t n, double **numbers,
+static bool read_vector(dual_line *line, const cpb_json *object, const char *key, size_t n, double **numbers,
                         size_t *count) {
-  json_t *value = json_object_get(object, key);
+  const cpb_json *value = cpb_json_get(object, key);
   if (value == NULL) return refuse(line, "\"%s\" is missing", key);
-  size_t found = json_array_size(value);
-  if (!json_is_array(value) || found == 0) return refuse(line, "\"%s\" must be an array of numbers", key);
+  size_t found = cpb_json_size(value);
+  if (!cpb_json_is(value, CPB_JSON_ARRAY) || found == 0)
+    return refuse(line, "\"%s\" must be an array of numbers", key);
   if (n != 0 && found != n)
     return refuse(line, "\"%s\" has %zu number%s, wanted %zu", key, found, found == 1 ? "" : "s", n);
   *numbers = dual_numbers(line, found);
   if (*numbers == NULL) return false;
   if (count != NULL) *count = found;
-  for (size_t i = 0; i < found; i++) {
-    if (!json_is_number(json_array_get(value, i)))
-      return refuse(line, "number %zu of \"%s\" is not a number", i, key);
-    (*numbers)[i] = json_number_value(json_array_get(value, i));
+  const cpb_json *number = value->first;
+  for (size_t i = 0; i < found; i++, number = number->next) {
+    if (!cpb_json_is_number(number)) return refuse(line, "number %zu of \"%s\" is not a number", i, key);
+    (*numbers)[i] = number->real;
   }
   return true;
 }
 
-static bool read_matrix(dual_line *line, json_t *object, const char *key, double **matrix) {
-  json_t *rows = json_object_get(object, key);
+static bool read_matrix(dual_line *line, const cpb_json *object, const char *key, double **matrix) {
+  const cpb_json *rows = cpb_json_get(object, key);
   size_t d = line->d;
-  if (!json_is_array(rows) || json_array_size(rows) != d)
+  if (!cpb_json_is(rows, CPB_JSON_ARRAY) || cpb_json_size(rows) != d)
     return refuse(line, "\"%s\" must be %zu rows of %zu numbers", key, d, d);
   *matrix = dual_numbers(line, d * d);
   if (*matrix == NULL) return false;
-  for (size_t i = 0; i < d * d; i++) {
-    json_t *row = json_array_get(rows, i / d), *value = json_array_get(row, i % d);
-    if (json_array_size(row) != d || !json_is_number(value))
-      return refuse(line, "row %zu of \"%s\" must be %zu numbers", i / d, key, d);
-    (*matrix)[i] = json_number_value(value);
+  const cpb_json *row = rows->first;
+  for (size_t i = 0; i < d; i++, row = row->next) {
+    const cpb_json *value = cpb_json_first(row);
+    bool whole = cpb_json_size(row) == d;
+    for (size_t j = 0; whole && j < d; j++, value = value->next) {
+      whole = cpb_json_is_number(value);
+      (*matrix)[i * d + j] = value->real;
+    }
+    if (!whole) return refuse(line, "row %zu of \"%s\" must be %zu numbers", i, key, d);
   }
   return true;
 }
 
-static bool known_keys(dual_line *line, json_t *object, const char *where, const char *const *keys) {
-  const char *key;
-  json_t *value;
-  json_object_foreach(object, key, value) {
+static bool known_keys(dual_line *line, const cpb_json *object, const char *where, const char *const *keys) {
+  for (const cpb_json *member = object->first; member != NULL; member = member->next) {
     size_t i = 0;
-    while (keys[i] != NULL && strcmp(keys[i], key) != 0) i++;
-    if (keys[i] == NULL) return refuse(line, "%s has no \"%s\"", where, key);
+    while (keys[i] != NULL && strcmp(keys[i], member->key) != 0) i++;
+    if (keys[i] == NULL) return refuse(line, "%s has no \"%s\"", where, member->key);
   }
   return true;
 }
@@ -89,7 +93,7 @@ static bool normalise(dual_line *line, const char *key, double *vector, size_t n
   return true;
 }
 
-static bool read_center(dual_line *line, json_t *object, const char *key) {
+static bool read_center(dual_line *line, const cpb_json *object, const char *key) {
   if (!read_vector(line, object, key, line->d, &line->c, &line->d)) return false;
   line->region.c = line->c;
   return true;
@@ -101,12 +105,12 @@ static bool positive(dual_line *line, const char *key, double value) {
 }
 
 /* A ball, an ellipsoid of revolution (axis, r1, r2), or any ellipsoid (W or G, r = 1 unless given). */
-static bool read_bounded(dual_line *line, json_t *object, const char *name) {
+static bool read_bounded(dual_line *line, const cpb_json *object, const char *name) {
   static const char *const keys[] = {"c", "r", "axis", "r1", "r2", "W", "G", NULL};
   cpb_region *region = &line->region;
   if (!known_keys(line, object, name, keys) || !read_center(line, object, "c")) return false;
-  bool axis = json_object_get(object, "axis") != NULL, metric = json_object_get(object, "G") != NULL;
-  bool shaped = metric || json_object_get(object, "W") != NULL;
+  bool axis = cpb_json_get(object, "axis") != NULL, metric = cpb_json_get(object, "G") != NULL;
+  bool shaped = metric || cpb_json_get(object, "W") != NULL;
   if (axis && shaped) return refuse(line, "%s has both an axis and a matrix", name);
   if (axis) {
     double length;
@@ -118,7 +122,7 @@ static bool read_bounded(dual_line *line, json_t *object, const char *name) {
     return positive(line, "r1", region->along) && positive(line, "r2", region->r);
   }
   region->r = 1;
-  bool optional = shaped && json_object_get(object, "r") == NULL;
+  bool optional = shaped && cpb_json_get(object, "r") == NULL;
   if (!optional && !read_number(line, object, "r", &region->r)) return false;
   region->along = region->r;
   if (shaped && !read_matrix(line, object, metric ? "G" : "W", &line->W)) return false;
@@ -129,7 +133,7 @@ static bool read_bounded(dual_line *line, json_t *object, const char *name) {
   return positive(line, "r", region->r);
 }
 
-static bool read_halfspace(dual_line *line, json_t *object) {
+static bool read_halfspace(dual_line *line, const cpb_json *object) {
   static const char *const keys[] = {"n", "h", NULL};
   double length;
   if (!known_keys(line, object, "halfspace", keys) || !read_center(line, object, "n") ||
@@ -140,11 +144,11 @@ static bool read_halfspace(dual_line *line, json_t *object) {
 }
 
 /* Kinds without a vector: the dimension is the map's or the pole's, or given as "d". */
-static bool read_whole(dual_line *line, json_t *object, const char *name) {
+static bool read_whole(dual_line *line, const cpb_json *object, const char *name) {
   static const char *const keys[] = {"d", NULL};
-  json_t *d = json_object_get(object, "d");
+  const cpb_json *d = cpb_json_get(object, "d");
   if (!known_keys(line, object, name, keys)) return false;
-  double wanted = json_number_value(d);
+  double wanted = cpb_json_is_number(d) ? d->real : 0;
   if (d != NULL && !(wanted >= 1 && wanted <= 1 << 24 && wanted == trunc(wanted)))
     return refuse(line, "\"d\" must be a dimension >= 1");
   if (d != NULL && line->d != 0 && wanted != (double)line->d)
@@ -157,7 +161,7 @@ static bool read_whole(dual_line *line, json_t *object, const char *name) {
   return true;
 }
 
-static bool read_cap(dual_line *line, json_t *object) {
+static bool read_cap(dual_line *line, const cpb_json *object) {
   static const char *const keys[] = {"p", "b", "sigma", "a", NULL};
   cpb_cap *cap = &line->cap;
   size_t count = 0, wanted = line->d == 0 ? 0 : line->d + 1;
@@ -168,16 +172,16 @@ static bool read_cap(dual_line *line, json_t *object) {
   line->d = cap->d = count - 1;
   cap->p = line->p;
   cap->sigma = cap->a = NAN;
-  bool complete = json_object_get(object, "sigma") != NULL && json_object_get(object, "a") != NULL;
+  bool complete = cpb_json_get(object, "sigma") != NULL && cpb_json_get(object, "a") != NULL;
   if (!complete) return true;
   if (!(fabs(length_of(cap->p, count) - 1) < 1e-9))
     return refuse(line, "a cap with sigma and a needs |p| = 1, got %.17g", length_of(cap->p, count));
   return read_number(line, object, "sigma", &cap->sigma) && read_number(line, object, "a", &cap->a);
 }
 
-static bool read_shape(dual_line *line, const char *name, json_t *object) {
+static bool read_shape(dual_line *line, const char *name, const cpb_json *object) {
   cpb_region *region = &line->region;
-  if (!json_is_object(object)) return refuse(line, "\"%s\" must be an object", name);
+  if (!cpb_json_is(object, CPB_JSON_OBJECT)) return refuse(line, "\"%s\" must be an object", name);
   line->is_cap = strcmp(name, "cap") == 0;
   if (line->is_cap) return read_cap(line, object);
   if (strcmp(name, "ellipsoid") == 0)
@@ -201,8 +205,8 @@ static bool read_shape(dual_line *line, const char *name, json_t *object) {
 }
 
 /* The map a line carries: a pole, or W and m. Needs the dimension. */
-static bool read_carried(dual_line *line, json_t *json) {
-  bool pole = json_object_get(json, "pole") != NULL, W = json_object_get(json, "W") != NULL;
+static bool read_carried(dual_line *line, const cpb_json *json) {
+  bool pole = cpb_json_get(json, "pole") != NULL, W = cpb_json_get(json, "W") != NULL;
   if (pole && (W || line->W != NULL)) return refuse(line, "a line carries a pole or W, not both");
   double length;
   if (pole && (!read_vector(line, json, "pole", line->d + 1, &line->pole, NULL) ||
@@ -213,20 +217,20 @@ static bool read_carried(dual_line *line, json_t *json) {
   if (W && !read_matrix(line, json, "W", &line->W)) return false;
   bool round = line->region.kind == CPB_BALL || line->region.kind == CPB_COMPLEMENT;
   if (W && !line->is_cap && round) return refuse(line, "under \"W\" only an ellipsoid with this W is a cap");
-  if (json_object_get(json, "m") == NULL) return true;
+  if (cpb_json_get(json, "m") == NULL) return true;
   if (line->W == NULL) return refuse(line, "\"m\" comes only with \"W\"");
   return read_vector(line, json, "m", line->d, &line->m, NULL);
 }
 
-bool dual_line_read(dual_line *line, json_t *json, size_t d) {
+bool dual_line_read(dual_line *line, const cpb_json *json, size_t d) {
   static const char *const shapes[] = {"ball",  "halfspace",  "complement", "ellipsoid", "cap",
                                        "empty", "everything", "punctured",  NULL};
   static const char *const others[] = {"id", "pole", "W", "m", NULL};
   *line = (dual_line){.d = d};
-  if (!json_is_object(json)) return refuse(line, "a line must be a JSON object");
-  const char *name = NULL, *key;
-  json_t *value;
-  json_object_foreach(json, key, value) {
+  if (!cpb_json_is(json, CPB_JSON_OBJECT)) return refuse(line, "a line must be a JSON object");
+  const char *name = NULL;
+  for (const cpb_json *member = json->first; member != NULL; member = member->next) {
+    const char *key = member->key;
     size_t i = 0, k = 0;
     while (shapes[i] != NULL && strcmp(shapes[i], key) != 0) i++;
     while (others[k] != NULL && strcmp(others[k], key) != 0) k++;
@@ -240,7 +244,7 @@ bool dual_line_read(dual_line *line, json_t *json, size_t d) {
     if (shapes[i] != NULL) name = shapes[i];
   }
   if (name == NULL) return refuse(line, "neither a cap nor a region");
-  return read_shape(line, name, json_object_get(json, name)) && read_carried(line, json);
+  return read_shape(line, name, cpb_json_get(json, name)) && read_carried(line, json);
 }
 
 void dual_line_clear(dual_line *line) {

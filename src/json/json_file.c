@@ -1,62 +1,41 @@
 #include "json/json_file.h"
 
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/file.h"
+#include "capball/advanced/flow.h"
 #include "core/fail.h"
+#include "io/buffer.h"
 #include "io/file_fail.h"
-#include "json/json_read.h"
+#include "io/input.h"
 
-static void put_bytes(cpb_json_lines *l, const char *bytes, size_t count) {
-  if (l->used + count + 1 > l->room && !l->failed) {
-    char *larger = realloc(l->text, 2 * (l->used + count + 1));
-    l->failed = larger == NULL;
-    if (larger != NULL) {
-      l->text = larger;
-      l->room = 2 * (l->used + count + 1);
-    }
+static void put_key(cpb_text *l, const char *key) {
+  cpb_text_format(l, "%s\n  \"%s\": ", l->used == 0 ? "{" : ",", key);
+}
+
+void cpb_json_put(cpb_text *l, const char *key, const char *format, ...) {
+  va_list list;
+  put_key(l, key);
+  va_start(list, format);
+  cpb_json_pack_list(l, format, list);
+  va_end(list);
+}
+
+void cpb_json_put_kind(cpb_text *l, const char *kind, int version) {
+  cpb_json_put(l, "capball", "{s:s, s:I}", "kind", kind, "version", (uint64_t)version);
+}
+
+void cpb_json_put_names(cpb_text *l, const char *const *names, size_t count) {
+  if (names == NULL) return;
+  put_key(l, "columns");
+  for (size_t i = 0; i < count; i++) {
+    cpb_text_puts(l, i == 0 ? "[" : ", ");
+    cpb_json_string(l, cpb_is_utf8(names[i]) ? names[i] : "?");
   }
-  if (l->failed) return;
-  memcpy(l->text + l->used, bytes, count);
-  l->used += count;
-  l->text[l->used] = 0;
-}
-
-static void put(cpb_json_lines *l, const char *text) { put_bytes(l, text, strlen(text)); }
-
-static int take(const char *bytes, size_t count, void *lines) {
-  put_bytes(lines, bytes, count);
-  return 0;
-}
-
-void cpb_json_put(cpb_json_lines *l, const char *key, json_t *value) {
-  put(l, l->used == 0 ? "{\n  \"" : ",\n  \"");
-  put(l, key);
-  put(l, "\": ");
-  /* json_dumps forgets to look whether there was memory for a key */
-  if (value == NULL || json_dump_callback(value, take, l, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) != 0)
-    l->failed = true;
-  json_decref(value);
-}
-
-void cpb_json_put_kind(cpb_json_lines *l, const char *kind, int version) {
-  cpb_json_put(l, "capball", json_pack("{s:s, s:i}", "kind", kind, "version", version));
-}
-
-json_t *cpb_json_append(json_t *array, json_t *value) {
-  if (json_array_append_new(array, value) == 0) return array;
-  json_decref(array);
-  return NULL;
-}
-
-json_t *cpb_json_vector(const double *numbers, size_t count) {
-  if (numbers == NULL) return json_null();
-  json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) array = cpb_json_append(array, json_real(numbers[i]));
-  return array;
+  cpb_text_puts(l, "]");
 }
 
 /* FNV-1a, 64 bits. */
@@ -67,114 +46,132 @@ static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t count) {
   return hash;
 }
 
-/* Of the lines so far. */
-static void put_checksum(cpb_json_lines *l) {
+cpb_status cpb_json_finish(cpb_text *l, const char *what, char **text, cpb_error *error) {
   char hex[17];
-  snprintf(hex, sizeof hex, "%016" PRIx64, hash_bytes(nothing_hashed, l->text, l->used));
-  cpb_json_put(l, "checksum", json_string(hex));
-}
-
-cpb_status cpb_json_finish(cpb_json_lines *l, const char *what, char **text, cpb_error *error) {
-  if (!l->failed) put_checksum(l);
-  put(l, "\n}\n");
-  *text = l->text;
-  if (!l->failed) return CPB_OK;
-  free(l->text);
+  uint64_t sum =
+      l->bytes == NULL ? 0 : hash_bytes(nothing_hashed, l->bytes, l->used); /* of the lines so far */
+  snprintf(hex, sizeof hex, "%016" PRIx64, sum);
+  cpb_json_put(l, "checksum", "s", hex);
+  cpb_text_puts(l, "\n}\n");
+  *text = l->bytes;
+  if (l->failure == CPB_JSON_WHOLE) return CPB_OK;
+  free(l->bytes);
   *text = NULL;
   return cpb_fail_memory(error, "the text of a %s", what);
 }
 
-cpb_status cpb_json_parse(const char *text, size_t length, const char *name, json_t **root,
-                          cpb_error *error) {
-  return cpb_json_read(text, length, 0, name, root, error);
+cpb_status cpb_json_save(cpb_status status, char *text, const char *path, cpb_error *error) {
+  if (status == CPB_OK) status = cpb_write_whole(path, text, strlen(text), error);
+  free(text);
+  return status;
 }
 
-cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char *wanted, int version,
+static void set_pointer(void *to, void *object) { memcpy(to, &object, sizeof object); }
+
+cpb_status cpb_json_parse(const cpb_json_kind *kind, const char *text, size_t length, const char *name,
+                          void *to, cpb_error *error) {
+  if (text == NULL || to == NULL) return cpb_fail_missing(error, text == NULL ? "text" : kind->name);
+  if (name == NULL) name = kind->name;
+  cpb_json *root;
+  void *object = NULL;
+  cpb_status status = cpb_json_read(text, length, 0, name, &root, error);
+  cpb_json_file file = {root, name, text, length};
+  if (status == CPB_OK) status = kind->make(&file, &object, error);
+  free(root);
+  if (status != CPB_OK) kind->release(object);
+  set_pointer(to, status == CPB_OK ? object : NULL);
+  return status;
+}
+
+cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void *to, cpb_error *error) {
+  if (path == NULL || to == NULL) return cpb_fail_missing(error, path == NULL ? "path" : kind->name);
+  cpb_buffer buffer = {NULL, 0};
+  size_t length;
+  const char *name;
+  set_pointer(to, NULL);
+  cpb_status status = cpb_read_whole(path, &buffer, &length, &name, error);
+  if (status == CPB_OK) status = cpb_json_parse(kind, (const char *)buffer.bytes, length, name, to, error);
+  cpb_buffer_free(&buffer);
+  return status;
+}
+
+cpb_status cpb_json_check_kind(const cpb_json *root, const char *name, const char *wanted, int version,
                                cpb_error *error) {
-  const json_t *mark = json_object_get(root, "capball");
-  const char *kind = json_string_value(json_object_get(mark, "kind"));
-  if (kind == NULL) return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "has no \"capball\": {\"kind\": ..}");
+  const cpb_json *mark = cpb_json_get(root, "capball");
+  const char *kind = cpb_json_string_of(cpb_json_get(mark, "kind"));
+  if (kind == NULL)
+    return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "has no \"capball\": {\"kind\": ..}");
   if (strcmp(kind, wanted) != 0)
     return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
-  json_int_t said = json_integer_value(json_object_get(mark, "version"));
+  long long said = cpb_json_integer_of(cpb_json_get(mark, "version"));
   if (said != version)
-    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, name,
-                         "is of version %" JSON_INTEGER_FORMAT ", wanted %d", said, version);
+    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, name, "is of version %lld, wanted %d", said, version);
   return CPB_OK;
 }
 
-cpb_status cpb_json_number(const json_t *root, const char *name, const char *key, double *number,
+cpb_status cpb_json_number(const cpb_json *root, const char *name, const char *key, double *number,
                            cpb_error *error) {
-  const json_t *value = json_object_get(root, key);
-  if (!json_is_number(value))
+  const cpb_json *value = cpb_json_get(root, key);
+  if (!cpb_json_is_number(value))
     return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be a number", key);
-  *number = json_number_value(value);
+  *number = value->real;
   return CPB_OK;
 }
 
-cpb_status cpb_json_count(const json_t *root, const char *name, const char *key, json_int_t least,
-                          json_int_t most, size_t *count, cpb_error *error) {
+cpb_status cpb_json_count(const cpb_json *root, const char *name, const char *key, long long least,
+                          long long most, size_t *count, cpb_error *error) {
   uint64_t number = 0;
-  if ((uint64_t)most > SIZE_MAX) most = (json_int_t)SIZE_MAX;
+  if ((uint64_t)most > SIZE_MAX) most = (long long)SIZE_MAX;
   cpb_status status = cpb_json_rows(root, name, key, least, most, &number, error);
   *count = (size_t)number;
   return status;
 }
 
-cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, json_int_t least,
-                         json_int_t most, uint64_t *count, cpb_error *error) {
-  const json_t *value = json_object_get(root, key);
-  json_int_t number = json_integer_value(value);
-  if (!json_is_integer(value) || number < least || number > most)
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
-                         "\"%s\" must be a whole number %" JSON_INTEGER_FORMAT " .. %" JSON_INTEGER_FORMAT,
-                         key, least, most);
+cpb_status cpb_json_rows(const cpb_json *root, const char *name, const char *key, long long least,
+                         long long most, uint64_t *count, cpb_error *error) {
+  const cpb_json *value = cpb_json_get(root, key);
+  long long number = cpb_json_integer_of(value);
+  if (!cpb_json_is(value, CPB_JSON_INTEGER) || number < least || number > most)
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be a whole number %lld .. %lld", key,
+                         least, most);
   *count = (uint64_t)number;
   return CPB_OK;
 }
 
-json_t *cpb_json_names(const char *const *names, size_t count) {
-  json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) {
-    json_t *name = json_string(names[i]); /* NULL where it is not UTF-8 */
-    array = cpb_json_append(array, name != NULL ? name : json_string("?"));
-  }
-  return array;
-}
-
-cpb_status cpb_json_read_names(const json_t *root, const char *name, size_t count, const char ***names,
+cpb_status cpb_json_read_names(const cpb_json *root, const char *name, size_t count, const char ***names,
                                cpb_error *error) {
-  const json_t *array = json_object_get(root, "columns");
+  const cpb_json *array = cpb_json_get(root, "columns");
   *names = NULL;
-  if (array == NULL || json_is_null(array)) return CPB_OK;
+  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return CPB_OK;
   const char **texts = calloc(count, sizeof *texts);
   if (texts == NULL) return cpb_fail_memory(error, "%zu names", count);
-  bool whole = json_array_size(array) == count;
-  for (size_t i = 0; i < count && whole; i++)
-    whole = (texts[i] = json_string_value(json_array_get(array, i))) != NULL;
+  bool whole = cpb_json_size(array) == count;
+  const cpb_json *text = cpb_json_first(array);
+  for (size_t i = 0; i < count && whole; i++, text = text->next)
+    whole = (texts[i] = cpb_json_string_of(text)) != NULL;
   *names = texts;
   if (whole) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"columns\" must be null or %zu texts, got %zu",
-                       count, json_array_size(array));
+                       count, cpb_json_size(array));
 }
 
-cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
+cpb_status cpb_json_numbers(const cpb_json *root, const char *name, const char *key, size_t count,
                             size_t *found, double **numbers, cpb_error *error) {
-  const json_t *array = json_object_get(root, key);
+  const cpb_json *array = cpb_json_get(root, key);
   *numbers = NULL;
   if (found != NULL) *found = 0;
-  if (array == NULL || json_is_null(array)) return CPB_OK;
-  size_t size = json_array_size(array);
-  if (!json_is_array(array) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be null or %zu numbers, got %zu", key,
-                         count, size);
+  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return CPB_OK;
+  size_t size = cpb_json_size(array);
+  if (!cpb_json_is(array, CPB_JSON_ARRAY) || size == 0 || (count != SIZE_MAX && size != count))
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be null or %zu numbers, got %zu",
+                         key, count, size);
   *numbers = malloc(size * sizeof **numbers);
   if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
-  for (size_t i = 0; i < size; i++) {
-    const json_t *number = json_array_get(array, i);
-    if (!json_is_number(number))
+  const cpb_json *number = cpb_json_first(array);
+  for (size_t i = 0; i < size; i++, number = number->next) {
+    if (!cpb_json_is_number(number))
       return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\"[%zu] is not a number", key, i);
-    (*numbers)[i] = json_number_value(number);
+    (*numbers)[i] = number->real;
   }
   if (found != NULL) *found = size;
   return CPB_OK;
@@ -216,9 +213,9 @@ static uint64_t stored_sum(const char *p, const char *end) {
   return before;
 }
 
-cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, size_t length,
+cpb_status cpb_json_check_sum(const cpb_json *root, const char *name, const char *text, size_t length,
                               cpb_error *error) {
-  const char *said = json_string_value(json_object_get(root, "checksum"));
+  const char *said = cpb_json_string_of(cpb_json_get(root, "checksum"));
   char right[17];
   snprintf(right, sizeof right, "%016" PRIx64, stored_sum(text, text + length));
   return cpb_json_compare_sum(said, name, right, error);

@@ -4,65 +4,69 @@
 #ifndef CPB_JSON_JSON_FILE_H
 #define CPB_JSON_JSON_FILE_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "capball/status.h"
+#include "json/json_read.h"
+#include "text/json_text.h"
 
 /* ---- writing ---- */
 
-typedef struct cpb_json_lines {
-  char *text;
-  size_t used, room;
-  bool failed;
-} cpb_json_lines;
-
-/* "key": value on a line of its own; takes the value over. */
-void cpb_json_put(cpb_json_lines *lines, const char *key, json_t *value);
+/* "key": and values by the format of cpb_json_pack, on a line of its own. */
+void cpb_json_put(cpb_text *lines, const char *key, const char *format, ...);
 
 /* "capball": {"kind": .., "version": ..}, the first line. */
-void cpb_json_put_kind(cpb_json_lines *lines, const char *kind, int version);
-
-/* The array with one value more, which it takes over; NULL, and the array given back, where there is no memory. */
-json_t *cpb_json_append(json_t *array, json_t *value);
-
-/* null for NULL. */
-json_t *cpb_json_vector(const double *numbers, size_t count);
+void cpb_json_put_kind(cpb_text *lines, const char *kind, int version);
 
 /* Checksum and end; gives *text to the caller, or frees it and says that there is no memory for `what`. */
-cpb_status cpb_json_finish(cpb_json_lines *lines, const char *what, char **text, cpb_error *error);
+cpb_status cpb_json_finish(cpb_text *lines, const char *what, char **text, cpb_error *error);
+
+/* Writes what a call has made of an object to a file, and frees the text; status: of that call. */
+cpb_status cpb_json_save(cpb_status status, char *text, const char *path, cpb_error *error);
 
 /* ---- reading: every fault is EFORMAT with a sentence about the file `name` ---- */
 
-/* The root object, to be given to json_decref. */
-cpb_status cpb_json_parse(const char *text, size_t length, const char *name, json_t **root, cpb_error *error);
+/* A text that was read. */
+typedef struct cpb_json_file {
+  const cpb_json *root;
+  const char *name, *text;
+  size_t length;
+} cpb_json_file;
 
-cpb_status cpb_json_check_kind(const json_t *root, const char *name, const char *kind, int version,
+/* A kind of object that files hold. */
+typedef struct cpb_json_kind {
+  const char *name; /* of the argument, and of texts without a name */
+  /* *object from the file; what it has made before a failure is released */
+  cpb_status (*make)(const cpb_json_file *file, void **object, cpb_error *error);
+  void (*release)(void *object);
+} cpb_json_kind;
+
+/* An object from a text, or from a file. to: where the pointer to it goes, of whatever type; NULL after a failure. */
+cpb_status cpb_json_parse(const cpb_json_kind *kind, const char *text, size_t length, const char *name,
+                          void *to, cpb_error *error);
+cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void *to, cpb_error *error);
+
+cpb_status cpb_json_check_kind(const cpb_json *root, const char *name, const char *kind, int version,
                                cpb_error *error);
 
-cpb_status cpb_json_number(const json_t *root, const char *name, const char *key, double *number,
+cpb_status cpb_json_number(const cpb_json *root, const char *name, const char *key, double *number,
                            cpb_error *error);
 
-cpb_status cpb_json_count(const json_t *root, const char *name, const char *key, json_int_t least,
-                          json_int_t most, size_t *count, cpb_error *error);
+cpb_status cpb_json_count(const cpb_json *root, const char *name, const char *key, long long least,
+                          long long most, size_t *count, cpb_error *error);
 /* The same where the number may be larger than this machine's sizes: rows of a file. */
-cpb_status cpb_json_rows(const json_t *root, const char *name, const char *key, json_int_t least,
-                         json_int_t most, uint64_t *count, cpb_error *error);
+cpb_status cpb_json_rows(const cpb_json *root, const char *name, const char *key, long long least,
+                         long long most, uint64_t *count, cpb_error *error);
 
 /* The names of columns: an array of `count` texts, views into the JSON, or NULL where there are none; the caller
- * frees the array. */
-json_t *cpb_json_names(const char *const *names, size_t count);
-cpb_status cpb_json_read_names(const json_t *root, const char *name, size_t count, const char ***names,
+ * frees the array. Written, a name that is not UTF-8 is "?". */
+void cpb_json_put_names(cpb_text *lines, const char *const *names, size_t count);
+cpb_status cpb_json_read_names(const cpb_json *root, const char *name, size_t count, const char ***names,
                                cpb_error *error);
 
 /* `count` numbers, or NULL for null; the caller frees them. count = SIZE_MAX: any, told in *found. */
-cpb_status cpb_json_numbers(const json_t *root, const char *name, const char *key, size_t count,
+cpb_status cpb_json_numbers(const cpb_json *root, const char *name, const char *key, size_t count,
                             size_t *found, double **numbers, cpb_error *error);
 
 /* The text that was parsed must have the checksum that it tells. */
-cpb_status cpb_json_check_sum(const json_t *root, const char *name, const char *text, size_t length,
+cpb_status cpb_json_check_sum(const cpb_json *root, const char *name, const char *text, size_t length,
                               cpb_error *error);
 
 /* The same of a checksum that was computed in another way; said may be NULL. */

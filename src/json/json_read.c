@@ -7,29 +7,33 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/state_bytes.h"
 #include "io/file_fail.h"
 #include "io/number.h"
+#include "text/json_text.h"
 
 enum { DEEPEST = 512, INTEGER_ROOM = 32 };
 
 typedef struct parser {
-  const char *start, *p, *end;
-  const char *why; /* the first fault; NULL: none */
+  const char *start;    /* the text as it was given */
+  char *copy, *p, *end; /* a copy, in which strings are put in their place */
+  const char *why;      /* the first fault; NULL: none */
   bool no_memory;
   unsigned how, depth;
+  cpb_json *nodes; /* room for all */
+  size_t count, slots;
+  size_t *slot; /* names of members, by hash: 1 + the number of the node */
 } parser;
 
-static json_t *refuse(parser *t, const char *why) {
+static cpb_json *refuse(parser *t, const char *why) {
   if (t->why == NULL) t->why = why;
   return NULL;
 }
 
-static json_t *or_no_memory(parser *t, json_t *value) {
-  if (value == NULL && t->why == NULL) {
-    t->no_memory = true;
-    t->why = "no memory";
-  }
-  return value;
+static cpb_json *new_node(parser *t, cpb_json_type type) {
+  cpb_json *node = &t->nodes[t->count++];
+  *node = (cpb_json){.type = type};
+  return node;
 }
 
 static void skip_blanks(parser *t) {
@@ -51,7 +55,7 @@ static size_t skip_digits(parser *t) {
   return (size_t)(t->p - from);
 }
 
-static json_t *read_integer(parser *t, const char *from) {
+static cpb_json *read_integer(parser *t, const char *from) {
   char digits[INTEGER_ROOM];
   size_t length = (size_t)(t->p - from);
   if (length >= sizeof digits) return refuse(t, "too big integer");
@@ -59,10 +63,14 @@ static json_t *read_integer(parser *t, const char *from) {
   digits[length] = 0;
   errno = 0;
   long long number = strtoll(digits, NULL, 10);
-  return errno == ERANGE ? refuse(t, "too big integer") : or_no_memory(t, json_integer(number));
+  if (errno == ERANGE) return refuse(t, "too big integer");
+  cpb_json *node = new_node(t, CPB_JSON_INTEGER);
+  node->integer = number;
+  node->real = (double)number;
+  return node;
 }
 
-static json_t *read_number(parser *t) {
+static cpb_json *read_number(parser *t) {
   const char *from = t->p;
   bool real = false;
   if (*t->p == '-') t->p++;
@@ -81,10 +89,12 @@ static json_t *read_number(parser *t) {
     if (skip_digits(t) == 0) return refuse(t, "a number that is none");
   }
   double number = 0;
-  if (!real && (t->how & CPB_JSON_REALS) == 0) return read_integer(t, from);
+  if (!real && (t->how & CPB_JSON_AS_REALS) == 0) return read_integer(t, from);
   if ((t->how & CPB_JSON_LOOK) == 0 && !cpb_number_parse(from, (size_t)(t->p - from), &number))
     return refuse(t, "real number overflow");
-  return or_no_memory(t, json_real(number));
+  cpb_json *node = new_node(t, CPB_JSON_REAL);
+  node->real = number;
+  return node;
 }
 
 /* ---- strings ---- */
@@ -149,17 +159,28 @@ static size_t read_escape(parser *t, char *to) {
   return found != NULL;
 }
 
-/* What stands between two quotes, ended by a 0 that it does not hold; the caller frees it. No escape is shorter than
- * what it means. */
-static char *read_text(parser *t, size_t *length) {
-  char *text = malloc((size_t)(t->end - t->p) + 1);
+/* Also behind a 0 that stands in it. */
+static bool is_utf8(const char *text, size_t length) {
+  while (cpb_is_utf8(text)) {
+    size_t part = strlen(text);
+    if (part == length) return true;
+    text += part + 1;
+    length -= part + 1;
+  }
+  return false;
+}
+
+/* What stands between two quotes, put in its place and ended by a 0: no escape is shorter than what it means. NULL
+ * after a refusal. */
+static const char *read_text(parser *t, size_t *length) {
+  char *text = t->p;
   *length = 0;
-  if (text == NULL) or_no_memory(t, NULL);
-  while (text != NULL && t->why == NULL) {
+  while (t->why == NULL) {
     char c = t->p < t->end ? *t->p++ : 0;
     if (c == '"') {
       text[*length] = 0;
-      return text;
+      if (!is_utf8(text, *length)) refuse(t, "a string that is not UTF-8");
+      break;
     }
     if (c == '\\')
       *length += read_escape(t, text + *length);
@@ -168,90 +189,76 @@ static char *read_text(parser *t, size_t *length) {
     else
       text[(*length)++] = c;
   }
-  free(text);
-  return NULL;
+  return t->why == NULL ? text : NULL;
 }
 
-static bool is_utf8(const char *text, size_t length) {
-  for (size_t i = 0; i < length;) {
-    unsigned char c = (unsigned char)text[i];
-    size_t more = c < 0x80                ? 0
-                  : c >= 0xc2 && c < 0xe0 ? 1
-                  : (c & 0xf0) == 0xe0    ? 2
-                  : c >= 0xf0 && c < 0xf5 ? 3
-                                          : 9;
-    if (more == 9 || more >= length - i) return false;
-    for (size_t k = 1; k <= more; k++)
-      if (((unsigned char)text[i + k] & 0xc0) != 0x80) return false;
-    unsigned char next = more == 0 ? 0 : (unsigned char)text[i + 1];
-    if ((c == 0xe0 && next < 0xa0) || (c == 0xf0 && next < 0x90) || (c == 0xed && next > 0x9f) ||
-        (c == 0xf4 && next > 0x8f))
-      return false;
-    i += more + 1;
-  }
-  return true;
-}
-
-static char *read_checked(parser *t, size_t *length) {
-  char *text = read_text(t, length);
-  if (text == NULL || is_utf8(text, *length)) return text;
-  free(text);
-  refuse(t, "a string that is not UTF-8");
-  return NULL;
-}
-
-static json_t *read_string(parser *t) {
+static cpb_json *read_string(parser *t) {
   size_t length;
-  char *text = read_checked(t, &length);
-  json_t *value = text == NULL ? NULL : or_no_memory(t, json_stringn(text, length));
-  free(text);
-  return value;
+  const char *text = read_text(t, &length);
+  if (text == NULL) return NULL;
+  cpb_json *node = new_node(t, CPB_JSON_STRING);
+  node->string = text;
+  node->count = length;
+  return node;
 }
 
 /* ---- what holds others ---- */
 
-static json_t *read_value(parser *t);
+static cpb_json *read_value(parser *t);
 
-static json_t *read_array(parser *t) {
-  json_t *array = or_no_memory(t, json_array());
-  if (array == NULL || take(t, ']')) return array;
+static cpb_json *read_array(parser *t) {
+  cpb_json *array = new_node(t, CPB_JSON_ARRAY), **last = &array->first;
+  if (take(t, ']')) return array;
   do {
-    json_t *value = read_value(t);
+    cpb_json *value = read_value(t);
     if (value == NULL) break;
-    if (json_array_append_new(array, value) != 0) or_no_memory(t, NULL);
-  } while (t->why == NULL && take(t, ','));
+    *last = value;
+    last = &value->next;
+    array->count++;
+  } while (take(t, ','));
   if (t->why == NULL && !take(t, ']')) refuse(t, "']' expected");
-  if (t->why == NULL) return array;
-  json_decref(array);
-  return NULL;
+  return t->why == NULL ? array : NULL;
 }
 
-static void read_member(parser *t, json_t *object) {
+/* Whether the object has this name already; if not, the next node is called so. */
+static bool has_name(parser *t, const cpb_json *object, const char *key) {
+  size_t mask = t->slots - 1, owner = (size_t)(object - t->nodes);
+  size_t at = (size_t)(cpb_checksum(key, strlen(key)) ^ owner * 0x9e3779b97f4a7c15u) & mask;
+  for (; t->slot[at] != 0; at = (at + 1) & mask) {
+    const cpb_json *other = &t->nodes[t->slot[at] - 1];
+    if (other->owner == object && strcmp(other->key, key) == 0) return true;
+  }
+  t->slot[at] = t->count + 1;
+  return false;
+}
+
+static cpb_json *read_member(parser *t, cpb_json *object) {
   size_t length;
   skip_blanks(t);
-  if (t->p == t->end || *t->p++ != '"') {
-    refuse(t, "string or '}' expected");
-    return;
-  }
-  char *key = read_checked(t, &length);
-  if (key == NULL) return;
-  if ((t->how & CPB_JSON_LOOK) == 0 && json_object_get(object, key) != NULL)
-    refuse(t, "duplicate object key");
-  if (t->why == NULL && !take(t, ':')) refuse(t, "':' expected");
-  json_t *value = t->why == NULL ? read_value(t) : NULL;
-  if (value != NULL && json_object_set_new_nocheck(object, key, value) != 0) or_no_memory(t, NULL);
-  free(key);
+  if (t->p == t->end || *t->p++ != '"') return refuse(t, "string or '}' expected");
+  const char *key = read_text(t, &length);
+  if (key == NULL) return NULL;
+  if ((t->how & CPB_JSON_LOOK) == 0 && has_name(t, object, key)) return refuse(t, "duplicate object key");
+  if (!take(t, ':')) return refuse(t, "':' expected");
+  cpb_json *value = read_value(t);
+  if (value == NULL) return NULL;
+  value->key = key;
+  value->owner = object;
+  return value;
 }
 
-static json_t *read_object(parser *t) {
-  json_t *object = or_no_memory(t, json_object());
-  if (object == NULL || take(t, '}')) return object;
-  do read_member(t, object);
-  while (t->why == NULL && take(t, ','));
+static cpb_json *read_object(parser *t) {
+  cpb_json *object = new_node(t, CPB_JSON_OBJECT), **last = &object->first;
+  if (take(t, '}')) return object;
+  do {
+    cpb_json *value = read_member(t, object);
+    if (value == NULL) break;
+    *last = value;
+    last = &value->next;
+    object->count++;
+  } while (take(t, ','));
   if (t->why == NULL && !take(t, '}')) refuse(t, "'}' expected");
-  if (t->why == NULL) return object;
-  json_decref(object);
-  return NULL;
+  return t->why == NULL ? object : NULL;
 }
 
 static bool take_word(parser *t, const char *word) {
@@ -261,25 +268,25 @@ static bool take_word(parser *t, const char *word) {
   return true;
 }
 
-static json_t *read_nested(parser *t, json_t *(*read)(parser *)) {
+static cpb_json *read_nested(parser *t, cpb_json *(*read)(parser *)) {
   t->p++;
   if (t->depth == DEEPEST) return refuse(t, "nested too deeply");
   t->depth++;
-  json_t *value = read(t);
+  cpb_json *value = read(t);
   t->depth--;
   return value;
 }
 
-static json_t *read_value(parser *t) {
+static cpb_json *read_value(parser *t) {
   skip_blanks(t);
   if (t->p == t->end) return refuse(t, "premature end of input");
   switch (*t->p) {
   case '{': return read_nested(t, read_object);
   case '[': return read_nested(t, read_array);
   case '"': t->p++; return read_string(t);
-  case 't': return take_word(t, "true") ? json_true() : refuse(t, "invalid token");
-  case 'f': return take_word(t, "false") ? json_false() : refuse(t, "invalid token");
-  case 'n': return take_word(t, "null") ? json_null() : refuse(t, "invalid token");
+  case 't': return take_word(t, "true") ? new_node(t, CPB_JSON_TRUE) : refuse(t, "invalid token");
+  case 'f': return take_word(t, "false") ? new_node(t, CPB_JSON_FALSE) : refuse(t, "invalid token");
+  case 'n': return take_word(t, "null") ? new_node(t, CPB_JSON_NULL) : refuse(t, "invalid token");
   default:
     return *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ? read_number(t) : refuse(t, "invalid token");
   }
@@ -287,40 +294,62 @@ static json_t *read_value(parser *t) {
 
 static cpb_json_fault fault_of(const parser *t) {
   cpb_json_fault fault = {t->why, t->no_memory, 1, 1};
-  for (const char *p = t->start; p < t->p; p++) {
+  for (const char *p = t->start; p < t->start + (t->p - t->copy); p++) {
     fault.column = *p == '\n' ? 1 : fault.column + 1;
     fault.line += *p == '\n';
   }
   return fault;
 }
 
-static json_t *read_text_of(parser *t) {
+static void read_text_of(parser *t) {
   skip_blanks(t);
   bool any = (t->how & CPB_JSON_ANY) != 0;
-  if (!any && (t->p == t->end || (*t->p != '{' && *t->p != '['))) return refuse(t, "'[' or '{' expected");
-  json_t *value = read_value(t);
+  if (!any && (t->p == t->end || (*t->p != '{' && *t->p != '['))) {
+    refuse(t, "'[' or '{' expected");
+    return;
+  }
+  read_value(t);
   skip_blanks(t);
   if (t->why == NULL && t->p != t->end) refuse(t, "end of file expected");
-  if (t->why == NULL) return value;
-  json_decref(value);
-  return NULL;
 }
 
-json_t *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
-  parser t = {.start = text, .p = text, .end = text + length, .how = how};
+/* Room for as many values as there can be, a copy of the text behind them, and twice the room for names. */
+static bool make_room(parser *t, size_t length) {
+  size_t values = 1, names = 1;
+  for (size_t i = 0; i < length; i++) {
+    values += t->start[i] == ',' || t->start[i] == '[' || t->start[i] == '{';
+    names += t->start[i] == ':';
+  }
+  for (t->slots = 4; t->slots < 2 * names; t->slots *= 2) {
+  }
+  bool fits = values < (SIZE_MAX - length - 1) / sizeof *t->nodes;
+  t->nodes = fits ? malloc(values * sizeof *t->nodes + length + 1) : NULL;
+  t->slot = calloc(t->slots, sizeof *t->slot);
+  if (t->nodes == NULL || t->slot == NULL) return false;
+  t->copy = t->p = (char *)(t->nodes + values);
+  t->end = t->copy + length;
+  memcpy(t->copy, t->start, length);
+  return true;
+}
+
+cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
+  parser t = {.start = text, .how = how};
   cpb_numeric numeric;
-  json_t *value = NULL;
-  if (cpb_numeric_enter(&numeric, NULL) != CPB_OK)
-    or_no_memory(&t, NULL);
-  else {
-    value = read_text_of(&t);
+  t.no_memory = !make_room(&t, length) || cpb_numeric_enter(&numeric, NULL) != CPB_OK;
+  if (t.no_memory) {
+    refuse(&t, "no memory");
+  } else {
+    read_text_of(&t);
     cpb_numeric_leave(&numeric);
   }
   *fault = fault_of(&t);
-  return value;
+  free(t.slot);
+  if (t.why == NULL) return t.nodes;
+  free(t.nodes);
+  return NULL;
 }
 
-cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const char *name, json_t **value,
+cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const char *name, cpb_json **value,
                          cpb_error *error) {
   cpb_json_fault fault;
   *value = cpb_json_value(text, length, how, &fault);
@@ -328,4 +357,35 @@ cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const ch
   if (fault.no_memory) return cpb_fail_memory(error, "JSON of %zu bytes", length);
   return cpb_file_fail(error, CPB_WHY_JSON_SYNTAX, name, "line %llu, column %llu: not JSON: %s", fault.line,
                        fault.column, fault.why);
+}
+
+/* ---- looking at values ---- */
+
+const cpb_json *cpb_json_get(const cpb_json *object, const char *key) {
+  if (object == NULL || object->type != CPB_JSON_OBJECT) return NULL;
+  const cpb_json *member = object->first;
+  while (member != NULL && strcmp(member->key, key) != 0) member = member->next;
+  return member;
+}
+
+const cpb_json *cpb_json_first(const cpb_json *array) {
+  return array != NULL && array->type == CPB_JSON_ARRAY ? array->first : NULL;
+}
+
+size_t cpb_json_size(const cpb_json *array) {
+  return array != NULL && array->type == CPB_JSON_ARRAY ? array->count : 0;
+}
+
+bool cpb_json_is(const cpb_json *value, cpb_json_type type) { return value != NULL && value->type == type; }
+
+bool cpb_json_is_number(const cpb_json *value) {
+  return cpb_json_is(value, CPB_JSON_INTEGER) || cpb_json_is(value, CPB_JSON_REAL);
+}
+
+long long cpb_json_integer_of(const cpb_json *value) {
+  return cpb_json_is(value, CPB_JSON_INTEGER) ? value->integer : 0;
+}
+
+const char *cpb_json_string_of(const cpb_json *value) {
+  return cpb_json_is(value, CPB_JSON_STRING) ? value->string : NULL;
 }

@@ -1,17 +1,41 @@
-/* JSON text into libjansson's values. Its own reader does not look whether there was memory for the letters of a long
- * word, and then reads another number, or ends the process. */
+/* JSON as a tree of values. */
 #ifndef CPB_JSON_JSON_READ_H
 #define CPB_JSON_JSON_READ_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "capball/status.h"
 
+typedef enum cpb_json_type {
+  CPB_JSON_NULL,
+  CPB_JSON_FALSE,
+  CPB_JSON_TRUE,
+  CPB_JSON_INTEGER,
+  CPB_JSON_REAL,
+  CPB_JSON_STRING,
+  CPB_JSON_ARRAY,
+  CPB_JSON_OBJECT
+} cpb_json_type;
+
+typedef struct cpb_json cpb_json;
+struct cpb_json {
+  cpb_json_type type;
+  size_t count; /* elements, members, or bytes of the string */
+  double real;  /* of a real or an integer */
+  union {
+    long long integer;
+    const char *string; /* ended by a 0 */
+    cpb_json *first;    /* element or member */
+  };
+  cpb_json *next;  /* in the array or object that it belongs to */
+  const char *key; /* of a member of .. */
+  const cpb_json *owner;
+};
+
 enum {
-  CPB_JSON_ANY = 1,   /* a text may be a number, a string or a word too, not only an object or an array */
-  CPB_JSON_REALS = 2, /* integers are read as reals, and have no limit of their own */
-  CPB_JSON_LOOK = 4   /* the text is only looked at: numbers of any size, repeated names and \u0000 pass */
+  CPB_JSON_ANY = 1,      /* a text may be a number, a string or a word too, not only an object or an array */
+  CPB_JSON_AS_REALS = 2, /* integers are read as reals, and have no limit of their own */
+  CPB_JSON_LOOK = 4      /* the text is only looked at: numbers of any size, repeated names and \u0000 pass */
 };
 
 /* Where a text stops being JSON, and why; why = NULL: nowhere. */
@@ -21,11 +45,21 @@ typedef struct cpb_json_fault {
   unsigned long long line, column;
 } cpb_json_fault;
 
-/* The one value of a text (RFC 8259; names at most once, no \u0000), to be given to json_decref; NULL: see fault. */
-json_t *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault);
+/* The one value of a text (RFC 8259; names at most once, no \u0000) with all that it holds, which free() frees; NULL:
+ * see fault. */
+cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault);
 
 /* The same, with a sentence about the file `name`: EFORMAT with line and column, or ENOMEM. */
-cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const char *name, json_t **value,
+cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const char *name, cpb_json **value,
                          cpb_error *error);
+
+/* All of these take NULL, too. */
+const cpb_json *cpb_json_get(const cpb_json *object, const char *key); /* NULL: it has no such member */
+const cpb_json *cpb_json_first(const cpb_json *array);                 /* the others by ->next */
+size_t cpb_json_size(const cpb_json *array);                           /* 0 for what is no array */
+bool cpb_json_is(const cpb_json *value, cpb_json_type type);
+bool cpb_json_is_number(const cpb_json *value);
+long long cpb_json_integer_of(const cpb_json *value);  /* 0: it is none */
+const char *cpb_json_string_of(const cpb_json *value); /* NULL: it is none */
 
 #endif

@@ -2,94 +2,53 @@
  * gives the same bits; the checksum is over those very digits. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/flow.h"
-#include "capball/file.h"
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "io/buffer.h"
 #include "io/file_fail.h"
 #include "io/number.h"
-#include "io/input.h"
 #include "json/json_file.h"
-#include "json/json_read.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
-/* ---- text that grows ---- */
+typedef cpb_text text;
 
-typedef struct text {
-  cpb_buffer buffer;
-  size_t used;
-  cpb_status status; /* the first failure stays; everything after it does nothing */
-  cpb_error *error;
-} text;
-
-static void put_bytes(text *t, const char *bytes, size_t count) {
-  size_t size = t->used + count + 1;
-  if (t->status == CPB_OK && size > t->buffer.size)
-    t->status = cpb_buffer_reserve(&t->buffer, 2 * size, t->used, t->error);
-  if (t->status != CPB_OK) return;
-  memcpy(t->buffer.bytes + t->used, bytes, count);
-  t->used += count;
-  t->buffer.bytes[t->used] = 0;
-}
-
-static void put(text *t, const char *bytes) { put_bytes(t, bytes, strlen(bytes)); }
-
-/* JSON is UTF-8; a name that is not has its foreign bytes shown as '?'. */
+/* Names may hold anything: a text that is not UTF-8 has its foreign bytes shown as '?'. */
 static void put_string(text *t, const char *string) {
   if (string == NULL) {
-    put(t, "null");
+    cpb_text_puts(t, "null");
     return;
   }
-  json_t *checked = json_string(string);
-  bool utf8 = checked != NULL;
-  json_decref(checked);
-  put(t, "\"");
+  bool utf8 = cpb_is_utf8(string);
+  cpb_text_puts(t, "\"");
   for (const char *c = string; *c != 0; c++) {
     unsigned char byte = (unsigned char)*c;
-    char escaped[8];
     if (byte < 0x20 || byte == 0x7f)
-      snprintf(escaped, sizeof escaped, "\\u%04x", byte);
+      cpb_text_format(t, "\\u%04x", byte);
+    else if (byte >= 0x80 && !utf8)
+      cpb_text_puts(t, "?");
     else
-      snprintf(escaped, sizeof escaped, "%s%c", byte == '"' || byte == '\\' ? "\\" : "", byte);
-    put(t, byte >= 0x80 && !utf8 ? "?" : escaped);
+      cpb_text_format(t, "%s%c", byte == '"' || byte == '\\' ? "\\" : "", byte);
   }
-  put(t, "\"");
-}
-
-static void put_number(text *t, double value) {
-  char digits[CPB_NUMBER_ROOM];
-  size_t length = cpb_number_print(digits, &value, CPB_F64, 0);
-  put_bytes(t, digits, length);
-  if (strcspn(digits, ".einEIN") == length) put(t, ".0");
-}
-
-static void put_count(text *t, uint64_t count) {
-  char digits[CPB_NUMBER_ROOM];
-  snprintf(digits, sizeof digits, "%" PRIu64, count);
-  put(t, digits);
+  cpb_text_puts(t, "\"");
 }
 
 static void put_vector(text *t, const double *numbers, size_t count, size_t per_line) {
   if (numbers == NULL) {
-    put(t, "null");
+    cpb_text_puts(t, "null");
     return;
   }
-  put(t, "[");
+  cpb_text_puts(t, "[");
   for (size_t i = 0; i < count; i++) {
-    put(t, i == 0 && count <= per_line ? "" : i % per_line == 0 ? "\n    " : " ");
-    put_number(t, numbers[i]);
-    put(t, i + 1 < count ? "," : "");
+    cpb_text_puts(t, i == 0 && count <= per_line ? "" : i % per_line == 0 ? "\n    " : " ");
+    cpb_json_real(t, numbers[i]);
+    cpb_text_puts(t, i + 1 < count ? "," : "");
   }
-  put(t, "]");
+  cpb_text_puts(t, "]");
 }
 
 /* ---- what the numbers are, for the file and for the checksum ---- */
@@ -146,12 +105,12 @@ static void print_checksum(char hex[17], const cpb_map_options *map) {
 
 static void put_names(text *t, const cpb_map_options *map) {
   if (map->columns == NULL) return;
-  put(t, ",\n  \"columns\": [");
+  cpb_json_put(t, "columns", "[");
   for (size_t i = 0; i < map->d; i++) {
-    put(t, i == 0 ? "" : ", ");
+    cpb_text_puts(t, i == 0 ? "" : ", ");
     put_string(t, map->columns[i]);
   }
-  put(t, "]");
+  cpb_text_puts(t, "]");
 }
 
 static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *origin) {
@@ -159,38 +118,29 @@ static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *o
   char hex[17];
   list_parts(map, parts);
   print_checksum(hex, map);
-  put(t, "{\n  \"capball\": {\"kind\": \"map\", \"version\": ");
-  put_count(t, VERSION);
-  put(t, "},\n  \"dim\": ");
-  put_count(t, map->d);
+  cpb_json_put_kind(t, "map", VERSION);
+  cpb_json_put(t, "dim", "I", (uint64_t)map->d);
   put_names(t, map);
-  put(t, ",\n  \"scale\": ");
-  put_number(t, map->s);
+  cpb_json_put(t, "scale", "f", map->s);
   for (size_t k = 0; k < PARTS; k++) {
-    put(t, ",\n  \"");
-    put(t, parts[k].key);
-    put(t, "\": ");
+    cpb_json_put(t, parts[k].key, "");
     put_vector(t, parts[k].numbers, parts[k].count, parts[k].per_line);
   }
-  put(t, ",\n  \"goal\": ");
+  cpb_json_put(t, "goal", "");
   put_string(t, origin->goal);
-  if (origin->evidence != NULL) {
-    put(t, ",\n  \"evidence\": ");
-    put(t, origin->evidence);
-  }
-  put(t, ",\n  \"made_from\": {\"source\": ");
+  if (origin->evidence != NULL) cpb_json_put(t, "evidence", "");
+  if (origin->evidence != NULL) cpb_text_puts(t, origin->evidence);
+  cpb_json_put(t, "made_from", "{s:", "source");
   put_string(t, origin->source);
-  put(t, ", \"rows\": ");
-  put_count(t, origin->rows);
-  put(t, "},\n  \"checksum\": ");
-  put_string(t, hex);
-  put(t, "\n}\n");
+  cpb_json_pack(t, ", s:I}", "rows", origin->rows);
+  cpb_json_put(t, "checksum", "s", hex);
+  cpb_text_puts(t, "\n}\n");
 }
 
 static bool is_json(const char *string) {
-  json_t *value;
+  cpb_json *value;
   bool is = cpb_json_read(string, strlen(string), CPB_JSON_ANY, "evidence", &value, NULL) == CPB_OK;
-  json_decref(value);
+  free(value);
   return is;
 }
 
@@ -207,39 +157,37 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
                     origin.evidence);
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
-  text t = {.status = CPB_OK, .error = error};
+  text t = {.style = {.long_exponent = true}};
   cpb_numeric numeric;
   status = cpb_numeric_enter(&numeric, error);
   if (status != CPB_OK) return status;
   put_map(&t, &described, &origin);
   cpb_numeric_leave(&numeric);
-  if (t.status == CPB_OK)
-    *json = (char *)t.buffer.bytes;
-  else
-    cpb_buffer_free(&t.buffer);
-  return t.status;
+  *json = t.bytes;
+  if (t.failure == CPB_JSON_WHOLE) return CPB_OK;
+  free(t.bytes);
+  *json = NULL;
+  return cpb_fail_memory(error, "the text of a map");
 }
 
 cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
                         cpb_error *error) {
   char *json = NULL;
   cpb_status status = cpb_map_to_json(map, origin, &json, error);
-  if (status == CPB_OK) status = cpb_write_whole(path, json, strlen(json), error);
-  free(json);
-  return status;
+  return cpb_json_save(status, json, path, error);
 }
 
 /* ---- reading ---- */
 
-static cpb_status read_shape(const json_t *root, const char *name, cpb_map_options *map, cpb_error *error) {
+static cpb_status read_shape(const cpb_json *root, const char *name, cpb_map_options *map, cpb_error *error) {
   cpb_status status = cpb_json_check_kind(root, name, "map", VERSION, error);
   if (status == CPB_OK) status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &map->d, error);
   return status == CPB_OK ? cpb_json_number(root, name, "scale", &map->s, error) : status;
 }
 
-static cpb_status check_sum(const json_t *root, const char *name, const cpb_map_options *map,
+static cpb_status check_sum(const cpb_json *root, const char *name, const cpb_map_options *map,
                             cpb_error *error) {
-  const char *stored = json_string_value(json_object_get(root, "checksum"));
+  const char *stored = cpb_json_string_of(cpb_json_get(root, "checksum"));
   char hex[17];
   cpb_numeric numeric;
   cpb_status status = cpb_numeric_enter(&numeric, error);
@@ -256,7 +204,7 @@ static cpb_status make_map(const cpb_map_options *options, const char *name, cpb
   return status == CPB_OK ? CPB_OK : cpb_json_refused(name, &why, error);
 }
 
-static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, cpb_error *error) {
+static cpb_status read_map(const cpb_json *root, const char *name, cpb_map **map, cpb_error *error) {
   cpb_map_options options;
   cpb_map_options_init(&options, sizeof options);
   part parts[PARTS];
@@ -280,27 +228,21 @@ static cpb_status read_map(const json_t *root, const char *name, cpb_map **map, 
   return status;
 }
 
-cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, cpb_map **map,
-                             cpb_error *error) {
-  if (json == NULL || map == NULL) return cpb_fail_missing(error, json == NULL ? "text" : "map");
-  const char *called = name == NULL ? "map" : name;
-  json_t *root;
-  *map = NULL;
-  cpb_status status = cpb_json_parse(json, length, called, &root, error);
-  if (status != CPB_OK) return status;
-  status = read_map(root, called, map, error);
-  json_decref(root);
+static cpb_status make(const cpb_json_file *file, void **object, cpb_error *error) {
+  cpb_map *map = NULL;
+  cpb_status status = read_map(file->root, file->name, &map, error);
+  *object = map;
   return status;
 }
 
+static void release(void *map) { cpb_map_free(map); }
+static const cpb_json_kind kind = {"map", make, release};
+
+cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, cpb_map **map,
+                             cpb_error *error) {
+  return cpb_json_parse(&kind, json, length, name, map, error);
+}
+
 cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
-  if (path == NULL || map == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "map");
-  cpb_buffer buffer = {NULL, 0};
-  size_t length;
-  const char *name;
-  *map = NULL;
-  cpb_status status = cpb_read_whole(path, &buffer, &length, &name, error);
-  if (status == CPB_OK) status = cpb_map_from_json((const char *)buffer.bytes, length, name, map, error);
-  cpb_buffer_free(&buffer);
-  return status;
+  return cpb_json_load(&kind, path, map, error);
 }

@@ -4,14 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/flow.h"
 #include "capball/ball.h"
-#include "capball/file.h"
 #include "core/fail.h"
-#include "io/buffer.h"
 #include "io/file_fail.h"
 #include "json/json_file.h"
-#include "io/input.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 
@@ -19,24 +15,21 @@ static const char *const kernel_names[] = {"linear", "rbf", "polynomial"};
 
 /* ---- writing ---- */
 
-static json_t *row_numbers(const uint64_t *rows, size_t count) {
-  if (rows == NULL) return json_null();
-  json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) array = cpb_json_append(array, json_integer((json_int_t)rows[i]));
-  return array;
-}
-
-static json_t *kernel_value(const cpb_kernel *kernel) {
-  return json_pack("{s:s, s:f, s:f, s:I}", "kind", kernel_names[kernel->kind], "gamma", kernel->gamma,
-                   "offset", kernel->offset, "degree", (json_int_t)kernel->degree);
+static void put_support(cpb_text *l, const cpb_model_options *o) {
+  cpb_json_put(l, "support", "{s:I, s:", "count", (uint64_t)o->support, "rows");
+  cpb_text_puts(l, o->support_rows == NULL ? "null" : "[");
+  for (size_t i = 0; o->support_rows != NULL && i < o->listed; i++)
+    cpb_text_format(l, "%s%llu", i == 0 ? "" : ", ", (unsigned long long)o->support_rows[i]);
+  if (o->support_rows != NULL) cpb_text_puts(l, "]");
+  cpb_json_pack(l, ", s:V, s:V}", "multipliers", o->listed == 0 ? NULL : o->multipliers, o->listed, "vectors",
+                o->vectors, o->listed * o->d);
 }
 
 /* "scale" and "cap"; null with a kernel. */
-static cpb_status put_cap(cpb_json_lines *l, const cpb_model *model, const cpb_model_options *o,
-                          cpb_error *error) {
+static cpb_status put_cap(cpb_text *l, const cpb_model *model, const cpb_model_options *o, cpb_error *error) {
   if (o->kernel.kind != CPB_KERNEL_LINEAR) {
-    cpb_json_put(l, "scale", json_null());
-    cpb_json_put(l, "cap", json_null());
+    cpb_json_put(l, "scale", "null");
+    cpb_json_put(l, "cap", "null");
     return CPB_OK;
   }
   cpb_cap cap = {.d = o->d, .p = malloc((o->d + 1) * sizeof(double))};
@@ -44,58 +37,52 @@ static cpb_status put_cap(cpb_json_lines *l, const cpb_model *model, const cpb_m
   if (cap.p == NULL) return cpb_fail_memory(error, "%zu bytes", (o->d + 1) * sizeof(double));
   cpb_status status = cpb_model_cap(model, &scale, &cap, error);
   if (status == CPB_OK) {
-    cpb_json_put(l, "scale", json_real(scale));
-    cpb_json_put(l, "cap",
-                 json_pack("{s:o, s:f, s:f, s:f}", "p", cpb_json_vector(cap.p, o->d + 1), "b", cap.b, "sigma",
-                           cap.sigma, "a", cap.a));
+    cpb_json_put(l, "scale", "f", scale);
+    cpb_json_put(l, "cap", "{s:V, s:f, s:f, s:f}", "p", cap.p, o->d + 1, "b", cap.b, "sigma", cap.sigma, "a",
+                 cap.a);
   }
   free(cap.p);
   return status;
 }
 
-static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error *error) {
+static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *error) {
   cpb_model_options o = {.size = sizeof o};
   cpb_model_describe(model, &o);
   cpb_json_put_kind(l, "model", VERSION);
-  cpb_json_put(l, "dim", json_integer((json_int_t)o.d));
-  if (o.columns != NULL) cpb_json_put(l, "columns", cpb_json_names(o.columns, o.d));
-  cpb_json_put(l, "method", json_string(cpb_model_method_name(o.method)));
-  cpb_json_put(l, "center", cpb_json_vector(o.center, o.d));
-  cpb_json_put(l, "radius", json_real(o.radius));
-  cpb_json_put(l, "nu", json_real(o.nu));
-  cpb_json_put(l, "gap", json_real(o.gap));
-  cpb_json_put(l, "lower_bound", isnan(o.lower_bound) ? json_null() : json_real(o.lower_bound));
-  cpb_json_put(l, "converged", json_boolean(o.converged));
-  cpb_json_put(l, "rows", json_integer((json_int_t)o.rows));
-  cpb_json_put(l, "whiten", cpb_json_vector(o.whiten, o.d * o.d));
-  cpb_json_put(l, "kernel", kernel_value(&o.kernel));
-  cpb_json_put(l, "norm2", json_real(o.norm2));
+  cpb_json_put(l, "dim", "I", (uint64_t)o.d);
+  cpb_json_put_names(l, o.columns, o.d);
+  cpb_json_put(l, "method", "s", cpb_model_method_name(o.method));
+  cpb_json_put(l, "center", "V", o.center, o.d);
+  cpb_json_put(l, "radius", "f", o.radius);
+  cpb_json_put(l, "nu", "f", o.nu);
+  cpb_json_put(l, "gap", "f", o.gap);
+  cpb_json_put(l, "lower_bound", isnan(o.lower_bound) ? "null" : "f", o.lower_bound);
+  cpb_json_put(l, "converged", "b", (int)o.converged);
+  cpb_json_put(l, "rows", "I", o.rows);
+  cpb_json_put(l, "whiten", "V", o.whiten, o.d * o.d);
+  cpb_json_put(l, "kernel", "{s:s, s:f, s:f, s:I}", "kind", kernel_names[o.kernel.kind], "gamma",
+               o.kernel.gamma, "offset", o.kernel.offset, "degree", (uint64_t)o.kernel.degree);
+  cpb_json_put(l, "norm2", "f", o.norm2);
   cpb_status status = put_cap(l, model, &o, error);
-  cpb_json_put(l, "quantiles", cpb_json_vector(o.quantiles, o.quantile_count));
-  cpb_json_put(l, "support",
-               json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)o.support, "rows",
-                         row_numbers(o.support_rows, o.listed), "multipliers",
-                         o.listed == 0 ? json_null() : cpb_json_vector(o.multipliers, o.listed), "vectors",
-                         cpb_json_vector(o.vectors, o.listed * o.d)));
+  cpb_json_put(l, "quantiles", "V", o.quantiles, o.quantile_count);
+  put_support(l, &o);
   return status;
 }
 
 cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error) {
   if (model == NULL || text == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "text");
   *text = NULL;
-  cpb_json_lines l = {0};
+  cpb_text l = {0};
   cpb_status status = put_model(&l, model, error);
   if (status == CPB_OK) return cpb_json_finish(&l, "model", text, error);
-  free(l.text);
+  free(l.bytes);
   return status;
 }
 
 cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error) {
   char *text = NULL;
   cpb_status status = cpb_model_to_json(model, &text, error);
-  if (status == CPB_OK) status = cpb_write_whole(path, text, strlen(text), error);
-  free(text);
-  return status;
+  return cpb_json_save(status, text, path, error);
 }
 
 /* ---- reading ---- */
@@ -117,27 +104,28 @@ static void parts_free(parts *p) {
   free((void *)(uintptr_t)p->columns);
 }
 
-static cpb_status read_rows(const json_t *support, const char *name, size_t count, uint64_t **rows,
+static cpb_status read_rows(const cpb_json *support, const char *name, size_t count, uint64_t **rows,
                             cpb_error *error) {
-  const json_t *array = json_object_get(support, "rows");
-  if (array == NULL || json_is_null(array) || count == 0) return CPB_OK;
-  if (json_array_size(array) != count)
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\" must be null or %zu numbers, got %zu",
-                         count, json_array_size(array));
+  const cpb_json *array = cpb_json_get(support, "rows");
+  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL) || count == 0) return CPB_OK;
+  if (cpb_json_size(array) != count)
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
+                         "\"rows\" must be null or %zu numbers, got %zu", count, cpb_json_size(array));
   *rows = malloc(count * sizeof **rows);
   if (*rows == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof **rows);
-  for (size_t i = 0; i < count; i++) {
-    const json_t *row = json_array_get(array, i);
-    if (!json_is_integer(row) || json_integer_value(row) < 0)
-      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\"[%zu] is not a whole number >= 0", i);
-    (*rows)[i] = (uint64_t)json_integer_value(row);
+  const cpb_json *row = cpb_json_first(array);
+  for (size_t i = 0; i < count; i++, row = row->next) {
+    if (!cpb_json_is(row, CPB_JSON_INTEGER) || row->integer < 0)
+      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\"[%zu] is not a whole number >= 0",
+                           i);
+    (*rows)[i] = (uint64_t)row->integer;
   }
   return CPB_OK;
 }
 
-static cpb_status read_kernel(const json_t *root, const char *name, cpb_kernel *kernel, cpb_error *error) {
-  const json_t *value = json_object_get(root, "kernel");
-  const char *kind = json_string_value(json_object_get(value, "kind"));
+static cpb_status read_kernel(const cpb_json *root, const char *name, cpb_kernel *kernel, cpb_error *error) {
+  const cpb_json *value = cpb_json_get(root, "kernel");
+  const char *kind = cpb_json_string_of(cpb_json_get(value, "kind"));
   size_t degree = 0, i = 0;
   while (kind != NULL && i < 3 && strcmp(kind, kernel_names[i]) != 0) i++;
   if (kind == NULL || i == 3)
@@ -151,9 +139,9 @@ static cpb_status read_kernel(const json_t *root, const char *name, cpb_kernel *
   return status;
 }
 
-static cpb_status read_support(const json_t *root, const char *name, cpb_model_options *o, parts *p,
+static cpb_status read_support(const cpb_json *root, const char *name, cpb_model_options *o, parts *p,
                                cpb_error *error) {
-  const json_t *support = json_object_get(root, "support");
+  const cpb_json *support = cpb_json_get(root, "support");
   cpb_status status = cpb_json_count(support, name, "count", 0, INT64_MAX / 2, &o->support, error);
   if (status == CPB_OK)
     status = cpb_json_numbers(support, name, "multipliers", SIZE_MAX, &o->listed, &p->multipliers, error);
@@ -163,9 +151,9 @@ static cpb_status read_support(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
-static cpb_status read_method(const json_t *root, const char *name, cpb_model_method *method,
+static cpb_status read_method(const cpb_json *root, const char *name, cpb_model_method *method,
                               cpb_error *error) {
-  const char *word = json_string_value(json_object_get(root, "method"));
+  const char *word = cpb_json_string_of(cpb_json_get(root, "method"));
   for (int i = 0; word != NULL && i < CPB_MODEL_METHODS; i++)
     if (strcmp(word, cpb_model_method_name((cpb_model_method)i)) == 0) {
       *method = (cpb_model_method)i;
@@ -177,19 +165,19 @@ static cpb_status read_method(const json_t *root, const char *name, cpb_model_me
 }
 
 /* null is beyond double. */
-static cpb_status read_bound(const json_t *root, const char *name, double *bound, cpb_error *error) {
+static cpb_status read_bound(const cpb_json *root, const char *name, double *bound, cpb_error *error) {
   *bound = NAN;
-  bool beyond = json_is_null(json_object_get(root, "lower_bound"));
+  bool beyond = cpb_json_is(cpb_json_get(root, "lower_bound"), CPB_JSON_NULL);
   return beyond ? CPB_OK : cpb_json_number(root, name, "lower_bound", bound, error);
 }
 
-static cpb_status read_options(const json_t *root, const char *name, cpb_model_options *o, parts *p,
+static cpb_status read_options(const cpb_json *root, const char *name, cpb_model_options *o, parts *p,
                                cpb_error *error) {
   cpb_status status = cpb_json_check_kind(root, name, "model", VERSION, error);
   if (status != CPB_OK) return status;
   status = read_method(root, name, &o->method, error);
   if (status != CPB_OK) return status;
-  o->converged = json_is_true(json_object_get(root, "converged"));
+  o->converged = cpb_json_is(cpb_json_get(root, "converged"), CPB_JSON_TRUE);
   status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &o->d, error);
   struct {
     const char *key;
@@ -216,41 +204,29 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
-cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
-                               cpb_error *error) {
-  if (text == NULL || model == NULL) return cpb_fail_missing(error, text == NULL ? "text" : "model");
-  const char *called = name == NULL ? "model" : name;
-  json_t *root;
-  *model = NULL;
-  cpb_status status = cpb_json_parse(text, length, called, &root, error);
-  if (status != CPB_OK) return status;
+static cpb_status make(const cpb_json_file *file, void **object, cpb_error *error) {
   cpb_model_options options;
   cpb_model_options_init(&options, sizeof options);
   parts p = {0};
   cpb_error why = {.row = -1};
-  status = read_options(root, called, &options, &p, error);
-  if (status == CPB_OK) {
-    status = cpb_model_new(&options, model, &why);
-    if (status != CPB_OK) status = cpb_json_refused(called, &why, error);
-  }
-  if (status == CPB_OK) status = cpb_json_check_sum(root, called, text, length, error);
-  if (status != CPB_OK) {
-    cpb_model_free(*model);
-    *model = NULL;
-  }
+  cpb_model *model = NULL;
+  cpb_status status = read_options(file->root, file->name, &options, &p, error);
+  if (status == CPB_OK && cpb_model_new(&options, &model, &why) != CPB_OK)
+    status = cpb_json_refused(file->name, &why, error);
+  if (status == CPB_OK) status = cpb_json_check_sum(file->root, file->name, file->text, file->length, error);
   parts_free(&p);
-  json_decref(root);
+  *object = model;
   return status;
 }
 
+static void release(void *model) { cpb_model_free(model); }
+static const cpb_json_kind kind = {"model", make, release};
+
+cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
+                               cpb_error *error) {
+  return cpb_json_parse(&kind, text, length, name, model, error);
+}
+
 cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error) {
-  if (path == NULL || model == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "model");
-  cpb_buffer buffer = {NULL, 0};
-  size_t length;
-  const char *name;
-  *model = NULL;
-  cpb_status status = cpb_read_whole(path, &buffer, &length, &name, error);
-  if (status == CPB_OK) status = cpb_model_from_json((const char *)buffer.bytes, length, name, model, error);
-  cpb_buffer_free(&buffer);
-  return status;
+  return cpb_json_load(&kind, path, model, error);
 }

@@ -31,17 +31,17 @@ typedef struct sealing {
 
 static cpb_status print(const cpb_seal_facts *facts, char **text, cpb_error *error) {
   char fingerprint[17], hash[33];
-  cpb_json_lines l = {0};
+  cpb_text l = {0};
   snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, facts->fingerprint);
   snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, facts->hash[0], facts->hash[1]);
   cpb_json_put_kind(&l, "seal", VERSION);
-  cpb_json_put(&l, "fingerprint", json_string(fingerprint));
-  cpb_json_put(&l, "role", json_string(role_names[facts->role]));
-  cpb_json_put(&l, "radius", json_real(facts->radius));
-  cpb_json_put(&l, "rows", json_integer((json_int_t)facts->rows));
-  cpb_json_put(&l, "cols", json_integer((json_int_t)facts->cols));
-  cpb_json_put(&l, "dtype", json_string(cpb_dtype_name(facts->precision)));
-  cpb_json_put(&l, "hash", json_string(hash));
+  cpb_json_put(&l, "fingerprint", "s", fingerprint);
+  cpb_json_put(&l, "role", "s", role_names[facts->role]);
+  cpb_json_put(&l, "radius", "f", facts->radius);
+  cpb_json_put(&l, "rows", "I", (uint64_t)facts->rows);
+  cpb_json_put(&l, "cols", "I", (uint64_t)facts->cols);
+  cpb_json_put(&l, "dtype", "s", cpb_dtype_name(facts->precision));
+  cpb_json_put(&l, "hash", "s", hash);
   return cpb_json_finish(&l, "seal", text, error);
 }
 
@@ -112,29 +112,29 @@ static bool read_hex(const char *text, uint64_t *number) {
   return true;
 }
 
-static const char *text_of(const json_t *root, const char *key) {
-  const char *text = json_string_value(json_object_get(root, key));
+static const char *text_of(const cpb_json *root, const char *key) {
+  const char *text = cpb_json_string_of(cpb_json_get(root, key));
   return text == NULL ? "" : text;
 }
 
-static bool read_role(const json_t *root, cpb_role *role) {
+static bool read_role(const cpb_json *root, cpb_role *role) {
   *role = strcmp(text_of(root, "role"), role_names[CPB_ROLE_QUERY]) == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE;
   return strcmp(text_of(root, "role"), role_names[*role]) == 0;
 }
 
-static bool read_precision(const json_t *root, cpb_dtype *dtype) {
+static bool read_precision(const cpb_json *root, cpb_dtype *dtype) {
   static const cpb_dtype floats[] = {CPB_F32, CPB_F64, CPB_F16};
   for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
     if (strcmp(text_of(root, "dtype"), cpb_dtype_name(*dtype = floats[i])) == 0) return true;
   return false;
 }
 
-static bool read_hash(const json_t *root, uint64_t hash[2]) {
+static bool read_hash(const cpb_json *root, uint64_t hash[2]) {
   const char *text = text_of(root, "hash");
   return strlen(text) == 32 && read_hex(text, &hash[0]) && read_hex(text + 16, &hash[1]);
 }
 
-static cpb_status read_facts(const json_t *root, const char *name, cpb_seal_facts *facts, cpb_error *error) {
+static cpb_status read_facts(const cpb_json *root, const char *name, cpb_seal_facts *facts, cpb_error *error) {
   const char *fingerprint = text_of(root, "fingerprint");
   cpb_status status = cpb_json_rows(root, name, "rows", 0, INT64_MAX, &facts->rows, error);
   if (status == CPB_OK) status = cpb_json_count(root, name, "cols", 1, INT32_MAX, &facts->cols, error);
@@ -150,13 +150,13 @@ static cpb_status read_facts(const json_t *root, const char *name, cpb_seal_fact
 
 static cpb_status read_text(const char *text, size_t length, const char *name, cpb_seal_facts *facts,
                             cpb_error *error) {
-  json_t *root;
-  cpb_status status = cpb_json_parse(text, length, name, &root, error);
+  cpb_json *root;
+  cpb_status status = cpb_json_read(text, length, 0, name, &root, error);
   if (status != CPB_OK) return status;
   status = cpb_json_check_kind(root, name, "seal", VERSION, error);
   if (status == CPB_OK) status = cpb_json_check_sum(root, name, text, length, error);
   if (status == CPB_OK) status = read_facts(root, name, facts, error);
-  json_decref(root);
+  free(root);
   return status;
 }
 

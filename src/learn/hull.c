@@ -184,6 +184,18 @@ double cpb_hull_lower(const cpb_hull *hull) {
   return hull->value - chain * u * sum;
 }
 
+double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, uint64_t rows) {
+  double sum = hull->value + hull->loops->dot(hull->point, hull->point, hull->dim);
+  double lower = cpb_hull_lower(hull) - doubt - 4 * unit_error * sum;
+  double underflow = DBL_MIN * (double)(rows + hull->dim); /* squares too small to be normal */
+  return lower * (1 - unit_error) - underflow;
+}
+
+double cpb_sum_error(size_t d, size_t blocks) {
+  double chain = 2 * (64 + (double)(d / CPB_CHUNK)) + 160 + (double)blocks;
+  return chain * DBL_EPSILON / 2;
+}
+
 /* By how much the form would grow, to first order, if weight moved to column k; 0 for all at the optimum. */
 static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
   double along = hull->loops->dot(column_at(hull, k), hull->point, hull->dim);

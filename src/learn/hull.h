@@ -68,4 +68,12 @@ cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *b
  * difference; what else the columns owe to rounding is the caller's. */
 double cpb_hull_lower(const cpb_hull *hull);
 
+/* The same of columns that are sums over `rows` rows: `doubt` is what rounding can have added to a column, unit_error
+ * what one such sum owes to it, relative to its size. */
+double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, uint64_t rows);
+
+/* That unit_error, for rows of d columns: chains of additions, of a score over the columns of the data, of a sum over
+ * groups and so many blocks of rows. */
+double cpb_sum_error(size_t d, size_t blocks);
+
 #endif

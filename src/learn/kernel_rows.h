@@ -1,4 +1,4 @@
-/* Rows of the matrix k(x_i, x_j) of a Mercer kernel, and the paper's scheme on them. */
+/* Rows of the matrix k(x_i, x_j) of a Mercer kernel. */
 #ifndef CPB_LEARN_KERNEL_ROWS_H
 #define CPB_LEARN_KERNEL_ROWS_H
 
@@ -15,26 +15,15 @@ typedef struct cpb_kernel_rows {
   double *diagonal;  /* k(x_i,x_i) */
 } cpb_kernel_rows;
 
+cpb_status cpb_check_kernel(const cpb_kernel *kernel, cpb_error *error);
+
+/* Norms and the diagonal; EROW for a row that is not finite. */
+cpb_status cpb_kernel_rows_look(cpb_kernel_rows *rows, cpb_error *error);
+
 /* to[j] = k(x_i, x_j) for all j. `rows` is a cpb_kernel_rows. */
 void cpb_kernel_rows_row(void *rows, size_t i, double *to);
 
 /* to[j] = sum_i a_i k(x_i, x_j), by the rows with a_i != 0; scratch: n numbers. */
 void cpb_kernel_rows_combine(cpb_kernel_rows *rows, const double *a, double *to, double *scratch);
-
-typedef struct cpb_kernel_cap {
-  const double *cap; /* of each row, sum >= 1 */
-  double gap;        /* of each SVM */
-  bool paper;        /* one C for all */
-  cpb_error *error;  /* what is said when it is stopped */
-  /* the answer */
-  double *a;      /* n multipliers of the last SVM */
-  double *center; /* n coefficients >= 0 of sum 1: c = sum center_i phi(x_i) */
-  double radius;
-  size_t rounds;
-  bool settled;
-} cpb_kernel_cap;
-
-/* T11's scheme in the feature space, on Gram rows embedded by T8. */
-cpb_status cpb_kernel_cap_svm(cpb_kernel_rows *rows, cpb_kernel_cap *fit);
 
 #endif

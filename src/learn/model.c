@@ -1,8 +1,6 @@
 #include "capball/advanced/rounds.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +14,7 @@
 #include "geometry/vector.h"
 #include "learn/kernel_svdd.h"
 #include "learn/quantiles.h"
+#include "text/json_text.h"
 
 struct cpb_model {
   cpb_model_options options; /* its pointers are ours */
@@ -263,64 +262,42 @@ cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cp
   return status;
 }
 
-typedef struct sql {
-  char *text;
-  size_t used, room;
-  bool failed;
-} sql;
-
-static void __attribute__((format(printf, 2, 3))) put(sql *s, const char *format, ...) {
-  va_list list;
-  if (s->used + 512 > s->room && !s->failed) {
-    char *larger = realloc(s->text, 2 * s->room + 4096);
-    s->failed = larger == NULL;
-    if (larger != NULL) {
-      s->text = larger;
-      s->room = 2 * s->room + 4096;
-    }
-  }
-  if (s->failed) return;
-  va_start(list, format);
-  s->used += (size_t)vsnprintf(s->text + s->used, s->room - s->used, format, list);
-  va_end(list);
-}
-
-static void put_number(sql *s, double value) {
-  char digits[CPB_DIGITS_ROOM];
-  cpb_digits_f64(digits, value);
-  put(s, "%s", digits);
+/* With the fewest digits that bring it back. */
+static void put_number(cpb_text *s, double value) {
+  char digits[CPB_JSON_NUMBER_ROOM];
+  cpb_text_put(s, digits, cpb_print_fewest(digits, value));
 }
 
 /* (name - c) as SQL, the sign of c taken into the operator. */
-static void put_shifted(sql *s, const char *const *columns, size_t j, double c) {
+static void put_shifted(cpb_text *s, const char *const *columns, size_t j, double c) {
   if (columns != NULL && columns[j][0] != 0) {
-    put(s, "(\"");
-    for (const char *p = columns[j]; *p != 0; p++) put(s, *p == '"' ? "\"\"" : "%c", *p);
-    put(s, "\" %c ", c < 0 ? '+' : '-');
+    cpb_text_format(s, "(\"");
+    for (const char *p = columns[j]; *p != 0; p++) cpb_text_format(s, *p == '"' ? "\"\"" : "%c", *p);
+    cpb_text_format(s, "\" %c ", c < 0 ? '+' : '-');
   } else
-    put(s, "(x%zu %c ", j, c < 0 ? '+' : '-');
+    cpb_text_format(s, "(x%zu %c ", j, c < 0 ? '+' : '-');
   put_number(s, fabs(c));
-  put(s, ")");
+  cpb_text_format(s, ")");
 }
 
-static void put_square(sql *s, const cpb_model_options *o, const char *const *columns, size_t i) {
+static void put_square(cpb_text *s, const cpb_model_options *o, const char *const *columns, size_t i) {
   for (int factor = 0; factor < 2; factor++) {
-    if (factor > 0) put(s, "*");
+    if (factor > 0) cpb_text_format(s, "*");
     if (o->whiten == NULL) {
       put_shifted(s, columns, i, o->center[i]);
       continue;
     }
-    put(s, "(");
+    cpb_text_format(s, "(");
     bool first = true;
     for (size_t j = 0; j < o->d; j++) {
       if (o->whiten[i * o->d + j] == 0) continue;
-      put(s, "%s", first ? "" : " + ");
+      cpb_text_format(s, "%s", first ? "" : " + ");
       put_number(s, o->whiten[i * o->d + j]);
-      put(s, "*");
+      cpb_text_format(s, "*");
       put_shifted(s, columns, j, o->center[j]);
       first = false;
     }
-    put(s, "%s)", first ? "0" : "");
+    cpb_text_format(s, "%s)", first ? "0" : "");
   }
 }
 
@@ -331,18 +308,18 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   if (columns == NULL) columns = o->columns;
   if (has_kernel(o))
     return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no short SQL");
-  sql s = {0};
+  cpb_text s = {0};
   for (size_t i = 0; i < o->d; i++) {
-    put(&s, "%s", i == 0 ? "" : " + ");
+    cpb_text_format(&s, "%s", i == 0 ? "" : " + ");
     put_square(&s, o, columns, i);
   }
-  put(&s, " <= ");
+  cpb_text_format(&s, " <= ");
   put_number(&s, o->radius * o->radius);
-  if (s.failed) {
-    free(s.text);
+  if (s.failure != CPB_JSON_WHOLE) {
+    free(s.bytes);
     return cpb_fail_memory(error, "the condition of %zu columns", o->d);
   }
-  *text = s.text;
+  *text = s.bytes;
   return CPB_OK;
 }
 

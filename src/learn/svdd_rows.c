@@ -8,9 +8,10 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "learn/distances.h"
+#include "learn/piece_rounds.h"
 #include "learn/twofold.h"
 
-enum { BLOCK_ROWS = 4096, SAFE_EXPONENT = 250 };
+enum { BLOCK_ROWS = 4096 };
 
 /* One look at every row: sums and largest distance about one of them. */
 typedef struct mean_job {
@@ -103,14 +104,14 @@ static cpb_status copy_in_unit(cpb_svdd_rows *rows, const mean_job *job, cpb_err
 static cpb_status make_ready(cpb_svdd_rows *rows, mean_job *job, double *first, const cpb_exec *exec,
                              cpb_error *error) {
   size_t heavy = heaviest(job->caps, job->x.rows);
-  double largest2, safe2 = ldexp(1, 2 * SAFE_EXPONENT);
+  double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
   int fault = cpb_row_fault(job->loops, job->x, heavy);
   cpb_scaled_row(job->loops, job->x, 0, heavy, first);
   if (fault != 0) memset(first, 0, job->x.cols * sizeof *first); /* the first fault is the one to tell */
   cpb_status status = look(job, first, rows->origin, &largest2, exec, error);
   if (status != CPB_OK || (largest2 > 1 / safe2 && largest2 < safe2)) return status;
   int exponent = cpb_spread_exponent(job->x, job->caps, first);
-  if (exponent == INT_MIN || abs(exponent) < SAFE_EXPONENT / 2) return CPB_OK;
+  if (exponent == INT_MIN || abs(exponent) < CPB_SAFE_EXPONENT / 2) return CPB_OK;
   rows->exponent = exponent;
   status = copy_in_unit(rows, job, error);
   if (status != CPB_OK) return status;

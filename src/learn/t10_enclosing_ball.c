@@ -4,14 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
+#include "learn/ball_rounds_parts.h"
 #include "learn/ball_stream.h"
-#include "learn/core_parts.h"
-#include "learn/share.h"
+#include "learn/capped_dual.h"
 #include "learn/svdd_fail.h"
 #include "parallel/tell.h"
 
@@ -19,12 +18,6 @@ static const cpb_ball_options defaults = {.size = sizeof(cpb_ball_options), .gap
 
 void cpb_ball_options_init(cpb_ball_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  timespec_get(&now, TIME_UTC);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static cpb_status check_options(const cpb_ball_options *options, cpb_error *error) {
@@ -37,17 +30,18 @@ static cpb_status check_options(const cpb_ball_options *options, cpb_error *erro
   return CPB_OK;
 }
 
-cpb_status cpb_core_new(size_t d, const cpb_ball_options *given, cpb_core **core, cpb_error *error) {
+cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *given, cpb_ball_rounds **rounds,
+                               cpb_error *error) {
   cpb_ball_options taken = defaults, *options = &taken;
-  if (core == NULL) return cpb_fail_missing(error, "core");
-  *core = NULL;
+  if (rounds == NULL) return cpb_fail_missing(error, "rounds");
+  *rounds = NULL;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_ball_options", error);
   if (status == CPB_OK) status = check_options(options, error);
   if (status == CPB_OK && d == 0) status = cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   if (status != CPB_OK) return status;
-  cpb_core *made = calloc(1, sizeof *made);
+  cpb_ball_rounds *made = calloc(1, sizeof *made);
   if (made != NULL) {
-    *made = (cpb_core){
+    *made = (cpb_ball_rounds){
         .loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d, .sample_rank = -1};
     made->origin = d > SIZE_MAX / sizeof(double) / 6 ? NULL : calloc(6 * d, sizeof *made->origin);
     if (made->origin != NULL && cpb_hull_init(&made->hull, made->loops, d, 1) == CPB_OK) {
@@ -56,27 +50,27 @@ cpb_status cpb_core_new(size_t d, const cpb_ball_options *given, cpb_core **core
       made->low = made->origin + 3 * d;
       made->high = made->origin + 4 * d;
       made->best = (cpb_best_ball){.center = made->origin + 5 * d, .radius = INFINITY};
-      *core = made;
+      *rounds = made;
       return CPB_OK;
     }
   }
-  cpb_core_free(made);
-  return cpb_fail_memory(error, "a core-set of dimension %zu", d);
+  cpb_ball_rounds_free(made);
+  return cpb_fail_memory(error, "ball rounds of dimension %zu", d);
 }
 
-void cpb_core_free(cpb_core *core) {
-  if (core == NULL) return;
-  cpb_working_set_free(&core->set);
-  cpb_working_set_free(&core->staged);
-  cpb_hull_free(&core->hull);
-  free(core->origin);
-  free(core->multiplier);
-  free(core->support_row);
-  free(core);
+void cpb_ball_rounds_free(cpb_ball_rounds *rounds) {
+  if (rounds == NULL) return;
+  cpb_working_set_free(&rounds->set);
+  cpb_working_set_free(&rounds->staged);
+  cpb_hull_free(&rounds->hull);
+  free(rounds->origin);
+  free(rounds->multiplier);
+  free(rounds->support_row);
+  free(rounds);
 }
 
 typedef struct reading {
-  cpb_core *core;
+  cpb_ball_rounds *rounds;
   cpb_source *source;
   const cpb_exec *exec;
   size_t passes;
@@ -106,7 +100,7 @@ static cpb_status read_pass(reading *r, take_block *take, cpb_error *error) {
 }
 
 static cpb_status update(reading *r, cpb_view block, cpb_error *error) {
-  return cpb_core_update(r->core, block, r->rows, r->exec, error);
+  return cpb_ball_rounds_update(r->rounds, block, r->rows, r->exec, error);
 }
 
 static uint64_t told_rows(const cpb_source *source) {
@@ -115,20 +109,21 @@ static uint64_t told_rows(const cpb_source *source) {
 
 static cpb_status sample(reading *r, cpb_view block, cpb_error *error) {
   uint64_t rows = told_rows(r->source);
-  cpb_status status = cpb_check_view(block, "x", r->core->d, error);
+  cpb_status status = cpb_check_view(block, "x", r->rounds->d, error);
   if (status != CPB_OK) return status;
-  status = rows == CPB_ROWS_UNKNOWN ? cpb_core_sample(r->core, block, (cpb_row_ids){NULL, r->rows})
-                                    : cpb_core_sample_of(r->core, block, r->rows, rows);
+  status = rows == CPB_ROWS_UNKNOWN ? cpb_ball_rounds_sample(r->rounds, block, (cpb_row_ids){NULL, r->rows})
+                                    : cpb_ball_rounds_sample_of(r->rounds, block, r->rows, rows);
   return status == CPB_OK ? CPB_OK : cpb_fail_memory(error, "a sample of rows");
 }
 
 static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
   bool out_of_range = false;
-  cpb_status status = r->out_of_range ? CPB_OK : cpb_check_view(block, "x", r->core->d, error);
+  cpb_status status = r->out_of_range ? CPB_OK : cpb_check_view(block, "x", r->rounds->d, error);
   if (status == CPB_OK && !r->out_of_range)
-    status = cpb_core_read(r->core, block, (cpb_row_ids){NULL, r->rows}, &out_of_range, r->exec, error);
+    status =
+        cpb_ball_rounds_read(r->rounds, block, (cpb_row_ids){NULL, r->rows}, &out_of_range, r->exec, error);
   r->out_of_range |= out_of_range;
-  r->core->rows_seen += block.rows;
+  r->rounds->rows_seen += block.rows;
   return status;
 }
 
@@ -137,27 +132,28 @@ static cpb_status begin(reading *r, bool *begun, cpb_error *error) {
   r->passes += r->source->view.rows == 0;
   cpb_status status = read_pass(r, sample, error);
   uint64_t rows = r->rows, told = told_rows(r->source);
-  if (status == CPB_OK && rows == 0) return cpb_fail_no_ball(error, 0, r->core->d);
-  if (status == CPB_OK) status = cpb_core_start(r->core, 0, rows, error);
+  if (status == CPB_OK && rows == 0) return cpb_fail_no_ball(error, 0, r->rounds->d);
+  if (status == CPB_OK) status = cpb_ball_rounds_start(r->rounds, 0, rows, error);
   if (status == CPB_OK) status = read_pass(r, read_about, error);
   if (status != CPB_OK) return status;
   bool sampled = r->rows == rows && (told == CPB_ROWS_UNKNOWN || told == rows);
-  *begun = cpb_core_may_stand(r->core, r->out_of_range || !sampled);
+  *begun = cpb_ball_rounds_may_stand(r->rounds, r->out_of_range || !sampled);
   r->passes += !*begun;
   return CPB_OK;
 }
 
 static cpb_status iterate(reading *r, cpb_error *error) {
-  cpb_core *core = r->core;
+  cpb_ball_rounds *rounds = r->rounds;
   double told = 0;
   bool done = false, read = false;
   cpb_status status = cpb_exec_tell(r->exec, 0, error);
   if (status == CPB_OK) status = begin(r, &read, error);
   for (; status == CPB_OK && !done; r->passes++) {
     if (!read) status = read_pass(r, update, error);
-    if (status == CPB_OK && core->rows_seen == 0) return cpb_fail_no_ball(error, 0, core->d);
-    if (status == CPB_OK) status = cpb_core_solve(core, &done, error);
-    if (core->best.radius < INFINITY) told = fmax(told, cpb_share_of_gap(core->best.gap, core->options.gap));
+    if (status == CPB_OK && rounds->rows_seen == 0) return cpb_fail_no_ball(error, 0, rounds->d);
+    if (status == CPB_OK) status = cpb_ball_rounds_solve(rounds, &done, error);
+    if (rounds->best.radius < INFINITY)
+      told = fmax(told, cpb_gap_progress(rounds->best.gap, rounds->options.gap));
     if (status == CPB_OK) status = cpb_exec_tell(r->exec, told, error);
     read = false;
   }
@@ -167,23 +163,23 @@ static cpb_status iterate(reading *r, cpb_error *error) {
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
                                      cpb_error *error) {
-  double began = seconds_now();
+  double began = cpb_seconds_now();
   cpb_ball_report ours = {0};
-  cpb_core *core = NULL;
+  cpb_ball_rounds *rounds = NULL;
   if (out == NULL || out->center == NULL) return cpb_fail_missing(error, out == NULL ? "out" : "out->center");
   cpb_status status = cpb_check_source(source, error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_ball_report", error);
-  if (status == CPB_OK) status = cpb_core_new(source->cols, options, &core, error);
+  if (status == CPB_OK) status = cpb_ball_rounds_new(source->cols, options, &rounds, error);
   if (status != CPB_OK) return status;
-  reading r = {.core = core, .source = source, .exec = exec};
+  reading r = {.rounds = rounds, .source = source, .exec = exec};
   status = iterate(&r, error);
   if (status == CPB_OK) {
     ours.passes = r.passes;
-    cpb_core_write(core, out, &ours);
-    ours.seconds = seconds_now() - began;
+    cpb_ball_rounds_write(rounds, out, &ours);
+    ours.seconds = cpb_seconds_now() - began;
     cpb_sized_give(report, &ours, sizeof ours);
   }
-  cpb_core_free(core);
+  cpb_ball_rounds_free(rounds);
   return status;
 }
 

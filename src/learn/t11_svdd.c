@@ -6,14 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "learn/cap_svm.h"
+#include "learn/paper_schemes.h"
 #include "learn/distances.h"
-#include "learn/share.h"
+#include "learn/capped_dual.h"
 #include "learn/svdd_fail.h"
 #include "learn/svdd_rows.h"
 #include "learn/twofold.h"
@@ -24,12 +23,6 @@ static const cpb_svdd_options defaults = {
 
 void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  timespec_get(&now, TIME_UTC);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error) {
@@ -79,42 +72,42 @@ static size_t count_support(const double *multipliers, size_t n) {
   return count;
 }
 
-static cpb_status solve(cpb_share *share, const cpb_svdd_options *options, cpb_svdd_report *report,
+static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, cpb_svdd_report *report,
                         cpb_error *error) {
   cpb_status status = CPB_OK;
   size_t rounds = 0;
   bool settled = true;
   if (options->method != CPB_SVDD_EXACT) {
-    status =
-        cpb_cap_svm(share, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled, &report->radius);
+    status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled,
+                               &report->radius);
     /* what their ball is worth as SVDD: one read at its centre */
-    cpb_share judged = *share;
+    cpb_capped_dual judged = *dual;
     cpb_exec_part part;
     judged.multipliers = NULL;
-    judged.exec = cpb_exec_part_of(&part, share->exec, 1, 1);
-    double *point = judged.point, *kept = malloc(share->x.cols * sizeof *kept);
+    judged.exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
+    double *point = judged.point, *kept = malloc(dual->x.cols * sizeof *kept);
     if (kept == NULL) status = CPB_ENOMEM;
     if (status == CPB_OK) {
-      memcpy(kept, point, share->x.cols * sizeof *kept);
+      memcpy(kept, point, dual->x.cols * sizeof *kept);
       judged.max_iterations = 1;
-      status = cpb_share_solve(&judged);
-      memcpy(point, kept, share->x.cols * sizeof *kept);
-      share->upper = judged.upper;
-      share->lower = judged.lower;
-      share->iterations = rounds;
+      status = cpb_capped_dual_solve(&judged);
+      memcpy(point, kept, dual->x.cols * sizeof *kept);
+      dual->upper = judged.upper;
+      dual->lower = judged.lower;
+      dual->iterations = rounds;
     }
     free(kept);
   } else {
-    status = cpb_share_solve(share);
-    report->radius = sqrt(fmax(share->edge, 0));
+    status = cpb_capped_dual_solve(dual);
+    report->radius = sqrt(fmax(dual->edge, 0));
   }
-  if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", share->x.rows);
+  if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", dual->x.rows);
   if (status != CPB_OK) return status;
-  report->objective = share->upper;
-  report->lower_bound = fmin(fmax(share->lower, 0), share->upper);
-  report->gap = share->upper > 0 ? (share->upper - report->lower_bound) / share->upper : 0;
+  report->objective = dual->upper;
+  report->lower_bound = fmin(fmax(dual->lower, 0), dual->upper);
+  report->gap = dual->upper > 0 ? (dual->upper - report->lower_bound) / dual->upper : 0;
   report->converged = options->method == CPB_SVDD_EXACT ? report->gap <= options->gap : settled;
-  report->iterations = share->iterations;
+  report->iterations = dual->iterations;
   return CPB_OK;
 }
 
@@ -146,23 +139,23 @@ static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, cons
   if (point == NULL) return cpb_fail_memory(error, "%zu columns", d);
   for (size_t j = 0; j < d; j++)
     point[j] = options->start == NULL ? 0 : cpb_scaled(options->start[j], rows->exponent) - rows->origin[j];
-  cpb_share share = {.loops = cpb_loops_here(),
-                     .exec = exec,
-                     .x = rows->x,
-                     .origin = rows->origin,
-                     .exponent = rows->exponent,
-                     .squares = true,
-                     .caps = caps,
-                     .cap = fmin(1 / (options->nu * (double)rows->x.rows), 1),
-                     .gap = options->gap,
-                     .max_iterations = options->max_iterations,
-                     .multipliers = multipliers,
-                     .error = error,
-                     .point = point,
-                     .center = point + d};
-  cpb_status status = solve(&share, options, report, error);
+  cpb_capped_dual dual = {.loops = cpb_loops_here(),
+                          .exec = exec,
+                          .x = rows->x,
+                          .origin = rows->origin,
+                          .exponent = rows->exponent,
+                          .squares = true,
+                          .caps = caps,
+                          .cap = fmin(1 / (options->nu * (double)rows->x.rows), 1),
+                          .gap = options->gap,
+                          .max_iterations = options->max_iterations,
+                          .multipliers = multipliers,
+                          .error = error,
+                          .point = point,
+                          .center = point + d};
+  cpb_status status = solve(&dual, options, report, error);
   if (status == CPB_OK) {
-    for (size_t j = 0; j < d; j++) center[j] = ldexp(share.center[j], rows->exponent);
+    for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], rows->exponent);
     to_data_unit(report, rows->exponent);
   }
   free(point);
@@ -173,7 +166,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
                     cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error) {
   cpb_svdd_options taken = defaults, *options = &taken;
   cpb_svdd_report ours = {0};
-  double began = seconds_now(), sum = 0, *caps = NULL;
+  double began = cpb_seconds_now(), sum = 0, *caps = NULL;
   if (center == NULL) return cpb_fail_missing(error, "center");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
@@ -193,7 +186,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   free(caps);
   if (status != CPB_OK) return status;
   ours.support = count_support(multipliers, x.rows);
-  ours.seconds = seconds_now() - began;
+  ours.seconds = cpb_seconds_now() - began;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
 }

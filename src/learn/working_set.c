@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/piece_rounds.h"
+
 enum { ENTRIES = 8 };
 
 void cpb_working_set_free(cpb_working_set *set) {
@@ -13,9 +15,9 @@ void cpb_working_set_free(cpb_working_set *set) {
   *set = (cpb_working_set){.d = set->d};
 }
 
-static cpb_status make_room(cpb_working_set *set) {
-  if (set->count < set->room) return CPB_OK;
-  size_t room = 2 * set->room + 64;
+cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count) {
+  if (count <= set->room) return CPB_OK;
+  size_t room = 2 * set->room + 64 > count ? 2 * set->room + 64 : count;
   if (room > SIZE_MAX / sizeof(double) / set->d) return CPB_ENOMEM;
   double *rows = realloc(set->rows, room * set->d * sizeof *rows);
   if (rows != NULL) set->rows = rows;
@@ -31,7 +33,7 @@ static cpb_status make_room(cpb_working_set *set) {
 }
 
 cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2) {
-  cpb_status status = make_room(set);
+  cpb_status status = cpb_working_set_reserve(set, set->count + 1);
   if (status != CPB_OK) return status;
   memcpy(set->rows + set->count * set->d, row, set->d * sizeof *row);
   set->tag[set->count] = tag;
@@ -63,27 +65,15 @@ cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *mor
   return status;
 }
 
-typedef struct place {
-  double dist2;
-  uint64_t tag;
-  size_t at;
-} place;
-
-static int farthest_first(const void *a, const void *b) {
-  const place *x = a, *y = b;
-  if (x->dist2 != y->dist2) return x->dist2 < y->dist2 ? 1 : -1;
-  return (x->tag > y->tag) - (x->tag < y->tag);
-}
-
 static int first_place_first(const void *a, const void *b) {
-  const place *x = a, *y = b;
+  const cpb_far_row *x = a, *y = b;
   return (x->at > y->at) - (x->at < y->at);
 }
 
-static place *places_of(const cpb_working_set *set) {
-  place *places = malloc((set->count + 1) * sizeof *places);
+static cpb_far_row *places_of(const cpb_working_set *set) {
+  cpb_far_row *places = malloc((set->count + 1) * sizeof *places);
   for (size_t i = 0; places != NULL && i < set->count; i++)
-    places[i] = (place){set->dist2[i], set->tag[i], i};
+    places[i] = (cpb_far_row){set->dist2[i], set->tag[i], i};
   return places;
 }
 
@@ -97,9 +87,9 @@ static void move_row(cpb_working_set *set, size_t from, size_t to) {
 
 cpb_status cpb_working_set_keep(cpb_working_set *set, size_t most) {
   if (set->count <= most) return CPB_OK;
-  place *places = places_of(set);
+  cpb_far_row *places = places_of(set);
   if (places == NULL) return CPB_ENOMEM;
-  qsort(places, set->count, sizeof *places, farthest_first);
+  qsort(places, set->count, sizeof *places, cpb_farthest_first);
   qsort(places, most, sizeof *places, first_place_first);
   for (size_t k = 0; k < most; k++) move_row(set, places[k].at, k);
   set->count = most;
@@ -109,15 +99,15 @@ cpb_status cpb_working_set_keep(cpb_working_set *set, size_t most) {
 
 static bool is_sorted(const cpb_working_set *set) {
   for (size_t i = 1; i < set->count; i++) {
-    place before = {set->dist2[i - 1], set->tag[i - 1], 0}, here = {set->dist2[i], set->tag[i], 0};
-    if (farthest_first(&before, &here) >= 0) return false;
+    cpb_far_row before = {set->dist2[i - 1], set->tag[i - 1], 0}, here = {set->dist2[i], set->tag[i], 0};
+    if (!cpb_is_farther(before, here)) return false;
   }
   return true;
 }
 
 cpb_status cpb_working_set_sort(cpb_working_set *set) {
   if (is_sorted(set)) return CPB_OK;
-  place *places = places_of(set);
+  cpb_far_row *places = places_of(set);
   double *rows = malloc((set->count * set->d + 1) * sizeof *rows);
   if (places == NULL || rows == NULL) {
     free(places);
@@ -125,13 +115,13 @@ cpb_status cpb_working_set_sort(cpb_working_set *set) {
     return CPB_ENOMEM;
   }
   if (set->count > 0) memcpy(rows, set->rows, set->count * set->d * sizeof *rows);
-  qsort(places, set->count, sizeof *places, farthest_first);
+  qsort(places, set->count, sizeof *places, cpb_farthest_first);
   size_t kept = 0;
   for (size_t k = 0; k < set->count; k++) {
-    if (k > 0 && places[k].tag == places[k - 1].tag) continue;
+    if (k > 0 && places[k].id == places[k - 1].id) continue;
     memcpy(set->rows + kept * set->d, rows + places[k].at * set->d, set->d * sizeof *rows);
     set->dist2[kept] = places[k].dist2;
-    set->tag[kept] = places[k].tag;
+    set->tag[kept] = places[k].id;
     set->set_aside[kept++] = false;
   }
   set->count = kept;

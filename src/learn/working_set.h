@@ -18,6 +18,9 @@ typedef struct cpb_working_set {
 
 void cpb_working_set_free(cpb_working_set *set);
 
+/* Room for `count` rows in all. */
+cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count);
+
 /* Adds a row. */
 cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2);
 
@@ -33,11 +36,6 @@ cpb_status cpb_working_set_sort(cpb_working_set *set);
 /* Solves the ball of the set on the hull (columns (p, |p|^2)), which keeps what it has: T10. Stops when
  * no row is farther than (1+tolerance) value. *entered counts columns. */
 cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered);
-
-/* The same ball by the cap iteration, T10. center: a start, then the answer; multiplier: one number per
- * row, sum 1; lower2: their dual value. *steps counts cap steps. */
-cpb_status cpb_working_set_solve_by_caps(const cpb_working_set *set, const cpb_loops *loops, double *center,
-                                         double *multiplier, double *lower2, size_t *steps);
 
 /* sum a|x|^2 - |sum a x|^2 about the mean, which is written to `mean`: a lower bound of R^2 for any
  * multipliers a >= 0 of sum 1. */

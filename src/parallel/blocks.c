@@ -51,3 +51,10 @@ size_t cpb_blocks_rows(size_t elements_per_row) {
   size_t rows = ELEMENTS / (elements_per_row == 0 ? 1 : elements_per_row) / STEP * STEP;
   return rows == 0 ? STEP : rows;
 }
+
+cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error) {
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  cpb_first_fault_meet(&first, row, (cpb_fault)fault);
+  return cpb_first_fault_report(&first, argument, error);
+}

@@ -24,6 +24,8 @@ typedef struct cpb_first_fault {
 } cpb_first_fault;
 
 void cpb_first_fault_init(cpb_first_fault *first);
+/* The report of one fault that was met without blocks. */
+cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error);
 void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault);
 
 /* CPB_OK without a fault, else EROW and the sentence "x row 17 holds NaN", name = "x". */

@@ -1,7 +1,15 @@
-#include "core/sized.h"
 #include "parallel/tell.h"
 
+#include <time.h>
+
 #include "core/fail.h"
+#include "core/sized.h"
+
+double cpb_seconds_now(void) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 void cpb_exec_init(cpb_exec *exec, size_t size) {
   cpb_sized_init(exec, size, &(cpb_exec){.threads = 1}, sizeof *exec);

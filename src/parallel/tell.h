@@ -9,6 +9,9 @@
 /* task(arg, i) for each i < tasks: by the caller's parallel-for, or here one after the other. */
 void cpb_exec_run(const cpb_exec *exec, size_t tasks, void (*task)(void *arg, size_t i), void *arg);
 
+/* Seconds of the clock, from some beginning. */
+double cpb_seconds_now(void);
+
 /* How many tasks run at once, >= 1. */
 size_t cpb_exec_threads(const cpb_exec *exec);
 

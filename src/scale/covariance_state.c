@@ -11,30 +11,91 @@
 #include "core/state_bytes.h"
 #include "scale/covariance_parts.h"
 
-enum { VERSION = 1, LEAST_BIT = -1074, MOST_BIT = 1024 };
+enum { VERSION = 1, LEAST_BIT = -1074, MOST_BIT = 1024, MOST_WORDS = 256 };
 static const cpb_state_kind kind = {"CPBCOVAR", VERSION, "covariances", VERSION};
 
-static void put_all(cpb_state_out *to, void *covariance) {
-  const cpb_covariance *c = covariance;
-  cpb_put_bytes(to, kind.mark, 8);
-  cpb_put_number(to, VERSION, 4);
-  cpb_put_number(to, c->d, 8);
-  cpb_put_number(to, c->rows, 8);
-  cpb_put_number(to, c->nan_rows, 8);
-  cpb_put_number(to, c->inf_rows, 8);
-  const cpb_pair_sums *sums = &c->sums;
-  for (size_t i = 0; i < c->d && c->rows > 0; i++) {
-    cpb_column_bits bits = sums->bits[i].low > sums->bits[i].high ? (cpb_column_bits){0, -1} : sums->bits[i];
-    cpb_put_number(to, (uint64_t)bits.low, 4);
-    cpb_put_number(to, (uint64_t)bits.high, 4);
+static const cpb_state_member counts[] = {
+    CPB_MEMBER(SIZE, cpb_covariance, d), CPB_MEMBER(U64, cpb_covariance, rows),
+    CPB_MEMBER(U64, cpb_covariance, nan_rows), CPB_MEMBER(U64, cpb_covariance, inf_rows)};
+
+static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
+                                         CPB_MEMBER(I32, cpb_column_bits, high)};
+
+static void write_columns(cpb_state *s, const cpb_covariance *c) {
+  for (size_t i = 0; i < c->d; i++) {
+    cpb_column_bits bits = c->sums.bits[i];
+    if (bits.low > bits.high) bits = (cpb_column_bits){0, -1};
+    cpb_state_carry_members(s, &bits, CPB_STATE_TABLE(range), 0);
   }
-  for (size_t i = 0; i <= c->d && c->rows > 0; i++)
-    for (size_t j = i; j <= c->d; j++) {
-      size_t needed = cpb_pair_sums_needed(sums, i, j);
-      cpb_wide_int sum = cpb_pair_sums_at(sums, i, j);
-      for (size_t k = 0; k < needed; k++) cpb_put_number(to, sum.word[k], 4);
+}
+
+static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
+  size_t columns = 0; /* that are not 0; each pair of them takes a word */
+  for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
+    cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
+    if (bits[i].low == 0 && bits[i].high == -1) {
+      bits[i] = cpb_no_bits;
+      continue;
     }
-  cpb_put_checksum(to);
+    cpb_state_require(s, bits[i].low >= LEAST_BIT && bits[i].high <= MOST_BIT && bits[i].low < bits[i].high,
+                      "a column has impossible numbers");
+    columns++;
+  }
+  bits[d] = (cpb_column_bits){0, 1};
+  cpb_state_require(s, columns * (columns + 1) / 2 <= s->left / 4, "the state is truncated");
+}
+
+static void read_columns(cpb_state *s, cpb_covariance *c) {
+  cpb_column_bits *bits = malloc((c->d + 1) * sizeof *bits);
+  if (bits == NULL)
+    cpb_state_no_memory(s, "columns", c->d);
+  else
+    read_bits(s, bits, c->d);
+  if (s->status == CPB_OK) s->status = cpb_pair_sums_reserve(&c->sums, bits, c->rows, s->error);
+  free(bits);
+}
+
+static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
+  size_t needed = cpb_pair_sums_needed(&c->sums, i, j);
+  uint32_t word[MOST_WORDS] = {0};
+  if (needed > MOST_WORDS) cpb_state_refuse(s, "a sum has impossible digits");
+  if (needed == 0 || s->status != CPB_OK) return;
+  if (!s->reading) memcpy(word, cpb_pair_sums_at(&c->sums, i, j).word, needed * sizeof *word);
+  for (size_t k = 0; k < needed; k++) word[k] = (uint32_t)cpb_state_number(s, word[k], 4);
+  if (!s->reading) return;
+  cpb_state_require(s, i != j || word[needed - 1] >> 31 == 0, "a sum of squares is negative");
+  uint64_t rows = word[0] | (uint64_t)(needed > 1 ? word[1] : 0) << 32;
+  cpb_state_require(s, i != c->d || rows == c->rows, "the sums are not of as many rows as it says");
+  cpb_pair_sums_set(&c->sums, i, j, word);
+}
+
+static void make(cpb_state *s, const cpb_covariance *said, void **object) {
+  cpb_error why;
+  cpb_covariance *c;
+  cpb_state_require(s, said->rows == 0 || said->d <= s->left / 8, "the state is truncated");
+  if (s->status != CPB_OK) return;
+  if (cpb_covariance_new(said->d, &c, &why) != CPB_OK) {
+    cpb_state_refuse(s, why.text);
+    return;
+  }
+  c->rows = said->rows;
+  c->nan_rows = said->nan_rows;
+  c->inf_rows = said->inf_rows;
+  *object = c;
+}
+
+static void carry(cpb_state *s, void **object) {
+  cpb_covariance said = {0};
+  cpb_state_begin(s, &kind);
+  cpb_state_carry_members(s, s->reading ? &said : *object, CPB_STATE_TABLE(counts), 0);
+  if (s->reading) make(s, &said, object);
+  cpb_covariance *c = *object;
+  if (s->status != CPB_OK) return;
+  if (c->rows > 0 && s->reading) read_columns(s, c);
+  if (c->rows > 0 && !s->reading) write_columns(s, c);
+  for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)
+    for (size_t j = i; j <= c->d && s->status == CPB_OK; j++) carry_sum(s, c, i, j);
+  cpb_state_end(s);
 }
 
 cpb_status cpb_covariance_serialize(cpb_covariance *c, void **bytes, size_t *count, const cpb_exec *exec,
@@ -43,78 +104,12 @@ cpb_status cpb_covariance_serialize(cpb_covariance *c, void **bytes, size_t *cou
     return cpb_fail_missing(error, c == NULL ? "covariance" : bytes == NULL ? "bytes" : "count");
   *bytes = NULL;
   cpb_status status = cpb_covariance_flush(c, exec, error);
-  return status != CPB_OK ? status : cpb_state_write(put_all, c, bytes, count, error);
+  return status != CPB_OK ? status : cpb_state_write(carry, c, bytes, count, error);
 }
 
-/* ---- reading ---- */
-
-static void get_bits(cpb_state_in *from, cpb_column_bits *bits, size_t d) {
-  size_t columns = 0; /* that are not 0; each pair of them takes a word */
-  for (size_t i = 0; i < d && from->status == CPB_OK; i++) {
-    bits[i].low = (int)(int32_t)(uint32_t)cpb_get_number(from, 4);
-    bits[i].high = (int)(int32_t)(uint32_t)cpb_get_number(from, 4);
-    if (bits[i].low == 0 && bits[i].high == -1) {
-      bits[i] = cpb_no_bits;
-      continue;
-    }
-    if (bits[i].low < LEAST_BIT || bits[i].high > MOST_BIT || bits[i].low >= bits[i].high)
-      cpb_state_refuse(from, "a column has impossible numbers");
-    columns++;
-  }
-  bits[d] = (cpb_column_bits){0, 1};
-  if (from->status == CPB_OK && columns * (columns + 1) / 2 > from->left / 4)
-    cpb_state_refuse(from, "the state is truncated");
-}
-
-static void get_sum(cpb_state_in *from, cpb_covariance *c, size_t i, size_t j) {
-  size_t needed = cpb_pair_sums_needed(&c->sums, i, j);
-  uint32_t word[256] = {0};
-  if (needed > 256) cpb_state_refuse(from, "a sum has impossible digits");
-  if (needed == 0 || from->status != CPB_OK) return;
-  for (size_t k = 0; k < needed; k++) word[k] = (uint32_t)cpb_get_number(from, 4);
-  if (i == j && word[needed - 1] >> 31 != 0) cpb_state_refuse(from, "a sum of squares is negative");
-  if (i == c->d && (word[0] | (uint64_t)(needed > 1 ? word[1] : 0) << 32) != c->rows)
-    cpb_state_refuse(from, "the sums are not of as many rows as it says");
-  cpb_pair_sums_set(&c->sums, i, j, word);
-}
-
-static void get_sums(cpb_state_in *from, cpb_covariance *c) {
-  size_t d = c->d;
-  cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
-  if (bits == NULL) from->status = cpb_fail_memory(from->error, "%zu columns", d);
-  if (bits != NULL) get_bits(from, bits, d);
-  if (from->status == CPB_OK) from->status = cpb_pair_sums_reserve(&c->sums, bits, c->rows, from->error);
-  free(bits);
-  for (size_t i = 0; i <= d && from->status == CPB_OK; i++)
-    for (size_t j = i; j <= d && from->status == CPB_OK; j++) get_sum(from, c, i, j);
-}
-
-static void get_all(cpb_state_in *from, cpb_covariance **out) {
-  cpb_error why;
-  cpb_state_begin(from, &kind);
-  size_t d = cpb_get_size(from);
-  uint64_t rows = cpb_get_number(from, 8);
-  uint64_t nan_rows = cpb_get_number(from, 8), inf_rows = cpb_get_number(from, 8);
-  if (from->status == CPB_OK && rows > 0 && d > from->left / 8)
-    cpb_state_refuse(from, "the state is truncated");
-  if (from->status == CPB_OK && cpb_covariance_new(d, out, &why) != CPB_OK) cpb_state_refuse(from, why.text);
-  if (from->status != CPB_OK) return;
-  cpb_covariance *c = *out;
-  c->rows = rows;
-  c->nan_rows = nan_rows;
-  c->inf_rows = inf_rows;
-  if (rows > 0) get_sums(from, c);
-  cpb_state_end(from);
-}
+static void release(void *covariance) { cpb_covariance_free(covariance); }
 
 cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name, cpb_covariance **out,
                                       cpb_error *error) {
-  if (bytes == NULL || out == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : "covariance");
-  *out = NULL;
-  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
-  get_all(&from, out);
-  if (from.status == CPB_OK) return CPB_OK;
-  cpb_covariance_free(*out);
-  *out = NULL;
-  return from.status;
+  return cpb_state_read(carry, release, "covariance", bytes, count, name, out, error);
 }

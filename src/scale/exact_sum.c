@@ -138,3 +138,23 @@ double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count) {
   int shift = 32 * sum->end + CPB_EXACT_LOWEST > 900 ? 128 : 0;
   return ldexp(value_shifted(sum, shift) / (double)count, shift);
 }
+
+void cpb_state_sum(cpb_state *s, cpb_exact_sum *of) {
+  cpb_exact_sum sum = *of;
+  if (s->reading)
+    cpb_exact_clear(&sum);
+  else
+    cpb_exact_carry(&sum);
+  uint64_t first = cpb_state_number(s, (uint64_t)sum.first, 4);
+  uint64_t digits = cpb_state_number(s, (uint64_t)(sum.end - sum.first), 4);
+  if (first > CPB_EXACT_DIGITS || digits > CPB_EXACT_DIGITS - first) {
+    cpb_state_refuse(s, "a sum has digits where there are none");
+    return;
+  }
+  sum.first = (int)first;
+  sum.end = (int)(first + digits);
+  for (int i = sum.first; i < sum.end; i++)
+    sum.digit[i] = (int64_t)cpb_state_number(s, (uint64_t)sum.digit[i], 8);
+  if (s->status == CPB_OK) cpb_state_require(s, cpb_exact_is_carried(&sum), "a sum has impossible digits");
+  if (s->reading) *of = sum;
+}

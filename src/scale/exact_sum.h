@@ -36,8 +36,7 @@ bool cpb_exact_is_carried(const cpb_exact_sum *sum);
 /* sum/count, count > 0, within 1 ulp. */
 double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count);
 
-/* As bytes of a state. */
-void cpb_put_sum(cpb_state_out *to, const cpb_exact_sum *sum);
-void cpb_get_sum(cpb_state_in *from, cpb_exact_sum *sum);
+/* As bytes of a state:  u32 first digit  u32 digits, per digit  i64. */
+void cpb_state_sum(cpb_state *s, cpb_exact_sum *sum);
 
 #endif

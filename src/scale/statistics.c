@@ -9,7 +9,6 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/state_bytes.h"
 #include "scale/piece_fail.h"
 
 static const cpb_statistics_options defaults = {
@@ -235,7 +234,7 @@ cpb_status cpb_statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
                   (unsigned long long)s->norm_rows);
 }
 
-static void set_mean(cpb_statistics *s) {
+void cpb_statistics_set_mean(cpb_statistics *s) {
   if (s->rows == 0) return;
   for (size_t i = 0; i < s->options.d; i++) {
     s->mean[i] = cpb_exact_mean(&s->columns.sum[i], s->rows);
@@ -245,30 +244,13 @@ static void set_mean(cpb_statistics *s) {
   }
 }
 
-cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
-  if (s == NULL) return cpb_fail_missing(error, "statistics");
-  if (s->has_norms) return cpb_fail(error, CPB_WHY_CALL_ORDER, "statistics", "pass 2 has begun already");
-  if (s->rows == 0)
-    return cpb_fail(error, CPB_WHY_NO_ROWS, "statistics",
-                    "there are no rows, and so no mean to measure from");
-  void *bytes;
-  size_t count;
-  cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);
-  if (status != CPB_OK) return status;
-  s->origin = cpb_state_checksum(bytes, count);
-  free(bytes);
-  set_mean(s);
-  s->has_norms = true;
-  return CPB_OK;
-}
-
 cpb_status cpb_statistics_finish(cpb_statistics *s, cpb_statistics_result *result, cpb_error *error) {
   if (s == NULL || result == NULL) return cpb_fail_missing(error, s == NULL ? "statistics" : "result");
   cpb_status status = cpb_sized_check(result, "cpb_statistics_result", error);
   if (status == CPB_OK) status = cpb_row_sample_settle(&s->sample, error);
   if (status == CPB_OK) status = cpb_statistics_check_ids(s, error);
   if (status != CPB_OK) return status;
-  set_mean(s);
+  cpb_statistics_set_mean(s);
   bool any = s->rows > 0;
   uint64_t n = s->norms.count;
   cpb_statistics_result ours = {.rows = s->rows,

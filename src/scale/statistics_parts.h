@@ -21,6 +21,9 @@ struct cpb_statistics {
   uint64_t norm_rows; /* pass 2: rows seen, also those without a norm */
 };
 
+/* The mean of the rows, if there are any. */
+void cpb_statistics_set_mean(cpb_statistics *statistics);
+
 /* EINVAL when a row was certainly given twice in a pass. */
 cpb_status cpb_statistics_check_ids(const cpb_statistics *statistics, cpb_error *error);
 

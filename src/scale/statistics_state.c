@@ -23,85 +23,206 @@
 enum { VERSION = 2, OLDEST = 1, REPEATS = 2 };
 static const cpb_state_kind kind = {"CPBSTATE", VERSION, "statistics", OLDEST};
 
-static void put_elements(cpb_state_out *to, const unsigned char *row, cpb_dtype dtype, size_t d) {
-  size_t size = cpb_dtype_size(dtype);
-  if (to->bytes == NULL || CPB_LITTLE_ENDIAN) {
-    cpb_put_bytes(to, row, size * d);
-    return;
+static const cpb_state_member options_table[] = {
+    CPB_MEMBER(U32, cpb_statistics_options, dtype), CPB_MEMBER(SIZE, cpb_statistics_options, d),
+    CPB_MEMBER(SIZE, cpb_statistics_options, sample), CPB_MEMBER(U64, cpb_statistics_options, seed)};
+
+static const cpb_state_member counts[] = {CPB_MEMBER(U64, cpb_statistics, rows),
+                                          CPB_MEMBER(U64, cpb_statistics, nan_rows),
+                                          CPB_MEMBER(U64, cpb_statistics, inf_rows)};
+
+static const cpb_state_member id_table[] = {
+    CPB_MEMBER(U64, cpb_id_sums, count), CPB_MEMBER(U64, cpb_id_sums, low),
+    CPB_MEMBER(U64, cpb_id_sums, high), CPB_MEMBER(U64, cpb_id_sums, sum),
+    CPB_MEMBER(U64, cpb_id_sums, square)};
+
+static void carry_ids(cpb_state *s, cpb_statistics *of) {
+  cpb_id_sums *ids = &of->ids;
+  uint64_t unknown = of->options.repeats ? REPEATS : ids->unknown;
+  unknown = s->version == 1 ? 1 : cpb_state_number(s, unknown, 8);
+  if (s->reading) {
+    *ids = (cpb_id_sums){.unknown = unknown == 1};
+    of->sample.repeats = of->options.repeats = unknown == REPEATS;
   }
-  for (size_t i = 0; i < d; i++) {
+  if (s->version == 1) return;
+  cpb_state_carry_members(s, ids, CPB_STATE_TABLE(id_table), 0);
+  cpb_state_require(s, unknown <= REPEATS && ids->low <= ids->high, "the ids are damaged");
+  cpb_state_require(s, ids->count > 0 || (ids->high | ids->sum | ids->square) == 0,
+                    "there are ids of no rows");
+  cpb_state_require(s, ids->unknown || ids->count == of->rows + of->nan_rows + of->inf_rows,
+                    "the ids are not of as many rows as it says");
+}
+
+static bool is_extreme(double low, double high) {
+  bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
+  return plain && isfinite(low) && isfinite(high) && low <= high;
+}
+
+static void carry_columns(cpb_state *s, cpb_statistics *of) {
+  cpb_column_sums *columns = &of->columns;
+  for (size_t i = 0; of->rows > 0 && i < of->options.d && s->status == CPB_OK; i++) {
+    /* 0, never -0: which came first is not to be seen */
+    double low = cpb_state_double(s, columns->low[i] + 0.), high = cpb_state_double(s, columns->high[i] + 0.);
+    cpb_state_require(s, is_extreme(low, high), "a column has impossible extremes");
+    if (s->reading) columns->low[i] = low;
+    if (s->reading) columns->high[i] = high;
+    cpb_state_sum(s, &columns->sum[i]);
+  }
+}
+
+/* ---- the sample ---- */
+
+/* Elements of 1, 2, 4 or 8 bytes, in the order of this machine. */
+static void carry_elements(cpb_state *s, unsigned char *row, size_t size, size_t d) {
+  bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+  for (size_t i = 0; i < d * size; i += size) {
     uint64_t number = 0;
-    if (size == 8) {
-      memcpy(&number, row + i * size, 8);
-    } else if (size == 4) {
-      uint32_t word;
-      memcpy(&word, row + i * size, 4);
-      number = word;
-    } else if (size == 2) {
-      uint16_t word;
-      memcpy(&word, row + i * size, 2);
-      number = word;
-    } else
-      number = row[i];
-    cpb_put_number(to, number, size);
+    for (size_t k = 0; k < size && !s->reading; k++)
+      number |= (uint64_t)row[i + (little ? k : size - 1 - k)] << 8 * k;
+    number = cpb_state_number(s, number, size);
+    for (size_t k = 0; k < size && s->reading; k++)
+      row[i + (little ? k : size - 1 - k)] = (unsigned char)(number >> 8 * k);
   }
 }
 
-static void put_ids(cpb_state_out *to, const cpb_id_sums *ids, bool repeats) {
-  const uint64_t numbers[] = {
-      repeats ? REPEATS : ids->unknown, ids->count, ids->low, ids->high, ids->sum, ids->square};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) cpb_put_number(to, numbers[i], 8);
+typedef struct place {
+  uint64_t hash, id;
+} place;
+
+static void read_sample_row(cpb_state *s, cpb_statistics *of, unsigned char *row, place *before) {
+  const cpb_statistics_options *o = &of->options;
+  place here = {.id = cpb_state_number(s, 0, 8)};
+  here.hash = cpb_row_sample_hash(o->seed, here.id);
+  carry_elements(s, row, cpb_dtype_size(o->dtype), o->d);
+  if (s->status != CPB_OK) return;
+  bool first = of->sample.count == 0, same = here.hash == before->hash && here.id == before->id;
+  bool above = here.hash > before->hash || (here.hash == before->hash && here.id > before->id);
+  cpb_state_require(s, first || above || (same && o->repeats), "the sample is out of order");
+  cpb_view view = cpb_rows(row, o->dtype, 1, o->d);
+  for (size_t i = 0; i < o->d; i++)
+    cpb_state_require(s, isfinite(cpb_view_at(view, 0, i)), "a row of the sample is not finite");
+  if (s->status == CPB_OK) s->status = cpb_row_sample_offer(&of->sample, here.id, row, s->error);
+  *before = here;
 }
 
-static void put_norms(cpb_state_out *to, cpb_statistics *s) {
-  cpb_norm_sketch *norms = &s->norms;
-  cpb_put_number(to, s->origin, 8);
-  cpb_put_number(to, s->norm_rows, 8);
-  for (size_t i = 0; s->rows == 0 && i < s->options.d; i++) cpb_put_double(to, s->mean[i]);
-  cpb_put_number(to, norms->count, 8);
-  cpb_put_number(to, norms->overflows, 8);
-  cpb_put_double(to, norms->count > 0 ? norms->moments.high[0] : 0);
-  cpb_put_sum(to, &norms->moments.sum[0]);
-  cpb_put_sum(to, &norms->moments.sum[1]);
-  size_t at = to->used;
+static void read_sample(cpb_state *s, cpb_statistics *of) {
+  uint64_t count = cpb_state_number(s, 0, 8);
+  uint64_t wanted = of->rows < of->options.sample ? of->rows : of->options.sample;
+  cpb_state_require(s, count == wanted, "the sample has a wrong number of rows");
+  cpb_state_require(s, count <= s->left / (of->sample.row_bytes + 8), "the state is truncated");
+  if (s->status != CPB_OK) return;
+  place before = {0};
+  double *row = malloc(cpb_dtype_size(CPB_F64) * of->options.d);
+  if (row == NULL) s->status = cpb_fail_memory(s->error, "a row of %zu columns", of->options.d);
+  for (uint64_t i = 0; i < count && s->status == CPB_OK; i++)
+    read_sample_row(s, of, (unsigned char *)row, &before);
+  free(row);
+  if (s->status == CPB_OK) s->status = cpb_row_sample_settle(&of->sample, s->error);
+}
+
+static void write_sample(cpb_state *s, const cpb_row_sample *sample, const cpb_statistics_options *o) {
+  cpb_state_number(s, sample->count, 8);
+  for (size_t i = 0; i < sample->count; i++) {
+    cpb_state_number(s, sample->ids[i], 8);
+    carry_elements(s, sample->rows + i * sample->row_bytes, cpb_dtype_size(o->dtype), o->d);
+  }
+}
+
+/* ---- norms ---- */
+
+static void write_bins(cpb_state *s, const cpb_norm_sketch *norms) {
+  size_t at = s->used;
   uint64_t bins = 0;
-  cpb_put_number(to, 0, 8);
+  cpb_state_number(s, 0, 8);
   for (uint32_t page = 0; page < CPB_NORM_PAGES; page++)
     for (uint32_t i = 0; norms->page[page] != NULL && i < CPB_NORM_PER_PAGE; i++)
       if (norms->page[page][i] > 0) {
-        cpb_put_number(to, page * CPB_NORM_PER_PAGE + i, 4);
-        cpb_put_number(to, norms->page[page][i], 8);
+        cpb_state_number(s, page * CPB_NORM_PER_PAGE + i, 4);
+        cpb_state_number(s, norms->page[page][i], 8);
         bins++;
       }
-  cpb_state_out back = {to->bytes, at};
-  cpb_put_number(&back, bins, 8);
+  cpb_state back = {.to = s->to, .used = at};
+  cpb_state_number(&back, bins, 8);
 }
 
-static void put_all(cpb_state_out *to, void *statistics) {
-  cpb_statistics *s = statistics;
-  cpb_put_bytes(to, kind.mark, 8);
-  cpb_put_number(to, VERSION, 4);
-  cpb_put_number(to, (uint64_t)s->options.dtype, 4);
-  cpb_put_number(to, s->options.d, 8);
-  cpb_put_number(to, s->options.sample, 8);
-  cpb_put_number(to, s->options.seed, 8);
-  cpb_put_number(to, s->has_norms ? 2 : 1, 8);
-  cpb_put_number(to, s->rows, 8);
-  cpb_put_number(to, s->nan_rows, 8);
-  cpb_put_number(to, s->inf_rows, 8);
-  put_ids(to, &s->ids, s->options.repeats);
-  for (size_t i = 0; s->rows > 0 && i < s->options.d; i++) {
-    cpb_put_double(to, s->columns.low[i] + 0.); /* 0, never -0: which came first is not to be seen */
-    cpb_put_double(to, s->columns.high[i] + 0.);
-    cpb_put_sum(to, &s->columns.sum[i]);
+static void read_bins(cpb_state *s, cpb_norm_sketch *norms) {
+  uint64_t bins = cpb_state_number(s, 0, 8), total = 0;
+  int64_t before = -1;
+  for (uint64_t i = 0; i < bins && s->status == CPB_OK; i++) {
+    uint64_t bin = cpb_state_number(s, 0, 4), count = cpb_state_number(s, 0, 8);
+    cpb_state_require(s,
+                      (int64_t)bin > before && bin < (uint64_t)(CPB_NORM_PAGES - 1) * CPB_NORM_PER_PAGE &&
+                          count > 0 && count <= norms->count - total,
+                      "the histogram of norms is damaged");
+    before = (int64_t)bin;
+    total += count;
+    if (s->status == CPB_OK) s->status = cpb_norm_sketch_count(norms, (uint32_t)bin, count, s->error);
   }
-  cpb_put_number(to, s->sample.count, 8);
-  for (size_t i = 0; i < s->sample.count; i++) {
-    cpb_put_number(to, s->sample.ids[i], 8);
-    put_elements(to, s->sample.rows + i * s->sample.row_bytes, s->options.dtype, s->options.d);
+  cpb_state_require(s, total == norms->count, "the histogram of norms is incomplete");
+}
+
+static const cpb_state_member norm_counts[] = {CPB_MEMBER(U64, cpb_norm_sketch, count),
+                                               CPB_MEMBER(U64, cpb_norm_sketch, overflows)};
+
+static void carry_norms(cpb_state *s, cpb_statistics *of) {
+  cpb_norm_sketch *norms = &of->norms;
+  of->origin = cpb_state_number(s, of->origin, 8);
+  of->norm_rows = s->version == 1 ? 0 : cpb_state_number(s, of->norm_rows, 8);
+  cpb_state_require(s, s->version > 1 || of->rows > 0, "norms without rows");
+  for (size_t i = 0; of->rows == 0 && i < of->options.d && s->status == CPB_OK; i++) {
+    of->mean[i] = cpb_state_double(s, of->mean[i]);
+    cpb_state_require(s, isfinite(of->mean[i]), "a mean is not finite");
   }
-  if (s->has_norms) put_norms(to, s);
-  cpb_put_checksum(to);
+  cpb_state_carry_members(s, norms, CPB_STATE_TABLE(norm_counts), 0);
+  if (s->version == 1) of->norm_rows = norms->count;
+  cpb_state_require(s, norms->count <= of->norm_rows, "there are more norms than rows");
+  double max = cpb_state_double(s, norms->count > 0 ? norms->moments.high[0] : 0);
+  bool plain = norms->overflows <= norms->count && isfinite(max) && !signbit(max);
+  cpb_state_require(s, plain && (norms->count > 0 || max == 0), "the norms are damaged");
+  if (s->reading && norms->count > 0) norms->moments.high[0] = max;
+  cpb_state_sum(s, &norms->moments.sum[0]);
+  cpb_state_sum(s, &norms->moments.sum[1]);
+  if (s->reading)
+    read_bins(s, norms);
+  else
+    write_bins(s, norms);
+}
+
+/* ---- all of it ---- */
+
+static void make(cpb_state *s, const cpb_statistics_options *options, void **object) {
+  cpb_statistics *made = NULL;
+  cpb_error why;
+  /* a column takes 8 bytes and more, so a short state cannot make us allocate much */
+  enum { WITHOUT_ROWS = 88 };
+  cpb_state_require(s, options->d <= 1 || options->d <= s->left / 8 || s->left <= WITHOUT_ROWS,
+                    "the state is truncated");
+  if (s->status == CPB_OK && cpb_statistics_new(options, &made, &why) != CPB_OK)
+    cpb_state_refuse(s, why.text);
+  *object = made;
+}
+
+static void carry(cpb_state *s, void **object) {
+  cpb_statistics *of = *object;
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  cpb_state_begin(s, &kind);
+  cpb_state_carry_members(s, s->reading ? &options : &of->options, CPB_STATE_TABLE(options_table), 0);
+  uint64_t pass = cpb_state_number(s, !s->reading && of->has_norms ? 2 : 1, 8);
+  cpb_state_require(s, pass == 1 || pass == 2, "the pass is neither 1 nor 2");
+  if (s->reading && s->status == CPB_OK) make(s, &options, object);
+  if (s->status != CPB_OK) return;
+  of = *object;
+  cpb_state_carry_members(s, of, CPB_STATE_TABLE(counts), 0);
+  carry_ids(s, of);
+  carry_columns(s, of);
+  if (s->reading)
+    read_sample(s, of);
+  else
+    write_sample(s, &of->sample, &of->options);
+  of->has_norms = pass == 2;
+  if (pass == 2 && s->status == CPB_OK) carry_norms(s, of);
+  cpb_state_end(s);
 }
 
 cpb_status cpb_statistics_serialize(cpb_statistics *s, void **bytes, size_t *count, cpb_error *error) {
@@ -111,180 +232,37 @@ cpb_status cpb_statistics_serialize(cpb_statistics *s, void **bytes, size_t *cou
   cpb_status status = cpb_row_sample_settle(&s->sample, error);
   if (status == CPB_OK) status = cpb_statistics_check_ids(s, error);
   if (status != CPB_OK) return status;
-  return cpb_state_write(put_all, s, bytes, count, error);
+  return cpb_state_write(carry, s, bytes, count, error);
 }
 
-/* ---- reading ---- */
+static void release(void *statistics) { cpb_statistics_free(statistics); }
 
-static void get_elements(cpb_state_in *from, unsigned char *row, cpb_dtype dtype, size_t d) {
-  size_t size = cpb_dtype_size(dtype);
-  for (size_t i = 0; i < d; i++) {
-    uint64_t number = cpb_get_number(from, size);
-    uint32_t word = (uint32_t)number;
-    uint16_t half = (uint16_t)number;
-    uint8_t byte = (uint8_t)number;
-    const void *element = size == 8   ? (const void *)&number
-                          : size == 4 ? (const void *)&word
-                          : size == 2 ? (const void *)&half
-                                      : (const void *)&byte;
-    memcpy(row + i * size, element, size);
-  }
-}
-
-static void get_options(cpb_state_in *from, cpb_statistics_options *options, bool *has_norms) {
-  cpb_state_begin(from, &kind);
-  options->dtype = (cpb_dtype)cpb_get_number(from, 4);
-  options->d = cpb_get_size(from);
-  options->sample = cpb_get_size(from);
-  options->seed = cpb_get_number(from, 8);
-  uint64_t pass = cpb_get_number(from, 8);
-  if (pass != 1 && pass != 2) cpb_state_refuse(from, "the pass is neither 1 nor 2");
-  *has_norms = pass == 2;
-}
-
-static void get_ids(cpb_state_in *from, cpb_id_sums *ids, bool *repeats) {
-  uint64_t unknown = from->version == 1 ? 1 : cpb_get_number(from, 8);
-  *ids = (cpb_id_sums){.unknown = unknown == 1};
-  *repeats = unknown == REPEATS;
-  if (from->version == 1) return;
-  ids->count = cpb_get_number(from, 8);
-  ids->low = cpb_get_number(from, 8);
-  ids->high = cpb_get_number(from, 8);
-  ids->sum = cpb_get_number(from, 8);
-  ids->square = cpb_get_number(from, 8);
-  if (unknown > REPEATS || ids->low > ids->high) cpb_state_refuse(from, "the ids are damaged");
-  if (ids->count == 0 && (ids->high | ids->sum | ids->square) != 0)
-    cpb_state_refuse(from, "there are ids of no rows");
-}
-
-static bool is_extreme(double low, double high) {
-  bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
-  return plain && isfinite(low) && isfinite(high) && low <= high;
-}
-
-static void get_columns(cpb_state_in *from, cpb_statistics *s) {
-  s->rows = cpb_get_number(from, 8);
-  s->nan_rows = cpb_get_number(from, 8);
-  s->inf_rows = cpb_get_number(from, 8);
-  get_ids(from, &s->ids, &s->options.repeats);
-  s->sample.repeats = s->options.repeats;
-  if (!s->ids.unknown && s->ids.count != s->rows + s->nan_rows + s->inf_rows)
-    cpb_state_refuse(from, "the ids are not of as many rows as it says");
-  for (size_t i = 0; s->rows > 0 && i < s->options.d && from->status == CPB_OK; i++) {
-    s->columns.low[i] = cpb_get_double(from);
-    s->columns.high[i] = cpb_get_double(from);
-    if (!is_extreme(s->columns.low[i], s->columns.high[i]))
-      cpb_state_refuse(from, "a column has impossible extremes");
-    cpb_get_sum(from, &s->columns.sum[i]);
-  }
-}
-
-static void get_sample_row(cpb_state_in *from, cpb_statistics *s, unsigned char *row, uint64_t *last_hash,
-                           uint64_t *last_id, bool first) {
-  uint64_t id = cpb_get_number(from, 8), hash = cpb_row_sample_hash(s->options.seed, id);
-  get_elements(from, row, s->options.dtype, s->options.d);
-  if (from->status != CPB_OK) return;
-  if (!first && (hash < *last_hash ||
-                 (hash == *last_hash && (id < *last_id || (id == *last_id && !s->options.repeats)))))
-    cpb_state_refuse(from, "the sample is out of order");
-  cpb_view view = cpb_rows(row, s->options.dtype, 1, s->options.d);
-  for (size_t i = 0; i < s->options.d; i++)
-    if (!isfinite(cpb_view_at(view, 0, i))) cpb_state_refuse(from, "a row of the sample is not finite");
-  if (from->status == CPB_OK) from->status = cpb_row_sample_offer(&s->sample, id, row, from->error);
-  *last_hash = hash;
-  *last_id = id;
-}
-
-static void get_sample(cpb_state_in *from, cpb_statistics *s) {
-  uint64_t count = cpb_get_number(from, 8), hash = 0, id = 0;
-  uint64_t wanted = s->rows < s->options.sample ? s->rows : s->options.sample;
-  if (from->status == CPB_OK && count != wanted)
-    cpb_state_refuse(from, "the sample has a wrong number of rows");
-  if (from->status == CPB_OK && count > from->left / (s->sample.row_bytes + 8))
-    cpb_state_refuse(from, "the state is truncated");
-  double *row = from->status == CPB_OK ? malloc(cpb_dtype_size(CPB_F64) * s->options.d) : NULL;
-  if (from->status == CPB_OK && row == NULL)
-    from->status = cpb_fail_memory(from->error, "a row of %zu columns", s->options.d);
-  for (uint64_t i = 0; i < count && from->status == CPB_OK; i++)
-    get_sample_row(from, s, (unsigned char *)row, &hash, &id, i == 0);
-  free(row);
-  if (from->status == CPB_OK) from->status = cpb_row_sample_settle(&s->sample, from->error);
-}
-
-static void get_bins(cpb_state_in *from, cpb_norm_sketch *norms) {
-  uint64_t bins = cpb_get_number(from, 8), total = 0;
-  int64_t before = -1;
-  for (uint64_t i = 0; i < bins && from->status == CPB_OK; i++) {
-    uint64_t bin = cpb_get_number(from, 4), count = cpb_get_number(from, 8);
-    if (from->status != CPB_OK) return;
-    if ((int64_t)bin <= before || bin >= (uint64_t)(CPB_NORM_PAGES - 1) * CPB_NORM_PER_PAGE || count == 0 ||
-        count > norms->count - total) {
-      cpb_state_refuse(from, "the histogram of norms is damaged");
-      return;
-    }
-    before = (int64_t)bin;
-    total += count;
-    from->status = cpb_norm_sketch_count(norms, (uint32_t)bin, count, from->error);
-  }
-  if (from->status == CPB_OK && total != norms->count)
-    cpb_state_refuse(from, "the histogram of norms is incomplete");
-}
-
-static void get_norms(cpb_state_in *from, cpb_statistics *s) {
-  cpb_norm_sketch *norms = &s->norms;
+cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
+  if (s == NULL) return cpb_fail_missing(error, "statistics");
+  if (s->has_norms) return cpb_fail(error, CPB_WHY_CALL_ORDER, "statistics", "pass 2 has begun already");
+  if (s->rows == 0)
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "statistics",
+                    "there are no rows, and so no mean to measure from");
+  void *bytes;
+  size_t count;
+  cpb_status status = cpb_statistics_serialize(s, &bytes, &count, error);
+  if (status != CPB_OK) return status;
+  s->origin = cpb_state_checksum(bytes, count);
+  free(bytes);
+  cpb_statistics_set_mean(s);
   s->has_norms = true;
-  s->origin = cpb_get_number(from, 8);
-  s->norm_rows = from->version == 1 ? 0 : cpb_get_number(from, 8);
-  if (from->version == 1 && s->rows == 0) cpb_state_refuse(from, "norms without rows");
-  for (size_t i = 0; s->rows == 0 && i < s->options.d && from->status == CPB_OK; i++) {
-    s->mean[i] = cpb_get_double(from);
-    if (!isfinite(s->mean[i])) cpb_state_refuse(from, "a mean is not finite");
-  }
-  norms->count = cpb_get_number(from, 8);
-  norms->overflows = cpb_get_number(from, 8);
-  if (from->version == 1) s->norm_rows = norms->count;
-  if (norms->count > s->norm_rows) cpb_state_refuse(from, "there are more norms than rows");
-  double max = cpb_get_double(from);
-  bool plain = norms->overflows <= norms->count && isfinite(max) && !signbit(max);
-  if (!plain || (norms->count == 0 && max != 0)) cpb_state_refuse(from, "the norms are damaged");
-  if (norms->count > 0) norms->moments.high[0] = max;
-  cpb_get_sum(from, &norms->moments.sum[0]);
-  cpb_get_sum(from, &norms->moments.sum[1]);
-  get_bins(from, norms);
+  return CPB_OK;
 }
 
-static void get_all(cpb_state_in *from, cpb_statistics **out) {
-  cpb_statistics_options options;
-  cpb_statistics_options_init(&options, sizeof options);
-  bool has_norms = false;
-  cpb_error why;
-  get_options(from, &options, &has_norms);
-  if (from->status != CPB_OK) return;
-  /* a column takes 8 bytes and more, so a short state cannot make us allocate much */
-  enum { WITHOUT_ROWS = 88 };
-  if (options.d > 1 && options.d > from->left / 8 && from->left > WITHOUT_ROWS)
-    cpb_state_refuse(from, "the state is truncated");
-  if (from->status == CPB_OK && cpb_statistics_new(&options, out, &why) != CPB_OK)
-    cpb_state_refuse(from, why.text);
-  if (from->status != CPB_OK) return;
-  get_columns(from, *out);
-  get_sample(from, *out);
-  if (has_norms && from->status == CPB_OK) get_norms(from, *out);
-  cpb_state_end(from);
+/* Pass 2 measures from the mean. */
+static void carry_finished(cpb_state *s, void **object) {
+  cpb_statistics_result result = {.size = sizeof result};
+  carry(s, object);
+  cpb_statistics *of = *object;
+  if (s->status == CPB_OK && of->has_norms) s->status = cpb_statistics_finish(of, &result, s->error);
 }
 
 cpb_status cpb_statistics_deserialize(const void *bytes, size_t count, const char *name, cpb_statistics **out,
                                       cpb_error *error) {
-  if (bytes == NULL || out == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : "statistics");
-  *out = NULL;
-  cpb_state_in from = {bytes, count, name == NULL ? "state" : name, CPB_OK, error, 0};
-  get_all(&from, out);
-  if (from.status == CPB_OK && (*out)->has_norms) {
-    cpb_statistics_result result = {.size = sizeof result}; /* pass 2 measures from the mean */
-    from.status = cpb_statistics_finish(*out, &result, error);
-  }
-  if (from.status == CPB_OK) return CPB_OK;
-  cpb_statistics_free(*out);
-  *out = NULL;
-  return from.status;
+  return cpb_state_read(carry_finished, release, "statistics", bytes, count, name, out, error);
 }

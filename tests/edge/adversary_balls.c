@@ -183,25 +183,25 @@ static void judge_tail(const attack *a, uint64_t i) {
   options.max_iterations = 100;
   cpb_svdd_report report = {.size = sizeof report};
   cpb_error error = {0};
-  cpb_tail *tail, *piece;
+  cpb_svdd_rounds *rounds, *piece;
   size_t d = a->set.d, half = a->set.n / 2;
-  cpb_status status = cpb_tail_new(d, &options, &tail, &error);
+  cpb_status status = cpb_svdd_rounds_new(d, &options, &rounds, &error);
   for (bool done = false; status == CPB_OK && !done;) {
     const double *x = a->set.x, *w = a->weights;
     cpb_view first = cpb_rows(x, CPB_F64, half, d),
              second = cpb_rows(x + half * d, CPB_F64, a->set.n - half, d);
-    status = cpb_tail_new(d, &options, &piece, &error);
-    if (status == CPB_OK) status = cpb_tail_restart(piece, tail, &error);
-    if (status == CPB_OK) status = cpb_tail_update(piece, first, 0, w, NULL, &error);
+    status = cpb_svdd_rounds_new(d, &options, &piece, &error);
+    if (status == CPB_OK) status = cpb_svdd_rounds_restart(piece, rounds, &error);
+    if (status == CPB_OK) status = cpb_svdd_rounds_update(piece, first, 0, w, NULL, &error);
     if (status == CPB_OK)
-      status = cpb_tail_update(tail, second, half, w == NULL ? w : w + half, NULL, &error);
-    if (status == CPB_OK) status = cpb_tail_merge(tail, piece, &error);
-    cpb_tail_free(piece);
-    if (status == CPB_OK) status = cpb_tail_solve(tail, &done, &error);
+      status = cpb_svdd_rounds_update(rounds, second, half, w == NULL ? w : w + half, NULL, &error);
+    if (status == CPB_OK) status = cpb_svdd_rounds_merge(rounds, piece, &error);
+    cpb_svdd_rounds_free(piece);
+    if (status == CPB_OK) status = cpb_svdd_rounds_solve(rounds, &done, &error);
   }
-  if (status == CPB_OK) status = cpb_tail_ball(tail, center, &report, &error);
+  if (status == CPB_OK) status = cpb_svdd_rounds_ball(rounds, center, &report, &error);
   if (status != CPB_OK) TELL(a, i, error.text);
-  cpb_tail_free(tail);
+  cpb_svdd_rounds_free(rounds);
   big_vector(center, d, c);
   big there = objective_at(a, c, false);
   if (above(report.lower_bound, there)) TELL(a, i, "in pieces: the lower bound is above the optimum");

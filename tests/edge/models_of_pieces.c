@@ -51,60 +51,60 @@ static void check_alike(const cpb_model *a, const cpb_model *b) {
 static void balls(void **unused) {
   (void)unused;
   fill();
-  cpb_core *core, *piece;
+  cpb_ball_rounds *rounds, *piece;
   cpb_error error;
   cpb_model *model, *one = fitted(0);
   bool done = false;
-  test_status((int)cpb_core_new(D, NULL, &core, &error), CPB_OK, error.text);
-  test_status((int)cpb_core_new(D, NULL, &piece, &error), CPB_OK, error.text);
-  assert_int_equal(cpb_model_from_core(core, N, NULL, 0, &model, &error), CPB_EINVAL);
+  test_status((int)cpb_ball_rounds_new(D, NULL, &rounds, &error), CPB_OK, error.text);
+  test_status((int)cpb_ball_rounds_new(D, NULL, &piece, &error), CPB_OK, error.text);
+  assert_int_equal(cpb_model_from_ball_rounds(rounds, N, NULL, 0, &model, &error), CPB_EINVAL);
   while (!done) {
     for (size_t p = 0; p < PIECES; p++) {
       uint64_t first;
       cpb_view rows = rows_of(p, &first);
-      test_status((int)cpb_core_restart(piece, core, &error), CPB_OK, error.text);
-      test_status((int)cpb_core_update(piece, rows, first, NULL, &error), CPB_OK, error.text);
-      test_status((int)cpb_core_merge(core, piece, &error), CPB_OK, error.text);
+      test_status((int)cpb_ball_rounds_restart(piece, rounds, &error), CPB_OK, error.text);
+      test_status((int)cpb_ball_rounds_update(piece, rows, first, NULL, &error), CPB_OK, error.text);
+      test_status((int)cpb_ball_rounds_merge(rounds, piece, &error), CPB_OK, error.text);
     }
-    test_status((int)cpb_core_solve(core, &done, &error), CPB_OK, error.text);
+    test_status((int)cpb_ball_rounds_solve(rounds, &done, &error), CPB_OK, error.text);
   }
-  test_status((int)cpb_model_from_core(core, N, NULL, 0, &model, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_from_ball_rounds(rounds, N, NULL, 0, &model, &error), CPB_OK, error.text);
   score_all(model);
   cpb_model_free(model);
-  assert_int_equal(cpb_model_from_core(core, 1, scores, N, &model, &error), CPB_EINVAL);
+  assert_int_equal(cpb_model_from_ball_rounds(rounds, 1, scores, N, &model, &error), CPB_EINVAL);
   assert_string_equal(error.text, "there is one row, and no ball of radius > 0 around it");
-  test_status((int)cpb_model_from_core(core, N, scores, N, &model, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_from_ball_rounds(rounds, N, scores, N, &model, &error), CPB_OK, error.text);
   check_alike(model, one);
   cpb_model_free(model);
   cpb_model_free(one);
-  cpb_core_free(core);
-  cpb_core_free(piece);
+  cpb_ball_rounds_free(rounds);
+  cpb_ball_rounds_free(piece);
 }
 
-static void tails(void **unused) {
+static void svdds(void **unused) {
   (void)unused;
   fill();
-  cpb_tail *tail;
+  cpb_svdd_rounds *rounds;
   cpb_error error;
   cpb_model *model, *one = fitted(0.1);
   bool done = false;
-  test_status((int)cpb_tail_new(D, NULL, &tail, &error), CPB_OK, error.text);
+  test_status((int)cpb_svdd_rounds_new(D, NULL, &rounds, &error), CPB_OK, error.text);
   while (!done) {
     for (size_t p = 0; p < PIECES; p++) {
       uint64_t first;
       cpb_view rows = rows_of(p, &first);
-      test_status((int)cpb_tail_update(tail, rows, first, NULL, NULL, &error), CPB_OK, error.text);
+      test_status((int)cpb_svdd_rounds_update(rounds, rows, first, NULL, NULL, &error), CPB_OK, error.text);
     }
-    test_status((int)cpb_tail_solve(tail, &done, &error), CPB_OK, error.text);
+    test_status((int)cpb_svdd_rounds_solve(rounds, &done, &error), CPB_OK, error.text);
   }
-  test_status((int)cpb_model_from_tail(tail, N, NULL, 0, &model, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_from_svdd_rounds(rounds, N, NULL, 0, &model, &error), CPB_OK, error.text);
   score_all(model);
   cpb_model_free(model);
-  test_status((int)cpb_model_from_tail(tail, N, scores, N, &model, &error), CPB_OK, error.text);
+  test_status((int)cpb_model_from_svdd_rounds(rounds, N, scores, N, &model, &error), CPB_OK, error.text);
   check_alike(model, one);
   cpb_model_free(model);
   cpb_model_free(one);
-  cpb_tail_free(tail);
+  cpb_svdd_rounds_free(rounds);
 }
 
 static cpb_statistics *gathered(bool norms) {
@@ -171,7 +171,7 @@ static void sketches(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(balls), cmocka_unit_test(tails),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(balls), cmocka_unit_test(svdds),
                                      cmocka_unit_test(sketches)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

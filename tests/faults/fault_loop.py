@@ -393,7 +393,7 @@ def main():
             for trouble in case.troubles:
                 print(f"# {trouble}")
             sys.stdout.flush()
-    print(f"# {runs} faults, {foreign} crashes inside libhdf5 and libjansson")
+    print(f"# {runs} faults, {foreign} crashes inside libhdf5")
     print(f"1..{len(cases)}")
     return 1 if failed else 0
 

@@ -9,7 +9,7 @@
  *
  * System calls are caught in the kernel (seccomp sends SIGSYS for them), so that those inside stdio and foreign
  * libraries count as well; the handler does the call with a sixth argument that the filter lets pass. Writes to
- * standard error never fail: sentences are looked for there. A crash inside libhdf5 or libjansson exits with
+ * standard error never fail: sentences are looked for there. A crash inside libhdf5 exits with
  * CRASH_ELSEWHERE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -256,8 +256,7 @@ static int whose(void *const *frames, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (dladdr(frames[i], &where) == 0 || strstr(where.dli_fname, "shim") != NULL) continue;
     if (strstr(where.dli_fname, "/libc.") != NULL || strstr(where.dli_fname, "/ld-linux") != NULL) continue;
-    bool foreign =
-        strstr(where.dli_fname, "libhdf5") != NULL || strstr(where.dli_fname, "libjansson") != NULL;
+    bool foreign = strstr(where.dli_fname, "libhdf5") != NULL;
     return foreign || (faulted_elsewhere && strstr(where.dli_fname, "/lib/") != NULL);
   }
   return -1;

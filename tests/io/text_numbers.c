@@ -9,6 +9,7 @@
 #include "core/rows.h"
 #include "io/convert.h"
 #include "io/number.h"
+#include "text/json_text.h"
 #include "support/check.h"
 #include "support/scratch.h"
 
@@ -132,7 +133,7 @@ static void fewest_digits_of(double value, cpb_dtype dtype) {
   bool whole = value == trunc(value) && fabs(value) < (dtype == CPB_F32 ? 1e9 : 0x1p53);
   if (!whole) check_fewest(text, value, dtype);
   if (dtype != CPB_F64) return;
-  length = cpb_number_text(value, text);
+  length = cpb_print_fewest(text, value);
   assert_int_equal(length, strlen(text));
   check_fewest(text, value, dtype);
 }

@@ -209,20 +209,20 @@ typedef struct cutting {
   bool shuffled, bytes, backwards;
 } cutting;
 
-static cpb_core *through_bytes(cpb_core *core) {
+static cpb_ball_rounds *through_bytes(cpb_ball_rounds *rounds) {
   void *bytes;
   size_t count;
-  cpb_core *again;
+  cpb_ball_rounds *again;
   cpb_error error = {0};
-  test_status((int)cpb_core_serialize(core, &bytes, &count, &error), CPB_OK, error.text);
-  test_status((int)cpb_core_deserialize(bytes, count, NULL, &again, &error), CPB_OK, error.text);
-  cpb_core_free(core);
+  test_status((int)cpb_ball_rounds_serialize(rounds, &bytes, &count, &error), CPB_OK, error.text);
+  test_status((int)cpb_ball_rounds_deserialize(bytes, count, NULL, &again, &error), CPB_OK, error.text);
+  cpb_ball_rounds_free(rounds);
   free(bytes);
   return again;
 }
 
 /* One piece's rows of one round, in updates of some rows each. */
-static void update_piece(cpb_core *piece, const double *x, const uint64_t *order, size_t p,
+static void update_piece(cpb_ball_rounds *piece, const double *x, const uint64_t *order, size_t p,
                          const cutting *cut) {
   double block[64 * PIECES_D];
   uint64_t ids[64];
@@ -232,7 +232,7 @@ static void update_piece(cpb_core *piece, const double *x, const uint64_t *order
     if (held == cut->per_update || (end && held > 0)) {
       cpb_error error = {0};
       cpb_view rows = cpb_rows(block, CPB_F64, held, PIECES_D);
-      test_status((int)cpb_core_update_ids(piece, rows, ids, NULL, &error), CPB_OK, error.text);
+      test_status((int)cpb_ball_rounds_update_ids(piece, rows, ids, NULL, &error), CPB_OK, error.text);
       held = 0;
     }
     if (end || order[k] * 7919 % cut->pieces != p) continue;
@@ -241,37 +241,37 @@ static void update_piece(cpb_core *piece, const double *x, const uint64_t *order
   }
 }
 
-static void run_round(cpb_core *core, const double *x, const uint64_t *order, const cutting *cut) {
+static void run_round(cpb_ball_rounds *rounds, const double *x, const uint64_t *order, const cutting *cut) {
   for (size_t k = 0; k < cut->pieces + 1; k++) { /* the last piece is empty */
     size_t p = cut->backwards ? cut->pieces - k : k;
-    cpb_core *piece;
+    cpb_ball_rounds *piece;
     cpb_error error = {0};
-    test_status((int)cpb_core_new(PIECES_D, NULL, &piece, NULL), CPB_OK, "");
-    test_status((int)cpb_core_restart(piece, core, &error), CPB_OK, error.text);
+    test_status((int)cpb_ball_rounds_new(PIECES_D, NULL, &piece, NULL), CPB_OK, "");
+    test_status((int)cpb_ball_rounds_restart(piece, rounds, &error), CPB_OK, error.text);
     if (cut->bytes) piece = through_bytes(piece);
     update_piece(piece, x, order, p, cut);
     if (cut->bytes) piece = through_bytes(piece);
-    test_status((int)cpb_core_merge(core, piece, &error), CPB_OK, error.text);
-    cpb_core_free(piece);
+    test_status((int)cpb_ball_rounds_merge(rounds, piece, &error), CPB_OK, error.text);
+    cpb_ball_rounds_free(piece);
   }
 }
 
 static answer ball_of_pieces(const double *x, const cutting *cut, const uint64_t *order) {
-  cpb_core *core;
+  cpb_ball_rounds *rounds;
   answer a = {0};
   cpb_error error = {0};
   bool done = false;
-  test_status((int)cpb_core_new(PIECES_D, NULL, &core, NULL), CPB_OK, "");
+  test_status((int)cpb_ball_rounds_new(PIECES_D, NULL, &rounds, NULL), CPB_OK, "");
   cpb_ball_out out = {a.center, a.rows, a.multipliers};
-  assert_int_equal(cpb_core_ball(core, &out, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_ball_rounds_ball(rounds, &out, NULL, &error), CPB_EINVAL);
   while (!done) {
-    run_round(core, x, order, cut);
-    if (cut->bytes) core = through_bytes(core);
-    test_status((int)cpb_core_solve(core, &done, &error), CPB_OK, error.text);
+    run_round(rounds, x, order, cut);
+    if (cut->bytes) rounds = through_bytes(rounds);
+    test_status((int)cpb_ball_rounds_solve(rounds, &done, &error), CPB_OK, error.text);
   }
   a.report = (cpb_ball_report){.size = sizeof a.report};
-  test_status((int)cpb_core_ball(core, &out, &a.report, &error), CPB_OK, error.text);
-  cpb_core_free(core);
+  test_status((int)cpb_ball_rounds_ball(rounds, &out, &a.report, &error), CPB_OK, error.text);
+  cpb_ball_rounds_free(rounds);
   return a;
 }
 
@@ -318,38 +318,39 @@ static void pieces_end_at_the_same_bits(void **state) {
 static void pieces_that_do_not_fit_are_refused(void **state) {
   (void)state;
   double x[] = {0, 1, 2, 3, NAN, 5}, far[] = {1e300, -1e300};
-  cpb_core *a, *b, *other;
+  cpb_ball_rounds *a, *b, *other;
   cpb_error error = {0};
   bool done;
-  test_status((int)cpb_core_new(2, NULL, &a, NULL), CPB_OK, "");
-  test_status((int)cpb_core_new(2, NULL, &b, NULL), CPB_OK, "");
-  test_status((int)cpb_core_new(3, NULL, &other, NULL), CPB_OK, "");
-  assert_int_equal(cpb_core_solve(a, &done, &error), CPB_EINVAL);
+  test_status((int)cpb_ball_rounds_new(2, NULL, &a, NULL), CPB_OK, "");
+  test_status((int)cpb_ball_rounds_new(2, NULL, &b, NULL), CPB_OK, "");
+  test_status((int)cpb_ball_rounds_new(3, NULL, &other, NULL), CPB_OK, "");
+  assert_int_equal(cpb_ball_rounds_solve(a, &done, &error), CPB_EINVAL);
   assert_string_equal(error.text, "round 0 has seen no rows");
-  assert_int_equal(cpb_core_update(a, cpb_rows(x, CPB_F64, 3, 2), 0, NULL, &error), CPB_EROW);
+  assert_int_equal(cpb_ball_rounds_update(a, cpb_rows(x, CPB_F64, 3, 2), 0, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 2);
-  test_status((int)cpb_core_update(a, cpb_rows(x, CPB_F64, 2, 2), 0, NULL, &error), CPB_OK, error.text);
-  test_status((int)cpb_core_solve(a, &done, &error), CPB_OK, error.text);
+  test_status((int)cpb_ball_rounds_update(a, cpb_rows(x, CPB_F64, 2, 2), 0, NULL, &error), CPB_OK,
+              error.text);
+  test_status((int)cpb_ball_rounds_solve(a, &done, &error), CPB_OK, error.text);
   assert_false(done);
-  assert_int_equal(cpb_core_merge(a, b, &error), CPB_EINVAL);
+  assert_int_equal(cpb_ball_rounds_merge(a, b, &error), CPB_EINVAL);
   assert_string_equal(error.text, "one piece is of round 1, the other of 0");
-  assert_int_equal(cpb_core_merge(a, other, &error), CPB_ESHAPE);
-  assert_int_equal(cpb_core_merge(a, a, &error), CPB_EINVAL);
-  assert_int_equal(cpb_core_update(a, cpb_rows(far, CPB_F64, 1, 2), 9, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_ball_rounds_merge(a, other, &error), CPB_ESHAPE);
+  assert_int_equal(cpb_ball_rounds_merge(a, a, &error), CPB_EINVAL);
+  assert_int_equal(cpb_ball_rounds_update(a, cpb_rows(far, CPB_F64, 1, 2), 9, NULL, &error), CPB_EINVAL);
   void *bytes;
   size_t count;
-  test_status((int)cpb_core_serialize(a, &bytes, &count, &error), CPB_OK, error.text);
+  test_status((int)cpb_ball_rounds_serialize(a, &bytes, &count, &error), CPB_OK, error.text);
   for (size_t i = 0; i < count; i++) {
-    cpb_core *damaged;
+    cpb_ball_rounds *damaged;
     ((unsigned char *)bytes)[i] ^= 1;
-    assert_int_equal(cpb_core_deserialize(bytes, count, "piece", &damaged, &error), CPB_EFORMAT);
-    assert_int_equal(cpb_core_deserialize(bytes, i, "piece", &damaged, &error), CPB_EFORMAT);
+    assert_int_equal(cpb_ball_rounds_deserialize(bytes, count, "piece", &damaged, &error), CPB_EFORMAT);
+    assert_int_equal(cpb_ball_rounds_deserialize(bytes, i, "piece", &damaged, &error), CPB_EFORMAT);
     ((unsigned char *)bytes)[i] ^= 1;
   }
   free(bytes);
-  cpb_core_free(a);
-  cpb_core_free(b);
-  cpb_core_free(other);
+  cpb_ball_rounds_free(a);
+  cpb_ball_rounds_free(b);
+  cpb_ball_rounds_free(other);
 }
 
 static void threads_and_dtypes_do_not_matter(void **state) {
@@ -463,7 +464,7 @@ static void bad_input_gets_a_sentence(void **state) {
                    CPB_EINVAL);
   assert_string_equal(error.text, "gap must be >= 0 and finite, got -1");
   assert_true(center[0] == 7 && center[1] == 7);
-  cpb_core_free(NULL);
+  cpb_ball_rounds_free(NULL);
 }
 
 static int reset_arena(void **state) {

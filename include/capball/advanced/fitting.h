@@ -55,13 +55,13 @@ CPB_CALL cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cp
                                             cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
                                             cpb_error *error);
 
-/** A model from rounds over pieces that are done, as cpb_model_fit: the ball of a core, or of a tail (which lists no support vectors).
+/** A model from rounds over pieces that are done, as cpb_model_fit: the ball of cpb_ball_rounds, or of cpb_svdd_rounds (which list no support vectors).
  *  rows     how many rows there were
  *  scores   cpb_model_scores of all rows or of a sample, for the quantiles; sorted by the call. NULL, 0: no quantiles */
-CPB_CALL cpb_status cpb_model_from_core(const cpb_core *core, uint64_t rows, double *scores, size_t count,
-                                        cpb_model **model, cpb_error *error);
-CPB_CALL cpb_status cpb_model_from_tail(const cpb_tail *tail, uint64_t rows, double *scores, size_t count,
-                                        cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
+                                               size_t count, cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows, double *scores,
+                                               size_t count, cpb_model **model, cpb_error *error);
 
 /** The scores of all rows of a source, cpb_model_scores; gives *scores, *count of them, which cpb_free takes back.
  *  EROW names the first row without a score. */

@@ -64,12 +64,6 @@ CPB_CALL cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *opt
  *  For reports, models and pictures. */
 CPB_CALL cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
 
-/** A double as text, with the fewest digits that strtod reads back as the same bits: "0.1", "5e-324", "1e+22". The decimal
- *  point is a '.' in every locale.
- *  to   takes the text and its 0
- *  Returns the length. */
-CPB_API size_t cpb_number_text(double value, char to[32]);
-
 #ifdef __cplusplus
 }
 #endif

@@ -14,115 +14,106 @@ extern "C" {
 
 /** The smallest enclosing ball of rows in pieces, wherever they are, in rounds.                  T10
  *
- *    core: new                                          the driver's
- *    every round:   piece: restart(core), update ..     one per piece, anywhere; or the core itself
- *                   core: merge(piece) ..               in any order
- *                   core: solve                         until it says done
- *    core: ball
+ *    rounds: new                                          the driver's
+ *    every round:   piece: restart(rounds), update ..     one per piece, anywhere; or the driver's own
+ *                   rounds: merge(piece) ..               in any order
+ *                   rounds: solve                         until it says done
+ *    rounds: ball
  *
  *  The first round looks at the columns and takes a sample; in each other one the rows farthest from the present
  *  centre come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
- *  A core and a piece are the same kind of object and travel as bytes. A row is known by its id: the ball, to
+ *  The driver's object and a piece are of the same type and travel as bytes. A row is known by its id: the ball, to
  *  the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the order of
- *  merging or the number of threads; where ids are the numbers of the rows it is that of
- *  cpb_enclosing_ball. A row given twice under its id counts once. */
-typedef struct cpb_core cpb_core;
+ *  merging or the number of threads; where ids are the numbers of the rows it is that of cpb_enclosing_ball and of
+ *  cpb_enclosing_ball_stream. A row given twice under its id counts once. */
+typedef struct cpb_ball_rounds cpb_ball_rounds;
 
-/** Gives *core to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
-CPB_CALL cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_core **core,
-                                 cpb_error *error);
-CPB_API void cpb_core_free(cpb_core *core);
+/** Gives *rounds to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
+CPB_CALL cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *options, cpb_ball_rounds **rounds,
+                                        cpb_error *error);
+CPB_API void cpb_ball_rounds_free(cpb_ball_rounds *rounds);
 
 /** Takes rows first_id, first_id+1, .. into the present round. EROW as above, EINVAL for rows that the first
- *  round cannot have seen; the core is unchanged then. */
-CPB_CALL cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
-                                    cpb_error *error);
+ *  round cannot have seen; the object is unchanged then. */
+CPB_CALL cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
+                                           const cpb_exec *exec, cpb_error *error);
 
 /** The same for rows whose ids are ids[0], ids[1], .. */
-CPB_CALL cpb_status cpb_core_update_ids(cpb_core *core, cpb_view rows, const uint64_t *ids,
-                                        const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,
+                                               const cpb_exec *exec, cpb_error *error);
 
-/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `core` is
+/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `rounds` is
  *  unchanged then. */
-CPB_CALL cpb_status cpb_core_merge(cpb_core *core, const cpb_core *piece, cpb_error *error);
+CPB_CALL cpb_status cpb_ball_rounds_merge(cpb_ball_rounds *rounds, const cpb_ball_rounds *piece,
+                                          cpb_error *error);
 
-/** Makes `piece` an empty one of the round that `core` is in. */
-CPB_CALL cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_error *error);
+/** Makes `piece` an empty one of the round that `rounds` is in. */
+CPB_CALL cpb_status cpb_ball_rounds_restart(cpb_ball_rounds *piece, const cpb_ball_rounds *rounds,
+                                            cpb_error *error);
 
 /** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
  *  EINVAL without rows. */
-CPB_CALL cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error);
+CPB_CALL cpb_status cpb_ball_rounds_solve(cpb_ball_rounds *rounds, bool *done, cpb_error *error);
 
 /** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are
  *  0. EINVAL before the second round has ended. */
-CPB_CALL cpb_status cpb_core_ball(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out,
+                                         cpb_ball_report *report, cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBCORES"), with a checksum at its end; gives *bytes to the
- *  caller, who frees them with cpb_free. A piece has what it gathered, a core besides all it knows. */
-CPB_CALL cpb_status cpb_core_serialize(const cpb_core *core, void **bytes, size_t *count, cpb_error *error);
+ *  caller, who frees them with cpb_free. A piece has what it gathered, the driver's object besides all it knows. */
+CPB_CALL cpb_status cpb_ball_rounds_serialize(const cpb_ball_rounds *rounds, void **bytes, size_t *count,
+                                              cpb_error *error);
 
-/** Reads it back, bit for bit; gives *core. EFORMAT with a sentence for anything else.
+/** Reads it back, bit for bit; gives *rounds. EFORMAT with a sentence for anything else.
  *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_CALL cpb_status cpb_core_deserialize(const void *bytes, size_t count, const char *name, cpb_core **core,
-                                         cpb_error *error);
+CPB_CALL cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const char *name,
+                                                cpb_ball_rounds **rounds, cpb_error *error);
 
 /** SVDD of rows in pieces, wherever they are, in rounds.                                       T11
  *
- *    tail: new                                          the driver's
- *    every round:   piece: restart(tail), update ..     one per piece, anywhere; or the tail itself
- *                   tail: merge(piece) ..               in any order
- *                   tail: solve                         until it says done
- *    tail: ball
- *
- *  The first round looks at the columns alone. Every other one asks about a centre and a guess of the edge, the
- *  distance beyond which the share nu of the weight lies: a piece answers with the sums of its rows beyond it,
- *  kept without rounding, and the rows nearest to it, 2048 in all. With them the driver has both bounds at the
- *  centre (the mean of the worst share, and the dual), solves the rows about the edge exactly and moves. The
- *  answer, to the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the
- *  order of merging or the number of threads; ids tell rows apart where distances are equal. Every row once. */
-typedef struct cpb_tail cpb_tail;
+ *  The calls follow each other as those of cpb_ball_rounds. The first round looks at the columns alone. Every other
+ *  one asks about a centre and a guess of the edge, the distance beyond which the share nu of the weight lies: a
+ *  piece answers with the sums of its rows beyond it, kept without rounding, and the rows nearest to it, 2048 in
+ *  all. With them the driver has both bounds at the centre (the mean of the worst share, and the dual), solves the
+ *  rows about the edge exactly and moves. The answer, to the last bit, does not depend on how the rows are cut into
+ *  pieces and updates, on their order, the order of merging or the number of threads; ids tell rows apart where
+ *  distances are equal. Every row once. */
+typedef struct cpb_svdd_rounds cpb_svdd_rounds;
 
-/** Gives *tail to the caller. d >= 1; options: nu, gap, and max_iterations as rounds; NULL for the defaults.
+/** Gives *rounds to the caller. d >= 1; options: nu, gap, and max_iterations as rounds; NULL for the defaults.
  *  One thread at a time may use it. */
-CPB_CALL cpb_status cpb_tail_new(size_t d, const cpb_svdd_options *options, cpb_tail **tail,
-                                 cpb_error *error);
-CPB_API void cpb_tail_free(cpb_tail *tail);
+CPB_CALL cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *options, cpb_svdd_rounds **rounds,
+                                        cpb_error *error);
+CPB_API void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds);
 
 /** Takes rows first_id, first_id+1, .. into the present round, with their weights >= 0 (NULL: all 1). EROW and
- *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the tail is unchanged then. */
-CPB_CALL cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
-                                    const cpb_exec *exec, cpb_error *error);
+ *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the object is unchanged then. */
+CPB_CALL cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
+                                           const double *weights, const cpb_exec *exec, cpb_error *error);
 
 /** The same for rows whose ids are ids[0], ids[1], .. */
-CPB_CALL cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids,
-                                        const double *weights, const cpb_exec *exec, cpb_error *error);
+CPB_CALL cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, const uint64_t *ids,
+                                               const double *weights, const cpb_exec *exec, cpb_error *error);
 
-/** Adds what `piece` has gathered in the present round. EINVAL when they are not of one round; `tail` is
- *  unchanged then. */
-CPB_CALL cpb_status cpb_tail_merge(cpb_tail *tail, const cpb_tail *piece, cpb_error *error);
-
-/** Makes `piece` an empty one of the round that `tail` is in. */
-CPB_CALL cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_error *error);
-
-/** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
- *  EINVAL without rows. */
-CPB_CALL cpb_status cpb_tail_solve(cpb_tail *tail, bool *done, cpb_error *error);
+/** As cpb_ball_rounds_merge, cpb_ball_rounds_restart and cpb_ball_rounds_solve. */
+CPB_CALL cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds *piece,
+                                          cpb_error *error);
+CPB_CALL cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_svdd_rounds *rounds,
+                                            cpb_error *error);
+CPB_CALL cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cpb_error *error);
 
 /** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
  *  second round has ended.
  *  center   d coordinates, the caller's */
-CPB_CALL cpb_status cpb_tail_ball(const cpb_tail *tail, double *center, cpb_svdd_report *report,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center,
+                                         cpb_svdd_report *report, cpb_error *error);
 
-/** The state as bytes: little-endian, versioned ("CPBTAILS"), with a checksum at its end; gives *bytes to the
- *  caller, who frees them with cpb_free. */
-CPB_CALL cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count, cpb_error *error);
-
-/** Reads it back, bit for bit; gives *tail. EFORMAT with a sentence for anything else.
- *  name  what the sentence calls the bytes; NULL = "state" */
-CPB_CALL cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **tail,
-                                         cpb_error *error);
+/** As cpb_ball_rounds_serialize and cpb_ball_rounds_deserialize; the mark of the bytes is "CPBTAILS". */
+CPB_CALL cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
+                                              cpb_error *error);
+CPB_CALL cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
+                                                cpb_svdd_rounds **rounds, cpb_error *error);
 
 /** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
  *  where W is diagonal, none is < 0.

@@ -1,0 +1,45 @@
+/* What a command says on standard error. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli.h"
+
+static void speak(const cli_job *job, const char *format, va_list arguments) {
+  char sentence[4096];
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  if (job->bar != NULL) cli_bar_clear(job->bar);
+  fprintf(stderr, "capball%s%s: ", job->command != NULL ? " " : "",
+          job->command != NULL ? job->command->verb : "");
+  cli_print_plain(stderr, sentence);
+  fputc('\n', stderr);
+}
+
+int cli_fail(const cli_job *job, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (cli_interrupted() == 0) speak(job, format, arguments);
+  va_end(arguments);
+  return CLI_FAILED;
+}
+
+int cli_misuse(const cli_job *job, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  speak(job, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "try: capball help%s%s\n", job->command != NULL ? " " : "",
+          job->command != NULL ? job->command->verb : "");
+  return CLI_USAGE;
+}
+
+void cli_say(const cli_job *job, const char *format, ...) {
+  if (job->options.quiet) return;
+  va_list arguments;
+  va_start(arguments, format);
+  speak(job, format, arguments);
+  va_end(arguments);
+}
+
+bool cli_is_about(const cpb_error *error, const char *argument) {
+  return strcmp(error->argument, argument) == 0;
+}

@@ -1,0 +1,182 @@
+/* T10 by caps. About the present centre, with scale s, a row x becomes S(x), and z = S(x)+e =
+ * 2s(x,s)/(|x|^2+s^2). The point z* of the hull of all z nearest to 0 is the normal of the hyperplane
+ * that separates the rows from -e with the widest margin. P = z* over its squared length and B = 1-P0
+ * are the plane through the support vectors; its cap has a = B+P0 = 1, so by T3 its ball has the centre
+ * sP'. With s = the present radius, going there and starting again is cubic. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/ball.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "learn/ball_stream.h"
+#include "learn/distances.h"
+#include "learn/svdd_fail.h"
+#include "learn/paper_schemes.h"
+
+enum { CAP_STEPS = 64, STEPS_WITHOUT_GAIN = 2 };
+
+typedef struct lifted {
+  const cpb_loops *loops;
+  size_t count, d; /* rows of d+1 */
+  double *z;
+  bool *set_aside; /* entering it did not help */
+} lifted;
+
+static cpb_status lifted_init(lifted *all, const cpb_loops *loops, size_t count, size_t d) {
+  *all = (lifted){.loops = loops, .count = count, .d = d};
+  all->z = count > SIZE_MAX / sizeof(double) / (d + 1) ? NULL : malloc(count * (d + 1) * sizeof *all->z);
+  all->set_aside = malloc(count * sizeof *all->set_aside);
+  return all->z == NULL || all->set_aside == NULL ? CPB_ENOMEM : CPB_OK;
+}
+
+static void lifted_free(lifted *all) {
+  free(all->z);
+  free(all->set_aside);
+}
+
+double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s) {
+  double norm2 = loops->dot(z, z, d), factor = 2 * s / (norm2 + s * s);
+  for (size_t j = 0; j < d; j++) z[j] *= factor;
+  z[d] = factor * s;
+  return norm2;
+}
+
+static void lift_row(const lifted *all, size_t i, const double *x, const double *center, double s) {
+  double *z = all->z + i * (all->d + 1);
+  all->loops->axpby(1, x, -1, center, z, all->d);
+  cpb_paper_lift(all->loops, z, all->d, s);
+}
+
+static size_t lowest(const lifted *all, const double *normal, double *product) {
+  size_t best = all->count;
+  for (size_t i = 0; i < all->count; i++) {
+    if (all->set_aside[i]) continue;
+    double along = all->loops->dot(all->z + i * (all->d + 1), normal, all->d + 1);
+    if (best == all->count || along < *product) {
+      best = i;
+      *product = along;
+    }
+  }
+  return best;
+}
+
+/* The hull's point becomes the point of conv(z) nearest to 0. */
+static cpb_status nearest_point(const lifted *all, cpb_hull *hull) {
+  size_t limit = 64 * (all->count + all->d) + 1024;
+  memset(all->set_aside, 0, all->count * sizeof *all->set_aside);
+  for (size_t entered = 0; entered < limit; entered++) {
+    double product = 0;
+    bool better;
+    size_t best = lowest(all, hull->point, &product);
+    if (best == all->count || (hull->count > 0 && product >= -hull->value * (1 - 4 * DBL_EPSILON))) break;
+    cpb_status status = cpb_hull_enter(hull, all->z + best * (all->d + 1), 0, (uint64_t)best, &better);
+    if (status != CPB_OK) return status;
+    if (better)
+      memset(all->set_aside, 0, all->count * sizeof *all->set_aside);
+    else
+      all->set_aside[best] = true;
+  }
+  return CPB_OK;
+}
+
+/* center += sP' of the plane through the support vectors. */
+static void move_to_ball(const cpb_hull *hull, double s, double *center) {
+  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim);
+  hull->loops->axpby(s / norm2, hull->point, 1, center, center, hull->dim - 1);
+}
+
+static double radius_about(const cpb_working_set *set, const cpb_loops *loops, const double *center) {
+  double largest = 0;
+  loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, center, set->dist2);
+  for (size_t i = 0; i < set->count; i++) largest = fmax(largest, set->dist2[i]);
+  return sqrt(largest);
+}
+
+/* Multipliers of the lifted rows are those of the rows times |x-c|^2+s^2; at the fixpoint this factor
+ * is the same for all, before it the quotient is what z* = sum w z says. */
+static void multipliers_of(const cpb_hull *hull, double s, double *multiplier, size_t count) {
+  double sum = 0;
+  memset(multiplier, 0, count * sizeof *multiplier);
+  for (size_t k = 0; k < hull->count; k++) {
+    double height = hull->p[k * hull->dim + hull->dim - 1]; /* 2s^2/(|x|^2+s^2) */
+    multiplier[hull->tag[k]] += hull->weight[k] * height / s;
+    sum += hull->weight[k] * height / s;
+  }
+  for (size_t i = 0; i < count; i++) multiplier[i] /= sum;
+}
+
+static cpb_status cap_step(lifted *all, const cpb_working_set *set, double s, double *center,
+                           double *multiplier) {
+  cpb_hull hull;
+  cpb_status status = cpb_hull_init(&hull, all->loops, all->d + 1, 1);
+  for (size_t i = 0; i < set->count; i++) lift_row(all, i, set->rows + i * set->d, center, s);
+  if (status == CPB_OK) status = nearest_point(all, &hull);
+  if (status == CPB_OK) {
+    move_to_ball(&hull, s, center);
+    multipliers_of(&hull, s, multiplier, set->count);
+  }
+  cpb_hull_free(&hull);
+  return status;
+}
+
+cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
+                                   double *multiplier, double *lower2, size_t *steps) {
+  lifted all;
+  double *trial = malloc(2 * set->d * sizeof *trial), *mean = trial + set->d;
+  double *trial_multiplier = malloc(set->count * sizeof *trial_multiplier);
+  cpb_status status = lifted_init(&all, loops, set->count, set->d);
+  if (trial == NULL || trial_multiplier == NULL) status = CPB_ENOMEM;
+  double radius = radius_about(set, loops, center);
+  *lower2 = -1;
+  int idle = 0;
+  if (status == CPB_OK) memcpy(trial, center, set->d * sizeof *trial);
+  for (double s = radius; status == CPB_OK && s > 0 && idle < STEPS_WITHOUT_GAIN && *steps < CAP_STEPS;
+       ++*steps) {
+    status = cap_step(&all, set, s, trial, trial_multiplier);
+    if (status != CPB_OK) break;
+    s = radius_about(set, loops, trial);
+    double dual = cpb_working_set_dual(set, loops, trial_multiplier, mean);
+    idle = s < radius ? 0 : idle + 1;
+    if (s < radius) {
+      radius = s;
+      memcpy(center, trial, set->d * sizeof *trial);
+    }
+    if (dual > *lower2) {
+      *lower2 = dual;
+      memcpy(multiplier, trial_multiplier, set->count * sizeof *multiplier);
+    }
+  }
+  if (*lower2 < 0) { /* all rows are one point */
+    *lower2 = 0;
+    for (size_t i = 0; i < set->count; i++) multiplier[i] = i == 0;
+  }
+  free(trial);
+  free(trial_multiplier);
+  lifted_free(&all);
+  return status;
+}
+
+cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error) {
+  cpb_status status = cpb_check_view(x, "x", x.cols, error);
+  if (status == CPB_OK) status = cpb_check_scale(s, error);
+  if (status != CPB_OK) return status;
+  if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
+  const cpb_loops *loops = cpb_loops_here();
+  cpb_working_set set = {.d = x.cols, .count = x.rows};
+  lifted all;
+  double *multiplier = malloc(x.rows * sizeof *multiplier);
+  set.rows = x.rows > SIZE_MAX / sizeof(double) / x.cols ? NULL : malloc(x.rows * x.cols * sizeof *set.rows);
+  status = lifted_init(&all, loops, x.rows, x.cols);
+  if (multiplier == NULL || set.rows == NULL) status = CPB_ENOMEM;
+  if (status == CPB_OK) {
+    for (size_t i = 0; i < x.rows; i++) cpb_scaled_row(loops, x, 0, i, set.rows + i * x.cols);
+    status = cap_step(&all, &set, s, center, multiplier);
+  }
+  free(multiplier);
+  free(set.rows);
+  lifted_free(&all);
+  return status == CPB_ENOMEM ? cpb_fail_memory(error, "%zu lifted rows", x.rows) : status;
+}

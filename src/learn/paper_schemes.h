@@ -1,0 +1,40 @@
+/* The paper's own schemes: the cap iteration for the enclosing ball (T10), the cap SVM for SVDD (T11), and the cap
+ * SVM where only a Mercer kernel is known. All embed the rows about the present centre, find a plane that separates
+ * them from -e, go to the centre of the ball that the plane is, and repeat. */
+#ifndef CPB_LEARN_PAPER_SCHEMES_H
+#define CPB_LEARN_PAPER_SCHEMES_H
+
+#include "learn/capped_dual.h"
+#include "learn/kernel_rows.h"
+#include "learn/working_set.h"
+
+/* z, a row relative to the centre, becomes S(z)+e = 2s(z,s)/(|z|^2+s^2), d+1 numbers; returns |z|^2. */
+double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s);
+
+/* The ball of a working set. center: a start, then the answer; multiplier: one number per row, sum 1; lower2: their
+ * dual value. *steps counts cap steps. */
+cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
+                                   double *multiplier, double *lower2, size_t *steps);
+
+/* SVDD. dual->point: a start, then the centre (relative to origin); *radius of the last ball; *settled: the centre
+ * converged within 50 rounds. paper: one C for all. Multipliers, where wanted, are those of the last SVM. */
+cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, bool *settled,
+                             double *radius);
+
+typedef struct cpb_paper_kernel_fit {
+  const double *cap; /* of each row, sum >= 1 */
+  double gap;        /* of each SVM */
+  bool paper;        /* one C for all */
+  cpb_error *error;  /* what is said when it is stopped */
+  /* the answer */
+  double *a;      /* n multipliers of the last SVM */
+  double *center; /* n coefficients >= 0 of sum 1: c = sum center_i phi(x_i) */
+  double radius;
+  size_t rounds;
+  bool settled;
+} cpb_paper_kernel_fit;
+
+/* T11's scheme in the feature space, on Gram rows embedded by T8. */
+cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, cpb_paper_kernel_fit *fit);
+
+#endif

@@ -1,0 +1,62 @@
+#include "learn/piece_rounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/fail.h"
+
+int cpb_farthest_first(const void *a, const void *b) {
+  const cpb_far_row *x = a, *y = b;
+  return cpb_is_farther(*x, *y) ? -1 : cpb_is_farther(*y, *x);
+}
+
+void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
+                       size_t d) {
+  for (size_t j = 0; j < d; j++) {
+    low[j] = (first ? more_low[j] : fmin(low[j], more_low[j])) + 0.;
+    high[j] = (first ? more_high[j] : fmax(high[j], more_high[j])) + 0.;
+  }
+}
+
+int cpb_columns_exponent(const double *low, const double *high, size_t d) {
+  double half = 0;
+  for (size_t j = 0; j < d; j++) half = fmax(half, high[j] / 2 - low[j] / 2);
+  for (size_t j = 0; half == 0 && j < d; j++) half = fmax(half, high[j] - low[j]);
+  int exponent = half > 0 ? ilogb(half) + 1 : 0;
+  return abs(exponent) < CPB_SAFE_EXPONENT ? 0 : exponent;
+}
+
+cpb_status cpb_fail_round_empty(cpb_error *error, uint64_t round) {
+  return cpb_fail(error, CPB_WHY_NO_ROWS, "", "round %llu has seen no rows", (unsigned long long)round);
+}
+
+cpb_status cpb_fail_round_unseen(cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_PIECES, "rows", "rows hold numbers that the first round has not seen");
+}
+
+cpb_status cpb_fail_round_no_ball(cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_CALL_ORDER, "", "no round has ended with a ball yet");
+}
+
+cpb_status cpb_round_check_restart(const void *piece, const void *whole, size_t d, size_t other,
+                                   cpb_error *error) {
+  if (piece == whole)
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "a piece cannot be merged into itself");
+  if (d != other)
+    return cpb_fail(error, CPB_WHY_COLUMNS, "piece", "pieces of dimension %zu and %zu do not merge",
+                    d, other);
+  return CPB_OK;
+}
+
+cpb_status cpb_round_check(const void *a, const void *b, cpb_round ours, cpb_round theirs, cpb_error *error) {
+  cpb_status status = cpb_round_check_restart(b, a, ours.d, theirs.d, error);
+  if (status != CPB_OK) return status;
+  if (!theirs.same_options)
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "the pieces have different options");
+  if (ours.round != theirs.round)
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "one piece is of round %llu, the other of %llu",
+                    (unsigned long long)ours.round, (unsigned long long)theirs.round);
+  if (!theirs.same_center)
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "the pieces are about different centres");
+  return CPB_OK;
+}
