@@ -108,12 +108,12 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
   if (!job->options.json) return CLI_OK;
   cpb_text *center = m.center != NULL ? cli_json("V", m.center, m.d) : cli_json("null");
   cpb_text *bound = isnan(m.lower_bound) ? cli_json("null") : cli_json("f", m.lower_bound);
-  return cli_print_json(
-      job, cli_json("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}", "model",
-                    job->options.output, "method", cpb_model_method_name(m.method), "dim", (uint64_t)m.d,
-                    "rows", (uint64_t)m.rows, "center", center, "radius", m.radius, "nu", m.nu, "gap", m.gap,
-                    "lower_bound", bound, "converged", m.converged, "support", (uint64_t)m.support,
-                    "iterations", (uint64_t)report->iterations, "seconds", report->seconds));
+  return cli_print_json(job, cli_json("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}",
+                                      "model", job->options.output, "method", cpb_model_method_name(m.method),
+                                      "dim", (uint64_t)m.d, "rows", (uint64_t)m.rows, "center", center,
+                                      "radius", m.radius, "nu", m.nu, "gap", m.gap, "lower_bound", bound,
+                                      "converged", m.converged, "support", (uint64_t)m.support, "iterations",
+                                      (uint64_t)report->iterations, "seconds", report->seconds));
 }
 
 static int save(const cli_input *in, const cpb_model *model, const cpb_model_fit_report *report) {

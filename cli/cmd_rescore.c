@@ -153,7 +153,8 @@ static int tell(const rescoring *r) {
                                    r->audit.low, "high", r->audit.high, "queries", (uint64_t)r->audit.queries,
                                    "rows", (uint64_t)r->audit.rows));
   else
-    object = cpb_json_set(object, condition(r, "proven", "exact_if_rows", "exact_if_best"), cli_json("I", (uint64_t)proven));
+    object = cpb_json_set(object, condition(r, "proven", "exact_if_rows", "exact_if_best"),
+                          cli_json("I", (uint64_t)proven));
   if (object != NULL && !o->approximate)
     object = cpb_json_set(object, "rows_checked", cli_json("b", (int)r->checked));
   if (object != NULL && o->certificates != NULL)

@@ -57,10 +57,6 @@ static int unknown_verb(const char *verb) {
   return cli_misuse(&none, "there is no command \"%s\"", verb);
 }
 
-int cli_fail_stdout(const cli_job *job) {
-  return cli_fail(job, "cannot write standard output: %s", strerror(errno));
-}
-
 /* What a command printed must have arrived. */
 static int finish_output(const cli_job *job, int result) {
   bool lost = fflush(stdout) != 0 || ferror(stdout);

@@ -1,4 +1,5 @@
 /* What a command says on standard error. */
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -42,4 +43,8 @@ void cli_say(const cli_job *job, const char *format, ...) {
 
 bool cli_is_about(const cpb_error *error, const char *argument) {
   return strcmp(error->argument, argument) == 0;
+}
+
+int cli_fail_stdout(const cli_job *job) {
+  return cli_fail(job, "cannot write standard output: %s", strerror(errno));
 }

@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L
 #include "io/convert.h"
 
 #include <float.h>
@@ -7,6 +8,7 @@
 #include "core/rows.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/number.h"
 
 /* Elements pass through doubles in pieces that stay in the L1 cache. Only i64 -> f32 would be rounded
  * twice that way; it has its own loop. */
@@ -156,4 +158,44 @@ cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_er
   size_t size = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), 0);
   cpb_status status = cpb_buffer_reserve(&writer->row, size, 0, error);
   return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
+}
+
+/* ---- rows that a seal is shown ---- */
+
+cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
+  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
+                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
+                       (unsigned long long)first, rows.rows);
+}
+
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
+}
+
+cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error) {
+  if (writer->seal == NULL) return CPB_OK;
+  return cpb_writer_show(writer, writer->appended + row,
+                         cpb_rows(writer->parsed.bytes, CPB_F64, 1, writer->cols), error);
+}
+
+/* The rows as they will be read back, a few at a time; text is shown as it is printed. */
+cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error) {
+  enum { SHOWN = 1 << 16 };
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  size_t most = row_bytes < SHOWN ? SHOWN / row_bytes : 1;
+  if (writer->seal == NULL || writer->format->text) return CPB_OK;
+  if (block.dtype == writer->dtype) return cpb_writer_show(writer, writer->appended, block, error);
+  cpb_status status = cpb_buffer_reserve(&writer->parsed, most * row_bytes, 0, error);
+  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
+    size_t count = block.rows - first < most ? block.rows - first : most;
+    for (size_t i = 0; i < count && status == CPB_OK; i++)
+      status = cpb_writer_convert(writer, block, first + i, writer->parsed.bytes + i * row_bytes, error);
+    if (status == CPB_OK)
+      status = cpb_writer_show(writer, writer->appended + first,
+                               cpb_rows(writer->parsed.bytes, writer->dtype, count, writer->cols), error);
+  }
+  return status;
 }

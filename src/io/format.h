@@ -173,6 +173,10 @@ cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error);
 /* A number of column j that was printed, for the seal; shows the seal row `row` of the block, once all are. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
 cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error);
+/* Shows the seal rows of the file's own dtype from number `first` on. */
+cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error);
+/* Shows the seal a block that is appended, where there is a seal. */
+cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error);
 /* Row `row` of the block, which is row appended+row of the file, as the file's dtype. */
 cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
                               cpb_error *error);

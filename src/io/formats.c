@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "capball/advanced/flow.h"
 #include "core/fail.h"
 #include "io/file_fail.h"
 #include "io/format.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "io/format.h"
 
 static cpb_status reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {

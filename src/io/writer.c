@@ -101,44 +101,6 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   return CPB_OK;
 }
 
-static cpb_status show_seal(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
-  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
-                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
-                       (unsigned long long)first, rows.rows);
-}
-
-void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
-  if (writer->seal == NULL) return;
-  double *numbers = (double *)(void *)writer->parsed.bytes;
-  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
-}
-
-cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error) {
-  if (writer->seal == NULL) return CPB_OK;
-  return show_seal(writer, writer->appended + row, cpb_rows(writer->parsed.bytes, CPB_F64, 1, writer->cols),
-                   error);
-}
-
-/* The rows as they will be read back, a few at a time; text is shown as it is printed. */
-static cpb_status show_block(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  enum { SHOWN = 1 << 16 };
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  size_t most = row_bytes < SHOWN ? SHOWN / row_bytes : 1;
-  if (writer->seal == NULL || writer->format->text) return CPB_OK;
-  if (block.dtype == writer->dtype) return show_seal(writer, writer->appended, block, error);
-  cpb_status status = cpb_buffer_reserve(&writer->parsed, most * row_bytes, 0, error);
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
-    size_t count = block.rows - first < most ? block.rows - first : most;
-    for (size_t i = 0; i < count && status == CPB_OK; i++)
-      status = cpb_writer_convert(writer, block, first + i, writer->parsed.bytes + i * row_bytes, error);
-    if (status == CPB_OK)
-      status = show_seal(writer, writer->appended + first,
-                         cpb_rows(writer->parsed.bytes, writer->dtype, count, writer->cols), error);
-  }
-  return status;
-}
-
 static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
   cpb_status status = cpb_check_layout(block, "block", writer->cols, error);
   if (status != CPB_OK) return status;
@@ -155,7 +117,7 @@ cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *erro
                          writer->broken ? "a write before this one failed" : "is committed already");
   cpb_status status = check_block(writer, writer->appended, block, error);
   if (status == CPB_OK && block.rows != 0) {
-    status = show_block(writer, block, error);
+    status = cpb_writer_show_block(writer, block, error);
     if (status == CPB_OK) status = writer->format->append(writer, block, error);
     writer->broken = status != CPB_OK;
   }
@@ -174,7 +136,7 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
     return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
   cpb_status status = check_block(writer, first, block, error);
-  if (status == CPB_OK && writer->seal != NULL) status = show_seal(writer, first, block, error);
+  if (status == CPB_OK && writer->seal != NULL) status = cpb_writer_show(writer, first, block, error);
   if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
   if (status == CPB_OK) atomic_fetch_add(&writer->placed, block.rows);
   return status;

@@ -99,8 +99,7 @@ cpb_status cpb_json_check_kind(const cpb_json *root, const char *name, const cha
                                cpb_error *error) {
   const cpb_json *mark = cpb_json_get(root, "capball");
   const char *kind = cpb_json_string_of(cpb_json_get(mark, "kind"));
-  if (kind == NULL)
-    return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "has no \"capball\": {\"kind\": ..}");
+  if (kind == NULL) return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "has no \"capball\": {\"kind\": ..}");
   if (strcmp(kind, wanted) != 0)
     return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
   long long said = cpb_json_integer_of(cpb_json_get(mark, "version"));
@@ -163,8 +162,8 @@ cpb_status cpb_json_numbers(const cpb_json *root, const char *name, const char *
   if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return CPB_OK;
   size_t size = cpb_json_size(array);
   if (!cpb_json_is(array, CPB_JSON_ARRAY) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be null or %zu numbers, got %zu",
-                         key, count, size);
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be null or %zu numbers, got %zu", key,
+                         count, size);
   *numbers = malloc(size * sizeof **numbers);
   if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
   const cpb_json *number = cpb_json_first(array);

@@ -109,15 +109,14 @@ static cpb_status read_rows(const cpb_json *support, const char *name, size_t co
   const cpb_json *array = cpb_json_get(support, "rows");
   if (array == NULL || cpb_json_is(array, CPB_JSON_NULL) || count == 0) return CPB_OK;
   if (cpb_json_size(array) != count)
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
-                         "\"rows\" must be null or %zu numbers, got %zu", count, cpb_json_size(array));
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\" must be null or %zu numbers, got %zu",
+                         count, cpb_json_size(array));
   *rows = malloc(count * sizeof **rows);
   if (*rows == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof **rows);
   const cpb_json *row = cpb_json_first(array);
   for (size_t i = 0; i < count; i++, row = row->next) {
     if (!cpb_json_is(row, CPB_JSON_INTEGER) || row->integer < 0)
-      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\"[%zu] is not a whole number >= 0",
-                           i);
+      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\"[%zu] is not a whole number >= 0", i);
     (*rows)[i] = (uint64_t)row->integer;
   }
   return CPB_OK;

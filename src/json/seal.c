@@ -134,7 +134,8 @@ static bool read_hash(const cpb_json *root, uint64_t hash[2]) {
   return strlen(text) == 32 && read_hex(text, &hash[0]) && read_hex(text + 16, &hash[1]);
 }
 
-static cpb_status read_facts(const cpb_json *root, const char *name, cpb_seal_facts *facts, cpb_error *error) {
+static cpb_status read_facts(const cpb_json *root, const char *name, cpb_seal_facts *facts,
+                             cpb_error *error) {
   const char *fingerprint = text_of(root, "fingerprint");
   cpb_status status = cpb_json_rows(root, name, "rows", 0, INT64_MAX, &facts->rows, error);
   if (status == CPB_OK) status = cpb_json_count(root, name, "cols", 1, INT32_MAX, &facts->cols, error);

@@ -94,8 +94,7 @@ static cpb_status read_curve(const cpb_json *root, const char *name, cpb_sketch_
     const cpb_json *mean = steps == NULL ? NULL : steps->next, *worst = mean == NULL ? NULL : mean->next;
     if (!cpb_json_is(steps, CPB_JSON_INTEGER) || steps->integer < 0 || !cpb_json_is_number(mean) ||
         !cpb_json_is_number(worst))
-      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
-                           "\"curve\"[%zu] is not [steps, mean, worst]", i);
+      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"curve\"[%zu] is not [steps, mean, worst]", i);
     p->curve[i] = (cpb_sketch_point){(uint64_t)steps->integer, mean->real, worst->real};
   }
   o->curve_count = count;

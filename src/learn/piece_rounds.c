@@ -40,11 +40,10 @@ cpb_status cpb_fail_round_no_ball(cpb_error *error) {
 
 cpb_status cpb_round_check_restart(const void *piece, const void *whole, size_t d, size_t other,
                                    cpb_error *error) {
-  if (piece == whole)
-    return cpb_fail(error, CPB_WHY_PIECES, "piece", "a piece cannot be merged into itself");
+  if (piece == whole) return cpb_fail(error, CPB_WHY_PIECES, "piece", "a piece cannot be merged into itself");
   if (d != other)
-    return cpb_fail(error, CPB_WHY_COLUMNS, "piece", "pieces of dimension %zu and %zu do not merge",
-                    d, other);
+    return cpb_fail(error, CPB_WHY_COLUMNS, "piece", "pieces of dimension %zu and %zu do not merge", d,
+                    other);
   return CPB_OK;
 }
 

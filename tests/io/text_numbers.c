@@ -123,7 +123,7 @@ static void check_fewest(const char *text, double value, cpb_dtype dtype) {
 }
 
 static void fewest_digits_of(double value, cpb_dtype dtype) {
-  char text[CPB_NUMBER_ROOM];
+  char text[CPB_JSON_NUMBER_ROOM];
   float single = (float)value;
   if (dtype == CPB_F32) value = (double)single;
   if (!isfinite(value)) return;
