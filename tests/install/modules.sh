@@ -3,7 +3,16 @@
 # machines that compute otherwise are refused. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 cc=${CC:-cc}
-objects() { for module; do find "$BUILD/CMakeFiles/cpb_$module.dir" -name '*.o' 2>/dev/null; done; }
+# Of sources that are there: a build keeps the objects of those that moved.
+objects() {
+  local module object source
+  for module; do
+    for object in $(find "$BUILD/CMakeFiles/cpb_$module.dir" -name '*.o' 2>/dev/null); do
+      source=${object#"$BUILD/CMakeFiles/cpb_$module.dir/"}
+      if [ -e "$root/${source%.o}" ]; then echo "$object"; fi
+    done
+  done
+}
 sanitizers=$(sed -n 's/^CPB_SANITIZE:STRING=\(.\+\)/-fsanitize=\1/p' "$BUILD/CMakeCache.txt")
 
 links() { # modules, then -- libraries
