@@ -271,22 +271,12 @@ static int read_all(rescoring *r) {
   return CLI_OK;
 }
 
-/* Whether all rows are read for the seal alone: where that costs no more than the candidates do, and they are not read
- * anyway. */
-static bool is_read_first(const rescoring *r) {
-  bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
-  return is_whole(r) || (cheap && r->job->options.certificates == NULL);
-}
-
 static int use_seal(rescoring *r) {
   cpb_error error;
   cpb_status status = cpb_seal_compare(&r->seal, r->embedded.info.path, r->transform, CPB_ROLE_BASE, &error);
-  int result = status != CPB_OK || is_read_first(r) ? read_all(r) : CLI_OK;
-  if (result != CLI_OK || !r->seal.found) return result;
-  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
-  r->checked = is_read_first(r);
-  if (r->checked) r->precision = (int)r->seal.precision;
-  return CLI_OK;
+  if (status == CPB_OK) return CLI_OK;
+  int result = read_all(r);
+  return result == CLI_OK && r->seal.found ? cli_fail(r->job, "%s", error.text) : result;
 }
 
 /* The seal of EMB. One of another map is believed when it fits, and only then is EMB refused. */
@@ -373,11 +363,19 @@ static cpb_status rescore_rows(rescoring *r, const cpb_store *store, cpb_source 
                                &options, &(cpb_rescore_out){r->hits, r->needed}, cli_exec(r->job), error);
 }
 
-/* By the precision that the seal has, while the rows are hashed in the same pass; once more without it where it does not
- * fit them. */
+/* Whether rows are hashed: where all of them are read anyway, or that costs no more than the candidates do. */
+static bool is_hashed(const rescoring *r) {
+  bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
+  return r->seal.found && (is_looked_at(r) || cheap);
+}
+
+/* By the precision that the seal has, while the rows are hashed in the same pass, or after it: rows that change meanwhile
+ * are seen. Once more without it where it does not fit them. */
 static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error *error) {
+  bool passes = r->job->options.certificates != NULL && !is_whole(r);
   r->precision = (int)r->seal.precision;
   cpb_status status = rescore_rows(r, store, cpb_seal_watch_source(r->watch), error);
+  if (status == CPB_OK && !passes) status = cpb_seal_watch_all(r->watch, error);
   r->checked = status == CPB_OK && cpb_seal_watch_fits(r->watch, &r->seal);
   if (r->checked || status == CPB_ESTOPPED) return status;
   if (status == CPB_OK) forget_seal(r, "its seal does not fit its rows");
@@ -386,7 +384,7 @@ static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error
 }
 
 static cpb_status rescore_as_known(rescoring *r, const cpb_store *store, cpb_error *error) {
-  bool hashes = !r->checked && r->seal.found && r->job->options.certificates != NULL;
+  bool hashes = !r->checked && is_hashed(r);
   return hashes ? rescore_sealed(r, store, error) : rescore_rows(r, store, &r->embedded.source, error);
 }
 

@@ -7,18 +7,28 @@
 
 typedef struct sealing {
   const cli_job *job;
+  cli_job plain; /* the job that reads EMB: options of tables are about BASE */
   cpb_transform *transform;
   cli_input base, embedded;
   cpb_seal_watch *watch;
   cpb_dtype precision;
 } sealing;
 
+static cli_job without_table(const cli_job *job) {
+  cli_job plain = *job;
+  cli_options *o = &plain.options;
+  o->columns = o->drop = o->id_column = o->label_column = NULL;
+  o->header = o->impute = (cli_choice){0};
+  o->decimal_comma = o->leave_bad = false;
+  return plain;
+}
+
 static int read_inputs(sealing *s) {
   const char *base = s->job->operands[0], *embedded = s->job->operands[1], *map = s->job->options.map;
   cpb_transform_options of = cli_transform_options(s->transform);
   int result = cli_input_open_unmatched(&s->base, s->job, base, cli_operand_format(s->job, base));
   if (result == CLI_OK) result = cli_input_match(&s->base, of.columns, of.d, "", map, "embeds rows of");
-  if (result == CLI_OK) result = cli_input_open(&s->embedded, s->job, embedded, NULL);
+  if (result == CLI_OK) result = cli_input_open(&s->embedded, &s->plain, embedded, NULL);
   if (result == CLI_OK)
     result = cli_input_check_cols(&s->embedded, cpb_transform_cols(s->transform), "", map, "makes rows of");
   return result;
@@ -47,7 +57,7 @@ static int put(const sealing *s) {
 }
 
 static int run(cli_job *job) {
-  sealing s = {.job = job};
+  sealing s = {.job = job, .plain = without_table(job)};
   cpb_error error;
   if (cpb_transform_load(job->options.map, &s.transform, &error) != CPB_OK)
     return cli_fail(job, "%s", error.text);

@@ -4,11 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/socket.h>
+#include <sys/un.h>
+#endif
+#include <time.h>
 #include <unistd.h>
 
 #include "capball/advanced/flow.h"
@@ -17,7 +23,7 @@
 #include "io/file_fail.h"
 
 /* NAMES: writers of one file at a time, where the system has no files without a name. */
-enum { LINKS_MAX = 40, NAME_KEPT = 100, NAMES = 32, PIECE = 1 << 30 };
+enum { LINKS_MAX = 40, NAME_KEPT = 100, NAMES = 32, PIECE = 1 << 30, LOCK_TRIES = 30000 };
 
 /* Length of the directory part with its slash; 0 when the path has none. */
 static size_t directory_length(const char *path) {
@@ -304,17 +310,37 @@ cpb_status cpb_whole_sync(const cpb_whole *whole, cpb_error *error) {
   return cpb_file_fail_errno(error, whole->path, "write");
 }
 
+#ifdef __linux__
+/* A socket without a file, whose name only one process can have at a time; locks of the directory itself belong to others. */
+static bool take_name(int fd, const struct stat *directory) {
+  struct sockaddr_un name = {.sun_family = AF_UNIX};
+  int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "capball-%llx-%llx",
+                        (unsigned long long)directory->st_dev, (unsigned long long)directory->st_ino);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+  for (int tries = 0; tries < LOCK_TRIES; tries++) {
+    if (bind(fd, (const struct sockaddr *)&name, size) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return false;
+}
+
 int cpb_whole_lock(const char *target) {
+  struct stat facts;
   char *directory = directory_of(target);
-  int fd = directory == NULL ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), locked = -1;
+  bool there = directory != NULL && stat(directory, &facts) == 0;
   free(directory);
-  if (fd < 0) return -1;
-  do locked = flock(fd, LOCK_EX);
-  while (locked != 0 && errno == EINTR);
-  if (locked == 0) return fd;
+  int fd = there ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+  if (fd < 0 || take_name(fd, &facts)) return fd;
   close(fd);
   return -1;
 }
+#else
+int cpb_whole_lock(const char *target) {
+  (void)target;
+  return -1;
+}
+#endif
 
 void cpb_whole_unlock(int lock) {
   if (lock >= 0) close(lock);

@@ -46,8 +46,9 @@ cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);
 
-/* One writer at a time changes the names in the directory of a target: a lock on the directory, which ends with the
- * process and leaves nothing. Gives what unlock takes; < 0 where the system has no such lock. */
+/* One writer at a time changes the names in the directory of a target; the lock ends with the process and leaves nothing.
+ * Gives what unlock takes; < 0 where the system has no such lock, or somebody keeps it for half a minute: a seal beside
+ * other rows than its own does not fit them in any case. */
 int cpb_whole_lock(const char *target);
 void cpb_whole_unlock(int lock);
 
