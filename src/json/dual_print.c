@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "geometry/region_kind.h"
 #include "io/number.h"
 #include "json/dual_line.h"
 #include "json/json_file.h"

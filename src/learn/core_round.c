@@ -9,6 +9,7 @@
 #include "core/sized.h"
 #include "learn/core_parts.h"
 #include "learn/distances.h"
+#include "learn/own_rounds.h"
 #include "learn/round_fail.h"
 
 /* ---- round 0: the columns ---- */

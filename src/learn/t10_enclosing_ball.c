@@ -11,6 +11,7 @@
 #include "core/sized.h"
 #include "learn/ball_stream.h"
 #include "learn/core_parts.h"
+#include "learn/own_rounds.h"
 #include "learn/share.h"
 #include "learn/svdd_fail.h"
 #include "parallel/tell.h"

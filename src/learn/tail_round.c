@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/distances.h"
+#include "learn/own_rounds.h"
 #include "learn/round_fail.h"
 #include "learn/svdd_fail.h"
 #include "learn/tail_parts.h"

@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "learn/band.h"
 #include "learn/distances.h"
+#include "learn/own_rounds.h"
 #include "learn/round_fail.h"
 #include "learn/share_solver.h"
 #include "learn/svdd_fail.h"

@@ -1,4 +1,4 @@
-/* Balls of rows in pieces, wherever they are, in rounds; and what scores say about columns and outliers.
+/* Balls of rows in pieces, wherever they are, in rounds.
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_ROUNDS_H
@@ -8,9 +8,7 @@
 
 #include "capball/ball.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** The smallest enclosing ball of rows in pieces, wherever they are, in rounds.                  T10
  *
@@ -18,7 +16,7 @@ extern "C" {
  *    every round:   piece: restart(core), update ..     one per piece, anywhere; or the core itself
  *                   core: merge(piece) ..               in any order
  *                   core: solve                         until it says done
- *    core: ball
+ *    cpb_model_from_core                                the ball, as a model (fitting.h)
  *
  *  The first round looks at the columns and takes a sample; in each other one the rows farthest from the present
  *  centre come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
@@ -33,12 +31,8 @@ CPB_CALL cpb_status cpb_core_new(size_t d, const cpb_ball_options *options, cpb_
                                  cpb_error *error);
 CPB_API void cpb_core_free(cpb_core *core);
 
-/** Takes rows first_id, first_id+1, .. into the present round. EROW as above, EINVAL for rows that the first
- *  round cannot have seen; the core is unchanged then. */
-CPB_CALL cpb_status cpb_core_update(cpb_core *core, cpb_view rows, uint64_t first_id, const cpb_exec *exec,
-                                    cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], .. */
+/** Takes rows of these ids, ids[0], ids[1], .., into the present round. EROW as cpb_enclosing_ball, EINVAL for rows that
+ *  the first round cannot have seen; the core is unchanged then. */
 CPB_CALL cpb_status cpb_core_update_ids(cpb_core *core, cpb_view rows, const uint64_t *ids,
                                         const cpb_exec *exec, cpb_error *error);
 
@@ -52,11 +46,6 @@ CPB_CALL cpb_status cpb_core_restart(cpb_core *piece, const cpb_core *core, cpb_
 /** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
  *  EINVAL without rows. */
 CPB_CALL cpb_status cpb_core_solve(cpb_core *core, bool *done, cpb_error *error);
-
-/** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are
- *  0. EINVAL before the second round has ended. */
-CPB_CALL cpb_status cpb_core_ball(const cpb_core *core, const cpb_ball_out *out, cpb_ball_report *report,
-                                  cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBCORES"), with a checksum at its end; gives *bytes to the
  *  caller, who frees them with cpb_free. A piece has what it gathered, a core besides all it knows. */
@@ -73,7 +62,7 @@ CPB_CALL cpb_status cpb_core_deserialize(const void *bytes, size_t count, const 
  *    every round:   piece: restart(tail), update ..     one per piece, anywhere; or the tail itself
  *                   tail: merge(piece) ..               in any order
  *                   tail: solve                         until it says done
- *    tail: ball
+ *    cpb_model_from_tail
  *
  *  The first round looks at the columns alone. Every other one asks about a centre and a guess of the edge, the
  *  distance beyond which the share nu of the weight lies: a piece answers with the sums of its rows beyond it,
@@ -89,12 +78,8 @@ CPB_CALL cpb_status cpb_tail_new(size_t d, const cpb_svdd_options *options, cpb_
                                  cpb_error *error);
 CPB_API void cpb_tail_free(cpb_tail *tail);
 
-/** Takes rows first_id, first_id+1, .. into the present round, with their weights >= 0 (NULL: all 1). EROW and
+/** Takes rows of these ids, ids[0], ids[1], .., into the present round, with their weights >= 0 (NULL: all 1). EROW and
  *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the tail is unchanged then. */
-CPB_CALL cpb_status cpb_tail_update(cpb_tail *tail, cpb_view rows, uint64_t first_id, const double *weights,
-                                    const cpb_exec *exec, cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], .. */
 CPB_CALL cpb_status cpb_tail_update_ids(cpb_tail *tail, cpb_view rows, const uint64_t *ids,
                                         const double *weights, const cpb_exec *exec, cpb_error *error);
 
@@ -109,12 +94,6 @@ CPB_CALL cpb_status cpb_tail_restart(cpb_tail *piece, const cpb_tail *tail, cpb_
  *  EINVAL without rows. */
 CPB_CALL cpb_status cpb_tail_solve(cpb_tail *tail, bool *done, cpb_error *error);
 
-/** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
- *  second round has ended.
- *  center   d coordinates, the caller's */
-CPB_CALL cpb_status cpb_tail_ball(const cpb_tail *tail, double *center, cpb_svdd_report *report,
-                                  cpb_error *error);
-
 /** The state as bytes: little-endian, versioned ("CPBTAILS"), with a checksum at its end; gives *bytes to the
  *  caller, who frees them with cpb_free. */
 CPB_CALL cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_t *count, cpb_error *error);
@@ -124,28 +103,5 @@ CPB_CALL cpb_status cpb_tail_serialize(const cpb_tail *tail, void **bytes, size_
 CPB_CALL cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const char *name, cpb_tail **tail,
                                          cpb_error *error);
 
-/** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
- *  where W is diagonal, none is < 0.
- *  x, parts   d numbers each, the caller's
- *  EINVAL with a kernel. Thread-safe. */
-CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
-
-/** How well low scores tell outliers. */
-typedef struct cpb_ranking {
-  size_t size;
-  size_t outliers;
-  double auc; /* the share of pairs in which the outlier scores lower, ties count half */
-  double
-      precision; /* average precision: the mean of the precision over the outliers, lowest scores first, ties
-                       taken together */
-} cpb_ranking;
-
-/** Judges n scores by labels, not 0 for an outlier. EINVAL where all labels are of one kind.
- *  ranking   set its size */
-CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n,
-                                      cpb_ranking *ranking, cpb_error *error);
-
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif
