@@ -144,7 +144,7 @@ cli_job cli_query_job(const cli_job *job) {
 }
 
 void cli_tell_bad(const cli_input *in) {
-  uint64_t bad = in->reader == NULL ? 0 : cpb_reader_bad_rows(in->reader);
+  uint64_t bad = in->reader == NULL ? 0 : cpb_reader_info(in->reader).bad_rows;
   if (bad > 0)
     cli_say(in->job, "%s: bad rows left out: %llu", cli_name(in->info.path), (unsigned long long)bad);
 }

@@ -16,9 +16,7 @@
 
 #include "capball/region.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** How the ball of the working set is found. Both end at the same ball. */
 typedef enum cpb_ball_method {
@@ -232,6 +230,27 @@ CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out
  *  Linear between the quantiles; NaN without quantiles or for NaN. */
 CPB_API double cpb_model_rank(const cpb_model *model, double score);
 
+/** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
+ *  where W is diagonal, none is < 0.
+ *  x, parts   d numbers each, the caller's
+ *  EINVAL with a kernel. Thread-safe. */
+CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
+
+/** How well low scores tell outliers. */
+typedef struct cpb_ranking {
+  size_t size;
+  size_t outliers;
+  double auc; /* the share of pairs in which the outlier scores lower, ties count half */
+  double
+      precision; /* average precision: the mean of the precision over the outliers, lowest scores first, ties
+                       taken together */
+} cpb_ranking;
+
+/** Judges n scores by labels, not 0 for an outlier. EINVAL where all labels are of one kind.
+ *  ranking   set its size */
+CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n,
+                                      cpb_ranking *ranking, cpb_error *error);
+
 /** The scale at which the model's cap is given, hypot(|Wc|, r), and the cap itself: under the map
  *  y = S(W x) of that scale the rows inside are those with <p,y> >= b (T3, T6), a query for an index that
  *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */
@@ -257,7 +276,5 @@ CPB_CALL cpb_status cpb_model_from_json(const char *text, size_t length, const c
 CPB_CALL cpb_status cpb_model_load(const char *path, cpb_model **model, cpb_error *error);
 CPB_CALL cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -8,9 +8,7 @@
 
 #include "capball/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** How a call is run; borrowed for the call. NULL in place of it means "on this thread, nobody is told".
  *  Start from cpb_exec_init, or from a copy of a pool's. None of it is seen in results; members that a
@@ -47,7 +45,5 @@ CPB_API void cpb_pool_free(cpb_pool *pool);
 /** The pool as a parallel-for; a view into it. NULL for NULL. */
 CPB_API const cpb_exec *cpb_pool_exec(const cpb_pool *pool);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

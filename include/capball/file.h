@@ -42,9 +42,7 @@
 #include "capball/exec.h"
 #include "capball/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 typedef struct cpb_reader cpb_reader;
 typedef struct cpb_writer cpb_writer;
@@ -62,6 +60,7 @@ typedef struct cpb_file_info {
   char separator;     /* of text: , ; tab, or a blank for any number of them; else 0 */
   bool names;         /* the columns have names: those of cpb_reader_source */
   bool ids, labels;   /* the rows have: cpb_reader_id, cpb_reader_label */
+  uint64_t bad_rows;  /* left out so far, with skip_bad */
 } cpb_file_info;
 
 /** Opens a file for reading; gives *reader to the caller. "-" is standard input.
@@ -164,7 +163,5 @@ CPB_CALL cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error);
 /** Frees the writer; without a commit before, nothing is left behind. NULL is fine. */
 CPB_API void cpb_writer_free(cpb_writer *writer);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -13,9 +13,7 @@
 
 #include "capball/region.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** y_i = S(x_i) for every row: the map of scale s about 0, without options.               R^d -> S^d, T1
  *  x    n rows of d, any dtype                                        borrowed for the call
@@ -216,7 +214,5 @@ CPB_CALL cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *err
 CPB_CALL cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
                                  cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

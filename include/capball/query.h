@@ -13,9 +13,7 @@
 
 #include "capball/transform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** p(q,r) and b for every query: T3's cap of the ball, S(q) and b = 1 where r = 0.             T3 T13
  *  queries  n rows of d, any dtype                                     borrowed for the call
@@ -162,7 +160,5 @@ CPB_CALL cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cp
                                   const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
                                   cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -16,9 +16,7 @@
 #include "capball/exec.h"
 #include "capball/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** The cap {y on the unit sphere of R^(d+1) : <p,y> >= b}.
  *  p has d+1 coordinates and unit length. sigma = sqrt(1-b^2) and a = b+<p,v> are part of the cap
@@ -53,9 +51,6 @@ typedef struct cpb_region {
   double along;    /* semi-axis along `axis`; = r for a round region */
   const double *W; /* d*d or NULL, borrowed */
 } cpb_region;
-
-/** A static name: "empty", "ball", "halfspace", "complement", "punctured", "everything". */
-CPB_API const char *cpb_region_kind_name(cpb_region_kind kind);
 
 /** Completes a cap of which only d, p and b are known: divides p and b by |p| and computes
  *  sigma = sqrt((|p|-b)(|p|+b))/|p| and a = (b+<p,v>)/|p|, the sum in twofold precision and before
@@ -114,7 +109,5 @@ CPB_CALL cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out score
 CPB_CALL cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out scores,
                                       const cpb_exec *exec, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

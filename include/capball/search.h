@@ -16,9 +16,7 @@
 #include "capball/exec.h"
 #include "capball/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** What "near" means. Pinned, append only. */
 typedef enum cpb_metric {
@@ -82,7 +80,5 @@ CPB_CALL cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *co
                                    cpb_metric metric, size_t k, cpb_hit *hits, size_t *count,
                                    cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -16,9 +16,7 @@
 #include "capball/map.h"
 #include "capball/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** Where the normals come from. The first is the one to use, the others are there to be compared with it.
  *  Pinned, append only. */
@@ -162,7 +160,5 @@ CPB_CALL cpb_status cpb_sketch_from_json(const char *text, size_t length, const 
 CPB_CALL cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error);
 CPB_CALL cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

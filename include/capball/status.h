@@ -10,9 +10,16 @@
 
 #include "capball/reason.h"
 
+/** Around the declarations of every header: C, also for a C++ compiler. */
 #ifdef __cplusplus
-extern "C" {
+#define CPB_BEGIN extern "C" {
+#define CPB_END }
+#else
+#define CPB_BEGIN
+#define CPB_END
 #endif
+
+CPB_BEGIN
 
 /** The version of these headers; cpb_version() is that of the library that is running. */
 #define CPB_VERSION_MAJOR 0
@@ -85,7 +92,5 @@ CPB_API const char *cpb_isa_name(void);
  *  Objects have a free of their own. NULL is fine. */
 CPB_API void cpb_free(void *given);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -24,9 +24,7 @@
 #include "capball/map.h"
 #include "capball/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** Pinned, append only. */
 typedef enum cpb_transform_kind {
@@ -231,7 +229,5 @@ CPB_CALL cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, boo
                                       cpb_recommendation **recommendation, const cpb_exec *exec,
                                       cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -2,11 +2,9 @@
 #ifndef CAPBALL_VIEW_H
 #define CAPBALL_VIEW_H
 
-#include "capball/status.h"
+#include "capball/exec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** Element types. Pinned, append only. Laws take the first five; results are f32 or f64. */
 typedef enum cpb_dtype {
@@ -99,6 +97,11 @@ static inline cpb_source cpb_source_from_view(cpb_view view) {
   return source;
 }
 
+/** All rows of a source in memory, for calls that want a view: wide whole numbers as f64, else as they are. Gives
+ *  *rows; rows->data goes back by cpb_free. */
+CPB_CALL cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *exec,
+                                    cpb_error *error);
+
 /** Rows by their numbers: of a view (cpb_store_from_view), of a file (cpb_reader_store), or of the caller's own. */
 typedef struct cpb_store cpb_store;
 struct cpb_store {
@@ -125,7 +128,5 @@ static inline cpb_store cpb_store_from_view(cpb_view view) {
   return store;
 }
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

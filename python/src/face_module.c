@@ -1,5 +1,6 @@
 /* The module capball._core: what Python calls of the library. */
 #include "face.h"
+#include <capball/advanced/flow.h>
 
 PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec) {
   PyObject *type = PyType_FromSpec(spec);

@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "fit/fit_model.h"
 #include "learn/ball_rounds_parts.h"
+#include "learn/own_rounds.h"
 #include "learn/quantiles.h"
 #include "learn/svdd_rounds_parts.h"
 

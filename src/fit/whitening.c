@@ -8,6 +8,7 @@
 #include "capball/region.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "geometry/ellipsoids.h"
 #include "loop/chunk.h"
 #include "scale/covariance_parts.h"
 

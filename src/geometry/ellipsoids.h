@@ -40,4 +40,15 @@ cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, dou
 cpb_status cpb_ellipsoid_from_cap(const cpb_cap *cap, const double *W, const double *m, double s,
                                   double *scratch, cpb_region *region, cpb_error *error);
 
+/** The pole under which an oblate ellipsoid of revolution (0 < along <= r) is a cap:
+ *    w = along/r, u = +-axis sqrt((r-along)(r+along))/r, with the sign of <c,axis>.           T5
+ *  v    caller's, d+1 coordinates. A prolate ellipsoid (along > r) is EINVAL: use T6. */
+cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error);
+
+/** W, upper triangular with W^T W = G, of a symmetric positive definite G: then
+ *  (x-c)^T G (x-c) = |W(x-c)|^2.                                                              T6
+ *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite, and
+ *         with the two elements when it is not symmetric within 1e-9. */
+cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
+
 #endif

@@ -5,6 +5,7 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
+#include "geometry/region_kind.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {
   switch (kind) {

@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "geometry/ellipsoids.h"
 #include "geometry/lift.h"
+#include "geometry/region_kind.h"
 #include "geometry/t2_pole.h"
 
 /* How far an axis or a ratio of axes may be from what it should be. */

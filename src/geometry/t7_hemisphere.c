@@ -4,6 +4,7 @@
 #include "capball/advanced/laws.h"
 #include "capball/map.h"
 #include "core/elementary.h"
+#include "geometry/hemisphere.h"
 
 double cpb_hemisphere_scale(double max_norm, double phi) {
   const double pi = 0x1.921fb54442d18p+1;

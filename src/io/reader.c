@@ -119,7 +119,8 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
                         .dtype = reader->dtype,
                         .cols = cpb_reader_cols(reader),
                         .rows = cpb_reader_rows(reader),
-                        .random_access = random_access(reader)};
+                        .random_access = random_access(reader),
+                        .bad_rows = reader->bad_count};
   if (reader->format->describe != NULL) reader->format->describe(reader, &ours);
   cpb_sized_give(info, &ours, sizeof ours);
 }
@@ -190,8 +191,6 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
   block->rows = kept;
   return CPB_OK;
 }
-
-uint64_t cpb_reader_bad_rows(const cpb_reader *reader) { return reader->bad_count; }
 
 /* Blocks that `next` gives are the reader's own memory. */
 static void fill(const cpb_reader *reader, cpb_view block) {

@@ -1,3 +1,4 @@
+#include "capball/advanced/flow.h"
 #include "io/texts.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "geometry/region_kind.h"
 #include "json/dual_line.h"
 #include "text/json_text.h"
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "capball/advanced/laws.h"
+#include "geometry/ellipsoids.h"
+#include "geometry/region_kind.h"
 #include "geometry/vector.h"
 #include "json/dual_line.h"
 

@@ -9,6 +9,7 @@
 #include "core/sized.h"
 #include "learn/ball_rounds_parts.h"
 #include "learn/distances.h"
+#include "learn/own_rounds.h"
 #include "learn/piece_rounds.h"
 
 /* ---- round 0: the columns ---- */

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/distances.h"
+#include "learn/own_rounds.h"
 #include "learn/piece_rounds.h"
 #include "learn/svdd_fail.h"
 #include "learn/svdd_rounds_parts.h"

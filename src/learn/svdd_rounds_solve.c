@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "learn/margin.h"
 #include "learn/distances.h"
+#include "learn/own_rounds.h"
 #include "learn/piece_rounds.h"
 #include "learn/capped_dual_parts.h"
 #include "learn/svdd_fail.h"

@@ -11,6 +11,7 @@
 #include "learn/ball_rounds_parts.h"
 #include "learn/ball_stream.h"
 #include "learn/capped_dual.h"
+#include "learn/own_rounds.h"
 #include "learn/svdd_fail.h"
 #include "parallel/tell.h"
 

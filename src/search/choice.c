@@ -12,6 +12,7 @@
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/sized.h"
+#include "geometry/hemisphere.h"
 #include "parallel/tell.h"
 #include "search/ceiling.h"
 #include "search/choice.h"

@@ -4,6 +4,7 @@
  * CPB_ADVERSARY=N walks N times as far. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
+#include "learn/own_rounds.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/point_sets.h"

@@ -1,5 +1,6 @@
 /* Objects from what was gathered in pieces are those of a fit to all rows. */
 #include "capball/advanced/fitting.h"
+#include "learn/own_rounds.h"
 #include "support/check.h"
 
 enum { N = 3000, D = 3, PIECES = 4 };

@@ -2,6 +2,7 @@
  * cut, any order and any travel through bytes. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
+#include "learn/own_rounds.h"
 #include "support/check.h"
 
 enum { D = 4, MOST_N = 20000 };

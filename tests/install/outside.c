@@ -7,6 +7,7 @@
 #include <capball/advanced/flow.h>
 #include <capball/advanced/laws.h>
 #include <capball/advanced/rounds.h>
+#include <capball/advanced/seal.h>
 #include <capball/advanced/statistics.h>
 #include <capball/capball.h>
 #include <stdio.h>

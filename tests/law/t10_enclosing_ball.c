@@ -3,6 +3,7 @@
 #include "capball/ball.h"
 #include "capball/exec.h"
 #include "learn/ball_stream.h"
+#include "learn/own_rounds.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/point_sets.h"

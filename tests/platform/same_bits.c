@@ -11,6 +11,7 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
+#include "geometry/hemisphere.h"
 #include "search/choice.h"
 #include "search/sketch_train.h"
 

@@ -6,9 +6,7 @@
 
 #include "capball/map.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /* T9: the angle-based intrinsic dimension, of data and of their images on the sphere.
  *
@@ -77,7 +75,5 @@ CPB_CALL cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double lo
                                           cpb_pairs pairs, cpb_abid_maximum *maxima, size_t room,
                                           size_t *found, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

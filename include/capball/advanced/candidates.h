@@ -7,9 +7,7 @@
 #include "capball/query.h"
 #include "capball/sketch.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** |x_i-q| from embedded rows alone: |x-q|^2 = s^2 |y-S(q)|^2/((1+y0)(1+q0)), in double.        T8 T13
  *  query      1 row of d, any dtype
@@ -90,7 +88,5 @@ CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_
 CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
                                      const cpb_hit *found, size_t count, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

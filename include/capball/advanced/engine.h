@@ -11,9 +11,7 @@
 
 #include "capball/transform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** What an answer has cost; NaN and 0 where nobody knows. */
 typedef struct cpb_engine_cost {
@@ -150,7 +148,5 @@ CPB_CALL cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_t
                                     const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
                                     const cpb_exec *exec, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -6,9 +6,7 @@
 
 #include "capball/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 typedef struct cpb_search cpb_search;
 
@@ -48,7 +46,5 @@ typedef struct cpb_search_report {
 /** Fills *report, whose size is set. */
 CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

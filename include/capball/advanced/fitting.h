@@ -8,14 +8,7 @@
 #include "capball/advanced/statistics.h"
 #include "capball/sketch.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/** All rows of a source in memory, for calls that want a view: wide whole numbers as f64, else as they are. Gives
- *  *rows; rows->data goes back by cpb_free. */
-CPB_CALL cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *exec,
-                                    cpb_error *error);
+CPB_BEGIN
 
 /** Where what is found of each column goes: cols places each, or NULL. */
 typedef struct cpb_column_facts {
@@ -127,7 +120,5 @@ typedef struct cpb_cosines {
 CPB_CALL cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
                                     cpb_cosines *cosines, const cpb_exec *exec, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -8,9 +8,7 @@
 
 #include "capball/file.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** From now on the columns with these names are read, in this order; where columns have no names nothing changes. Before the
  *  first row. EFORMAT names one that is not there. */
@@ -22,9 +20,8 @@ CPB_CALL cpb_status cpb_reader_select(cpb_reader *reader, const char *const *nam
 CPB_API const char *cpb_reader_id(const cpb_reader *reader, uint64_t row);
 CPB_API const char *cpb_reader_label(const cpb_reader *reader, uint64_t row);
 
-/** Which row of the file a row is, counted with those that skip_bad has left out so far; and how many they are. */
+/** Which row of the file a row is, counted with those that skip_bad has left out so far. */
 CPB_API uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row);
-CPB_API uint64_t cpb_reader_bad_rows(const cpb_reader *reader);
 
 /** From now on cells that are NaN are read as values[column]; NULL: they stay NaN. Values are copied. Takes away
  *  random access. Only f32 and f64 have NaN; other elements stay as they are. */
@@ -64,7 +61,5 @@ CPB_CALL cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *opt
  *  For reports, models and pictures. */
 CPB_CALL cpb_status cpb_write_whole(const char *path, const void *bytes, size_t count, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

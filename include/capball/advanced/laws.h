@@ -1,5 +1,5 @@
-/* Laws for special uses: metrics and poles of ellipsoids (T5, T6), scales by the largest norm (T7), Gram matrices (T8),
- * gradients (T12), and regions and caps as lines of JSON.
+/* Laws for special uses: the largest norm (T7), Gram matrices (T8), gradients (T12), and regions and caps as lines of
+ * JSON.
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_LAWS_H
@@ -7,29 +7,9 @@
 
 #include "capball/map.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
-/** The pole under which an oblate ellipsoid of revolution (0 < along <= r) is a cap:
- *    w = along/r, u = +-axis sqrt((r-along)(r+along))/r, with the sign of <c,axis>.           T5
- *  v    caller's, d+1 coordinates. A prolate ellipsoid (along > r) is EINVAL: use T6. */
-CPB_CALL cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error);
-
-/** W, upper triangular with W^T W = G, of a symmetric positive definite G: then
- *  (x-c)^T G (x-c) = |W(x-c)|^2.                                                              T6
- *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite, and
- *         with the two elements when it is not symmetric within 1e-9. */
-CPB_CALL cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
-
-/* T7: the scale that puts data on one side of the sphere. */
-
-/** The smallest s for which every |x| <= max_norm has colatitude (angle to e) <= phi:
- *  s = max_norm / tan(phi/2).  phi = pi/2 is the hemisphere: y0 >= 0 <=> |x| <= s.            T7
- *  max_norm > 0 finite, 0 < phi < pi; NaN otherwise, and where no double > 0 holds s. */
-CPB_API double cpb_hemisphere_scale(double max_norm, double phi);
-
-/** max_i |x_i - center| over n >= 1 rows.
+/** max_i |x_i - center| over n >= 1 rows: the scale s that puts them on one half of the sphere.     T7
  *  center  d coordinates or NULL. EROW for a row with NaN or inf, EINVAL for no rows; *max_norm is
  *  NaN then. Thread-safe, allocates nothing. */
 CPB_CALL cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
@@ -121,7 +101,5 @@ CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
 CPB_CALL cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options,
                                   char **answer, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

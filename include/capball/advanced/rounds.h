@@ -1,4 +1,4 @@
-/* Balls of rows in pieces, wherever they are, in rounds; and what scores say about columns and outliers.
+/* Balls of rows in pieces, wherever they are, in rounds.
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_ROUNDS_H
@@ -8,9 +8,7 @@
 
 #include "capball/ball.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** The smallest enclosing ball of rows in pieces, wherever they are, in rounds.                  T10
  *
@@ -18,14 +16,13 @@ extern "C" {
  *    every round:   piece: restart(rounds), update ..     one per piece, anywhere; or the driver's own
  *                   rounds: merge(piece) ..               in any order
  *                   rounds: solve                         until it says done
- *    rounds: ball
+ *    cpb_model_from_ball_rounds                           the ball, as a model (fitting.h)
  *
  *  The first round looks at the columns and takes a sample; in each other one the rows farthest from the present
  *  centre come together, the ball of all rows met so far is solved, and what lies outside it is the next round's.
  *  The driver's object and a piece are of the same type and travel as bytes. A row is known by its id: the ball, to
  *  the last bit, does not depend on how the rows are cut into pieces and updates, on their order, the order of
- *  merging or the number of threads; where ids are the numbers of the rows it is that of cpb_enclosing_ball and of
- *  cpb_enclosing_ball_stream. A row given twice under its id counts once. */
+ *  merging or the number of threads; where ids are the numbers of the rows it is that of cpb_enclosing_ball. A row given twice under its id counts once. */
 typedef struct cpb_ball_rounds cpb_ball_rounds;
 
 /** Gives *rounds to the caller. d >= 1; options NULL for the defaults. One thread at a time may use it. */
@@ -33,12 +30,8 @@ CPB_CALL cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *option
                                         cpb_error *error);
 CPB_API void cpb_ball_rounds_free(cpb_ball_rounds *rounds);
 
-/** Takes rows first_id, first_id+1, .. into the present round. EROW as above, EINVAL for rows that the first
- *  round cannot have seen; the object is unchanged then. */
-CPB_CALL cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
-                                           const cpb_exec *exec, cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], .. */
+/** Takes rows of these ids, ids[0], ids[1], .., into the present round. EROW as cpb_enclosing_ball, EINVAL for rows that
+ *  the first round cannot have seen; the object is unchanged then. */
 CPB_CALL cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                                const cpb_exec *exec, cpb_error *error);
 
@@ -54,11 +47,6 @@ CPB_CALL cpb_status cpb_ball_rounds_restart(cpb_ball_rounds *piece, const cpb_ba
 /** Ends a round that all rows have been given to. *done: the gap is the wanted one, or cannot be made smaller.
  *  EINVAL without rows. */
 CPB_CALL cpb_status cpb_ball_rounds_solve(cpb_ball_rounds *rounds, bool *done, cpb_error *error);
-
-/** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are
- *  0. EINVAL before the second round has ended. */
-CPB_CALL cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out,
-                                         cpb_ball_report *report, cpb_error *error);
 
 /** The state as bytes: little-endian, versioned ("CPBCORES"), with a checksum at its end; gives *bytes to the
  *  caller, who frees them with cpb_free. A piece has what it gathered, the driver's object besides all it knows. */
@@ -87,12 +75,8 @@ CPB_CALL cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *option
                                         cpb_error *error);
 CPB_API void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds);
 
-/** Takes rows first_id, first_id+1, .. into the present round, with their weights >= 0 (NULL: all 1). EROW and
+/** Takes rows of these ids, ids[0], ids[1], .., into the present round, with their weights >= 0 (NULL: all 1). EROW and
  *  EINVAL as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the object is unchanged then. */
-CPB_CALL cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
-                                           const double *weights, const cpb_exec *exec, cpb_error *error);
-
-/** The same for rows whose ids are ids[0], ids[1], .. */
 CPB_CALL cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                                const double *weights, const cpb_exec *exec, cpb_error *error);
 
@@ -103,40 +87,11 @@ CPB_CALL cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_sv
                                             cpb_error *error);
 CPB_CALL cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cpb_error *error);
 
-/** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
- *  second round has ended.
- *  center   d coordinates, the caller's */
-CPB_CALL cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center,
-                                         cpb_svdd_report *report, cpb_error *error);
-
 /** As cpb_ball_rounds_serialize and cpb_ball_rounds_deserialize; the mark of the bytes is "CPBTAILS". */
 CPB_CALL cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
                                               cpb_error *error);
 CPB_CALL cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                                 cpb_svdd_rounds **rounds, cpb_error *error);
 
-/** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
- *  where W is diagonal, none is < 0.
- *  x, parts   d numbers each, the caller's
- *  EINVAL with a kernel. Thread-safe. */
-CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
-
-/** How well low scores tell outliers. */
-typedef struct cpb_ranking {
-  size_t size;
-  size_t outliers;
-  double auc; /* the share of pairs in which the outlier scores lower, ties count half */
-  double
-      precision; /* average precision: the mean of the precision over the outliers, lowest scores first, ties
-                       taken together */
-} cpb_ranking;
-
-/** Judges n scores by labels, not 0 for an outlier. EINVAL where all labels are of one kind.
- *  ranking   set its size */
-CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t n,
-                                      cpb_ranking *ranking, cpb_error *error);
-
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

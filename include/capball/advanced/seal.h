@@ -17,9 +17,7 @@
 #include "capball/file.h"
 #include "capball/transform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /** The seal of rows on their way to a file, for cpb_writer_options; gives *seal to the caller. One serves one file.
  *  transform  that makes the rows
@@ -76,7 +74,5 @@ CPB_CALL cpb_status cpb_seal_check(const char *path, const cpb_transform *transf
 CPB_CALL cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_role role,
                                  double radius, cpb_dtype precision, cpb_seal_watch *watch, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif

@@ -9,9 +9,7 @@
 #include "capball/exec.h"
 #include "capball/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 /* What a data set is, gathered in pieces that can be merged in any order.
  *
@@ -160,7 +158,5 @@ CPB_CALL cpb_status cpb_covariance_serialize(cpb_covariance *covariance, void **
 CPB_CALL cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name,
                                                cpb_covariance **covariance, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif
