@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
-#include "search/sketch_train.h"
+#include "sketch/sketch_train.h"
 #include "support/timing.h"
 
 enum { CODES = 1000000, BYTES = 32, QUERIES = 100, K = 10, ROWS = 60000, D = 784, READ = 1 << 29 };

@@ -10,7 +10,7 @@
 #include "capball/capball.h"
 #include "capball/advanced/flow.h"
 #include "capball/advanced/statistics.h"
-#include "search/sketch_train.h"
+#include "sketch/sketch_train.h"
 #include "support/timing.h"
 
 enum { SETS = 6, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };

@@ -14,7 +14,7 @@
 #include "fit/fit_statistics.h"
 #include "fit/whitening.h"
 #include "geometry/vector.h"
-#include "search/choice.h"
+#include "recommend/choice.h"
 
 void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size) {
   cpb_map_fit_options defaults = {.target = 0.99, .k = 10, .sample = 4096};

@@ -3,7 +3,7 @@
 #include "core/sized.h"
 #include "fit/fit_scale.h"
 #include "fit/fit_statistics.h"
-#include "search/sketch_train.h"
+#include "sketch/sketch_train.h"
 
 void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size) {
   cpb_sketch_fit_options defaults = {.target = 0.99, .k = 10, .sample = 8192};

@@ -7,7 +7,7 @@
 #include "core/fail.h"
 #include "io/file_fail.h"
 #include "json/json_file.h"
-#include "search/sketch_object.h"
+#include "sketch/sketch_object.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 

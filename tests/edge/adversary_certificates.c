@@ -2,7 +2,7 @@
  * scores of every precision, against distances in long double, and in 512 bits, which hold them exactly, where these do
  * not tell two of them apart. No proof may be wrong.
  * CPB_ADVERSARY=N walks N times as far. */
-#include "search/certificate.h"
+#include "proof/certificate.h"
 #include "support/check.h"
 
 #include <stdbool.h>

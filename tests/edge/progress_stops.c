@@ -2,8 +2,8 @@
  * ESTOPPED, and nothing given. What they give when nobody stops them is what they give when nobody listens. */
 #include "capball/capball.h"
 #include "learn/kernel_svdd.h"
-#include "search/choice.h"
-#include "search/sketch_train.h"
+#include "recommend/choice.h"
+#include "sketch/sketch_train.h"
 #include "support/check.h"
 
 enum { N = TEST_SANITIZED ? 300 : 3000, D = 8, SMALL = TEST_SANITIZED ? 100 : 400 };

@@ -1,11 +1,11 @@
 /* The scale for a goal: ceilings against a plain double loop, and each goal is what it says. */
-#include "search/choice.h"
+#include "recommend/choice.h"
 #include "support/check.h"
 
 #include <stdbool.h>
 
 #include "capball/advanced/abid.h"
-#include "search/ceiling.h"
+#include "recommend/ceiling.h"
 
 enum { N = TEST_SANITIZED ? 200 : 400, D = 6, K = 10 };
 

@@ -8,8 +8,8 @@
 #include "capball/advanced/statistics.h"
 #include "faults/fault_shim.h"
 #include "learn/kernel_svdd.h"
-#include "search/choice.h"
-#include "search/sketch_train.h"
+#include "recommend/choice.h"
+#include "sketch/sketch_train.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -1,6 +1,6 @@
 /* Sketches as files: bit for bit, and every fault with a sentence. */
 #include "capball/sketch.h"
-#include "search/sketch_object.h"
+#include "sketch/sketch_object.h"
 #include "support/check.h"
 
 enum { D = 2, BITS = 8 };

@@ -1,9 +1,9 @@
 /* T14: bits of the ball form are those of the sphere; training makes them independent; codes, limits and
  * ranks are the same for every table and any number of threads. */
 #define _POSIX_C_SOURCE 200809L
-#include "search/rerank_rows.h"
-#include "search/sketch_object.h"
-#include "search/sketch_train.h"
+#include "proof/rerank_rows.h"
+#include "sketch/sketch_object.h"
+#include "sketch/sketch_train.h"
 #include "support/check.h"
 
 #include "capball/capball.h"

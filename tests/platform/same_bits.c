@@ -12,8 +12,8 @@
 #include "core/elementary.h"
 #include "core/random.h"
 #include "geometry/hemisphere.h"
-#include "search/choice.h"
-#include "search/sketch_train.h"
+#include "recommend/choice.h"
+#include "sketch/sketch_train.h"
 
 enum { N = 600, D = 12, CLOSE = 200 };
 

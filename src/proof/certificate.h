@@ -1,0 +1,50 @@
+/* T13: distances from scores, and the certificate that no other row is nearer. For the meaning of norm, r, s and D see
+ * capball/query.h. */
+#ifndef CPB_PROOF_CERTIFICATE_H
+#define CPB_PROOF_CERTIFICATE_H
+
+#include "capball/query.h"
+
+/** norms[i] = |W(q_i-m)|, which the laws below call `norm`. EROW as above. */
+cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
+                           cpb_error *error);
+
+/** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
+ *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
+ *  rise   1+y0 of the row, by cpb_rise
+ *  An error e of the score is one of 2 s^2 e/(rise a) in the square. NaN outside the domain. */
+double cpb_query_distance(double norm, double r, double s, double score, double rise);
+
+/** sin^2 h, a quarter of the largest |p(q,r)-y|^2 over the rows y of the ball |x-q| <= D: the smallest score
+ *  there is 1 - 2 sin^2 h. For r = 0 it is s^2 D^2/((norm^2+s^2)((norm-D)^2+s^2)); 1 once the ball holds
+ *  the antipode of p, for r = 0 from D = norm+s^2/norm on.                                      T13
+ *  norm, r, D >= 0, D may be inf; s > 0. NaN outside the domain.
+ *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
+double cpb_query_reach(double norm, double r, double s, double D);
+
+/** How far a row of this type may lie from S(x) where cpb_map_embed made it. NaN for u8 and i8. */
+double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
+
+/** How far a score may lie from <p,y> for the stored y, where the engine rounds p to f32 and sums in f32
+ *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24; and, for scores in f32 or f16, by
+ *  how much more once it is given in this type, 1-score too: 4 units of its rounding. Engines that quantise
+ *  err by more. */
+double cpb_query_score_error(size_t d, cpb_dtype scores);
+
+/** The certificate: every row whose x lies within D of q is scored above this floor. So if an engine
+ *  has given its C best rows, D is the k-th distance among them and the C-th score is below the floor, no row
+ *  left out is as near as the k-th: the k nearest are among the C.                               T13
+ *  D            a distance as cpb_query_distances gives it; the floor holds for what D may truly be
+ *  row_error    of the stored rows, score_error of the scores, as above
+ *  -inf where nothing can be said, NaN outside the domain. */
+double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,
+                       double score_error);
+
+/** counts[i] += the number of rows with <p_i,y> >= limits[i], products in double: with the floor as limit,
+ *  how many rows are in the way of a certificate.
+ *  p       n rows of d+1, any dtype; rows any number of rows of d+1
+ *  EROW: a row with NaN or inf; no count has changed then. */
+cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
+                           const cpb_exec *exec, cpb_error *error);
+
+#endif

@@ -1,0 +1,155 @@
+/* Exact neighbours through someone's index: ask, measure, certify, ask for more.  T13 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "batch/map_object.h"
+#include "capball/query.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "proof/certificate.h"
+#include "search/hit_order.h"
+#include "proof/question.h"
+
+static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
+
+void cpb_index_options_init(cpb_index_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+/* One query under way. */
+typedef struct asking {
+  const cpb_map *map;
+  const cpb_index *index;
+  size_t k;
+  double r, norm, row_error, score_error;
+  cpb_question_point point;
+  double *x, *p, *row; /* d, d+1, d+1 */
+  size_t room;         /* of the candidates */
+  uint64_t *ids;
+  double *scores;
+  cpb_hit *candidates;
+} asking;
+
+static cpb_status make_room(asking *a, size_t count, cpb_error *error) {
+  if (count <= a->room) return CPB_OK;
+  uint64_t *ids = realloc(a->ids, count * sizeof *ids);
+  if (ids != NULL) a->ids = ids;
+  double *scores = realloc(a->scores, count * sizeof *scores);
+  if (scores != NULL) a->scores = scores;
+  cpb_hit *candidates = realloc(a->candidates, count * sizeof *candidates);
+  if (candidates != NULL) a->candidates = candidates;
+  if (ids == NULL || scores == NULL || candidates == NULL)
+    return cpb_fail_memory(error, "%zu candidates", count);
+  a->room = count;
+  return CPB_OK;
+}
+
+static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *error) {
+  cpb_view query = cpb_view_slice(queries, row, 1);
+  cpb_question_cap cap;
+  cpb_status status = cpb_check_finite_row(queries, row, "queries", error);
+  if (status == CPB_OK) status = cpb_query_norms(a->map, query, &a->norm, NULL, error);
+  if (status == CPB_OK) status = cpb_question_embed(a->map, query, &a->point, error);
+  if (status != CPB_OK) return status;
+  cpb_loops_here()->widen[query.dtype](query.data, query.cols, a->x);
+  return cpb_question_ask(a->map, a->x, a->r, a->p, &cap, error);
+}
+
+/* Asks for `count` rows and sorts those found by their distances; *lowest is the lowest score. */
+static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cpb_error *error) {
+  const cpb_index *index = a->index;
+  cpb_status status = make_room(a, count, error);
+  *found = 0;
+  if (status == CPB_OK) status = index->search(index->self, a->p, count, a->ids, a->scores, found, error);
+  if (status != CPB_OK) return status;
+  if (*found > count || *found < a->k)
+    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "index",
+                    "the index found %zu rows of %zu, wanted at least %zu", *found, count, a->k);
+  *lowest = INFINITY;
+  for (size_t i = 0; i < *found; i++) {
+    if (a->ids[i] >= index->rows)
+      return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "index", "the index found row %llu of %llu",
+                      (unsigned long long)a->ids[i], (unsigned long long)index->rows);
+    status = index->row(index->self, a->ids[i], a->row, error);
+    if (status != CPB_OK) return status;
+    a->candidates[i] = (cpb_hit){a->ids[i], cpb_question_distance(&a->point, a->row)};
+    if (isnan(a->candidates[i].value) || isnan(a->scores[i]))
+      return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is no point of the sphere",
+                      (unsigned long long)a->ids[i]);
+    *lowest = fmin(*lowest, a->scores[i]);
+  }
+  cpb_hits_by_distance(a->candidates, *found);
+  return CPB_OK;
+}
+
+static cpb_status answer(asking *a, size_t first, size_t most, cpb_hit *hits, cpb_index_report *report,
+                         cpb_error *error) {
+  size_t found, count = first;
+  for (;; count = count > most / 2 ? most : 2 * count) {
+    double lowest = INFINITY;
+    cpb_status status = ask(a, count, &found, &lowest, error);
+    if (status != CPB_OK) return status;
+    double D = a->candidates[a->k - 1].value;
+    double least = cpb_query_floor(a->map, a->norm, a->r, D, a->row_error, a->score_error);
+    *report = (cpb_index_report){count, found == a->index->rows || (found == count && lowest < least)};
+    if (report->proven || count == most || found < count) break;
+  }
+  for (size_t i = 0; i < a->k; i++) hits[i] = a->candidates[i];
+  return CPB_OK;
+}
+
+static cpb_status check(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
+                        const cpb_index_options *options, const cpb_hit *hits, cpb_error *error) {
+  cpb_status status = cpb_check_round(map, error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
+  if (status != CPB_OK) return status;
+  if (index == NULL || index->search == NULL || index->row == NULL)
+    return cpb_fail(error, CPB_WHY_MISSING, "index", "an index needs its callbacks search and row");
+  if (k == 0 || k > index->rows)
+    return cpb_fail_count(error, "k", k, "k must be 1 .. %llu, the rows of the index",
+                          (unsigned long long)index->rows);
+  if (!(options->radius >= 0) || isinf(options->radius))
+    return cpb_fail_domain(error, "radius", options->radius, "the radius must be >= 0 and finite");
+  if (!(index->row_error >= 0) || !(index->score_error >= 0))
+    return cpb_fail(error, CPB_WHY_DOMAIN, "index",
+                    "the errors of an index must be >= 0, got %.17g and %.17g", index->row_error,
+                    index->score_error);
+  if (queries.rows > 0 && hits == NULL) return cpb_fail_missing(error, "hits");
+  return CPB_OK;
+}
+
+static size_t within(uint64_t wanted, size_t least, uint64_t most) {
+  return (size_t)(wanted > most ? most : wanted < least ? least : wanted);
+}
+
+cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
+                         const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
+                         cpb_error *error) {
+  cpb_index_options o = defaults;
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_index_options", error);
+  if (status == CPB_OK) status = check(map, index, queries, k, &o, hits, error);
+  if (status != CPB_OK) return status;
+  size_t d = map->options.d, most = within(o.most == 0 ? index->rows : o.most, k, index->rows);
+  size_t first = within(o.first != 0 ? o.first : 2 * k < 32 ? 32 : 2 * k, k, most);
+  double *memory = malloc((4 * d + 3) * sizeof *memory);
+  if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d + 1);
+  asking a = {.map = map, .index = index, .k = k, .r = o.radius};
+  a.row_error = index->row_error > 0 ? index->row_error : cpb_query_row_error(map, CPB_F32);
+  a.score_error = index->score_error > 0 ? index->score_error : cpb_query_score_error(d, CPB_F32);
+  a.point.image = memory;
+  a.p = memory + d + 1;
+  a.row = memory + 2 * (d + 1);
+  a.x = memory + 3 * (d + 1);
+  for (size_t i = 0; i < queries.rows && status == CPB_OK; i++) {
+    cpb_index_report report;
+    status = begin(&a, queries, i, error);
+    if (status == CPB_OK) status = answer(&a, first, most, hits + i * k, &report, error);
+    if (status == CPB_OK && reports != NULL) reports[i] = report;
+  }
+  free(memory);
+  free(a.ids);
+  free(a.scores);
+  free(a.candidates);
+  return status;
+}

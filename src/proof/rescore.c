@@ -1,0 +1,489 @@
+/* T13: an engine's candidates in the order of their distances, and a proof that they are enough. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/query.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "loop/table.h"
+#include "parallel/tell.h"
+#include "proof/certificate.h"
+#include "search/hit_order.h"
+#include "proof/reading.h"
+#include "proof/row_look.h"
+
+static const cpb_rescore_options defaults = {
+    .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN, .precision = CPB_PRECISION_UNKNOWN};
+
+void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+static const uint64_t NOT_COUNTED = UINT64_MAX;
+
+typedef struct rescoring {
+  cpb_reading reading;
+  cpb_rescore_options o;
+  size_t n, C, k;
+  cpb_row_look look;   /* at all rows that are read .. */
+  cpb_row_look *looks; /* .. and at the candidates of each query; NULL: the precision is known */
+  double row_error;    /* how far the rows may lie from the images of the data */
+  cpb_view queries;
+  const cpb_store *store;
+  const uint64_t *ids;  /* n x C */
+  double *norms, *p;    /* n, n x cols */
+  double *kth, *lowest; /* n: the distance that the answer reaches to, and the lowest score of a candidate */
+  double *least;        /* n: the floor of the certificate */
+  double *products;  /* n x C: scores of the candidates in double, where all rows are looked at; else NULL */
+  uint64_t *needed;  /* n: 0 where proven, else how many candidates prove it */
+  uint64_t *above;   /* n: candidates at or above the floor */
+  uint64_t *settled; /* n: what `needed` is once no other row lies above the floor */
+  cpb_hit *hits;     /* n x k */
+  _Atomic size_t failed; /* the first query that failed, n: none */
+} rescoring;
+
+/* ---- one query ---- */
+
+typedef struct candidates {
+  char *rows;
+  double *row, *distance, *of_row; /* cols, C, C: by scores, where there are any, and by the row */
+  cpb_hit *hits;
+  double lowest; /* score */
+} candidates;
+
+static bool candidates_new(const rescoring *r, candidates *c) {
+  *c = (candidates){.rows = malloc(r->C * r->store->cols * cpb_dtype_size(r->store->dtype)),
+                    .row = malloc(r->reading.cols * sizeof(double)),
+                    .distance = malloc(2 * r->C * sizeof(double)),
+                    .hits = malloc(r->C * sizeof(cpb_hit)),
+                    .lowest = INFINITY};
+  if (c->distance != NULL) c->of_row = c->distance + r->C;
+  return c->rows != NULL && c->row != NULL && c->distance != NULL && c->hits != NULL;
+}
+
+static void candidates_free(candidates *c) {
+  free(c->rows);
+  free(c->row);
+  free(c->distance);
+  free(c->hits);
+}
+
+static cpb_view rows_of(const rescoring *r, const candidates *c) {
+  return cpb_rows(c->rows, r->store->dtype, r->C, r->reading.cols);
+}
+
+static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
+  cpb_view row = cpb_view_slice(rows_of(r, c), i, 1);
+  cpb_loops_here()->widen[row.dtype](row.data, row.cols, c->row);
+  return c->row;
+}
+
+static double product_of(const rescoring *r, size_t query, const double *y) {
+  return cpb_loops_here()->dot(r->p + query * r->reading.cols, y, r->reading.cols);
+}
+
+static double score_error(const rescoring *r, size_t query) {
+  return r->o.score_error * cpb_reading_size(&r->reading, r->norms[query]);
+}
+
+static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
+  uint64_t id = r->ids[query * r->C + i];
+  return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is no point of the sphere");
+}
+
+/* How far the rows of a query may lie from what the engine had. One that nothing explains is no reason to doubt the
+ * order. */
+static double slack_of(const rescoring *r, size_t query) {
+  double coarse = cpb_reading_row_error(&r->reading, CPB_F16);
+  if (r->looks == NULL) return r->row_error;
+  cpb_row_look look = r->look;
+  cpb_row_look_join(&look, &r->looks[query]);
+  return fmin(coarse, cpb_row_look_error(&look, &r->reading, r->store->dtype));
+}
+
+/* An engine gives its best first. Candidates that do not fall in score were found by other vectors, or in other
+ * rows: by another map, another radius, in another file, or they were put in another order since. */
+static cpb_status check_order(const rescoring *r, size_t query, size_t i, double before, double score,
+                              cpb_error *error) {
+  double room =
+      2 * (score_error(r, query) + slack_of(r, query) * cpb_reading_size(&r->reading, r->norms[query]));
+  /* scores that are given are compared with the rows one by one */
+  bool asked = !r->o.unordered && r->o.scores.data == NULL && r->C < r->store->rows;
+  bool ordered = !asked || score <= before + room;
+  if (ordered) return CPB_OK;
+  return cpb_fail_domain(
+      error, "ids", score,
+      "query %zu: its candidates are not in the order of their scores, best first: are map, "
+      "radius, queries and rows those of the engine? Candidate %zu (row %llu) must be scored "
+      "no higher than the one before it, %.9g",
+      query, i, (unsigned long long)r->ids[query * r->C + i], before);
+}
+
+/* Before anything is made of them. */
+static cpb_status look_at_rows(const rescoring *r, size_t query, const candidates *c, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (r->looks == NULL) return CPB_OK;
+  r->looks[query] = (cpb_row_look){0};
+  for (size_t i = 0; i < r->C && status == CPB_OK; i++)
+    status = cpb_row_look_at(&r->looks[query], &r->reading, row_of(r, c, i), r->store->dtype,
+                             r->ids[query * r->C + i], error);
+  return status;
+}
+
+/* From the rows: the engine's own scores may have been off by score_error each way. */
+static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
+  cpb_status status = cpb_reading_distances(&r->reading, cpb_view_slice(r->queries, query, 1), rows_of(r, c),
+                                            c->of_row, error);
+  if (status == CPB_EROW) return error == NULL ? status : fail_on_row(r, query, (size_t)error->row, error);
+  double before = INFINITY;
+  for (size_t i = 0; i < r->C && status == CPB_OK; i++) {
+    double score = product_of(r, query, row_of(r, c, i));
+    if (r->products != NULL) r->products[query * r->C + i] = score;
+    status = check_order(r, query, i, before, score, error);
+    before = fmin(before, score);
+    c->lowest = before + score_error(r, query);
+    c->distance[i] = c->of_row[i];
+  }
+  return status;
+}
+
+/* Distances count from 1 down, and back. */
+static double flip(const rescoring *r, double score) {
+  return r->o.score_kind == CPB_SCORE_COSINE_DISTANCE ? 1 - score : score;
+}
+
+/* EINVAL for a score that the row y cannot have: distance and proof would believe it. Lengths that an engine
+ * divides by are those of rounded rows. */
+static cpb_status check_score(const rescoring *r, size_t query, size_t i, double score, const double *y,
+                              cpb_error *error) {
+  static const char *const names[] = {"ip", "cosine", "cosine-distance"};
+  const char *what = names[r->o.score_kind];
+  bool distance = r->o.score_kind == CPB_SCORE_COSINE_DISTANCE;
+  double size = cpb_reading_size(&r->reading, r->norms[query]);
+  double room = score_error(r, query) + 2 * slack_of(r, query) * size, product = product_of(r, query, y);
+  char where[128];
+  snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
+           (unsigned long long)r->ids[query * r->C + i]);
+  if (!isfinite(score))
+    return cpb_fail(error, CPB_WHY_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
+  if (fabs(score) > size + room)
+    return cpb_fail(error, CPB_WHY_SCORE, "scores",
+                    "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]", where,
+                    flip(r, score), what, distance ? 0 : -1, distance ? 2 : 1);
+  if (fabs(score - product) > room)
+    return cpb_fail(error, CPB_WHY_SCORE, "scores",
+                    "%s has the score %.9g, but its embedded row gives %.9g as %s; are kind and radius "
+                    "those of the queries, and is the score error (%.3g) as large as the engine's?",
+                    where, flip(r, score), flip(r, product), what, score_error(r, query));
+  return CPB_OK;
+}
+
+/* From the engine's numbers and 1+y0. */
+static cpb_status measure_scores(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
+  c->lowest = INFINITY;
+  for (size_t i = 0; i < r->C; i++) {
+    const double *y = row_of(r, c, i);
+    double score = flip(r, cpb_view_at(r->o.scores, query, i));
+    cpb_status status = check_score(r, query, i, score, y, error);
+    if (status != CPB_OK) return status;
+    c->distance[i] = cpb_reading_scored(&r->reading, r->norms[query], score, y);
+    c->lowest = fmin(c->lowest, score);
+    if (isnan(c->distance[i])) return fail_on_row(r, query, i, error);
+  }
+  return CPB_OK;
+}
+
+static void sort_by(const rescoring *r, size_t query, const double *distance, cpb_hit *hits) {
+  for (size_t i = 0; i < r->C; i++) hits[i] = (cpb_hit){r->ids[query * r->C + i], distance[i]};
+  cpb_hits_by_distance(hits, r->C);
+}
+
+static void rank(const rescoring *r, size_t query, candidates *c) {
+  cpb_hit *answer = r->hits + query * r->k;
+  sort_by(r, query, c->distance, c->hits);
+  memcpy(answer, c->hits, r->k * sizeof *answer);
+  sort_by(r, query, c->of_row, c->hits);
+  bool alike = true;
+  for (size_t i = 0; i < r->k; i++) alike &= answer[i].id == c->hits[i].id;
+  r->kth[query] = r->o.within > 0 ? r->o.within : c->hits[r->k - 1].value;
+  r->lowest[query] = c->lowest;
+  /* Rows of a ball are complete in whatever order. */
+  r->settled[query] = alike || r->o.within > 0 ? 0 : r->C;
+}
+
+static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
+  candidates c;
+  cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "%zu candidates", r->C);
+  if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
+  if (status == CPB_OK) status = look_at_rows(r, query, &c, error);
+  if (status == CPB_OK) status = measure_rows(r, query, &c, error);
+  if (status == CPB_OK && r->o.scores.data != NULL) status = measure_scores(r, query, &c, error);
+  if (status == CPB_OK) rank(r, query, &c);
+  candidates_free(&c);
+  return status;
+}
+
+/* ---- all of them ---- */
+
+typedef struct round_of {
+  rescoring *r;
+  size_t first;
+} round_of;
+
+static void rescore_task(void *arg, size_t i) {
+  const round_of *round = arg;
+  rescoring *r = round->r;
+  size_t query = round->first + i;
+  cpb_error error;
+  if (rescore_query(r, query, &error) == CPB_OK) return;
+  size_t known = atomic_load(&r->failed);
+  while (query < known && !atomic_compare_exchange_weak(&r->failed, &known, query)) {
+  }
+}
+
+static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  enum { ROUND = 256 };
+  for (size_t first = 0; first < r->n;) {
+    round_of round = {r, first};
+    atomic_store(&r->failed, r->n);
+    cpb_exec_run(exec, r->n - first < ROUND ? r->n - first : ROUND, rescore_task, &round);
+    size_t failed = atomic_load(&r->failed);
+    bool whole = failed == r->n;
+    /* A query that fails no more had no memory, and now has: its round is run again. */
+    cpb_status status = whole ? cpb_exec_tell(exec, 0.9 * (double)first / (double)r->n, error)
+                              : rescore_query(r, failed, error);
+    if (status != CPB_OK) return status;
+    if (whole) first += ROUND;
+  }
+  return CPB_OK;
+}
+
+/* ---- what is proven, once every row was looked at ---- */
+
+/* Candidates that are scored as high as any row of the ball may be, and a rounding more: sums in another order
+ * may not make up for a row that is missing. */
+static uint64_t count_above(const rescoring *r, size_t query) {
+  uint64_t above = 0;
+  double limit =
+      r->least[query] - score_error(r, query) + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
+  for (size_t i = 0; i < r->C && r->products != NULL; i++) above += r->products[query * r->C + i] >= limit;
+  return above;
+}
+
+/* The floor is -inf where the rows may lie anywhere. */
+static double floor_of(const rescoring *r, size_t query) {
+  if (isinf(r->row_error)) return -INFINITY;
+  return cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error, score_error(r, query));
+}
+
+/* All rows as candidates are enough where they are known well enough to be put in order. */
+static void settle(rescoring *r, size_t query) {
+  bool whole = r->C == r->store->rows && !isinf(r->row_error);
+  r->least[query] = floor_of(r, query);
+  bool enough = whole || r->lowest[query] < r->least[query];
+  r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
+  r->above[query] = count_above(r, query);
+}
+
+static void settle_all(rescoring *r) {
+  for (size_t i = 0; r->looks != NULL && i < r->n; i++) cpb_row_look_join(&r->look, &r->looks[i]);
+  if (r->looks != NULL) r->row_error = cpb_row_look_error(&r->look, &r->reading, r->store->dtype);
+  for (size_t i = 0; i < r->n; i++) settle(r, i);
+}
+
+/* ---- how many candidates would prove the rest ---- */
+
+static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, uint64_t *counts,
+                             const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = all->rewind(all, error);
+  cpb_view block;
+  for (uint64_t first = 0; status == CPB_OK; first += block.rows) {
+    status = all->next(all, &block, error);
+    if (status != CPB_OK || block.rows == 0) break;
+    status = cpb_query_count(p, limits, block, counts, exec, error);
+    if (status == CPB_EROW) status = cpb_fail_later(error, first);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, 0.95, error);
+  }
+  return status;
+}
+
+/* Every row of the ball is scored above the floor. Where all that are scored so are candidates, none is left out,
+ * whatever the engine did; else they are in the way, and one more candidate than there are lies below the floor. */
+static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
+  bool known = !isinf(r->row_error);
+  if (r->o.all != NULL && known && count <= r->above[query]) return r->settled[query];
+  uint64_t wanted = r->o.all == NULL ? r->store->rows : count + 1;
+  if (wanted <= r->C) wanted = r->C + 1; /* roundings apart, more than there are */
+  return wanted < r->store->rows ? wanted : r->store->rows;
+}
+
+static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  size_t open = 0, cols = r->reading.cols;
+  for (size_t i = 0; i < r->n; i++) open += r->needed[i] == NOT_COUNTED;
+  if (open == 0) return CPB_OK;
+  double *p = malloc(open * (cols + 1) * sizeof *p), *limits = p + open * cols;
+  uint64_t *counts = calloc(open, sizeof *counts);
+  cpb_status status =
+      p != NULL && counts != NULL ? CPB_OK : cpb_fail_memory(error, "%zu queries of %zu columns", open, cols);
+  for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++) {
+    if (r->needed[i] != NOT_COUNTED) continue;
+    memcpy(p + at * cols, r->p + i * cols, cols * sizeof *p);
+    limits[at++] = r->least[i] - score_error(r, i);
+  }
+  if (status == CPB_OK && r->o.all != NULL)
+    status = count_rows(r->o.all, cpb_rows(p, CPB_F64, open, cols), limits, counts, exec, error);
+  for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++)
+    if (r->needed[i] == NOT_COUNTED) r->needed[i] = verdict_on(r, i, counts[at++]);
+  free(p);
+  free(counts);
+  return status;
+}
+
+/* ---- before it ---- */
+
+static int ascending(const void *left, const void *right) {
+  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+  return (a > b) - (a < b);
+}
+
+static cpb_status check_query(const rescoring *r, size_t query, uint64_t *sorted, cpb_error *error) {
+  const uint64_t *ids = r->ids + query * r->C;
+  for (size_t i = 0; i < r->C; i++)
+    if (ids[i] >= r->store->rows)
+      return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids",
+                      "query %zu names row %llu, but there are rows 0 .. %llu", query,
+                      (unsigned long long)ids[i], (unsigned long long)(r->store->rows - 1));
+  memcpy(sorted, ids, r->C * sizeof *sorted);
+  qsort(sorted, r->C, sizeof *sorted, ascending);
+  for (size_t i = 1; i < r->C; i++)
+    if (sorted[i] == sorted[i - 1])
+      return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "query %zu names row %llu twice", query,
+                      (unsigned long long)sorted[i]);
+  return CPB_OK;
+}
+
+static cpb_status check_ids(const rescoring *r, cpb_error *error) {
+  uint64_t *sorted = malloc(r->C * sizeof *sorted);
+  cpb_status status = sorted == NULL ? cpb_fail_memory(error, "%zu candidates", r->C) : CPB_OK;
+  for (size_t i = 0; i < r->n && status == CPB_OK; i++) status = check_query(r, i, sorted, error);
+  free(sorted);
+  return status;
+}
+
+/* The type that the rows were rounded to is told, or found out from all that are read: where all of them are looked at
+ * here, else from the candidates. */
+static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  if (r->o.precision == CPB_PRECISION_UNKNOWN)
+    return r->o.all != NULL ? cpb_row_look_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
+  r->row_error = cpb_reading_row_error(&r->reading, (cpb_dtype)r->o.precision);
+  free(r->looks);
+  r->looks = NULL;
+  return CPB_OK;
+}
+
+static cpb_status check(const rescoring *r, cpb_error *error) {
+  if (r->store == NULL || r->store->get == NULL) return cpb_fail_missing(error, "embedded");
+  if (r->ids == NULL || r->hits == NULL) return cpb_fail_missing(error, r->ids == NULL ? "ids" : "hits");
+  cpb_status status =
+      cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
+  if (status != CPB_OK) return status;
+  if (r->store->dtype > CPB_F16)
+    return cpb_fail(error, CPB_WHY_DTYPE_IN, "embedded",
+                    "embedded rows are %s: no points of the sphere, whose coordinates lie in [-1,1]",
+                    cpb_dtype_name(r->store->dtype));
+  if (r->k == 0 || r->k > r->C)
+    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours wanted of %zu candidates per query", r->k,
+                    r->C);
+  if (r->o.scores.data != NULL && (r->o.scores.rows != r->n || r->o.scores.cols != r->C))
+    return cpb_fail(error, CPB_WHY_ROWS, "scores", "there are %zu x %zu scores for %zu x %zu candidates",
+                    r->o.scores.rows, r->o.scores.cols, r->n, r->C);
+  if ((unsigned)r->o.score_kind > CPB_SCORE_COSINE_DISTANCE)
+    return cpb_fail_choice(error, "score_kind", (int)r->o.score_kind);
+  if (r->o.precision < CPB_PRECISION_UNKNOWN || r->o.precision > (int)CPB_F16)
+    return cpb_fail_choice(error, "precision", r->o.precision);
+  return check_ids(r, error);
+}
+
+static cpb_status run(rescoring *r, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = check(r, error);
+  if (status == CPB_OK) status = find_precision(r, exec, error);
+  if (status == CPB_OK) status = cpb_reading_prepare(&r->reading, r->queries, r->norms, r->p, exec, error);
+  if (status == CPB_OK) status = rescore_all(r, exec, error);
+  if (status == CPB_OK) settle_all(r);
+  return status == CPB_OK ? count_needed(r, exec, error) : status;
+}
+
+static void give_facts(const rescoring *r) {
+  cpb_stored_rows facts = {.size = sizeof facts,
+                           .precision = r->looks == NULL ? (cpb_dtype)r->o.precision
+                                        : r->look.any    ? r->look.precision
+                                                         : r->store->dtype,
+                           .row_error = r->row_error,
+                           .unexplained = r->look.unexplained,
+                           .off = r->look.off,
+                           .row = r->look.row};
+  if (r->o.stored != NULL) cpb_sized_give(r->o.stored, &facts, sizeof facts);
+}
+
+static bool get_memory(rescoring *r) {
+  size_t n = r->n, products = r->o.all != NULL ? n * r->C : 0;
+  r->norms = malloc((n * (r->reading.cols + 4) + 1) * sizeof *r->norms);
+  r->needed = calloc(3 * n + 1, sizeof *r->needed);
+  r->looks = calloc(n + 1, sizeof *r->looks);
+  r->products = products > 0 ? malloc(products * sizeof *r->products) : NULL;
+  if (r->norms == NULL || r->needed == NULL || r->looks == NULL) return false;
+  r->least = r->norms + n;
+  r->kth = r->least + n;
+  r->lowest = r->kth + n;
+  r->p = r->lowest + n;
+  r->above = r->needed + n;
+  r->settled = r->above + n;
+  return products == 0 || r->products != NULL;
+}
+
+static cpb_status run_with_memory(rescoring *r, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = get_memory(r) ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
+  if (status == CPB_OK && needed != NULL) memcpy(needed, r->needed, r->n * sizeof *needed);
+  if (status == CPB_OK) give_facts(r);
+  free(r->norms);
+  free(r->needed);
+  free(r->looks);
+  free(r->products);
+  return status;
+}
+
+/* With what the options say; the reading is made for their radius. */
+static cpb_status take_options(rescoring *r, const cpb_rescore_options *options, cpb_error *error) {
+  r->o = defaults;
+  cpb_status status = cpb_sized_take(&r->o, sizeof r->o, options, "rescore options", error);
+  if (status == CPB_OK && !(r->o.within >= 0 && r->o.within < INFINITY))
+    status = cpb_fail_domain(error, "within", r->o.within, "within must be >= 0 and finite");
+  return status;
+}
+
+static cpb_status rescore_by(rescoring *r, cpb_view queries, uint64_t *needed, const cpb_exec *exec,
+                             cpb_error *error) {
+  r->queries = queries;
+  r->n = queries.rows;
+  r->k = r->o.within > 0 ? r->C : r->o.k;
+  cpb_status status = cpb_check_view(queries, "queries", r->reading.d, error);
+  if (status != CPB_OK) return status;
+  if (isnan(r->o.score_error))
+    r->o.score_error =
+        cpb_query_score_error(r->reading.d, r->o.scores.data != NULL ? r->o.scores.dtype : CPB_F64);
+  return run_with_memory(r, needed, exec, error);
+}
+
+cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, cpb_candidates given,
+                                 const cpb_store *embedded, const cpb_rescore_options *options,
+                                 const cpb_rescore_out *out, const cpb_exec *exec, cpb_error *error) {
+  if (out == NULL) return cpb_fail_missing(error, "out");
+  rescoring r = {.C = given.count, .store = embedded, .ids = given.ids, .hits = out->hits};
+  cpb_status status = take_options(&r, options, error);
+  if (status == CPB_OK) status = cpb_reading_of_transform(&r.reading, transform, r.o.radius, error);
+  return status == CPB_OK ? rescore_by(&r, queries, out->needed, exec, error) : status;
+}

@@ -1,0 +1,154 @@
+/* T13: what to send to an engine of inner products: the caps of balls around queries. */
+#include <stdlib.h>
+
+#include "batch/map_object.h"
+#include "batch/ruler.h"
+#include "batch/row_state.h"
+#include "capball/query.h"
+#include "core/fail.h"
+#include "proof/certificate.h"
+#include "proof/question.h"
+
+cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
+  if (map == NULL) return cpb_fail_missing(error, "map");
+  if (map->pole != NULL)
+    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
+                    "the map has a pole of its own, under which Euclidean balls are no caps: take one with "
+                    "the pole e");
+  if (map->mirror != NULL)
+    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
+                    "the map turns a direction of the sphere to e: its rows are directions, and Euclidean "
+                    "balls are no caps of it");
+  return CPB_OK;
+}
+
+cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error) {
+  int fault = cpb_row_fault(cpb_loops_here(), view, row);
+  if (fault == 0) return CPB_OK;
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  cpb_first_fault_meet(&first, row, (cpb_fault)fault);
+  return cpb_first_fault_report(&first, name, error);
+}
+
+cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, double *p, cpb_question_cap *cap,
+                            cpb_error *error) {
+  size_t d = map->options.d;
+  if (r == 0) {
+    *cap = (cpb_question_cap){1, 0};
+    return cpb_map_embed(map, cpb_rows(x, CPB_F64, 1, d), cpb_rows_out(p, CPB_F64, 1, d + 1), NULL, error);
+  }
+  cpb_region ball = {.kind = CPB_BALL, .d = d, .c = (double *)(uintptr_t)x, .r = r, .W = map->metric};
+  cpb_cap full = {.d = d, .p = p};
+  cpb_status status = cpb_map_cap(map, &ball, &full, error);
+  *cap = (cpb_question_cap){full.b, full.sigma};
+  return status;
+}
+
+typedef struct caps_job {
+  const cpb_map *map;
+  const cpb_loops *loops;
+  cpb_view queries;
+  const double *radii;
+  cpb_out p;
+  double *b, *sigma;
+  cpb_first_fault fault; /* which row; its sentence is made anew */
+} caps_job;
+
+/* memory: 2d+1 doubles. */
+static cpb_status answer_row(const caps_job *job, size_t row, double *memory, cpb_error *error) {
+  size_t d = job->map->options.d;
+  double *x = memory, *p = memory + d;
+  cpb_question_cap cap = {NAN, NAN};
+  cpb_status status = cpb_check_finite_row(job->queries, row, "queries", error);
+  if (status == CPB_OK) {
+    cpb_view at = cpb_view_slice(job->queries, row, 1);
+    job->loops->widen[at.dtype](at.data, d, x);
+    status = cpb_question_ask(job->map, x, job->radii[row], p, &cap, error);
+  }
+  if (status == CPB_OK)
+    for (size_t offset = 0; offset <= d; offset += CPB_CHUNK)
+      cpb_row_store(job->loops, job->p, row, offset, cpb_chunk_count(d + 1, offset), p + offset);
+  else
+    cpb_row_spoil(job->p, row);
+  if (job->b != NULL) job->b[row] = cap.b;
+  if (job->sigma != NULL) job->sigma[row] = cap.sigma;
+  return status;
+}
+
+static void answer_rows(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  caps_job *job = arg;
+  double *memory = malloc((2 * job->map->options.d + 1) * sizeof *memory);
+  for (size_t row = first; row < first + count; row++)
+    if (memory == NULL || answer_row(job, row, memory, NULL) != CPB_OK)
+      cpb_first_fault_meet(&job->fault, row, CPB_FAULT_RANGE);
+  free(memory);
+}
+
+/* The sentence of the first row that failed. */
+static cpb_status report(const caps_job *job, cpb_error *error) {
+  cpb_error own = {.row = -1};
+  if (cpb_first_fault_report(&job->fault, "queries", &own) == CPB_OK) return CPB_OK;
+  size_t row = (size_t)own.row;
+  double *memory = malloc((2 * job->map->options.d + 1) * sizeof *memory);
+  if (memory == NULL) return cpb_fail_memory(error, "a query");
+  cpb_status status = answer_row(job, row, memory, &own);
+  free(memory);
+  if (status == CPB_OK) return cpb_fail_memory(error, "a query");
+  if (status != CPB_EINVAL) return cpb_fail_again(error, &own);
+  return cpb_fail_row(error, CPB_WHY_ROW_NO_CAP, "queries", row, "has no cap: %.400s", own.text);
+}
+
+cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p, double *b,
+                          double *sigma, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = cpb_check_round(map, error);
+  if (status != CPB_OK) return status;
+  size_t d = map->options.d;
+  status = cpb_check_view(queries, "queries", d, error);
+  if (status == CPB_OK) status = cpb_check_out(p, "p", queries.rows, d + 1, error);
+  if (status == CPB_OK) status = cpb_check_apart(queries, "queries", p, "p", error);
+  if (status != CPB_OK) return status;
+  if (queries.rows > 0 && radii == NULL) return cpb_fail_missing(error, "radii");
+  for (size_t i = 0; i < queries.rows; i++)
+    if (!(radii[i] >= 0) || isinf(radii[i]))
+      return cpb_fail_domain(error, "radius", radii[i], "a radius must be >= 0 and finite");
+  caps_job job = {map, cpb_loops_here(), queries, radii, p, b, sigma, {0}};
+  cpb_first_fault_init(&job.fault);
+  cpb_blocks blocks = {queries.rows, 64, answer_rows, &job};
+  cpb_blocks_run(&blocks, exec);
+  return report(&job, error);
+}
+
+typedef struct norms_job {
+  cpb_ruler metric;
+  double *norms;
+  cpb_first_fault fault;
+} norms_job;
+
+static void measure_rows(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  norms_job *job = arg;
+  for (size_t row = first; row < first + count; row++) {
+    int fault = cpb_ruler_length(&job->metric, row, &job->norms[row]);
+    if (fault == 0) continue;
+    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+    job->norms[row] = NAN;
+  }
+}
+
+cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = cpb_check_round(map, error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
+  if (status != CPB_OK) return status;
+  if (queries.rows > 0 && norms == NULL) return cpb_fail_missing(error, "norms");
+  norms_job job = {
+      {.loops = cpb_loops_here(), .x = queries, .c = map->center, .sign = 1, .stretch = 1, .W = map->whiten},
+      norms,
+      {0}};
+  cpb_first_fault_init(&job.fault);
+  cpb_blocks blocks = {queries.rows, 64, measure_rows, &job};
+  cpb_blocks_run(&blocks, exec);
+  return cpb_first_fault_report(&job.fault, "queries", error);
+}

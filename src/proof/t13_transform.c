@@ -1,0 +1,258 @@
+/* T13: rival transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates), and the
+ * formula of each kind stands once, in image_of. */
+#include "capball/advanced/candidates.h"
+#include "capball/transform.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/ruler.h"
+#include "batch/row_state.h"
+#include "core/column_names.h"
+#include "core/elementary.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "geometry/vector.h"
+#include "proof/transform_object.h"
+
+void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *to) {
+  static const cpb_transform_facts facts[CPB_TRANSFORMS + 1] = {
+      [CPB_TRANSFORM_NONE] = {sizeof(cpb_transform_facts), "none", 0, CPB_L2, CPB_L2, false, false},
+      [CPB_TRANSFORM_CENTER] = {sizeof(cpb_transform_facts), "center", 0, CPB_L2, CPB_L2, true, false},
+      [CPB_TRANSFORM_NORMALIZE] = {sizeof(cpb_transform_facts), "normalize", 0, CPB_COSINE, CPB_COSINE, true,
+                                   false},
+      [CPB_TRANSFORM_LIFT_IP] = {sizeof(cpb_transform_facts), "lift-ip", 1, CPB_IP, CPB_L2, true, true},
+      [CPB_TRANSFORM_LIFT_COSINE] = {sizeof(cpb_transform_facts), "lift-cosine", 2, CPB_COSINE, CPB_L2, true,
+                                     true},
+      [CPB_TRANSFORM_IP_COSINE] = {sizeof(cpb_transform_facts), "ip-cosine", 1, CPB_COSINE, CPB_IP, false,
+                                   true},
+      [CPB_TRANSFORM_IP_L2] = {sizeof(cpb_transform_facts), "ip-l2", 1, CPB_L2, CPB_IP, false, true},
+      [CPB_TRANSFORM_SPHERE] = {sizeof(cpb_transform_facts), "sphere", 1, CPB_COSINE, CPB_COSINE, true,
+                                false},
+  };
+  cpb_sized_give(to, (unsigned)kind <= CPB_TRANSFORM_SPHERE ? &facts[kind] : &(cpb_transform_facts){0},
+                 sizeof *facts);
+}
+
+static const cpb_transform_options defaults = {.size = sizeof(cpb_transform_options)};
+
+void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
+  cpb_transform_facts facts = cpb_transform_about(o->kind);
+  if ((unsigned)o->kind >= CPB_TRANSFORMS) return cpb_fail_choice(error, "transform", (int)o->kind);
+  if (o->d == 0 || o->d > SIZE_MAX / sizeof(double) / 16) return cpb_fail_dimension(error, "transform", o->d);
+  if (o->center != NULL && !facts.centred)
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center", "transform %s takes no centre", facts.name);
+  if (o->center != NULL && !cpb_all_finite(o->center, o->d))
+    return cpb_fail_not_finite(error, "center", "center");
+  if (facts.bounded && !(o->max_norm > 0 && o->max_norm < INFINITY))
+    return cpb_fail_domain(error, "transform", o->max_norm,
+                           "transform %s needs the largest norm of the base, > 0", facts.name);
+  return CPB_OK;
+}
+
+cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform **out, cpb_error *error) {
+  if (out == NULL) return cpb_fail_missing(error, "transform");
+  *out = NULL;
+  cpb_transform_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_transform_options", error);
+  if (status == CPB_OK) status = check_options(options, error);
+  if (status != CPB_OK) return status;
+  cpb_transform *transform = malloc(sizeof *transform + options->d * sizeof(double));
+  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options->d);
+  transform->options = *options;
+  transform->facts = cpb_transform_about(options->kind);
+  transform->map = NULL;
+  if (!cpb_column_names_copy(options->columns, options->d, &transform->options.columns)) {
+    free(transform);
+    return cpb_fail_memory(error, "%zu names", options->d);
+  }
+  if (options->center != NULL)
+    transform->options.center =
+        memcpy(transform->center, options->center, options->d * sizeof *options->center);
+  *out = transform;
+  return CPB_OK;
+}
+
+cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **out, cpb_error *error) {
+  if (map == NULL || out == NULL) return cpb_fail_missing(error, map == NULL ? "map" : "transform");
+  *out = NULL;
+  cpb_map_options options = {.size = sizeof options};
+  cpb_map_describe(map, &options);
+  cpb_transform *transform = malloc(sizeof *transform);
+  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options.d);
+  *transform = (cpb_transform){.options = defaults, .facts = cpb_transform_about(CPB_TRANSFORM_SPHERE)};
+  transform->options.kind = CPB_TRANSFORM_SPHERE;
+  transform->options.d = options.d;
+  cpb_status status = cpb_map_new(&options, &transform->map, error);
+  if (status != CPB_OK) {
+    free(transform);
+    return status;
+  }
+  cpb_map_describe(transform->map, &options);
+  transform->options.columns = options.columns; /* the map's own */
+  *out = transform;
+  return CPB_OK;
+}
+
+const cpb_map *cpb_transform_map(const cpb_transform *transform) {
+  return transform == NULL ? NULL : transform->map;
+}
+
+cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
+                              cpb_error *error) {
+  if (transform == NULL || grown == NULL)
+    return cpb_fail_missing(error, transform == NULL ? "transform" : "grown");
+  *grown = NULL;
+  if (!(factor >= 1 && factor < INFINITY))
+    return cpb_fail_domain(error, "factor", factor, "the room for longer rows must be a factor >= 1");
+  if (transform->map != NULL) return cpb_transform_of_map(transform->map, grown, error);
+  cpb_transform_options options = transform->options;
+  if (options.kind != CPB_TRANSFORM_LIFT_IP) options.max_norm *= factor;
+  return cpb_transform_new(&options, grown, error);
+}
+
+void cpb_transform_free(cpb_transform *transform) {
+  if (transform == NULL) return;
+  if (transform->map == NULL) cpb_column_names_free(transform->options.columns, transform->options.d);
+  cpb_map_free(transform->map);
+  free(transform);
+}
+
+void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options) {
+  cpb_sized_give(options, &transform->options, sizeof transform->options);
+}
+
+size_t cpb_transform_cols(const cpb_transform *transform) {
+  return transform->options.d + transform->facts.extra;
+}
+
+/* y = ((x-m)/divisor, more[0], more[1]). */
+typedef struct image {
+  double divisor, more[2];
+} image;
+
+/* sqrt(M^2-t-c t^2) with M^2 at least 1/16 more than t <= 1 takes. */
+static double rest(double m, double t, double c) { return sqrt(m * m - t - c * t * t); }
+
+/* The image of a row of this length about the centre; a fault, or 0. */
+static int image_of(const cpb_transform *transform, cpb_role role, double length, image *y) {
+  const double h = cpb_lift_h, roof = cpb_lift_roof, ip_roof = cpb_lift_ip_roof;
+  const double L = transform->options.max_norm, rho = length / L, t = rho * rho;
+  bool base = role == CPB_ROLE_BASE;
+  *y = (image){1, {0, 0}};
+  switch (transform->options.kind) {
+  case CPB_TRANSFORM_NONE:
+  case CPB_TRANSFORM_CENTER: return 0;
+  case CPB_TRANSFORM_NORMALIZE: y->divisor = length; return length > 0 ? 0 : CPB_FAULT_ZERO;
+  case CPB_TRANSFORM_LIFT_IP: *y = (image){L, {base ? -t / 2 : 1, 0}}; return 0;
+  case CPB_TRANSFORM_LIFT_COSINE: {
+    double across = cpb_hypot(length, L / h);
+    *y = base ? (image){L * roof, {-h / 2 * t / roof, rest(roof, t, 0.5) / roof}}
+              : (image){across, {L / h / across, 0}};
+    break;
+  }
+  case CPB_TRANSFORM_IP_COSINE:
+    *y = base ? (image){L * ip_roof, {rest(ip_roof, t, 0) / ip_roof, 0}} : (image){length, {0, 0}};
+    if (!base && length == 0) return CPB_FAULT_ZERO;
+    break;
+  case CPB_TRANSFORM_IP_L2: y->more[0] = base ? L * rest(ip_roof, t, 0) : 0; break;
+  case CPB_TRANSFORM_SPHERE: break; /* the map's own */
+  }
+  return base && rho > 1 + 0x1p-40 ? CPB_FAULT_LONG : 0;
+}
+
+typedef struct application {
+  const cpb_transform *transform;
+  cpb_role role;
+  cpb_ruler metric; /* of the rows to read */
+  cpb_out y;
+  cpb_first_fault fault;
+} application;
+
+/* False when a coordinate is beyond y's type. */
+static bool store_row(const application *a, size_t row, const image *of) {
+  const cpb_loops *loops = a->metric.loops;
+  size_t d = a->metric.x.cols;
+  double buffer[CPB_CHUNK], limit = cpb_out_limit(a->y.dtype);
+  bool fits = cpb_chunk_fits(of->more, 2, limit);
+  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    const double *z = cpb_row_chunk(loops, a->metric.x, row, offset, count, buffer);
+    if (a->metric.c != NULL) {
+      loops->axpby(1, z, -1, a->metric.c + offset, buffer, count);
+      z = buffer;
+    }
+    if (of->divisor != 1) {
+      for (size_t i = 0; i < count; i++) buffer[i] = z[i] / of->divisor;
+      z = buffer;
+    }
+    fits &= cpb_chunk_fits(z, count, limit);
+    cpb_row_store(loops, a->y, row, offset, count, z);
+  }
+  cpb_row_store(loops, a->y, row, d, a->transform->facts.extra, of->more);
+  return fits;
+}
+
+/* Kinds that ask for no length take rows whose length is beyond double. */
+static int measure(const application *a, size_t row, double *length) {
+  cpb_transform_kind kind = a->transform->options.kind;
+  *length = 0;
+  if (kind == CPB_TRANSFORM_NONE || kind == CPB_TRANSFORM_CENTER)
+    return cpb_row_fault(a->metric.loops, a->metric.x, row);
+  return cpb_ruler_length(&a->metric, row, length);
+}
+
+static void apply_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  application *a = argument;
+  for (size_t row = first; row < first + count; row++) {
+    double length;
+    image y;
+    int fault = measure(a, row, &length);
+    if (fault == 0) fault = image_of(a->transform, a->role, length, &y);
+    if (fault == 0 && !store_row(a, row, &y)) fault = CPB_FAULT_RANGE;
+    if (fault == 0) continue;
+    cpb_row_spoil(a->y, row);
+    cpb_first_fault_meet(&a->fault, row, (cpb_fault)fault);
+  }
+}
+
+static cpb_status report(const application *a, cpb_error *error) {
+  uint64_t key = atomic_load(&a->fault.key);
+  size_t row = (size_t)(key / 8);
+  double length = NAN;
+  if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
+    return cpb_fail_row(error, CPB_WHY_ROW_ZERO, "x", row, "is the centre: it has no direction");
+  if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
+  cpb_ruler_length(&a->metric, row, &length);
+  return cpb_fail_row(error, CPB_WHY_ROW_LONG, "x", row,
+                      "has length %.9g%s, longer than %.9g, the longest row that transform %s was "
+                      "made for",
+                      length, a->metric.c != NULL ? " about the centre" : "", a->transform->options.max_norm,
+                      a->transform->facts.name);
+}
+
+cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,
+                               const cpb_exec *exec, cpb_error *error) {
+  if (transform == NULL) return cpb_fail_missing(error, "transform");
+  if (role != CPB_ROLE_BASE && role != CPB_ROLE_QUERY) return cpb_fail_choice(error, "role", (int)role);
+  if (transform->map != NULL) return cpb_map_embed(transform->map, x, y, exec, error);
+  cpb_status status = cpb_check_view(x, "x", transform->options.d, error);
+  if (status == CPB_OK) status = cpb_check_out(y, "y", x.rows, cpb_transform_cols(transform), error);
+  if (status == CPB_OK) status = cpb_check_apart(x, "x", y, "y", error);
+  if (status != CPB_OK) return status;
+  application a = {.transform = transform,
+                   .role = role,
+                   .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
+                   .y = y};
+  cpb_first_fault_init(&a.fault);
+  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), apply_block, &a};
+  cpb_blocks_run(&blocks, exec);
+  return report(&a, error);
+}

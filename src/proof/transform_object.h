@@ -1,0 +1,17 @@
+/* The transform object, and what its lifts are made of. */
+#ifndef CPB_PROOF_TRANSFORM_OBJECT_H
+#define CPB_PROOF_TRANSFORM_OBJECT_H
+
+#include "capball/transform.h"
+
+struct cpb_transform {
+  cpb_transform_options options;
+  cpb_transform_facts facts;
+  cpb_map *map;    /* of the sphere; NULL for the other kinds */
+  double center[]; /* d, where there is one */
+};
+
+/* h and M of lift-cosine, M of the ip-lifts. */
+static const double cpb_lift_h = 0x1.6a09e667f3bcdp+0, cpb_lift_roof = 1.25, cpb_lift_ip_roof = 1.03125;
+
+#endif

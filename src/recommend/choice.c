@@ -1,0 +1,258 @@
+/* The scale for a goal, with the evidence for it. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/ruler.h"
+#include "capball/advanced/abid.h"
+#include "capball/advanced/laws.h"
+#include "capball/map.h"
+#include "core/elementary.h"
+#include "core/fail.h"
+#include "core/median.h"
+#include "core/sized.h"
+#include "geometry/hemisphere.h"
+#include "parallel/tell.h"
+#include "recommend/ceiling.h"
+#include "recommend/choice.h"
+
+const char *cpb_goal_name(cpb_goal goal) {
+  switch (goal) {
+  case CPB_GOAL_MEAN: return "mean";
+  case CPB_GOAL_MEDIAN: return "median";
+  case CPB_GOAL_HEMISPHERE: return "hemisphere";
+  case CPB_GOAL_SPREAD: return "spread";
+  case CPB_GOAL_RECALL: return "recall";
+  }
+  return "unknown";
+}
+
+static const cpb_goal_options defaults = {.size = sizeof(cpb_goal_options),
+                                          .goal = CPB_GOAL_MEAN,
+                                          .target = 0.99,
+                                          .k = 10,
+                                          .queries = 1000,
+                                          .norm_mean = NAN,
+                                          .norm_median = NAN,
+                                          .norm_max = NAN};
+
+void cpb_goal_options_init(cpb_goal_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+static const double right_angle = 0x1.921fb54442d18p+0;
+
+enum { ABID_POINTS = 20, MAXIMA = 8, CEILING_POINTS = 40 };
+
+struct cpb_choice {
+  double s, value, sample_mean_norm, alternatives[CPB_GOALS];
+  size_t abid_count, maxima_count, ceiling_count;
+  cpb_curve_point abid[ABID_POINTS], ceiling[CEILING_POINTS];
+  cpb_abid_maximum maxima[MAXIMA];
+};
+
+void cpb_choice_free(cpb_choice *choice) { free(choice); }
+
+void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
+  cpb_choice_facts ours = {.s = choice->s,
+                           .value = choice->value,
+                           .sample_mean_norm = choice->sample_mean_norm,
+                           .alternative_count = CPB_GOALS,
+                           .alternatives = choice->alternatives,
+                           .abid_count = choice->abid_count,
+                           .abid = choice->abid,
+                           .maxima_count = choice->maxima_count,
+                           .maxima = choice->maxima,
+                           .ceiling_count = choice->ceiling_count,
+                           .ceiling = choice->ceiling};
+  cpb_sized_give(facts, &ours, sizeof ours);
+}
+
+static cpb_status check_options(const cpb_goal_options *options, cpb_error *error) {
+  if ((unsigned)options->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options->goal);
+  if (options->goal == CPB_GOAL_RECALL && !(options->target > 0 && options->target < 1))
+    return cpb_fail_domain(error, "target", options->target, "target must be > 0 and < 1");
+  return CPB_OK;
+}
+
+/* ---- ABID ---- */
+
+static cpb_status new_curve(cpb_view sample, const double *center, cpb_abid_curve **curve,
+                            const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = cpb_abid_curve_new(sample, center, 0, curve, exec, error);
+  if (status != CPB_EINVAL) return status;
+  return cpb_abid_curve_new(sample, center, 256, curve, exec, error); /* norms too far apart */
+}
+
+static cpb_status fill_abid(cpb_choice *c, const cpb_abid_curve *curve, cpb_error *error) {
+  double unit = c->sample_mean_norm;
+  for (size_t i = 0; i < ABID_POINTS; i++) {
+    cpb_curve_point *p = &c->abid[i];
+    p->s = unit * cpb_pow(10, 2 * (double)i / (ABID_POINTS - 1) - 1);
+    cpb_status status = cpb_abid_curve_at(curve, p->s, CPB_PAIRS_ALL, &p->value, NULL, error);
+    if (status != CPB_OK) return status;
+  }
+  c->abid_count = ABID_POINTS;
+  return cpb_abid_curve_maxima(curve, unit / 10, unit * 10, CPB_PAIRS_ALL, c->maxima, MAXIMA,
+                               &c->maxima_count, error);
+}
+
+/* The highest maximum; on a curve without one, the highest end. */
+static cpb_curve_point best_spread(const cpb_choice *c) {
+  cpb_curve_point best =
+      c->abid[0].value >= c->abid[ABID_POINTS - 1].value ? c->abid[0] : c->abid[ABID_POINTS - 1];
+  if (c->maxima_count > 0) best = (cpb_curve_point){c->maxima[0].s, c->maxima[0].abid};
+  return best;
+}
+
+static void set_missing(double *s, double value) {
+  if (isnan(*s)) *s = value;
+}
+
+/* What the norms of all rows would decide is told by the sample where they are not known. */
+static cpb_status fill_norms(cpb_choice *c, cpb_view sample, const double *center, cpb_error *error) {
+  double *norms = malloc(sample.rows * sizeof *norms), largest = 0;
+  if (norms == NULL) return cpb_fail_memory(error, "%zu norms", sample.rows);
+  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = sample, .c = center, .sign = 1};
+  for (size_t i = 0; i < sample.rows; i++) {
+    cpb_ruler_length(&ruler, i, &norms[i]);
+    largest = fmax(largest, norms[i]);
+  }
+  set_missing(&c->alternatives[CPB_GOAL_MEAN], c->sample_mean_norm);
+  set_missing(&c->alternatives[CPB_GOAL_MEDIAN], cpb_median(norms, sample.rows));
+  set_missing(&c->alternatives[CPB_GOAL_HEMISPHERE], cpb_hemisphere_scale(largest, right_angle));
+  free(norms);
+  return CPB_OK;
+}
+
+static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *center, const cpb_exec *exec,
+                              cpb_error *error) {
+  cpb_abid_curve *curve;
+  cpb_status status = new_curve(sample, center, &curve, exec, error);
+  if (status != CPB_OK) return status;
+  c->sample_mean_norm = cpb_abid_curve_mean_norm(curve);
+  if (sample.rows < 2 || !(c->sample_mean_norm > 0))
+    status = cpb_fail(error, CPB_WHY_NO_SCALE, "sample",
+                      "%zu rows with mean norm %g about the centre have no scale", sample.rows,
+                      c->sample_mean_norm);
+  if (status == CPB_OK) status = fill_norms(c, sample, center, error);
+  if (status == CPB_OK) status = fill_abid(c, curve, error);
+  cpb_abid_curve_free(curve);
+  if (status == CPB_OK) c->alternatives[CPB_GOAL_SPREAD] = best_spread(c).s;
+  return status;
+}
+
+/* ---- recall ---- */
+
+enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the one that decides in 11 parts */
+
+/* What recall was measured to be, less its standard error, beside each point of the curve. */
+typedef struct surety {
+  double least[GRID + REFINED];
+} surety;
+
+/* Measures `count` scales from `low` on, `factor` apart, into the curve at `at`. */
+static cpb_status measure(cpb_choice *c, surety *sure, size_t at, double low, double factor, size_t count,
+                          cpb_view sample, const double *center, const cpb_goal_options *o,
+                          const cpb_exec *exec, cpb_error *error) {
+  double s[GRID], recall[GRID], spread[GRID];
+  for (size_t i = 0; i < count; i++) s[i] = low * cpb_pow(factor, (double)i);
+  cpb_status status =
+      cpb_ceiling_measure(sample, center, o->k, o->queries, s, count, recall, spread, exec, error);
+  if (status != CPB_OK) return status;
+  size_t after = c->ceiling_count - at;
+  memmove(c->ceiling + at + count, c->ceiling + at, after * sizeof *c->ceiling);
+  memmove(sure->least + at + count, sure->least + at, after * sizeof *sure->least);
+  for (size_t i = 0; i < count; i++) {
+    c->ceiling[at + i] = (cpb_curve_point){s[i], recall[i]};
+    sure->least[at + i] = recall[i] - spread[i];
+  }
+  c->ceiling_count += count;
+  return CPB_OK;
+}
+
+/* The first point of the curve from which on the target is always reached. */
+static size_t first_reached(const cpb_choice *c, const surety *sure, double target) {
+  size_t at = c->ceiling_count;
+  while (at > 0 && sure->least[at - 1] >= target) at--;
+  return at;
+}
+
+static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *center, const cpb_goal_options *o,
+                              cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
+  surety sure;
+  double step = sqrt(2), fine = cpb_pow(step, 1. / (REFINED + 1));
+  cpb_exec_part grid, refined;
+  cpb_status status = measure(c, &sure, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o,
+                              cpb_exec_part_of(&grid, exec, 0, 0.6), error);
+  if (status != CPB_OK) return status;
+  size_t at = first_reached(c, &sure, o->target);
+  if (at == GRID)
+    return cpb_fail(error, CPB_WHY_RECALL_NOT_REACHED, "target",
+                    "recall %g is not reached: %g at %g times the mean norm", o->target,
+                    c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->sample_mean_norm);
+  if (at > 0)
+    status = measure(c, &sure, at, c->ceiling[at - 1].s * fine, fine, REFINED, sample, center, o,
+                     cpb_exec_part_of(&refined, exec, 0.6, 1), error);
+  if (status != CPB_OK) return status;
+  *best = c->ceiling[first_reached(c, &sure, o->target)];
+  c->alternatives[CPB_GOAL_RECALL] = best->s;
+  return CPB_OK;
+}
+
+/* ---- the choice ---- */
+
+static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error *error) {
+  double norms[] = {o->norm_mean, o->norm_median, o->norm_max};
+  c->s = c->alternatives[o->goal];
+  c->value = norms[o->goal];
+  if (isnan(c->value))
+    return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "goal",
+                    "goal %s needs the norms of all rows, which are not known", cpb_goal_name(o->goal));
+  if (c->s > 0 && c->s < INFINITY) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_NO_SCALE, "goal", "the %s norm about the centre is %g, no scale",
+                  o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
+}
+
+static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *center,
+                         const cpb_goal_options *options, const cpb_exec *exec, cpb_error *error) {
+  choice->sample_mean_norm = choice->s = choice->value = NAN;
+  choice->alternatives[CPB_GOAL_MEAN] = options->norm_mean;
+  choice->alternatives[CPB_GOAL_MEDIAN] = options->norm_median;
+  choice->alternatives[CPB_GOAL_HEMISPHERE] = cpb_hemisphere_scale(options->norm_max, right_angle);
+  choice->alternatives[CPB_GOAL_SPREAD] = choice->alternatives[CPB_GOAL_RECALL] = NAN;
+  if (options->goal < CPB_GOAL_SPREAD) return take_norm(choice, options, error);
+  cpb_exec_part spread, search;
+  cpb_status status = find_spread(choice, sample, center, cpb_exec_part_of(&spread, exec, 0, 0.2), error);
+  cpb_curve_point best = {NAN, NAN};
+  bool recall = options->goal == CPB_GOAL_RECALL;
+  if (status == CPB_OK && (recall || sample.rows > options->k)) {
+    status =
+        find_recall(choice, sample, center, options, &best, cpb_exec_part_of(&search, exec, 0.2, 1), error);
+    if (!recall && status == CPB_EINVAL) status = CPB_OK; /* only an alternative */
+  }
+  if (status != CPB_OK) return status;
+  if (!recall) best = best_spread(choice);
+  choice->s = best.s;
+  choice->value = best.value;
+  return CPB_OK;
+}
+
+cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
+                            cpb_choice **choice, const cpb_exec *exec, cpb_error *error) {
+  if (choice == NULL) return cpb_fail_missing(error, "choice");
+  *choice = NULL;
+  cpb_goal_options options = defaults;
+  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_goal_options", error);
+  if (status == CPB_OK) status = check_options(&options, error);
+  if (status != CPB_OK) return status;
+  cpb_choice *made = calloc(1, sizeof *made);
+  if (made == NULL) return cpb_fail_memory(error, "a choice");
+  status = choose(made, sample, center, &options, exec, error);
+  if (status == CPB_OK)
+    *choice = made;
+  else
+    cpb_choice_free(made);
+  return status;
+}

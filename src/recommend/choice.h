@@ -1,0 +1,27 @@
+/* The scale s for a goal, from a sample and the norms of all rows. */
+#ifndef CPB_RECOMMEND_CHOICE_H
+#define CPB_RECOMMEND_CHOICE_H
+
+#include "capball/map.h"
+
+/** What is wanted. Start from cpb_goal_options_init. */
+typedef struct cpb_goal_options {
+  size_t size; /* sizeof(cpb_goal_options) */
+  cpb_goal goal;
+  double target;                           /* recall: 0 < target < 1; default 0.99 */
+  size_t k;                                /* recall: neighbours, default 10 */
+  size_t queries;                          /* recall: rows of the sample that ask, default 1000 */
+  double norm_mean, norm_median, norm_max; /* of all rows; NaN where not known (the default) */
+} cpb_goal_options;
+
+void cpb_goal_options_init(cpb_goal_options *options, size_t size);
+
+/** Chooses s. mean, median and hemisphere take the norms of the options; spread and recall measure both
+ *  curves on the sample. EINVAL names what is missing: norms, rows (recall wants more than k, spread 2),
+ *  or a scale (all rows at the centre). Gives *choice to the caller.
+ *  sample   rows of any dtype, in random order
+ *  center   d coordinates or NULL */
+cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
+                            cpb_choice **choice, const cpb_exec *exec, cpb_error *error);
+
+#endif

@@ -1,0 +1,377 @@
+#include "recommend/ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "core/rows.h"
+#include "loop/block_product.h"
+#include "parallel/blocks.h"
+
+/* All three kinds of index are products of floats: whole numbers up to 127 multiply and add exactly (sums up
+ * to 2^24), and signs +-1 have the product d - 2 Hamming distance. */
+static void encode(cpb_engine engine, float factor, const float *from, size_t count, float *to) {
+  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest whole number */
+  switch (engine) {
+  case CPB_ENGINE_FLOAT: memcpy(to, from, count * sizeof *to); break;
+  case CPB_ENGINE_INT8:
+    for (size_t i = 0; i < count; i++) to[i] = (from[i] * factor + to_whole) - to_whole;
+    break;
+  case CPB_ENGINE_BITS:
+    for (size_t i = 0; i < count; i++) to[i] = from[i] >= 0 ? 1.0F : -1.0F;
+    break;
+  }
+}
+
+/* A true neighbour, as an index scores it. */
+typedef struct member {
+  float score;
+  uint64_t id;
+} member;
+
+static bool better(member a, member b) { return a.score > b.score || (a.score == b.score && a.id < b.id); }
+
+static int best_first(const void *left, const void *right) {
+  const member *a = left, *b = right;
+  return better(*b, *a) - better(*a, *b);
+}
+
+/* One kind of index asked in one form. */
+typedef struct contest {
+  cpb_engine engine;
+  size_t form;
+  float *panels;           /* of CPB_PANEL_COLS queries each */
+  float *thresholds;       /* rows below it are worse than all members of the query */
+  member *members;         /* queries x most, best first */
+  _Atomic uint64_t *ahead; /* queries x (most+1): rows that beat the members from this one on */
+} contest;
+
+enum { CONTESTS = 2 * CPB_ENGINES };
+
+typedef struct measurement {
+  const cpb_rank_job *job;
+  const cpb_loops *loops;
+  size_t cols, per_block;
+  float factor;      /* of int8 rows */
+  float *queries[2]; /* by form; NULL: not asked */
+  size_t count;      /* of contests */
+  contest contests[CONTESTS];
+  _Atomic uint32_t largest; /* bits of the largest coordinate of a base row */
+  atomic_bool no_memory;
+} measurement;
+
+static float largest_of(const float *values, size_t count) {
+  float largest = 0;
+  for (size_t i = 0; i < count; i++) largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
+  return largest;
+}
+
+static float int8_factor(float largest) { return largest > 0 ? 127 / largest : 0; }
+
+static size_t panels_of(const measurement *m) {
+  return (m->job->truth->queries + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
+}
+
+static const float *panel_at(const measurement *m, const contest *c, size_t panel) {
+  return c->panels + panel * m->cols * CPB_PANEL_COLS;
+}
+
+/* Base rows as floats, and as the groups the panel loop reads. */
+static float *rows_of_floats(measurement *m, size_t rows) {
+  float *memory = malloc(rows * m->cols * sizeof *memory);
+  if (memory == NULL) atomic_store(&m->no_memory, true);
+  return memory;
+}
+
+static float *groups_of_floats(measurement *m, size_t rows) {
+  size_t groups = cpb_round_up(rows, CPB_PANEL_ROWS) / CPB_PANEL_ROWS;
+  float *memory = calloc(groups * cpb_panel_group(m->cols), sizeof *memory);
+  if (memory == NULL) atomic_store(&m->no_memory, true);
+  return memory;
+}
+
+static void encode_rows(const measurement *m, cpb_engine engine, const float *rows, size_t count,
+                        float *groups) {
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < m->cols; k += CPB_PANEL_LINE)
+      encode(engine, m->factor, rows + i * m->cols + k,
+             m->cols - k < CPB_PANEL_LINE ? m->cols - k : CPB_PANEL_LINE,
+             groups + cpb_panel_at(m->cols, i, k));
+}
+
+static bool has_stopped(const measurement *m) { return atomic_load(&m->no_memory); }
+
+/* ---- the largest coordinate ---- */
+
+static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  measurement *m = arg;
+  float *rows = has_stopped(m) ? NULL : rows_of_floats(m, count);
+  if (rows == NULL) return;
+  cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
+  float largest = largest_of(rows, count * m->cols);
+  uint32_t bits, known = atomic_load(&m->largest);
+  memcpy(&bits, &largest, sizeof bits); /* floats >= 0 are ordered as their bits are */
+  while (bits > known && !atomic_compare_exchange_weak(&m->largest, &known, bits)) {
+  }
+  free(rows);
+}
+
+static void find_factor(measurement *m, const cpb_exec *exec) {
+  cpb_blocks blocks = {m->job->base.rows, m->per_block, look_at_block, m};
+  cpb_blocks_run(&blocks, exec);
+  uint32_t bits = atomic_load(&m->largest);
+  float largest;
+  memcpy(&largest, &bits, sizeof largest);
+  m->factor = int8_factor(largest);
+}
+
+/* ---- queries as panels ---- */
+
+static cpb_status prepare_queries(measurement *m, size_t form, cpb_error *error) {
+  const cpb_rank_job *job = m->job;
+  m->queries[form] = malloc(job->queries.rows * m->cols * sizeof **m->queries);
+  if (m->queries[form] == NULL) return cpb_fail_memory(error, "%zu queries", job->queries.rows);
+  return cpb_recipe_queries(job->recipe, job->queries, form == 1 ? job->radius : 0, m->queries[form], error);
+}
+
+static void pack_queries(const measurement *m, const contest *c, float *coded) {
+  size_t queries = m->job->truth->queries;
+  const float *rows = m->queries[c->form];
+  float factor = int8_factor(largest_of(rows, queries * m->cols));
+  for (size_t q = 0; q < queries; q++) {
+    float *column = c->panels + q / CPB_PANEL_COLS * m->cols * CPB_PANEL_COLS + q % CPB_PANEL_COLS;
+    encode(c->engine, factor, rows + q * m->cols, m->cols, coded);
+    for (size_t i = 0; i < m->cols; i++) column[i * CPB_PANEL_COLS] = coded[i];
+  }
+}
+
+static bool new_contest(measurement *m, cpb_engine engine, size_t form) {
+  contest *c = &m->contests[m->count++];
+  const cpb_truth *truth = m->job->truth;
+  size_t panels = panels_of(m), floats = panels * m->cols * CPB_PANEL_COLS;
+  c->engine = engine;
+  c->form = form;
+  c->panels = aligned_alloc(64, floats * sizeof *c->panels);
+  c->thresholds = aligned_alloc(64, panels * CPB_PANEL_COLS * sizeof *c->thresholds);
+  c->members = malloc(truth->queries * truth->most * sizeof *c->members);
+  c->ahead = calloc(truth->queries * (truth->most + 1), sizeof *c->ahead);
+  float *coded = malloc(m->cols * sizeof *coded);
+  bool whole =
+      c->panels != NULL && c->thresholds != NULL && c->members != NULL && c->ahead != NULL && coded != NULL;
+  if (whole) {
+    memset(c->panels, 0, floats * sizeof *c->panels);
+    for (size_t i = 0; i < panels * CPB_PANEL_COLS; i++) c->thresholds[i] = INFINITY;
+    pack_queries(m, c, coded);
+  }
+  free(coded);
+  return whole;
+}
+
+static void free_contests(measurement *m) {
+  for (size_t i = 0; i < m->count; i++) {
+    free(m->contests[i].panels);
+    free(m->contests[i].thresholds);
+    free(m->contests[i].members);
+    free((void *)m->contests[i].ahead);
+  }
+  free(m->queries[0]);
+  free(m->queries[1]);
+}
+
+/* ---- the scores of the members ---- */
+
+typedef struct scoring {
+  member *members;
+  size_t column;
+} scoring;
+
+static void take_score(void *context, size_t row, uint64_t columns, const float *values) {
+  (void)columns;
+  scoring *s = context;
+  s->members[row].score = values[s->column];
+}
+
+/* Runs the panel loop over rows as one contest stores them. `zeros` starts every sum. */
+static void run_panel(const measurement *m, const contest *c, size_t panel, const float *rows, size_t count,
+                      const float *zeros, const float *thresholds,
+                      void (*found)(void *, size_t, uint64_t, const float *), void *context) {
+  size_t left = m->job->truth->queries - panel * CPB_PANEL_COLS;
+  cpb_panel p = {.rows = count,
+                 .k = m->cols,
+                 .columns = left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS,
+                 .a = rows,
+                 .start = zeros,
+                 .b = panel_at(m, c, panel),
+                 .threshold = thresholds,
+                 .found = found,
+                 .context = context};
+  m->loops->panel(&p);
+}
+
+static void gather_rows(cpb_view base, const uint64_t *ids, size_t count, unsigned char *to) {
+  size_t element = cpb_dtype_size(base.dtype), bytes = base.cols * element;
+  for (size_t i = 0; i < count; i++)
+    memcpy(to + i * bytes, (const unsigned char *)base.data + (size_t)ids[i] * base.stride * element, bytes);
+}
+
+static void score_members(measurement *m, size_t query, const float *rows, float *coded, const float *zeros) {
+  const cpb_truth *truth = m->job->truth;
+  size_t count = truth->count[query], panel = query / CPB_PANEL_COLS;
+  float everything[CPB_PANEL_COLS];
+  for (size_t i = 0; i < CPB_PANEL_COLS; i++) everything[i] = -INFINITY;
+  for (size_t i = 0; i < m->count; i++) {
+    contest *c = &m->contests[i];
+    scoring s = {c->members + query * truth->most, query % CPB_PANEL_COLS};
+    for (size_t k = 0; k < count; k++) s.members[k].id = truth->ids[query * truth->most + k];
+    encode_rows(m, c->engine, rows, count, coded);
+    run_panel(m, c, panel, coded, count, zeros, everything, take_score, &s);
+    qsort(s.members, count, sizeof *s.members, best_first);
+    c->thresholds[query] = nextafterf(s.members[count - 1].score, -INFINITY);
+  }
+}
+
+static void score_query(void *arg, size_t block, size_t query, size_t one) {
+  (void)block;
+  (void)one;
+  measurement *m = arg;
+  const cpb_truth *truth = m->job->truth;
+  cpb_view base = m->job->base;
+  size_t count = truth->count[query];
+  if (has_stopped(m)) return;
+  unsigned char *gathered = malloc(count * base.cols * cpb_dtype_size(base.dtype));
+  float *rows = rows_of_floats(m, count), *coded = groups_of_floats(m, count);
+  float *zeros = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *zeros);
+  if (gathered != NULL && rows != NULL && coded != NULL && zeros != NULL) {
+    gather_rows(base, truth->ids + query * truth->most, count, gathered);
+    cpb_recipe_base(m->job->recipe, cpb_rows(gathered, base.dtype, count, base.cols), rows);
+    score_members(m, query, rows, coded, zeros);
+  } else
+    atomic_store(&m->no_memory, true);
+  free(gathered);
+  free(rows);
+  free(coded);
+  free(zeros);
+}
+
+/* ---- who stands before them ---- */
+
+typedef struct counting {
+  const cpb_truth *truth;
+  const contest *contest;
+  size_t first_query;
+  uint64_t first_id;
+  uint32_t *ahead; /* CPB_PANEL_COLS x (most+1), of this block */
+} counting;
+
+/* How many members are better. */
+static size_t place_among(const member *members, size_t count, member row) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (better(members[middle], row))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void count_row(void *context, size_t row, uint64_t columns, const float *values) {
+  counting *c = context;
+  const cpb_truth *truth = c->truth;
+  for (; columns != 0; columns &= columns - 1) {
+    size_t column = (size_t)__builtin_ctzll(columns), query = c->first_query + column;
+    member here = {values[column], c->first_id + row};
+    if (here.id == truth->self[query]) continue;
+    size_t place = place_among(c->contest->members + query * truth->most, truth->count[query], here);
+    c->ahead[column * (truth->most + 1) + place]++;
+  }
+}
+
+static void count_panel(const measurement *m, const contest *of, size_t panel, const float *rows,
+                        uint64_t first, size_t count, const float *zeros, uint32_t *ahead) {
+  const cpb_truth *truth = m->job->truth;
+  size_t first_query = panel * CPB_PANEL_COLS, places = truth->most + 1;
+  size_t used = truth->queries - first_query < CPB_PANEL_COLS ? truth->queries - first_query : CPB_PANEL_COLS;
+  counting c = {truth, of, first_query, first, ahead};
+  memset(ahead, 0, used * places * sizeof *ahead);
+  run_panel(m, of, panel, rows, count, zeros, of->thresholds + first_query, count_row, &c);
+  for (size_t i = 0; i < used * places; i++)
+    if (ahead[i] != 0) atomic_fetch_add(&of->ahead[first_query * places + i], ahead[i]);
+}
+
+static void count_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  measurement *m = arg;
+  if (has_stopped(m)) return;
+  float *rows = rows_of_floats(m, count), *coded = groups_of_floats(m, count);
+  float *zeros = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *zeros);
+  uint32_t *ahead = malloc(CPB_PANEL_COLS * (m->job->truth->most + 1) * sizeof *ahead);
+  if (rows != NULL && coded != NULL && zeros != NULL && ahead != NULL) {
+    cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
+    for (size_t i = 0; i < m->count; i++) {
+      const contest *c = &m->contests[i];
+      if (i == 0 || c->engine != m->contests[i - 1].engine) encode_rows(m, c->engine, rows, count, coded);
+      for (size_t panel = 0; panel < panels_of(m); panel++)
+        count_panel(m, c, panel, coded, first, count, zeros, ahead);
+    }
+  } else
+    atomic_store(&m->no_memory, true);
+  free(rows);
+  free(coded);
+  free(zeros);
+  free(ahead);
+}
+
+/* A member stands behind every row that beats it or a better member; it was counted among them itself. */
+static void add_up(const measurement *m, const contest *c, uint64_t *ranks) {
+  const cpb_truth *truth = m->job->truth;
+  for (size_t q = 0; q < truth->queries; q++) {
+    uint64_t before = 0;
+    for (size_t i = 0; i < truth->k; i++) {
+      before += atomic_load(&c->ahead[q * (truth->most + 1) + i]);
+      ranks[q * truth->k + i] = before - 1;
+    }
+  }
+}
+
+/* Panels are read anew for every block, so it is long; small sets shall have several all the same. */
+static size_t rows_per_block(size_t cols) {
+  enum { MOST = 512, LONG = 4 };
+  size_t rows = LONG * cpb_blocks_rows(cols);
+  return rows < MOST ? rows : MOST;
+}
+
+static cpb_status prepare(measurement *m, cpb_error *error) {
+  size_t forms = m->job->radius > 0 ? 2 : 1;
+  for (size_t form = 0; form < forms; form++) {
+    cpb_status status = prepare_queries(m, form, error);
+    if (status != CPB_OK) return status;
+  }
+  for (size_t engine = 0; engine < CPB_ENGINES; engine++)
+    for (size_t form = 0; form < forms; form++)
+      if (!new_contest(m, (cpb_engine)engine, form)) atomic_store(&m->no_memory, true);
+  return CPB_OK;
+}
+
+cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINES][2], const cpb_exec *exec,
+                             cpb_error *error) {
+  size_t cols = cpb_recipe_cols(job->recipe);
+  measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
+  cpb_status status = prepare(&m, error);
+  if (status == CPB_OK && !has_stopped(&m)) {
+    find_factor(&m, exec);
+    cpb_blocks members = {job->truth->queries, 1, score_query, &m};
+    cpb_blocks_run(&members, exec);
+    cpb_blocks all = {job->base.rows, m.per_block, count_block, &m};
+    status = cpb_blocks_run_told(&all, exec, error);
+  }
+  if (status == CPB_OK && atomic_load(&m.no_memory))
+    status = cpb_fail_memory(error, "%zu queries of %zu numbers", job->truth->queries, cols);
+  for (size_t i = 0; i < m.count && status == CPB_OK; i++)
+    add_up(&m, &m.contests[i], ranks[m.contests[i].engine][m.contests[i].form]);
+  free_contests(&m);
+  return status;
+}

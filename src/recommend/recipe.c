@@ -1,0 +1,103 @@
+#include "recommend/recipe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/map_object.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "loop/chunk.h"
+
+/* Raw rows under cosine are rows divided by their length. */
+static cpb_status add_transform(cpb_recipe *recipe, cpb_transform_kind kind, size_t d, const double *center,
+                                double norm_max, cpb_error *error) {
+  cpb_transform_options options;
+  cpb_transform_options_init(&options, sizeof options);
+  options.kind = kind == CPB_TRANSFORM_NONE ? CPB_TRANSFORM_NORMALIZE : kind;
+  options.d = d;
+  options.center = center;
+  options.max_norm = norm_max;
+  *recipe = (cpb_recipe){.kind = kind, .s = NAN};
+  return cpb_transform_new(&options, &recipe->transform, error);
+}
+
+static cpb_status add_sphere(cpb_recipe *recipe, size_t d, const double *center, double s, cpb_error *error) {
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
+  options.d = d;
+  options.center = center;
+  options.s = s;
+  *recipe = (cpb_recipe){.s = s};
+  return cpb_map_new(&options, &recipe->map, error);
+}
+
+cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], size_t d, const double *center, double spread,
+                           double norm_mean, double norm_max, cpb_error *error) {
+  memset(recipes, 0, CPB_RECIPES * sizeof *recipes);
+  cpb_status status = add_transform(&recipes[0], CPB_TRANSFORM_NONE, d, NULL, 0, error);
+  if (status == CPB_OK) status = add_transform(&recipes[1], CPB_TRANSFORM_NORMALIZE, d, center, 0, error);
+  const double scales[] = {spread, norm_mean, 2 * norm_mean, 4 * norm_mean, 8 * norm_mean};
+  for (size_t i = 0; i < 5 && status == CPB_OK; i++)
+    status = add_sphere(&recipes[2 + i], d, center, scales[i], error);
+  if (status == CPB_OK)
+    status = add_transform(&recipes[7], CPB_TRANSFORM_LIFT_IP, d, center, norm_max, error);
+  if (status == CPB_OK)
+    status = add_transform(&recipes[8], CPB_TRANSFORM_LIFT_COSINE, d, center, norm_max, error);
+  return status;
+}
+
+void cpb_recipes_free(cpb_recipe recipes[CPB_RECIPES]) {
+  for (size_t i = 0; i < CPB_RECIPES; i++) {
+    cpb_map_free(recipes[i].map);
+    cpb_transform_free(recipes[i].transform);
+  }
+}
+
+size_t cpb_recipe_cols(const cpb_recipe *recipe) {
+  return recipe->map != NULL ? recipe->map->options.d + 1 : cpb_transform_cols(recipe->transform);
+}
+
+/* Rows that were refused are NaN throughout. */
+static void clear_refused(float *rows, size_t n, size_t cols) {
+  for (size_t i = 0; i < n; i++)
+    if (isnan(rows[i * cols])) memset(rows + i * cols, 0, cols * sizeof *rows);
+}
+
+static void apply(const cpb_recipe *recipe, cpb_role role, cpb_view rows, float *to) {
+  size_t cols = cpb_recipe_cols(recipe);
+  cpb_out out = cpb_rows_out(to, CPB_F32, rows.rows, cols);
+  cpb_status status = recipe->map != NULL
+                          ? cpb_map_embed(recipe->map, rows, out, NULL, NULL)
+                          : cpb_transform_apply(recipe->transform, role, rows, out, NULL, NULL);
+  if (status != CPB_OK) clear_refused(to, rows.rows, cols);
+}
+
+void cpb_recipe_base(const cpb_recipe *recipe, cpb_view rows, float *to) {
+  apply(recipe, CPB_ROLE_BASE, rows, to);
+}
+
+/* p(q,r): the cap of the ball (q,r), T3. */
+static cpb_status cap_centres(const cpb_map *map, cpb_view rows, double r, float *to, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  double *q = malloc((2 * d + 1) * sizeof *q);
+  if (q == NULL) return cpb_fail_memory(error, "a cap of dimension %zu", d);
+  cpb_region ball = {.kind = CPB_BALL, .d = d, .c = q, .r = r, .along = r};
+  cpb_cap cap = {.d = d, .p = q + d};
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
+    loops->widen[rows.dtype]((const char *)rows.data + i * rows.stride * cpb_dtype_size(rows.dtype), d, q);
+    status = cpb_map_cap(map, &ball, &cap, error);
+    loops->narrow(cap.p, d + 1, to + i * (d + 1));
+  }
+  free(q);
+  return status;
+}
+
+cpb_status cpb_recipe_queries(const cpb_recipe *recipe, cpb_view rows, double r, float *to,
+                              cpb_error *error) {
+  if (r > 0) return cap_centres(recipe->map, rows, r, to, error);
+  apply(recipe, CPB_ROLE_QUERY, rows, to);
+  return CPB_OK;
+}

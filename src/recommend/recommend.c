@@ -1,0 +1,261 @@
+/* Every transform x index x query form on one sample, and the best of them. */
+#include "capball/advanced/statistics.h"
+#include "capball/transform.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/check_finite.h"
+#include "capball/search.h"
+#include "core/fail.h"
+#include "core/median.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "parallel/tell.h"
+#include "recommend/choice.h"
+#include "scale/row_sample.h"
+#include "recommend/ranks.h"
+#include "recommend/verdict.h"
+
+const char *cpb_engine_name(cpb_engine engine) {
+  switch (engine) {
+  case CPB_ENGINE_FLOAT: return "float";
+  case CPB_ENGINE_INT8: return "int8";
+  case CPB_ENGINE_BITS: return "bits";
+  }
+  return "unknown";
+}
+
+static const cpb_recommend_options defaults = {
+    .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000};
+
+void cpb_recommend_options_init(cpb_recommend_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+void cpb_recommendation_free(cpb_recommendation *recommendation) { free(recommendation); }
+
+void cpb_recommendation_describe(const cpb_recommendation *recommendation, cpb_recommendation_facts *facts) {
+  cpb_sized_give(facts, &recommendation->facts, sizeof recommendation->facts);
+}
+
+static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
+  if ((unsigned)o->engine >= CPB_ENGINES) return cpb_fail_choice(error, "engine", (int)o->engine);
+  if (o->queries == 0) return cpb_fail_count(error, "queries", 0, "at least 1 query is wanted");
+  size_t rows = base.rows < o->sample ? base.rows : o->sample;
+  if (o->k == 0 || o->k >= rows)
+    return cpb_fail_count(error, "k", o->k, "k must be at least 1 and below the %zu rows of the %s", rows,
+                          rows < base.rows ? "sample" : "base");
+  return CPB_OK;
+}
+
+/* ---- rows ---- */
+
+/* At most `most` rows by the hash of their number; all of them stay where they are. */
+static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample,
+                              cpb_view *chosen, cpb_error *error) {
+  size_t bytes = rows.cols * cpb_dtype_size(rows.dtype), stride = rows.stride * cpb_dtype_size(rows.dtype);
+  cpb_row_sample_init(sample, most, bytes, seed);
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
+    status = cpb_row_sample_offer(sample, i, (const char *)rows.data + i * stride, error);
+  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
+  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
+  return status;
+}
+
+/* What is measured. */
+typedef struct survey {
+  const cpb_recommend_options *options;
+  cpb_view base, queries;
+  cpb_row_sample base_sample, query_sample;
+  cpb_truth truth;
+  cpb_statistics *statistics;
+  cpb_statistics_result facts;
+  double spread;
+  cpb_recipe recipes[CPB_RECIPES];
+} survey;
+
+static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *error) {
+  const cpb_recommend_options *o = s->options;
+  cpb_status status = CPB_OK;
+  bool asked = queries.rows > 0;
+  s->base = base;
+  s->queries = asked ? queries : base;
+  if (base.rows > o->sample) status = choose_rows(base, o->sample, o->seed, &s->base_sample, &s->base, error);
+  if (status == CPB_OK && (!asked || queries.rows > o->queries))
+    status =
+        choose_rows(asked ? queries : s->base, o->queries, o->seed, &s->query_sample, &s->queries, error);
+  return status;
+}
+
+/* ---- the truth ---- */
+
+static cpb_status new_truth(cpb_truth *t, size_t queries, size_t k, size_t most, cpb_error *error) {
+  *t = (cpb_truth){.queries = queries, .k = k, .most = most};
+  t->count = calloc(queries, sizeof *t->count);
+  t->ids = calloc(queries * most, sizeof *t->ids);
+  t->self = calloc(queries, sizeof *t->self);
+  t->kth = calloc(queries, sizeof *t->kth);
+  if (t->count == NULL || t->ids == NULL || t->self == NULL || t->kth == NULL)
+    return cpb_fail_memory(error, "%zu neighbours of %zu queries", most, queries);
+  return CPB_OK;
+}
+
+static void free_truth(cpb_truth *t) {
+  free(t->count);
+  free(t->ids);
+  free(t->self);
+  free(t->kth);
+}
+
+/* The hits of one query without itself, as far as they are no farther than the k-th. */
+static void take_hits(cpb_truth *t, size_t query, const cpb_hit *hits, size_t count) {
+  bool alone = t->self[query] == UINT64_MAX; /* a row that asks is its own nearest, or as near as that */
+  t->kth[query] = hits[alone ? t->k - 1 : t->k].value;
+  for (size_t i = 0; i < count && t->count[query] < t->most; i++)
+    if (hits[i].id != t->self[query] && hits[i].value <= t->kth[query])
+      t->ids[query * t->most + t->count[query]++] = hits[i].id;
+}
+
+static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_error *error) {
+  cpb_truth *t = &s->truth;
+  size_t queries = s->queries.rows, k = s->options->k, own = asked ? 0 : 1;
+  size_t others = s->base.rows - own, most = 2 * k < others ? 2 * k : others, wanted = most + own;
+  cpb_status status = new_truth(t, queries, k, most, error);
+  if (status != CPB_OK) return status;
+  cpb_hit *hits = malloc(queries * wanted * sizeof *hits);
+  if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, queries);
+  for (size_t q = 0; q < queries; q++) t->self[q] = asked ? UINT64_MAX : s->query_sample.ids[q];
+  status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
+  for (size_t q = 0; q < queries && status == CPB_OK; q++) take_hits(t, q, hits + q * wanted, wanted);
+  free(hits);
+  return status;
+}
+
+/* ---- centre and scales ---- */
+
+static cpb_status find_facts(survey *s, cpb_error *error) {
+  cpb_statistics_options options;
+  cpb_statistics_options_init(&options, sizeof options);
+  options.d = s->base.cols;
+  options.dtype = s->base.dtype;
+  options.seed = s->options->seed;
+  cpb_status status = cpb_statistics_new(&options, &s->statistics, error);
+  if (status == CPB_OK) status = cpb_statistics_update(s->statistics, s->base, 0, error);
+  if (status == CPB_OK) status = cpb_statistics_begin_norms(s->statistics, error);
+  if (status == CPB_OK) status = cpb_statistics_update(s->statistics, s->base, 0, error);
+  s->facts.size = sizeof s->facts;
+  if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
+  if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
+    status = cpb_fail(error, CPB_WHY_NO_SCALE, "base",
+                      "the mean norm of the base about its mean is %g, no scale", s->facts.norm_mean);
+  return status;
+}
+
+static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error) {
+  cpb_goal_options options;
+  cpb_goal_options_init(&options, sizeof options);
+  cpb_choice *choice = NULL;
+  cpb_choice_facts chosen = {.size = sizeof chosen};
+  options.goal = CPB_GOAL_SPREAD;
+  options.k = s->facts.sample.rows; /* the curve of recall is not asked for */
+  cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_choice_describe(choice, &chosen);
+  s->spread = chosen.s;
+  cpb_choice_free(choice);
+  return CPB_OK;
+}
+
+/* ---- measuring ---- */
+
+static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *out, const cpb_exec *exec,
+                                 cpb_error *error) {
+  const cpb_recipe *of = &s->recipes[recipe];
+  size_t numbers = s->truth.queries * s->truth.k, forms = of->map != NULL ? 2 : 1;
+  cpb_rank_job job = {.base = s->base,
+                      .queries = s->queries,
+                      .truth = &s->truth,
+                      .recipe = of,
+                      .radius = forms == 2 ? out->facts.radius : 0};
+  uint64_t *memory = malloc(CPB_ENGINES * 2 * numbers * sizeof *memory), *ranks[CPB_ENGINES][2];
+  if (memory == NULL) return cpb_fail_memory(error, "%zu ranks", numbers);
+  for (size_t i = 0; i < (size_t)CPB_ENGINES * 2; i++) ranks[i / 2][i % 2] = memory + i * numbers;
+  cpb_status status = cpb_ranks_measure(&job, ranks, exec, error);
+  for (size_t i = 0; i < CPB_ENGINES * forms && status == CPB_OK; i++) {
+    size_t engine = i / forms, form = i % forms;
+    /* A radius of 0 asks for the point itself. */
+    uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
+    cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
+    row->sphere = of->map != NULL;
+    row->kind = of->kind;
+    row->name = row->sphere ? "sphere" : cpb_transform_about(of->kind).name;
+    row->scale = of->s;
+    row->index = (cpb_engine)engine;
+    row->ball = form == 1;
+    cpb_verdict_measure(out, row, of_form, numbers, cpb_recipe_cols(of));
+  }
+  free(memory);
+  return status;
+}
+
+static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = cpb_recipes_new(s->recipes, s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean,
+                                      s->facts.norm_max, error);
+  for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++) {
+    cpb_exec_part part;
+    double share = 1. / CPB_RECIPES;
+    const cpb_exec *mine = cpb_exec_part_of(&part, exec, (double)i * share, (double)(i + 1) * share);
+    status = measure_recipe(s, i, out, mine, error);
+  }
+  cpb_recipes_free(s->recipes);
+  return status;
+}
+
+static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_exec *exec,
+                      cpb_error *error) {
+  cpb_exec_part truth, spread, recipes;
+  cpb_status status = find_truth(s, asked, cpb_exec_part_of(&truth, exec, 0, 0.1), error);
+  if (status == CPB_OK) status = find_facts(s, error);
+  if (status == CPB_OK) status = find_spread(s, cpb_exec_part_of(&spread, exec, 0.1, 0.15), error);
+  if (status != CPB_OK) return status;
+  out->facts = (cpb_recommendation_facts){.k = s->options->k,
+                                          .base_rows = s->base.rows,
+                                          .queries = s->queries.rows,
+                                          .norm_mean = s->facts.norm_mean,
+                                          .radius = cpb_median(s->truth.kth, s->truth.queries)};
+  cpb_verdict_begin(out);
+  status = measure(s, out, cpb_exec_part_of(&recipes, exec, 0.15, 1), error);
+  if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
+  return status;
+}
+
+cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *given,
+                         cpb_recommendation **recommendation, const cpb_exec *exec, cpb_error *error) {
+  if (recommendation == NULL) return cpb_fail_missing(error, "recommendation");
+  *recommendation = NULL;
+  if (base.cols == 0) return cpb_fail_no_columns(error, "base");
+  cpb_recommend_options taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_recommend_options", error);
+  if (status == CPB_OK) status = check_options(options, base, error);
+  if (status == CPB_OK) status = cpb_check_finite(base, "base", base.cols, exec, error);
+  if (status == CPB_OK && queries.rows > 0)
+    status = cpb_check_finite(queries, "queries", base.cols, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_recommendation *made = calloc(1, sizeof *made);
+  if (made == NULL) return cpb_fail_memory(error, "a recommendation");
+  survey s = {.options = options};
+  status = choose(&s, base, queries, error);
+  if (status == CPB_OK) status = run(&s, queries.rows > 0, made, exec, error);
+  cpb_row_sample_free(&s.base_sample);
+  cpb_row_sample_free(&s.query_sample);
+  cpb_statistics_free(s.statistics);
+  free_truth(&s.truth);
+  if (status == CPB_OK)
+    *recommendation = made;
+  else
+    cpb_recommendation_free(made);
+  return status;
+}

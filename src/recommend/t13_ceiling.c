@@ -1,0 +1,376 @@
+/* T13: how much of exact nearest-neighbour search survives the embedding.
+ *
+ * At scale s the embedded neighbours of q are the rows with the k least keys D/(N+s^2), where D = |x-q|^2 and N is the
+ * squared norm about the centre. Two rows compare by the sign of D_i (N_j+s^2) - D_j (N_i+s^2), which is linear in s^2:
+ * a row that is behind each of the k true neighbours at the least scale, and by distance, is behind them at every
+ * scale between. So exact search finds all rows that matter: those within the distance of the k-th neighbour, and
+ * those within the embedded distance, at the least scale, of the true neighbour that is farthest there. Only these are
+ * measured in double and compared. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/map.h"
+#include "capball/advanced/feed.h"
+#include "capball/search.h"
+#include "core/best.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "loop/table.h"
+#include "parallel/blocks.h"
+#include "parallel/tell.h"
+#include "scale/directions.h"
+#include "recommend/ceiling.h"
+
+enum {
+  BATCH = 1024,         /* queries searched together, .. */
+  CANDIDATES = 1 << 22, /* .. fewer where they could find more than this */
+  PROBE = 32,           /* queries of the first batch: where they find .. */
+  USELESS_SHARE = 4,    /* .. one row in so many, all rows are compared instead */
+};
+
+/* Searches compare rounded numbers, in another order of sums than dist2: what is nearly as near counts as found, and
+ * so does what is as near as squares that underflow, or coordinates of the sphere, can tell. */
+static const double margin = 1 + 0x1p-30, blur = 0x1p-480, sphere_blur = 0x1p-46;
+
+/* The rows found for each query of a batch: of query i id[start[i]] .. id[start[i+1]-1]. */
+typedef struct found_rows {
+  size_t start[BATCH + 1], room;
+  uint64_t *id;
+} found_rows;
+
+typedef struct ceiling_job {
+  const cpb_loops *loops;
+  const cpb_directions *x; /* the rows, scaled so that the largest number is near 1 */
+  const double *norm2;     /* about the centre */
+  size_t k, scales;
+  const double *s2;
+  double least_s2;
+  cpb_view embedded;      /* the rows at the least scale, n x (d+1) */
+  bool every_row;         /* is a candidate of every query: searching would not leave out enough */
+  size_t first, count;    /* queries of the batch */
+  double limit[BATCH];    /* of the search under way */
+  found_rows near, close; /* by distance, and on the sphere */
+  double *found;          /* queries x scales */
+  _Atomic int out_of_memory;
+} ceiling_job;
+
+static cpb_view rows_of(const cpb_directions *x) {
+  return (cpb_view){.data = x->unit, .dtype = CPB_F64, .rows = x->n, .cols = x->d, .stride = x->stride};
+}
+
+/* ---- candidates ---- */
+
+static cpb_status take_hits(cpb_search *search, size_t query, found_rows *to, cpb_error *error) {
+  const cpb_hit *hits;
+  size_t count;
+  cpb_status status = cpb_search_hits(search, query, &hits, &count, error);
+  if (status != CPB_OK) return status;
+  size_t at = to->start[query], wanted = at + count;
+  if (wanted > to->room) {
+    uint64_t *id = realloc(to->id, 2 * wanted * sizeof *id);
+    if (id == NULL) return cpb_fail_memory(error, "%zu candidates", 2 * wanted);
+    to->id = id;
+    to->room = 2 * wanted;
+  }
+  for (size_t i = 0; i < count; i++) to->id[at + i] = hits[i].id;
+  to->start[query + 1] = wanted;
+  return CPB_OK;
+}
+
+/* All rows of `base` within job->limit of the batch's queries, which are rows of it. */
+static cpb_status search_within(const ceiling_job *job, cpb_view base, found_rows *to, const cpb_exec *exec,
+                                cpb_error *error) {
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  options.limits = job->limit;
+  cpb_search *search = NULL;
+  cpb_status status = cpb_search_new(cpb_view_slice(base, job->first, job->count), &options, &search, error);
+  if (status == CPB_OK) status = cpb_search_feed(search, base, 0, exec, error);
+  for (size_t i = 0; i < job->count && status == CPB_OK; i++) status = take_hits(search, i, to, error);
+  cpb_search_free(search);
+  return status;
+}
+
+/* The distance of the k-th nearest other row; a query need not be among its own hits where rows are equal. */
+static double kth_of_others(const cpb_hit *hits, size_t k, size_t query) {
+  for (size_t i = 0; i < k; i++)
+    if (hits[i].id == query) return hits[k].value;
+  return hits[k - 1].value;
+}
+
+static cpb_status find_near(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
+  cpb_view rows = rows_of(job->x);
+  size_t wanted = job->k + 1;
+  cpb_hit *hits = malloc(job->count * wanted * sizeof *hits);
+  if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, job->count);
+  cpb_exec_part nearest, within;
+  cpb_status status = cpb_knn(rows, cpb_view_slice(rows, job->first, job->count), wanted, CPB_L2, hits,
+                              cpb_exec_part_of(&nearest, exec, 0, 0.4), error);
+  for (size_t i = 0; i < job->count && status == CPB_OK; i++)
+    job->limit[i] = kth_of_others(hits + i * wanted, job->k, job->first + i) * margin + blur;
+  free(hits);
+  if (status != CPB_OK) return status;
+  return search_within(job, rows, &job->near, cpb_exec_part_of(&within, exec, 0.4, 1), error);
+}
+
+static double distance2_of(const ceiling_job *job, size_t query, uint64_t row) {
+  const cpb_directions *x = job->x;
+  return job->loops->dist2(x->unit + row * x->stride, x->unit + query * x->stride, x->d);
+}
+
+/* |S(x)-S(q)| = 2 s sqrt(key/(N_q+s^2)), of the true neighbour with the largest key. Anything that is no number
+ * takes in the whole sphere. */
+static void set_sphere_limit(void *argument, size_t i) {
+  ceiling_job *job = argument;
+  size_t query = job->first + i;
+  cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
+  if (near.entry == NULL) {
+    atomic_store(&job->out_of_memory, 1);
+    job->limit[i] = 0;
+    return;
+  }
+  for (size_t at = job->near.start[i]; at < job->near.start[i + 1]; at++)
+    if (job->near.id[at] != query)
+      cpb_best_offer(&near, distance2_of(job, query, job->near.id[at]), job->near.id[at]);
+  double farthest = 0;
+  for (size_t at = 0; at < near.count; at++) {
+    double key = near.entry[at].key / (job->norm2[near.entry[at].id] + job->least_s2);
+    if (!(key <= farthest)) farthest = key;
+  }
+  free(near.entry);
+  double limit = 2 * sqrt(job->least_s2 / (job->norm2[query] + job->least_s2) * farthest);
+  job->limit[i] = limit < 2 ? limit * margin + sphere_blur : 4;
+}
+
+static cpb_status find_close(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
+  cpb_exec_run(exec, job->count, set_sphere_limit, job);
+  if (atomic_load(&job->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", job->k);
+  return search_within(job, job->embedded, &job->close, exec, error);
+}
+
+/* ---- comparing ---- */
+
+/* Other rows that can be among the k nearest at some scale, in the order of their ids. */
+typedef struct candidates {
+  size_t count;
+  uint64_t *id;
+  double *distance2;
+} candidates;
+
+static void mark_found(const found_rows *from, size_t i, bool *is_candidate) {
+  for (size_t at = from->start[i]; at < from->start[i + 1]; at++) is_candidate[from->id[at]] = true;
+}
+
+static size_t most_candidates(const ceiling_job *job, size_t i) {
+  if (job->every_row) return job->x->n;
+  return job->near.start[i + 1] - job->near.start[i] + job->close.start[i + 1] - job->close.start[i];
+}
+
+static void fill_candidates(const ceiling_job *job, size_t i, bool *is_candidate, candidates *c) {
+  size_t query = job->first + i;
+  memset(is_candidate, job->every_row, job->x->n * sizeof *is_candidate);
+  if (!job->every_row) {
+    mark_found(&job->near, i, is_candidate);
+    mark_found(&job->close, i, is_candidate);
+  }
+  is_candidate[query] = false;
+  for (size_t row = 0; row < job->x->n; row++)
+    if (is_candidate[row]) {
+      c->distance2[c->count] = distance2_of(job, query, row);
+      c->id[c->count++] = row;
+    }
+}
+
+/* How many of the k rows nearest by distance^2/(norm^2+s^2) are as near as the k-th by distance. */
+static double count_found(const ceiling_job *job, const candidates *c, double s2, double limit,
+                          cpb_best *near) {
+  near->count = 0;
+  for (size_t i = 0; i < c->count; i++)
+    cpb_best_offer(near, c->distance2[i] / (job->norm2[c->id[i]] + s2), i);
+  double found = 0;
+  for (size_t i = 0; i < near->count; i++) found += c->distance2[near->entry[i].id] <= limit;
+  return found;
+}
+
+static void ask(void *argument, size_t i) {
+  ceiling_job *job = argument;
+  size_t most = most_candidates(job, i);
+  bool *is_candidate = malloc(job->x->n * sizeof *is_candidate);
+  candidates c = {0, malloc(most * sizeof *c.id), malloc(most * sizeof *c.distance2)};
+  cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
+  if (is_candidate == NULL || c.id == NULL || c.distance2 == NULL || near.entry == NULL) {
+    atomic_store(&job->out_of_memory, 1);
+  } else {
+    fill_candidates(job, i, is_candidate, &c);
+    for (size_t at = 0; at < c.count; at++) cpb_best_offer(&near, c.distance2[at], at);
+    double limit = near.entry[0].key, *found = job->found + (job->first + i) * job->scales;
+    for (size_t k = 0; k < job->scales; k++) found[k] = count_found(job, &c, job->s2[k], limit, &near);
+  }
+  free(is_candidate);
+  free(c.id);
+  free(c.distance2);
+  free(near.entry);
+}
+
+static cpb_status find_candidates(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
+  cpb_exec_part near, close;
+  cpb_status status = find_near(job, cpb_exec_part_of(&near, exec, 0, 0.6), error);
+  if (status == CPB_OK) status = find_close(job, cpb_exec_part_of(&close, exec, 0.6, 0.9), error);
+  return status;
+}
+
+static cpb_status ask_batch(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
+  cpb_exec_part comparing;
+  double from = job->every_row ? 0 : 0.9;
+  cpb_status status = job->every_row ? CPB_OK : find_candidates(job, exec, error);
+  if (status == CPB_OK)
+    status = cpb_exec_run_told(cpb_exec_part_of(&comparing, exec, from, 1), job->count, ask, job, error);
+  if (status == CPB_OK && atomic_load(&job->out_of_memory))
+    status = cpb_fail_memory(error, "the candidates of %zu queries", job->count);
+  return status;
+}
+
+static size_t batch_of(const ceiling_job *job, size_t queries) {
+  size_t most = job->first == 0 ? PROBE : CANDIDATES / job->x->n + 1, left = queries - job->first;
+  if (most > BATCH) most = BATCH;
+  return left < most ? left : most;
+}
+
+static cpb_status ask_all(ceiling_job *job, size_t queries, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (job->first = 0; job->first < queries && status == CPB_OK; job->first += job->count) {
+    job->count = batch_of(job, queries);
+    double from = (double)job->first, to = from + (double)job->count, all = (double)queries;
+    cpb_exec_part batch;
+    status = ask_batch(job, cpb_exec_part_of(&batch, exec, from / all, to / all), error);
+    if (job->first == 0)
+      job->every_row = job->close.start[job->count] > job->count * job->x->n / USELESS_SHARE;
+  }
+  free(job->near.id);
+  free(job->close.id);
+  return status;
+}
+
+/* ---- preparing ---- */
+
+/* Takes the rows themselves in place of their directions, all divided by the same power of two: whole numbers
+ * then have exact distances, and ties are ties. */
+static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
+  double largest = 0;
+  for (size_t i = 0; i < x->n; i++) {
+    double *row = x->unit + i * x->stride;
+    cpb_loops_here()->widen[rows.dtype](
+        (const char *)rows.data + i * rows.stride * cpb_dtype_size(rows.dtype), x->d, row);
+    for (size_t k = 0; k < x->d; k++) largest = fmax(largest, fabs(row[k]));
+  }
+  int shift = largest > 0 ? -ilogb(largest) : 0;
+  for (size_t i = 0; i < x->n; i++) {
+    double norm = ldexp(x->norm[i], shift), *row = x->unit + i * x->stride;
+    norm2[i] = norm * norm;
+    for (size_t k = 0; k < x->d; k++) row[k] = ldexp(row[k], shift);
+  }
+  return shift;
+}
+
+/* The rows at the least scale, on the sphere; of scales beyond these the limits take in everything. */
+static cpb_status embed_rows(const cpb_directions *x, const double *center, int shift, double s, double *y,
+                             const cpb_exec *exec, cpb_error *error) {
+  size_t d = x->d;
+  for (size_t i = 0; i < x->n; i++)
+    for (size_t k = 0; k < d; k++)
+      y[i * (d + 1) + k] = x->unit[i * x->stride + k] - (center == NULL ? 0 : ldexp(center[k], shift));
+  cpb_map_options options;
+  cpb_map_options_init(&options, sizeof options);
+  options.d = d;
+  options.s = fmin(fmax(s, 0x1p-500), 0x1p500);
+  cpb_map *map = NULL;
+  cpb_view from = {.data = y, .dtype = CPB_F64, .rows = x->n, .cols = d, .stride = d + 1};
+  cpb_out to = {.data = y, .dtype = CPB_F64, .rows = x->n, .cols = d + 1, .stride = d + 1};
+  cpb_status status = cpb_map_new(&options, &map, error);
+  if (status == CPB_OK) status = cpb_map_embed(map, from, to, exec, error);
+  cpb_map_free(map);
+  return status;
+}
+
+static void take_means(const double *found, size_t queries, size_t scales, size_t k, double *recall,
+                       double *spread) {
+  double asked = (double)queries;
+  for (size_t i = 0; i < scales; i++) {
+    double sum = 0, squares = 0;
+    for (size_t q = 0; q < queries; q++) sum += found[q * scales + i];
+    recall[i] = sum / (asked * (double)k);
+    for (size_t q = 0; q < queries; q++) {
+      double gap = found[q * scales + i] / (double)k - recall[i];
+      squares += gap * gap;
+    }
+    if (spread != NULL) spread[i] = sqrt(squares) / asked;
+  }
+}
+
+static double least_of(const double *s, size_t count) {
+  double least = INFINITY;
+  for (size_t i = 0; i < count; i++) least = fmin(least, s[i]);
+  return least;
+}
+
+static cpb_status measure(cpb_directions *x, cpb_view view, const double *center, size_t k, size_t queries,
+                          const double *s, size_t count, double *recall, double *spread, const cpb_exec *exec,
+                          cpb_error *error) {
+  double *norm2 = malloc((x->n + count) * sizeof *norm2), *s2 = norm2 + x->n;
+  double *found = calloc(queries * count, sizeof *found);
+  double *y = x->n > SIZE_MAX / sizeof *y / (x->d + 1) ? NULL : malloc(x->n * (x->d + 1) * sizeof *y);
+  cpb_status status = CPB_OK;
+  if (norm2 == NULL || found == NULL || y == NULL) {
+    status = cpb_fail_memory(error, "%zu queries", queries);
+  } else {
+    int shift = unit_to_rows(x, view, norm2);
+    for (size_t i = 0; i < count; i++) s2[i] = ldexp(s[i], shift) * ldexp(s[i], shift);
+    double least = ldexp(least_of(s, count), shift);
+    ceiling_job job = {.loops = cpb_loops_here(),
+                       .x = x,
+                       .norm2 = norm2,
+                       .k = k,
+                       .scales = count,
+                       .s2 = s2,
+                       .least_s2 = least * least,
+                       .embedded = cpb_rows(y, CPB_F64, x->n, x->d + 1),
+                       .found = found};
+    cpb_exec_part quiet;
+    status = embed_rows(x, center, shift, least, y, cpb_exec_part_of(&quiet, exec, 0, 0), error);
+    if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
+    if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
+  }
+  free(norm2);
+  free(found);
+  free(y);
+  return status;
+}
+
+cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
+                              size_t count, double *recall, const cpb_exec *exec, cpb_error *error) {
+  return cpb_ceiling_measure(x, center, k, queries, s, count, recall, NULL, exec, error);
+}
+
+cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
+                               size_t count, double *recall, double *spread, const cpb_exec *exec,
+                               cpb_error *error) {
+  if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
+  if (k == 0 || queries == 0)
+    return cpb_fail(error, CPB_WHY_DOMAIN, "k", "k and queries must be at least 1, got %zu and %zu", k,
+                    queries);
+  if (x.rows <= k) return cpb_fail_count(error, "k", x.rows, "%zu neighbours need more than %zu rows", k, k);
+  for (size_t i = 0; i < count; i++) {
+    cpb_status status = cpb_check_scale(s[i], error);
+    if (status != CPB_OK) return status;
+  }
+  if (count == 0) return CPB_OK;
+  cpb_directions rows;
+  cpb_status status = cpb_directions_new(&rows, x, center, exec, error);
+  if (status == CPB_OK)
+    status = measure(&rows, x, center, k, queries < x.rows ? queries : x.rows, s, count, recall, spread, exec,
+                     error);
+  cpb_directions_free(&rows);
+  return status;
+}

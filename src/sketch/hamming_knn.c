@@ -1,0 +1,194 @@
+/* The codes with the fewest differing bits. Blocks of codes are laid out for the loop once and scanned by all
+ * queries while they are in the first cache. Every share of the codes has its own k best; a limit that one
+ * share has reached holds for all, since nothing beyond it can be among the k best of everything. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/sketch.h"
+#include "core/best.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "parallel/tell.h"
+#include "sketch/code_groups.h"
+
+enum {
+  BLOCK_BYTES = 1 << 14,
+  CODES_PER_SHARE = 1 << 12, /* at least */
+  SHARES_MAX = 64,
+  QUERIES_AT_ONCE = 256,
+  ENTRIES_AT_ONCE = 1 << 22, /* of all shares and queries; fewer queries where k is large */
+};
+
+typedef struct scan {
+  const cpb_loops *loops;
+  cpb_view codes;
+  size_t bytes, words, k;
+  size_t shares, per_share, per_block; /* codes; whole groups */
+  size_t queries;                      /* of this batch */
+  uint64_t *words_of_queries;
+  _Atomic uint64_t *limits; /* of each query: a distance that k codes are known not to exceed, plus 1 */
+  cpb_best *best;           /* shares x queries */
+  cpb_ranked *entries;      /* shares x queries x k */
+  uint64_t *groups;         /* shares blocks */
+} scan;
+
+/* One query and the block under way. */
+typedef struct look {
+  scan *s;
+  cpb_best *best;
+  _Atomic uint64_t *limit;
+  size_t first, end; /* codes of the block */
+} look;
+
+static uint64_t lower(_Atomic uint64_t *limit, uint64_t to) {
+  uint64_t known = atomic_load_explicit(limit, memory_order_relaxed);
+  while (to < known && !atomic_compare_exchange_weak_explicit(limit, &known, to, memory_order_relaxed,
+                                                              memory_order_relaxed)) {
+  }
+  return to < known ? to : known;
+}
+
+/* Ids of a share only grow, so a code as far as its worst one does not displace it; codes as far as
+ * another share's worst one may have lower ids, and stay. */
+static uint64_t found(void *context, size_t group, unsigned below, const uint64_t *distances) {
+  look *l = context;
+  size_t first = l->first + group * CPB_CODE_GROUP;
+  for (; below != 0; below &= below - 1) {
+    unsigned i = (unsigned)__builtin_ctz(below);
+    if (first + i < l->end) cpb_best_offer(l->best, (double)distances[i], first + i);
+  }
+  uint64_t limit = atomic_load_explicit(l->limit, memory_order_relaxed);
+  if (l->best->count < l->best->k) return limit;
+  uint64_t worst = (uint64_t)l->best->entry[0].key;
+  limit = lower(l->limit, worst + 1);
+  return worst < limit ? worst : limit;
+}
+
+static void lay_out(const scan *s, size_t first, size_t count, uint64_t *groups) {
+  const uint8_t *code = (const uint8_t *)s->codes.data + first * s->codes.stride;
+  for (size_t i = 0; i < count; i++, code += s->codes.stride) {
+    uint64_t *to = groups + i / CPB_CODE_GROUP * s->words * CPB_CODE_GROUP + i % CPB_CODE_GROUP;
+    for (size_t j = 0; j < s->words; j++) to[j * CPB_CODE_GROUP] = cpb_code_word(code, s->bytes, j);
+  }
+}
+
+static void scan_block(scan *s, size_t share, size_t first, size_t count) {
+  uint64_t *groups = s->groups + share * s->per_block * s->words;
+  lay_out(s, first, count, groups);
+  for (size_t q = 0; q < s->queries; q++) {
+    look l = {s, &s->best[share * s->queries + q], &s->limits[q], first, first + count};
+    uint64_t limit = atomic_load_explicit(l.limit, memory_order_relaxed);
+    if (l.best->count == l.best->k && (uint64_t)l.best->entry[0].key < limit)
+      limit = (uint64_t)l.best->entry[0].key;
+    s->loops->hamming(&(cpb_hamming){.groups = cpb_code_group_count(count),
+                                     .words = s->words,
+                                     .codes = groups,
+                                     .query = s->words_of_queries + q * s->words,
+                                     .limit = limit,
+                                     .found = found,
+                                     .context = &l});
+  }
+}
+
+static void scan_share(void *arg, size_t share) {
+  scan *s = arg;
+  size_t first = share * s->per_share, end = first + s->per_share;
+  if (end > s->codes.rows) end = s->codes.rows;
+  for (; first < end; first += s->per_block)
+    scan_block(s, share, first, end - first < s->per_block ? end - first : s->per_block);
+}
+
+/* The best of all shares, nearest first. */
+static void settle(const scan *s, size_t query, cpb_hit *hits) {
+  cpb_best *all = &s->best[query];
+  for (size_t share = 1; share < s->shares; share++) {
+    const cpb_best *more = &s->best[share * s->queries + query];
+    for (size_t i = 0; i < more->count; i++) cpb_best_offer(all, more->entry[i].key, more->entry[i].id);
+  }
+  cpb_ranked_sort(all->entry, all->count);
+  for (size_t i = 0; i < s->k; i++) hits[i] = (cpb_hit){all->entry[i].id, all->entry[i].key};
+}
+
+static void run_batch(scan *s, cpb_view queries, cpb_hit *hits, const cpb_exec *exec) {
+  s->queries = queries.rows;
+  for (size_t q = 0; q < queries.rows; q++) {
+    const uint8_t *code = (const uint8_t *)queries.data + q * queries.stride;
+    for (size_t j = 0; j < s->words; j++)
+      s->words_of_queries[q * s->words + j] = cpb_code_word(code, s->bytes, j);
+    atomic_init(&s->limits[q], 8 * s->bytes + 1);
+  }
+  for (size_t i = 0; i < s->shares * s->queries; i++) s->best[i] = (cpb_best){s->k, 0, s->entries + i * s->k};
+  cpb_exec_run(exec, s->shares, scan_share, s);
+  for (size_t q = 0; q < queries.rows; q++) settle(s, q, hits + q * s->k);
+}
+
+static void choose_shares(scan *s, const cpb_exec *exec) {
+  size_t threads = cpb_exec_threads(exec), most = s->codes.rows / CODES_PER_SHARE + 1;
+  s->shares = threads < SHARES_MAX ? threads : SHARES_MAX;
+  if (s->shares > most) s->shares = most;
+  size_t groups = cpb_code_group_count(s->codes.rows);
+  s->per_share = (groups + s->shares - 1) / s->shares * CPB_CODE_GROUP;
+  s->per_block = (BLOCK_BYTES / (s->words * 8) / CPB_CODE_GROUP + 1) * CPB_CODE_GROUP;
+}
+
+static size_t batch_size(const scan *s, size_t queries) {
+  size_t most = ENTRIES_AT_ONCE / s->shares / s->k;
+  if (most > QUERIES_AT_ONCE) most = QUERIES_AT_ONCE;
+  if (most == 0) most = 1;
+  return queries < most ? queries : most;
+}
+
+static bool allocate(scan *s, size_t queries) {
+  size_t all = s->shares * queries;
+  if (s->k > SIZE_MAX / sizeof *s->entries / all) return false;
+  s->words_of_queries = malloc(queries * s->words * sizeof *s->words_of_queries);
+  s->limits = malloc(queries * sizeof *s->limits);
+  s->best = malloc(all * sizeof *s->best);
+  s->entries = malloc(all * s->k * sizeof *s->entries);
+  size_t room = s->shares * s->per_block * s->words * sizeof *s->groups;
+  s->groups = aligned_alloc(64, room);
+  if (s->groups != NULL) memset(s->groups, 0, room); /* a last group may have fewer codes */
+  return s->words_of_queries != NULL && s->limits != NULL && s->best != NULL && s->entries != NULL &&
+         s->groups != NULL;
+}
+
+static cpb_status check(cpb_view codes, cpb_view queries, size_t k, const cpb_hit *hits, cpb_error *error) {
+  if (hits == NULL && queries.rows > 0) return cpb_fail_missing(error, "hits");
+  if (codes.dtype != CPB_U8 || queries.dtype != CPB_U8)
+    return cpb_fail(error, CPB_WHY_DTYPE_IN, "codes", "codes must be u8, got %s and %s",
+                    cpb_dtype_name(codes.dtype), cpb_dtype_name(queries.dtype));
+  if (codes.cols == 0) return cpb_fail_no_columns(error, "codes");
+  cpb_status status = cpb_check_view(codes, "codes", codes.cols, error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", codes.cols, error);
+  if (status == CPB_OK && (k == 0 || k > codes.rows))
+    return cpb_fail_count(error, "k", k, "k must be 1 .. the number of codes, %zu", codes.rows);
+  return status;
+}
+
+cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = check(codes, queries, k, hits, error);
+  if (status != CPB_OK || queries.rows == 0) return status;
+  scan s = {.loops = cpb_loops_here(),
+            .codes = codes,
+            .bytes = codes.cols,
+            .words = cpb_code_words(codes.cols),
+            .k = k};
+  choose_shares(&s, exec);
+  size_t batch = batch_size(&s, queries.rows);
+  if (allocate(&s, batch))
+    for (size_t first = 0; first < queries.rows; first += batch) {
+      size_t left = queries.rows - first;
+      run_batch(&s, cpb_view_slice(queries, first, left < batch ? left : batch), hits + first * k, exec);
+    }
+  else
+    status = cpb_fail_memory(error, "the %zu best of %zu queries", k, batch);
+  free(s.words_of_queries);
+  free((void *)s.limits);
+  free(s.best);
+  free(s.entries);
+  free(s.groups);
+  return status;
+}

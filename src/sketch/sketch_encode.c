@@ -1,0 +1,214 @@
+/* T14: codes by the ball form. The panel loop multiplies blocks of rows in single precision, and its signs
+ * stand wherever they are farther from 0 than rounding can reach; the others are decided in double.
+ *
+ *   row     z = unit (x-m), and its height sigma^2 - |z|^2      normal   2 sigma c', and c0
+ * A sum of d+1 fused terms, both factors rounded before, errs by at most (d+5) u32 |row| |normal| and a
+ * little more; |normal| <= 2 sigma. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+#include "core/elementary.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "geometry/t1_embed.h"
+#include "loop/block_product.h"
+#include "sketch/sketch_object.h"
+
+enum { FLOATS_PER_BLOCK = 1 << 16 };
+
+typedef struct encoding {
+  const cpb_sketch *sketch;
+  const cpb_loops *loops;
+  cpb_view x;
+  size_t per_block;
+  cpb_sketch_words to;
+  uint8_t *codes; /* instead of words */
+  cpb_first_fault fault;
+  atomic_bool out_of_memory;
+} encoding;
+
+/* A row as the sphere of scale sigma sees it. */
+typedef struct place {
+  double *z;
+  double sigma, height, size2; /* sigma^2-|z|^2, |z|^2 */
+} place;
+
+/* The rows of one block, and the panel under way. */
+typedef struct block {
+  encoding *e;
+  size_t first, panel;
+  float *factors, *start, *margin; /* zeroed; factors in the groups of the panel loop */
+  float *row;                      /* d+1 */
+  bool *faulty;
+  place place;
+  size_t placed; /* the row in `place`, counted from the block; SIZE_MAX: none */
+} block;
+
+/* False when the row has no place: NaN or inf in it, or numbers too far apart for double. */
+static bool place_row(const encoding *e, size_t row, place *p) {
+  size_t d = e->sketch->options.d;
+  double buffer[CPB_CHUNK], unit = e->sketch->unit;
+  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    const double *x = cpb_row_chunk(e->loops, e->x, row, offset, count, buffer);
+    e->loops->axpby(unit, x, -unit, e->sketch->center + offset, p->z + offset, count);
+  }
+  p->sigma = e->sketch->sigma;
+  p->size2 = e->loops->dot(p->z, p->z, d);
+  if (!(p->size2 < 1e300)) {
+    double largest = 0;
+    for (size_t k = 0; k < d; k++) {
+      if (!isfinite(p->z[k])) return false;
+      largest = fmax(largest, fabs(p->z[k]));
+    }
+    double factor = cpb_unit_power(largest);
+    for (size_t k = 0; k < d; k++) p->z[k] *= factor;
+    p->sigma *= factor;
+    p->size2 = e->loops->dot(p->z, p->z, d);
+  }
+  p->height = p->sigma * p->sigma - p->size2;
+  return true;
+}
+
+/* The ball form in double: what a bit is. */
+static bool bit_of(const encoding *e, const place *p, size_t i) {
+  size_t d = e->sketch->options.d;
+  const double *normal = e->sketch->normals + i * (d + 1);
+  return 2 * p->sigma * e->loops->dot(normal, p->z, d) + normal[d] * p->height >= 0;
+}
+
+/* The row's factors, z and its height, go to their lines of the group. */
+static void spread_factors(block *b, size_t i) {
+  const encoding *e = b->e;
+  size_t d = e->sketch->options.d;
+  e->loops->narrow(b->place.z, d, b->row);
+  b->row[d] = (float)b->place.height;
+  for (size_t k = 0; k <= d; k += CPB_PANEL_LINE) {
+    size_t count = d + 1 - k < CPB_PANEL_LINE ? d + 1 - k : CPB_PANEL_LINE;
+    memcpy(b->factors + cpb_panel_at(d + 1, i, k), b->row + k, count * sizeof *b->row);
+  }
+}
+
+/* Rows that single precision cannot hold stay 0: nothing about them is sure. */
+static void prepare_row(block *b, size_t i) {
+  encoding *e = b->e;
+  size_t d = e->sketch->options.d;
+  b->faulty[i] = !place_row(e, b->first + i, &b->place);
+  if (b->faulty[i]) {
+    int fault = cpb_row_fault(e->loops, e->x, b->first + i);
+    cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
+    return;
+  }
+  if (b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) return;
+  spread_factors(b, i);
+  double length = cpb_hypot(sqrt(b->place.size2), b->place.height);
+  double error = 1.1 * ((double)d + 5) * 0x1p-24 * length * 2 * e->sketch->sigma;
+  b->margin[i] = nextafterf((float)(error + (double)(d + 1) * 0x1p-140), INFINITY);
+}
+
+static uint64_t decide(block *b, size_t row, uint64_t word, uint64_t unsure) {
+  if (b->placed != row) place_row(b->e, b->first + row, &b->place);
+  b->placed = row;
+  for (; unsure != 0; unsure &= unsure - 1) {
+    size_t column = (size_t)__builtin_ctzll(unsure);
+    uint64_t bit = (uint64_t)1 << column;
+    if (bit_of(b->e, &b->place, b->panel * CPB_PANEL_COLS + column)) word |= bit;
+  }
+  return word;
+}
+
+static void emit(const block *b, size_t row, uint64_t word) {
+  const encoding *e = b->e;
+  size_t at = b->first + row, bytes = e->sketch->options.bits / 8, from = b->panel * 8;
+  if (e->codes == NULL)
+    e->to.words[at * e->to.stride + b->panel - e->to.first] = word;
+  else
+    for (size_t k = 0; k < 8 && from + k < bytes; k++)
+      e->codes[at * bytes + from + k] = (uint8_t)(word >> 8 * k);
+}
+
+/* Columns of the panel under way. */
+static size_t used_columns(const block *b) {
+  size_t left = b->e->sketch->options.bits - b->panel * CPB_PANEL_COLS;
+  return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;
+}
+
+static void found(void *context, size_t row, uint64_t columns, const float *values) {
+  block *b = context;
+  size_t count = used_columns(b);
+  uint64_t used = count == CPB_PANEL_COLS ? UINT64_MAX : ((uint64_t)1 << count) - 1, above, unsure;
+  (void)columns; /* all */
+  b->e->loops->signs(values, b->margin[row], &above, &unsure);
+  uint64_t word = above & used;
+  if ((unsure & used) != 0 && !b->faulty[row]) word = decide(b, row, word, unsure & used);
+  emit(b, row, b->faulty[row] ? 0 : word);
+}
+
+static void encode_panels(block *b, size_t count) {
+  const encoding *e = b->e;
+  size_t d = e->sketch->options.d;
+  float threshold[CPB_PANEL_COLS];
+  for (size_t j = 0; j < CPB_PANEL_COLS; j++) threshold[j] = -INFINITY;
+  for (b->panel = e->to.first; b->panel < e->to.first + e->to.count; b->panel++)
+    e->loops->panel(&(cpb_panel){.rows = count,
+                                 .k = d + 1,
+                                 .columns = used_columns(b),
+                                 .a = b->factors,
+                                 .start = b->start,
+                                 .b = e->sketch->panels + b->panel * (d + 1) * CPB_PANEL_COLS,
+                                 .threshold = threshold,
+                                 .found = found,
+                                 .context = b});
+}
+
+static void encode_block(void *arg, size_t index, size_t first, size_t count) {
+  encoding *e = arg;
+  (void)index;
+  size_t room = cpb_round_up(count, CPB_PANEL_ROWS);
+  block b = {.e = e, .first = first, .placed = SIZE_MAX};
+  size_t d = e->sketch->options.d, floats = room / CPB_PANEL_ROWS * cpb_panel_group(d + 1);
+  b.factors = calloc(floats + 2 * room + d + 1, sizeof(float));
+  b.place.z = malloc(d * sizeof(double));
+  b.faulty = calloc(room, sizeof(bool));
+  if (b.factors != NULL && b.place.z != NULL && b.faulty != NULL) {
+    b.start = b.factors + floats;
+    b.margin = b.start + room;
+    b.row = b.margin + room;
+    for (size_t i = 0; i < count; i++) prepare_row(&b, i);
+    encode_panels(&b, count);
+  } else
+    atomic_store(&e->out_of_memory, true);
+  free(b.factors);
+  free(b.place.z);
+  free(b.faulty);
+}
+
+static cpb_status encode(encoding *e, const cpb_exec *exec, cpb_error *error) {
+  size_t d = e->sketch->options.d;
+  cpb_status status = cpb_check_view(e->x, "x", d, error);
+  if (status != CPB_OK) return status;
+  e->loops = cpb_loops_here();
+  e->per_block = cpb_round_up(FLOATS_PER_BLOCK / (d + 1) + 1, CPB_PANEL_ROWS);
+  cpb_first_fault_init(&e->fault);
+  cpb_blocks blocks = {e->x.rows, e->per_block, encode_block, e};
+  cpb_blocks_run(&blocks, exec);
+  if (atomic_load(&e->out_of_memory)) return cpb_fail_memory(error, "codes of rows");
+  return cpb_first_fault_report(&e->fault, "x", error);
+}
+
+cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
+                                   const cpb_exec *exec, cpb_error *error) {
+  encoding e = {.sketch = sketch, .x = x, .to = *out};
+  return encode(&e, exec, error);
+}
+
+cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,
+                             cpb_error *error) {
+  if (sketch == NULL || (codes == NULL && x.rows > 0))
+    return cpb_fail_missing(error, sketch == NULL ? "sketch" : "codes");
+  encoding e = {.sketch = sketch, .x = x, .codes = codes, .to = {.count = cpb_sketch_panels(sketch)}};
+  return encode(&e, exec, error);
+}

@@ -1,0 +1,43 @@
+/* A sketch, and its normals as the panels that encoding multiplies with. */
+#ifndef CPB_SKETCH_SKETCH_OBJECT_H
+#define CPB_SKETCH_SKETCH_OBJECT_H
+
+#include "capball/sketch.h"
+#include "loop/table.h"
+
+struct cpb_sketch {
+  cpb_sketch_options options; /* its pointers view into the members below */
+  double *center;             /* d; 0 where the options have none */
+  double *normals;            /* bits x (d+1) */
+  cpb_sketch_point *curve;
+  double unit;   /* a power of two that brings s near 1 */
+  double sigma;  /* unit s, in [1,2) but for the ends of double */
+  float *panels; /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0 */
+};
+
+/* Room for a sketch of this shape, normals 0; NULL without memory. */
+cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape);
+
+/* Fills the panels of normals [first, first+count) from the normals. */
+void cpb_sketch_pack(cpb_sketch *sketch, size_t first, size_t count);
+
+static inline size_t cpb_sketch_panels(const cpb_sketch *sketch) {
+  return (sketch->options.bits + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
+}
+
+/* EINVAL unless a sketch may have this shape. */
+cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);
+
+/* Codes of some panels only, [first, first+count): row i's words, one per panel, at words + i*stride. */
+typedef struct cpb_sketch_words {
+  size_t first, count;
+  uint64_t *words;
+  size_t stride;
+} cpb_sketch_words;
+
+cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
+                                   const cpb_exec *exec, cpb_error *error);
+
+cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
+
+#endif

@@ -1,0 +1,596 @@
+/* T14: normals whose bits agree on half of the rows, pair by pair.
+ *
+ *   theta_ij = (2 O_ij/n - 1) pi/2,   u_ij = (c_i <c_i,c_j> - c_j)/|.|
+ *   c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij)
+ * u_ij is the direction on the sphere in which c_i leaves c_j. Summed over j the step is
+ *   c_i (1 + sum_j w_ij g_ij) - sum_j w_ij c_j,    g = <c_i,c_j>, w = tan(..)/sqrt(1-g^2)
+ * two matrix products for all i at once. The overlaps are a third one, of bits, by the Hamming loop. */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "batch/row_state.h"
+#include "core/elementary.h"
+#include "core/fail.h"
+#include "core/random.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "loop/block_product.h"
+#include "parallel/blocks.h"
+#include "parallel/tell.h"
+#include "sketch/bit_columns.h"
+#include "sketch/sketch_train.h"
+
+enum {
+  LEAST_BATCH = 64, /* rows */
+  NORMALS_PER_TASK = 8 * CPB_TILE_ROWS,
+  ROWS_OF_STARTS = 1024, /* on which sets of first normals are compared */
+  PATIENCE = 10,         /* steps without a fall, for tolerance 0 */
+  HALVINGS = 5,          /* of an angle that made the worst pair no better, before giving up */
+};
+
+static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training),
+                                             .bits = 256,
+                                             .s = 1,
+                                             .starts = 16,
+                                             .jitter = NAN,
+                                             .strength = 1,
+                                             .max_steps = 1000,
+                                             .tolerance = NAN};
+
+void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
+  cpb_sized_init(training, size, &defaults, sizeof defaults);
+}
+
+typedef struct training {
+  const cpb_sketch_training *o;
+  const cpb_exec *exec;
+  const cpb_loops *loops;
+  cpb_error *error;
+  cpb_view x;
+  cpb_sketch *sketch;
+  cpb_map *map;
+  cpb_random random;
+  size_t bits, width; /* width = d+1 */
+  size_t bits_padded, width_padded, rows_padded;
+  cpb_bit_columns columns;
+  double *lean;     /* bits x bits */
+  double *normals;  /* rows_padded x width_padded: a copy that tiles can read */
+  double *upright;  /* width x bits_padded: the same, turned */
+  double *weights;  /* rows_padded x bits_padded: products, then w_ij */
+  double *moves;    /* rows_padded x width_padded: sum_j w_ij c_j */
+  double *kept;     /* bits x width: normals before the step */
+  double *self;     /* bits: sum_j w_ij g_ij */
+  uint64_t *column; /* of every task: words */
+  double *worst;    /* bits: the largest |lean| of each row, .. */
+  size_t *partner;  /* .. and whose it is */
+  double strength, jitter, tolerance;
+  cpb_sketch_point now;
+  size_t curve_room;
+  cpb_sketch_report report;
+} training;
+
+/* Measured on many sets: the more bits, the more directions there are to look in, and the sooner more
+ * independence is no help. */
+static double share_of_bits(size_t bits) { return sqrt((double)bits) / 16; }
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool is_flat(cpb_sketch_kind kind) {
+  return kind == CPB_SKETCH_CENTRED || kind == CPB_SKETCH_RANDOM_CENTRED;
+}
+
+static bool is_random(cpb_sketch_kind kind) {
+  return kind == CPB_SKETCH_RANDOM_EMBEDDED || kind == CPB_SKETCH_RANDOM_CENTRED;
+}
+
+/* Divides by the length; false for 0. */
+static bool normalise(const training *t, double *c) {
+  double length = sqrt(t->loops->dot(c, c, t->width));
+  if (!(length > 0)) return false;
+  for (size_t k = 0; k < t->width; k++) c[k] /= length;
+  return true;
+}
+
+/* ---- first normals ---- */
+
+static void random_direction(training *t, double *c) {
+  size_t used = t->width - is_flat(t->o->kind);
+  do {
+    for (size_t k = 0; k < t->width; k++) c[k] = k < used ? cpb_random_gauss(&t->random) : 0;
+  } while (!normalise(t, c));
+}
+
+/* The image of a random row on the sphere, for the centred kinds its direction. */
+static cpb_status random_image(training *t, double *y) {
+  size_t row = cpb_random_below(&t->random, t->x.rows);
+  cpb_status status = cpb_map_embed(t->map, cpb_view_slice(t->x, row, 1),
+                                    cpb_rows_out(y, CPB_F64, 1, t->width), NULL, t->error);
+  if (status != CPB_OK) return status;
+  if (is_flat(t->o->kind)) {
+    y[t->width - 1] = 0;
+    normalise(t, y);
+  }
+  return status;
+}
+
+/* The hyperplane halfway between two rows, and a random one of length `jitter` beside it: where the data
+ * hardly vary pairs hardly look, but distances still count there. */
+static cpb_status pair_normal(training *t, double *c) {
+  double *other = t->self; /* free before the first step, and long enough */
+  cpb_status status = random_image(t, c);
+  if (status == CPB_OK) status = random_image(t, other);
+  if (status != CPB_OK) return status;
+  for (size_t k = 0; k < t->width; k++) c[k] -= other[k];
+  bool apart = normalise(t, c);
+  if (apart && t->jitter == 0) return CPB_OK;
+  random_direction(t, other);
+  for (size_t k = 0; k < t->width; k++) c[k] = apart ? c[k] + t->jitter * other[k] : other[k];
+  if (!normalise(t, c)) memcpy(c, other, t->width * sizeof *c);
+  return CPB_OK;
+}
+
+static cpb_status draw_normals(training *t) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < t->bits && status == CPB_OK; i++) {
+    double *c = t->sketch->normals + i * t->width;
+    if (is_random(t->o->kind))
+      random_direction(t, c);
+    else
+      status = pair_normal(t, c);
+  }
+  cpb_sketch_pack(t->sketch, 0, t->bits);
+  return status;
+}
+
+/* ---- how dependent the bits are ---- */
+
+static void lean_rows(void *arg, size_t task, size_t first, size_t count) {
+  training *t = arg;
+  size_t words = (t->x.rows + 63) / 64;
+  for (size_t i = first; i < first + count; i++)
+    cpb_bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
+}
+
+/* Sums of |n - 2 differing| are whole numbers: their order does not matter. */
+static cpb_sketch_point measure_lean(const training *t) {
+  double sum = 0, worst = 0;
+  for (size_t i = 0; i < t->bits; i++)
+    for (size_t j = i + 1; j < t->bits; j++) {
+      double lean = fabs(t->lean[i * t->bits + j]);
+      sum += lean;
+      worst = fmax(worst, lean);
+    }
+  double pairs = (double)t->bits * (double)(t->bits - 1) / 2;
+  return (cpb_sketch_point){.mean = sum / pairs / 2, .worst = worst / 2};
+}
+
+static cpb_status measure(training *t, cpb_view rows) {
+  cpb_status status = cpb_bit_columns_fill(&t->columns, t->sketch, rows, t->exec, t->error);
+  if (status != CPB_OK) return status;
+  cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, lean_rows, t};
+  cpb_blocks_run(&blocks, t->exec);
+  uint64_t steps = t->now.steps;
+  t->now = measure_lean(t);
+  t->now.steps = steps;
+  return CPB_OK;
+}
+
+static cpb_status choose_start(training *t) {
+  size_t size = t->bits * t->width * sizeof(double);
+  size_t rows = t->x.rows < ROWS_OF_STARTS ? t->x.rows : ROWS_OF_STARTS;
+  double best = INFINITY;
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < t->o->starts && status == CPB_OK; i++) {
+    status = draw_normals(t);
+    if (status == CPB_OK) status = measure(t, cpb_view_slice(t->x, 0, rows));
+    if (status != CPB_OK || !(t->now.mean < best)) continue;
+    best = t->now.mean;
+    memcpy(t->kept, t->sketch->normals, size);
+  }
+  if (status != CPB_OK) return status;
+  memcpy(t->sketch->normals, t->kept, size);
+  cpb_sketch_pack(t->sketch, 0, t->bits);
+  return CPB_OK;
+}
+
+/* ---- the step of all ---- */
+
+static double weight(double lean, double product, double scale) {
+  const double most = 1.5; /* below a right angle */
+  double sine2 = (1 - product) * (1 + product);
+  if (!(sine2 > 1e-12)) return 0; /* the same plane: no direction leads away from it */
+  double angle = scale * lean * 1.5707963267948966;
+  return cpb_tan(fmax(-most, fmin(most, angle))) / sqrt(sine2);
+}
+
+static void weigh_row(training *t, size_t i, double *row) {
+  double scale = t->strength / (double)t->bits;
+  t->self[i] = 0;
+  for (size_t j = 0; j < t->bits; j++) {
+    double product = row[j];
+    row[j] = i == j ? 0 : weight(t->lean[i * t->bits + j], product, scale);
+    t->self[i] += row[j] * product;
+  }
+}
+
+static void move_rows(void *arg, size_t task, size_t first, size_t count) {
+  training *t = arg;
+  (void)task;
+  double *weights = t->weights + first * t->bits_padded, *moves = t->moves + first * t->width_padded;
+  size_t rows = cpb_round_up(count, CPB_TILE_ROWS);
+  memset(weights, 0, rows * t->bits_padded * sizeof *weights);
+  memset(moves, 0, rows * t->width_padded * sizeof *moves);
+  cpb_product products = {.rows = rows,
+                          .cols = t->bits_padded,
+                          .k = t->width,
+                          .a = t->normals + first * t->width_padded,
+                          .a_row = t->width_padded,
+                          .a_k = 1,
+                          .b = t->upright,
+                          .b_k = t->bits_padded,
+                          .c = weights,
+                          .c_row = t->bits_padded};
+  cpb_product_add(t->loops, &products);
+  for (size_t i = 0; i < count; i++) weigh_row(t, first + i, weights + i * t->bits_padded);
+  cpb_product sums = {.rows = rows,
+                      .cols = t->width_padded,
+                      .k = t->bits,
+                      .a = weights,
+                      .a_row = t->bits_padded,
+                      .a_k = 1,
+                      .b = t->normals,
+                      .b_k = t->width_padded,
+                      .c = moves,
+                      .c_row = t->width_padded};
+  cpb_product_add(t->loops, &sums);
+  for (size_t i = first; i < first + count; i++) {
+    double *c = t->sketch->normals + i * t->width;
+    t->loops->axpby(1 + t->self[i], c, -1, t->moves + i * t->width_padded, c, t->width);
+    if (!normalise(t, c)) memcpy(c, t->kept + i * t->width, t->width * sizeof *c);
+  }
+}
+
+static void move_all(training *t) {
+  for (size_t i = 0; i < t->bits; i++)
+    for (size_t k = 0; k < t->width; k++) {
+      double c = t->sketch->normals[i * t->width + k];
+      t->normals[i * t->width_padded + k] = c;
+      t->upright[k * t->bits_padded + i] = c;
+    }
+  memcpy(t->kept, t->sketch->normals, t->bits * t->width * sizeof *t->kept);
+  cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, move_rows, t};
+  cpb_blocks_run(&blocks, t->exec);
+  cpb_sketch_pack(t->sketch, 0, t->bits);
+}
+
+/* ---- the step of the worst pair ---- */
+
+static void find_partner(training *t, size_t i) {
+  const double *lean = t->lean + i * t->bits;
+  t->worst[i] = -1;
+  for (size_t j = 0; j < t->bits; j++)
+    if (i != j && fabs(lean[j]) > t->worst[i]) {
+      t->worst[i] = fabs(lean[j]);
+      t->partner[i] = j;
+    }
+}
+
+/* Row i of the overlaps has changed. */
+static void renew_partners(training *t, size_t i) {
+  find_partner(t, i);
+  for (size_t j = 0; j < t->bits; j++) {
+    if (j == i) continue;
+    t->lean[j * t->bits + i] = t->lean[i * t->bits + j];
+    if (t->partner[j] == i || fabs(t->lean[j * t->bits + i]) > t->worst[j]) find_partner(t, j);
+  }
+}
+
+/* c_i away from c_j by this share of theta_ij. */
+static void turn(training *t, size_t i, size_t j, double scale) {
+  double *c = t->sketch->normals + i * t->width;
+  const double *from = t->sketch->normals + j * t->width;
+  double product = t->loops->dot(c, from, t->width);
+  double w = weight(t->lean[i * t->bits + j], product, scale);
+  t->loops->axpby(1 + w * product, c, -w, from, c, t->width);
+  if (!normalise(t, c)) memcpy(c, t->kept, t->width * sizeof *c);
+}
+
+/* The bits of normal i alone, and its overlaps with all others into `lean`. */
+static cpb_status probe(training *t, size_t i, cpb_sketch *one, cpb_bit_columns *bits, double *lean) {
+  memcpy(one->normals, t->sketch->normals + i * t->width, t->width * sizeof(double));
+  cpb_sketch_pack(one, 0, 1);
+  cpb_status status = cpb_bit_columns_fill(bits, one, t->x, t->exec, t->error);
+  if (status != CPB_OK) return status;
+  cpb_bit_columns_set(&t->columns, i, bits);
+  cpb_bit_columns_lean(&t->columns, i, t->column, lean);
+  return CPB_OK;
+}
+
+/* One end of the worst pair moves; *stuck when no angle makes it better. */
+static cpb_status move_worst(training *t, cpb_sketch *one, cpb_bit_columns *bits, bool *stuck) {
+  size_t end = 0;
+  for (size_t i = 1; i < t->bits; i++)
+    if (t->worst[i] > t->worst[end]) end = i;
+  size_t i = cpb_random_bits(&t->random) >> 63 ? end : t->partner[end], j = i == end ? t->partner[end] : end;
+  double before = t->worst[end], scale = t->o->strength;
+  double *c = t->sketch->normals + i * t->width, *lean = t->self;
+  memcpy(t->kept, c, t->width * sizeof *c);
+  for (int halving = 0; halving <= HALVINGS; halving++, scale /= 2) {
+    double most = 0;
+    turn(t, i, j, scale);
+    cpb_status status = probe(t, i, one, bits, lean);
+    if (status != CPB_OK) return status;
+    for (size_t k = 0; k < t->bits; k++) most = k == i ? most : fmax(most, fabs(lean[k]));
+    if (most < before) {
+      memcpy(t->lean + i * t->bits, lean, t->bits * sizeof *lean);
+      renew_partners(t, i);
+      return CPB_OK;
+    }
+    memcpy(c, t->kept, t->width * sizeof *c);
+    t->report.refused++;
+  }
+  *stuck = true;
+  return probe(t, i, one, bits, lean);
+}
+
+/* ---- the training ---- */
+
+static cpb_status remember(training *t) {
+  cpb_sketch *sketch = t->sketch;
+  size_t count = sketch->options.curve_count;
+  if (count >= t->curve_room) {
+    cpb_sketch_point *larger = realloc(sketch->curve, 2 * (count + 1) * sizeof *larger);
+    if (larger == NULL) return cpb_fail_memory(t->error, "the curve of a training");
+    t->curve_room = 2 * (count + 1);
+    sketch->curve = larger;
+  }
+  sketch->curve[count] = t->now;
+  sketch->options.curve = sketch->curve;
+  sketch->options.curve_count = count + 1;
+  return CPB_OK;
+}
+
+/* Whether the last point is no longer worth its step: compared with the point `back` steps before. */
+static bool has_settled(const training *t, size_t back) {
+  const cpb_sketch_point *curve = t->sketch->curve;
+  size_t count = t->sketch->options.curve_count;
+  size_t over = t->tolerance > 0 ? back : PATIENCE * back;
+  if (count <= over) return false;
+  cpb_sketch_point before = curve[count - 1 - over], now = curve[count - 1];
+  double least = cpb_pow(1 - t->tolerance, (double)over);
+  bool worst_falls = t->tolerance > 0 ? t->o->step == CPB_SKETCH_WORST && now.worst < least * before.worst
+                                      : now.worst < before.worst;
+  return !(now.mean < least * before.mean) && !worst_falls;
+}
+
+static cpb_view batch_of(const training *t, size_t step) {
+  size_t batch = t->o->batch == 0 || t->o->batch > t->x.rows ? t->x.rows : t->o->batch;
+  return cpb_view_slice(t->x, step % (t->x.rows / batch) * batch, batch);
+}
+
+/* A step that made bits more dependent is taken back, and the next ones are half as long. Other rows of a
+ * sample differ by chance: between batches a rise must be larger to be one. */
+static cpb_status train_all(training *t) {
+  size_t batches = t->o->batch == 0 || t->o->batch > t->x.rows ? 1 : t->x.rows / t->o->batch;
+  double allowed = batches == 1 ? 1 : 1.05;
+  cpb_status status = measure(t, batch_of(t, 0));
+  if (status == CPB_OK) status = remember(t);
+  while (status == CPB_OK && t->report.steps + t->report.refused < t->o->max_steps) {
+    cpb_sketch_point before = t->now;
+    move_all(t);
+    status = measure(t, batch_of(t, t->report.steps + t->report.refused + 1));
+    if (status != CPB_OK) break;
+    if (t->now.mean > allowed * before.mean) {
+      memcpy(t->sketch->normals, t->kept, t->bits * t->width * sizeof *t->kept);
+      cpb_sketch_pack(t->sketch, 0, t->bits);
+      t->strength /= 2;
+      t->report.refused++;
+      status = measure(t, batch_of(t, t->report.steps + t->report.refused));
+      t->now.steps = before.steps;
+      t->report.settled = t->strength < 1e-3 * t->o->strength;
+    } else {
+      t->now.steps = ++t->report.steps;
+      status = remember(t);
+      t->report.settled = has_settled(t, batches);
+    }
+    if (t->report.settled) break;
+    if (status == CPB_OK)
+      status = cpb_exec_tell_round(t->exec, t->report.steps + t->report.refused, 32, t->error);
+  }
+  return status;
+}
+
+static cpb_status train_worst(training *t) {
+  cpb_sketch_options shape = t->sketch->options;
+  cpb_bit_columns bits = {0};
+  bool stuck = false;
+  shape.bits = 1;
+  shape.curve_count = 0;
+  cpb_sketch *one = cpb_sketch_room(&shape);
+  cpb_status status = CPB_OK;
+  if (one == NULL || !cpb_bit_columns_new(&bits, 1, t->x.rows))
+    status = cpb_fail_memory(t->error, "the training of a sketch");
+  if (status == CPB_OK) status = measure(t, t->x);
+  if (status == CPB_OK) status = remember(t);
+  for (size_t i = 0; status == CPB_OK && i < t->bits; i++) find_partner(t, i);
+  while (status == CPB_OK && !t->report.settled && t->report.steps < t->o->max_steps) {
+    for (size_t i = 0; status == CPB_OK && !stuck && i < t->bits; i++)
+      status = move_worst(t, one, &bits, &stuck);
+    if (status != CPB_OK) break;
+    t->now = measure_lean(t);
+    t->now.steps = ++t->report.steps;
+    status = remember(t);
+    t->report.settled = stuck || has_settled(t, 1);
+    if (status == CPB_OK) status = cpb_exec_tell_round(t->exec, t->report.steps, 32, t->error);
+  }
+  cpb_sketch_pack(t->sketch, 0, t->bits);
+  cpb_sketch_free(one);
+  cpb_bit_columns_free(&bits);
+  return status;
+}
+
+static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *error) {
+  if ((unsigned)o->kind >= CPB_SKETCH_KINDS) return cpb_fail_choice(error, "kind", (int)o->kind);
+  if (o->step != CPB_SKETCH_ALL && o->step != CPB_SKETCH_WORST)
+    return cpb_fail_choice(error, "step", (int)o->step);
+  if (o->starts == 0) return cpb_fail_count(error, "starts", 0, "starts must be at least 1");
+  if (o->jitter < 0 || isinf(o->jitter))
+    return cpb_fail_domain(error, "jitter", o->jitter, "jitter must be >= 0");
+  if (!(o->strength > 0) || isinf(o->strength))
+    return cpb_fail_domain(error, "strength", o->strength, "strength must be > 0");
+  if (o->tolerance < 0 || o->tolerance >= 1)
+    return cpb_fail_domain(error, "tolerance", o->tolerance, "tolerance must be in [0,1)");
+  if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
+    return cpb_fail(
+        error, CPB_WHY_DOMAIN, "batch",
+        "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
+        LEAST_BATCH, o->batch);
+  cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
+  if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
+  if (status == CPB_OK && x.rows < 2)
+    return cpb_fail_count(error, "sketch", x.rows, "a sketch is trained on at least 2 rows");
+  return status;
+}
+
+/* Zeroed: what pads a matrix stays 0. */
+static bool allocate(training *t) {
+  size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
+  size_t longer = t->bits > t->width ? t->bits : t->width;
+  t->rows_padded = cpb_round_up(t->bits, CPB_TILE_ROWS);
+  t->bits_padded = cpb_round_up(t->bits, CPB_TILE_COLS);
+  t->width_padded = cpb_round_up(t->width, CPB_TILE_COLS);
+  t->lean = calloc(t->bits * t->bits, sizeof(double));
+  t->normals = calloc((t->rows_padded > t->bits_padded ? t->rows_padded : t->bits_padded) * t->width_padded,
+                      sizeof(double));
+  t->upright = calloc(t->width * t->bits_padded, sizeof(double));
+  t->weights = calloc(t->rows_padded * t->bits_padded, sizeof(double));
+  t->moves = calloc(t->rows_padded * t->width_padded, sizeof(double));
+  t->kept = calloc(t->bits * t->width, sizeof(double));
+  t->self = calloc(longer, sizeof(double));
+  t->column = calloc(tasks * words, sizeof(uint64_t));
+  t->worst = calloc(t->bits, sizeof(double));
+  t->partner = calloc(t->bits, sizeof(size_t));
+  return cpb_bit_columns_new(&t->columns, t->bits, t->x.rows) && t->lean != NULL && t->normals != NULL &&
+         t->upright != NULL && t->weights != NULL && t->moves != NULL && t->kept != NULL && t->self != NULL &&
+         t->column != NULL && t->worst != NULL && t->partner != NULL && t->sketch != NULL;
+}
+
+static void release(training *t) {
+  cpb_bit_columns_free(&t->columns);
+  free(t->lean);
+  free(t->normals);
+  free(t->upright);
+  free(t->weights);
+  free(t->moves);
+  free(t->kept);
+  free(t->self);
+  free(t->column);
+  free(t->worst);
+  free(t->partner);
+  cpb_map_free(t->map);
+}
+
+static cpb_status check_rows(const training *t) {
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  for (size_t i = 0; i < t->x.rows; i++) {
+    int fault = cpb_row_fault(t->loops, t->x, i);
+    if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
+  }
+  return cpb_first_fault_report(&first, "sample", t->error);
+}
+
+static cpb_status train(training *t) {
+  cpb_map_options map;
+  cpb_map_options_init(&map, sizeof map);
+  map.d = t->x.cols;
+  map.s = t->o->s;
+  map.center = t->o->center;
+  cpb_status status = check_rows(t);
+  if (status == CPB_OK) status = cpb_map_new(&map, &t->map, t->error);
+  bool takes_steps = !is_random(t->o->kind) && t->o->max_steps > 0;
+  if (status == CPB_OK) status = is_random(t->o->kind) ? draw_normals(t) : choose_start(t);
+  t->now = (cpb_sketch_point){0};
+  if (status == CPB_OK && takes_steps)
+    status = t->o->step == CPB_SKETCH_ALL ? train_all(t) : train_worst(t);
+  else if (status == CPB_OK) {
+    status = measure(t, t->x);
+    if (status == CPB_OK) status = remember(t);
+    t->report.settled = true;
+  }
+  return status;
+}
+
+cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, cpb_sketch **sketch,
+                            cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
+  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
+  *sketch = NULL;
+  cpb_sketch_training taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_training", error);
+  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_sketch_report", error);
+  if (status == CPB_OK) status = check(sample, options, error);
+  if (status != CPB_OK) return status;
+  double began = seconds_now();
+  cpb_sketch_options shape;
+  cpb_sketch_options_init(&shape, sizeof shape);
+  shape.kind = options->kind;
+  shape.d = sample.cols;
+  shape.bits = options->bits;
+  shape.s = options->s;
+  shape.center = options->center;
+  shape.seed = options->seed;
+  training t = {.o = options,
+                .exec = exec,
+                .loops = cpb_loops_here(),
+                .error = error,
+                .x = sample,
+                .sketch = cpb_sketch_room(&shape),
+                .random = {options->seed},
+                .bits = options->bits,
+                .width = sample.cols + 1,
+                .strength = options->strength,
+                .jitter = isnan(options->jitter) ? share_of_bits(options->bits) : options->jitter,
+                .tolerance = isnan(options->tolerance)
+                                 ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
+                                 : options->tolerance};
+  if (allocate(&t))
+    status = train(&t);
+  else
+    status = cpb_fail_memory(error, "the training of a sketch");
+  release(&t);
+  if (status != CPB_OK) {
+    cpb_sketch_free(t.sketch);
+    return status;
+  }
+  t.report.first = t.sketch->curve[0];
+  t.report.last = t.sketch->curve[t.sketch->options.curve_count - 1];
+  t.report.seconds = seconds_now() - began;
+  cpb_sized_give(report, &t.report, sizeof t.report);
+  *sketch = t.sketch;
+  return CPB_OK;
+}
+
+cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
+                                 const cpb_exec *exec, cpb_error *error) {
+  if (sketch == NULL || point == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "point");
+  if (x.rows == 0) return cpb_fail_count(error, "x", 0, "dependence is measured on at least 1 row");
+  training t = {.exec = exec, .error = error, .x = x, .bits = sketch->options.bits};
+  size_t tasks = t.bits / NORMALS_PER_TASK + 1;
+  cpb_status status = CPB_OK;
+  t.sketch = (cpb_sketch *)(uintptr_t)sketch; /* only read */
+  t.lean = calloc(t.bits * t.bits, sizeof(double));
+  t.column = calloc(tasks * ((x.rows + 63) / 64), sizeof(uint64_t));
+  if (t.lean == NULL || t.column == NULL || !cpb_bit_columns_new(&t.columns, t.bits, x.rows))
+    status = cpb_fail_memory(error, "the bits of %zu rows", x.rows);
+  if (status == CPB_OK) status = measure(&t, x);
+  if (status == CPB_OK) *point = t.now;
+  release(&t);
+  return status;
+}
