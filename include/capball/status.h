@@ -23,7 +23,7 @@ CPB_BEGIN
 
 /** The version of these headers; cpb_version() is that of the library that is running. */
 #define CPB_VERSION_MAJOR 0
-#define CPB_VERSION_MINOR 2
+#define CPB_VERSION_MINOR 3
 #define CPB_VERSION_PATCH 0
 #define CPB_VERSION_NUMBER (CPB_VERSION_MAJOR * 10000 + CPB_VERSION_MINOR * 100 + CPB_VERSION_PATCH)
 
@@ -80,7 +80,7 @@ typedef struct cpb_error {
 /** A short fixed name ("ok", "invalid value", ..); a view, never NULL. */
 CPB_API const char *cpb_status_name(cpb_status status);
 
-/** The version of the library that is running, such as "0.2.0"; a view. */
+/** The version of the library that is running, such as "0.3.0"; a view. */
 CPB_API const char *cpb_version(void);
 
 /** The instruction set the hot loops run on: "plain", "v128", "avx2", "avx512", "avx512vnni" or "amx"; a
