@@ -1,0 +1,370 @@
+"""T1 and T12 in Triton: one pass over memory for the embedding, its inverse and their gradients.
+
+A program takes a block of rows, R x D numbers, D the power of two from d on. Sums are taken of numbers from which a power of two
+was taken out, so that no square leaves the range of the type; the powers go back in with the last product. f16 and bf16 are
+computed in f32, f64 in f64.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+LONGEST = 8192  # numbers in a row; longer rows are for plain operations
+
+
+# ---- numbers ----
+
+
+@triton.jit
+def _exponent(a):
+    """The exponent of a >= 0, kept where 2^e and 2^-e are normal numbers with room on both sides."""
+    if a.dtype == tl.float64:
+        raw = ((a.to(tl.int64, bitcast=True) >> 52) & 2047).to(tl.int32) - 1023
+        return tl.minimum(tl.maximum(raw, -960), 960)
+    else:
+        raw = ((a.to(tl.int32, bitcast=True) >> 23) & 255) - 127
+        return tl.minimum(tl.maximum(raw, -120), 120)
+
+
+@triton.jit
+def _power(e, WIDE: tl.constexpr):
+    """2^e of a normal number."""
+    if WIDE:
+        return ((e + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
+    else:
+        return ((e + 127) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _half_power(e, WIDE: tl.constexpr):
+    """2^(e/2) twice, as a pair, for exponents beyond those of the type."""
+    most: tl.constexpr = 2040 if WIDE else 250
+    e = tl.minimum(tl.maximum(e, -most), most)
+    half = e >> 1
+    return _power(half, WIDE), _power(e - half, WIDE)
+
+
+@triton.jit
+def _quotient(a, b):
+    if b.dtype == tl.float64:
+        return a / b
+    else:
+        return tl.math.div_rn(a, b)
+
+
+@triton.jit
+def _root(a):
+    if a.dtype == tl.float64:
+        return tl.sqrt(a)
+    else:
+        return tl.math.sqrt_rn(a)
+
+
+@triton.jit
+def _scale(t, WIDE: tl.constexpr):
+    """s = exp(t), in the range of the type."""
+    s = tl.exp(tl.load(t).to(tl.float64))
+    if WIDE:
+        return s
+    else:
+        s = tl.where(s > 8.507059173023462e37, 8.507059173023462e37, s)
+        return tl.where(s < 1.1754943508222875e-38, 1.1754943508222875e-38, s).to(tl.float32)
+
+
+@triton.jit
+def _wide(a, WIDE: tl.constexpr):
+    return a.to(tl.float64) if WIDE else a.to(tl.float32)
+
+
+@triton.jit
+def _largest(a):
+    return tl.max(tl.abs(a), axis=1)
+
+
+# ---- rows ----
+
+
+@triton.jit
+def _block(rows, d, R: tl.constexpr, D: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
+    col = tl.arange(0, D)
+    return row, col, (row < rows)[:, None] & (col < d)[None, :]
+
+
+@triton.jit
+def _read(a, row, col, here, row_stride, col_stride, WIDE: tl.constexpr):
+    return _wide(tl.load(a + row[:, None] * row_stride + col[None, :] * col_stride, mask=here, other=0), WIDE)
+
+
+@triton.jit
+def _write(a, value, row, col, here, cols):
+    tl.store(a + row[:, None] * cols + col[None, :], value.to(a.dtype.element_ty), mask=here)
+
+
+# Rows of d+1 numbers begin anywhere, so that whole vectors of them cannot be moved. Where such rows are contiguous, a program's
+# R (d+1) numbers are one aligned run: they are moved as that (FLAT) and rearranged inside the program.
+
+
+@triton.jit
+def _in_run(i, cols):
+    """Row and column of number i of a run of rows; exact while there are fewer than 2^22 of them."""
+    row = ((i.to(tl.float32) + 0.5) / cols.to(tl.float32)).to(tl.int32)
+    return row, i - row * cols
+
+
+@triton.jit
+def _read_points(a, row, col, here, rows, d, row_stride, col_stride, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+                 D: tl.constexpr):
+    """Rows of d+1 numbers: R x D, and the last ones."""
+    first = tl.program_id(0).to(tl.int64) * R
+    if FLAT and first + R <= rows:
+        cols = d + 1
+        run = a + first * cols
+        i = tl.arange(0, R * D)
+        head = tl.load(run + i, mask=i < R * cols, other=0)
+        tail = tl.load(run + R * D + tl.arange(0, R), mask=R * D + tl.arange(0, R) < R * cols, other=0)
+        at = tl.reshape(tl.arange(0, R)[:, None] * cols + tl.minimum(col, d)[None, :], [R * D])
+        late = tl.gather(tail, tl.minimum(tl.maximum(at - R * D, 0), R - 1), 0)
+        v = tl.where(at < R * D, tl.gather(head, tl.minimum(at, R * D - 1), 0), late)
+        last_at = tl.arange(0, R) * cols + d
+        late = tl.gather(tail, tl.minimum(tl.maximum(last_at - R * D, 0), R - 1), 0)
+        last = tl.where(last_at < R * D, tl.gather(head, tl.minimum(last_at, R * D - 1), 0), late)
+        v = _wide(tl.where(here, tl.reshape(v, [R, D]), 0.0), WIDE)
+        last = _wide(last, WIDE)
+    else:
+        v = _read(a, row, col, here, row_stride, col_stride, WIDE)
+        last = _wide(tl.load(a + row * row_stride + d * col_stride, mask=row < rows, other=0), WIDE)
+    return v, last
+
+
+@triton.jit
+def _of_run(v, last, i, d, R: tl.constexpr, D: tl.constexpr):
+    row, col = _in_run(i, d + 1)
+    row = tl.minimum(row, R - 1)
+    return tl.where(col == d, tl.gather(last, row, 0), tl.gather(v, row * D + tl.minimum(col, D - 1), 0))
+
+
+@triton.jit
+def _write_points(a, v, last, row, col, here, rows, d, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * R
+    v = v.to(a.dtype.element_ty)
+    last = last.to(a.dtype.element_ty)
+    if FLAT and first + R <= rows:
+        cols = d + 1
+        run = a + first * cols
+        flat = tl.reshape(v, [R * D])
+        i = tl.arange(0, R * D)
+        tl.store(run + i, _of_run(flat, last, i, d, R, D), mask=i < R * cols)
+        i = R * D + tl.arange(0, R)
+        tl.store(run + i, _of_run(flat, last, i, d, R, D), mask=i < R * cols)
+    else:
+        _write(a, v, row, col, here, d + 1)
+        tl.store(a + row * (d + 1) + d, last, mask=row < rows)
+
+
+@triton.jit
+def _about(x, center, col, d, sign: tl.constexpr, WIDE: tl.constexpr):
+    """x - c or x + c of a centre that may have more digits than x."""
+    c = tl.load(center + col, mask=col < d, other=0)
+    high = _wide(c, WIDE)
+    low = _wide(c - high.to(c.dtype), WIDE)
+    if sign < 0:
+        return (x - high[None, :]) - low[None, :]
+    else:
+        return (x + low[None, :]) + high[None, :]
+
+
+# ---- T1 ----
+
+
+@triton.jit
+def _image(x, s, WIDE: tl.constexpr):
+    """Per row: z = 2^-e x, the sums N = |z|^2 and Q = N + sigma^2, sigma = 2^-e s, and e."""
+    e = _exponent(tl.maximum(_largest(x), s))
+    unit = _power(-e, WIDE)
+    z = x * unit[:, None]
+    N = tl.sum(z * z, axis=1)
+    sigma = s * unit
+    return z, N, N + sigma * sigma, sigma, e
+
+
+@triton.jit
+def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+                 D: tl.constexpr):
+    row, col, here = _block(rows, d, R, D)
+    v = _read(x, row, col, here, x_row, x_col, WIDE)
+    if CENTER:
+        v = _about(v, center, col, d, -1, WIDE)
+    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE)
+    infinite = N == float("inf")  # goes to -e, the limit
+    factor = _quotient(2 * sigma, Q)
+    last = tl.where(infinite, -1.0, _quotient(sigma * sigma - N, Q))
+    _write_points(y, tl.where(infinite[:, None], 0.0, z * factor[:, None]), last, row, col, here, rows, d, FLAT, R, D)
+
+
+@triton.jit
+def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
+                          WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    row, col, here = _block(rows, d, R, D)
+    v = _read(x, row, col, here, x_row, x_col, WIDE)
+    up, up0 = _read_points(g, row, col, here, rows, d, g_row, g_col, WIDE, FLAT, R, D)
+    if CENTER:
+        v = _about(v, center, col, d, -1, WIDE)
+    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE)
+    h = _exponent(tl.maximum(_largest(up), tl.abs(up0)))
+    unit = _power(-h, WIDE)
+    up = up * unit[:, None]
+    up0 = up0 * unit
+    product = tl.sum(z * up, axis=1)
+    factor = _quotient(2 * sigma, Q)
+    k = _quotient(2 * (product + sigma * up0), Q)
+    first, second = _half_power(h - e, WIDE)
+    slope = (up - z * k[:, None]) * (factor * first)[:, None] * second[:, None]
+    _write(gx, slope, row, col, here, d)
+    y0 = _quotient(sigma * sigma - N, Q)
+    of_t = factor * (factor * N * up0 - y0 * product)
+    _write_part(part, tl.where(row < rows, of_t.to(tl.float64) * _power(h, True), 0.0))
+
+
+@triton.jit
+def _write_part(part, of_t):
+    tl.store(part + tl.program_id(0), tl.sum(of_t, axis=0))
+
+
+@triton.jit
+def _place(v, last, WIDE: tl.constexpr):
+    """Of y = (y', y0): z = 2^-c y', N = |z|^2, L = 2^-b |y|, z0 = 2^-b y0, and the exponents b of y and c of y'."""
+    largest = _largest(v)
+    c = _exponent(largest)
+    b = _exponent(tl.maximum(largest, tl.abs(last)))
+    z = v * _power(-c, WIDE)[:, None]
+    N = tl.sum(z * z, axis=1)
+    first, second = _half_power(c - b, WIDE)
+    z0 = last * _power(-b, WIDE)
+    return z, N, _root((N * first * second) * first * second + z0 * z0), z0, b, c
+
+
+@triton.jit
+def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+                   D: tl.constexpr):
+    row, col, here = _block(rows, d, R, D)
+    v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
+    z, N, L, z0, b, c = _place(v, last, WIDE)
+    s = _scale(t, WIDE)
+    south = z0 < 0
+    factor = _quotient(s * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
+    first, second = _half_power(tl.where(south, b - c, c - b), WIDE)
+    v = z * (factor * first)[:, None] * second[:, None]
+    if CENTER:
+        v = _about(v, center, col, d, 1, WIDE)
+    _write(x, v, row, col, here, d)
+
+
+@triton.jit
+def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_col, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+                            D: tl.constexpr):
+    """With |y| + y0 = 2^r rise: g' s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
+    row, col, here = _block(rows, d, R, D)
+    v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
+    up = _read(g, row, col, here, g_row, g_col, WIDE)
+    z, N, L, z0, b, c = _place(v, last, WIDE)
+    h = _exponent(_largest(up))
+    up = up * _power(-h, WIDE)[:, None]
+    product = tl.sum(z * up, axis=1)
+    south = z0 < 0
+    rise = tl.where(south, _quotient(N, L - z0), L + z0)
+    r = tl.where(south, 2 * c - b, b)
+    factor = _quotient(_scale(t, WIDE), rise)
+    shorter, again = _half_power(tl.where(south, 0, 2 * (c - b)), WIDE)
+    k = _quotient(product, rise * L) * shorter * again
+    first, second = _half_power(h - r, WIDE)
+    slope = (up - z * k[:, None]) * (factor * first)[:, None] * second[:, None]
+    low, high = _half_power(c - b, WIDE)
+    last = -(_quotient(product, L) * low * high) * (factor * first) * second
+    _write_points(gy, slope, last, row, col, here, rows, d, FLAT, R, D)
+    low, high = _half_power(h + c - r, WIDE)
+    of_t = (product.to(tl.float64) * factor.to(tl.float64)) * low.to(tl.float64) * high.to(tl.float64)
+    _write_part(part, tl.where(row < rows, of_t, 0.0))
+
+
+# ---- block sizes ----
+
+
+class Shape(NamedTuple):
+    """How many numbers a program takes, and by how many warps."""
+
+    numbers: int
+    warps: int
+    flat: bool
+
+
+def _shape(backward: bool, size: int, D: int) -> Shape:
+    return Shape(4096, 4, False)
+
+
+# ---- calls ----
+
+_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def takes(x: Tensor, d: int) -> bool:
+    """Whether these kernels serve rows of d numbers of this type."""
+    return x.dtype in _TYPES and 1 <= d <= LONGEST
+
+
+def _flat(x: Tensor) -> Tensor:
+    return x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+
+
+def _launch(kernel: Any, backward: bool, row: Tensor, d: int, pointers: tuple[Any, ...], strides: tuple[int, ...],
+            points: tuple[int, ...] | None = None, **known: Any) -> Any:
+    """Runs a kernel over all rows; `row` is the tensor that has them, `points` the strides of d+1 numbers that are read."""
+    D = triton.next_power_of_2(d)
+    shape = _shape(backward, row.element_size(), D)
+    R = max(1, shape.numbers // D)
+    flat = shape.flat and R >= 16 and points in (None, (d + 1, 1))
+    grid = (triton.cdiv(len(row), R),)
+    if backward:
+        pointers = (*pointers, part := torch.empty(grid, dtype=torch.float64, device=row.device))
+    if len(row) > 0:
+        with torch.cuda.device_of(row):
+            kernel[grid](*pointers, len(row), d, *strides, WIDE=row.dtype == torch.float64, FLAT=flat, R=R,
+                         D=D, num_warps=shape.warps, **known)
+    return part if backward else None
+
+
+def embed(x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
+    d = x.shape[-1]
+    y = x.new_empty((*x.shape[:-1], d + 1))
+    rows = _flat(x)
+    _launch(embed_kernel, False, rows, d, (rows, t, center, y), rows.stride(), CENTER=center is not None)
+    return y
+
+
+def unembed(y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
+    d = y.shape[-1] - 1
+    x = y.new_empty((*y.shape[:-1], d))
+    rows = _flat(y)
+    _launch(unembed_kernel, False, rows, d, (rows, t, center, x), rows.stride(), rows.stride(), CENTER=center is not None)
+    return x
+
+
+def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of x, and parts of dL/dt that are to be added."""
+    gx, rows, up = x.new_empty(x.shape), _flat(x), _flat(g)
+    part = _launch(embed_backward_kernel, True, rows, x.shape[-1], (rows, t, center, up, gx), rows.stride() + up.stride(),
+                   up.stride(), CENTER=center is not None)
+    return gx, part
+
+
+def unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of y, and parts of dL/dt that are to be added."""
+    gy, rows, up = y.new_empty(y.shape), _flat(y), _flat(g)
+    part = _launch(unembed_backward_kernel, True, rows, g.shape[-1], (rows, t, up, gy), rows.stride() + up.stride(),
+                   rows.stride())
+    return gy, part
