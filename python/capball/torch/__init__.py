@@ -28,6 +28,7 @@ import capball
 from capball import _core
 
 from . import _plain
+from ._search import Index, Neighbors, Within, knn, range_search
 
 _NATIVE = (torch.float32, torch.float64)
 

@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+_FINE = 16  # from so many f32 numbers on, squares are added in double
 LONGEST = 8192  # numbers in a row; longer rows are for plain operations
 
 
@@ -86,6 +87,16 @@ def _largest(a):
     return tl.max(tl.abs(a), axis=1)
 
 
+@triton.jit
+def _square(z, FINE: tl.constexpr):
+    """|z|^2; FINE: added in double, so that its error does not grow with the length of rows."""
+    if FINE:
+        wide = z.to(tl.float64)
+        return tl.sum(wide * wide, axis=1).to(z.dtype)
+    else:
+        return tl.sum(z * z, axis=1)
+
+
 # ---- rows ----
 
 
@@ -112,8 +123,8 @@ def _write(a, value, row, col, here, cols):
 
 @triton.jit
 def _in_run(i, cols):
-    """Row and column of number i of a run of rows; exact while there are fewer than 2^22 of them."""
-    row = ((i.to(tl.float32) + 0.5) / cols.to(tl.float32)).to(tl.int32)
+    """Row and column of number i of a run of rows; exact while there are fewer than 2^20 of them."""
+    row = ((i.to(tl.float32) + 0.5) * (1.0 / cols)).to(tl.int32)
     return row, i - row * cols
 
 
@@ -183,24 +194,24 @@ def _about(x, center, col, d, sign: tl.constexpr, WIDE: tl.constexpr):
 
 
 @triton.jit
-def _image(x, s, WIDE: tl.constexpr):
+def _image(x, s, WIDE: tl.constexpr, FINE: tl.constexpr):
     """Per row: z = 2^-e x, the sums N = |z|^2 and Q = N + sigma^2, sigma = 2^-e s, and e."""
     e = _exponent(tl.maximum(_largest(x), s))
     unit = _power(-e, WIDE)
     z = x * unit[:, None]
-    N = tl.sum(z * z, axis=1)
+    N = _square(z, FINE)
     sigma = s * unit
     return z, N, N + sigma * sigma, sigma, e
 
 
 @triton.jit
-def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
                  D: tl.constexpr):
     row, col, here = _block(rows, d, R, D)
     v = _read(x, row, col, here, x_row, x_col, WIDE)
     if CENTER:
         v = _about(v, center, col, d, -1, WIDE)
-    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE)
+    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE, FINE)
     infinite = N == float("inf")  # goes to -e, the limit
     factor = _quotient(2 * sigma, Q)
     last = tl.where(infinite, -1.0, _quotient(sigma * sigma - N, Q))
@@ -209,13 +220,13 @@ def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, W
 
 @triton.jit
 def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
-                          WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+                          WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, here = _block(rows, d, R, D)
     v = _read(x, row, col, here, x_row, x_col, WIDE)
     up, up0 = _read_points(g, row, col, here, rows, d, g_row, g_col, WIDE, FLAT, R, D)
     if CENTER:
         v = _about(v, center, col, d, -1, WIDE)
-    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE)
+    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE, FINE)
     h = _exponent(tl.maximum(_largest(up), tl.abs(up0)))
     unit = _power(-h, WIDE)
     up = up * unit[:, None]
@@ -237,27 +248,28 @@ def _write_part(part, of_t):
 
 
 @triton.jit
-def _place(v, last, WIDE: tl.constexpr):
+def _place(v, last, WIDE: tl.constexpr, FINE: tl.constexpr):
     """Of y = (y', y0): z = 2^-c y', N = |z|^2, L = 2^-b |y|, z0 = 2^-b y0, and the exponents b of y and c of y'."""
     largest = _largest(v)
     c = _exponent(largest)
     b = _exponent(tl.maximum(largest, tl.abs(last)))
     z = v * _power(-c, WIDE)[:, None]
-    N = tl.sum(z * z, axis=1)
+    N = _square(z, FINE)
     first, second = _half_power(c - b, WIDE)
     z0 = last * _power(-b, WIDE)
     return z, N, _root((N * first * second) * first * second + z0 * z0), z0, b, c
 
 
 @triton.jit
-def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
                    D: tl.constexpr):
     row, col, here = _block(rows, d, R, D)
     v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
-    z, N, L, z0, b, c = _place(v, last, WIDE)
+    z, N, L, z0, b, c = _place(v, last, WIDE, FINE)
     s = _scale(t, WIDE)
     south = z0 < 0
     factor = _quotient(s * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
+    factor = tl.where(N < float("inf"), factor, float("nan"))
     first, second = _half_power(tl.where(south, b - c, c - b), WIDE)
     v = z * (factor * first)[:, None] * second[:, None]
     if CENTER:
@@ -266,13 +278,13 @@ def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr,
 
 
 @triton.jit
-def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_col, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
+def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_col, WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
                             D: tl.constexpr):
     """With |y| + y0 = 2^r rise: g' s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
     row, col, here = _block(rows, d, R, D)
     v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
     up = _read(g, row, col, here, g_row, g_col, WIDE)
-    z, N, L, z0, b, c = _place(v, last, WIDE)
+    z, N, L, z0, b, c = _place(v, last, WIDE, FINE)
     h = _exponent(_largest(up))
     up = up * _power(-h, WIDE)[:, None]
     product = tl.sum(z * up, axis=1)
@@ -333,8 +345,8 @@ def _launch(kernel: Any, backward: bool, row: Tensor, d: int, pointers: tuple[An
         pointers = (*pointers, part := torch.empty(grid, dtype=torch.float64, device=row.device))
     if len(row) > 0:
         with torch.cuda.device_of(row):
-            kernel[grid](*pointers, len(row), d, *strides, WIDE=row.dtype == torch.float64, FLAT=flat, R=R,
-                         D=D, num_warps=shape.warps, **known)
+            kernel[grid](*pointers, len(row), d, *strides, WIDE=row.dtype == torch.float64,
+                         FINE=row.dtype == torch.float32 and D >= _FINE, FLAT=flat, R=R, D=D, num_warps=shape.warps, **known)
     return part if backward else None
 
 

@@ -103,6 +103,7 @@ def unembed(y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
     z, norm2, length, z0, b, c = _place(y)
     south, s = z0 < 0, _scale(t, z)
     factor = torch.where(south, s * (length - z0), s) / torch.where(south, norm2, length + z0)
+    factor = torch.where(norm2 < torch.inf, factor, torch.nan)
     return centered(_shift(z * factor, torch.where(south, b - c, c - b)), center, 1).to(y.dtype)
 
 

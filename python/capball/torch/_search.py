@@ -137,20 +137,20 @@ class _Block:
         own, cols, per_group = self.codes, _cols(queries.shape[1]), self.group_rows(max(k, 1))
         tiles, groups = len(own.norm) // _TILE, len(own.norm) // per_group
         smallest = torch.empty((len(asked.norm), groups), dtype=torch.int32, device=device)
-        at_once = min(8, max(1, tiles * (len(asked.norm) // tile) // 1024))
+        at_once = min(16, max(1, tiles * (len(asked.norm) // tile) // 1024))
         minima_kernel[(len(asked.norm) // tile, _round_up(tiles, at_once) // at_once)](
             own.codes, own.norm, asked.codes, asked.twice, smallest, tiles, groups, K=cols, BK=min(cols, 128), BM=tile, BN=_TILE,
-            G=per_group, TILES=at_once, STAGES=3, num_warps=8 if tile == 128 else 4)
+            G=per_group, TILES=at_once, STAGES=3, num_warps=4)
         group_error = own.error.view(-1, per_group).amax(1)
         groups_room = min(groups_room, groups)
         found = torch.empty((n, groups_room), dtype=torch.int32, device=device)
         found_count, count = (torch.empty(n, dtype=torch.int32, device=device) for _ in range(2))
         select_kernel[(n,)](smallest, group_error, asked.norm, asked.error, bound, found, found_count, groups,
-                            k if k > 0 else groups + 1, groups_room, NG=_power_of_two(groups), num_warps=8)
+                            k if k > 0 else groups + 1, groups_room, NG=_power_of_two(groups), num_warps=4)
         rows = torch.empty((n, room), dtype=torch.int32, device=device)
         rows_kernel[(n,)](own.codes, own.norm, own.error, self.place, asked.codes, asked.norm, asked.error, asked.twice, bound,
                           found, found_count, rows, count, groups_room, room, K=cols, BK=min(cols, 128), G=per_group,
-                          P=max(1, 256 // per_group), num_warps=8)
+                          P=256 // per_group, num_warps=4)
         return _Listed(self, rows, count, found_count, groups_room, room)
 
 
