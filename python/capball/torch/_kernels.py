@@ -1,8 +1,8 @@
 """T1 and T12 in Triton: one pass over memory for the embedding, its inverse and their gradients.
 
-A program takes a block of rows, R x D numbers, D the power of two from d on. Sums are taken of numbers from which a power of two
-was taken out, so that no square leaves the range of the type; the powers go back in with the last product. f16 and bf16 are
-computed in f32, f64 in f64.
+A program takes a block of rows, R x D numbers, D the power of two from d on. Where a row of the block has numbers whose squares
+would leave the range of the type, powers of two are taken out of all of them and go back in with the last product. f16 and bf16
+are computed in f32, f64 in f64.
 """
 
 from __future__ import annotations
@@ -190,118 +190,166 @@ def _about(x, center, col, d, sign: tl.constexpr, WIDE: tl.constexpr):
         return (x + low[None, :]) + high[None, :]
 
 
-# ---- T1 ----
+# ---- T1 and T12 ----
+#
+# A law is written once, for z, sigma and g from which powers of two were taken out, 2^-e of rows and s, 2^-h of gradients, and
+# `first` and `second`, whose product puts them back in. Where all rows of a block are of usual size nothing is taken out.
 
 
 @triton.jit
-def _image(x, s, WIDE: tl.constexpr, FINE: tl.constexpr):
-    """Per row: z = 2^-e x, the sums N = |z|^2 and Q = N + sigma^2, sigma = 2^-e s, and e."""
-    e = _exponent(tl.maximum(_largest(x), s))
+def _usual(a, WIDE: tl.constexpr):
+    """Whether squares of this size, and products of such numbers, keep their digits."""
+    edge: tl.constexpr = 2.0**400 if WIDE else 2.0**60
+    return (a > 1 / edge) & (a < edge)
+
+
+@triton.jit
+def _all(ok):
+    return tl.min(ok.to(tl.int32), axis=0) == 1
+
+
+@triton.jit
+def _taken_out(v, s, WIDE: tl.constexpr, FINE: tl.constexpr):
+    """z = 2^-e v, |z|^2, sigma = 2^-e s, e, and which rows have inf: numbers of -e take their place, the limit."""
+    e = _exponent(tl.maximum(_largest(v), s))
     unit = _power(-e, WIDE)
-    z = x * unit[:, None]
+    z = v * unit[:, None]
     N = _square(z, FINE)
-    sigma = s * unit
-    return z, N, N + sigma * sigma, sigma, e
+    infinite = N == float("inf")
+    z = tl.where(infinite[:, None], 0.0, z)
+    return z, tl.where(infinite, 1.0, N), tl.where(infinite, 0.0, s * unit), e, infinite
 
 
 @triton.jit
-def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
-                 D: tl.constexpr):
+def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
+                 FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, here = _block(rows, d, R, D)
-    v = _read(x, row, col, here, x_row, x_col, WIDE)
+    z = _read(x, row, col, here, x_row, x_col, WIDE)
     if CENTER:
-        v = _about(v, center, col, d, -1, WIDE)
-    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE, FINE)
-    infinite = N == float("inf")  # goes to -e, the limit
+        z = _about(z, center, col, d, -1, WIDE)
+    s = _scale(t, WIDE)
+    N = _square(z, FINE)
+    sigma = tl.zeros_like(N) + s
+    if not _all(_usual(N + s * s, WIDE)):
+        z, N, sigma, e, infinite = _taken_out(z, s, WIDE, FINE)
+    Q = N + sigma * sigma
     factor = _quotient(2 * sigma, Q)
-    last = tl.where(infinite, -1.0, _quotient(sigma * sigma - N, Q))
-    _write_points(y, tl.where(infinite[:, None], 0.0, z * factor[:, None]), last, row, col, here, rows, d, FLAT, R, D)
+    last = _quotient(sigma * sigma - N, Q)
+    _write_points(y, z * factor[:, None], last, row, col, here, rows, d, FLAT, R, D)
 
 
 @triton.jit
 def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
                           WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, here = _block(rows, d, R, D)
-    v = _read(x, row, col, here, x_row, x_col, WIDE)
+    z = _read(x, row, col, here, x_row, x_col, WIDE)
     up, up0 = _read_points(g, row, col, here, rows, d, g_row, g_col, WIDE, FLAT, R, D)
     if CENTER:
-        v = _about(v, center, col, d, -1, WIDE)
-    z, N, Q, sigma, e = _image(v, _scale(t, WIDE), WIDE, FINE)
-    h = _exponent(tl.maximum(_largest(up), tl.abs(up0)))
-    unit = _power(-h, WIDE)
-    up = up * unit[:, None]
-    up0 = up0 * unit
+        z = _about(z, center, col, d, -1, WIDE)
+    s = _scale(t, WIDE)
+    N = _square(z, FINE)
     product = tl.sum(z * up, axis=1)
+    sigma = tl.zeros_like(N) + s
+    most = tl.maximum(_largest(up), tl.abs(up0))
+    first = tl.zeros_like(N) + 1.0
+    second = first
+    back = first
+    if not _all(_usual(N + s * s, WIDE) & (_usual(most, WIDE) | (most == 0)) & (product == product)):
+        h = _exponent(most)
+        back = _power(h, WIDE)
+        up = up * _power(-h, WIDE)[:, None]
+        up0 = up0 * _power(-h, WIDE)
+        z, N, sigma, e, infinite = _taken_out(z, s, WIDE, FINE)
+        product = tl.sum(z * up, axis=1)
+        first, second = _half_power(h - e, WIDE)
+        first = tl.where(infinite, float("nan"), first)
+    Q = N + sigma * sigma
     factor = _quotient(2 * sigma, Q)
     k = _quotient(2 * (product + sigma * up0), Q)
-    first, second = _half_power(h - e, WIDE)
-    slope = (up - z * k[:, None]) * (factor * first)[:, None] * second[:, None]
-    _write(gx, slope, row, col, here, d)
+    _write(gx, (up - z * k[:, None]) * (factor * first * second)[:, None], row, col, here, d)
     y0 = _quotient(sigma * sigma - N, Q)
-    of_t = factor * (factor * N * up0 - y0 * product)
-    _write_part(part, tl.where(row < rows, of_t.to(tl.float64) * _power(h, True), 0.0))
+    _write_part(part, factor * (factor * N * up0 - y0 * product) * back, row, rows)
 
 
 @triton.jit
-def _write_part(part, of_t):
-    tl.store(part + tl.program_id(0), tl.sum(of_t, axis=0))
+def _write_part(part, of_t, row, rows):
+    tl.store(part + tl.program_id(0), tl.sum(tl.where(row < rows, of_t, 0.0), axis=0).to(tl.float64))
 
 
 @triton.jit
-def _place(v, last, WIDE: tl.constexpr, FINE: tl.constexpr):
-    """Of y = (y', y0): z = 2^-c y', N = |z|^2, L = 2^-b |y|, z0 = 2^-b y0, and the exponents b of y and c of y'."""
-    largest = _largest(v)
-    c = _exponent(largest)
-    b = _exponent(tl.maximum(largest, tl.abs(last)))
-    z = v * _power(-c, WIDE)[:, None]
+def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
+    """Of y = (y', y0): 2^-c y', its square N, L = 2^-b |y|, 2^-b y0, b, c, and whether nothing had to be taken out."""
     N = _square(z, FINE)
-    first, second = _half_power(c - b, WIDE)
-    z0 = last * _power(-b, WIDE)
-    return z, N, _root((N * first * second) * first * second + z0 * z0), z0, b, c
+    L = _root(N + z0 * z0)
+    b = tl.zeros_like(N).to(tl.int32)
+    c = b
+    usual = _all(_usual(L, WIDE) & ((z0 >= 0) | _usual(N, WIDE)))
+    if not usual:
+        largest = _largest(z)
+        c = _exponent(largest)
+        b = _exponent(tl.maximum(largest, tl.abs(z0)))
+        z = z * _power(-c, WIDE)[:, None]
+        N = _square(z, FINE)
+        first, second = _half_power(c - b, WIDE)
+        z0 = z0 * _power(-b, WIDE)
+        L = _root((N * first * second) * first * second + z0 * z0)
+        L = tl.where(N < float("inf"), L, float("nan"))
+    return z, N, L, z0, b, c, usual
 
 
 @triton.jit
-def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
-                   D: tl.constexpr):
+def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
+                   FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, here = _block(rows, d, R, D)
     v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
-    z, N, L, z0, b, c = _place(v, last, WIDE, FINE)
+    z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
     s = _scale(t, WIDE)
     south = z0 < 0
     factor = _quotient(s * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
-    factor = tl.where(N < float("inf"), factor, float("nan"))
-    first, second = _half_power(tl.where(south, b - c, c - b), WIDE)
-    v = z * (factor * first)[:, None] * second[:, None]
+    if not usual:
+        first, second = _half_power(tl.where(south, b - c, c - b), WIDE)
+        z = z * first[:, None]
+        factor = factor * second
+    v = z * factor[:, None]
     if CENTER:
         v = _about(v, center, col, d, 1, WIDE)
     _write(x, v, row, col, here, d)
 
 
 @triton.jit
-def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_col, WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
-                            D: tl.constexpr):
-    """With |y| + y0 = 2^r rise: g' s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
+def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_col, WIDE: tl.constexpr, FINE: tl.constexpr,
+                            FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    """With |y| + y0 = 2^r rise: g s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
     row, col, here = _block(rows, d, R, D)
     v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
     up = _read(g, row, col, here, g_row, g_col, WIDE)
-    z, N, L, z0, b, c = _place(v, last, WIDE, FINE)
-    h = _exponent(_largest(up))
-    up = up * _power(-h, WIDE)[:, None]
+    z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
+    most = _largest(up)
+    h = tl.zeros_like(b)
+    usual = usual & _all(_usual(most, WIDE) | (most == 0))
+    if not usual:
+        h = _exponent(most)
+        up = up * _power(-h, WIDE)[:, None]
     product = tl.sum(z * up, axis=1)
     south = z0 < 0
     rise = tl.where(south, _quotient(N, L - z0), L + z0)
-    r = tl.where(south, 2 * c - b, b)
     factor = _quotient(_scale(t, WIDE), rise)
-    shorter, again = _half_power(tl.where(south, 0, 2 * (c - b)), WIDE)
-    k = _quotient(product, rise * L) * shorter * again
-    first, second = _half_power(h - r, WIDE)
-    slope = (up - z * k[:, None]) * (factor * first)[:, None] * second[:, None]
-    low, high = _half_power(c - b, WIDE)
-    last = -(_quotient(product, L) * low * high) * (factor * first) * second
-    _write_points(gy, slope, last, row, col, here, rows, d, FLAT, R, D)
-    low, high = _half_power(h + c - r, WIDE)
-    of_t = (product.to(tl.float64) * factor.to(tl.float64)) * low.to(tl.float64) * high.to(tl.float64)
-    _write_part(part, tl.where(row < rows, of_t, 0.0))
+    k = _quotient(product, rise * L)
+    of_last = -_quotient(product, L)
+    of_t = product * factor
+    if not usual:
+        r = tl.where(south, 2 * c - b, b)
+        first, second = _half_power(tl.where(south, 0, 2 * (c - b)), WIDE)
+        k = k * first * second
+        first, second = _half_power(c - b, WIDE)
+        of_last = of_last * first * second
+        first, second = _half_power(h - r, WIDE)
+        factor = factor * first * second
+        first, second = _half_power(h + c - r, WIDE)
+        of_t = of_t * first * second
+    slope = (up - z * k[:, None]) * factor[:, None]
+    _write_points(gy, slope, of_last * factor, row, col, here, rows, d, FLAT, R, D)
+    _write_part(part, of_t, row, rows)
 
 
 # ---- block sizes ----
