@@ -34,13 +34,13 @@ def test_layouts(monkeypatch, flat):
     cases.check_layouts(_kernels, "cpu")
 
 
-@pytest.mark.parametrize("case", list(cases.sets_of_rows(600, 3, 20)), ids=lambda case: case[0])
+@pytest.mark.parametrize("case", list(cases.sets_of_rows(260, 2, 9)), ids=lambda case: case[0])
 def test_neighbours(monkeypatch, case):
     monkeypatch.setattr(_search, "_has_kernels", lambda device: True)
-    monkeypatch.setattr(_search, "_BLOCK_ROWS", 384)
+    monkeypatch.setattr(_search, "_BLOCK_ROWS", 128)
     _, base, queries = case
     index = _search.Index(base)
-    cases.check_neighbours(index, base, queries, 10)
+    cases.check_neighbours(index, base, queries, 5)
 
 
 def test_many_neighbours_of_long_rows(monkeypatch):

@@ -213,9 +213,10 @@ _embed_backward.register_vmap(_looped_vmap(_embed_backward))
 _unembed_backward.register_vmap(_looped_vmap(_unembed_backward))
 
 
-class _Embed(torch.autograd.Function):
-    """The same without an operator's dispatch, which takes longer than small batches do."""
+# ---- functions: less to dispatch than an operator, which takes longer than small batches do ----
 
+
+class _Embed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, t, center)
@@ -227,8 +228,6 @@ class _Embed(torch.autograd.Function):
 
 
 class _Unembed(torch.autograd.Function):
-    """Likewise."""
-
     @staticmethod
     def forward(ctx: Any, y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
         ctx.save_for_backward(y, t, center)
@@ -253,22 +252,60 @@ def _once(ctx: Any, parts_of: Any, g: Tensor) -> Any:
     return _refusing_more(ctx, parts_of, g) if torch.is_grad_enabled() else _taken(ctx, parts_of, g)
 
 
-# vmap, grad and the like; without this function of torch every call could be under one of them.
+# ---- functions under torch.func ----
+
+
+def _transformable(rows: Any, gradients: Any, batched: Any) -> Any:
+    """A function that vmap, grad and the like can take apart."""
+
+    class Transformable(torch.autograd.Function):
+        @staticmethod
+        def forward(*inputs: Any) -> Any:
+            return rows(*inputs)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, *g: Tensor) -> Any:
+            return gradients(*ctx.saved_tensors, *g)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+            return batched(Transformable.apply)(info, in_dims, *inputs)
+
+    return Transformable.apply
+
+
+def _refused(*_: Any) -> Any:
+    raise RuntimeError("the gradients of the sphere have no gradients")
+
+
+def _in_both(gradients: Any) -> Any:
+    once = _transformable(gradients, _refused, _looped_vmap)
+    return lambda x, t, center, g: (*once(x, t, g, center), None)
+
+
+_embed_transformed = _transformable(_embed_rows, _in_both(_embed_gradients), _rowwise_vmap)
+_unembed_transformed = _transformable(_unembed_rows, _in_both(_unembed_gradients), _rowwise_vmap)
+
+# Without this function of torch every call could be under a transform.
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
-
-
-def _as_operator() -> bool:
-    return torch.compiler.is_compiling() or _transformed()
 
 
 def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
-    return _embed(x, t, center) if _as_operator() else _Embed.apply(x, t, center)
+    if torch.compiler.is_compiling():
+        return _embed(x, t, center)
+    return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """x = S^-1(y/|y|) + center at the scale s = exp(t), over the last dimension; differentiable in y and t."""
-    return _unembed(y, t, center) if _as_operator() else _Unembed.apply(y, t, center)
+    if torch.compiler.is_compiling():
+        return _unembed(y, t, center)
+    return _unembed_transformed(y, t, center) if _transformed() else _Unembed.apply(y, t, center)
 
 
 class _Scaled(nn.Module):

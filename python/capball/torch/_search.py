@@ -22,6 +22,7 @@ _TILE = 128  # rows that a program multiplies at a time; the base is padded to w
 _BLOCK_ROWS = 1 << 20  # of codes that are searched at once: the groups of one query fit a program
 _QUERIES = 4096  # at once
 _LISTED = 1 << 27  # rows that may be listed at once, of all queries
+_RANKED = 4096  # rows of a query that are put in order by counting; more are sorted
 _CLIPPED = 0.001  # of the rows may have numbers outside the codes' range
 _NO_ID = torch.iinfo(torch.int64).max
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.uint8, torch.int8)
@@ -104,54 +105,68 @@ class _Block:
             raise _OutOfRange
         clipped = int(_CLIPPED * len(rows))
         self.step = max(float(reach.kthvalue(len(rows) - clipped).values) / 127, 1e-290)
+        self.per_step = torch.full((1,), 1 / self.step, dtype=torch.float64, device=rows.device)
         codes = self._encode(rows, _round_up(len(rows), _TILE))
         order = codes.error[:len(rows)].argsort()
         self.place = torch.cat([order, order.new_zeros(len(codes.error) - len(rows))]).int()
         padded = torch.cat([order, torch.arange(len(rows), len(codes.error), device=order.device)])
         self.codes = _Codes(codes.codes[padded], codes.norm[padded], codes.error[padded])
         self.largest_norm = codes.norm[:len(rows)].amax()
+        self._group_error: dict[int, Tensor] = {}
 
-    def _encode(self, rows: Tensor, padded: int, largest_norm: Tensor | None = None) -> _Codes:
+    def _encode(self, rows: Tensor, padded: int, state: Tensor | None = None) -> _Codes:
+        """Of the base, or with a state of queries."""
         from ._search_kernels import encode_kernel
-        asked, cols, device = largest_norm is not None, _cols(rows.shape[1]), rows.device
+        asked, cols, device = state is not None, _cols(rows.shape[1]), rows.device
         made = _Codes(torch.empty((padded, cols), dtype=torch.int8, device=device),
                       torch.empty(padded, dtype=torch.float64 if asked else torch.int32, device=device),
                       torch.empty(padded, dtype=torch.float32, device=device),
                       torch.empty(padded, dtype=torch.int32, device=device) if asked else None)
-        per_step = torch.full((1,), 1 / self.step, dtype=torch.float64, device=device)
-        encode_kernel[(padded // 16,)](rows, self.center, per_step, made.codes, made.norm, made.error, made.twice, len(rows),
-                                       rows.shape[1], *rows.stride(), largest_norm, QUERIES=asked, K=cols, BK=min(cols, 128),
-                                       R=16)
+        encode_kernel[(padded // 16,)](rows, self.center, self.per_step, made.codes, made.norm, made.error, made.twice, state,
+                                       len(rows), rows.shape[1], *rows.stride(), self.largest_norm if asked else None,
+                                       QUERIES=asked, K=cols, BK=min(cols, 128), R=16)
         return made
 
-    def group_rows(self, k: int) -> int:
+    def _group_rows(self, k: int) -> int:
         """Rows per group: as many as leave several groups for each neighbour."""
         return next((rows for rows in (128, 64, 32) if len(self.rows) >= 4 * k * rows), 16)
 
+    def _error_of_groups(self, per_group: int) -> Tensor:
+        if per_group not in self._group_error:
+            self._group_error[per_group] = self.codes.error.view(-1, per_group).amax(1)
+        return self._group_error[per_group]
+
+    def _smallest(self, asked: _Codes, tile: int, per_group: int) -> Tensor:
+        """The smallest code distance of each group, for each query."""
+        from ._search_kernels import minima_kernel
+        own, cols, tiles, padded = self.codes, self.codes.codes.shape[1], len(self.codes.norm) // _TILE, len(asked.norm)
+        smallest = torch.empty((padded, len(own.norm) // per_group), dtype=torch.int32, device=own.norm.device)
+        at_once = min(16, max(1, tiles * (padded // tile) // 1024))
+        minima_kernel[(padded // tile, _round_up(tiles, at_once) // at_once)](
+            own.codes, own.norm, asked.codes, asked.twice, smallest, tiles, smallest.shape[1], K=cols, BK=min(cols, 128), BM=tile,
+            BN=_TILE, G=per_group, TILES=at_once, STAGES=3, num_warps=4)
+        return smallest
+
     def find(self, queries: Tensor, k: int, bound: Tensor, groups_room: int, room: int) -> _Listed:
         """The rows that may be among the k nearest, or for k = 0 within the bound, which counts steps."""
-        from ._search_kernels import minima_kernel, rows_kernel, select_kernel
-        n, device = len(queries), queries.device
+        from ._search_kernels import rows_kernel, select_kernel
+        n, own, cols, per_group = len(queries), self.codes, self.codes.codes.shape[1], self._group_rows(max(k, 1))
+        state = torch.zeros(n + 4, dtype=torch.int32, device=queries.device)
+        count = state[4:]
         tile = 128 if n > 64 else 64 if n > 16 else 16
-        asked = self._encode(queries, _round_up(n, tile), self.largest_norm)
-        own, cols, per_group = self.codes, _cols(queries.shape[1]), self.group_rows(max(k, 1))
-        tiles, groups = len(own.norm) // _TILE, len(own.norm) // per_group
-        smallest = torch.empty((len(asked.norm), groups), dtype=torch.int32, device=device)
-        at_once = min(16, max(1, tiles * (len(asked.norm) // tile) // 1024))
-        minima_kernel[(len(asked.norm) // tile, _round_up(tiles, at_once) // at_once)](
-            own.codes, own.norm, asked.codes, asked.twice, smallest, tiles, groups, K=cols, BK=min(cols, 128), BM=tile, BN=_TILE,
-            G=per_group, TILES=at_once, STAGES=3, num_warps=4)
-        group_error = own.error.view(-1, per_group).amax(1)
+        asked = self._encode(queries, _round_up(n, tile), state)
+        smallest = self._smallest(asked, tile, per_group)
+        groups = smallest.shape[1]
         groups_room = min(groups_room, groups)
-        found = torch.empty((n, groups_room), dtype=torch.int32, device=device)
-        found_count, count = (torch.empty(n, dtype=torch.int32, device=device) for _ in range(2))
-        select_kernel[(n,)](smallest, group_error, asked.norm, asked.error, bound, found, found_count, groups,
-                            k if k > 0 else groups + 1, groups_room, NG=_power_of_two(groups), num_warps=4)
-        rows = torch.empty((n, room), dtype=torch.int32, device=device)
-        rows_kernel[(n,)](own.codes, own.norm, own.error, self.place, asked.codes, asked.norm, asked.error, asked.twice, bound,
-                          found, found_count, rows, count, groups_room, room, K=cols, BK=min(cols, 128), G=per_group,
-                          P=256 // per_group, num_warps=4)
-        return _Listed(self, rows, count, found_count, groups_room, room)
+        found = queries.new_empty((n, groups_room), dtype=torch.int32)
+        found_count = queries.new_empty(n, dtype=torch.int32)
+        select_kernel[(n,)](smallest, self._error_of_groups(per_group), asked.norm, asked.error, bound, found, found_count, state,
+                            groups, k if k > 0 else groups + 1, groups_room, NG=_power_of_two(groups), num_warps=4)
+        rows = queries.new_empty((n, room), dtype=torch.int32)
+        rows_kernel[(n, 4 if n > 64 else 16)](own.codes, own.norm, own.error, self.place, asked.codes, asked.norm, asked.error,
+                                              asked.twice, bound, found, found_count, rows, count, state, groups_room, room, K=cols,
+                                              BK=min(cols, 128), G=per_group, P=256 // per_group, num_warps=4)
+        return _Listed(self, rows, count, found_count, groups_room, room, state)
 
 
 def _power_of_two(n: int) -> int:
@@ -168,17 +183,25 @@ class _Listed:
     groups: Tensor
     groups_room: int
     room: int
+    state: Tensor
 
-    def measure(self, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Their distances, and whether one is out of range."""
+    def measure(self, queries: Tensor) -> Tensor:
+        """Their distances."""
         from ._search_kernels import measure_kernel
         base = self.block.rows
         values = torch.empty(self.rows.shape, dtype=torch.float64, device=queries.device)
-        out_of_range = torch.zeros(1, dtype=torch.int32, device=queries.device)
         wide = torch.float64 in (base.dtype, queries.dtype)
-        measure_kernel[(len(queries), 8)](base, queries, self.rows, self.count, values, out_of_range, base.shape[1], *base.stride(),
+        measure_kernel[(len(queries), 8)](base, queries, self.rows, self.count, values, self.state, base.shape[1], *base.stride(),
                                           *queries.stride(), self.room, WIDE=wide, C=32, enable_fp_fusion=False)
-        return values, out_of_range
+        return values
+
+    def nearest(self, values: Tensor, k: int, most: int) -> _Answers:
+        """The k nearest of at most _RANKED rows of each query."""
+        from ._search_kernels import rank_kernel
+        made = _Answers(values.new_empty((len(values), k)), self.rows.new_empty((len(values), k), dtype=torch.int64))
+        rank_kernel[(len(values), -(-most // 64))](values, self.rows, self.count, made.values, made.ids, self.block.first_id, k,
+                                                   self.room, C=64)
+        return made
 
 
 def _in_order(values: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -213,24 +236,23 @@ def _within(listed: _Listed, values: Tensor, limits: Tensor | None, count: int) 
 def _search_block(block: _Block, queries: Tensor, k: int, best: _Answers | None, limits: Tensor | None,
                   groups_room: int, room: int) -> _Answers:
     """The answers of a block joined with those before. Queries for which the lists have no room are done again with more."""
-    bound = _bound(block, queries, k, best, limits)
-    listed = block.find(queries, k, bound, groups_room, room)
-    values, out_of_range = listed.measure(queries)
-    full = (listed.groups > listed.groups_room) | (listed.count > room)
-    most, needs_groups, needs_rows, fails, any_full = torch.stack(
-        [listed.count.clamp(max=room).amax(), listed.groups.amax(), listed.count.amax(), out_of_range[0], full.any().int()]).tolist()
-    if fails:
+    listed = block.find(queries, k, _bound(block, queries, k, best, limits), groups_room, room)
+    values = listed.measure(queries)
+    groups, most, out_of_range = listed.state[:3].tolist()
+    if out_of_range:
         raise _OutOfRange
-    found = _within(listed, values, limits, most)
-    keep = k if limits is None else None
-    answers = _joined([found] if best is None else [best, found], keep)
-    if not any_full:
+    if best is None and limits is None and k <= most <= min(room, _RANKED) and len(block.rows) >= k:
+        answers = listed.nearest(values, k, most)
+    else:
+        found = _within(listed, values, limits, min(most, room))
+        answers = _joined([found] if best is None else [best, found], k if limits is None else None)
+    if groups <= listed.groups_room and most <= room:
         return answers
-    again = full.nonzero()[:, 0]
-    needs_rows = len(block.rows) if needs_groups > listed.groups_room else needs_rows
+    again = ((listed.groups > listed.groups_room) | (listed.count > room)).nonzero()[:, 0]
+    rows = len(block.rows) if groups > listed.groups_room else most
     parts = [_search_block(block, queries[some], k, None if best is None else _Answers(best.values[some], best.ids[some]),
-                           None if limits is None else limits[some], needs_groups, needs_rows)
-             for some in again.split(max(1, _LISTED // needs_rows))]
+                           None if limits is None else limits[some], groups, rows)
+             for some in again.split(max(1, _LISTED // rows))]
     return _put(answers, again, parts)
 
 
@@ -268,8 +290,10 @@ def _search(blocks: Any, queries: Tensor, k: int, limits: Tensor | None) -> _Ans
             room = min(len(block.rows), _power_of_two(512 + 16 * k))
             best[i] = _search_block(block, batch, k, best[i], bounds[i], 1024 + 4 * k, room)
     parts = [part for part in best if part is not None]
-    nothing = _Answers(parts[0].values[:0], parts[0].ids[:0])
-    return _put(_Answers(*(a.new_zeros((len(queries), 0)) for a in nothing)), torch.arange(len(queries), device=queries.device), parts)
+    if len(parts) == 1:
+        return parts[0]
+    nothing = _Answers(*(a.new_zeros((len(queries), 0)) for a in parts[0]))
+    return _put(nothing, torch.arange(len(queries), device=queries.device), parts)
 
 
 # ---- the interface ----
@@ -318,7 +342,7 @@ class Index:
     def _by_codes(self, queries: Tensor, k: int, limits: Tensor | None) -> _Answers | None:
         """None where the C library has to search: numbers out of range, and arguments it has words for."""
         usual = queries.dtype in _TYPES and queries.dim() == 2 and queries.shape[1] == self.base.shape[1] and len(queries) > 0
-        if self._in_c or not usual or not bool(torch.isfinite(queries).all()) or (limits is None and not 1 <= k <= len(self.base)):
+        if self._in_c or not usual or (limits is None and not 1 <= k <= len(self.base)):
             return None
         if limits is not None and not bool((limits >= 0).all()):
             return None

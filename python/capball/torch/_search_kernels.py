@@ -10,6 +10,11 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+# What kernels report in `state`: the most groups and rows that a query has, and whether distances or queries are out of range.
+MOST_GROUPS = tl.constexpr(0)
+MOST_ROWS = tl.constexpr(1)
+OUT_OF_RANGE = tl.constexpr(2)
+
 FAR = tl.constexpr(1 << 30)  # the norm of rows that are not there
 SAFE = tl.constexpr(float(1 << 29))  # what a product may be at most, so that 32 bits hold it and the largest norm
 MARGIN = tl.constexpr(2.0**-20)  # more than all roundings of bounds
@@ -33,10 +38,10 @@ def _half_twice(reach):
 
 
 @triton.jit
-def encode_kernel(x, center, per_step, codes, norm, error, twice, rows, d, x_row, x_col, largest_norm, QUERIES: tl.constexpr,
-                  K: tl.constexpr, BK: tl.constexpr, R: tl.constexpr):
+def encode_kernel(x, center, per_step, codes, norm, error, twice, state, rows, d, x_row, x_col, largest_norm,
+                  QUERIES: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, R: tl.constexpr):
     """Codes, |c|^2 and error of rows. Of queries: (twice/2)^2 |c|^2 in double and twice; error is inf where products could
-    leave 32 bits."""
+    leave 32 bits, and queries with NaN or inf are reported."""
     row = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
     scale = tl.load(per_step)
     raised = tl.zeros([R], tl.int32)
@@ -64,6 +69,7 @@ def encode_kernel(x, center, per_step, codes, norm, error, twice, rows, d, x_row
     bound = tl.sqrt(rest2) + 1e-12 * tl.sqrt(size2)
     bound = (bound * (1.0 + MARGIN)).to(tl.float32)
     if QUERIES:
+        tl.atomic_max(state + OUT_OF_RANGE, tl.max((size2 < float("inf")).to(tl.int32) ^ 1, axis=0))
         product = tl.sqrt(norm2.to(tl.float64) * tl.load(largest_norm).to(tl.float64)) * 2.0 * step
         tl.store(error + row, tl.where(product <= SAFE, bound, float("inf")))
         tl.store(norm + row, norm2.to(tl.float64) * step * step)
@@ -107,7 +113,7 @@ def _distance(value, norm):
 
 
 @triton.jit
-def select_kernel(smallest, group_error, norm, error, bound, found, count, groups, k, most, NG: tl.constexpr):
+def select_kernel(smallest, group_error, norm, error, bound, found, count, state, groups, k, most, NG: tl.constexpr):
     """Lowers a query's bound to what k groups can hold at the farthest, and lists the groups that may have a row within it."""
     query = tl.program_id(0).to(tl.int64)
     group = tl.arange(0, NG)
@@ -130,13 +136,16 @@ def select_kernel(smallest, group_error, norm, error, bound, found, count, group
     near = there & (value < FAR) & (distance * (1.0 - MARGIN) - either <= limit)
     at = tl.cumsum(near.to(tl.int32), axis=0) - 1
     tl.store(found + query * most + at, group, mask=near & (at < most))
-    tl.store(count + query, tl.sum(near.to(tl.int32), axis=0))
+    listed = tl.sum(near.to(tl.int32), axis=0)
+    tl.store(count + query, listed)
+    tl.atomic_max(state + MOST_GROUPS, listed)
 
 
 @triton.jit
-def rows_kernel(codes, norm, error, place, queries, query_norm, query_error, twice, bound, found, found_count, rows, count,
+def rows_kernel(codes, norm, error, place, queries, query_norm, query_error, twice, bound, found, found_count, rows, count, state,
                 most_groups, most, K: tl.constexpr, BK: tl.constexpr, G: tl.constexpr, P: tl.constexpr):
-    """The rows of the groups found that may be within the bound; P groups at a time. `count` goes on where the room ends."""
+    """The rows of the groups found that may be within the bound, in any order; P groups at a time, several programs for a query.
+    `count`, 0 before, goes on where the room ends."""
     query = tl.program_id(0).to(tl.int64)
     groups = tl.minimum(tl.load(found_count + query), most_groups)
     limit = tl.load(bound + query)
@@ -144,8 +153,7 @@ def rows_kernel(codes, norm, error, place, queries, query_norm, query_error, twi
     own_error = tl.load(query_error + query)
     times = tl.load(twice + query)
     col = tl.arange(0, BK)
-    listed = 0
-    for first in range(0, groups, P):
+    for first in range(tl.program_id(1) * P, groups, P * tl.num_programs(1)):
         slot = first + tl.arange(0, P)
         group = tl.load(found + query * most_groups + slot, mask=slot < groups, other=-1)
         row = tl.reshape(group[:, None] * G + tl.arange(0, G)[None, :], [P * G])
@@ -160,10 +168,11 @@ def rows_kernel(codes, norm, error, place, queries, query_norm, query_error, twi
         distance = _distance(own - product * times, own_norm)
         near = distance * (1.0 - MARGIN) - (tl.load(error + row) + own_error) <= limit
         near = near & there & (own < FAR)
-        at = listed + tl.cumsum(near.to(tl.int32), axis=0) - 1
+        more = tl.sum(near.to(tl.int32), axis=0)
+        begin = tl.atomic_add(count + query, more)
+        at = begin + tl.cumsum(near.to(tl.int32), axis=0) - 1
         tl.store(rows + query * most + at, tl.load(place + row), mask=near & (at < most))
-        listed += tl.sum(near.to(tl.int32), axis=0)
-    tl.store(count + query, listed)
+        tl.atomic_max(state + MOST_ROWS, begin + more)
 
 
 @triton.jit
@@ -173,7 +182,7 @@ def _pairs(a, C: tl.constexpr, half: tl.constexpr):
 
 
 @triton.jit
-def measure_kernel(x, queries, rows, count, values, out_of_range, d, x_row, x_col, q_row, q_col, most, WIDE: tl.constexpr,
+def measure_kernel(x, queries, rows, count, values, state, d, x_row, x_col, q_row, q_col, most, WIDE: tl.constexpr,
                    C: tl.constexpr):
     """|x - q| of listed rows in double, in the C library's order of additions: 16 lanes within chunks of 256 numbers. Of doubles
     it also says where a sum has left the range in which its root is exact."""
@@ -198,5 +207,25 @@ def measure_kernel(x, queries, rows, count, values, out_of_range, d, x_row, x_co
             total += tl.sum(_pairs(_pairs(_pairs(sums, C, 8), C, 4), C, 2), axis=1)
         if WIDE:
             bad = (slot < listed) & (moved > 0) & ((total <= 1e-270) | (total >= 1e270))
-            tl.atomic_max(out_of_range, tl.max(bad.to(tl.int32), axis=0))
+            tl.atomic_max(state + OUT_OF_RANGE, tl.max(bad.to(tl.int32), axis=0))
         tl.store(values + query * most + slot, tl.sqrt(total), mask=slot < listed)
+
+
+@triton.jit
+def rank_kernel(values, rows, count, distances, ids, first_id, k, most, C: tl.constexpr):
+    """The k nearest of the rows measured, in order: each goes to the place that is the number of rows before it."""
+    query = tl.program_id(0).to(tl.int64)
+    listed = tl.minimum(tl.load(count + query), most)
+    slot = tl.program_id(1) * C + tl.arange(0, C)
+    value = tl.load(values + query * most + slot, mask=slot < listed, other=float("inf"))
+    row = tl.load(rows + query * most + slot, mask=slot < listed, other=0)
+    place = tl.zeros([C], tl.int32)
+    for first in range(0, listed, C):
+        other = first + tl.arange(0, C)
+        theirs = tl.load(values + query * most + other, mask=other < listed, other=float("inf"))
+        their_row = tl.load(rows + query * most + other, mask=other < listed, other=2147483647)
+        before = (theirs[None, :] < value[:, None]) | ((theirs[None, :] == value[:, None]) & (their_row[None, :] < row[:, None]))
+        place += tl.sum(before.to(tl.int32), axis=1)
+    among = (slot < listed) & (place < k)
+    tl.store(distances + query * k + place, value, mask=among)
+    tl.store(ids + query * k + place, row.to(tl.int64) + first_id, mask=among)
