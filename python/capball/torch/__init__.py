@@ -124,10 +124,8 @@ def _unembed_parts(y: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tu
 
 
 def _total(parts: Tensor, t: Tensor) -> Tensor:
-    """dL/dt, added in double where the device has it."""
-    if parts.dtype != torch.float64 and parts.device.type != "mps":
-        parts = parts.double()
-    return parts.sum().to(t).reshape(t.shape)
+    """dL/dt from its parts."""
+    return (parts if parts.numel() == 1 else parts.sum()).to(t).reshape(t.shape)
 
 
 def _embed_gradients(x: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:

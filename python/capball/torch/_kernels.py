@@ -7,6 +7,7 @@ are computed in f32, f64 in f64.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_FINE = 16  # from so many f32 numbers on, squares are added in double
+_FINE = 512  # from so many f32 numbers on, squares are added in double
 LONGEST = 8192  # numbers in a row; longer rows are for plain operations
 
 
@@ -59,6 +60,16 @@ def _quotient(a, b):
 
 
 @triton.jit
+def _inverse(a):
+    """1/a of a normal number, nearly rounded."""
+    if a.dtype == tl.float64:
+        return 1.0 / a
+    else:
+        near = 1.0 / a
+        return tl.fma(near, tl.fma(-a, near, 1.0), near)
+
+
+@triton.jit
 def _root(a):
     if a.dtype == tl.float64:
         return tl.sqrt(a)
@@ -67,14 +78,29 @@ def _root(a):
 
 
 @triton.jit
+def _exp(t):
+    """exp(t) in f32 within a rounding and a half, for |t| <= 87; far less work than the double function."""
+    high = t.to(tl.float32)
+    low = (t - high.to(t.dtype)).to(tl.float32)
+    high = tl.where(high > 87.0, 87.0, tl.where(high < -87.0, -87.0, high))
+    k = tl.floor(high * 1.4426950408889634 + 0.5)
+    r = tl.fma(k, -0.693145751953125, high)  # ln 2 in two parts, of which the first has few digits
+    r = tl.fma(k, -1.428606765330187e-06, r) + low
+    q = tl.fma(r, 1.0 / 5040, 1.0 / 720)
+    q = tl.fma(q, r, 1.0 / 120)
+    q = tl.fma(q, r, 1.0 / 24)
+    q = tl.fma(q, r, 1.0 / 6)
+    q = tl.fma(q, r, 0.5)
+    return (tl.fma(q * r, r, r) + 1.0) * _power(k.to(tl.int32), False)
+
+
+@triton.jit
 def _scale(t, WIDE: tl.constexpr):
     """s = exp(t), in the range of the type."""
-    s = tl.exp(tl.load(t).to(tl.float64))
     if WIDE:
-        return s
+        return tl.exp(tl.load(t).to(tl.float64))
     else:
-        s = tl.where(s > 8.507059173023462e37, 8.507059173023462e37, s)
-        return tl.where(s < 1.1754943508222875e-38, 1.1754943508222875e-38, s).to(tl.float32)
+        return _exp(tl.load(t))
 
 
 @triton.jit
@@ -98,23 +124,35 @@ def _square(z, FINE: tl.constexpr):
 
 
 # ---- rows ----
+#
+# d and the distance of rows come divided by ALIGN, so that the compiler knows by what they can be divided and moves whole vectors.
+# Places within a block are numbers of 32 bits where these hold them (NEAR).
 
 
 @triton.jit
-def _block(rows, d, R: tl.constexpr, D: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
+def _block(rows, d, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    """Rows and columns of this program's block, how many rows are before it and in it, and which places have a number."""
+    before = tl.program_id(0).to(tl.int64) * R
+    count = tl.minimum(rows - before, R).to(tl.int32)
+    row = tl.arange(0, R)
     col = tl.arange(0, D)
-    return row, col, (row < rows)[:, None] & (col < d)[None, :]
+    here = (row < count)[:, None] & (col < d)[None, :]
+    if not NEAR:
+        row = row.to(tl.int64)
+        col = col.to(tl.int64)
+    return row, col, before, count, here
 
 
 @triton.jit
-def _read(a, row, col, here, row_stride, col_stride, WIDE: tl.constexpr):
-    return _wide(tl.load(a + row[:, None] * row_stride + col[None, :] * col_stride, mask=here, other=0), WIDE)
+def _read(a, row, col, before, here, row_stride, col_stride, WIDE: tl.constexpr):
+    from_ = a + before * row_stride
+    return _wide(tl.load(from_ + (row[:, None] * row_stride + col[None, :] * col_stride), mask=here, other=0), WIDE)
 
 
 @triton.jit
-def _write(a, value, row, col, here, cols):
-    tl.store(a + row[:, None] * cols + col[None, :], value.to(a.dtype.element_ty), mask=here)
+def _write(a, value, row, col, before, here, cols):
+    to = a + before * cols
+    tl.store(to + (row[:, None] * cols + col[None, :]), value.to(a.dtype.element_ty), mask=here)
 
 
 # Rows of d+1 numbers begin anywhere, so that whole vectors of them cannot be moved. Where such rows are contiguous, a program's
@@ -129,17 +167,16 @@ def _in_run(i, cols):
 
 
 @triton.jit
-def _read_points(a, row, col, here, rows, d, row_stride, col_stride, WIDE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr,
-                 D: tl.constexpr):
+def _read_points(a, row, col, before, count, here, d, row_stride, col_stride, WIDE: tl.constexpr, FLAT: tl.constexpr,
+                 R: tl.constexpr, D: tl.constexpr):
     """Rows of d+1 numbers: R x D, and the last ones."""
-    first = tl.program_id(0).to(tl.int64) * R
-    if FLAT and first + R <= rows:
+    if FLAT and count == R:
         cols = d + 1
-        run = a + first * cols
+        run = a + before * cols
         i = tl.arange(0, R * D)
         head = tl.load(run + i, mask=i < R * cols, other=0)
         tail = tl.load(run + R * D + tl.arange(0, R), mask=R * D + tl.arange(0, R) < R * cols, other=0)
-        at = tl.reshape(tl.arange(0, R)[:, None] * cols + tl.minimum(col, d)[None, :], [R * D])
+        at = tl.reshape(tl.arange(0, R)[:, None] * cols + tl.minimum(tl.arange(0, D), d)[None, :], [R * D])
         late = tl.gather(tail, tl.minimum(tl.maximum(at - R * D, 0), R - 1), 0)
         v = tl.where(at < R * D, tl.gather(head, tl.minimum(at, R * D - 1), 0), late)
         last_at = tl.arange(0, R) * cols + d
@@ -148,8 +185,9 @@ def _read_points(a, row, col, here, rows, d, row_stride, col_stride, WIDE: tl.co
         v = _wide(tl.where(here, tl.reshape(v, [R, D]), 0.0), WIDE)
         last = _wide(last, WIDE)
     else:
-        v = _read(a, row, col, here, row_stride, col_stride, WIDE)
-        last = _wide(tl.load(a + row * row_stride + d * col_stride, mask=row < rows, other=0), WIDE)
+        v = _read(a, row, col, before, here, row_stride, col_stride, WIDE)
+        at = a + before * row_stride + d * col_stride
+        last = _wide(tl.load(at + row * row_stride, mask=row < count, other=0), WIDE)
     return v, last
 
 
@@ -161,21 +199,19 @@ def _of_run(v, last, i, d, R: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def _write_points(a, v, last, row, col, here, rows, d, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    first = tl.program_id(0).to(tl.int64) * R
+def _write_points(a, v, last, row, col, before, count, here, d, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     v = v.to(a.dtype.element_ty)
     last = last.to(a.dtype.element_ty)
-    if FLAT and first + R <= rows:
-        cols = d + 1
-        run = a + first * cols
+    run = a + before * (d + 1)
+    if FLAT and count == R:
         flat = tl.reshape(v, [R * D])
         i = tl.arange(0, R * D)
-        tl.store(run + i, _of_run(flat, last, i, d, R, D), mask=i < R * cols)
+        tl.store(run + i, _of_run(flat, last, i, d, R, D), mask=i < R * (d + 1))
         i = R * D + tl.arange(0, R)
-        tl.store(run + i, _of_run(flat, last, i, d, R, D), mask=i < R * cols)
+        tl.store(run + i, _of_run(flat, last, i, d, R, D), mask=i < R * (d + 1))
     else:
-        _write(a, v, row, col, here, d + 1)
-        tl.store(a + row * (d + 1) + d, last, mask=row < rows)
+        tl.store(run + (row[:, None] * (d + 1) + col[None, :]), v, mask=here)
+        tl.store(run + (row * (d + 1) + d), last, mask=row < count)
 
 
 @triton.jit
@@ -222,9 +258,11 @@ def _taken_out(v, s, WIDE: tl.constexpr, FINE: tl.constexpr):
 
 @triton.jit
 def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                 FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    row, col, here = _block(rows, d, R, D)
-    z = _read(x, row, col, here, x_row, x_col, WIDE)
+                 FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    d = d * ALIGN
+    x_row = x_row * ALIGN
+    row, col, before, count, here = _block(rows, d, NEAR, R, D)
+    z = _read(x, row, col, before, here, x_row, x_col, WIDE)
     if CENTER:
         z = _about(z, center, col, d, -1, WIDE)
     s = _scale(t, WIDE)
@@ -232,18 +270,21 @@ def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, W
     sigma = tl.zeros_like(N) + s
     if not _all(_usual(N + s * s, WIDE)):
         z, N, sigma, e, infinite = _taken_out(z, s, WIDE, FINE)
-    Q = N + sigma * sigma
-    factor = _quotient(2 * sigma, Q)
-    last = _quotient(sigma * sigma - N, Q)
-    _write_points(y, z * factor[:, None], last, row, col, here, rows, d, FLAT, R, D)
+    per_q = _inverse(N + sigma * sigma)
+    factor = 2 * sigma * per_q
+    last = (sigma * sigma - N) * per_q
+    _write_points(y, z * factor[:, None], last, row, col, before, count, here, d, FLAT, R, D)
 
 
 @triton.jit
 def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
-                          WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    row, col, here = _block(rows, d, R, D)
-    z = _read(x, row, col, here, x_row, x_col, WIDE)
-    up, up0 = _read_points(g, row, col, here, rows, d, g_row, g_col, WIDE, FLAT, R, D)
+                          WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr,
+                          R: tl.constexpr, D: tl.constexpr):
+    d = d * ALIGN
+    x_row = x_row * ALIGN
+    row, col, before, count, here = _block(rows, d, NEAR, R, D)
+    z = _read(x, row, col, before, here, x_row, x_col, WIDE)
+    up, up0 = _read_points(g, row, col, before, count, here, d, g_row, g_col, WIDE, FLAT, R, D)
     if CENTER:
         z = _about(z, center, col, d, -1, WIDE)
     s = _scale(t, WIDE)
@@ -263,17 +304,17 @@ def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_ro
         product = tl.sum(z * up, axis=1)
         first, second = _half_power(h - e, WIDE)
         first = tl.where(infinite, float("nan"), first)
-    Q = N + sigma * sigma
-    factor = _quotient(2 * sigma, Q)
-    k = _quotient(2 * (product + sigma * up0), Q)
-    _write(gx, (up - z * k[:, None]) * (factor * first * second)[:, None], row, col, here, d)
-    y0 = _quotient(sigma * sigma - N, Q)
-    _write_part(part, factor * (factor * N * up0 - y0 * product) * back, row, rows)
+    per_q = _inverse(N + sigma * sigma)
+    factor = 2 * sigma * per_q
+    k = 2 * (product + sigma * up0) * per_q
+    _write(gx, (up - z * k[:, None]) * (factor * first * second)[:, None], row, col, before, here, d)
+    y0 = (sigma * sigma - N) * per_q
+    _write_part(part, factor * (factor * N * up0 - y0 * product) * back, row, count)
 
 
 @triton.jit
-def _write_part(part, of_t, row, rows):
-    tl.store(part + tl.program_id(0), tl.sum(tl.where(row < rows, of_t, 0.0), axis=0).to(tl.float64))
+def _write_part(part, of_t, row, count):
+    tl.store(part + tl.program_id(0), tl.sum(tl.where(row < count, of_t, 0.0), axis=0))
 
 
 @triton.jit
@@ -299,9 +340,10 @@ def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
 
 @triton.jit
 def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                   FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    row, col, here = _block(rows, d, R, D)
-    v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
+                   FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    d = d * ALIGN
+    row, col, before, count, here = _block(rows, d, NEAR, R, D)
+    v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE, FLAT, R, D)
     z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
     s = _scale(t, WIDE)
     south = z0 < 0
@@ -313,16 +355,18 @@ def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr,
     v = z * factor[:, None]
     if CENTER:
         v = _about(v, center, col, d, 1, WIDE)
-    _write(x, v, row, col, here, d)
+    _write(x, v, row, col, before, here, d)
 
 
 @triton.jit
-def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_col, WIDE: tl.constexpr, FINE: tl.constexpr,
-                            FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+def unembed_backward_kernel(y, t, g, gy, part, rows, d, g_row, g_col, y_row, y_col, WIDE: tl.constexpr, FINE: tl.constexpr,
+                            FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     """With |y| + y0 = 2^r rise: g s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
-    row, col, here = _block(rows, d, R, D)
-    v, last = _read_points(y, row, col, here, rows, d, y_row, y_col, WIDE, FLAT, R, D)
-    up = _read(g, row, col, here, g_row, g_col, WIDE)
+    d = d * ALIGN
+    g_row = g_row * ALIGN
+    row, col, before, count, here = _block(rows, d, NEAR, R, D)
+    v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE, FLAT, R, D)
+    up = _read(g, row, col, before, here, g_row, g_col, WIDE)
     z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
     most = _largest(up)
     h = tl.zeros_like(b)
@@ -348,8 +392,8 @@ def unembed_backward_kernel(y, t, g, gy, part, rows, d, y_row, y_col, g_row, g_c
         first, second = _half_power(h + c - r, WIDE)
         of_t = of_t * first * second
     slope = (up - z * k[:, None]) * factor[:, None]
-    _write_points(gy, slope, of_last * factor, row, col, here, rows, d, FLAT, R, D)
-    _write_part(part, of_t, row, rows)
+    _write_points(gy, slope, of_last * factor, row, col, before, count, here, d, FLAT, R, D)
+    _write_part(part, of_t, row, count)
 
 
 # ---- block sizes ----
@@ -381,50 +425,58 @@ def _flat(x: Tensor) -> Tensor:
     return x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
 
 
-def _launch(kernel: Any, backward: bool, row: Tensor, d: int, pointers: tuple[Any, ...], strides: tuple[int, ...],
-            points: tuple[int, ...] | None = None, **known: Any) -> Any:
-    """Runs a kernel over all rows; `row` is the tensor that has them, `points` the strides of d+1 numbers that are read."""
+def _launch(kernel: Any, pointers: tuple[Any, ...], n: int, d: int, plain: Tensor | None, points: Tensor | None,
+            part_type: torch.dtype | None = None, **known: Any) -> Any:
+    """Runs a kernel over n rows, of d numbers in `plain` and of d+1 in `points`, where it reads such. Kernels for gradients give
+    a part of dL/dt for each block."""
+    like = points if plain is None else plain
     D = triton.next_power_of_2(d)
-    shape = _shape(backward, row.element_size(), D)
+    shape = _shape(part_type is not None, like.element_size(), D)
     R = max(1, shape.numbers // D)
-    flat = shape.flat and R >= 16 and points in (None, (d + 1, 1))
-    grid = (triton.cdiv(len(row), R),)
-    if backward:
-        pointers = (*pointers, part := torch.empty(grid, dtype=torch.float64, device=row.device))
-    if len(row) > 0:
-        with torch.cuda.device_of(row):
-            kernel[grid](*pointers, len(row), d, *strides, WIDE=row.dtype == torch.float64,
-                         FINE=row.dtype == torch.float32 and D >= _FINE, FLAT=flat, R=R, D=D, num_warps=shape.warps, **known)
-    return part if backward else None
+    grid, align, strides, far = (-(-n // R),), math.gcd(d, 16), [], R * (d + 1)
+    if plain is not None:
+        align = math.gcd(align, plain.stride(0))
+        strides += [plain.stride(0) // align, plain.stride(1)]
+        far = max(far, R * plain.stride(0) + D * plain.stride(1))
+    if points is not None:
+        strides += points.stride()
+        far = max(far, R * points.stride(0) + D * points.stride(1))
+    part = None if part_type is None else torch.empty(grid, dtype=part_type, device=like.device)
+    if n > 0:
+        with torch.cuda.device_of(like):
+            kernel[grid](*pointers, *(() if part is None else (part,)), n, d // align, *strides, WIDE=like.dtype == torch.float64,
+                         FINE=like.dtype == torch.float32 and D >= _FINE,
+                         FLAT=shape.flat and R >= 16 and (points is None or points.stride() == (d + 1, 1)), ALIGN=align,
+                         NEAR=far < 1 << 31, R=R, D=D, num_warps=shape.warps, **known)
+    return part
+
+
+def _part_type(t: Tensor) -> torch.dtype:
+    return torch.float64 if t.dtype == torch.float64 else torch.float32
 
 
 def embed(x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
-    d = x.shape[-1]
+    d, rows = x.shape[-1], _flat(x)
     y = x.new_empty((*x.shape[:-1], d + 1))
-    rows = _flat(x)
-    _launch(embed_kernel, False, rows, d, (rows, t, center, y), rows.stride(), CENTER=center is not None)
+    _launch(embed_kernel, (rows, t, center, y), len(rows), d, rows, None, CENTER=center is not None)
     return y
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
-    d = y.shape[-1] - 1
+    d, rows = y.shape[-1] - 1, _flat(y)
     x = y.new_empty((*y.shape[:-1], d))
-    rows = _flat(y)
-    _launch(unembed_kernel, False, rows, d, (rows, t, center, x), rows.stride(), rows.stride(), CENTER=center is not None)
+    _launch(unembed_kernel, (rows, t, center, x), len(rows), d, None, rows, CENTER=center is not None)
     return x
 
 
 def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of x, and parts of dL/dt that are to be added."""
     gx, rows, up = x.new_empty(x.shape), _flat(x), _flat(g)
-    part = _launch(embed_backward_kernel, True, rows, x.shape[-1], (rows, t, center, up, gx), rows.stride() + up.stride(),
-                   up.stride(), CENTER=center is not None)
-    return gx, part
+    return gx, _launch(embed_backward_kernel, (rows, t, center, up, gx), len(rows), x.shape[-1], rows, up, _part_type(t),
+                       CENTER=center is not None)
 
 
 def unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of y, and parts of dL/dt that are to be added."""
     gy, rows, up = y.new_empty(y.shape), _flat(y), _flat(g)
-    part = _launch(unembed_backward_kernel, True, rows, g.shape[-1], (rows, t, up, gy), rows.stride() + up.stride(),
-                   rows.stride())
-    return gy, part
+    return gy, _launch(unembed_backward_kernel, (rows, t, up, gy), len(rows), g.shape[-1], up, rows, _part_type(t))
