@@ -36,7 +36,7 @@ def assert_near(got, wanted, dtype, units, size=None):
     most = wanted.abs().amax(-1, keepdim=True).clamp(min=1e-300)  # squares could leave the range
     size = (wanted / most).norm(dim=-1) * most[..., 0] if size is None else size
     error = ((got.cpu().double() - wanted) / most).norm(dim=-1) * most[..., 0]
-    fits = torch.isfinite(wanted).all(-1) & (most[..., 0] < torch.finfo(dtype).max)
+    fits = torch.isfinite(wanted).all(-1) & (most[..., 0] < torch.finfo(dtype).max / 1024)
     allowed = units * UNIT[dtype] * size + least(dtype) * math.sqrt(got.shape[-1])
     worst = ((error - allowed)[fits] / (UNIT[dtype] * size[fits] + least(dtype))).max() if fits.any() else -1
     assert fits.any() and worst <= 0, f"{worst} roundings too many"
@@ -67,7 +67,7 @@ def check_gradients(kernels, device, x, y, t, s):
     largest = torch.maximum(x.double().abs().amax(1), torch.tensor(s, dtype=torch.float64))
     z, sigma = x.double() / largest[:, None], s / largest
     stretch = 2 * sigma / (z.norm(dim=1) ** 2 + sigma * sigma) / largest
-    assert_near(gx, wanted, dtype, 8, stretch * g.double().norm(dim=1))
+    assert_near(gx, wanted, dtype, 12, stretch * g.double().norm(dim=1))
     assert abs(float(parts.double().sum()) - float(of_t)) <= 16 * UNIT[dtype] * float(g.double().norm(dim=1).sum())
     # The C library takes y for a unit row, which rows of halves are not.
     if dtype in (torch.float16, torch.bfloat16):

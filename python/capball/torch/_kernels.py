@@ -155,8 +155,16 @@ def _write(a, value, row, col, before, here, cols):
     tl.store(to + (row[:, None] * cols + col[None, :]), value.to(a.dtype.element_ty), mask=here)
 
 
-# Rows of d+1 numbers begin anywhere, so that whole vectors of them cannot be moved. Where such rows are contiguous, a program's
-# R (d+1) numbers are one aligned run: they are moved as that (FLAT) and rearranged inside the program.
+@triton.jit
+def _read_points(a, row, col, before, count, here, d, row_stride, col_stride, WIDE: tl.constexpr):
+    """Rows of d+1 numbers: R x D, and the last ones."""
+    v = _read(a, row, col, before, here, row_stride, col_stride, WIDE)
+    lasts = a + before * row_stride + d * col_stride
+    return v, _wide(tl.load(lasts + row * row_stride, mask=row < count, other=0), WIDE)
+
+
+# Rows of d+1 numbers begin anywhere, so that whole vectors of them cannot be moved. But a program's R (d+1) numbers are one
+# aligned run: short rows are rearranged inside the program and written as that (FLAT).
 
 
 @triton.jit
@@ -164,31 +172,6 @@ def _in_run(i, cols):
     """Row and column of number i of a run of rows; exact while there are fewer than 2^20 of them."""
     row = ((i.to(tl.float32) + 0.5) * (1.0 / cols)).to(tl.int32)
     return row, i - row * cols
-
-
-@triton.jit
-def _read_points(a, row, col, before, count, here, d, row_stride, col_stride, WIDE: tl.constexpr, FLAT: tl.constexpr,
-                 R: tl.constexpr, D: tl.constexpr):
-    """Rows of d+1 numbers: R x D, and the last ones."""
-    if FLAT and count == R:
-        cols = d + 1
-        run = a + before * cols
-        i = tl.arange(0, R * D)
-        head = tl.load(run + i, mask=i < R * cols, other=0)
-        tail = tl.load(run + R * D + tl.arange(0, R), mask=R * D + tl.arange(0, R) < R * cols, other=0)
-        at = tl.reshape(tl.arange(0, R)[:, None] * cols + tl.minimum(tl.arange(0, D), d)[None, :], [R * D])
-        late = tl.gather(tail, tl.minimum(tl.maximum(at - R * D, 0), R - 1), 0)
-        v = tl.where(at < R * D, tl.gather(head, tl.minimum(at, R * D - 1), 0), late)
-        last_at = tl.arange(0, R) * cols + d
-        late = tl.gather(tail, tl.minimum(tl.maximum(last_at - R * D, 0), R - 1), 0)
-        last = tl.where(last_at < R * D, tl.gather(head, tl.minimum(last_at, R * D - 1), 0), late)
-        v = _wide(tl.where(here, tl.reshape(v, [R, D]), 0.0), WIDE)
-        last = _wide(last, WIDE)
-    else:
-        v = _read(a, row, col, before, here, row_stride, col_stride, WIDE)
-        at = a + before * row_stride + d * col_stride
-        last = _wide(tl.load(at + row * row_stride, mask=row < count, other=0), WIDE)
-    return v, last
 
 
 @triton.jit
@@ -278,13 +261,13 @@ def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, W
 
 @triton.jit
 def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
-                          WIDE: tl.constexpr, FINE: tl.constexpr, FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr,
+                          WIDE: tl.constexpr, FINE: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr,
                           R: tl.constexpr, D: tl.constexpr):
     d = d * ALIGN
     x_row = x_row * ALIGN
     row, col, before, count, here = _block(rows, d, NEAR, R, D)
     z = _read(x, row, col, before, here, x_row, x_col, WIDE)
-    up, up0 = _read_points(g, row, col, before, count, here, d, g_row, g_col, WIDE, FLAT, R, D)
+    up, up0 = _read_points(g, row, col, before, count, here, d, g_row, g_col, WIDE)
     if CENTER:
         z = _about(z, center, col, d, -1, WIDE)
     s = _scale(t, WIDE)
@@ -340,10 +323,10 @@ def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
 
 @triton.jit
 def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                   FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+                   ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     d = d * ALIGN
     row, col, before, count, here = _block(rows, d, NEAR, R, D)
-    v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE, FLAT, R, D)
+    v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
     s = _scale(t, WIDE)
     south = z0 < 0
@@ -365,7 +348,7 @@ def unembed_backward_kernel(y, t, g, gy, part, rows, d, g_row, g_col, y_row, y_c
     d = d * ALIGN
     g_row = g_row * ALIGN
     row, col, before, count, here = _block(rows, d, NEAR, R, D)
-    v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE, FLAT, R, D)
+    v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     up = _read(g, row, col, before, here, g_row, g_col, WIDE)
     z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
     most = _largest(up)
@@ -426,7 +409,7 @@ def _flat(x: Tensor) -> Tensor:
 
 
 def _launch(kernel: Any, pointers: tuple[Any, ...], n: int, d: int, plain: Tensor | None, points: Tensor | None,
-            part_type: torch.dtype | None = None, **known: Any) -> Any:
+            part_type: torch.dtype | None = None, writes_points: bool = False, **known: Any) -> Any:
     """Runs a kernel over n rows, of d numbers in `plain` and of d+1 in `points`, where it reads such. Kernels for gradients give
     a part of dL/dt for each block."""
     like = points if plain is None else plain
@@ -445,9 +428,8 @@ def _launch(kernel: Any, pointers: tuple[Any, ...], n: int, d: int, plain: Tenso
     if n > 0:
         with torch.cuda.device_of(like):
             kernel[grid](*pointers, *(() if part is None else (part,)), n, d // align, *strides, WIDE=like.dtype == torch.float64,
-                         FINE=like.dtype == torch.float32 and D >= _FINE,
-                         FLAT=shape.flat and R >= 16 and (points is None or points.stride() == (d + 1, 1)), ALIGN=align,
-                         NEAR=far < 1 << 31, R=R, D=D, num_warps=shape.warps, **known)
+                         FINE=like.dtype == torch.float32 and D >= _FINE, ALIGN=align, NEAR=far < 1 << 31, R=R, D=D,
+                         num_warps=shape.warps, **({"FLAT": shape.flat and R >= 16} if writes_points else {}), **known)
     return part
 
 
@@ -458,7 +440,7 @@ def _part_type(t: Tensor) -> torch.dtype:
 def embed(x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
     d, rows = x.shape[-1], _flat(x)
     y = x.new_empty((*x.shape[:-1], d + 1))
-    _launch(embed_kernel, (rows, t, center, y), len(rows), d, rows, None, CENTER=center is not None)
+    _launch(embed_kernel, (rows, t, center, y), len(rows), d, rows, None, writes_points=True, CENTER=center is not None)
     return y
 
 
@@ -479,4 +461,5 @@ def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tu
 def unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of y, and parts of dL/dt that are to be added."""
     gy, rows, up = y.new_empty(y.shape), _flat(y), _flat(g)
-    return gy, _launch(unembed_backward_kernel, (rows, t, up, gy), len(rows), g.shape[-1], up, rows, _part_type(t))
+    return gy, _launch(unembed_backward_kernel, (rows, t, up, gy), len(rows), g.shape[-1], up, rows, _part_type(t),
+                       writes_points=True)
