@@ -2,7 +2,7 @@
 """capball.torch on a CUDA device: the layer beside a copy of the same bytes, nets beside nets with ReLU, exact neighbours.
 
     PYTHON bench/bench_gpu.py [layer] [nets] [search]     parts to run, all where none is named
-    PYTHON bench/bench_gpu.py tune                        the best block sizes, as lines for capball/torch/_shapes.py
+    PYTHON bench/bench_gpu.py tune                        block sizes, the fastest first, for capball/torch/_shapes.py
 
 Times are medians between events on the device. The layer moves 0.5 GB of rows; its numbers are fractions of the speed of a copy
 measured in the same run. DATA names a folder of sets (NAME/base.npy, NAME/queries.npy), whose neighbours are compared with the
@@ -116,15 +116,18 @@ def bench_layer():
 
 
 def shapes(D):
-    some = [(1024, 4), (2048, 4), (2048, 8), (4096, 4), (4096, 8), (8192, 8), (8192, 16)]
+    """What is tried: numbers, warps, and whether rows are written as one run."""
+    some = [(256, 1), (512, 1), (1024, 1), (512, 2), (1024, 2), (2048, 2), (1024, 4), (2048, 4)]
+    if D > 256:
+        some = [(1024, 1), (1024, 2), (1024, 4), (2048, 1), (2048, 2), (2048, 4), (4096, 4), (4096, 8)]
     if D > 4096:
-        some = [(D, 8), (D, 16)]
+        some = [(D, 4), (D, 8), (D, 16)]
     return [(numbers, warps, flat) for numbers, warps in some if numbers >= D for flat in (False, True) if not flat or numbers >= 16 * D]
 
 
 def with_shape(shape):
-    kernels = layers._triton()
-    kernels._shape = lambda backward, size, D: kernels.Shape(*shape)
+    from capball.torch._shapes import Shape
+    layers._triton()._shape = lambda kernel, size, d, D: Shape(*shape)
 
 
 def compile_one(job):

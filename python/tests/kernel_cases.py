@@ -87,7 +87,7 @@ def check_edges(kernels, device, dtype):
     y = torch.tensor([[0, 0, -1], [0, 0, 0], [0, nan, 1], [inf, 0, 1], [0, 0, 2], [3, 0, 0]], dtype=dtype, device=device)
     x = kernels.unembed(y, t, None).cpu()
     assert torch.isnan(x[:4]).all() and x[4:].tolist() == [[0, 0], [1, 0]]
-    most = torch.finfo(dtype).max / 4
+    most = torch.finfo(dtype).max / 4096
     x = torch.tensor([[1, 1], [1e-3, 0]], dtype=dtype, device=device)
     g = torch.tensor([[most, -most, most], [0, most, 0]], dtype=dtype, device=device)
     gx, _ = kernels.embed_backward(x, t, None, g)

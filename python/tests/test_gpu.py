@@ -10,6 +10,7 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton")
 
 import kernel_cases as cases
+from capball.torch._shapes import Shape
 from capball.torch import CapLinear, Index, InverseSphere, Sphere, _C, _kernels, _plain, _search, embed, knn, range_search, unembed
 
 LENGTHS = [1, 2, 3, 4, 7, 8, 10, 16, 17, 31, 64, 65, 100, 128, 255, 784, 1000, 2048, 4097, 8192]
@@ -30,7 +31,7 @@ def test_edges(way, dtype):
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_layouts(monkeypatch, flat):
-    monkeypatch.setattr(_kernels, "_shape", lambda backward, size, D: _kernels.Shape(32 * D, 4, flat))
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, flat))
     cases.check_layouts(_kernels, "cuda")
 
 

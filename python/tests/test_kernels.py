@@ -12,6 +12,7 @@ if np.lib.NumpyVersion(np.__version__) >= "2.4.0" and tuple(map(int, triton.__ve
 
 import kernel_cases as cases
 from capball.torch import _kernels, _search
+from capball.torch._shapes import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -30,7 +31,7 @@ def test_edges(dtype):
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_layouts(monkeypatch, flat):
-    monkeypatch.setattr(_kernels, "_shape", lambda backward, size, D: _kernels.Shape(32 * D, 4, flat))
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, flat))
     cases.check_layouts(_kernels, "cpu")
 
 

@@ -8,12 +8,14 @@ are computed in f32, f64 in f64.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from ._shapes import shape_of
 
 _FINE = 512  # from so many f32 numbers on, squares are added in double
 LONGEST = 8192  # numbers in a row; longer rows are for plain operations
@@ -183,6 +185,7 @@ def _of_run(v, last, i, d, R: tl.constexpr, D: tl.constexpr):
 
 @triton.jit
 def _write_points(a, v, last, row, col, before, count, here, d, FLAT: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    """Rows of d+1 numbers."""
     v = v.to(a.dtype.element_ty)
     last = last.to(a.dtype.element_ty)
     run = a + before * (d + 1)
@@ -343,7 +346,7 @@ def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr,
 
 @triton.jit
 def unembed_backward_kernel(y, t, g, gy, part, rows, d, g_row, g_col, y_row, y_col, WIDE: tl.constexpr, FINE: tl.constexpr,
-                            FLAT: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+                            ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     """With |y| + y0 = 2^r rise: g s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
     d = d * ALIGN
     g_row = g_row * ALIGN
@@ -375,27 +378,13 @@ def unembed_backward_kernel(y, t, g, gy, part, rows, d, g_row, g_col, y_row, y_c
         first, second = _half_power(h + c - r, WIDE)
         of_t = of_t * first * second
     slope = (up - z * k[:, None]) * factor[:, None]
-    _write_points(gy, slope, of_last * factor, row, col, before, count, here, d, FLAT, R, D)
+    _write_points(gy, slope, of_last * factor, row, col, before, count, here, d, False, R, D)
     _write_part(part, of_t, row, count)
-
-
-# ---- block sizes ----
-
-
-class Shape(NamedTuple):
-    """How many numbers a program takes, and by how many warps."""
-
-    numbers: int
-    warps: int
-    flat: bool
-
-
-def _shape(backward: bool, size: int, D: int) -> Shape:
-    return Shape(4096, 4, False)
 
 
 # ---- calls ----
 
+_shape = shape_of  # which a benchmark and tests replace
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
@@ -408,15 +397,15 @@ def _flat(x: Tensor) -> Tensor:
     return x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
 
 
-def _launch(kernel: Any, pointers: tuple[Any, ...], n: int, d: int, plain: Tensor | None, points: Tensor | None,
-            part_type: torch.dtype | None = None, writes_points: bool = False, **known: Any) -> Any:
-    """Runs a kernel over n rows, of d numbers in `plain` and of d+1 in `points`, where it reads such. Kernels for gradients give
-    a part of dL/dt for each block."""
+def _launch(kernel: Any, name: str, pointers: tuple[Any, ...], n: int, d: int, plain: Tensor | None, points: Tensor | None,
+            **known: Any) -> Any:
+    """Runs a kernel over n rows, of d numbers in `plain` and of d+1 in `points`, where it reads such. Those of gradients give a
+    part of dL/dt for each block."""
     like = points if plain is None else plain
     D = triton.next_power_of_2(d)
-    shape = _shape(part_type is not None, like.element_size(), D)
+    shape = _shape(name, like.element_size(), d, D)
     R = max(1, shape.numbers // D)
-    grid, align, strides, far = (-(-n // R),), math.gcd(d, 16), [], R * (d + 1)
+    align, strides, far = math.gcd(d, 16), [], R * (d + 1)
     if plain is not None:
         align = math.gcd(align, plain.stride(0))
         strides += [plain.stride(0) // align, plain.stride(1)]
@@ -424,13 +413,17 @@ def _launch(kernel: Any, pointers: tuple[Any, ...], n: int, d: int, plain: Tenso
     if points is not None:
         strides += points.stride()
         far = max(far, R * points.stride(0) + D * points.stride(1))
-    part = None if part_type is None else torch.empty(grid, dtype=part_type, device=like.device)
+    if name == "embed":
+        known["FLAT"] = shape.flat
+    grid = (-(-n // R),)
+    if name.endswith("backward"):
+        pointers = (*pointers, part := torch.empty(grid, dtype=known.pop("part"), device=like.device))
     if n > 0:
         with torch.cuda.device_of(like):
-            kernel[grid](*pointers, *(() if part is None else (part,)), n, d // align, *strides, WIDE=like.dtype == torch.float64,
+            kernel[grid](*pointers, n, d // align, *strides, WIDE=like.dtype == torch.float64,
                          FINE=like.dtype == torch.float32 and D >= _FINE, ALIGN=align, NEAR=far < 1 << 31, R=R, D=D,
-                         num_warps=shape.warps, **({"FLAT": shape.flat and R >= 16} if writes_points else {}), **known)
-    return part
+                         num_warps=shape.warps, **known)
+    return part if name.endswith("backward") else None
 
 
 def _part_type(t: Tensor) -> torch.dtype:
@@ -440,26 +433,28 @@ def _part_type(t: Tensor) -> torch.dtype:
 def embed(x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
     d, rows = x.shape[-1], _flat(x)
     y = x.new_empty((*x.shape[:-1], d + 1))
-    _launch(embed_kernel, (rows, t, center, y), len(rows), d, rows, None, writes_points=True, CENTER=center is not None)
+    _launch(embed_kernel, "embed", (rows, t, center, y), len(rows), d, rows, None, CENTER=center is not None)
     return y
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
     d, rows = y.shape[-1] - 1, _flat(y)
     x = y.new_empty((*y.shape[:-1], d))
-    _launch(unembed_kernel, (rows, t, center, x), len(rows), d, None, rows, CENTER=center is not None)
+    _launch(unembed_kernel, "unembed", (rows, t, center, x), len(rows), d, None, rows, CENTER=center is not None)
     return x
 
 
 def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of x, and parts of dL/dt that are to be added."""
     gx, rows, up = x.new_empty(x.shape), _flat(x), _flat(g)
-    return gx, _launch(embed_backward_kernel, (rows, t, center, up, gx), len(rows), x.shape[-1], rows, up, _part_type(t),
-                       CENTER=center is not None)
+    part = _launch(embed_backward_kernel, "embed backward", (rows, t, center, up, gx), len(rows), x.shape[-1], rows, up,
+                   CENTER=center is not None, part=_part_type(t))
+    return gx, part
 
 
 def unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of y, and parts of dL/dt that are to be added."""
     gy, rows, up = y.new_empty(y.shape), _flat(y), _flat(g)
-    return gy, _launch(unembed_backward_kernel, (rows, t, up, gy), len(rows), g.shape[-1], up, rows, _part_type(t),
-                       writes_points=True)
+    part = _launch(unembed_backward_kernel, "unembed backward", (rows, t, up, gy), len(rows), g.shape[-1], up, rows,
+                   part=_part_type(t))
+    return gy, part
