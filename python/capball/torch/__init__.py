@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +28,21 @@ import capball
 from capball import _core
 
 from . import _plain
-from ._search import Index, Neighbors, Within, knn, range_search
+
+if TYPE_CHECKING:
+    from ._search import Index, Neighbors, Within, knn, range_search
+
+__all__ = ["CapLinear", "Index", "InverseSphere", "Neighbors", "Sphere", "Within", "embed", "knn", "range_search", "unembed"]
 
 _NATIVE = (torch.float32, torch.float64)
+
+
+def __getattr__(name: str) -> Any:
+    """The search, imported when it is first asked for."""
+    if name not in ("Index", "Neighbors", "Within", "knn", "range_search"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _search
+    return getattr(_search, name)
 
 
 # ---- on the CPU, by the C library ----

@@ -401,7 +401,7 @@ def _launch(kernel: Any, name: str, pointers: tuple[Any, ...], n: int, d: int, p
             **known: Any) -> Any:
     """Runs a kernel over n rows, of d numbers in `plain` and of d+1 in `points`, where it reads such. Those of gradients give a
     part of dL/dt for each block."""
-    like = points if plain is None else plain
+    like: Any = points if plain is None else plain
     D = triton.next_power_of_2(d)
     shape = _shape(name, like.element_size(), d, D)
     R = max(1, shape.numbers // D)

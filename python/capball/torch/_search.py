@@ -287,7 +287,7 @@ def _search(blocks: Any, queries: Tensor, k: int, limits: Tensor | None) -> _Ans
     bounds = [None] * len(batches) if limits is None else limits.split(_QUERIES)
     for block in blocks:
         for i, batch in enumerate(batches):
-            room = min(len(block.rows), _power_of_two(512 + 16 * k))
+            room = min(len(block.rows), max(_RANKED, _power_of_two(16 * k)))
             best[i] = _search_block(block, batch, k, best[i], bounds[i], 1024 + 4 * k, room)
     parts = [part for part in best if part is not None]
     if len(parts) == 1:

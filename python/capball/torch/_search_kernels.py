@@ -131,7 +131,7 @@ def select_kernel(smallest, group_error, norm, error, bound, found, count, state
         enough = tl.sum((bits <= middle).to(tl.int32), axis=0) >= k
         high = tl.where(enough, middle, high)
         low = tl.where(enough, low, tl.minimum(middle + 1, high))
-    limit = tl.minimum(tl.load(bound + query), high.to(tl.float32, bitcast=True))
+    limit = tl.minimum(tl.load(bound + query), tl.cast(high, tl.float32, bitcast=True))
     tl.store(bound + query, limit)
     near = there & (value < FAR) & (distance * (1.0 - MARGIN) - either <= limit)
     at = tl.cumsum(near.to(tl.int32), axis=0) - 1
