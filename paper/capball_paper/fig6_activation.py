@@ -62,10 +62,10 @@ class Nets:
     def first(self, z: Any) -> Any:
         import torch
 
-        from capball.torch import _plain_embed
+        from capball.torch import _plain
 
         if self.kind.startswith("S"):
-            return _plain_embed(z, self.own)  # a scale per seed: the layer's form in torch's own operations
+            return _plain.embed(z, self.own, None)  # a scale per seed: the layer's form in torch's own operations
         if self.kind == "geoopt":
             from geoopt.manifolds.stereographic import math
 

@@ -12,7 +12,7 @@ import pytest
 @pytest.mark.parametrize("name, needs", [("capball", "numpy"), ("capball.dual", "numpy"), ("capball._map", "numpy"),
                                          ("capball._model", "numpy"), ("capball._recommend", "numpy"), ("capball.engines", "numpy"),
                                          ("capball.sklearn", "sklearn"), ("capball.pyod", "pyod"),
-                                         ("capball.torch", "torch"), ("capball.plots", "matplotlib")])
+                                         ("capball.torch", "torch"), ("capball.torch._search", "torch"), ("capball.plots", "matplotlib")])
 def test_examples(name, needs):
     pytest.importorskip(needs)
     result = doctest.testmod(importlib.import_module(name))

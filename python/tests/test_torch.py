@@ -3,7 +3,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import capball
-from capball.torch import CapLinear, InverseSphere, Sphere, _plain_embed, _plain_unembed, embed, unembed
+from capball.torch import _plain
+from capball.torch import CapLinear, InverseSphere, Sphere, embed, unembed
 
 
 def scale(value):
@@ -26,8 +27,8 @@ def test_plain_operations_give_the_same_numbers(dtype, u):
     x = torch.randn(200, 8, dtype=dtype) * size
     t = torch.tensor(0.3, dtype=dtype)
     y = embed(x, t)
-    assert (y - _plain_embed(x, t)).abs().max() <= 8 * u
-    back, plain = unembed(y, t), _plain_unembed(y, t)
+    assert (y - _plain.embed(x, t, None)).abs().max() <= 8 * u
+    back, plain = unembed(y, t), _plain.unembed(y, t, None)
     assert ((back - plain).norm(dim=1) <= 16 * u * back.norm(dim=1)).all()
 
 
@@ -107,3 +108,44 @@ def test_inverse():
 def test_ops_are_well_made():
     x = torch.randn(4, 3, requires_grad=True)
     torch.library.opcheck(torch.ops.capball.embed.default, (x, torch.zeros((), requires_grad=True)))
+
+
+def test_gradients_of_each_row():
+    """torch.func: vmap of grad, also of the scale."""
+    torch.manual_seed(0)
+    x, t = torch.randn(6, 3), torch.tensor(0.2)
+
+    def loss(row, t):
+        return (unembed(embed(row, t), t) * embed(row, t)[..., :-1]).sum()
+
+    gx, gt = torch.vmap(torch.func.grad(loss, argnums=(0, 1)), in_dims=(0, None))(x, t)
+    for i in range(len(x)):
+        row, own = x[i].clone().requires_grad_(), t.clone().requires_grad_()
+        loss(row, own).backward()
+        torch.testing.assert_close(gx[i], row.grad)
+        torch.testing.assert_close(gt[i], own.grad)
+    with pytest.raises(RuntimeError):
+        torch.func.hessian(loss)(x[0], t)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_on_the_cpu_over_the_whole_range(dtype):
+    most = 4.0 if dtype == torch.float16 else 37.0
+    size = 10.0 ** torch.linspace(-most, most, 300, dtype=torch.float64)[:, None]
+    x = (torch.randn(300, 5, dtype=torch.float64) * size).to(dtype)
+    wanted = embed(x.double(), torch.tensor(0.0, dtype=torch.float64))
+    y = embed(x, torch.tensor(0.0))
+    ulp = wanted.abs().clamp(min=torch.finfo(dtype).smallest_normal) * torch.finfo(dtype).eps
+    assert ((y.double() - wanted).abs() <= ulp).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_about_a_centre(dtype):
+    torch.manual_seed(0)
+    x, center = torch.randn(20, 4, dtype=dtype) + 3, torch.full((4,), 3.0)
+    layer = Sphere(1.5, center=center)
+    torch.testing.assert_close(layer(x), Sphere(1.5)(x - 3))
+    torch.testing.assert_close(InverseSphere(1.5, center=center)(layer(x)), x)
+    assert "center" in layer.state_dict() and "center" not in Sphere().state_dict()
+    if dtype == torch.float64:
+        assert torch.autograd.gradcheck(lambda x, t: embed(x, t, center.double()), (x.requires_grad_(), scale(0.3)))

@@ -1,0 +1,375 @@
+"""capball for torch: layers of a neural net, and exact neighbours.
+
+`Sphere` is y = S(x), `InverseSphere` its inverse, `CapLinear` a linear layer on the sphere whose units are balls of the
+layer's input. Forward and backward run in the C library on the CPU (f32, f64), in Triton kernels on CUDA devices, and elsewhere in
+plain torch operations that give the same numbers within a few units of the last place.
+
+`knn`, `range_search` and `Index` find the neighbours that `capball.knn` finds, on the device of the tensors.
+
+>>> import torch
+>>> from capball.torch import CapLinear, Sphere
+>>> net = torch.nn.Sequential(Sphere(s=1.0), CapLinear(2, 4))
+>>> net(torch.zeros(3, 2)).shape
+torch.Size([3, 4])
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Optional
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+import capball
+from capball import _core
+
+from . import _plain
+
+if TYPE_CHECKING:
+    from ._search import Index, Neighbors, Within, knn, range_search
+
+__all__ = ["CapLinear", "Index", "InverseSphere", "Neighbors", "Sphere", "Within", "embed", "knn", "range_search", "unembed"]
+
+_NATIVE = (torch.float32, torch.float64)
+
+
+def __getattr__(name: str) -> Any:
+    """The search, imported when it is first asked for."""
+    if name not in ("Index", "Neighbors", "Within", "knn", "range_search"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _search
+    return getattr(_search, name)
+
+
+# ---- on the CPU, by the C library ----
+
+
+def _array(x: Tensor) -> Any:
+    x = x.detach()
+    return (x if x.dim() == 2 else x.reshape(-1, x.shape[-1])).numpy()
+
+
+def _rows(call: Any, *args: Any) -> Any:
+    """A row without an answer is NaN in a net, not an exception: every other row is done."""
+    try:
+        return call(*args)
+    except capball.RowError:
+        return None
+
+
+def _scale(t: Tensor) -> float:
+    return math.exp(t.item())
+
+
+def _map(d: int, t: Tensor, center: Tensor | None) -> _core.Map:
+    return _core.Map(d, _scale(t), None if center is None else center.detach().double().numpy())
+
+
+def _gradients(call: Any, x: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    gx = x.new_empty(x.shape)
+    made = _rows(call, _array(x), _array(g), _scale(t), _array(gx))
+    return gx, torch.scalar_tensor(math.nan if made is None else made[1], dtype=torch.float64)
+
+
+class _C:
+    """The functions of _kernels and _plain."""
+
+    @staticmethod
+    def embed(x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
+        y = x.new_empty((*x.shape[:-1], x.shape[-1] + 1))
+        _rows(_map(x.shape[-1], t, center).embed, _array(x), _array(y))
+        return y
+
+    @staticmethod
+    def unembed(y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
+        x = y.new_empty((*y.shape[:-1], y.shape[-1] - 1))
+        _rows(_map(x.shape[-1], t, center).unembed, _array(y), _array(x))
+        return x
+
+    @staticmethod
+    def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
+        return _gradients(_core.layer_backward, _plain.centered(x, center), t, g)
+
+    @staticmethod
+    def unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+        return _gradients(_core.layer_inverse_backward, y, t, g)
+
+
+# ---- which way rows go ----
+
+
+@cache
+def _triton() -> Any:
+    """The Triton kernels, imported when the first CUDA tensor comes; None where there is no Triton."""
+    if find_spec("triton") is None:
+        return None
+    from . import _kernels as kernels
+    return kernels
+
+
+def _way(x: Tensor, d: int) -> Any:
+    if x.is_cpu:
+        return _C if x.dtype in _NATIVE else _plain
+    if x.is_cuda and _triton() is not None and _triton().takes(x, d):
+        return _triton()
+    return _plain
+
+
+def _embed_rows(x: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
+    return _way(x, x.shape[-1]).embed(x, t.to(x.device), center)
+
+
+def _unembed_rows(y: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
+    return _way(y, y.shape[-1] - 1).unembed(y, t.to(y.device), center)
+
+
+def _embed_parts(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
+    return _way(x, x.shape[-1]).embed_backward(x, t.to(x.device), center, g)
+
+
+def _unembed_parts(y: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
+    return _way(y, g.shape[-1]).unembed_backward(y, t.to(y.device), g)
+
+
+def _total(parts: Tensor, t: Tensor) -> Tensor:
+    """dL/dt from its parts."""
+    return (parts if parts.numel() == 1 else parts.sum()).to(t).reshape(t.shape)
+
+
+def _embed_gradients(x: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
+    gx, parts = _embed_parts(x, t, center, g)
+    return gx, _total(parts, t)
+
+
+def _unembed_gradients(y: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
+    gy, parts = _unembed_parts(y, t, center, g)
+    return gy, _total(parts, t)
+
+
+# ---- operators, for torch.compile, torch.export and torch.func, which take them as they are ----
+
+_embed = torch.library.custom_op("capball::embed", _embed_rows, mutates_args=())
+_embed_backward = torch.library.custom_op("capball::embed_backward", _embed_gradients, mutates_args=())
+_unembed = torch.library.custom_op("capball::unembed", _unembed_rows, mutates_args=())
+_unembed_backward = torch.library.custom_op("capball::unembed_backward", _unembed_gradients, mutates_args=())
+
+
+@_embed.register_fake
+def _(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
+    return x.new_empty(*x.shape[:-1], x.shape[-1] + 1)
+
+
+@_unembed.register_fake
+def _(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
+    return y.new_empty(*y.shape[:-1], y.shape[-1] - 1)
+
+
+@_embed_backward.register_fake
+@_unembed_backward.register_fake
+def _(x: Tensor, t: Tensor, g: Tensor, center: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    return x.new_empty(x.shape), torch.empty_like(t)
+
+
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _backward_of(op: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, t, center = ctx.saved_tensors
+        return *op(x, t, g, center), None
+
+    return backward
+
+
+def _select(a: Tensor | None, dim: int | None, i: int) -> Tensor | None:
+    return a if a is None or dim is None else a.select(dim, i)
+
+
+def _looped_vmap(op: Any) -> Any:
+    """One call for each of the batch."""
+
+    def batched(info: Any, in_dims: tuple[int | None, ...], *args: Tensor | None) -> tuple[Any, Any]:
+        each = [op(*(_select(a, dim, i) for a, dim in zip(args, in_dims))) for i in range(info.batch_size)]
+        if isinstance(each[0], tuple):
+            return tuple(torch.stack(some) for some in zip(*each)), tuple(0 for _ in each[0])
+        return torch.stack(each), 0
+
+    return batched
+
+
+def _rowwise_vmap(op: Any) -> Any:
+    """Rows are independent: where only they are batched, that dimension is moved to the front."""
+
+    def batched(info: Any, in_dims: tuple[int | None, ...], x: Tensor, t: Tensor,
+                center: Tensor | None = None) -> tuple[Any, Any]:
+        dims = (*in_dims, None)[:3]
+        if dims[1] is not None or dims[2] is not None:
+            return _looped_vmap(op)(info, dims, x, t, center)
+        return op(x if dims[0] is None else x.movedim(dims[0], 0), t, center), 0
+
+    return batched
+
+
+_embed.register_autograd(_backward_of(_embed_backward), setup_context=_save)
+_unembed.register_autograd(_backward_of(_unembed_backward), setup_context=_save)
+_embed.register_vmap(_rowwise_vmap(_embed))
+_unembed.register_vmap(_rowwise_vmap(_unembed))
+_embed_backward.register_vmap(_looped_vmap(_embed_backward))
+_unembed_backward.register_vmap(_looped_vmap(_unembed_backward))
+
+
+# ---- functions: less to dispatch than an operator, which takes longer than small batches do ----
+
+
+class _Embed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, t, center)
+        return _embed_rows(x, t, center)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        return _once(ctx, _embed_parts, *g)
+
+
+class _Unembed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, t: Tensor, center: Tensor | None) -> Tensor:
+        ctx.save_for_backward(y, t, center)
+        return _unembed_rows(y, t, center)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        return _once(ctx, _unembed_parts, *g)
+
+
+def _taken(ctx: Any, parts_of: Any, g: Tensor) -> Any:
+    x, t, center = ctx.saved_tensors
+    gx, parts = parts_of(x, t, center, g)
+    return gx, _total(parts, t) if ctx.needs_input_grad[1] else None, None
+
+
+_refusing_more = once_differentiable(_taken)
+
+
+def _once(ctx: Any, parts_of: Any, g: Tensor) -> Any:
+    """Gradients of gradients are refused; where none can be asked for, nothing is spent on that."""
+    return _refusing_more(ctx, parts_of, g) if torch.is_grad_enabled() else _taken(ctx, parts_of, g)
+
+
+# ---- functions under torch.func ----
+
+
+def _transformable(rows: Any, gradients: Any, batched: Any) -> Any:
+    """A function that vmap, grad and the like can take apart."""
+
+    class Transformable(torch.autograd.Function):
+        @staticmethod
+        def forward(*inputs: Any) -> Any:
+            return rows(*inputs)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, *g: Tensor) -> Any:
+            return gradients(*ctx.saved_tensors, *g)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+            return batched(Transformable.apply)(info, in_dims, *inputs)
+
+    return Transformable.apply
+
+
+def _refused(*_: Any) -> Any:
+    raise RuntimeError("the gradients of the sphere have no gradients")
+
+
+def _in_both(gradients: Any) -> Any:
+    once = _transformable(gradients, _refused, _looped_vmap)
+    return lambda x, t, center, g: (*once(x, t, g, center), None)
+
+
+_embed_transformed = _transformable(_embed_rows, _in_both(_embed_gradients), _rowwise_vmap)
+_unembed_transformed = _transformable(_unembed_rows, _in_both(_unembed_gradients), _rowwise_vmap)
+
+# Without this function of torch every call could be under a transform.
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
+    """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
+    if torch.compiler.is_compiling():
+        return _embed(x, t, center)
+    return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
+
+
+def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
+    """x = S^-1(y/|y|) + center at the scale s = exp(t), over the last dimension; differentiable in y and t."""
+    if torch.compiler.is_compiling():
+        return _unembed(y, t, center)
+    return _unembed_transformed(y, t, center) if _transformed() else _Unembed.apply(y, t, center)
+
+
+class _Scaled(nn.Module):
+    """A layer with a scale s = exp(t), learned or fixed, and a fixed centre or none."""
+
+    center: Tensor | None
+
+    def __init__(self, s: float = 1.0, learnable: bool = True, center: Any = None) -> None:
+        super().__init__()
+        if not (math.isfinite(s) and s > 0):
+            raise ValueError(f"scale s must be > 0 and finite, got {s}")
+        t = torch.tensor(math.log(s), dtype=torch.float64)
+        if learnable:
+            self.t = nn.Parameter(t.to(torch.get_default_dtype()))
+        else:
+            self.register_buffer("t", t)
+        self.register_buffer("center", None if center is None else torch.as_tensor(center).detach().clone())
+
+    @property
+    def s(self) -> float:
+        """The scale."""
+        return _scale(self.t)
+
+    def extra_repr(self) -> str:
+        return f"s={self.s:.6g}, learnable={isinstance(self.t, nn.Parameter)}"
+
+
+class Sphere(_Scaled):
+    """y = S(x) = (2 s x, s^2-|x|^2)/(|x|^2+s^2), of x - center where one is given: d numbers to d+1 on the unit sphere."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return embed(x, self.t, self.center)
+
+
+class InverseSphere(_Scaled):
+    """x = S^-1(y/|y|), and center added where one is given: d+1 numbers to d."""
+
+    def forward(self, y: Tensor) -> Tensor:
+        return unembed(y, self.t, self.center)
+
+
+class CapLinear(nn.Linear):
+    """<p,y> - b for each unit: > 0 inside its cap, which is a ball of the space before `Sphere`.
+
+    d      numbers before the sphere; the layer takes d+1
+    units  caps
+    """
+
+    def __init__(self, d: int, units: int, **keywords: Any) -> None:
+        super().__init__(d + 1, units, bias=True, **keywords)
+
+    def regions(self, s: float = 1.0) -> list[capball.Region]:
+        """The ball of each unit, or what else its cap is, under the scale of the layer before."""
+        sphere = capball.SphereMap(self.in_features - 1, s)
+        p, b = self.weight.detach().double(), -self.bias.detach().double()
+        length = p.norm(dim=1)
+        return [sphere.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]

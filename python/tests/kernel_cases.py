@@ -1,0 +1,157 @@
+"""What the kernels of capball.torch must give, on any device: the C library's numbers, computed in double."""
+
+import math
+
+import torch
+
+import capball
+from capball.torch import _C
+
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+
+RANGE = {torch.float32: (-38, 37), torch.float64: (-300, 300), torch.float16: (-7, 4), torch.bfloat16: (-38, 37)}
+if not torch.cuda.is_available():
+    RANGE[torch.bfloat16] = (-8, 8)  # Triton's interpreter has no bf16 below the normal numbers
+
+
+def rows_of_every_size(n, d, dtype):
+    """Gaussian rows from the smallest to the largest numbers of the type."""
+    least, most = RANGE[dtype]
+    size = 10.0 ** torch.linspace(least, most, n, dtype=torch.float64)[:, None]
+    return (torch.randn(n, d, dtype=torch.float64) * size).to(dtype)
+
+
+def scale(s):
+    return torch.tensor(math.log(s), dtype=torch.float64)
+
+
+def least(dtype):
+    """The step of the smallest numbers of a type."""
+    return torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+
+
+def assert_near(got, wanted, dtype, units, size=None):
+    """Row by row within `units` roundings of `size`, the length of the row wanted; where that fits the type."""
+    most = wanted.abs().amax(-1, keepdim=True).clamp(min=1e-300)  # squares could leave the range
+    size = (wanted / most).norm(dim=-1) * most[..., 0] if size is None else size
+    error = ((got.cpu().double() - wanted) / most).norm(dim=-1) * most[..., 0]
+    fits = torch.isfinite(wanted).all(-1) & (most[..., 0] < torch.finfo(dtype).max / 1024)
+    allowed = units * UNIT[dtype] * size + 2 * least(dtype) * math.sqrt(got.shape[-1])
+    worst = ((error - allowed)[fits] / (UNIT[dtype] * size[fits] + least(dtype))).max() if fits.any() else -1
+    assert fits.any() and worst <= 0, f"{worst} roundings too many"
+
+
+def check_rows(kernels, device, dtype, d, n=40, scales=(1.0, 1e-10, 1e12)):
+    """Embedding, inverse and gradients of rows of every size."""
+    x = rows_of_every_size(n, d, dtype)
+    for s in scales:
+        t = scale(s)
+        there = x.to(device), t.to(device)
+        y = kernels.embed(*there, None)
+        wanted = _C.embed(x.double(), t, None)
+        assert_near(y, wanted, dtype, 4, torch.ones(n, dtype=torch.float64))
+        if dtype in (torch.float16, torch.bfloat16):
+            ulp = wanted.abs().clamp(min=torch.finfo(dtype).smallest_normal) * torch.finfo(dtype).eps
+            assert ((y.cpu().double() - wanted).abs() <= ulp + 2.0**-22).all()
+        back = kernels.unembed(y, there[1], None)
+        assert_near(back, _C.unembed(y.cpu().double(), t, None), dtype, 16 if dtype == torch.float64 else 4)
+        check_gradients(kernels, device, x, y, t, s)
+
+
+def check_gradients(kernels, device, x, y, t, s):
+    dtype, n, d = x.dtype, *x.shape
+    g = torch.randn(n, d + 1, dtype=torch.float64).to(dtype)
+    gx, parts = kernels.embed_backward(x.to(device), t.to(device), None, g.to(device))
+    wanted, of_t = _C.embed_backward(x.double(), t, None, g.double())
+    largest = torch.maximum(x.double().abs().amax(1), torch.tensor(s, dtype=torch.float64))
+    z, sigma = x.double() / largest[:, None], s / largest
+    stretch = 2 * sigma / (z.norm(dim=1) ** 2 + sigma * sigma) / largest
+    assert_near(gx, wanted, dtype, 12, stretch * g.double().norm(dim=1))
+    assert abs(float(parts.double().sum()) - float(of_t)) <= 16 * UNIT[dtype] * float(g.double().norm(dim=1).sum())
+    # The C library takes y for a unit row, which rows of halves are not.
+    if dtype in (torch.float16, torch.bfloat16):
+        return
+    g = torch.randn(n, d, dtype=torch.float64).to(dtype)
+    gy, parts = kernels.unembed_backward(y, t.to(device), g.to(device))
+    wanted, of_t = _C.unembed_backward(y.cpu().double(), t, g.double())
+    assert_near(gy, wanted, dtype, 12)
+
+
+def check_edges(kernels, device, dtype):
+    """0, inf and NaN; rows without an image; gradients as large and as small as the type has them."""
+    inf, nan, t = math.inf, math.nan, torch.zeros((), dtype=torch.float64, device=device)
+    x = torch.tensor([[0, 0], [inf, 1], [-inf, inf], [nan, 1], [inf, nan]], dtype=dtype, device=device)
+    y = kernels.embed(x, t, None).cpu()
+    assert y[:3].tolist() == [[0, 0, 1], [0, 0, -1], [0, 0, -1]] and torch.isnan(y[3:]).all()
+    y = torch.tensor([[0, 0, -1], [0, 0, 0], [0, nan, 1], [inf, 0, 1], [0, 0, 2], [3, 0, 0]], dtype=dtype, device=device)
+    x = kernels.unembed(y, t, None).cpu()
+    assert torch.isnan(x[:4]).all() and x[4:].tolist() == [[0, 0], [1, 0]]
+    most = torch.finfo(dtype).max / 4096
+    x = torch.tensor([[1, 1], [1e-3, 0]], dtype=dtype, device=device)
+    g = torch.tensor([[most, -most, most], [0, most, 0]], dtype=dtype, device=device)
+    gx, _ = kernels.embed_backward(x, t, None, g)
+    wanted, _ = _C.embed_backward(x.cpu().double(), t.cpu(), None, g.cpu().double())
+    assert_near(gx, wanted, dtype, 8, g.cpu().double().abs().amax(1) * 4)
+
+
+def check_layouts(kernels, device):
+    """Strided, batched, transposed and empty rows, a centre, and runs of rows that are moved whole."""
+    torch.manual_seed(2)
+    t = scale(1.5).to(device)
+    for d in (1, 5, 16, 33):
+        x = torch.randn(70, d).to(device)
+        y = kernels.embed(x, t, None)
+        torch.testing.assert_close(kernels.embed(torch.cat([x, x], 1)[:, :d], t, None), y, rtol=0, atol=4 * 2.0**-24)
+        torch.testing.assert_close(kernels.embed(x.t().contiguous().t(), t, None), y, rtol=0, atol=4 * 2.0**-24)
+        assert torch.equal(kernels.embed(x.reshape(7, 10, d), t, None), y.reshape(7, 10, d + 1))
+        torch.testing.assert_close(kernels.unembed(torch.cat([y, y], 1)[:, :d + 1], t, None), kernels.unembed(y, t, None))
+        assert kernels.embed(x[:0], t, None).shape == (0, d + 1)
+        assert kernels.embed_backward(x[:0], t, None, y[:0])[1].sum() == 0
+        center = torch.randn(d, dtype=torch.float64)
+        about = kernels.embed(x, t, center.to(device))
+        assert_near(about, _C.embed(x.cpu().double(), t.cpu(), center), torch.float32, 4)
+        back = kernels.unembed(about, t, center.to(device)).cpu()
+        assert (back - x.cpu()).norm(dim=1).max() <= 64 * 2.0**-24 * float(x.norm(dim=1).max() + center.norm())
+        gx, _ = kernels.embed_backward(x, t, center.to(device), y)
+        wanted, _ = _C.embed_backward(x.cpu().double() - center, t.cpu(), None, y.cpu().double())
+        assert_near(gx, wanted, torch.float32, 8, torch.full((70,), 2 / 1.5, dtype=torch.float64))
+
+
+def neighbours(base, queries, k):
+    """(ids, distances) of the C library."""
+    found = capball.knn(*(a.float().numpy() if a.dtype == torch.bfloat16 else a.numpy() for a in (base, queries)), k)
+    return torch.from_numpy(found.ids), torch.from_numpy(found.distances)
+
+
+def check_neighbours(index, base, queries, k):
+    """The same ids, order and bits of distances; all rows within the k-th distance, too."""
+    ids, distances = neighbours(base.cpu(), queries.cpu(), k)
+    found = index.knn(queries, k)
+    assert torch.equal(found.ids.cpu(), ids) and torch.equal(found.distances.cpu(), distances)
+    radius = distances[:, -1].contiguous()
+    near = index.range_search(queries, radius.to(queries.device))
+    arrays = (a.cpu().float().numpy() if a.dtype == torch.bfloat16 else a.cpu().numpy() for a in (base, queries))
+    wanted = capball.range_search(*arrays, radius.numpy())
+    assert near.lims.tolist() == wanted.lims.tolist()
+    assert torch.equal(near.ids.cpu(), torch.from_numpy(wanted.ids))
+    assert torch.equal(near.distances.cpu(), torch.from_numpy(wanted.distances))
+
+
+def sets_of_rows(n, m, d):
+    """Names, bases and queries that are easy, and some that are not."""
+    torch.manual_seed(3)
+    gauss, asked = torch.randn(n, d), torch.randn(m, d)
+    yield "gauss", gauss, asked
+    yield "ties", torch.randint(0, 3, (n, d)).float(), torch.randint(0, 3, (m, d)).float()
+    yield "bytes", torch.randint(0, 256, (n, d), dtype=torch.uint8), torch.randint(0, 256, (m, d), dtype=torch.uint8)
+    yield "bf16, far queries", gauss.bfloat16(), asked * 1000
+    yield "doubles far from 0", gauss.double() * 1e3 + 1e7, asked.double() * 1e3 + 1e7
+    outliers = gauss.clone()
+    outliers[::97] *= 10.0 ** torch.linspace(1, 30, len(outliers[::97]))[:, None]
+    yield "outliers", outliers, asked
+    yield "two clusters", torch.cat([gauss[n // 2:] * 1e-4, gauss[:n // 2] * 1e-4 + 1]), asked * 1e-4
+    yield "smallest numbers", gauss * 1e-40, asked * 1e-40
+    yield "equal rows", torch.ones(n, d), torch.ones(m, d)
+    yield "squares out of range", gauss.double() * 1e-170, asked.double() * 1e-170
+    yield "squares out of range, too", gauss.double() * 1e200, asked.double() * 1e200

@@ -1,0 +1,51 @@
+"""The Triton kernels of capball.torch by Triton's interpreter, on machines without a GPU (conftest.py turns it on)."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("test_gpu.py runs the kernels", allow_module_level=True)
+if np.lib.NumpyVersion(np.__version__) >= "2.4.0" and tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):
+    pytest.skip("Triton's interpreter does not run with this NumPy", allow_module_level=True)
+
+import kernel_cases as cases
+from capball.torch import _kernels, _search
+from capball.torch._shapes import Shape
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
+@pytest.mark.parametrize("d", [1, 3, 16, 33])
+def test_rows_of_every_size(dtype, d):
+    torch.manual_seed(d)
+    cases.check_rows(_kernels, "cpu", dtype, d)
+
+
+@pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
+def test_edges(dtype):
+    cases.check_edges(_kernels, "cpu", dtype)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_layouts(monkeypatch, flat):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, flat))
+    cases.check_layouts(_kernels, "cpu")
+
+
+@pytest.mark.parametrize("case", list(cases.sets_of_rows(260, 2, 9)), ids=lambda case: case[0])
+def test_neighbours(monkeypatch, case):
+    monkeypatch.setattr(_search, "_has_kernels", lambda device: True)
+    monkeypatch.setattr(_search, "_BLOCK_ROWS", 128)
+    _, base, queries = case
+    index = _search.Index(base)
+    cases.check_neighbours(index, base, queries, 5)
+
+
+def test_many_neighbours_of_long_rows(monkeypatch):
+    monkeypatch.setattr(_search, "_has_kernels", lambda device: True)
+    torch.manual_seed(4)
+    base, queries = torch.randn(300, 530), torch.randn(2, 530)
+    cases.check_neighbours(_search.Index(base), base, queries, 40)
