@@ -31,6 +31,7 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
+from ._linear import ball_of
 from ._map import SphereMap
 from ._model import BallModel, Sketch
 from ._progress import bar
@@ -255,5 +256,5 @@ __all__ = [
     "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
     "HalfSpace", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Recommendation", "Region", "Rescored",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
-    "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
+    "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
 ]

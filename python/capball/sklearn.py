@@ -19,10 +19,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
+    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     OutlierMixin,
     TransformerMixin,
+    clone,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import capball
@@ -134,6 +141,85 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class BallClassifier(ClassifierMixin, BaseEstimator):
+    """A linear classifier behind a SphereEmbedding: its boundaries are spheres, its classes regions of the data.
+
+    Parameters
+    ----------
+    estimator : any linear classifier with coef_ and intercept_; None is LogisticRegression(C=10, max_iter=1000).
+    standardize : whether columns are divided by their standard deviation first; regions are ellipsoids then, with axes
+        along the columns. False, for columns in one unit: balls.
+    goal, s, center, whiten, ridge, random_state : of the SphereEmbedding.
+
+    Attributes
+    ----------
+    regions_ : dict of the region of every class, in the units of the data. Of two classes they are each other's
+        complements, and predict is membership; of more, each is where that class's own decision value is >= 0, and
+        predict takes the largest.
+    pipeline_ : the fitted scaler, embedding and estimator.
+
+    >>> import numpy as np
+    >>> from capball.sklearn import BallClassifier
+    >>> x = np.random.default_rng(0).normal(size=(500, 2))
+    >>> inside = np.linalg.norm(x, axis=1) < 1
+    >>> model = BallClassifier(standardize=False).fit(x, inside)
+    >>> bool(model.score(x, inside) > 0.98), round(model.regions_[True].r, 1)
+    (True, 1.0)
+    """
+
+    def __init__(self, estimator: Any = None, *, standardize: bool = True, goal: str = "mean", s: float | None = None,
+                 center: Any = True, whiten: bool = False, ridge: float = 0.0, random_state: Any = None):
+        self.estimator = estimator
+        self.standardize = standardize
+        self.goal = goal
+        self.s = s
+        self.center = center
+        self.whiten = whiten
+        self.ridge = ridge
+        self.random_state = random_state
+
+    def _steps(self) -> list[tuple[str, Any]]:
+        sphere = SphereEmbedding(self.goal, s=self.s, center=self.center, whiten=self.whiten, ridge=self.ridge,
+                                 random_state=self.random_state)
+        linear = LogisticRegression(C=10, max_iter=1000) if self.estimator is None else clone(self.estimator)
+        scaler = [("scaler", StandardScaler())] if self.standardize else []
+        return [*scaler, ("sphere", sphere), ("linear", linear)]
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> "BallClassifier":
+        """Embeds the rows and fits the estimator; fit_params, such as sample_weight, are the estimator's."""
+        X, y = validate_data(self, X, y, dtype=_TYPES, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"there is one class, {self.classes_[0]!r}: a classifier needs two")
+        given = {f"linear__{name}": value for name, value in fit_params.items()}
+        self.pipeline_ = Pipeline(self._steps()).fit(X, y, **given)
+        self.regions_ = self._regions()
+        return self
+
+    def _regions(self) -> dict[Any, capball.Region]:
+        first, second = self.classes_[:2]
+        if len(self.classes_) > 2:
+            return capball.ball_of(self.pipeline_)
+        return {first: capball.ball_of(self.pipeline_, between=(first, second)), second: capball.ball_of(self.pipeline_)}
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """<w,S(x)> + w0: of two classes one number per row, >= 0 in the region of classes_[1]; of more one per class."""
+        X = _asked(self, "pipeline_", X)
+        return self.pipeline_.decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        X = _asked(self, "pipeline_", X)
+        return self.pipeline_.predict(X)
+
+    @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The estimator's probabilities; only where it has them."""
+        X = _asked(self, "pipeline_", X)
+        return self.pipeline_.predict_proba(X)
 
 
 class _Ball(BaseEstimator):

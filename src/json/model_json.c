@@ -31,10 +31,21 @@ static json_t *kernel_value(const cpb_kernel *kernel) {
                    "offset", kernel->offset, "degree", (json_int_t)kernel->degree);
 }
 
-/* "scale" and "cap"; null with a kernel. */
+static json_t *numbers_or_null(const double *numbers, size_t count) {
+  return numbers == NULL ? json_null() : cpb_json_vector(numbers, count);
+}
+
+static json_t *balls_value(const cpb_model_options *o) {
+  return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)o->balls, "centers",
+                   cpb_json_vector(o->centers, o->balls * o->d), "radii",
+                   numbers_or_null(o->ball_radii, o->balls), "gaps", numbers_or_null(o->ball_gaps, o->balls),
+                   "rows", row_numbers(o->ball_rows, o->balls));
+}
+
+/* "scale" and "cap"; null with a kernel and of several balls. */
 static cpb_status put_cap(cpb_json_lines *l, const cpb_model *model, const cpb_model_options *o,
                           cpb_error *error) {
-  if (o->kernel.kind != CPB_KERNEL_LINEAR) {
+  if (o->kernel.kind != CPB_KERNEL_LINEAR || o->balls > 1) {
     cpb_json_put(l, "scale", json_null());
     cpb_json_put(l, "cap", json_null());
     return CPB_OK;
@@ -68,6 +79,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_json_put(l, "converged", json_boolean(o.converged));
   cpb_json_put(l, "rows", json_integer((json_int_t)o.rows));
   cpb_json_put(l, "whiten", cpb_json_vector(o.whiten, o.d * o.d));
+  if (o.balls > 1) cpb_json_put(l, "balls", balls_value(&o));
   cpb_json_put(l, "kernel", kernel_value(&o.kernel));
   cpb_json_put(l, "norm2", json_real(o.norm2));
   cpb_status status = put_cap(l, model, &o, error);
@@ -103,7 +115,8 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 /* What reading allocates; freed in one place. */
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
-  uint64_t *rows;
+  double *centers, *ball_radii, *ball_gaps;
+  uint64_t *rows, *ball_rows;
   const char **columns; /* the texts are the JSON's */
 } parts;
 
@@ -114,6 +127,10 @@ static void parts_free(parts *p) {
   free(p->multipliers);
   free(p->vectors);
   free(p->rows);
+  free(p->centers);
+  free(p->ball_radii);
+  free(p->ball_gaps);
+  free(p->ball_rows);
   free((void *)(uintptr_t)p->columns);
 }
 
@@ -163,6 +180,20 @@ static cpb_status read_support(const json_t *root, const char *name, cpb_model_o
   return status;
 }
 
+static cpb_status read_balls(const json_t *root, const char *name, cpb_model_options *o, parts *p,
+                             cpb_error *error) {
+  const json_t *balls = json_object_get(root, "balls");
+  if (balls == NULL) return CPB_OK;
+  cpb_status status = cpb_json_count(balls, name, "count", 2, SIZE_MAX / DIM_MAX / 64, &o->balls, error);
+  if (status == CPB_OK)
+    status = cpb_json_numbers(balls, name, "centers", o->balls * o->d, NULL, &p->centers, error);
+  if (status == CPB_OK)
+    status = cpb_json_numbers(balls, name, "radii", o->balls, NULL, &p->ball_radii, error);
+  if (status == CPB_OK) status = cpb_json_numbers(balls, name, "gaps", o->balls, NULL, &p->ball_gaps, error);
+  if (status == CPB_OK) status = read_rows(balls, name, o->balls, &p->ball_rows, error);
+  return status;
+}
+
 static cpb_status read_method(const json_t *root, const char *name, cpb_model_method *method,
                               cpb_error *error) {
   const char *word = json_string_value(json_object_get(root, "method"));
@@ -205,6 +236,7 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   if (status == CPB_OK)
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
+  if (status == CPB_OK) status = read_balls(root, name, o, p, error);
   if (status == CPB_OK) status = cpb_json_read_names(root, name, o->d, &p->columns, error);
   o->columns = p->columns;
   o->center = p->center;
@@ -213,6 +245,10 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   o->multipliers = p->multipliers;
   o->support_rows = p->rows;
   o->vectors = p->vectors;
+  o->centers = p->centers;
+  o->ball_radii = p->ball_radii;
+  o->ball_gaps = p->ball_gaps;
+  o->ball_rows = p->ball_rows;
   return status;
 }
 

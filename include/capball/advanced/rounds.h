@@ -125,10 +125,12 @@ CPB_CALL cpb_status cpb_tail_deserialize(const void *bytes, size_t count, const 
                                          cpb_error *error);
 
 /** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
- *  where W is diagonal, none is < 0.
+ *  where W is diagonal, none is < 0. Of several balls c is the nearest centre.
  *  x, parts   d numbers each, the caller's
+ *  center     the centre that was taken, a view into the model; or NULL
  *  EINVAL with a kernel. Thread-safe. */
-CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
+CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts,
+                                    const double **center, cpb_error *error);
 
 /** How well low scores tell outliers. */
 typedef struct cpb_ranking {
