@@ -184,19 +184,31 @@ static PyObject *model_scores(FACE_CALL) {
   return result;
 }
 
-/* What each column adds to |W(x-c)|^2, a row of d for each row of x. */
+/* What each column adds to |W(x-c)|^2, and the centre c of each row: n rows of d both. */
+static cpb_status find_parts(const cpb_model *model, cpb_view x, double *wide, double *parts, double *centers,
+                             cpb_error *error) {
+  cpb_view_widen(x, wide);
+  for (size_t i = 0; i < x.rows; i++) {
+    const double *center;
+    cpb_status status = cpb_model_parts(model, wide + i * x.cols, parts + i * x.cols, &center, error);
+    if (status != CPB_OK) return status;
+    memcpy(centers + i * x.cols, center, x.cols * sizeof *centers);
+  }
+  return CPB_OK;
+}
+
 static PyObject *parts_of(const cpb_model *model, cpb_view x) {
-  double *wide = PyMem_Calloc(2 * x.cols * x.rows + 1, sizeof *wide), *parts = wide + x.cols * x.rows;
+  size_t elements = x.cols * x.rows;
+  double *wide = PyMem_Calloc(3 * elements + 1, sizeof *wide), *parts = wide + elements;
   if (wide == NULL) return PyErr_NoMemory();
   cpb_error error;
-  cpb_status status = CPB_OK;
+  cpb_status status;
   Py_BEGIN_ALLOW_THREADS;
-  cpb_view_widen(x, wide);
-  for (size_t i = 0; i < x.rows && status == CPB_OK; i++)
-    status = cpb_model_parts(model, wide + i * x.cols, parts + i * x.cols, &error);
+  status = find_parts(model, x, wide, parts, parts + elements, &error);
   Py_END_ALLOW_THREADS;
-  PyObject *result =
-      status == CPB_OK ? face_matrix(parts, CPB_F64, x.rows, x.cols) : face_fail(status, &error);
+  PyObject *result = status == CPB_OK ? Py_BuildValue("NN", face_matrix(parts, CPB_F64, x.rows, x.cols),
+                                                      face_matrix(parts + elements, CPB_F64, x.rows, x.cols))
+                                      : face_fail(status, &error);
   PyMem_Free(wide);
   return result;
 }
@@ -313,6 +325,12 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "support") == 0) return PyLong_FromSize_t(o.support);
   if (strcmp(fact, "support_rows") == 0) return ids_or_none(o.support_rows, o.listed);
   if (strcmp(fact, "multipliers") == 0) return face_doubles_or_none(o.multipliers, o.listed);
+  if (strcmp(fact, "balls") == 0) return PyLong_FromSize_t(o.balls > 1 ? o.balls : 1);
+  if (strcmp(fact, "centers") == 0)
+    return o.balls > 1 ? face_matrix(o.centers, CPB_F64, o.balls, o.d) : face_none();
+  if (strcmp(fact, "ball_radii") == 0) return face_doubles_or_none(o.ball_radii, o.balls);
+  if (strcmp(fact, "ball_gaps") == 0) return face_doubles_or_none(o.ball_gaps, o.balls);
+  if (strcmp(fact, "ball_rows") == 0) return ids_or_none(o.ball_rows, o.balls);
   if (strcmp(fact, "columns") == 0) return names_or_none(o.columns, o.d);
   if (strcmp(fact, "quantiles") == 0) return face_doubles_or_none(o.quantiles, o.quantile_count);
   return o.whiten != NULL ? face_matrix(o.whiten, CPB_F64, o.d, o.d) : face_none();
@@ -335,6 +353,11 @@ static PyGetSetDef model_getset[] = {
     FACT("support", "number of support vectors"),
     FACT("support_rows", "their row numbers, or None"),
     FACT("multipliers", "theirs, or None"),
+    FACT("balls", "number of balls"),
+    FACT("centers", "of several balls the centres, a row each; else None"),
+    FACT("ball_radii", "of several balls each one's own radius; scores are by `radius`"),
+    FACT("ball_gaps", "of several balls each one's own gap"),
+    FACT("ball_rows", "of several balls the rows that each was fitted to"),
     FACT("columns", "names of the columns, or None"),
     FACT("quantiles", "of the training scores, ascending"),
     {NULL, NULL, NULL, NULL, NULL}};
@@ -342,7 +365,8 @@ static PyGetSetDef model_getset[] = {
 static PyMethodDef model_methods[] = {
     FACE_CLASS("fit", model_fit, "the smallest enclosing ball of rows, or SVDD with nu"),
     FACE_METHOD("scores", model_scores, "r^2 - |W(x-c)|^2 of every row; >= 0 is inside"),
-    FACE_METHOD("parts", model_parts, "what each column adds to |W(x-c)|^2, a row for each row of x"),
+    FACE_METHOD("parts", model_parts,
+                "(parts, centers): what each column adds to |W(x-c)|^2, and the nearest centre c"),
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
     FACE_METHOD("to_sql", model_to_sql, "the ball as a condition on columns"),
     {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},

@@ -204,7 +204,7 @@ cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, cpb_b
   if (status == CPB_OK) status = allocate(&g, error);
   if (status == CPB_OK) {
     cpb_view_widen(y, g.x);
-    status = cpb_groups(g.x, g.n, g.d, options->balls, options->seed, g.group, exec, error);
+    status = cpb_groups(g.x, options->weights, g.n, g.d, options->balls, options->seed, g.group, exec, error);
   }
   if (status == CPB_OK) {
     sort_rows(&g);

@@ -244,7 +244,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
     return cpb_fail(error, CPB_WHY_ROWS, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
-  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge};
+  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows};
   if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
   if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, error);
   return status;

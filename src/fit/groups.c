@@ -12,13 +12,16 @@
 enum { STARTS = 8, STEPS = 100, TRIES = 4 };
 
 typedef struct grouping {
-  const double *x;
+  const double *x, *weights;
   size_t n, d, groups, *group;
   double *centers, *nearest; /* nearest: dist2 of each row to the nearest centre */
   double *trial;             /* the same if a further centre were added */
-  size_t *counts, *next;     /* of each group; of each row the group of the next step */
+  double *share;             /* of each group: the weight of its rows */
+  size_t *next;              /* of each group; of each row the group of the next step */
   const cpb_exec *exec;
 } grouping;
+
+static double weight_of(const grouping *g, size_t i) { return g->weights != NULL ? g->weights[i] : 1; }
 
 static const double *row_of(const grouping *g, size_t i) { return g->x + i * g->d; }
 
@@ -43,7 +46,7 @@ static double try_center(const grouping *g, const double *center) {
   cpb_blocks blocks = {g->n, cpb_blocks_rows(g->d), add_block, &a};
   cpb_blocks_run(&blocks, g->exec);
   double sum = 0;
-  for (size_t i = 0; i < g->n; i++) sum += g->trial[i];
+  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->trial[i];
   return sum;
 }
 
@@ -51,8 +54,9 @@ static double try_center(const grouping *g, const double *center) {
 static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
   double left = sum * cpb_random_uniform(random);
   for (size_t i = 0; i < g->n; i++) {
-    left -= g->nearest[i];
-    if (left <= 0 && g->nearest[i] > 0) return i;
+    double part = weight_of(g, i) * g->nearest[i];
+    left -= part;
+    if (left <= 0 && part > 0) return i;
   }
   return cpb_random_below(random, g->n);
 }
@@ -115,15 +119,15 @@ static bool assign(grouping *g) {
 static void take_means(grouping *g, double *sums) {
   const cpb_loops *loops = cpb_loops_here();
   memset(sums, 0, g->groups * g->d * sizeof *sums);
-  memset(g->counts, 0, g->groups * sizeof *g->counts);
+  memset(g->share, 0, g->groups * sizeof *g->share);
   for (size_t i = 0; i < g->n; i++) {
     double *sum = sums + g->group[i] * g->d;
-    loops->axpby(1, row_of(g, i), 1, sum, sum, g->d);
-    g->counts[g->group[i]]++;
+    loops->axpby(weight_of(g, i), row_of(g, i), 1, sum, sum, g->d);
+    g->share[g->group[i]] += weight_of(g, i);
   }
   for (size_t k = 0; k < g->groups; k++)
-    for (size_t j = 0; j < g->d && g->counts[k] > 0; j++)
-      g->centers[k * g->d + j] = sums[k * g->d + j] / (double)g->counts[k];
+    for (size_t j = 0; j < g->d && g->share[k] > 0; j++)
+      g->centers[k * g->d + j] = sums[k * g->d + j] / g->share[k];
 }
 
 /* Groups from one start; the sum of the squared distances to the centres. */
@@ -132,22 +136,24 @@ static double group_once(grouping *g, double *sums, cpb_random *random) {
   choose_seeds(g, random);
   for (int step = 0; step < STEPS && assign(g); step++) take_means(g, sums);
   double sum = 0;
-  for (size_t i = 0; i < g->n; i++) sum += g->nearest[i];
+  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->nearest[i];
   return sum;
 }
 
-cpb_status cpb_groups(const double *x, size_t n, size_t d, size_t groups, uint64_t seed, size_t *group,
-                      const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
+                      uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error) {
   size_t centers = groups * d;
-  double *memory = calloc(2 * centers + 2 * n + 1, sizeof *memory), least = INFINITY;
-  size_t *numbers = calloc(groups + 2 * n + 1, sizeof *numbers);
-  grouping g = {.x = x, .n = n, .d = d, .groups = groups, .centers = memory, .counts = numbers, .exec = exec};
+  double *memory = calloc(2 * centers + 2 * n + groups + 1, sizeof *memory), least = INFINITY;
+  size_t *numbers = calloc(2 * n + 1, sizeof *numbers);
+  grouping g = {
+      .x = x, .weights = weights, .n = n, .d = d, .groups = groups, .centers = memory, .exec = exec};
   cpb_random random = {seed};
   bool room = memory != NULL && numbers != NULL;
   for (int start = 0; start < STARTS && room; start++) {
     g.nearest = memory + 2 * centers;
     g.trial = g.nearest + n;
-    g.next = numbers + groups;
+    g.share = g.trial + n;
+    g.next = numbers;
     g.group = g.next + n;
     double sum = group_once(&g, memory + centers, &random);
     if (start > 0 && !(sum < least)) continue;

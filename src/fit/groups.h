@@ -10,9 +10,10 @@
  * no row changes its group, 100 at most; of 8 starts the one with the least sum of squared distances. A group may end
  * empty.
  *  x       n * d finite numbers
+ *  weights n numbers >= 0: 2 is a row that is there twice; NULL: all 1
  *  group   n numbers, 0 .. groups-1
  * The same bits for any number of threads. */
-cpb_status cpb_groups(const double *x, size_t n, size_t d, size_t groups, uint64_t seed, size_t *group,
-                      const cpb_exec *exec, cpb_error *error);
+cpb_status cpb_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
+                      uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error);
 
 #endif
