@@ -41,6 +41,7 @@ static int check(const cli_job *job) {
   if (o->whiten && o->standardize && !(o->ridge.value > 0))
     return cli_misuse(
         job, "--whiten standardises, too: with --standardize give a --ridge, or leave one of the two");
+  if (o->balls > 1 && has_kernel(o)) return cli_misuse(job, "--balls does not go with --kernel");
   return check_kernel(job);
 }
 
@@ -57,6 +58,8 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   wish.whiten = o->whiten;
   wish.standardize = o->standardize;
   wish.ridge = o->ridge.value;
+  wish.balls = (size_t)o->balls;
+  wish.seed = o->seed;
   return wish;
 }
 
@@ -71,7 +74,8 @@ static int draw(const cli_input *in, const cpb_model *model) {
   cpb_out out = cpb_rows_out(scores, CPB_F64, rows.rows, 1);
   show_ball ball = {model, rows, scores};
   show_score_histogram histogram = {scores, NULL, rows.rows};
-  bool plane = in->info.cols == 2 && cli_model_options(model).center != NULL;
+  bool plane =
+      in->info.cols == 2 && cli_model_options(model).balls <= 1 && cli_model_options(model).center != NULL;
   snprintf(title, sizeof title, "%s: %s of %zu rows", cli_name(in->info.path),
            plane ? "the ball" : "scores by the ball", rows.rows);
   int result = cpb_model_scores(model, rows, out, cli_exec(job), &error) != CPB_OK
@@ -102,6 +106,9 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
   static const char *const kernels[] = {"", "rbf ", "polynomial "};
   const char *how = m.nu == 0 ? "enclosing ball" : cpb_model_method_name(m.method);
   if (m.kernel.kind != CPB_KERNEL_LINEAR && m.method == CPB_MODEL_EXACT) how = "SVDD";
+  if (m.balls > 1)
+    cli_say(job, "%zu balls of one radius, of %llu to %llu rows each", m.balls,
+            (unsigned long long)m.ball_rows[m.balls - 1], (unsigned long long)m.ball_rows[0]);
   cli_say(job, "%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s", kernels[m.kernel.kind], how,
           m.radius, m.gap, m.converged ? "" : " (more than was asked for)", m.support, cli_s(m.support),
           (unsigned long long)m.rows, cli_s(m.rows));
@@ -193,14 +200,18 @@ static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights, NULL,
                   "a vector file with one weight >= 0 per row of DATA; with --nu");
 static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize, NULL,
                   "divide every column by its standard deviation: columns have different units");
+static CLI_OPTION(
+    balls, "balls", 0, CLI_POSITIVE_COUNT, "K", balls, NULL,
+    "K balls of one radius, for rows in several clouds; rows are scored by the nearest (default 1)");
 static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql, NULL,
                   "the ball as a condition on the columns, by their names or as x0, x1, ..");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &output, &nu, &method, &kernel, &gamma_option, &offset, &degree, &gap, &standardize,
-            &cli_opt_whiten, &cli_opt_ridge, &weights_option, &sql, &plot, &cli_opt_leave_bad, CLI_OPT_TABLE,
-            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed, &weights_option, &sql, &plot,
+            &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
+            &cli_opt_help);
 
 const cli_command cli_verb_ball = {
     .verb = "ball",
@@ -225,10 +236,14 @@ const cli_command cli_verb_ball = {
         "far as the "
         "ridge lets them. Neither changes what is written of the rows: the centre is in their unit.\n"
         "Which --nu? About the share of rows that you take for outliers where you know it, and they are to "
-        "lie "
-        "outside. To put rows in order of strangeness take 0.5: the ball then rests on half of the rows, and "
-        "a "
-        "third of them may be anything without moving it much. docs/outliers.md has figures.\n"
+        "lie outside. To put rows in order of strangeness take 0.9: the centre then rests on nearly all "
+        "rows, and "
+        "a few outliers do not move it. docs/outliers.md has figures.\n"
+        "--balls K is for rows in several clouds: rows are grouped by k-means, each group has a ball with a "
+        "gap of "
+        "its own, and all balls have one radius. A group with less than 1/8 of its even share of the rows "
+        "gets "
+        "none.\n"
         "--method cap-svm embeds, separates from -e by a linear SVM and goes to its ball, until it rests; "
         "cap-svm-paper does so with one C for all, which leaves no slack to the rows.\n"
         "--kernel rbf or polynomial takes the ball in the kernel's feature space, by any method; radius "

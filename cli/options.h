@@ -28,7 +28,7 @@ typedef struct cli_options {
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
   double scale, target, gamma; /* 0: not given */
   cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout;
-  uint64_t seed, threads, neighbours, sample, first_row, degree, knn; /* 0: not given */
+  uint64_t seed, threads, neighbours, sample, first_row, degree, knn, balls; /* 0: not given */
   uint64_t bits, batch, candidates, top, first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
       sweep, ranks, point, twice, json, quiet, help, approximate;

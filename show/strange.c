@@ -35,11 +35,12 @@ static void find_reasons(const cpb_model *model, const cpb_model_options *o, cpb
   row.data = (const char *)rows.data + s->row * rows.stride * cpb_dtype_size(rows.dtype);
   row.rows = 1;
   cpb_view_widen(row, x);
-  if (cpb_model_parts(model, x, parts, NULL) == CPB_OK) {
+  const double *center;
+  if (cpb_model_parts(model, x, parts, &center, NULL) == CPB_OK) {
     for (size_t k = 0; k < o->d; k++) whole += parts[k];
     for (size_t k = 0; k < o->d; k++)
       if (parts[k] > 0 && parts[k] >= LEAST * whole)
-        consider(s, (show_reason){k, x[k], o->center[k], parts[k] / whole});
+        consider(s, (show_reason){k, x[k], center[k], parts[k] / whole});
   }
   free(x);
 }

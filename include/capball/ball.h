@@ -175,6 +175,12 @@ typedef struct cpb_model_options {
   const double *multipliers;
   const double *vectors;      /* listed rows of d; with a kernel only */
   const char *const *columns; /* d names of the columns of the data; NULL: they have none */
+  size_t balls;          /* > 1: so many balls of one radius, and a row is scored by the one whose centre is
+                                 nearest. 0 and 1: one ball. Not with a kernel */
+  const double *centers; /* with balls > 1: balls*d coordinates; the first ones are `center` */
+  const double *ball_radii;  /* each ball's own radius, of the fit to its rows; NULL: not known */
+  const double *ball_gaps;   /* each ball's own gap; NULL: not known */
+  const uint64_t *ball_rows; /* rows that each ball was fitted to; NULL: not known */
 } cpb_model_options;
 
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
@@ -201,6 +207,11 @@ typedef struct cpb_model_fit_options {
   bool standardize; /* every column is divided by its standard deviation, one that does not vary stays; with
                              whiten first, so that the ridge is a share of 1. Not with a kernel. Default false */
   const char *const *columns; /* names for the model to keep, one per column; NULL: those of the source */
+  size_t
+      balls; /* for rows in several clouds: they are grouped by k-means, after W, each group of at least 1/8 of its
+                    even share gets a ball, and all balls the radius at which the share nu of the rows lies outside
+                    of all of them. 0 and 1 (the default): one ball. Not with a kernel; rows are held */
+  uint64_t seed; /* of the first centres of the groups; default 0 */
 } cpb_model_fit_options;
 
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
@@ -220,7 +231,8 @@ typedef struct cpb_model_fit_report {
 CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                                   cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
-/** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside.           T3 T11
+/** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside. Of several balls the largest
+ *  of their scores.                                                                            T3 T11
  *  x       n rows of d, any dtype
  *  scores  n rows, 1 column, f32 or f64. EROW as cpb_region_scores. Thread-safe. */
 CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
@@ -231,10 +243,12 @@ CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out
 CPB_API double cpb_model_rank(const cpb_model *model, double score);
 
 /** parts_j = (x-c)_j (W^T W (x-c))_j: what each column adds to |W(x-c)|^2, and so takes from the score; without W, and
- *  where W is diagonal, none is < 0.
+ *  where W is diagonal, none is < 0. Of several balls c is the nearest centre.
  *  x, parts   d numbers each, the caller's
+ *  center     the centre that was taken, a view into the model; or NULL
  *  EINVAL with a kernel. Thread-safe. */
-CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error);
+CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts,
+                                    const double **center, cpb_error *error);
 
 /** How well low scores tell outliers. */
 typedef struct cpb_ranking {
@@ -253,16 +267,18 @@ CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels
 
 /** The scale at which the model's cap is given, hypot(|Wc|, r), and the cap itself: under the map
  *  y = S(W x) of that scale the rows inside are those with <p,y> >= b (T3, T6), a query for an index that
- *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel. */
+ *  has only inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel and for several
+ *  balls. */
 CPB_CALL cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
-/** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with the fewest digits that bring them back.
+/** The ball as a condition on columns: "(a-0.5)*(a-0.5) + .. <= 4", numbers with the fewest digits that bring them back;
+ *  several balls are joined by OR.
  *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  Gives *text, 0-terminated, to the caller, who takes it to cpb_free. EINVAL with a kernel. */
 CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                                      cpb_error *error);
 
-/** The whole text of a model file: JSON with keys "capball", "dim", "columns" (where they have names), "method", "center", "radius", "nu",
+/** The whole text of a model file: JSON with keys "capball", "dim", "columns" (where they have names), "balls" (of several), "method", "center", "radius", "nu",
  *  "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap", "quantiles", "support",
  *  "checksum". Gives *text to the caller, who takes it to cpb_free. */
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);

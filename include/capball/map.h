@@ -121,7 +121,7 @@ typedef struct cpb_map_fit_options {
   const double *center;  /* d coordinates, with CPB_CENTRE_GIVEN */
   const double *pole;    /* d+1 coordinates of length 1; NULL = e */
   bool whiten;           /* W with W^T W = cov(x)^-1, about the mean whatever the centre; default false */
-  double ridge;          /* with whiten: the share of the mean variance that is added to the variance of every
+  double ridge;          /* with whiten: the share of itself that is added to the variance of every
                             column, for columns that do not vary or depend on others; >= 0, default 0 */
   bool spherical; /* rows are directions: their mean direction is turned to e, s = 1, the map's d is one
                             less than the source's columns; nothing of the above goes with it. Default false */

@@ -31,8 +31,9 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
+from ._linear import ball_of
 from ._map import SphereMap
-from ._model import BallModel, Sketch
+from ._model import BallModel, Reason, Sketch, names_of
 from ._progress import bar
 from ._recommend import Measured, Recommendation, recommend
 from .dual import Ball, Cap, Ellipsoid, Everywhere, HalfSpace, Region
@@ -131,18 +132,26 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
         return Within(*search.result())
 
 
-def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0, threads: int | None = None,
+def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0, standardize: bool = False,
+                   columns: Any = None, balls: int = 1, seed: int = 0, threads: int | None = None,
                    progress: Progress | bool | None = None) -> BallModel:
     """The smallest ball around rows: min_c max_i |x_i-c|, with a proof of how small it is."""
     with bar("ball", progress) as told:
-        return BallModel.fit(x, gap=gap, whiten=whiten, ridge=ridge, threads=threads, progress=told)
+        return BallModel.fit(x, gap=gap, whiten=whiten, ridge=ridge, standardize=standardize,
+                             columns=names_of(x) if columns is None else columns, balls=balls, seed=seed, threads=threads,
+                             progress=told)
 
 
 def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
          gamma: float | None = None, offset: float | None = None, degree: int | None = None, whiten: bool = False,
-         ridge: float = 0.0, weights: Any = None, threads: int | None = None,
-         progress: Progress | bool | None = None) -> BallModel:
+         ridge: float = 0.0, standardize: bool = False, columns: Any = None, weights: Any = None, balls: int = 1,
+         seed: int = 0, threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
     """A ball that may leave the share nu of the rows outside: min R^2 + 1/(nu n) sum max(0, |x_i-c|^2 - R^2).
+
+    standardize  every column is divided by its standard deviation first
+    whiten       distances are measured by the inverse of the covariance, to whose diagonal `ridge` of itself is added
+    columns      names of the columns, for the model to keep; None: those of a table, where x is one
+    balls        several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball
 
     >>> import capball
     >>> model = capball.svdd([[0.0, 0.0], [4.0, 0.0], [2.0, 2.0], [2.0, 1.0], [9.0, 9.0]], nu=0.6)
@@ -150,7 +159,8 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     3.04503
     """
     with bar("svdd", progress) as told:
-        return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, threads, told)
+        return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, standardize,
+                             names_of(x) if columns is None else columns, balls, seed, threads, told)
 
 
 def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, threads: int | None = None,
@@ -253,7 +263,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 __all__ = [
     "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
-    "HalfSpace", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Recommendation", "Region", "Rescored",
+    "HalfSpace", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region", "Rescored",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
-    "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
+    "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
 ]

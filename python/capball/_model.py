@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,24 @@ class _Artefact:
         return f"<table><caption>{type(self).__name__}</caption>{cells}</table>"
 
 
+class Reason(NamedTuple):
+    """What one column has to do with how far a row is from the centre of its ball."""
+
+    column: str
+    value: float
+    center: float
+    share: float  # of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
+
+
+def names_of(x: Any) -> list[str] | None:
+    """The names of a table's columns, where all are strings; None for arrays."""
+    names = getattr(x, "columns", None)
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
 class BallModel(_Artefact, _core.Model):
     """A ball around data: |W(x-center)| <= radius, with the gap that proves how good it is.
 
@@ -55,11 +73,36 @@ class BallModel(_Artefact, _core.Model):
 
     __slots__ = ()
 
+    def why(self, x: Any, top: int = 3) -> list[list[Reason]]:
+        """For each row the columns that add most to its distance from the centre, the largest share first.
+
+        >>> import capball
+        >>> model = capball.svdd([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 0.9, columns=["height", "weight"])
+        >>> model.why([[0.5, 9.5]], top=1)
+        [[Reason(column='weight', value=9.5, center=0.5, share=1.0)]]
+        """
+        rows = np.atleast_2d(np.asarray(x, np.float64))
+        parts, centers = self.parts(rows)
+        whole = np.maximum(parts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        order = np.argsort(-parts, axis=1, kind="stable")[:, :top]
+        names = self.columns or [f"x{j}" for j in range(self.d)]
+        return [[Reason(names[j], float(rows[i, j]), float(centers[i, j]), float(parts[i, j] / whole[i, 0])) for j in best]
+                for i, best in enumerate(order)]
+
+    @property
+    def regions(self) -> list[Region]:
+        """The balls as objects of the data space, one for each; a row is inside where it is inside of one."""
+        if self.centers is None:
+            return [self.region]
+        return [Ball(c, self.radius) if self.whiten is None else Ellipsoid(c, self.radius, self.whiten) for c in self.centers]
+
     @property
     def region(self) -> Region:
         """The ball as an object of the data space."""
         if self.center is None:
             raise ValueError("a ball of a kernel's feature space has no region in the data space")
+        if self.balls > 1:
+            raise ValueError(f"a model of {self.balls} balls has no single region: take regions")
         if self.whiten is None:
             return Ball(self.center, self.radius)
         return Ellipsoid(self.center, self.radius, self.whiten)
@@ -76,6 +119,8 @@ class BallModel(_Artefact, _core.Model):
             facts["nu"] = f"{self.nu:g}"
         if self.kernel != "linear":
             facts["kernel"] = self.kernel
+        if self.balls > 1:
+            facts["balls"] = str(self.balls)
         return {**facts, "rows": str(self.rows), "support": str(self.support)}
 
 

@@ -18,6 +18,8 @@ import numpy as np
 
 import capball
 
+from ._model import names_of
+
 _MOST = 5000  # points of a picture
 
 
@@ -66,43 +68,92 @@ def plot_cosines(x: Any, s: float | None = None, *, sample: int = 100, ax: Any =
     return ax
 
 
+def _label(ax: Any, names: Any) -> None:
+    if names is not None:
+        ax.set_xlabel(names[0])
+        ax.set_ylabel(names[1])
+
+
+def _same_units(region: Any) -> bool:
+    """Whether a circle of the picture is a circle of the data."""
+    return getattr(region, "whiten", getattr(region, "W", None)) is None
+
+
 def plot_ball(ball: Any, x: Any = None, *, ax: Any = None) -> Any:
     """A ball around data: of two columns its edge and the rows, of more a histogram of the scores.
 
-    ball  a BallModel, a Region of two columns, or a fitted EnclosingBall or BallDetector
+    ball  a BallModel, a Region of two columns, or a fitted EnclosingBall or BallDetector, whose contamination is then
+          what is outside
+
+    Both columns have one unit in the picture, unless the ball was standardised or whitened: then each has its own.
+    Axes have the names of the columns, where the model or x has some.
     """
     ax = _axes(ax)
+    offset = getattr(ball, "offset_", 0.0)
     ball = getattr(ball, "model_", ball)
     rows = None if x is None else np.asarray(x)
     d = ball.d if hasattr(ball, "d") else np.size(ball.c)
     if d != 2:
         if rows is None:
             raise ValueError("a ball of more than two columns is shown by the scores of rows: give x")
-        ax.hist(ball.scores(rows), bins=50)
+        ax.hist(ball.scores(rows) - offset, bins=50)
         ax.axvline(0, color="black", linewidth=1)
         ax.set_xlabel("score, >= 0 inside")
         return ax
     if rows is not None:
-        inside = ball.scores(_some(rows)) >= 0
+        inside = ball.scores(_some(rows)) >= offset
         for keep, label in ((inside, "inside"), (~inside, "outside")):
             ax.plot(*_some(rows)[keep].T, ".", markersize=3, label=label)
         ax.legend()
-    _edge(ball, ax, rows)
-    ax.set_aspect("equal")
+    _edge(ball, ax, rows, offset=offset)
+    _label(ax, names_of(x) or getattr(ball, "columns", None))
+    ax.set_aspect("equal" if _same_units(ball) else "auto")
     return ax
 
 
-def _edge(ball: Any, ax: Any, rows: np.ndarray | None) -> None:
-    """Where the score is 0: whitened balls and those of kernels too."""
+def plot_regions(model: Any, x: Any, y: Any = None, *, ax: Any = None) -> Any:
+    """The regions of a linear method on the sphere and the rows of two columns, by class where y is given.
+
+    model  what capball.ball_of takes, or its answer: a Region, a dict or a list of them
+    """
+    regions = model if isinstance(model, (capball.Region, dict, list)) else getattr(model, "regions_", None)
+    regions = capball.ball_of(model) if regions is None else regions
+    if isinstance(regions, capball.Region):
+        regions = {"inside": regions}
+    rows = np.asarray(x)
+    if rows.shape[1] != 2:
+        raise ValueError(f"regions of {rows.shape[1]} columns have no picture; two are wanted")
+    ax = _axes(ax)
+    for label in [None] if y is None else np.unique(y):
+        some = _some(rows if label is None else rows[np.asarray(y) == label])
+        ax.plot(*some.T, ".", markersize=3, label=None if label is None else str(label))
+    for number, region in enumerate(regions.values() if isinstance(regions, dict) else regions):
+        _edge(region, ax, rows, f"C{number}" if len(regions) > 2 else "black")
+    if y is not None:
+        ax.legend()
+    _label(ax, names_of(x))
+    one_unit = all(map(_same_units, regions.values() if isinstance(regions, dict) else regions))
+    ax.set_aspect("equal" if one_unit else "auto")
+    return ax
+
+
+def _edge(ball: Any, ax: Any, rows: np.ndarray | None, color: str = "black", offset: float = 0.0) -> None:
+    """Where the score is the offset: of any region, whitened balls and those of kernels too."""
     center, radius = getattr(ball, "center", getattr(ball, "c", None)), getattr(ball, "radius", getattr(ball, "r", None))
     ends = [] if rows is None else [rows.min(axis=0), rows.max(axis=0)]
-    if center is not None and (rows is None or getattr(ball, "whiten", None) is None):
-        ends += [center - radius, center + radius]
+    if center is not None and rows is None:
+        reach = radius if _same_units(ball) else radius * np.sqrt(np.diag(np.linalg.inv(_metric(ball))))
+        ends += [center - reach, center + reach]
     low, high = np.min(ends, axis=0), np.max(ends, axis=0)
     margin = 0.1 * (high - low)
     across, up = (np.linspace(low[i] - margin[i], high[i] + margin[i], 300) for i in (0, 1))
     grid = np.stack(np.meshgrid(across, up), axis=-1)
-    ax.contour(across, up, ball.scores(grid.reshape(-1, 2)).reshape(300, 300), levels=[0], colors="black")
+    ax.contour(across, up, ball.scores(grid.reshape(-1, 2)).reshape(300, 300), levels=[offset], colors=color, linestyles="solid")
+
+
+def _metric(ball: Any) -> np.ndarray:
+    W = getattr(ball, "whiten", getattr(ball, "W", None))
+    return W.T @ W
 
 
 def plot_sphere(map: capball.SphereMap, x: Any, *, caps: Iterable[capball.Cap] = (), ax: Any = None) -> Any:
@@ -128,4 +179,4 @@ def _circle(cap: capball.Cap) -> np.ndarray:
     return (cap.b * cap.p + np.sqrt(max(0.0, 1 - cap.b**2)) * edge).T
 
 
-__all__ = ["plot_abid", "plot_ball", "plot_cosines", "plot_sphere"]
+__all__ = ["plot_abid", "plot_ball", "plot_cosines", "plot_regions", "plot_sphere"]

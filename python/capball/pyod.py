@@ -16,29 +16,39 @@ from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_array, check_is_fitted
 
 import capball
+from capball._model import names_of
+from capball.sklearn import detector_options
 
 
 class Ball(BaseDetector):
-    """SVDD; whiten=True for columns in different units.
+    """SVDD with the recipe of docs/outliers.md: columns standardised and whitened, nu = 0.9.
 
     nu is how many rows take part in the centre. PyOD cuts the scores by the contamination, so that only their order counts,
-    and that is best when outliers, which may lie together, are few among them.
+    and that is best when outliers, which may lie together, are few among them. The other parameters are those of
+    capball.sklearn.BallDetector.
     """
 
     def __init__(self, contamination: float = 0.1, nu: float = 0.9, kernel: str = "linear",
-                 gamma: float | None = None, whiten: bool = False, ridge: float = 1e-9):
+                 gamma: float | None = None, standardize: bool | None = None, whiten: bool | None = None,
+                 ridge: float = 0.1, balls: int = 1, random_state: int = 0):
         super().__init__(contamination=contamination)
         self.nu = nu
         self.kernel = kernel
         self.gamma = gamma
+        self.standardize = standardize
         self.whiten = whiten
         self.ridge = ridge
+        self.balls = balls
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "Ball":
         """Finds the ball."""
+        columns = names_of(X)
         X = check_array(X, dtype=[np.float64, np.float32])
         self._set_n_classes(y)
-        self.model_ = capball.svdd(X, max(self.nu, 1.0 / len(X)), kernel=self.kernel, gamma=self.gamma, whiten=self.whiten, ridge=self.ridge)
+        self.model_ = capball.svdd(X, max(self.nu, 1.0 / len(X)), gamma=self.gamma, balls=self.balls,
+                                   seed=self.random_state, columns=columns,
+                                   **detector_options(self.kernel, self.standardize, self.whiten, self.ridge))
         self.decision_scores_ = self.decision_function(X)
         self._process_decision_scores()
         return self
@@ -47,3 +57,8 @@ class Ball(BaseDetector):
         """|W(x-c)|^2 - r^2: > 0 is outside."""
         check_is_fitted(self, "model_")
         return -self.model_.scores(check_array(X, dtype=[np.float64, np.float32]))
+
+    def why(self, X: Any, top: int = 3) -> list[list[capball.Reason]]:
+        """For each row the `top` columns that add most to its distance from the centre: name, value, centre, share."""
+        check_is_fitted(self, "model_")
+        return self.model_.why(check_array(X, dtype=[np.float64, np.float32]), top)

@@ -19,10 +19,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
+    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     OutlierMixin,
     TransformerMixin,
+    clone,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import capball
@@ -60,7 +67,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     target : share of the neighbours that the goal "recall" keeps.
     s : the scale itself, in place of a goal.
     center : whether the mean goes to 0 first; or d numbers.
-    whiten, ridge : whether the covariance becomes I, and what is added to it, as a share of the mean variance.
+    whiten, ridge : whether the covariance becomes I, and which share of itself is added to each variance before.
     random_state : seed of the sample on which "spread" and "recall" are measured.
     """
 
@@ -136,6 +143,85 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
 
+class BallClassifier(ClassifierMixin, BaseEstimator):
+    """A linear classifier behind a SphereEmbedding: its boundaries are spheres, its classes regions of the data.
+
+    Parameters
+    ----------
+    estimator : any linear classifier with coef_ and intercept_; None is LogisticRegression(C=10, max_iter=1000).
+    standardize : whether columns are divided by their standard deviation first; regions are ellipsoids then, with axes
+        along the columns. False, for columns in one unit: balls.
+    goal, s, center, whiten, ridge, random_state : of the SphereEmbedding.
+
+    Attributes
+    ----------
+    regions_ : dict of the region of every class, in the units of the data. Of two classes they are each other's
+        complements, and predict is membership; of more, each is where that class's own decision value is >= 0, and
+        predict takes the largest.
+    pipeline_ : the fitted scaler, embedding and estimator.
+
+    >>> import numpy as np
+    >>> from capball.sklearn import BallClassifier
+    >>> x = np.random.default_rng(0).normal(size=(500, 2))
+    >>> inside = np.linalg.norm(x, axis=1) < 1
+    >>> model = BallClassifier(standardize=False).fit(x, inside)
+    >>> bool(model.score(x, inside) > 0.98), round(model.regions_[True].r, 1)
+    (True, 1.0)
+    """
+
+    def __init__(self, estimator: Any = None, *, standardize: bool = True, goal: str = "mean", s: float | None = None,
+                 center: Any = True, whiten: bool = False, ridge: float = 0.0, random_state: Any = None):
+        self.estimator = estimator
+        self.standardize = standardize
+        self.goal = goal
+        self.s = s
+        self.center = center
+        self.whiten = whiten
+        self.ridge = ridge
+        self.random_state = random_state
+
+    def _steps(self) -> list[tuple[str, Any]]:
+        sphere = SphereEmbedding(self.goal, s=self.s, center=self.center, whiten=self.whiten, ridge=self.ridge,
+                                 random_state=self.random_state)
+        linear = LogisticRegression(C=10, max_iter=1000) if self.estimator is None else clone(self.estimator)
+        scaler = [("scaler", StandardScaler())] if self.standardize else []
+        return [*scaler, ("sphere", sphere), ("linear", linear)]
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> "BallClassifier":
+        """Embeds the rows and fits the estimator; fit_params, such as sample_weight, are the estimator's."""
+        X, y = validate_data(self, X, y, dtype=_TYPES, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"there is one class, {self.classes_[0]!r}: a classifier needs two")
+        given = {f"linear__{name}": value for name, value in fit_params.items()}
+        self.pipeline_ = Pipeline(self._steps()).fit(X, y, **given)
+        self.regions_ = self._regions()
+        return self
+
+    def _regions(self) -> dict[Any, capball.Region]:
+        first, second = self.classes_[:2]
+        if len(self.classes_) > 2:
+            return capball.ball_of(self.pipeline_)
+        return {first: capball.ball_of(self.pipeline_, between=(first, second)), second: capball.ball_of(self.pipeline_)}
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """<w,S(x)> + w0: of two classes one number per row, >= 0 in the region of classes_[1]; of more one per class."""
+        X = _asked(self, "pipeline_", X)
+        return self.pipeline_.decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        X = _asked(self, "pipeline_", X)
+        return self.pipeline_.predict(X)
+
+    @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The estimator's probabilities; only where it has them."""
+        X = _asked(self, "pipeline_", X)
+        return self.pipeline_.predict_proba(X)
+
+
 class _Ball(BaseEstimator):
     """What both balls share: score >= 0 is inside."""
 
@@ -150,71 +236,117 @@ class _Ball(BaseEstimator):
         self.offset_ = -max(self.gap, _ROUNDING) * model.radius**2
         return self
 
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
     def score_samples(self, X: Any) -> np.ndarray:
         """r^2 - |W(x-c)|^2: the larger, the more ordinary; >= 0 is inside the ball."""
         X = _asked(self, "model_", X)
         return self.model_.scores(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """score_samples - offset_: >= 0 is inside.
-
-        Support vectors lie on the edge of the ball, which is known to `gap` and to the rounding of the rows; offset_
-        is that share of r^2 below 0, so that they are inside.
-        """
+        """score_samples - offset_: >= 0 is inside."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """+1 inside the ball, -1 outside."""
+        """+1 inside, -1 outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def ranks(self, X: Any) -> np.ndarray:
         """The share of the training rows that score no more: 0 is the strangest."""
         return self.model_.ranks(self.score_samples(X))
 
+    def why(self, X: Any, top: int = 3) -> list[list[capball.Reason]]:
+        """For each row the `top` columns that add most to its distance from the centre: name, value, centre, share."""
+        X = _asked(self, "model_", X)
+        return self.model_.why(X, top)
+
 
 class EnclosingBall(_Ball):
-    """The smallest ball around the rows, with a proof of how small it is (gap_)."""
+    """The smallest ball around the rows, with a proof of how small it is (gap_).
 
-    def __init__(self, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0):
+    Rows of the support lie on the edge of the ball, which is known to `gap` and to the rounding of the rows; offset_ is
+    that share of r^2 below 0, so that they are inside.
+    """
+
+    def __init__(self, *, gap: float = 1e-9, standardize: bool = False, whiten: bool = False, ridge: float = 0.0):
         self.gap = gap
+        self.standardize = standardize
         self.whiten = whiten
         self.ridge = ridge
 
     def fit(self, X: Any, y: Any = None) -> "EnclosingBall":
         """Finds the ball."""
         X = _fitting(self, X)
-        return self._take(capball.enclosing_ball(X, gap=self.gap, whiten=self.whiten, ridge=self.ridge))
+        return self._take(capball.enclosing_ball(X, gap=self.gap, standardize=self.standardize, whiten=self.whiten,
+                                                 ridge=self.ridge, columns=self._names()))
+
+
+def detector_options(kernel: str, standardize: bool | None, whiten: bool | None, ridge: float) -> dict[str, Any]:
+    """The recipe of docs/outliers.md where nothing else is asked for; kernels go with neither."""
+    linear = kernel == "linear"
+    whiten = linear if whiten is None else whiten
+    return dict(kernel=kernel, standardize=linear if standardize is None else standardize, whiten=whiten,
+                ridge=ridge if whiten else 0.0)
 
 
 class BallDetector(OutlierMixin, _Ball):
-    """SVDD: a ball that leaves about the share nu of the rows outside. Linear time, any number of rows.
+    """Outliers by a ball around the data (SVDD), in linear time, with a reason for every row (why).
 
     Parameters
     ----------
-    nu : share of the rows that may lie outside, 0 < nu <= 1.
+    contamination : share of the training rows that predict calls outliers, 0 < contamination <= 0.5; None: those outside
+        of the ball, for which nu is then the share.
+    nu : share of the rows that the centre rests on, 0 < nu <= 1. A large one puts rows in the best order: outliers are
+        few among them.
+    standardize, whiten, ridge : columns are divided by their standard deviation, and distances are measured by the
+        inverse of the covariance, to whose diagonal `ridge` of itself is added. None is True, and False with a kernel.
+    balls : several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball.
     kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
     gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
-    whiten, ridge : whether distances are measured by the covariance; for columns in different units.
+    random_state : of the groups of `balls`.
+
+    The defaults are those of `capball ball --standardize --whiten --ridge 0.1 --nu 0.9`, with the same scores.
     """
 
-    def __init__(self, nu: float = 0.1, *, kernel: str = "linear", gamma: float | None = None, coef0: float = 0.0,
-                 degree: int = 3, whiten: bool = False, ridge: float = 0.0, gap: float = 1e-9):
+    def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, standardize: bool | None = None,
+                 whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
+                 gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
+                 random_state: Any = None):
         self.nu = nu
+        self.contamination = contamination
+        self.standardize = standardize
+        self.whiten = whiten
+        self.ridge = ridge
+        self.balls = balls
         self.kernel = kernel
         self.gamma = gamma
         self.coef0 = coef0
         self.degree = degree
-        self.whiten = whiten
-        self.ridge = ridge
         self.gap = gap
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
         """Finds the ball; sample_weight counts rows: 2 is a row that is there twice, 0 one that is not."""
         X = _fitting(self, X)
+        if self.contamination is not None and not 0 < self.contamination <= 0.5:
+            raise ValueError(f"contamination must be None or in (0, 0.5], got {self.contamination}")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
-        return self._take(capball.svdd(X, nu, gap=self.gap, kernel=self.kernel, gamma=self.gamma, offset=self.coef0,
-                                       degree=self.degree, whiten=self.whiten, ridge=self.ridge, weights=weights))
+        self._take(capball.svdd(X, nu, gap=self.gap, gamma=self.gamma, offset=self.coef0, degree=self.degree,
+                                weights=weights, balls=self.balls, seed=_seed(self.random_state), columns=self._names(),
+                                **detector_options(self.kernel, self.standardize, self.whiten, self.ridge)))
+        if self.contamination is not None:
+            self.offset_ = _quantile(self.model_.scores(X), weights, self.contamination)
+        return self
+
+
+def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:
+    """The score that this share of the rows is below."""
+    weights = np.ones(len(scores)) if weights is None else weights
+    order = np.argsort(scores)
+    below = np.cumsum(weights[order]) - weights[order]
+    return float(scores[order][np.searchsorted(below, share * weights.sum(), side="right") - 1])
 
 
 class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

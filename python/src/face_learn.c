@@ -3,6 +3,8 @@
 
 #include "face.h"
 
+#include <capball/advanced/rounds.h>
+
 static PyTypeObject *model_type;
 
 static void free_model(void *held) { cpb_model_free(held); }
@@ -32,54 +34,116 @@ static const char *method_name(int method) {
   return names[method];
 }
 
-/* v: x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, threads, progress */
-static int fit_options(PyObject **v, cpb_model_fit_options *o, double **weights, size_t rows) {
+/* d names of columns; NULL with an exception. The texts belong to the list. */
+static const char **names_of(PyObject *list, size_t d) {
+  const char **names = PyMem_Calloc(d != 0 ? d : 1, sizeof *names);
+  if (names == NULL) return (void)PyErr_NoMemory(), NULL;
+  bool fits = PySequence_Size(list) == (Py_ssize_t)d;
+  if (!fits && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "columns must be %zu names", d);
+  for (size_t i = 0; fits && i < d; i++) {
+    PyObject *name = PySequence_GetItem(list, (Py_ssize_t)i);
+    fits = name != NULL && face_text(name, "columns", &names[i], NULL) == 0;
+    Py_DecRef(name); /* the list keeps it */
+  }
+  if (fits) return names;
+  PyMem_Free(names);
+  return NULL;
+}
+
+/* What options point at; the texts of the names belong to the list. */
+typedef struct fit_arrays {
+  double *weights;
+  PyObject *list;
+  const char **columns;
+} fit_arrays;
+
+static void drop_arrays(fit_arrays *arrays) {
+  PyMem_Free(arrays->weights);
+  PyMem_Free(arrays->columns);
+  Py_DecRef(arrays->list);
+}
+
+static int take_columns(PyObject *value, size_t d, fit_arrays *arrays) {
+  if (value == NULL || value == Py_None) return 0;
+  arrays->list = PySequence_List(value);
+  arrays->columns = arrays->list != NULL ? names_of(arrays->list, d) : NULL;
+  return arrays->columns != NULL ? 0 : -1;
+}
+
+enum {
+  FIT_X,
+  FIT_NU,
+  FIT_GAP,
+  FIT_METHOD,
+  FIT_KERNEL,
+  FIT_GAMMA,
+  FIT_OFFSET,
+  FIT_DEGREE,
+  FIT_WHITEN,
+  FIT_RIDGE,
+  FIT_WEIGHTS,
+  FIT_STANDARDIZE,
+  FIT_COLUMNS,
+  FIT_BALLS,
+  FIT_SEED,
+  FIT_THREADS,
+  FIT_PROGRESS,
+  FIT_ARGUMENTS
+};
+static const char *const fit_names[] = {"x",       "nu",     "gap",    "method",  "kernel",   "gamma",
+                                        "offset",  "degree", "whiten", "ridge",   "weights",  "standardize",
+                                        "columns", "balls",  "seed",   "threads", "progress", NULL};
+
+static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
-  size_t degree = o->kernel.degree;
-  if (face_double(v[1], "nu", &o->nu) < 0 || face_double(v[2], "gap", &o->gap) < 0 ||
-      face_choice(v[3], "method", method_name, 3, &method) < 0 ||
-      face_choice(v[4], "kernel", kernel_name, 3, &kernel) < 0 ||
-      face_double(v[5], "gamma", &o->kernel.gamma) < 0 ||
-      face_double(v[6], "offset", &o->kernel.offset) < 0 || face_size(v[7], "degree", &degree) < 0 ||
-      face_flag(v[8], &o->whiten) < 0 || face_double(v[9], "ridge", &o->ridge) < 0 ||
-      face_doubles(v[10], "weights", &rows, weights) < 0)
+  size_t degree = o->kernel.degree, rows = x.rows;
+  if (face_double(v[FIT_NU], "nu", &o->nu) < 0 || face_double(v[FIT_GAP], "gap", &o->gap) < 0 ||
+      face_choice(v[FIT_METHOD], "method", method_name, 3, &method) < 0 ||
+      face_choice(v[FIT_KERNEL], "kernel", kernel_name, 3, &kernel) < 0 ||
+      face_double(v[FIT_GAMMA], "gamma", &o->kernel.gamma) < 0 ||
+      face_double(v[FIT_OFFSET], "offset", &o->kernel.offset) < 0 ||
+      face_size(v[FIT_DEGREE], "degree", &degree) < 0 || face_flag(v[FIT_WHITEN], &o->whiten) < 0 ||
+      face_double(v[FIT_RIDGE], "ridge", &o->ridge) < 0 ||
+      face_doubles(v[FIT_WEIGHTS], "weights", &rows, &arrays->weights) < 0 ||
+      face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
+      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
+      face_uint64(v[FIT_SEED], "seed", &o->seed) < 0)
     return -1;
   o->method = (cpb_svdd_method)method;
   o->kernel.kind = (cpb_kernel_kind)kernel;
   o->kernel.degree = degree < 1000000 ? (unsigned)degree : 1000000;
-  o->weights = *weights;
-  o->weight_count = *weights != NULL ? rows : 0;
+  o->weights = arrays->weights;
+  o->weight_count = arrays->weights != NULL ? rows : 0;
+  o->columns = arrays->columns;
   return 0;
 }
 
 static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values) {
   cpb_model_fit_options options;
   cpb_model_fit_options_init(&options, sizeof options);
-  double *weights = NULL;
+  fit_arrays arrays = {0};
   face_run run;
   cpb_model *model = NULL;
   cpb_error error;
   cpb_status status = CPB_OK;
-  if (fit_options(values, &options, &weights, rows->view.rows) == 0 &&
-      face_run_begin(&run, values[11], values[12]) == 0) {
+  if (fit_options(values, &options, &arrays, rows->view) == 0 &&
+      face_run_begin(&run, values[FIT_THREADS], values[FIT_PROGRESS]) == 0) {
     cpb_source source = cpb_source_from_view(rows->view);
     Py_BEGIN_ALLOW_THREADS;
     status = cpb_model_fit(&source, &options, &model, NULL, run.how, &error);
     Py_END_ALLOW_THREADS;
     face_run_end(&run);
   }
-  PyMem_Free(weights);
+  drop_arrays(&arrays);
   if (status != CPB_OK) return face_fail(status, &error);
   return model != NULL ? wrap(type, model) : NULL;
 }
 
 static PyObject *model_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  static const char *const names[] = {"x",      "nu",     "gap",   "method",  "kernel",  "gamma",    "offset",
-                                      "degree", "whiten", "ridge", "weights", "threads", "progress", NULL};
-  PyObject *values[13];
+  PyObject *values[FIT_ARGUMENTS];
   face_rows rows;
-  if (face_arguments("fit", names, 1, args, nargs, kwnames, values) < 0) return NULL;
-  if (face_rows_take(&rows, values[0], "x", 0) < 0) return NULL;
+  if (face_arguments("fit", fit_names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&rows, values[FIT_X], "x", 0) < 0) return NULL;
   PyObject *result = fit_rows((PyTypeObject *)type, &rows, values);
   face_rows_drop(&rows);
   return result;
@@ -120,6 +184,46 @@ static PyObject *model_scores(FACE_CALL) {
   return result;
 }
 
+/* What each column adds to |W(x-c)|^2, and the centre c of each row: n rows of d both. */
+static cpb_status find_parts(const cpb_model *model, cpb_view x, double *wide, double *parts, double *centers,
+                             cpb_error *error) {
+  cpb_view_widen(x, wide);
+  for (size_t i = 0; i < x.rows; i++) {
+    const double *center;
+    cpb_status status = cpb_model_parts(model, wide + i * x.cols, parts + i * x.cols, &center, error);
+    if (status != CPB_OK) return status;
+    memcpy(centers + i * x.cols, center, x.cols * sizeof *centers);
+  }
+  return CPB_OK;
+}
+
+static PyObject *parts_of(const cpb_model *model, cpb_view x) {
+  size_t elements = x.cols * x.rows;
+  double *wide = PyMem_Calloc(3 * elements + 1, sizeof *wide), *parts = wide + elements;
+  if (wide == NULL) return PyErr_NoMemory();
+  cpb_error error;
+  cpb_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = find_parts(model, x, wide, parts, parts + elements, &error);
+  Py_END_ALLOW_THREADS;
+  PyObject *result = status == CPB_OK ? Py_BuildValue("NN", face_matrix(parts, CPB_F64, x.rows, x.cols),
+                                                      face_matrix(parts + elements, CPB_F64, x.rows, x.cols))
+                                      : face_fail(status, &error);
+  PyMem_Free(wide);
+  return result;
+}
+
+static PyObject *model_parts(FACE_CALL) {
+  static const char *const names[] = {"x", NULL};
+  PyObject *values[1];
+  face_rows rows;
+  if (face_arguments("parts", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_rows_take(&rows, values[0], "x", ((face_object *)self)->d) < 0) return NULL;
+  PyObject *result = parts_of(held(self), rows.view);
+  face_rows_drop(&rows);
+  return result;
+}
+
 static PyObject *model_ranks(FACE_CALL) {
   static const char *const names[] = {"scores", NULL};
   PyObject *values[1];
@@ -146,22 +250,6 @@ static PyObject *model_cap(PyObject *self, PyObject *unused) {
                                       : face_fail(status, &error);
   PyMem_Free(cap.p);
   return result;
-}
-
-/* d names of columns; NULL with an exception. The texts belong to the list. */
-static const char **names_of(PyObject *list, size_t d) {
-  const char **names = PyMem_Calloc(d != 0 ? d : 1, sizeof *names);
-  if (names == NULL) return (void)PyErr_NoMemory(), NULL;
-  bool fits = PySequence_Size(list) == (Py_ssize_t)d;
-  if (!fits && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "columns must be %zu names", d);
-  for (size_t i = 0; fits && i < d; i++) {
-    PyObject *name = PySequence_GetItem(list, (Py_ssize_t)i);
-    fits = name != NULL && face_text(name, "columns", &names[i], NULL) == 0;
-    Py_DecRef(name); /* the list keeps it */
-  }
-  if (fits) return names;
-  PyMem_Free(names);
-  return NULL;
 }
 
 static PyObject *model_to_sql(FACE_CALL) {
@@ -207,6 +295,19 @@ static PyObject *ids_or_none(const uint64_t *ids, size_t count) {
   return ids != NULL ? face_array(ids, CPB_I64, count) : face_none();
 }
 
+static PyObject *names_or_none(const char *const *names, size_t count) {
+  if (names == NULL) return face_none();
+  PyObject *list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; i++) {
+    PyObject *name = PyUnicode_DecodeUTF8(names[i], (Py_ssize_t)strlen(names[i]), "replace");
+    if (name == NULL || PyList_SetItem(list, (Py_ssize_t)i, name) < 0) {
+      Py_DecRef(list);
+      return NULL;
+    }
+  }
+  return list;
+}
+
 static PyObject *get_fact(PyObject *self, void *which) {
   cpb_model_options o;
   describe(held(self), &o);
@@ -224,6 +325,13 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "support") == 0) return PyLong_FromSize_t(o.support);
   if (strcmp(fact, "support_rows") == 0) return ids_or_none(o.support_rows, o.listed);
   if (strcmp(fact, "multipliers") == 0) return face_doubles_or_none(o.multipliers, o.listed);
+  if (strcmp(fact, "balls") == 0) return PyLong_FromSize_t(o.balls > 1 ? o.balls : 1);
+  if (strcmp(fact, "centers") == 0)
+    return o.balls > 1 ? face_matrix(o.centers, CPB_F64, o.balls, o.d) : face_none();
+  if (strcmp(fact, "ball_radii") == 0) return face_doubles_or_none(o.ball_radii, o.balls);
+  if (strcmp(fact, "ball_gaps") == 0) return face_doubles_or_none(o.ball_gaps, o.balls);
+  if (strcmp(fact, "ball_rows") == 0) return ids_or_none(o.ball_rows, o.balls);
+  if (strcmp(fact, "columns") == 0) return names_or_none(o.columns, o.d);
   if (strcmp(fact, "quantiles") == 0) return face_doubles_or_none(o.quantiles, o.quantile_count);
   return o.whiten != NULL ? face_matrix(o.whiten, CPB_F64, o.d, o.d) : face_none();
 }
@@ -245,12 +353,20 @@ static PyGetSetDef model_getset[] = {
     FACT("support", "number of support vectors"),
     FACT("support_rows", "their row numbers, or None"),
     FACT("multipliers", "theirs, or None"),
+    FACT("balls", "number of balls"),
+    FACT("centers", "of several balls the centres, a row each; else None"),
+    FACT("ball_radii", "of several balls each one's own radius; scores are by `radius`"),
+    FACT("ball_gaps", "of several balls each one's own gap"),
+    FACT("ball_rows", "of several balls the rows that each was fitted to"),
+    FACT("columns", "names of the columns, or None"),
     FACT("quantiles", "of the training scores, ascending"),
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMethodDef model_methods[] = {
     FACE_CLASS("fit", model_fit, "the smallest enclosing ball of rows, or SVDD with nu"),
     FACE_METHOD("scores", model_scores, "r^2 - |W(x-c)|^2 of every row; >= 0 is inside"),
+    FACE_METHOD("parts", model_parts,
+                "(parts, centers): what each column adds to |W(x-c)|^2, and the nearest centre c"),
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
     FACE_METHOD("to_sql", model_to_sql, "the ball as a condition on columns"),
     {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},

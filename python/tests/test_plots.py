@@ -6,8 +6,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 import capball
-from capball.plots import plot_abid, plot_ball, plot_cosines, plot_sphere
-from capball.sklearn import BallDetector
+from capball.plots import plot_abid, plot_ball, plot_cosines, plot_regions, plot_sphere
+from capball.sklearn import BallClassifier, BallDetector
 
 
 def test_pictures(rng, tmp_path):
@@ -22,6 +22,32 @@ def test_pictures(rng, tmp_path):
         axes.figure.savefig(tmp_path / f"{number}.png")
         assert (tmp_path / f"{number}.png").stat().st_size > 2000
         pyplot.close(axes.figure)
+
+
+def test_columns_in_different_units(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.normal(size=(200, 2)) * [10, 1e4] + [170, 3e4], columns=["height", "income"])
+    axes = plot_ball(BallDetector().fit(frame), frame)
+    assert axes.get_aspect() == "auto" and (axes.get_xlabel(), axes.get_ylabel()) == ("height", "income")
+    plain = plot_ball(capball.svdd(frame, 0.1))
+    assert plain.get_aspect() == 1.0 and plain.get_ylabel() == "income"
+    alone = plot_ball(capball.svdd(frame, 0.1, standardize=True).region)
+    low, high = alone.get_xlim()
+    assert low < frame.height.quantile(0.1) and frame.height.quantile(0.9) < high < 400
+    pyplot.close("all")
+
+
+def test_regions_of_classes(rng):
+    x = rng.normal(size=(300, 2))
+    for y in (np.linalg.norm(x, axis=1) < 1, np.digitize(x[:, 0], [-0.5, 0.5])):
+        model = BallClassifier(standardize=False).fit(x, y)
+        axes = plot_regions(model, x, y)
+        assert axes.get_aspect() == 1.0 and len(axes.get_legend().get_texts()) == len(np.unique(y))
+        plot_regions(capball.ball_of(model), x)
+    assert plot_regions(BallClassifier().fit(x, y), x).get_aspect() == "auto"
+    with pytest.raises(ValueError, match="two are wanted"):
+        plot_regions(BallClassifier().fit(rng.normal(size=(300, 3)), y), rng.normal(size=(300, 3)))
+    pyplot.close("all")
 
 
 def test_axes_that_are_given(rng):

@@ -17,3 +17,12 @@ def test_conventions(rng):
     assert chance.shape == (200, 2) and ((0 <= chance) & (chance <= 1)).all()
     np.testing.assert_array_equal(detector.predict(x), detector.labels_)
     assert detector.get_params()["contamination"] == 0.05
+
+
+def test_scores_and_reasons_are_those_of_the_other_detector(rng):
+    from capball.sklearn import BallDetector
+
+    x = rng.normal(size=(200, 3)) * [1, 100, 1e-4]
+    ours, theirs = Ball(balls=2).fit(x), BallDetector(balls=2).fit(x)
+    np.testing.assert_array_equal(ours.decision_scores_, -theirs.score_samples(x))
+    assert ours.why(x[:5], top=2) == theirs.why(x[:5], top=2)

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "core/rows.h"
+#include "fit/fit_balls.h"
 #include "fit/fit_model.h"
 #include "fit/kept_source.h"
 #include "fit/whitening.h"
@@ -37,6 +38,7 @@ typedef struct fitting {
   double *multipliers, *vectors; /* .. their multipliers, and with a kernel they themselves */
   double *scores;
   size_t count; /* of rows */
+  cpb_balls balls;
   cpb_model_options model;
   cpb_model_fit_report report;
 } fitting;
@@ -44,6 +46,8 @@ typedef struct fitting {
 static bool sees_through_W(const fitting *f) { return f->o.whiten || f->o.standardize; }
 
 static bool has_kernel(const fitting *f) { return f->o.kernel.kind != CPB_KERNEL_LINEAR; }
+
+static bool several(const fitting *f) { return f->o.balls > 1; }
 
 static cpb_status no_memory(const fitting *f, cpb_error *error) {
   return cpb_fail_memory(error, "a model of %zu rows and %zu columns", f->count, f->model.d);
@@ -59,6 +63,8 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (has_kernel(f) && sees_through_W(f))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "whiten",
                     "a kernel does not go with whitening or standardised columns");
+  if (several(f) && has_kernel(f))
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "balls", "several balls do not go with a kernel");
   return CPB_OK;
 }
 
@@ -160,6 +166,29 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   return status;
 }
 
+static cpb_status fit_several(fitting *f, cpb_error *error) {
+  cpb_balls *b = &f->balls;
+  cpb_status status = cpb_fit_balls(f->y, &f->o, b, f->exec, error);
+  if (status != CPB_OK) return status;
+  for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
+  memcpy(f->center, b->centers, b->d * sizeof *f->center);
+  cpb_svdd_report first = {.radius = b->radius,
+                           .gap = b->gaps[0],
+                           .lower_bound = b->lower_bound,
+                           .converged = b->converged,
+                           .support = b->support,
+                           .iterations = b->iterations,
+                           .seconds = b->seconds};
+  take_report(f, &first);
+  if (f->o.nu == 0) f->model.method = CPB_MODEL_BALL;
+  f->model.balls = b->count;
+  f->model.centers = b->centers;
+  f->model.ball_radii = b->radii;
+  f->model.ball_gaps = b->gaps;
+  f->model.ball_rows = b->rows;
+  return CPB_OK;
+}
+
 /* ---- the model ---- */
 
 static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
@@ -215,7 +244,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
     return cpb_fail(error, CPB_WHY_ROWS, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
-  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge};
+  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows};
   if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
   if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, error);
   return status;
@@ -231,17 +260,19 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
   cpb_exec_part part;
   f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
   cpb_status status = stream        ? fit_stream(f, error)
+                      : several(f)  ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
   f->model.rows = f->count;
   if (status == CPB_OK) status = cpb_check_ball(&f->model, error);
-  if (status == CPB_OK && f->W != NULL) cpb_unwhiten(f->W, f->model.d, f->center);
+  if (status == CPB_OK && f->W != NULL && !several(f)) cpb_unwhiten(f->W, f->model.d, f->center);
   return status;
 }
 
 static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   const cpb_source *source = f->passes.source;
-  bool stream = f->o.nu == 0 && !sees_through_W(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
+  bool stream =
+      f->o.nu == 0 && !sees_through_W(f) && !several(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
   f->exec = f->passes.exec;
   f->passes.to = HELD;
   if (stream) cpb_kept_source_init(&f->kept, f->passes.source);
@@ -262,6 +293,7 @@ static void clear(fitting *f) {
   free(f->multipliers);
   free(f->vectors);
   free(f->scores);
+  cpb_balls_free(&f->balls);
 }
 
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,

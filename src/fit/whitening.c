@@ -117,20 +117,55 @@ static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *
   return status;
 }
 
+/* The mean of rows by weights; the weight of all. */
+static double weighted_mean(cpb_view rows, const double *weights, double *mean, double *z) {
+  const cpb_loops *loops = cpb_loops_here();
+  double all = 0;
+  for (size_t i = 0; i < rows.rows; i++) all += weights[i];
+  for (size_t i = 0; i < rows.rows; i++) {
+    if (!(weights[i] > 0)) continue;
+    centred_row(loops, rows, i, NULL, z);
+    loops->axpby(weights[i] / all, z, 1, mean, mean, rows.cols);
+  }
+  return all;
+}
+
+/* sum w (x-m)(x-m)^T / sum w; *count is how many rows weigh something. */
+static cpb_status find_weighted_covariance(cpb_view rows, const double *weights, double *matrix,
+                                           uint64_t *count, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  double *mean = calloc(2 * d, sizeof *mean), *z = mean + d;
+  if (mean == NULL) return cpb_fail_memory(error, "%zu numbers", 2 * d);
+  double all = weighted_mean(rows, weights, mean, z);
+  for (size_t i = 0; i < rows.rows; i++) {
+    if (!(weights[i] > 0)) continue;
+    centred_row(loops, rows, i, mean, z);
+    for (size_t j = 0; j < d; j++)
+      loops->axpby(weights[i] / all * z[j], z, 1, matrix + j * d, matrix + j * d, j + 1);
+    ++*count;
+  }
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < i; j++) matrix[j * d + i] = matrix[i * d + j];
+  free(mean);
+  return CPB_OK;
+}
+
 /* ---- W ---- */
 
 static cpb_status refuse_column(size_t column, const char *why, cpb_error *error) {
   return cpb_fail(
       error, CPB_WHY_COLUMN_SINGULAR, "ridge",
       "column %zu %s, and the covariance has no inverse: give a ridge (1e-6, say, adds that share of "
-      "the mean variance to every column's), leave the column out, or do not whiten",
+      "its variance to every column's), leave the column out, or do not whiten",
       column, why);
 }
 
 /* From here on variances, and what is left of them after other columns, are normal doubles. */
 static const double VARIANCE_LEAST = 1e-290;
 
-/* Adds the ridge to the diagonal; EINVAL for what no ridge mends. */
+/* Adds to each variance the share `ridge` of itself, of a column that does not vary that of the mean variance; EINVAL
+ * for what no ridge mends. */
 static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_error *error) {
   double trace = 0;
   for (size_t i = 0; i < d; i++) trace += covariance[i * d + i] / (double)d;
@@ -139,7 +174,8 @@ static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_erro
                     trace > 0 ? "the variances of the columns are below what doubles hold with all digits"
                               : "all rows are equal, or their variances are below what doubles hold");
   for (size_t i = 0; i < d; i++) {
-    covariance[i * d + i] += ridge * trace;
+    double *variance = covariance + i * d + i;
+    *variance += ridge * (*variance > 0 ? *variance : trace);
     if (!(covariance[i * d + i] > 0)) return refuse_column(i, "does not vary", error);
   }
   return CPB_OK;
@@ -210,7 +246,9 @@ cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double
   double *memory = calloc(3 * d * d + d, sizeof *memory), *U = memory + d * d, *made = U + d * d;
   double *factors = made + d * d;
   if (memory == NULL) return cpb_fail_memory(error, "%zu x %zu numbers", d, d);
-  cpb_status status = find_covariance(passes, memory, &rows, error);
+  cpb_status status = wish.weights != NULL
+                          ? find_weighted_covariance(wish.rows, wish.weights, memory, &rows, error)
+                          : find_covariance(passes, memory, &rows, error);
   if (status == CPB_OK && wish.standardize) standardize(memory, d, factors);
   if (status == CPB_OK && wish.whiten) status = make_W(memory, d, rows, wish.ridge, U, made, error);
   if (status == CPB_OK && wish.whiten && wish.standardize) scale_columns(made, d, factors);

@@ -6,10 +6,11 @@
 
 /* How columns are weighed. */
 typedef struct cpb_whitening_wish {
-  bool whiten;      /* W^T W = (covariance + ridge)^-1; else W is diagonal */
-  bool standardize; /* columns are divided by their standard deviations first, those that vary */
-  double
-      ridge; /* with whiten: the share of the mean variance that is added to the variance of every column */
+  bool whiten;           /* W^T W = (covariance + ridge)^-1; else W is diagonal */
+  bool standardize;      /* columns are divided by their standard deviations first, those that vary */
+  double ridge;          /* with whiten: the share of itself that is added to the variance of every column */
+  const double *weights; /* of the rows: 2 is a row that is there twice. NULL: all 1 */
+  cpb_view rows;         /* with weights: the rows, held */
 } cpb_whitening_wish;
 
 /* W for all rows of the source about their mean, in one pass; lower triangular, the caller frees it.

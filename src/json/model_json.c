@@ -15,19 +15,30 @@ static const char *const kernel_names[] = {"linear", "rbf", "polynomial"};
 
 /* ---- writing ---- */
 
+static void put_rows(cpb_text *l, const uint64_t *rows, size_t count) {
+  cpb_text_puts(l, rows == NULL ? "null" : "[");
+  for (size_t i = 0; rows != NULL && i < count; i++)
+    cpb_text_format(l, "%s%llu", i == 0 ? "" : ", ", (unsigned long long)rows[i]);
+  if (rows != NULL) cpb_text_puts(l, "]");
+}
+
 static void put_support(cpb_text *l, const cpb_model_options *o) {
   cpb_json_put(l, "support", "{s:I, s:", "count", (uint64_t)o->support, "rows");
-  cpb_text_puts(l, o->support_rows == NULL ? "null" : "[");
-  for (size_t i = 0; o->support_rows != NULL && i < o->listed; i++)
-    cpb_text_format(l, "%s%llu", i == 0 ? "" : ", ", (unsigned long long)o->support_rows[i]);
-  if (o->support_rows != NULL) cpb_text_puts(l, "]");
+  put_rows(l, o->support_rows, o->listed);
   cpb_json_pack(l, ", s:V, s:V}", "multipliers", o->listed == 0 ? NULL : o->multipliers, o->listed, "vectors",
                 o->vectors, o->listed * o->d);
 }
 
-/* "scale" and "cap"; null with a kernel. */
+static void put_balls(cpb_text *l, const cpb_model_options *o) {
+  cpb_json_put(l, "balls", "{s:I, s:V, s:V, s:V, s:", "count", (uint64_t)o->balls, "centers", o->centers,
+               o->balls * o->d, "radii", o->ball_radii, o->balls, "gaps", o->ball_gaps, o->balls, "rows");
+  put_rows(l, o->ball_rows, o->balls);
+  cpb_text_puts(l, "}");
+}
+
+/* "scale" and "cap"; null with a kernel and of several balls. */
 static cpb_status put_cap(cpb_text *l, const cpb_model *model, const cpb_model_options *o, cpb_error *error) {
-  if (o->kernel.kind != CPB_KERNEL_LINEAR) {
+  if (o->kernel.kind != CPB_KERNEL_LINEAR || o->balls > 1) {
     cpb_json_put(l, "scale", "null");
     cpb_json_put(l, "cap", "null");
     return CPB_OK;
@@ -60,6 +71,7 @@ static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *erro
   cpb_json_put(l, "converged", "b", (int)o.converged);
   cpb_json_put(l, "rows", "I", o.rows);
   cpb_json_put(l, "whiten", "V", o.whiten, o.d * o.d);
+  if (o.balls > 1) put_balls(l, &o);
   cpb_json_put(l, "kernel", "{s:s, s:f, s:f, s:I}", "kind", kernel_names[o.kernel.kind], "gamma",
                o.kernel.gamma, "offset", o.kernel.offset, "degree", (uint64_t)o.kernel.degree);
   cpb_json_put(l, "norm2", "f", o.norm2);
@@ -90,7 +102,8 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 /* What reading allocates; freed in one place. */
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
-  uint64_t *rows;
+  double *centers, *ball_radii, *ball_gaps;
+  uint64_t *rows, *ball_rows;
   const char **columns; /* the texts are the JSON's */
 } parts;
 
@@ -101,6 +114,10 @@ static void parts_free(parts *p) {
   free(p->multipliers);
   free(p->vectors);
   free(p->rows);
+  free(p->centers);
+  free(p->ball_radii);
+  free(p->ball_gaps);
+  free(p->ball_rows);
   free((void *)(uintptr_t)p->columns);
 }
 
@@ -150,6 +167,20 @@ static cpb_status read_support(const cpb_json *root, const char *name, cpb_model
   return status;
 }
 
+static cpb_status read_balls(const cpb_json *root, const char *name, cpb_model_options *o, parts *p,
+                             cpb_error *error) {
+  const cpb_json *balls = cpb_json_get(root, "balls");
+  if (balls == NULL) return CPB_OK;
+  cpb_status status = cpb_json_count(balls, name, "count", 2, SIZE_MAX / DIM_MAX / 64, &o->balls, error);
+  if (status == CPB_OK)
+    status = cpb_json_numbers(balls, name, "centers", o->balls * o->d, NULL, &p->centers, error);
+  if (status == CPB_OK)
+    status = cpb_json_numbers(balls, name, "radii", o->balls, NULL, &p->ball_radii, error);
+  if (status == CPB_OK) status = cpb_json_numbers(balls, name, "gaps", o->balls, NULL, &p->ball_gaps, error);
+  if (status == CPB_OK) status = read_rows(balls, name, o->balls, &p->ball_rows, error);
+  return status;
+}
+
 static cpb_status read_method(const cpb_json *root, const char *name, cpb_model_method *method,
                               cpb_error *error) {
   const char *word = cpb_json_string_of(cpb_json_get(root, "method"));
@@ -192,6 +223,7 @@ static cpb_status read_options(const cpb_json *root, const char *name, cpb_model
   if (status == CPB_OK)
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
+  if (status == CPB_OK) status = read_balls(root, name, o, p, error);
   if (status == CPB_OK) status = cpb_json_read_names(root, name, o->d, &p->columns, error);
   o->columns = p->columns;
   o->center = p->center;
@@ -200,6 +232,10 @@ static cpb_status read_options(const cpb_json *root, const char *name, cpb_model
   o->multipliers = p->multipliers;
   o->support_rows = p->rows;
   o->vectors = p->vectors;
+  o->centers = p->centers;
+  o->ball_radii = p->ball_radii;
+  o->ball_gaps = p->ball_gaps;
+  o->ball_rows = p->ball_rows;
   return status;
 }
 

@@ -69,6 +69,23 @@ static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error
   return cpb_kernel_row(&o->kernel, one, 0, one, &probe, error);
 }
 
+static bool several(const cpb_model_options *o) { return o->balls > 1; }
+
+static cpb_status check_balls(const cpb_model_options *o, cpb_error *error) {
+  if (!several(o)) return CPB_OK;
+  if (has_kernel(o)) return cpb_fail(error, CPB_WHY_EXCLUSIVE, "balls", "a model with a kernel has one ball");
+  if (o->balls > SIZE_MAX / o->d || o->centers == NULL || !cpb_all_finite(o->centers, o->balls * o->d))
+    return cpb_fail(error, CPB_WHY_NOT_FINITE, "centers", "centers must be %zu times %zu finite numbers",
+                    o->balls, o->d);
+  for (size_t k = 0; k < o->balls; k++) {
+    if (o->ball_radii != NULL && !(o->ball_radii[k] >= 0 && o->ball_radii[k] < INFINITY))
+      return cpb_fail_domain(error, "ball_radii", o->ball_radii[k], "ball_radii must be >= 0 and finite");
+    if (o->ball_gaps != NULL && !(o->ball_gaps[k] >= 0 && o->ball_gaps[k] <= 1))
+      return cpb_fail_domain(error, "ball_gaps", o->ball_gaps[k], "ball_gaps must lie in [0,1]");
+  }
+  return CPB_OK;
+}
+
 static cpb_status check(const cpb_model_options *o, cpb_error *error) {
   if (o->d == 0) return cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   if ((unsigned)o->method >= CPB_MODEL_METHODS)
@@ -81,6 +98,7 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail(error, CPB_WHY_NOT_FINITE, "multipliers", "multipliers must be finite");
   cpb_status status = check_numbers(o, error);
   if (status == CPB_OK) status = check_kernel_part(o, error);
+  if (status == CPB_OK) status = check_balls(o, error);
   if (status == CPB_OK && o->whiten != NULL && !cpb_all_finite(o->whiten, o->d * o->d))
     status = cpb_fail_not_finite(error, "whiten", "whitening W");
   return status;
@@ -116,6 +134,12 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->support_rows = copy_of(options->support_rows, k, sizeof(uint64_t), &whole);
   o->multipliers = copy_of(options->multipliers, k, sizeof(double), &whole);
   o->vectors = copy_of(options->vectors, k * d, sizeof(double), &whole);
+  size_t balls = several(options) ? options->balls : 0;
+  o->balls = balls;
+  o->centers = copy_of(options->centers, balls * d, sizeof(double), &whole);
+  o->ball_radii = copy_of(options->ball_radii, balls, sizeof(double), &whole);
+  o->ball_gaps = copy_of(options->ball_gaps, balls, sizeof(double), &whole);
+  o->ball_rows = copy_of(options->ball_rows, balls, sizeof(uint64_t), &whole);
   if (!cpb_column_names_copy(options->columns, d, &o->columns)) whole = false;
   if (!whole) {
     cpb_model_free(made);
@@ -133,26 +157,58 @@ void cpb_model_free(cpb_model *model) {
   free((void *)(uintptr_t)model->options.support_rows);
   free((void *)(uintptr_t)model->options.multipliers);
   free((void *)(uintptr_t)model->options.vectors);
+  free((void *)(uintptr_t)model->options.centers);
+  free((void *)(uintptr_t)model->options.ball_radii);
+  free((void *)(uintptr_t)model->options.ball_gaps);
+  free((void *)(uintptr_t)model->options.ball_rows);
   cpb_column_names_free(model->options.columns, model->options.d);
   free(model);
 }
 
-cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, cpb_error *error) {
+/* The ball number k as a region; the arrays are the model's. */
+static cpb_region region_of(const cpb_model_options *o, size_t k) {
+  const double *center = several(o) ? o->centers + k * o->d : o->center;
+  return (cpb_region){.kind = CPB_BALL,
+                      .d = o->d,
+                      .c = (double *)(uintptr_t)center,
+                      .r = o->radius,
+                      .along = o->radius,
+                      .W = o->whiten};
+}
+
+/* The centre of the ball that x scores highest by. */
+static const double *nearest_center(const cpb_model_options *o, const double *x) {
+  const double *nearest = o->center;
+  double best = -INFINITY, score;
+  for (size_t k = 0; k < o->balls; k++) {
+    cpb_region ball = region_of(o, k);
+    cpb_view row = cpb_rows(x, CPB_F64, 1, o->d);
+    bool scored = cpb_region_scores(&ball, row, cpb_rows_out(&score, CPB_F64, 1, 1), NULL, NULL) == CPB_OK;
+    if (!scored || !(score > best)) continue;
+    best = score;
+    nearest = ball.c;
+  }
+  return nearest;
+}
+
+cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, const double **center,
+                           cpb_error *error) {
   if (model == NULL || x == NULL || parts == NULL)
     return cpb_fail_missing(error, model == NULL ? "model" : x == NULL ? "x" : "parts");
   const cpb_model_options *o = &model->options;
   size_t d = o->d;
   if (has_kernel(o))
     return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no parts by columns");
+  const double *c = nearest_center(o, x);
+  if (center != NULL) *center = c;
   memset(parts, 0, d * sizeof *parts);
   for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
     const double *W = o->whiten + i * d;
     double z = 0;
-    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - o->center[j]);
+    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - c[j]);
     for (size_t j = 0; j < d; j++) parts[j] += z * W[j];
   }
-  for (size_t j = 0; j < d; j++)
-    parts[j] = (x[j] - o->center[j]) * (o->whiten == NULL ? x[j] - o->center[j] : parts[j]);
+  for (size_t j = 0; j < d; j++) parts[j] = (x[j] - c[j]) * (o->whiten == NULL ? x[j] - c[j] : parts[j]);
   return CPB_OK;
 }
 
@@ -203,17 +259,29 @@ static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out 
   return cpb_first_fault_report(&job.fault, "x", error);
 }
 
+/* The scores by the best ball. Those by the first one have been found before: x and scores fit together. */
+static cpb_status best_scores(const cpb_model_options *o, cpb_view x, cpb_out scores, const cpb_exec *exec,
+                              cpb_error *error) {
+  double *best = calloc(2 * x.rows + 1, sizeof *best), *others = best + x.rows;
+  if (best == NULL) return cpb_fail_memory(error, "%zu scores", x.rows);
+  cpb_status status = CPB_OK;
+  for (size_t k = 0; k < o->balls && status == CPB_OK; k++) {
+    cpb_region ball = region_of(o, k);
+    status = cpb_region_scores(&ball, x, cpb_rows_out(others, CPB_F64, x.rows, 1), exec, error);
+    for (size_t i = 0; i < x.rows; i++) best[i] = k == 0 ? others[i] : fmax(best[i], others[i]);
+  }
+  for (size_t i = 0; i < x.rows && status == CPB_OK; i++) cpb_out_set(scores, i, 0, best[i]);
+  free(best);
+  return status;
+}
+
 cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
                             cpb_error *error) {
   const cpb_model_options *o = &model->options;
   if (has_kernel(o)) return kernel_scores(o, x, scores, exec, error);
-  cpb_region ball = {.kind = CPB_BALL,
-                     .d = o->d,
-                     .c = (double *)(uintptr_t)o->center,
-                     .r = o->radius,
-                     .along = o->radius,
-                     .W = o->whiten};
-  return cpb_region_scores(&ball, x, scores, exec, error);
+  cpb_region ball = region_of(o, 0);
+  cpb_status status = cpb_region_scores(&ball, x, scores, exec, error);
+  return status == CPB_OK && several(o) ? best_scores(o, x, scores, exec, error) : status;
 }
 
 double cpb_model_rank(const cpb_model *model, double score) {
@@ -251,6 +319,9 @@ cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cp
   const cpb_model_options *o = &model->options;
   if (has_kernel(o))
     return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no cap");
+  if (several(o))
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "model", "a model of %zu balls has no cap: each ball has one",
+                    o->balls);
   double *c = malloc(o->d * sizeof *c);
   if (c == NULL) return cpb_fail_memory(error, "%zu coordinates", o->d);
   for (size_t i = 0; i < o->d; i++)
@@ -280,11 +351,12 @@ static void put_shifted(cpb_text *s, const char *const *columns, size_t j, doubl
   cpb_text_format(s, ")");
 }
 
-static void put_square(cpb_text *s, const cpb_model_options *o, const char *const *columns, size_t i) {
+static void put_square(cpb_text *s, const cpb_model_options *o, const double *center,
+                       const char *const *columns, size_t i) {
   for (int factor = 0; factor < 2; factor++) {
     if (factor > 0) cpb_text_format(s, "*");
     if (o->whiten == NULL) {
-      put_shifted(s, columns, i, o->center[i]);
+      put_shifted(s, columns, i, center[i]);
       continue;
     }
     cpb_text_format(s, "(");
@@ -294,11 +366,21 @@ static void put_square(cpb_text *s, const cpb_model_options *o, const char *cons
       cpb_text_format(s, "%s", first ? "" : " + ");
       put_number(s, o->whiten[i * o->d + j]);
       cpb_text_format(s, "*");
-      put_shifted(s, columns, j, o->center[j]);
+      put_shifted(s, columns, j, center[j]);
       first = false;
     }
     cpb_text_format(s, "%s)", first ? "0" : "");
   }
+}
+
+static void put_ball(cpb_text *s, const cpb_model_options *o, const double *center,
+                     const char *const *columns) {
+  for (size_t i = 0; i < o->d; i++) {
+    cpb_text_format(s, "%s", i == 0 ? "" : " + ");
+    put_square(s, o, center, columns, i);
+  }
+  cpb_text_format(s, " <= ");
+  put_number(s, o->radius * o->radius);
 }
 
 cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
@@ -309,12 +391,10 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   if (has_kernel(o))
     return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no short SQL");
   cpb_text s = {0};
-  for (size_t i = 0; i < o->d; i++) {
-    cpb_text_format(&s, "%s", i == 0 ? "" : " + ");
-    put_square(&s, o, columns, i);
+  for (size_t k = 0; k < o->balls || k == 0; k++) {
+    cpb_text_format(&s, "%s", k == 0 ? "" : "\n OR ");
+    put_ball(&s, o, region_of(o, k).c, columns);
   }
-  cpb_text_format(&s, " <= ");
-  put_number(&s, o->radius * o->radius);
   if (s.failure != CPB_JSON_WHOLE) {
     free(s.bytes);
     return cpb_fail_memory(error, "the condition of %zu columns", o->d);

@@ -14,7 +14,9 @@ True
 
 from __future__ import annotations
 
+import inspect
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
@@ -24,6 +26,14 @@ import numpy as np
 import capball
 
 from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, _full, engine
+
+_log = logging.getLogger("capball")
+
+# What "auto" tries, the simplest first: (transform, metric, scale of the sphere).
+_TRIED = (("none", "l2", 1.0), ("lift-ip", "ip", 1.0), ("lift-cosine", "cosine", 1.0), ("normalize", "cosine", 1.0),
+          ("sphere", "cosine", 1.0), ("sphere", "cosine", 2.0), ("sphere", "cosine", 4.0))
+_METRIC = {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}
+_FORMAT = 1  # of a saved index
 
 
 class Certified(NamedTuple):
@@ -41,42 +51,156 @@ class CertifiedRange(NamedTuple):
     proven: np.ndarray
 
 
+class Audited(NamedTuple):
+    """Neighbours, and the share of the true ones among them, measured on some of the queries; error is its standard error."""
+
+    distances: np.ndarray
+    ids: np.ndarray
+    recall: float
+    error: float
+
+
+class Trial(NamedTuple):
+    """One way to the engine, measured on a sample: the share of the true neighbours among its candidates."""
+
+    transform: str
+    metric: str
+    scale: float
+    recall: float
+    error: float
+
+    def __str__(self) -> str:
+        scale = f" s={self.scale:g}" if self.transform == "sphere" else ""
+        return f"{self.transform}{scale} by {self.metric} {self.recall:.3f}+-{self.error:.3f}"
+
+
 class Euclidean:
     """Euclidean k-NN and range search through an engine that ranks by cosine, inner product or anything it has.
 
     engine      a name of `BY_NAME`, an adapter, or a function (rows, queries, k, metric) -> ids
-    transform   "sphere" (the default), "lift-ip", "lift-cosine", "normalize", or "none" for the engine's own L2
-    map         a fitted SphereMap; None: fitted to the first rows, scale = `scale` times the mean norm
+    transform   "auto" (the default): what finds the most neighbours on a sample of the first rows, measured with this
+                engine, and of equal ones the simplest; or "sphere", "lift-ip", "lift-cosine", "normalize", or "none"
+                for the engine's own L2. `why` says what was measured
+    map         a fitted SphereMap, for the sphere; None: fitted to the first rows, scale = `scale` times the mean norm
     candidates  how many rows the engine is asked for, which are then put in order by exact distances; None: 10 k, at
                 least 100
     ball        ask by the ball of the usual k-th distance instead of by the point (sphere only)
     twice       ask again, by balls of the k-th distance that each query has found, of which the first k are the nearest
                 (sphere only); the nearest of both answers
+    metric      what the engine ranks by; None: that of the transform
+
+    Ids count the rows from 0 in the order they were added; removed rows keep theirs.
     """
 
-    def __init__(self, engine_: Any = "hnswlib", *, transform: str = "sphere", map: capball.SphereMap | None = None,
+    def __init__(self, engine_: Any = "hnswlib", *, transform: str = "auto", map: capball.SphereMap | None = None,
                  scale: float = 1.0, candidates: int | None = None, ball: bool = True, twice: bool = False,
                  metric: str | None = None, **settings: Any) -> None:
         self.engine: Engine = engine(engine_, **settings)
-        self.transform, self.map, self.scale = transform, map, scale
+        self._made = (engine_ if isinstance(engine_, str) else None, settings)
+        self.transform = "sphere" if map is not None and transform == "auto" else transform
+        self.map, self.scale = map, scale
         self.candidates, self.ball, self.twice = candidates, ball, twice
-        self.metric = metric or self._usual_metric()
-        if self.metric not in self.engine.metrics:
+        self.metric = metric or ("" if transform == "auto" and map is None else _METRIC.get(transform, "cosine"))
+        if self.metric and self.metric not in self.engine.metrics:
             raise ValueError(f"the engine ranks by {', '.join(self.engine.metrics)}, not by {self.metric}")
         self.rows: np.ndarray = np.empty((0, 0))
+        self.trials: list[Trial] = []
+        self._alive: np.ndarray = np.empty(0, bool)
         self._k, self._radius = 0, 0.0
 
-    def _usual_metric(self) -> str:
-        return {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}.get(self.transform, "cosine")
+    # ---- rows
+
+    def __len__(self) -> int:
+        """Rows that can be found."""
+        return int(self._alive.sum())
+
+    def __repr__(self) -> str:
+        name = self._made[0] or type(self.engine).__name__
+        way = f"{self.transform} by {self.metric}" if self.metric else self.transform
+        return f"Euclidean({name}, {way}, {len(self)} rows of {self.rows.shape[1]})"
+
+    @property
+    def why(self) -> str:
+        """What "auto" has measured, and what it chose."""
+        if not self.trials:
+            return f"{self.transform} was asked for" if self.transform != "auto" else "there are no rows yet"
+        return f"{self.transform} by {self.metric}, of " + ", ".join(map(str, self.trials))
 
     def add(self, rows: Any) -> "Euclidean":
-        """Takes rows in, after those that are there already; the index is built from all of them."""
-        rows = np.ascontiguousarray(rows)
-        self.rows = np.concatenate([self.rows, rows]) if len(self.rows) else rows
+        """Takes rows in, after those that are there already.
+
+        Engines that grow (hnswlib, usearch, faiss) take the new ones alone; others are built again from all rows, and so
+        is every engine where the transform has no room for the new rows.
+        """
+        rows = np.atleast_2d(np.ascontiguousarray(rows))
+        first = len(self.rows)
+        if first and rows.shape[1] != self.rows.shape[1]:
+            raise ValueError(f"rows have {rows.shape[1]} columns, the index has {self.rows.shape[1]}")
+        if not first:
+            self._begin(rows)
+        self.rows = np.concatenate([self.rows, rows]) if first else rows
+        self._alive = np.concatenate([self._alive, np.ones(len(rows), bool)])
+        self._k = 0
+        if not (first and hasattr(self.engine, "grow") and self._grow(rows, first)):
+            self._build()
+        return self
+
+    def _begin(self, rows: np.ndarray) -> None:
+        if self.transform != "auto":
+            return
+        chosen = self._choose(rows)
+        self.transform, self.metric, self.scale = chosen.transform, chosen.metric, chosen.scale
+        _log.info("%s", self.why)
+
+    def _build(self) -> None:
         self._fit()
         self.engine.build(self.way.embed(self.rows, dtype="float32"), self.metric)
-        self._k = 0
+
+    def _grow(self, rows: np.ndarray, first: int) -> bool:
+        """Whether the engine has taken these rows in; not where they do not fit through the transform."""
+        try:
+            embedded = self.way.embed(rows, dtype="float32")
+        except capball.RowError:
+            return False
+        self.engine.grow(embedded, first)  # type: ignore[attr-defined]
+        return True
+
+    def remove(self, ids: Any) -> "Euclidean":
+        """Rows that are not found any more; their ids are not given to others."""
+        ids = np.atleast_1d(np.asarray(ids))
+        if ids.dtype.kind not in "iu" or ids.size and (ids.min() < 0 or ids.max() >= len(self.rows)):
+            raise ValueError(f"ids must be whole numbers from 0 to {len(self.rows) - 1}")
+        self._alive[ids] = False
         return self
+
+    # ---- the way to the engine
+
+    def _choose(self, rows: np.ndarray) -> Trial:
+        """The simplest of the ways that are as good as the best, within the noise of the measurement or half a point."""
+        k, asked = 10, 400
+        rng = np.random.default_rng(0)
+        some = rng.permutation(len(rows))[:20000]
+        queries, base = (rows[some[:asked]], rows[some[asked:]]) if len(some) > 2 * asked else (rows[some], rows[some])
+        k = min(k, len(base))
+        truth = capball.knn(base, queries, k).ids
+        shares: list[np.ndarray] = []
+        ways = [way for way in _TRIED if way[1] in self.engine.metrics and self.metric in ("", way[1])]
+        for transform, metric, scale in ways if len(ways) > 1 else []:
+            trial = Euclidean(self._fresh(), transform=transform, metric=metric, scale=scale, ball=self.ball,
+                              candidates=self.candidates, twice=self.twice).add(base)
+            found = trial.search(queries, k).ids
+            shares.append(np.array([len(np.intersect1d(*both)) / k for both in zip(found, truth)]))
+            self.trials.append(Trial(transform, metric, scale, *_mean(shares[-1])))
+        if not self.trials:
+            return Trial(*(ways or [("sphere", self.metric or "cosine", 1.0)])[0], float("nan"), 0.0)
+        best = max(shares, key=lambda share: float(share.mean()))
+        lost = [_mean(best - share) for share in shares]  # of the same queries: less noise than in both
+        return next(trial for trial, (loss, error) in zip(self.trials, lost) if loss <= min(error, 0.005))
+
+    def _fresh(self) -> Engine:
+        """Another engine of the same settings, empty."""
+        name, settings = self._made
+        return engine(name, **settings) if name is not None else self.engine
 
     def _fit(self) -> None:
         """What rows and queries go through on their way to the engine."""
@@ -106,35 +230,99 @@ class Euclidean:
         return self.engine.search(asked, min(len(self.rows), count))
 
     def _queries(self, queries: Any) -> np.ndarray:
-        if len(self.rows) == 0:
+        if len(self) == 0:
             raise ValueError("there are no rows yet: add some")
-        return np.atleast_2d(np.asarray(queries))
+        queries = np.atleast_2d(np.asarray(queries))
+        if queries.shape[1] != self.rows.shape[1]:
+            raise ValueError(f"queries have {queries.shape[1]} columns, the index has {self.rows.shape[1]}")
+        return queries
+
+    def _allowed(self, filter: Any) -> np.ndarray | None:
+        """Which rows may be found; None: all."""
+        if filter is None:
+            return None if self._alive.all() else self._alive
+        given = np.asarray(filter)
+        if given.dtype == bool and given.shape == self._alive.shape:
+            return self._alive & given
+        if given.dtype.kind in "iu" and given.ndim == 1 and (given.size == 0 or 0 <= given.min() and given.max() < len(self.rows)):
+            return self._alive & np.isin(np.arange(len(self.rows)), given)
+        raise ValueError(f"filter must be {len(self.rows)} flags, or ids of rows")
+
+    # ---- search
 
     @overload
-    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False] = False) -> capball.Neighbors: ...
+    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False] = False, filter: Any = None,
+               audit: Literal[0] = 0) -> capball.Neighbors: ...
     @overload
-    def search(self, queries: Any, k: int = 10, *, certificates: Literal[True, "engine"]) -> Certified: ...
-    def search(self, queries: Any, k: int = 10, *,
-               certificates: Literal[False, True, "engine"] = False) -> capball.Neighbors | Certified:
+    def search(self, queries: Any, k: int = 10, *, certificates: Literal[True, "engine"], filter: Any = None,
+               audit: Literal[0] = 0) -> Certified: ...
+    @overload
+    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False] = False, filter: Any = None,
+               audit: int) -> Audited: ...
+    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False, True, "engine"] = False, filter: Any = None,
+               audit: int = 0) -> capball.Neighbors | Certified | Audited:
         """(distances, ids) of the k nearest among the candidates, by exact Euclidean distances.
 
         certificates  also a flag for each query. True: all rows are looked at, and none that the engine left out is
                       nearer, whatever it did. "engine" (sphere only): no other row is looked at, and none is nearer if the
                       engine's first are its best; distances are those of the embedded rows then
+        filter        rows that may be found: a flag for each row, or ids; few of them are searched exactly
+        audit         so many of the queries are searched exactly, too, for the recall of the answer
         """
-        queries = self._queries(queries)
-        ids = self._ask(queries, self._usual_radius(k), max(k, self.candidates or max(100, 10 * k)))
+        queries, allowed = self._queries(queries), self._allowed(filter)
         if certificates == "engine":
+            if allowed is not None:
+                raise ValueError("an engine's own certificates are of all rows: none may be removed or filtered")
+            ids = self._ask(queries, self._usual_radius(k), self._count(k))
             return self._rescore(queries, ids[:, : self._found(ids, k).min()], k)
+        distances, near = self._nearest(queries, k, allowed)
+        if certificates:
+            true = self._exact(queries, k, allowed)
+            return Certified(distances, near, (true.ids == near).all(axis=1))
+        if audit:
+            some = np.random.default_rng(0).permutation(len(queries))[:audit]
+            true = self._exact(queries[some], k, allowed)
+            return Audited(distances, near, *_mean(np.array([len(np.intersect1d(*both)) / k for both in zip(near[some], true.ids)])))
+        return capball.Neighbors(distances, near)
+
+    def _count(self, k: int) -> int:
+        return max(k, self.candidates or max(100, 10 * k))
+
+    def _exact(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> capball.Neighbors:
+        if allowed is None:
+            return capball.knn(self.rows, queries, k)
+        those = np.flatnonzero(allowed)
+        distances, ids = capball.knn(self.rows[those], queries, k)
+        return capball.Neighbors(distances, those[ids])
+
+    def _nearest(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> capball.Neighbors:
+        left = len(self.rows) if allowed is None else int(allowed.sum())
+        if left < k:
+            raise ValueError(f"{k} neighbours are wanted, and {left} rows may be found")
+        count = self._count(k)
+        if allowed is not None and left <= 10 * count:
+            return self._exact(queries, k, allowed)
+        if allowed is not None:  # as many as leave `count` of the allowed ones, on the average
+            count = int(count * len(self.rows) / left)
+        radius: float | np.ndarray = self._usual_radius(k)
+        ids = self._of(self._ask(queries, radius, count), allowed)
+        while (ids >= 0).sum(axis=1).min() < k and allowed is not None and count < len(self.rows):
+            count *= 4
+            ids = self._of(self._ask(queries, radius, count), allowed)
         distances, near = self._rerank(queries, ids, k)
         if self.twice and isinstance(self.way, capball.SphereMap) and self.way.whiten is None:
-            again = self._ask(queries, distances[:, -1], ids.shape[1])
-            ids = _full([np.setdiff1d(np.union1d(*both), [-1]) for both in zip(ids, again)], 2 * ids.shape[1])
+            again = self._of(self._ask(queries, distances[:, -1], count), allowed)
+            width = ids.shape[1] + again.shape[1]
+            ids = _full([np.setdiff1d(np.union1d(*both), [-1]) for both in zip(ids, again)], width)
             distances, near = self._rerank(queries, ids, k)
-        if not certificates:
-            return capball.Neighbors(distances, near)
-        true = capball.range_search(self.rows, queries, np.nextafter(distances[:, -1], np.inf))
-        return Certified(distances, near, np.array([np.array_equal(true.of(i).ids[:k], row) for i, row in enumerate(near)]))
+        return capball.Neighbors(distances, near)
+
+    @staticmethod
+    def _of(ids: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+        """The candidates that may be found, and -1 behind them."""
+        if allowed is None:
+            return ids
+        return _full([row[(row >= 0) & allowed[row]] for row in ids], ids.shape[1])
 
     def _found(self, ids: np.ndarray, k: int) -> np.ndarray:
         counts: np.ndarray = (ids >= 0).sum(axis=1)
@@ -158,53 +346,128 @@ class Euclidean:
         found = capball.rescore(self.way, queries, places.reshape(ids.shape), embedded, k, radius=self._usual_radius(k))
         return Certified(found.distances, some[found.ids], found.proven)
 
+    # ---- range
+
     @overload
-    def range(self, queries: Any, radius: float, most: int = 1000, *,
+    def range(self, queries: Any, radius: float, most: int | None = None, *, filter: Any = None,
               certificates: Literal[False] = False) -> list[capball.Neighbors]: ...
     @overload
-    def range(self, queries: Any, radius: float, most: int = 1000, *, certificates: Literal[True]) -> CertifiedRange: ...
-    def range(self, queries: Any, radius: float, most: int = 1000, *,
+    def range(self, queries: Any, radius: float, most: int | None = None, *, filter: Any = None,
+              certificates: Literal[True]) -> CertifiedRange: ...
+    def range(self, queries: Any, radius: float, most: int | None = None, *, filter: Any = None,
               certificates: bool = False) -> list[capball.Neighbors] | CertifiedRange:
-        """The rows within the radius of each query among the engine's best `most`, nearest first.
+        """All rows within the radius of each query, nearest first.
 
-        certificates  also a flag for each query: True where all rows were looked at and none within the radius is missing
+        The rows are counted exactly, and the engine is asked for more until it has found them all. Where it cannot, or
+        `most` rows are not enough, ValueError says how many are missing.
+
+        filter        rows that may be found: a flag for each row, or ids
+        certificates  no ValueError, but a flag for each query: True where none is missing
         """
-        queries = self._queries(queries)
-        found = []
-        for query, some in zip(queries, self._ask(queries, radius, most)):
-            some = some[some >= 0]
-            near = capball.rerank(self.rows, query[None], some[None], len(some))
-            inside = near.distances[0] <= radius
-            found.append(capball.Neighbors(near.distances[0][inside], near.ids[0][inside]))
-        if not certificates:
-            return found
-        within = np.diff(capball.range_search(self.rows, queries, radius).lims)
-        return CertifiedRange(found, within == [len(near.ids) for near in found])
+        queries, allowed = self._queries(queries), self._allowed(filter)
+        true = capball.range_search(self.rows, queries, radius)
+        inside = [true.of(i).ids if allowed is None else true.of(i).ids[allowed[true.of(i).ids]] for i in range(len(queries))]
+        wanted = np.array([len(ids) for ids in inside])
+        found: list[Any] = [None] * len(queries)
+        left, count = np.arange(len(queries)), 2 * int(np.diff(true.lims).max(initial=0)) + 100
+        while len(left):
+            count = min(count, len(self.rows), most or len(self.rows))
+            for i, ids in zip(left, self._ask(queries[left], radius, count)):
+                found[i] = self._within(queries[i], ids, radius, allowed)
+            left = np.array([i for i in left if len(found[i].ids) < wanted[i]], int)
+            if count >= min(len(self.rows), most or len(self.rows)):
+                break
+            count *= 4
+        proven = np.array([len(near.ids) for near in found]) == wanted
+        if certificates:
+            return CertifiedRange(found, proven)
+        if not proven.all():
+            first = int(np.argmin(proven))
+            raise ValueError(f"query {first}: the engine found {len(found[first].ids)} of {wanted[first]} rows within {radius}, "
+                             f"{wanted[first] - len(found[first].ids)} are missing" + (f": most = {most} is too few" if most else ""))
+        return found
+
+    def _within(self, query: np.ndarray, ids: np.ndarray, radius: float, allowed: np.ndarray | None) -> capball.Neighbors:
+        ids = ids[ids >= 0] if allowed is None else ids[(ids >= 0) & allowed[ids]]
+        if len(ids) == 0:
+            return capball.Neighbors(np.empty(0), np.empty(0, np.int64))
+        near = capball.rerank(self.rows, query[None], ids[None], len(ids))
+        inside = near.distances[0] <= radius
+        return capball.Neighbors(near.distances[0][inside], near.ids[0][inside])
+
+    # ---- files
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes rows, map and index into a folder."""
+        """Writes rows, transform, index, engine and settings into a folder."""
+        if len(self.rows) == 0:
+            raise ValueError("there are no rows yet: add some")
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "rows.npy", self.rows)
+        np.save(folder / "alive.npy", self._alive)
+        way: Any = None
         if isinstance(self.way, capball.SphereMap):
             self.way.save(folder / "map.json")
+        else:
+            center = self.way.center
+            way = [self.way.kind, self.way.d, None if center is None else center.tolist(), self.way.max_norm]
         self.engine.save(folder / "index")
-        facts = {"transform": self.transform, "metric": self.metric, "candidates": self.candidates, "ball": self.ball}
+        facts = {"euclidean": _FORMAT, "engine": self._made[0] or type(self.engine).__name__, "settings": _settings(self.engine),
+                 "transform": self.transform, "metric": self.metric, "scale": self.scale, "candidates": self.candidates,
+                 "ball": self.ball, "twice": self.twice, "way": way, "trials": self.trials, "shape": self.rows.shape}
         (folder / "index.json").write_text(json.dumps(facts))
 
-    def load(self, folder: str | os.PathLike[str]) -> "Euclidean":
-        """Reads what `save` wrote into an object made with the same engine."""
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], engine_: Any = None) -> "Euclidean":
+        """What `save` wrote: engine, settings, transform, map and rows.
+
+        engine_   only for an index of a function or of somebody's own adapter, which a file cannot hold
+        """
         folder = Path(folder)
-        facts = json.loads((folder / "index.json").read_text())
-        if facts["transform"] != self.transform or facts["metric"] != self.metric:
-            raise ValueError(f"{folder} holds {facts['transform']} by {facts['metric']}, "
-                             f"wanted {self.transform} by {self.metric}")
-        self.rows = np.load(folder / "rows.npy")
-        if self.transform == "sphere":
-            self.map = capball.SphereMap.load(folder / "map.json")
-        self._fit()
-        self.engine.load(folder / "index", self.way.embed(self.rows[:1], dtype="float32").shape[1], self.metric)
-        return self
+        facts = _facts(folder)
+        known = engine_ is None and facts["engine"] in BY_NAME
+        if engine_ is None and not known:
+            raise ValueError(f"{folder} is of {facts['engine']}, which a file cannot hold: give it as engine_")
+        index = cls(facts["engine"] if known else engine_, transform=facts["transform"], metric=facts["metric"],
+                    scale=facts["scale"], candidates=facts["candidates"], ball=facts["ball"], twice=facts["twice"])
+        if known:
+            index._made = (facts["engine"], facts["settings"])
+            index.engine = engine(facts["engine"], **facts["settings"])
+        index.rows, index._alive = np.load(folder / "rows.npy"), np.load(folder / "alive.npy")
+        if list(index.rows.shape) != facts["shape"] or len(index._alive) != len(index.rows):
+            raise ValueError(f"{folder}: rows.npy has {index.rows.shape} numbers, the index was saved with {tuple(facts['shape'])}")
+        index.trials = [Trial(*trial) for trial in facts["trials"]]
+        if facts["transform"] == "sphere":
+            index.map = index.way = capball.SphereMap.load(folder / "map.json")
+        else:
+            kind, d, center, most = facts["way"]
+            index.way = capball.Transform(kind, d, center, most)
+        if index.way.d != index.rows.shape[1]:
+            raise ValueError(f"{folder}: the transform is of {index.way.d} columns, the rows have {index.rows.shape[1]}")
+        index.engine.load(folder / "index", index.way.embed(index.rows[:1], dtype="float32").shape[1], index.metric)
+        return index
 
 
-__all__ = ["BY_NAME", "Annoy", "Certified", "CertifiedRange", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann", "Usearch", "engine"]
+def _mean(shares: np.ndarray) -> tuple[float, float]:
+    """The mean and its standard error."""
+    return float(shares.mean()), float(shares.std() / len(shares) ** 0.5)
+
+
+def _settings(made: Any) -> dict[str, Any]:
+    """What an adapter was made with."""
+    names = inspect.signature(type(made).__init__).parameters
+    return {name: value for name, value in vars(made).items() if name in names and not callable(value)}
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    path = folder / "index.json"
+    if not path.is_file():
+        raise ValueError(f"{folder} holds no index: there is no index.json")
+    facts = json.loads(path.read_text())
+    if not isinstance(facts, dict) or facts.get("euclidean") != _FORMAT:
+        raise ValueError(f"{path} is not of this version: save the index again")
+    return facts
+
+
+__all__ = ["BY_NAME", "Annoy", "Audited", "Certified", "CertifiedRange", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann",
+           "Trial", "Usearch", "engine"]

@@ -6,6 +6,7 @@ defaults are those of the engine's documentation. Ids count rows from 0; -1 stan
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any, Callable, Protocol, Sequence
 
@@ -86,6 +87,10 @@ class Hnswlib:
         self.index.init_index(len(rows), ef_construction=self.ef_construction, M=self.M, random_seed=self.seed)
         self.index.add_items(rows, num_threads=self.threads)
 
+    def grow(self, rows: np.ndarray, first: int) -> None:
+        self.index.resize_index(first + len(rows))
+        self.index.add_items(rows, np.arange(first, first + len(rows)), num_threads=self.threads)
+
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
         self.index.set_ef(max(self.ef, k))
         return self.index.knn_query(queries, k, num_threads=self.threads)[0].astype(np.int64)
@@ -117,6 +122,9 @@ class Faiss:
         rows = self._ready(rows)
         self.index.train(rows)
         self.index.add(rows)
+
+    def grow(self, rows: np.ndarray, first: int) -> None:
+        self.index.add(self._ready(rows))
 
     def _ready(self, rows: np.ndarray) -> np.ndarray:
         rows = np.array(rows, np.float32, order="C")
@@ -204,6 +212,9 @@ class Usearch:
         self.index = self._empty(rows.shape[1], metric)
         self.index.add(np.arange(len(rows)), np.ascontiguousarray(rows, np.float32), threads=1)
 
+    def grow(self, rows: np.ndarray, first: int) -> None:
+        self.index.add(np.arange(first, first + len(rows)), np.ascontiguousarray(rows, np.float32), threads=1)
+
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
         found = self.index.search(np.ascontiguousarray(queries, np.float32), k, threads=1)
         return np.asarray(found.keys).reshape(len(queries), -1).astype(np.int64)
@@ -273,7 +284,8 @@ class Callable_:
         return np.asarray(self.call(self.rows, queries, k, self.metric), np.int64)
 
     def save(self, path: Path) -> None:
-        np.save(path, self.rows)
+        with open(path, "wb") as file:  # np.save would add a suffix to the name
+            np.save(file, self.rows)
 
     def load(self, path: Path, d: int, metric: str) -> None:
         self.rows, self.metric = np.load(path), metric
@@ -297,4 +309,12 @@ def engine(named: Any, **settings: Any) -> Engine:
         if named not in BY_NAME:
             raise ValueError(f"engine must be one of {sorted(BY_NAME)}, got {named!r}")
         return BY_NAME[named](**settings)
-    return named if hasattr(named, "build") else Callable_(named)
+    if all(hasattr(named, word) for word in ("metrics", "build", "search", "save", "load")):
+        if settings:
+            raise TypeError(f"{type(named).__name__} has its settings already: {', '.join(settings)} came too late")
+        return named
+    if inspect.isroutine(named) or inspect.isfunction(getattr(type(named), "__call__", None)):
+        return Callable_(named, **settings)
+    raise TypeError(f"engine must be a name ({', '.join(BY_NAME)}), an adapter, or a function (rows, queries, k, metric) -> ids; "
+                    f"an index that is built already, such as this {type(named).__name__}, holds rows of its own: "
+                    "give the engine's name and add the rows")

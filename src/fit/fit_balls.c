@@ -1,0 +1,218 @@
+#include "fit/fit_balls.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/check_finite.h"
+#include "core/fail.h"
+#include "fit/groups.h"
+#include "loop/table.h"
+#include "parallel/blocks.h"
+
+enum { EVEN_SHARES = 8 }; /* a group below this part of its even share of the rows gets no ball */
+
+typedef struct grouped {
+  const cpb_model_fit_options *o;
+  size_t n, d;
+  double *x, *sorted;      /* the rows, and group after group */
+  double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
+  size_t *group, *starts;  /* of each row; of each group, and their end */
+  size_t *order;           /* groups, the one of the most rows first */
+  cpb_balls *balls;
+  const cpb_exec *exec;
+} grouped;
+
+void cpb_balls_free(cpb_balls *balls) {
+  free(balls->centers);
+  free(balls->rows);
+}
+
+static cpb_status allocate(grouped *g, cpb_error *error) {
+  size_t k = g->o->balls, elements = g->n * g->d;
+  bool fits = elements / g->d == g->n && elements <= SIZE_MAX / 32 && k <= SIZE_MAX / 64 / (g->d + 2);
+  g->x = fits ? calloc(2 * elements + 2 * g->n, sizeof *g->x) : NULL;
+  g->group = fits ? calloc(g->n + 2 * k + 1, sizeof *g->group) : NULL;
+  g->balls->centers = fits ? calloc(k * (g->d + 2), sizeof(double)) : NULL;
+  g->balls->rows = fits ? calloc(k, sizeof(uint64_t)) : NULL;
+  if (g->x == NULL || g->group == NULL || g->balls->centers == NULL || g->balls->rows == NULL)
+    return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
+  g->sorted = g->x + elements;
+  g->dist2 = g->sorted + elements;
+  g->weights = g->o->weights != NULL ? g->dist2 + g->n : NULL;
+  g->starts = g->group + g->n;
+  g->order = g->starts + k + 1;
+  g->balls->radii = g->balls->centers + k * g->d;
+  g->balls->gaps = g->balls->radii + k;
+  return CPB_OK;
+}
+
+static size_t rows_of(const grouped *g, size_t group) { return g->starts[group + 1] - g->starts[group]; }
+
+/* Rows group after group, each in the order they came in. */
+static void sort_rows(grouped *g) {
+  size_t k = g->o->balls, *next = g->order;
+  for (size_t i = 0; i < g->n; i++) g->starts[g->group[i] + 1]++;
+  for (size_t j = 0; j < k; j++) g->starts[j + 1] += g->starts[j];
+  memcpy(next, g->starts, k * sizeof *next);
+  for (size_t i = 0; i < g->n; i++) {
+    size_t at = next[g->group[i]]++;
+    memcpy(g->sorted + at * g->d, g->x + i * g->d, g->d * sizeof *g->x);
+    if (g->weights != NULL) g->weights[at] = g->o->weights[i];
+  }
+}
+
+/* By the number of their rows; of equal ones the one that was found first. */
+static void order_groups(grouped *g) {
+  for (size_t j = 0; j < g->o->balls; j++) {
+    size_t at = j;
+    for (; at > 0 && rows_of(g, g->order[at - 1]) < rows_of(g, j); at--) g->order[at] = g->order[at - 1];
+    g->order[at] = j;
+  }
+}
+
+/* ---- one ball ---- */
+
+typedef struct found {
+  double radius, gap, lower_bound, seconds;
+  size_t support, iterations;
+  bool converged;
+} found;
+
+static cpb_status enclose(const grouped *g, cpb_view rows, double *center, found *f, cpb_error *error) {
+  cpb_ball_options options;
+  cpb_ball_report report = {.size = sizeof report};
+  cpb_ball_options_init(&options, sizeof options);
+  options.gap = g->o->gap;
+  cpb_ball_out out = {center, NULL, NULL};
+  cpb_status status = cpb_enclosing_ball(rows, &options, &out, &report, g->exec, error);
+  *f = (found){report.radius,  report.gap,    report.lower_bound, report.seconds,
+               report.support, report.passes, report.converged};
+  return status;
+}
+
+static cpb_status describe(const grouped *g, cpb_view rows, const double *weights, double *center, found *f,
+                           cpb_error *error) {
+  cpb_svdd_options options;
+  cpb_svdd_report report = {.size = sizeof report};
+  cpb_svdd_options_init(&options, sizeof options);
+  options.nu = weights == NULL ? fmax(g->o->nu, 1 / (double)rows.rows) : g->o->nu;
+  options.gap = g->o->gap;
+  options.method = g->o->method;
+  options.weights = weights;
+  double *a = calloc(rows.rows, sizeof *a);
+  if (a == NULL) return cpb_fail_memory(error, "%zu multipliers", rows.rows);
+  cpb_status status = cpb_svdd(rows, &options, center, a, &report, g->exec, error);
+  *f = (found){report.radius,  report.gap,        report.lower_bound, report.seconds,
+               report.support, report.iterations, report.converged};
+  free(a);
+  return status;
+}
+
+static bool weighs(const double *weights, size_t n) {
+  for (size_t i = 0; weights != NULL && i < n; i++)
+    if (weights[i] > 0) return true;
+  return weights == NULL;
+}
+
+static cpb_status fit_group(const grouped *g, size_t group, cpb_error *error) {
+  cpb_balls *balls = g->balls;
+  size_t first = g->starts[group], at = balls->count;
+  cpb_view rows = cpb_rows(g->sorted + first * g->d, CPB_F64, rows_of(g, group), g->d);
+  const double *weights = g->weights != NULL ? g->weights + first : NULL;
+  double *center = balls->centers + at * g->d;
+  found f = {0};
+  if (!weighs(weights, rows.rows)) return CPB_OK;
+  cpb_status status =
+      g->o->nu > 0 ? describe(g, rows, weights, center, &f, error) : enclose(g, rows, center, &f, error);
+  if (status != CPB_OK) return status;
+  if (at == 0) balls->lower_bound = f.lower_bound;
+  balls->radii[at] = f.radius;
+  balls->gaps[at] = f.gap;
+  balls->rows[at] = rows.rows;
+  balls->support += f.support;
+  balls->iterations += f.iterations;
+  balls->seconds += f.seconds;
+  balls->converged = (at == 0 || balls->converged) && f.converged;
+  balls->count++;
+  return CPB_OK;
+}
+
+static cpb_status fit_groups(grouped *g, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t k = 0; k < g->o->balls && status == CPB_OK; k++) {
+    size_t rows = rows_of(g, g->order[k]);
+    bool enough = (double)rows * EVEN_SHARES * (double)g->o->balls >= (double)g->n;
+    if (enough) status = fit_group(g, g->order[k], error);
+  }
+  return status;
+}
+
+/* ---- the common radius ---- */
+
+static void nearest_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  const grouped *g = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = first; i < first + count; i++) {
+    g->dist2[i] = INFINITY;
+    for (size_t k = 0; k < g->balls->count; k++)
+      g->dist2[i] = fmin(g->dist2[i], loops->dist2(g->sorted + i * g->d, g->balls->centers + k * g->d, g->d));
+  }
+}
+
+typedef struct placed {
+  double dist2, weight;
+} placed;
+
+static int farthest_first(const void *a, const void *b) {
+  double x = ((const placed *)a)->dist2, y = ((const placed *)b)->dist2;
+  return (x < y) - (x > y);
+}
+
+/* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
+ * is not on one. */
+static double radius_of(const placed *rows, size_t n, double nu) {
+  double all = 0, outside = 0, dist2 = rows[0].dist2;
+  for (size_t i = 0; i < n; i++) all += rows[i].weight;
+  for (size_t i = 0; i < n && outside < nu * all && rows[i].dist2 > 0; i++) {
+    outside += rows[i].weight;
+    dist2 = rows[i].dist2;
+  }
+  return sqrt(dist2);
+}
+
+static cpb_status find_radius(grouped *g, cpb_error *error) {
+  cpb_blocks blocks = {g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g};
+  cpb_blocks_run(&blocks, g->exec);
+  placed *rows = calloc(g->n, sizeof *rows);
+  if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
+  for (size_t i = 0; i < g->n; i++) rows[i] = (placed){g->dist2[i], g->weights != NULL ? g->weights[i] : 1};
+  qsort(rows, g->n, sizeof *rows, farthest_first);
+  g->balls->radius = radius_of(rows, g->n, g->o->nu);
+  free(rows);
+  return CPB_OK;
+}
+
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, cpb_balls *balls,
+                         const cpb_exec *exec, cpb_error *error) {
+  grouped g = {.o = options, .n = y.rows, .d = y.cols, .balls = balls, .exec = exec};
+  balls->d = y.cols;
+  if (options->balls > y.rows)
+    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, options->balls);
+  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
+  if (status == CPB_OK) status = allocate(&g, error);
+  if (status == CPB_OK) {
+    cpb_view_widen(y, g.x);
+    status = cpb_groups(g.x, options->weights, g.n, g.d, options->balls, options->seed, g.group, exec, error);
+  }
+  if (status == CPB_OK) {
+    sort_rows(&g);
+    order_groups(&g);
+    status = fit_groups(&g, error);
+  }
+  if (status == CPB_OK) status = find_radius(&g, error);
+  free(g.x);
+  free(g.group);
+  return status;
+}
