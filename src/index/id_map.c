@@ -55,7 +55,7 @@ static bool grow_ids(cpb_id_map *map, size_t slots) {
 
 /* At most half of the places are taken, those of removed ids with them: they are dropped here. */
 static bool grow_table(cpb_id_map *map, size_t count, const uint64_t *gone) {
-  if (2 * (map->used + count) <= map->places) return true;
+  if (map->places > 0 && 2 * (map->used + count) <= map->places) return true;
   size_t places = 64, live = 0;
   for (size_t slot = 0; slot < map->slots; slot++) live += !is_gone(gone, slot);
   while (places < 4 * (live + count)) places *= 2;

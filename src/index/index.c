@@ -9,7 +9,9 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "core/zero_lines.h"
+#include "index/blocks_of_rows.h"
 #include "index/codes.h"
+#include "index/index_file.h"
 #include "index/scratch.h"
 #include "parallel/tell.h"
 
@@ -92,78 +94,16 @@ cpb_status cpb_index_new(const cpb_index_options *given, cpb_index **index, cpb_
   return cpb_fail_memory(error, "an index");
 }
 
-static void free_blocks(cpb_index *index) {
-  for (size_t i = 0; i < index->block_count; i++) free(index->blocks[i].memory);
-  free(index->blocks);
-  free(index->gone);
-  cpb_id_map_free(&index->ids);
-}
-
 void cpb_index_free(cpb_index *index) {
   if (index == NULL) return;
-  free_blocks(index);
+  cpb_blocks_free(index);
+  cpb_index_file_close(index->file);
   cpb_coder_free(index->coder);
   cpb_sieve_free(&index->sieve);
   free(index->center);
   free(index->center_f32);
   free_shared(index);
   free(index);
-}
-
-/* ---- blocks ---- */
-
-static bool new_block(const cpb_index *index, cpb_index_block *block) {
-  size_t words = cpb_bytes_words(index->options.cols), rows = BLOCK * index->row_bytes;
-  size_t codes = index->bytes ? cpb_codes_bytes(words) : 0, panels = BLOCK / PANEL;
-  size_t rest = index->bytes
-                    ? panels * sizeof *block->panels + BLOCK * (sizeof *block->term + sizeof *block->row_of)
-                    : 0;
-  char *memory = cpb_zero_lines(rows + codes + rest + 64, 1);
-  *block = (cpb_index_block){.memory = memory, .rows = memory};
-  if (memory == NULL || !index->bytes) return memory != NULL;
-  char *at = memory + (rows + 63) / 64 * 64;
-  block->codes = (uint8_t *)at;
-  block->panels = (cpb_sieve_run *)(void *)(at + codes);
-  block->term = (int32_t *)(void *)(at + codes + panels * sizeof *block->panels);
-  block->row_of = (uint16_t *)(void *)(block->term + BLOCK);
-  return true;
-}
-
-static bool reserve_blocks(cpb_index *index, size_t slots) {
-  size_t wanted = (slots + BLOCK - 1) / BLOCK;
-  if (wanted <= index->block_room) return true;
-  size_t room = wanted + wanted / 2 + 1, words = BLOCK / 64;
-  cpb_index_block *blocks = realloc(index->blocks, room * sizeof *blocks);
-  if (blocks != NULL) index->blocks = blocks;
-  uint64_t *gone = blocks == NULL ? NULL : realloc(index->gone, room * words * sizeof *gone);
-  if (gone == NULL) return false;
-  memset(gone + index->block_room * words, 0, (room - index->block_room) * words * sizeof *gone);
-  index->gone = gone;
-  index->block_room = room;
-  return true;
-}
-
-static void drop_blocks(cpb_index *index, size_t slots) {
-  size_t kept = (slots + BLOCK - 1) / BLOCK;
-  while (index->block_count > kept) free(index->blocks[--index->block_count].memory);
-  if (slots % BLOCK != 0) index->blocks[kept - 1].count = slots % BLOCK;
-  index->slots = slots;
-}
-
-/* Copies rows after the last one; false without memory. */
-static bool append(cpb_index *index, cpb_view rows) {
-  size_t element = cpb_dtype_size(rows.dtype);
-  if (!reserve_blocks(index, index->slots + rows.rows)) return false;
-  for (size_t i = 0; i < rows.rows; i++) {
-    if (index->slots == index->block_count * BLOCK) {
-      if (!new_block(index, &index->blocks[index->block_count])) return false;
-      index->block_count++;
-    }
-    cpb_index_block *block = &index->blocks[index->slots++ / BLOCK];
-    memcpy(block->rows + block->count++ * index->row_bytes,
-           (const char *)rows.data + i * rows.stride * element, index->row_bytes);
-  }
-  return true;
 }
 
 /* ---- codes of new rows ---- */
@@ -228,11 +168,12 @@ static void check_block(void *arg, size_t task) {
 /* Rows from everywhere, gone or not. */
 static bool prepare(cpb_index *index) {
   size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
+  for (size_t i = 0; i < index->block_count; i++)
+    if (!cpb_block_own(index, &index->blocks[i])) return false;
   char *sample = malloc(SAMPLE * index->row_bytes);
   if (sample == NULL) return false;
   for (size_t slot = 0; slot < index->slots; slot += step)
-    memcpy(sample + count++ * index->row_bytes,
-           index->blocks[slot / BLOCK].rows + slot % BLOCK * index->row_bytes, index->row_bytes);
+    memcpy(sample + count++ * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
   bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
   free(sample);
   index->prepared = index->slots;
@@ -328,7 +269,7 @@ static bool are_numbers(const cpb_index *index, const uint64_t *ids, size_t coun
 
 /* Takes back what was appended after `slots`. The rows before have had codes. */
 static void take_back(cpb_index *index, size_t slots, size_t prepared) {
-  drop_blocks(index, slots);
+  cpb_blocks_drop(index, slots);
   if (slots == 0) index->prepared = 0;
   if (slots > 0 && index->bytes)
     (void)code_from(index, index->prepared != prepared ? 0 : slots / PANEL * PANEL, NULL, NULL);
@@ -340,8 +281,8 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   cpb_status status = CPB_OK;
   if (rows.rows == 0) return CPB_OK;
   bool stored = !are_numbers(index, ids, rows.rows);
-  if (!reserve_blocks(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, rows.rows, stored, index->gone) || !append(index, rows))
+  if (!cpb_blocks_reserve(index, before + rows.rows) ||
+      !cpb_id_map_reserve(&index->ids, rows.rows, stored, index->gone) || !cpb_blocks_append(index, rows))
     status = cpb_fail_memory(error, "%zu rows", rows.rows);
   if (status == CPB_OK) status = code_new_rows(index, before / PANEL * PANEL, exec, error);
   if (status == CPB_OK) {
@@ -358,61 +299,91 @@ static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) 
   return status;
 }
 
-cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                         cpb_error *error) {
-  cpb_status status = check_rows(index, rows, error);
+/* Rows that were added go again. */
+static void undo_add(cpb_index *index, size_t slots, uint64_t next_id) {
+  cpb_id_map_shrink(&index->ids, slots);
+  index->next_id = next_id;
+  take_back(index, slots, index->prepared);
+}
+
+/* Adds the rows of a change and appends it to the log. */
+static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
+  size_t slots = index->slots;
+  uint64_t next_id = index->next_id;
+  cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
   if (status != CPB_OK) return status;
-  pthread_rwlock_wrlock(&index->shared->lock);
-  size_t before = index->slots;
-  if (ids != NULL) status = check_ids(index, ids, rows.rows, false, error);
-  if (status == CPB_OK) status = add_rows(index, rows, ids, exec, error);
-  pthread_rwlock_unlock(&index->shared->lock);
-  return fail_from(status, before, error);
-}
-
-static void mark_gone(cpb_index *index, const uint64_t *ids, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
-    index->gone[slot / 64] |= (uint64_t)1 << slot % 64;
-  }
-  index->removed += count;
-}
-
-cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error) {
-  if (ids == NULL && count > 0) return cpb_fail_missing(error, "ids");
-  pthread_rwlock_wrlock(&index->shared->lock);
-  cpb_status status = check_ids(index, ids, count, true, error);
-  if (status == CPB_OK) mark_gone(index, ids, count);
-  pthread_rwlock_unlock(&index->shared->lock);
+  status = cpb_index_log(index, change, error);
+  if (status != CPB_OK) undo_add(index, slots, next_id);
   return status;
 }
 
-/* The new rows are added before the old ones go: what fails leaves the old ones. An id has one live slot: the old one is
- * found by its number. */
-static cpb_status replace_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                               cpb_error *error) {
-  size_t *old = malloc((rows.rows + 1) * sizeof *old);
-  if (old == NULL) return cpb_fail_memory(error, "%zu rows", rows.rows);
-  for (size_t i = 0; i < rows.rows; i++) old[i] = cpb_id_map_find(&index->ids, ids[i], index->gone);
-  cpb_status status = add_rows(index, rows, ids, exec, error);
-  for (size_t i = 0; status == CPB_OK && i < rows.rows; i++)
-    index->gone[old[i] / 64] |= (uint64_t)1 << old[i] % 64;
-  if (status == CPB_OK) index->removed += rows.rows;
+static void mark_gone(cpb_index *index, size_t slot) {
+  index->gone[slot / 64] |= (uint64_t)1 << slot % 64;
+  index->removed++;
+}
+
+static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  cpb_status status = cpb_index_log(index, change, error);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++)
+    mark_gone(index, cpb_id_map_find(&index->ids, change->ids[i], index->gone));
+  return status;
+}
+
+/* The new rows are added before the old ones go: what fails leaves the old ones. */
+static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                                 cpb_error *error) {
+  size_t *old = malloc((change->count + 1) * sizeof *old);
+  if (old == NULL) return cpb_fail_memory(error, "%zu rows", change->count);
+  for (size_t i = 0; i < change->count; i++)
+    old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->gone);
+  cpb_status status = add_logged(index, change, exec, error);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_gone(index, old[i]);
   free(old);
   return status;
 }
 
-cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                             cpb_error *error) {
-  cpb_status status = check_rows(index, rows, error);
+cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (change->ids != NULL)
+    status = check_ids(index, change->ids, change->count, change->kind != CPB_CHANGE_ADD, error);
+  if (status != CPB_OK || change->count == 0) return status;
+  switch (change->kind) {
+  case CPB_CHANGE_ADD: return add_logged(index, change, exec, error);
+  case CPB_CHANGE_REMOVE: return remove_logged(index, change, error);
+  default: return replace_logged(index, change, exec, error);
+  }
+}
+
+static cpb_status change(cpb_index *index, const cpb_index_change *asked, const cpb_exec *exec,
+                         cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
+  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
+    status = cpb_fail_missing(error, "ids");
   if (status != CPB_OK) return status;
-  if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
   pthread_rwlock_wrlock(&index->shared->lock);
   size_t before = index->slots;
-  status = check_ids(index, ids, rows.rows, true, error);
-  if (status == CPB_OK) status = replace_rows(index, rows, ids, exec, error);
+  status = cpb_index_check_writable(index, error);
+  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
   pthread_rwlock_unlock(&index->shared->lock);
   return fail_from(status, before, error);
+}
+
+cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, exec, error);
+}
+
+cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error) {
+  return change(index, &(cpb_index_change){.kind = CPB_CHANGE_REMOVE, .count = count, .ids = ids}, NULL,
+                error);
+}
+
+cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                             cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
 }
 
 cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
@@ -426,17 +397,13 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
       status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
                         (unsigned long long)ids[i]);
     else
-      memcpy((char *)rows + i * index->row_bytes,
-             index->blocks[slot / BLOCK].rows + slot % BLOCK * index->row_bytes, index->row_bytes);
+      memcpy((char *)rows + i * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
   }
   pthread_rwlock_unlock(&index->shared->lock);
   return status;
 }
 
 void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
-  size_t words = cpb_bytes_words(index->options.cols);
-  size_t per_block = cpb_codes_bytes(words) + BLOCK * (sizeof(int32_t) + sizeof(uint16_t)) +
-                     BLOCK / PANEL * sizeof(cpb_sieve_run);
   pthread_rwlock_rdlock(&index->shared->lock);
   cpb_index_report ours = {.size = sizeof ours,
                            .cols = index->options.cols,
@@ -445,7 +412,7 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .rows = index->slots - index->removed,
                            .removed = index->removed,
                            .next_id = index->next_id,
-                           .code_bytes = index->bytes ? index->block_count * per_block : 0,
+                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
                            .bytes = index->bytes,
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
@@ -460,11 +427,11 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
   cpb_status status = CPB_OK;
   for (size_t slot = 0; status == CPB_OK && slot < from->slots; slot++) {
     if (cpb_index_is_gone(from, slot)) continue;
-    const char *row = from->blocks[slot / BLOCK].rows + slot % BLOCK * from->row_bytes;
+    const char *row = cpb_slot_row(from, slot);
     uint64_t id = cpb_id_map_id(&from->ids, slot);
     bool stored = to->ids.ids != NULL || id != to->slots;
-    if (!reserve_blocks(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, 1, stored, to->gone) ||
-        !append(to, cpb_rows(row, from->options.dtype, 1, from->options.cols)))
+    if (!cpb_blocks_reserve(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, 1, stored, to->gone) ||
+        !cpb_blocks_append(to, cpb_rows(row, from->options.dtype, 1, from->options.cols)))
       status = cpb_fail_memory(error, "the rows of an index");
     else
       name_rows(to, &id, 1);
@@ -486,12 +453,17 @@ static void exchange(cpb_index *index, cpb_index *other) {
   index->coder = NULL;
 }
 
+static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
+  if (index->file != NULL) return cpb_index_rewrite(index, fresh, error);
+  cpb_status status = cpb_index_new(&index->options, fresh, error);
+  return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
+}
+
 cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
-  cpb_index *fresh;
-  cpb_status status = cpb_index_new(&index->options, &fresh, error);
-  if (status != CPB_OK) return status;
+  cpb_index *fresh = NULL;
   pthread_rwlock_wrlock(&index->shared->lock);
-  status = copy_live(index, fresh, exec, error);
+  cpb_status status = cpb_index_check_writable(index, error);
+  if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
   if (status == CPB_OK) exchange(index, fresh);
   pthread_rwlock_unlock(&index->shared->lock);
   cpb_index_free(fresh);

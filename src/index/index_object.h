@@ -60,6 +60,7 @@ struct cpb_index {
   struct cpb_coder *coder; /* kept for the next call that adds */
 
   cpb_index_shared *shared;
+  struct cpb_index_file *file; /* that it was opened from; NULL: it is in memory alone */
 };
 
 static inline bool cpb_index_is_gone(const cpb_index *index, size_t slot) {

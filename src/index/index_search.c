@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "index/blocks_of_rows.h"
 #include "index/scratch.h"
 #include "index/seek.h"
 #include "parallel/tell.h"
@@ -71,8 +72,7 @@ static cpb_status feed_allowed(const cpb_seek_question *asked, size_t query, cpb
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++) {
     uint64_t id = cpb_id_map_id(&index->ids, slot);
     if (cpb_index_is_gone(index, slot) || !cpb_seek_allows(asked->filter, query, id)) continue;
-    memcpy(g->rows + g->count * index->row_bytes,
-           index->blocks[slot / BLOCK].rows + slot % BLOCK * index->row_bytes, index->row_bytes);
+    memcpy(g->rows + g->count * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
     g->ids[g->count++] = id;
     if (g->count == 8 * BLOCK) status = feed_gathered(asked, search, g, error);
   }

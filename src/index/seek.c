@@ -149,6 +149,7 @@ typedef struct look {
   seeker *seekers;
   const cpb_index_block *block;
   size_t block_slot; /* of the block's first row */
+  cpb_sieve_run run_here;
   const cpb_sieve_run *run;
   int32_t edge[COLS]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
 } look;
@@ -165,7 +166,8 @@ static void found(void *context, size_t column, uint64_t rows, const int32_t *va
     cpb_sieve_span span =
         cpb_sieve_look_at(&s->sieve, l->run->step, &row, place, (double)values[j] + l->edge[column]);
     if (!((double)span.nearest <= of->bound)) continue;
-    size_t slot = l->block_slot + l->block->row_of[at];
+    size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
+    if (row_of >= l->block->count) continue; /* of a damaged file */
     if (cpb_index_is_gone(s->index, slot)) continue;
     if (!cpb_seek_allows(s->asked->filter, s->order[place], cpb_id_map_id(&s->index->ids, slot))) continue;
     take(s, place, of, slot, span);
@@ -214,7 +216,10 @@ static void look_at_block(seek *s, size_t part, size_t group, size_t block) {
             .block = of,
             .block_slot = block * CPB_INDEX_BLOCK};
   for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
-    l.run = &of->panels[at / CPB_INDEX_PANEL];
+    l.run_here = of->panels[at / CPB_INDEX_PANEL];
+    l.run_here.first = at; /* whatever a file says */
+    l.run_here.count = of->count - at < CPB_INDEX_PANEL ? of->count - at : CPB_INDEX_PANEL;
+    l.run = &l.run_here;
     look_at_panel(&l);
   }
 }

@@ -320,6 +320,13 @@ bool cpb_sieve_prepare_rows(cpb_sieve *sieve, cpb_view sample) {
   return made;
 }
 
+void cpb_sieve_restore(cpb_sieve *sieve, cpb_sieve_kind kind, double usual_reach) {
+  sieve->kind = kind;
+  sieve->usual_reach = usual_reach;
+  find_opposite(sieve, NULL);
+  find_sizes(sieve);
+}
+
 bool cpb_sieve_room(cpb_sieve *sieve, size_t block_rows, size_t run_rows) {
   sieve->run_rows = run_rows;
   sieve->numbers = cpb_zero_lines(block_rows * line_floats(sieve->screen->d), sizeof *sieve->numbers);

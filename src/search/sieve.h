@@ -102,6 +102,9 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
  * centre is 0 under IP. False without memory. */
 bool cpb_sieve_prepare_rows(cpb_sieve *sieve, cpb_view sample);
 
+/* The same centres again, from `center` and what was chosen with it. */
+void cpb_sieve_restore(cpb_sieve *sieve, cpb_sieve_kind kind, double usual_reach);
+
 /* Room for blocks of rows and their numbers, in runs of run_rows; false without memory. */
 bool cpb_sieve_room(cpb_sieve *sieve, size_t block_rows, size_t run_rows);
 

@@ -1,7 +1,14 @@
 /* An index after any history of calls answers as cpb_knn does over the rows that are left. The model is the plainest:
  * an array of rows with their ids, in order of the ids, so that ties are in the order of rows. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "support/check.h"
+#include "support/scratch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capball/advanced/feed.h"
 #include "capball/advanced/index.h"
@@ -9,6 +16,8 @@
 #include "loop/table.h"
 
 enum { ROWS_MOST = 6000, COLS_MOST = 100, QUERIES_MOST = 70, K_MOST = 20, ID_SPREAD = 20000 };
+
+#define NOBODY ((uint64_t)1 << 40) /* ids from here on are never given */
 
 typedef struct model {
   cpb_metric metric;
@@ -23,6 +32,34 @@ typedef struct model {
 
 static cpb_error failure;
 static void must(cpb_status status) { test_status(status, CPB_OK, failure.text); }
+
+/* ---- ends of processes ---- */
+
+static long calls_left =
+    -1; /* system calls that write, before the process ends in the middle of one; < 0: never */
+
+static size_t part_of(size_t count) {
+  if (calls_left < 0 || calls_left-- > 0) return count;
+  return count / 2;
+}
+
+/* In the place of the system's. */
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset) {
+  bool ends = calls_left == 0;
+  ssize_t n = syscall(SYS_pwrite64, fd, bytes, part_of(count), offset);
+  if (ends) _exit(0);
+  return n;
+}
+
+int ftruncate(int fd, off_t size) {
+  if (calls_left == 0) _exit(0);
+  if (calls_left > 0) calls_left--;
+  return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+/* Disks are slow, and no power is lost but by lose_power. */
+int fsync(int fd) { return fd < 0 ? -1 : 0; }
+int fdatasync(int fd) { return fsync(fd); }
 
 /* ---- rows ---- */
 
@@ -294,11 +331,11 @@ static void replace_some(model *m, cpb_index *index, const cpb_exec *exec) {
 static void fail_some(model *m, cpb_index *index) {
   size_t count = 1 + some_count(m, false);
   cpb_view rows = make_rows(m, count, new_rows);
-  for (size_t i = 0; i < count; i++) new_ids[i] = ID_SPREAD + i;
+  for (size_t i = 0; i < count; i++) new_ids[i] = NOBODY + i;
   if (m->count > 0) {
     new_ids[count - 1] = m->ids[test_below(&m->rng, m->count)];
     assert_int_equal(cpb_index_add(index, rows, new_ids, NULL, NULL), CPB_EINVAL);
-    new_ids[count - 1] = ID_SPREAD;
+    new_ids[count - 1] = NOBODY;
     assert_int_equal(cpb_index_remove(index, new_ids, count, NULL), CPB_EINVAL);
   }
   if (m->dtype != CPB_F32) return;
@@ -308,8 +345,140 @@ static void fail_some(model *m, cpb_index *index) {
   assert_true(error.row >= 0 && (size_t)error.row < count);
 }
 
+/* ---- files ---- */
+
+static char file_name[200], other_name[200];
+
+static cpb_index *opened(const char *path, bool writable) {
+  cpb_index *index;
+  must(cpb_index_open(path, writable, &index, &failure));
+  return index;
+}
+
+static bool has_state(const cpb_index *index, const model *m) {
+  static char row[COLS_MOST * 8];
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  bool same = report.rows == m->count;
+  for (size_t i = 0; same && i < m->count; i++)
+    same = cpb_index_rows(index, &m->ids[i], 1, row, NULL) == CPB_OK &&
+           memcmp(row, m->rows + i * m->row_bytes, m->row_bytes) == 0;
+  return same;
+}
+
+static model copy_of(const model *m) {
+  model copy = *m;
+  copy.ids = malloc(ROWS_MOST * sizeof *copy.ids);
+  copy.rows = malloc(ROWS_MOST * m->row_bytes);
+  memcpy(copy.ids, m->ids, m->count * sizeof *copy.ids);
+  memcpy(copy.rows, m->rows, m->count * m->row_bytes);
+  return copy;
+}
+
+static void adopt(model *m, model *other) {
+  free(m->ids);
+  free(m->rows);
+  *m = *other;
+}
+
+static cpb_index *move_to_file(model *m, cpb_index *index, bool in_file) {
+  if (in_file) assert_int_equal(cpb_index_save(index, file_name, NULL), CPB_EINVAL);
+  must(cpb_index_save(index, in_file ? other_name : file_name, &failure));
+  cpb_index_free(index);
+  if (in_file) assert_int_equal(rename(other_name, file_name), 0);
+  index = opened(file_name, true);
+  assert_true(has_state(index, m));
+  return index;
+}
+
+static cpb_index *close_and_open(model *m, cpb_index *index) {
+  cpb_index *second;
+  assert_int_equal(cpb_index_open(file_name, true, &second, NULL), CPB_EIO); /* one writer */
+  cpb_index *reader = opened(file_name, false);
+  assert_true(has_state(reader, m));
+  assert_int_equal(cpb_index_remove(reader, m->ids, m->count > 0, NULL), CPB_EINVAL);
+  cpb_index_free(index);
+  index = opened(file_name, true);
+  assert_true(has_state(index, m) && has_state(reader, m));
+  cpb_index_free(reader);
+  return index;
+}
+
+static void change_something(model *m, cpb_index *index) {
+  switch (test_below(&m->rng, 3)) {
+  case 0: add(m, index, true, NULL); break;
+  case 1: remove_some(m, index); break;
+  default: replace_some(m, index, NULL); break;
+  }
+}
+
+/* A process that ends in a system call leaves the state before or after. What it would have done is done to a copy. */
+static cpb_index *end_in_a_change(model *m, cpb_index *index) {
+  long left = (long)test_below(&m->rng, 6);
+  bool compacts = test_below(&m->rng, 4) == 0;
+  must(cpb_index_save(index, other_name, &failure));
+  cpb_index_free(index);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    index = opened(file_name, true);
+    calls_left = left;
+    if (compacts) must(cpb_index_compact(index, NULL, &failure));
+    change_something(m, index);
+    _exit(0);
+  }
+  int status;
+  model after = copy_of(m);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  index = opened(other_name, true);
+  change_something(&after, index);
+  cpb_index_free(index);
+  index = opened(file_name, true);
+  if (has_state(index, m)) {
+    free(after.ids);
+    free(after.rows);
+    return index;
+  }
+  assert_true(has_state(index, &after));
+  adopt(m, &after);
+  return index;
+}
+
+/* A loss of power leaves a part of what was not synced: any beginning of the log, with anything after it. */
+static void lose_power(model *m, cpb_index *index) {
+  struct stat before, after;
+  model earlier = copy_of(m);
+  assert_int_equal(stat(file_name, &before), 0);
+  change_something(m, index);
+  assert_int_equal(stat(file_name, &after), 0);
+  size_t size = (size_t)after.st_size, grown = size - (size_t)before.st_size;
+  char *bytes = malloc(size);
+  int fd = open(file_name, O_RDONLY);
+  assert_true(fd >= 0 && read(fd, bytes, size) == (ssize_t)size);
+  close(fd);
+  if (grown > 0) {
+    size_t at = size - 1 - test_below(&m->rng, grown), cut = at;
+    if (test_below(&m->rng, 2) == 0) {
+      bytes[at] = (char)(bytes[at] ^ (1 << test_below(&m->rng, 8)));
+      cut = size;
+    }
+    fd = open(other_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0 && write(fd, bytes, cut) == (ssize_t)cut);
+    close(fd);
+    cpb_index *left = opened(other_name, true);
+    assert_true(has_state(left, &earlier) ||
+                (at + 8 > size && has_state(left, m))); /* it ends in up to 7 zeros */
+    cpb_index_free(left);
+  }
+  free(bytes);
+  free(earlier.ids);
+  free(earlier.rows);
+}
+
 static void live_through(const model *start, int steps, bool numbered, const cpb_exec *exec) {
   model m = *start;
+  bool in_file = false;
   m.row_bytes = m.cols * cpb_dtype_size(m.dtype);
   m.ids = calloc(ROWS_MOST, sizeof *m.ids);
   m.rows = malloc(ROWS_MOST * m.row_bytes);
@@ -320,7 +489,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
   options.metric = m.metric;
   cpb_index *index;
   must(cpb_index_new(&options, &index, &failure));
-  for (int step = 0; step < steps; step++) switch (test_below(&m.rng, 9)) {
+  for (int step = 0; step < steps; step++) switch (test_below(&m.rng, 13)) {
     case 0:
     case 1:
     case 2: add(&m, index, numbered, exec); break;
@@ -334,10 +503,25 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
       fail_some(&m, index);
       if (test_below(&m.rng, 4) == 0) must(cpb_index_compact(index, exec, &failure));
       break;
+    case 8:
+      if (in_file && test_below(&m.rng, 4) != 0) break;
+      index = move_to_file(&m, index, in_file);
+      in_file = true;
+      break;
+    case 9:
+      if (in_file) index = close_and_open(&m, index);
+      break;
+    case 10:
+      if (in_file) index = end_in_a_change(&m, index);
+      break;
+    case 11:
+      if (in_file) lose_power(&m, index);
+      break;
     default: search_is_right(&m, index, exec); break;
     }
   search_is_right(&m, index, exec);
   cpb_index_free(index);
+  unlink(file_name);
   free(m.ids);
   free(m.rows);
 }
@@ -345,7 +529,10 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
 static void histories(void **state) {
   (void)state;
   static const size_t widths[] = {1, 5, 31, 32, 33, 64, 96, 100};
-  int runs = TEST_SANITIZED ? 40 : 240;
+  const char *wanted = getenv("INDEX_HISTORIES");
+  int runs = wanted != NULL ? atoi(wanted) : TEST_SANITIZED ? 40 : 300;
+  snprintf(file_name, sizeof file_name, "%s", scratch_path("index"));
+  snprintf(other_name, sizeof other_name, "%s", scratch_path("other"));
   cpb_pool *pool;
   must(cpb_pool_new(3, &pool, &failure));
   for (int run = 0; run < runs; run++) {
@@ -363,5 +550,5 @@ static void histories(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(histories)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

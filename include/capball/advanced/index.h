@@ -115,7 +115,22 @@ typedef struct cpb_index_report {
 /** Fills *report, whose size is set. */
 CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report);
 
-/** Rebuilds the index without the rows that were removed, with a centre for those it has; ids stay. */
+/** Writes the rows, codes and ids to a file, which appears whole or not at all; docs/index-format.md. The index goes on
+ *  in memory, or in the file that it was opened from.
+ *  path   NULL: of an index that was opened from a file, all changes so far are on the disk when the call returns */
+CPB_CALL cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error);
+
+/** Opens a file of cpb_index_save. Codes and rows stay in the file and are mapped: rows are read where bounds cannot
+ *  decide on them. A file with the ids of its rows' numbers is open at once, others are read for their ids.
+ *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
+ *             readers see the state that they found. A process that ends in any way leaves the state before or after
+ *             each call, a loss of power that of cpb_index_save or later. What was added since the file was written or
+ *             compacted is held in memory.
+ *  EIO: another writer has it open. EFORMAT: it is no index, of another version, or damaged. */
+CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
+
+/** Rebuilds the index without the rows that were removed; ids stay. The file of an index that was opened for writing is
+ *  replaced as a whole, and holds all rows then. */
 CPB_CALL cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus
