@@ -134,7 +134,7 @@ static void get_centers(cpb_state_in *from, cpb_index *index) {
   int64_t exponent = (int64_t)cpb_get_number(from, 8);
   uint64_t kind = cpb_get_number(from, 8);
   double reach = cpb_get_double(from);
-  cpb_get_doubles(from, index->center, d);
+  for (size_t k = 0; k < d; k++) index->center[k] = cpb_get_double(from); /* of rows far out, any */
   for (size_t k = 0; k < d; k++) index->sieve.center[k] = (float)cpb_get_double(from);
   for (size_t k = 0; index->center_f32 != NULL && k < d; k++) index->center_f32[k] = (float)index->center[k];
   if (from->status != CPB_OK) return;
