@@ -6,6 +6,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_source_files_properties(src/loop/loop_${isa}.c src/loop/rows_${isa}.c src/loop/rows_double_${isa}.c
       PROPERTIES COMPILE_OPTIONS "${${isa}}")
   endforeach()
+  set_source_files_properties(src/loop/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")

@@ -41,10 +41,10 @@ int main(void) {
   cpb_map_options_init(&options, sizeof options);
   cpb_map *map = NULL;
   array a;
-  cpb_index index = {.self = &a, .rows = N, .search = search, .row = row};
-  cpb_index_options asking;
-  cpb_index_options_init(&asking, sizeof asking);
-  cpb_index_report report = {0, false};
+  cpb_external index = {.self = &a, .rows = N, .search = search, .row = row};
+  cpb_external_options asking;
+  cpb_external_options_init(&asking, sizeof asking);
+  cpb_external_report report = {0, false};
   cpb_hit hits[2] = {{0, 0}, {0, 0}};
   cpb_error error = {.text = ""};
   options.d = D;
@@ -53,7 +53,7 @@ int main(void) {
   if (cpb_map_new(&options, &map, &error) == CPB_OK &&
       cpb_map_embed(map, cpb_rows(x, CPB_F32, N, D), cpb_rows_out(a.y, CPB_F32, N, D + 1), NULL, &error) ==
           CPB_OK &&
-      cpb_index_knn(map, &index, cpb_rows(q, CPB_F32, 1, D), 2, &asking, hits, &report, &error) == CPB_OK)
+      cpb_external_knn(map, &index, cpb_rows(q, CPB_F32, 1, D), 2, &asking, hits, &report, &error) == CPB_OK)
     for (int i = 0; i < 2; i++) printf("row %d at %.4f\n", (int)hits[i].id, hits[i].value);
   printf("%s%s after %d of %d rows\n", error.text, report.proven ? "proven" : "open", (int)report.looked, N);
   cpb_map_free(map);

@@ -60,7 +60,7 @@ typedef struct cpb_rescore_options {
                                 default): from the rows */
   cpb_score_kind score_kind; /* what they are */
   double
-      score_error; /* how far they may be from <p,y>; NaN (the default): as in cpb_index, and 4 roundings of
+      score_error; /* how far they may be from <p,y>; NaN (the default): as in cpb_external, and 4 roundings of
                                 their type */
   cpb_source *all; /* all embedded rows, to prove the answer whatever the engine did, and to count how many
                       candidates would prove what is not proven; NULL (the default): the engine is believed */
@@ -116,7 +116,7 @@ CPB_CALL cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_vi
 
 /** Someone's index over the rows S(x). Its callbacks are called from the calling thread alone; what they
  *  return other than CPB_OK ends the call and is handed on, with their sentence. */
-typedef struct cpb_index {
+typedef struct cpb_external {
   void *self;
   uint64_t rows;
 
@@ -132,23 +132,23 @@ typedef struct cpb_index {
   double row_error;   /* how far a row may be from S(x); 0: as cpb_map_embed rounds to f32 */
   double score_error; /* how far a score may be from <p,y>; 0: 2(d+4) 2^-24, for p and sums in f32. Engines
                          that quantise err by more */
-} cpb_index;
+} cpb_external;
 
-/** How it is asked. Start from cpb_index_options_init. */
-typedef struct cpb_index_options {
-  size_t size;   /* sizeof(cpb_index_options) */
+/** How it is asked. Start from cpb_external_options_init. */
+typedef struct cpb_external_options {
+  size_t size;   /* sizeof(cpb_external_options) */
   double radius; /* r of the ball query p(q,r); 0: the point query */
   size_t first;  /* candidates asked for at first; 0: twice k, at least 32 */
   size_t most;   /* candidates asked for at most; 0: all rows */
-} cpb_index_options;
+} cpb_external_options;
 
-CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
+CPB_API void cpb_external_options_init(cpb_external_options *options, size_t size);
 
 /** How good the answer to one query is. */
-typedef struct cpb_index_report {
+typedef struct cpb_external_report {
   uint64_t looked; /* candidates of the last question */
   bool proven;     /* no other row is nearer than the k-th */
-} cpb_index_report;
+} cpb_external_report;
 
 /** The k nearest rows of every query, by distances from the embedded rows. Rows whose distances differ
  *  by less than row_error resolves may stand in either order.
@@ -156,9 +156,9 @@ typedef struct cpb_index_report {
  *  hits     n x k, caller's; query i's are hits[i*k ..], nearest first, value = |x-q|
  *  reports  n, or NULL
  *  EINVAL: k = 0, k > index->rows, fewer than k rows found, an id that is none of the rows. */
-CPB_CALL cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
-                                  const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
-                                  cpb_error *error);
+CPB_CALL cpb_status cpb_external_knn(const cpb_map *map, const cpb_external *index, cpb_view queries,
+                                     size_t k, const cpb_external_options *options, cpb_hit *hits,
+                                     cpb_external_report *reports, cpb_error *error);
 
 CPB_END
 #endif

@@ -31,6 +31,8 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
+from ._hits import Neighbors, Within
+from ._index import Index
 from ._linear import ball_of
 from ._map import SphereMap
 from ._model import BallModel, Reason, Sketch, names_of
@@ -41,26 +43,6 @@ from .dual import Ball, Cap, Ellipsoid, Everywhere, HalfSpace, Region
 __version__: str = _core.version
 
 Progress = Callable[[float], object]
-
-
-class Neighbors(NamedTuple):
-    """The nearest rows of every query, nearest first."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-
-
-class Within(NamedTuple):
-    """The rows within a limit; those of query i are ids[lims[i]:lims[i+1]], nearest first."""
-
-    lims: np.ndarray
-    ids: np.ndarray
-    distances: np.ndarray
-
-    def of(self, query: int) -> Neighbors:
-        """Those of one query."""
-        part = slice(self.lims[query], self.lims[query + 1])
-        return Neighbors(self.distances[part], self.ids[part])
 
 
 def fit(x: Any, *, s: float | None = None, goal: str = "mean", center: Any = True, pole: Any = None,
@@ -263,7 +245,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 __all__ = [
     "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
-    "HalfSpace", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region", "Rescored",
+    "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region", "Rescored",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
 ]

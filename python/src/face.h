@@ -154,6 +154,7 @@ PyObject *face_doubles_or_none(const double *numbers, size_t count);
 int face_add_map(PyObject *module);
 int face_add_dual(PyObject *module);
 int face_add_search(PyObject *module);
+int face_add_index(PyObject *module);
 int face_add_scale(PyObject *module);
 int face_add_learn(PyObject *module);
 int face_add_sketch(PyObject *module);

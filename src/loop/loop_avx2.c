@@ -12,6 +12,7 @@
 
 cpb_rows_loop *cpb_rows_avx2(const cpb_rows_job *job);
 extern const cpb_layer_loops cpb_layer_avx2;
+void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
@@ -24,4 +25,5 @@ const cpb_loops cpb_loops_avx2 = {
     .hamming = hamming_wide,
     .digest = digest,
 #include "loop/table_bytes.inc"
+    .scan_bytes = cpb_scan_bytes_avx2,
 };

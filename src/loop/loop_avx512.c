@@ -13,6 +13,17 @@
 void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);
 void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
 void cpb_panel_bytes_amx(const cpb_panel_bytes *panel);
+void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
+void cpb_scan_bytes_vnni(const cpb_panel_bytes *panel);
+
+/* Tiles have sixteen rows: fewer are quicker without them. */
+static void scan_bytes_amx(const cpb_panel_bytes *panel) {
+  enum { FEW = 12 };
+  if (panel->rows <= FEW)
+    cpb_scan_bytes_vnni(panel);
+  else
+    cpb_panel_bytes_amx(panel);
+}
 
 static void hamming(const cpb_hamming *h) {
   if (__builtin_cpu_supports("avx512vpopcntdq"))
@@ -27,16 +38,19 @@ extern const cpb_layer_loops cpb_layer_avx512;
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
 #include "loop/table_avx512.inc"
+    .scan_bytes = cpb_scan_bytes_avx2,
 };
 
 const cpb_loops cpb_loops_avx512vnni = {
     .name = "avx512vnni",
 #include "loop/table_avx512.inc"
     .panel_bytes = cpb_panel_bytes_vnni,
+    .scan_bytes = cpb_scan_bytes_vnni,
 };
 
 const cpb_loops cpb_loops_amx = {
     .name = "amx",
 #include "loop/table_avx512.inc"
     .panel_bytes = cpb_panel_bytes_amx,
+    .scan_bytes = scan_bytes_amx,
 };

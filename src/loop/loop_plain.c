@@ -20,4 +20,5 @@ const cpb_loops cpb_loops_plain = {
     .digest = digest,
 #include "loop/table_bytes.inc"
     .panel_bytes = panel_bytes,
+    .scan_bytes = panel_bytes,
 };

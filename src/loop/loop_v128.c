@@ -8,6 +8,7 @@
 #include "loop/hamming_wide.h"
 #include "loop/digest_wide.h"
 #include "loop/grid.h"
+#include "loop/panel_bytes_plain.h"
 
 cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job);
 extern const cpb_layer_loops cpb_layer_v128;
@@ -23,4 +24,5 @@ const cpb_loops cpb_loops_v128 = {
     .hamming = hamming_wide,
     .digest = digest,
 #include "loop/table_bytes.inc"
+    .scan_bytes = panel_bytes,
 };

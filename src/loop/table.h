@@ -219,6 +219,9 @@ typedef struct cpb_loops {
   void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
   /* NULL where products of floats are as fast. */
   void (*panel_bytes)(const cpb_panel_bytes *panel);
+  /* The same for base rows that are kept as panels of columns while the rows are queries, one or many; never NULL. What b
+   * holds beyond its words is multiplied with zeros of a: it may be anything that can be read, of whole lines of a. */
+  void (*scan_bytes)(const cpb_panel_bytes *panel);
 } cpb_loops;
 
 /* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512|avx512vnni|amx asks for if the machine

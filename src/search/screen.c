@@ -32,6 +32,12 @@ static void find_mean(const double *queries, size_t n, size_t d, double unit, do
   for (size_t k = 0; k < d; k++) mean[k] = mean[k] / (double)n / unit;
 }
 
+void cpb_screen_set(cpb_screen *screen, cpb_metric metric, size_t d, int exponent, double *center,
+                    float *center_f32) {
+  *screen = (cpb_screen){cpb_loops_here(),   metric, d,          exponent,
+                         ldexp(1, exponent), center, center_f32, sum_error(d)};
+}
+
 void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32) {
   enum { LEAST = -960, MOST = 1000 }; /* least: distances of what is not too far out do not overflow */
@@ -40,8 +46,7 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
   for (size_t i = 0; i < n; i++) largest = cpb_larger(largest, cpb_screen_reach(queries + i * d, center, d));
   int exponent = largest > 0 ? -ilogb(largest) : 0;
   exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
-  *screen = (cpb_screen){cpb_loops_here(),   metric, d,          exponent,
-                         ldexp(1, exponent), center, center_f32, sum_error(d)};
+  cpb_screen_set(screen, metric, d, exponent, center, center_f32);
   if (metric == CPB_L2) find_mean(queries, n, d, screen->unit, center);
   for (size_t k = 0; center_f32 != NULL && k < d; k++) {
     center_f32[k] = (float)center[k];

@@ -67,6 +67,10 @@ double cpb_screen_reach(const double *x, const double *center, size_t n);
 void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32);
 
+/* The same screen again, from what it was made of. */
+void cpb_screen_set(cpb_screen *screen, cpb_metric metric, size_t d, int exponent, double *center,
+                    float *center_f32);
+
 /* Sums of squares from here on might overflow in single precision; rows and queries of them are too far out. */
 #define CPB_SCREEN_MOST 1e30
 

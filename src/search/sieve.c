@@ -33,11 +33,14 @@ bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries) {
 }
 
 /* For the grids of the queries and of a block of rows, once they are wanted. */
-static bool make_room(cpb_sieve *sieve, size_t block_rows) {
-  size_t words = sieve->words, panels = sieve->panel_count, groups = block_rows / CPB_BYTES_GROUP + 1;
-  if (sieve->runs != NULL) return true;
-  sieve->codes_of_queries = cpb_zero_lines(panels, cpb_bytes_panel(words));
-  sieve->panels = cpb_zero_lines(panels, sizeof *sieve->panels);
+static bool make_room_for_queries(cpb_sieve *sieve) {
+  sieve->codes_of_queries = cpb_zero_lines(sieve->panel_count, cpb_bytes_panel(sieve->words));
+  sieve->panels = cpb_zero_lines(sieve->panel_count, sizeof *sieve->panels);
+  return sieve->codes_of_queries != NULL && sieve->panels != NULL;
+}
+
+static bool make_room_for_rows(cpb_sieve *sieve, size_t block_rows) {
+  size_t words = sieve->words, groups = block_rows / CPB_BYTES_GROUP + 1;
   sieve->reach = cpb_zero_lines(block_rows, sizeof *sieve->reach);
   sieve->rounded = cpb_zero_lines(block_rows, sizeof *sieve->rounded);
   sieve->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
@@ -45,9 +48,13 @@ static bool make_room(cpb_sieve *sieve, size_t block_rows) {
   sieve->part = cpb_zero_lines(block_rows, sizeof *sieve->part);
   sieve->whole = cpb_zero_lines(block_rows, sizeof *sieve->whole);
   sieve->runs = cpb_zero_lines(block_rows / sieve->run_rows + 1, sizeof *sieve->runs);
-  return sieve->codes_of_queries != NULL && sieve->panels != NULL && sieve->reach != NULL &&
-         sieve->rounded != NULL && sieve->codes != NULL && sieve->rows != NULL && sieve->part != NULL &&
-         sieve->whole != NULL && sieve->runs != NULL;
+  return sieve->reach != NULL && sieve->rounded != NULL && sieve->codes != NULL && sieve->rows != NULL &&
+         sieve->part != NULL && sieve->whole != NULL && sieve->runs != NULL;
+}
+
+static bool make_room(cpb_sieve *sieve, size_t block_rows) {
+  if (sieve->runs != NULL) return true;
+  return make_room_for_queries(sieve) && make_room_for_rows(sieve, block_rows);
 }
 
 void cpb_sieve_free(cpb_sieve *sieve) {
@@ -172,6 +179,7 @@ static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
   for (size_t k = 0; k < d; k++) p[k] = (double)sieve->center[k];
   if (sieve->screen->metric != CPB_IP || sieve->kind != CPB_SIEVE_FLOATS) return;
   memset(p, 0, d * sizeof *p);
+  if (queries == NULL) return;
   for (size_t i = 0; i < queries->n; i++) {
     column of = column_of(sieve, queries, i);
     for (size_t k = 0; k < d; k++) p[k] += query_number(sieve, &of, k);
@@ -224,7 +232,7 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
   panel->asked[j] = sieve->kind == CPB_SIEVE_FLOATS ? of.asked : (cpb_asked){.length = 1, .scale = {1, 1}};
 }
 
-static void grid_panel(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
+void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
   size_t first = panel * COLS, count = queries->n - first < COLS ? queries->n - first : COLS;
   uint8_t *codes = sieve->codes_of_queries + panel * cpb_bytes_panel(sieve->words);
   memset(codes, 0, cpb_bytes_panel(sieve->words));
@@ -289,11 +297,11 @@ static void find_sizes(cpb_sieve *sieve) {
   sieve->opposite_size = size_of(sieve->opposite, sieve->screen->d);
 }
 
-bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries) {
+/* *made is for the sample, NULL where the rows need none; false without memory. */
+static bool choose_centers(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries, trial **made) {
   cpb_sieve_kind kind = kind_for(sieve->screen, rows.dtype);
   size_t d = sieve->screen->d;
-  if (sieve->kind == kind || rows.rows == 0) return true;
-  trial *t = kind == CPB_SIEVE_FLOATS ? new_trial(d) : NULL;
+  trial *t = *made = kind == CPB_SIEVE_FLOATS ? new_trial(d) : NULL;
   if (kind == CPB_SIEVE_FLOATS && t == NULL) return false;
   sieve->kind = kind;
   sieve->usual_reach = kind == CPB_SIEVE_FLOATS ? 0 : 1;
@@ -302,11 +310,38 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
   if (t != NULL) find_center(sieve, t);
   find_opposite(sieve, queries);
   find_sizes(sieve);
+  return true;
+}
+
+bool cpb_sieve_prepare_rows(cpb_sieve *sieve, cpb_view sample) {
+  trial *t;
+  bool made = choose_centers(sieve, sample, NULL, &t);
+  free_trial(t);
+  return made;
+}
+
+void cpb_sieve_restore(cpb_sieve *sieve, cpb_sieve_kind kind, double usual_reach) {
+  sieve->kind = kind;
+  sieve->usual_reach = usual_reach;
+  find_opposite(sieve, NULL);
+  find_sizes(sieve);
+}
+
+bool cpb_sieve_room(cpb_sieve *sieve, size_t block_rows, size_t run_rows) {
+  sieve->run_rows = run_rows;
+  sieve->numbers = cpb_zero_lines(block_rows * line_floats(sieve->screen->d), sizeof *sieve->numbers);
+  return make_room_for_rows(sieve, block_rows) && sieve->numbers != NULL;
+}
+
+bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries) {
+  trial *t;
+  if (sieve->kind == kind_for(sieve->screen, rows.dtype) || rows.rows == 0) return true;
+  if (!choose_centers(sieve, rows, queries, &t)) return false;
   sieve->fails = t != NULL && queries->k > 0 && is_in_vain(sieve, queries, t);
   free_trial(t);
   if (!sieve->fails && !make_room(sieve, queries->block_rows)) return false;
   for (size_t panel = 0; !sieve->fails && panel < sieve->panel_count; panel++)
-    grid_panel(sieve, queries, panel);
+    cpb_sieve_grid(sieve, queries, panel);
   return true;
 }
 
@@ -486,16 +521,10 @@ double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value) {
 
 /* A start may be too high, never too low; beyond what 32 bits hold, it is above every threshold. */
 void cpb_sieve_starts(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, int32_t *start) {
-  const float most = 0x1p28f, per_step = (float)(1 / sieve->panels[panel].step);
+  const float per_step = (float)(1 / sieve->panels[panel].step);
   const float *part = sieve->part + run->first;
   const int32_t *whole = sieve->whole + run->first;
-  for (size_t i = 0; i < run->count; i++) {
-    float rise = part[i] * per_step;
-    rise += fabsf(rise) * 0x1p-21f + 1;
-    rise = rise > -most ? rise : -most;
-    rise = rise < most ? rise : 0x1p30f;
-    start[i] = whole[i] + (int32_t)rise;
-  }
+  for (size_t i = 0; i < run->count; i++) start[i] = whole[i] + cpb_sieve_rise(part[i], per_step);
 }
 
 /* A threshold may be too low, never too high. */
@@ -538,10 +567,14 @@ static cpb_sieve_span span_of(double nearest, double farthest) {
 }
 
 cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, size_t slot, int32_t product) {
+  return cpb_sieve_look_at(sieve, step, &sieve->rows[at], slot, (double)product + sieve->whole[at]);
+}
+
+cpb_sieve_span cpb_sieve_look_at(const cpb_sieve *sieve, double step, const cpb_sieve_row *row, size_t slot,
+                                 double product) {
   const cpb_sieve_panel *panel = &sieve->panels[slot / COLS];
-  const cpb_sieve_row *row = &sieve->rows[at];
   size_t j = slot % COLS;
-  double middle = step * panel->step * ((double)product + sieve->whole[at]);
+  double middle = step * panel->step * product;
   if (!(row->rest < INFINITY)) return (cpb_sieve_span){-INFINITY, INFINITY};
   if (sieve->screen->metric == CPB_IP) {
     double sum = middle + row->constant + panel->constant[j];

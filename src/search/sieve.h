@@ -98,6 +98,19 @@ void cpb_sieve_free(cpb_sieve *sieve);
  * rows like these. Unless `fails`, there is room for a block from then on. False without memory. */
 bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries);
 
+/* The same for rows that are kept (src/index): the centre is chosen by a sample of them, without queries, whose own
+ * centre is 0 under IP. False without memory. */
+bool cpb_sieve_prepare_rows(cpb_sieve *sieve, cpb_view sample);
+
+/* The same centres again, from `center` and what was chosen with it. */
+void cpb_sieve_restore(cpb_sieve *sieve, cpb_sieve_kind kind, double usual_reach);
+
+/* Room for blocks of rows and their numbers, in runs of run_rows; false without memory. */
+bool cpb_sieve_room(cpb_sieve *sieve, size_t block_rows, size_t run_rows);
+
+/* Puts the queries of a panel on its grid. */
+void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel);
+
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
  * order of the runs; runs as codes, in any order. fault[i] is 0 or the fault of a row. */
 void cpb_sieve_numbers(cpb_sieve *sieve, cpb_view block, size_t first, size_t count, int *fault);
@@ -106,6 +119,16 @@ void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run);
 
 /* The bound of rows that, as measured in double, are at least as near as `value`. */
 double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value);
+
+/* What a row adds to its sums for a panel of 1/step `per_step`; too high, never too low. */
+static inline int32_t cpb_sieve_rise(float part, float per_step) {
+  const float most = 0x1p28f;
+  float rise = part * per_step;
+  rise += fabsf(rise) * 0x1p-21f + 1;
+  rise = rise > -most ? rise : -most;
+  rise = rise < most ? rise : 0x1p30f;
+  return (int32_t)rise;
+}
 
 /* Where the sums of a run's rows start for a panel, and above what they are within bounds. */
 void cpb_sieve_starts(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, int32_t *start);
@@ -117,5 +140,9 @@ typedef struct cpb_sieve_span {
   float nearest, farthest;
 } cpb_sieve_span;
 cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, size_t slot, int32_t product);
+
+/* The same for any row, of the product i j. */
+cpb_sieve_span cpb_sieve_look_at(const cpb_sieve *sieve, double step, const cpb_sieve_row *row, size_t slot,
+                                 double product);
 
 #endif

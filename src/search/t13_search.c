@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "core/zero_lines.h"
 #include "parallel/tell.h"
+#include "search/query_numbers.h"
 #include "search/search_object.h"
 #include "search/waiting_rows.h"
 
@@ -461,53 +462,10 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes wait for rows */
 }
 
-/* q/|q|, which takes the place of q under COSINE. */
-static void take_direction(double *q, size_t d, const cpb_asked *asked, cpb_wide length) {
-  if (asked->unit == 1)
-    for (size_t k = 0; k < d; k++) q[k] /= asked->length;
-  else
-    for (size_t k = 0; k < d; k++) q[k] = cpb_wide_ratio(cpb_wide_of(q[k], 0), length);
-}
-
-/* |q|, where it is used. */
-static int take_length(const cpb_search *search, const cpb_ruler *metric, size_t query) {
-  enum { USUAL = 460, MOST = 1000 }; /* exponents of lengths whose squares are doubles, and of units */
-  size_t d = search->screen.d;
-  cpb_asked *asked = &search->asked[query];
-  cpb_wide length;
-  asked->length = asked->unit = 1;
-  int fault = cpb_ruler_wide_length(metric, query, &length);
-  if (fault != 0 || search->screen.metric == CPB_L2) return fault;
-  if (length.m == 0) return search->screen.metric == CPB_COSINE ? CPB_FAULT_ZERO : 0;
-  int exponent = length.e < -MOST ? -MOST : length.e > MOST ? MOST : abs(length.e) < USUAL ? 0 : length.e;
-  asked->unit = ldexp(1, -exponent);
-  asked->length = ldexp(length.m, length.e - exponent);
-  if (search->screen.metric == CPB_IP) return 0;
-  take_direction(search->queries + query * d, d, asked, length);
-  asked->length = asked->unit = 1;
-  return 0;
-}
-
-static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *error) {
-  size_t d = queries.cols;
-  cpb_ruler metric = {.loops = cpb_loops_here(), .x = queries, .sign = 1};
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
-  for (size_t i = 0; i < queries.rows; i++) {
-    metric.loops->widen[queries.dtype]((const char *)queries.data +
-                                           i * queries.stride * cpb_dtype_size(queries.dtype),
-                                       d, search->queries + i * d);
-    int fault = take_length(search, &metric, i);
-    if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
-  }
-  return cpb_first_fault_report(&first, "query", error);
-}
-
 /* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
 static double reach_of(const cpb_search *search, size_t query) {
   size_t d = search->screen.d;
-  const cpb_asked *asked = &search->asked[query];
-  return cpb_screen_reach(search->queries + query * d, search->center, d) * asked->unit / asked->length;
+  return cpb_asked_reach(&search->asked[query], search->queries + query * d, search->center, d);
 }
 
 /* Queries of like reach share a panel, and so a grid. */
@@ -557,7 +515,7 @@ static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_op
                        cpb_error *error) {
   if (!allocate(search, options->limits != NULL, queries.dtype == CPB_F64))
     return cpb_fail_memory(error, "%zu queries of %zu columns", queries.rows, queries.cols);
-  cpb_status status = take_queries(search, queries, error);
+  cpb_status status = cpb_asked_take(search->screen.metric, queries, search->queries, search->asked, error);
   if (status != CPB_OK) return status;
   if (options->limits != NULL) memcpy(search->limits, options->limits, search->n * sizeof *search->limits);
   if (!pack_queries(search)) return cpb_fail_memory(error, "%zu queries", search->n);

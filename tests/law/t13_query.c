@@ -320,8 +320,8 @@ static cpb_status plain_row(void *self, uint64_t id, double *y, cpb_error *error
   return CPB_OK;
 }
 
-static cpb_index index_of(plain *self) {
-  cpb_index index = {self, self->t->n, plain_search, plain_row, 0, 0};
+static cpb_external index_of(plain *self) {
+  cpb_external index = {self, self->t->n, plain_search, plain_row, 0, 0};
   if (!self->single) {
     index.row_error = cpb_query_row_error(self->t->map, CPB_F64);
     index.score_error = 1e-14;
@@ -340,18 +340,18 @@ static void judge_index(const table *t, bool single, size_t k, double radius, si
                         size_t *asked) {
   enum { Q = 12 };
   plain self = {t, single, 0};
-  cpb_index index = index_of(&self);
-  cpb_index_options options;
-  cpb_index_options_init(&options, sizeof options);
+  cpb_external index = index_of(&self);
+  cpb_external_options options;
+  cpb_external_options_init(&options, sizeof options);
   cpb_hit *hits = malloc(Q * k * sizeof *hits), *true_ones = malloc(Q * k * sizeof *hits);
-  cpb_index_report reports[Q];
+  cpb_external_report reports[Q];
   cpb_error error = {.text = ""};
   assert_true(hits != NULL && true_ones != NULL);
   options.radius = radius;
   options.first = k;
   options.most = most;
   cpb_view queries = cpb_rows(t->x, CPB_F64, Q, t->d), base = cpb_rows(t->x, CPB_F64, t->n, t->d);
-  test_status((int)cpb_index_knn(t->map, &index, queries, k, &options, hits, reports, &error), CPB_OK,
+  test_status((int)cpb_external_knn(t->map, &index, queries, k, &options, hits, reports, &error), CPB_OK,
               error.text);
   test_status((int)cpb_knn(base, queries, k, CPB_L2, true_ones, NULL, &error), CPB_OK, error.text);
   for (size_t i = 0; i < Q; i++) {
@@ -594,28 +594,28 @@ static void refusals_of_an_index(void **state) {
   test_rng rng = {138};
   table t = table_make(&rng, 30, 2, 1);
   plain self = {&t, false, 0};
-  cpb_index index = index_of(&self);
-  cpb_index_options options;
-  cpb_index_options_init(&options, sizeof options);
-  cpb_index_report report;
+  cpb_external index = index_of(&self);
+  cpb_external_options options;
+  cpb_external_options_init(&options, sizeof options);
+  cpb_external_report report;
   cpb_hit hits[31];
   cpb_error error;
   cpb_view query = cpb_rows(t.x, CPB_F64, 1, 2);
-  assert_int_equal(cpb_index_knn(t.map, &index, query, 31, NULL, hits, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_external_knn(t.map, &index, query, 31, NULL, hits, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "k must be 1 .. 30, the rows of the index, got 31");
-  assert_int_equal(cpb_index_knn(t.map, &index, query, 0, NULL, hits, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_external_knn(t.map, &index, query, 0, NULL, hits, NULL, &error), CPB_EINVAL);
   options.radius = -1;
-  assert_int_equal(cpb_index_knn(t.map, &index, query, 1, &options, hits, NULL, &error), CPB_EINVAL);
-  test_status((int)cpb_index_knn(t.map, &index, query, 30, NULL, hits, &report, &error), CPB_OK, "");
+  assert_int_equal(cpb_external_knn(t.map, &index, query, 1, &options, hits, NULL, &error), CPB_EINVAL);
+  test_status((int)cpb_external_knn(t.map, &index, query, 30, NULL, hits, &report, &error), CPB_OK, "");
   assert_true(report.proven && report.looked == 30);
   index.search = few_rows; /* an index that gives fewer than asked for proves nothing */
-  test_status((int)cpb_index_knn(t.map, &index, query, 1, NULL, hits, &report, &error), CPB_OK, "");
+  test_status((int)cpb_external_knn(t.map, &index, query, 1, NULL, hits, &report, &error), CPB_OK, "");
   assert_false(report.proven);
   index.rows = 3;
-  assert_int_equal(cpb_index_knn(t.map, &index, query, 2, NULL, hits, &report, &error), CPB_EINVAL);
+  assert_int_equal(cpb_external_knn(t.map, &index, query, 2, NULL, hits, &report, &error), CPB_EINVAL);
   assert_string_equal(error.text, "the index found 1 rows of 3, wanted at least 2");
   t.x[1] = INFINITY;
-  assert_int_equal(cpb_index_knn(t.map, &index, query, 1, NULL, hits, &report, &error), CPB_EROW);
+  assert_int_equal(cpb_external_knn(t.map, &index, query, 1, NULL, hits, &report, &error), CPB_EROW);
   assert_string_equal(error.text, "queries row 0 holds inf");
   table_free(&t);
 }

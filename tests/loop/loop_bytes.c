@@ -41,19 +41,20 @@ static void fill(operands *o, test_rng *rng) {
     o->threshold[j] = test_below(rng, 4) == 0 ? INT32_MIN : (int32_t)test_below(rng, 1 << 29);
 }
 
-static void run(const cpb_loops *loops, const operands *o, size_t rows, size_t words, size_t columns,
-                told *t) {
+typedef void panel_loop(const cpb_panel_bytes *panel);
+
+static void run(panel_loop *loop, const operands *o, size_t rows, size_t words, size_t columns, told *t) {
   memset(t, 0, sizeof *t);
   t->columns = columns;
-  loops->panel_bytes(&(cpb_panel_bytes){.rows = rows,
-                                        .words = words,
-                                        .columns = columns,
-                                        .a = o->a,
-                                        .start = o->start,
-                                        .b = o->b,
-                                        .threshold = o->threshold,
-                                        .found = remember,
-                                        .context = t});
+  loop(&(cpb_panel_bytes){.rows = rows,
+                          .words = words,
+                          .columns = columns,
+                          .a = o->a,
+                          .start = o->start,
+                          .b = o->b,
+                          .threshold = o->threshold,
+                          .found = remember,
+                          .context = t});
 }
 
 static void tables_agree(void **state) {
@@ -70,13 +71,41 @@ static void tables_agree(void **state) {
       fill(&o, &rng);
       size_t end = depths[i] * CPB_BYTES_WORD * CPB_BYTES_COLS;
       memset(o.b + end, 0, cpb_bytes_panel(depths[i]) - end);
-      run(tables[0], &o, rows, depths[i], columns, &plain);
+      run(tables[0]->panel_bytes, &o, rows, depths[i], columns, &plain);
       for (size_t t = 1; t < count; t++) {
         if (tables[t]->panel_bytes == NULL) continue;
-        run(tables[t], &o, rows, depths[i], columns, &other);
+        run(tables[t]->panel_bytes, &o, rows, depths[i], columns, &other);
         assert_memory_equal(&plain, &other, sizeof plain);
       }
     }
+}
+
+/* Zeros of a where its words end within a line; b goes on with what comes next. */
+static void end_rows(operands *o, size_t words) {
+  size_t end = cpb_bytes_group(words) / CPB_BYTES_GROUP;
+  for (size_t i = 0; i < HELD; i++)
+    for (size_t k = words * CPB_BYTES_WORD; k < end; k++) o->a[cpb_bytes_at(words, i, k)] = 0;
+}
+
+static void scans_agree(void **state) {
+  (void)state;
+  static operands o;
+  static told plain, other;
+  static const size_t depths[] = {1, 2, 3, 17, 24, 96, 161, 200};
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables);
+  test_rng rng = {157};
+  for (size_t rows = 1; rows <= ROWS; rows += rows < 20 ? 1 : 17) {
+    size_t words = depths[rows % (sizeof depths / sizeof *depths)],
+           columns = 1 + test_below(&rng, CPB_BYTES_COLS);
+    fill(&o, &rng);
+    end_rows(&o, words);
+    run(tables[0]->panel_bytes, &o, rows, words, columns, &plain);
+    for (size_t t = 0; t < count; t++) {
+      run(tables[t]->scan_bytes, &o, rows, words, columns, &other);
+      assert_memory_equal(&plain, &other, sizeof plain);
+    }
+  }
 }
 
 static void the_plain_one_is_the_sum(void **state) {
@@ -88,7 +117,7 @@ static void the_plain_one_is_the_sum(void **state) {
   cpb_loops_all(tables);
   test_rng rng = {152};
   fill(&o, &rng);
-  run(tables[0], &o, ROWS, WORDS, CPB_BYTES_COLS, &t);
+  run(tables[0]->panel_bytes, &o, ROWS, WORDS, CPB_BYTES_COLS, &t);
   size_t at = 0;
   for (size_t i = 0; i < ROWS; i++) {
     int32_t value[CPB_BYTES_COLS];
@@ -210,8 +239,10 @@ static void bytes_turned_over(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tables_agree),
+                                     cmocka_unit_test(scans_agree),
                                      cmocka_unit_test(the_plain_one_is_the_sum),
-                                     cmocka_unit_test(codes_and_sums), cmocka_unit_test(numbers_at_once),
+                                     cmocka_unit_test(codes_and_sums),
+                                     cmocka_unit_test(numbers_at_once),
                                      cmocka_unit_test(bytes_turned_over)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,16 +11,16 @@
 #include "search/hit_order.h"
 #include "proof/question.h"
 
-static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
+static const cpb_external_options defaults = {.size = sizeof(cpb_external_options)};
 
-void cpb_index_options_init(cpb_index_options *options, size_t size) {
+void cpb_external_options_init(cpb_external_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
 /* One query under way. */
 typedef struct asking {
   const cpb_map *map;
-  const cpb_index *index;
+  const cpb_external *index;
   size_t k;
   double r, norm, row_error, score_error;
   cpb_question_point point;
@@ -58,7 +58,7 @@ static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *erro
 
 /* Asks for `count` rows and sorts those found by their distances; *lowest is the lowest score. */
 static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cpb_error *error) {
-  const cpb_index *index = a->index;
+  const cpb_external *index = a->index;
   cpb_status status = make_room(a, count, error);
   *found = 0;
   if (status == CPB_OK) status = index->search(index->self, a->p, count, a->ids, a->scores, found, error);
@@ -83,7 +83,7 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
   return CPB_OK;
 }
 
-static cpb_status answer(asking *a, size_t first, size_t most, cpb_hit *hits, cpb_index_report *report,
+static cpb_status answer(asking *a, size_t first, size_t most, cpb_hit *hits, cpb_external_report *report,
                          cpb_error *error) {
   size_t found, count = first;
   for (;; count = count > most / 2 ? most : 2 * count) {
@@ -92,15 +92,15 @@ static cpb_status answer(asking *a, size_t first, size_t most, cpb_hit *hits, cp
     if (status != CPB_OK) return status;
     double D = a->candidates[a->k - 1].value;
     double least = cpb_query_floor(a->map, a->norm, a->r, D, a->row_error, a->score_error);
-    *report = (cpb_index_report){count, found == a->index->rows || (found == count && lowest < least)};
+    *report = (cpb_external_report){count, found == a->index->rows || (found == count && lowest < least)};
     if (report->proven || count == most || found < count) break;
   }
   for (size_t i = 0; i < a->k; i++) hits[i] = a->candidates[i];
   return CPB_OK;
 }
 
-static cpb_status check(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
-                        const cpb_index_options *options, const cpb_hit *hits, cpb_error *error) {
+static cpb_status check(const cpb_map *map, const cpb_external *index, cpb_view queries, size_t k,
+                        const cpb_external_options *options, const cpb_hit *hits, cpb_error *error) {
   cpb_status status = cpb_check_round(map, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", map->options.d, error);
   if (status != CPB_OK) return status;
@@ -123,11 +123,11 @@ static size_t within(uint64_t wanted, size_t least, uint64_t most) {
   return (size_t)(wanted > most ? most : wanted < least ? least : wanted);
 }
 
-cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view queries, size_t k,
-                         const cpb_index_options *options, cpb_hit *hits, cpb_index_report *reports,
-                         cpb_error *error) {
-  cpb_index_options o = defaults;
-  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_index_options", error);
+cpb_status cpb_external_knn(const cpb_map *map, const cpb_external *index, cpb_view queries, size_t k,
+                            const cpb_external_options *options, cpb_hit *hits, cpb_external_report *reports,
+                            cpb_error *error) {
+  cpb_external_options o = defaults;
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_external_options", error);
   if (status == CPB_OK) status = check(map, index, queries, k, &o, hits, error);
   if (status != CPB_OK) return status;
   size_t d = map->options.d, most = within(o.most == 0 ? index->rows : o.most, k, index->rows);
@@ -142,7 +142,7 @@ cpb_status cpb_index_knn(const cpb_map *map, const cpb_index *index, cpb_view qu
   a.row = memory + 2 * (d + 1);
   a.x = memory + 3 * (d + 1);
   for (size_t i = 0; i < queries.rows && status == CPB_OK; i++) {
-    cpb_index_report report;
+    cpb_external_report report;
     status = begin(&a, queries, i, error);
     if (status == CPB_OK) status = answer(&a, first, most, hits + i * k, &report, error);
     if (status == CPB_OK && reports != NULL) reports[i] = report;

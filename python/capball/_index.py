@@ -1,0 +1,148 @@
+"""An index that stays: rows are kept with one byte per number and searched exactly."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _arrays, _core
+from ._hits import Neighbors, Within
+from ._progress import bar
+
+_SHORT = {"f32": "float32", "f64": "float64", "f16": "float16", "u8": "uint8", "i8": "int8"}
+
+
+def _filter(only: Any) -> dict[str, Any]:
+    """`only` as the library takes it: a callable, a mask of booleans by id, or ids."""
+    if only is None:
+        return {}
+    if callable(only):
+        return {"allow": only}
+    array = np.asarray(only)
+    if array.dtype == np.bool_:
+        bits = np.packbits(array, bitorder="little")
+        return {"bitmap": np.pad(bits, (0, -len(bits) % 8)).view(np.int64) if len(bits) else np.zeros(1, np.int64)}
+    return {"ids": _arrays.ids(only, "only")}
+
+
+def _from_bytes(content: bytes) -> Index:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "index")
+        with open(path, "wb") as file:
+            file.write(content)
+        return Index.open(path)
+
+
+class Index(_core.Index):
+    """Rows that stay, with ids, for exact neighbours of one query or of many.
+
+    What `knn` prepares for every call is kept here: codes of one byte per number exclude the rows that cannot be
+    answers, and the others are measured in double. Answers are those of `knn`, in every bit and in the order of ties.
+    Threads may search while one changes the index.
+
+    d       columns
+    metric  "l2", "ip" or "cosine"
+    dtype   in which rows are kept: float32, float64, float16, uint8 or int8
+
+    >>> import capball
+    >>> index = capball.Index(2)
+    >>> index.add([[0.0, 0.0], [2.0, 0.0], [5.0, 0.0]])
+    >>> index.search([[1.9, 0.0]], k=2).ids
+    array([[1, 0]])
+    """
+
+    def __new__(cls, d: int, metric: str = "l2", dtype: Any = "float32") -> Index:
+        return super().__new__(cls, d, metric, np.dtype(dtype).name)
+
+    @property
+    def d(self) -> int:
+        """Columns."""
+        return int(self.describe()["d"])
+
+    @property
+    def metric(self) -> str:
+        """"l2", "ip" or "cosine"."""
+        return str(self.describe()["metric"])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """In which rows are kept."""
+        return np.dtype(_SHORT[self.describe()["dtype"]])
+
+    def _rows(self, rows: Any) -> np.ndarray:
+        array = _arrays.rows(rows, "rows")
+        return array if array.dtype == self.dtype else array.astype(self.dtype)
+
+    def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:
+        """Adds rows, all of them or none; without ids they get the numbers that follow the largest id."""
+        with bar("add", progress) as told:
+            super().add(self._rows(rows), ids, threads, told)
+
+    def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:
+        """Gives ids that are in the index other rows, all of them or none."""
+        with bar("replace", progress) as told:
+            super().replace(self._rows(rows), ids, threads, told)
+
+    def remove(self, ids: Any) -> None:
+        """Removes the rows of ids, all of them or none."""
+        super().remove(np.atleast_1d(_arrays.ids(ids, "ids")))
+
+    def rows(self, ids: Any) -> np.ndarray:
+        """The rows of ids."""
+        return super().rows(np.atleast_1d(_arrays.ids(ids, "ids")))
+
+    def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,
+               progress: Any = None) -> Neighbors:
+        """The k nearest rows of every query; where there are fewer, ids are -1 and distances NaN.
+
+        only  which rows may be found: ids, a mask of booleans by id, or a callable of query and id
+        out   (distances, ids), float and int64, to write to
+        """
+        if only is None and progress is None:
+            return Neighbors(*super().search(queries, k, None, None, None, threads, None, out))
+        with bar("search", progress) as told:
+            return Neighbors(*super().search(queries, k, **_filter(only), threads=threads, progress=told, out=out))
+
+    def range_search(self, queries: Any, radius: Any, *, only: Any = None, threads: int | None = None,
+                     progress: Any = None) -> Within:
+        """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius)."""
+        if np.ndim(queries) == 1:
+            queries = np.reshape(queries, (1, -1))
+        limits = np.broadcast_to(np.asarray(radius, np.float64), (len(queries),))
+        with bar("range_search", progress) as told:
+            return Within(*super().range(queries, np.ascontiguousarray(limits), **_filter(only), threads=threads,
+                                         progress=told))
+
+    def __len__(self) -> int:
+        return int(self.describe()["rows"])
+
+    def __contains__(self, id: int) -> bool:
+        try:
+            super().rows(np.array([id], np.int64))
+        except ValueError:
+            return False
+        return True
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        """Changes of an index that was opened from a file are on the disk."""
+        try:
+            self.save()
+        except ValueError:  # it has no file
+            pass
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Index], tuple[bytes]]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "index")
+            self.save(path)
+            with open(path, "rb") as file:
+                return _from_bytes, (file.read(),)
+
+    def __repr__(self) -> str:
+        facts = self.describe()
+        return f"Index(d={facts['d']}, metric={facts['metric']!r}, dtype={_SHORT[facts['dtype']]!r}, rows={facts['rows']})"

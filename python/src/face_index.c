@@ -1,0 +1,396 @@
+/* T13: an index that stays. Ids are int64, distances double. */
+#include <string.h>
+
+#include "face_hits.h"
+#include <capball/advanced/index.h>
+
+static PyTypeObject *index_type;
+
+static void free_index(void *held) { cpb_index_free(held); }
+static void index_dealloc(PyObject *self) { face_release(self, free_index); }
+static cpb_index *held(PyObject *self) { return ((face_object *)self)->held; }
+
+static PyObject *outcome(cpb_status status, const cpb_error *error) {
+  return status == CPB_OK ? face_none() : face_fail(status, error);
+}
+
+/* ---- objects */
+
+static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+  static char *names[] = {"d", "metric", "dtype", NULL};
+  PyObject *values[3] = {NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO:Index", names, &values[0], &values[1], &values[2]))
+    return NULL;
+  cpb_index_options options;
+  cpb_index_options_init(&options, sizeof options);
+  if (face_size(values[0], "d", &options.cols) < 0 || face_metric(values[1], &options.metric) < 0 ||
+      face_row_dtype(values[2], &options.dtype) < 0)
+    return NULL;
+  cpb_index *index;
+  cpb_error error;
+  cpb_status status = cpb_index_new(&options, &index, &error);
+  if (status != CPB_OK) return face_fail(status, &error);
+  return face_hold(type, index, free_index, options.cols, 0);
+}
+
+static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"path", "writable", NULL};
+  PyObject *values[2], *path = NULL;
+  bool writable = false;
+  if (face_arguments("open", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_flag(values[1], &writable) < 0 || !PyUnicode_FSConverter(values[0], &path))
+    return NULL;
+  cpb_index *index;
+  cpb_error error;
+  cpb_status status;
+  const char *name = PyBytes_AsString(path);
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_open(name, writable, &index, &error);
+  Py_END_ALLOW_THREADS;
+  Py_DecRef(path);
+  if (status != CPB_OK) return face_fail(status, &error);
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  return face_hold((PyTypeObject *)type, index, free_index, report.cols, 0);
+}
+
+static PyObject *index_save(FACE_CALL) {
+  static const char *const names[] = {"path", NULL};
+  PyObject *values[1], *path = NULL;
+  if (face_arguments("save", names, 0, args, nargs, kwnames, values) < 0 ||
+      (values[0] != NULL && !PyUnicode_FSConverter(values[0], &path)))
+    return NULL;
+  cpb_error error;
+  cpb_status status;
+  const char *name = path != NULL ? PyBytes_AsString(path) : NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_save(held(self), name, &error);
+  Py_END_ALLOW_THREADS;
+  Py_DecRef(path);
+  return outcome(status, &error);
+}
+
+static PyObject *index_compact(FACE_CALL) {
+  static const char *const names[] = {"threads", "progress", NULL};
+  PyObject *values[2];
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  if (face_arguments("compact", names, 0, args, nargs, kwnames, values) < 0 ||
+      face_run_begin(&run, values[0], values[1]) < 0)
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_compact(held(self), run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  return outcome(status, &error);
+}
+
+/* ---- changes */
+
+typedef cpb_status changing(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                            cpb_error *error);
+
+static PyObject *change_rows(PyObject *self, changing *call, cpb_view rows, const uint64_t *ids,
+                             PyObject **values) {
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  if (face_run_begin(&run, values[2], values[3]) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = call(held(self), rows, ids, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  return outcome(status, &error);
+}
+
+static PyObject *change(FACE_CALL, const char *function, changing *call, int required) {
+  static const char *const names[] = {"rows", "ids", "threads", "progress", NULL};
+  PyObject *values[4], *result = NULL;
+  face_rows rows;
+  Py_buffer buffer = {0};
+  if (face_arguments(function, names, required, args, nargs, kwnames, values) < 0 ||
+      face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
+    return NULL;
+  if (values[1] == NULL || face_ids(values[1], "ids", 1, rows.view.rows, &buffer) == 0) {
+    result = change_rows(self, call, rows.view, buffer.buf, values);
+    if (buffer.obj != NULL) PyBuffer_Release(&buffer);
+  }
+  face_rows_drop(&rows);
+  return result;
+}
+
+static PyObject *index_add(FACE_CALL) { return change(self, args, nargs, kwnames, "add", cpb_index_add, 1); }
+static PyObject *index_replace(FACE_CALL) {
+  return change(self, args, nargs, kwnames, "replace", cpb_index_replace, 2);
+}
+
+/* Any number of 8 bytes each, side by side, as capball._index makes them. */
+static int take_words(PyObject *object, Py_buffer *buffer) {
+  if (PyObject_GetBuffer(object, buffer, PyBUF_ND | PyBUF_C_CONTIGUOUS) < 0) return -1;
+  if (buffer->itemsize == 8) return 0;
+  PyBuffer_Release(buffer);
+  PyErr_SetString(PyExc_TypeError, "wanted numbers of 8 bytes");
+  return -1;
+}
+
+static PyObject *index_remove(PyObject *self, PyObject *ids) {
+  Py_buffer buffer;
+  cpb_error error;
+  cpb_status status;
+  if (take_words(ids, &buffer) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_remove(held(self), buffer.buf, (size_t)buffer.len / 8, &error);
+  Py_END_ALLOW_THREADS;
+  PyBuffer_Release(&buffer);
+  return outcome(status, &error);
+}
+
+static PyObject *index_rows(PyObject *self, PyObject *ids) {
+  Py_buffer buffer;
+  face_out rows;
+  cpb_error error;
+  cpb_status status;
+  cpb_index_report report = {.size = sizeof report};
+  if (take_words(ids, &buffer) < 0) return NULL;
+  cpb_index_describe(held(self), &report);
+  size_t count = (size_t)buffer.len / 8;
+  if (face_out_take(&rows, NULL, "rows", report.dtype, count, report.cols, FACE_ROWS) < 0) {
+    PyBuffer_Release(&buffer);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_rows(held(self), buffer.buf, count, rows.out.data, &error);
+  Py_END_ALLOW_THREADS;
+  PyBuffer_Release(&buffer);
+  if (status == CPB_OK) return face_out_done(&rows);
+  face_out_drop(&rows);
+  return face_fail(status, &error);
+}
+
+/* ---- filters */
+
+/* One of a bitmap, ids and a callable; the callable's first exception ends the search's answer. */
+typedef struct filtering {
+  cpb_index_filter filter;
+  const cpb_index_filter *given; /* NULL: all rows */
+  Py_buffer buffer;
+  PyObject *allow, *raised;
+} filtering;
+
+static void keep_exception(filtering *f) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  Py_DecRef(type);
+  Py_DecRef(trace);
+  if (f->raised == NULL)
+    f->raised = value;
+  else
+    Py_DecRef(value);
+}
+
+static bool ask(void *context, size_t query, uint64_t id) {
+  filtering *f = context;
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *answer = f->raised != NULL
+                         ? NULL
+                         : PyObject_CallFunction(f->allow, "nK", (Py_ssize_t)query, (unsigned long long)id);
+  int yes = answer != NULL ? PyObject_IsTrue(answer) : 0;
+  if (PyErr_Occurred() != NULL) keep_exception(f);
+  Py_DecRef(answer);
+  PyGILState_Release(state);
+  return yes > 0;
+}
+
+/* values: bitmap, ids, allow */
+static int take_filter(filtering *f, PyObject **values) {
+  memset(f, 0, sizeof *f);
+  f->filter.size = sizeof f->filter;
+  PyObject *words = values[0] != NULL ? values[0] : values[1];
+  if (words != NULL && take_words(words, &f->buffer) < 0) return -1;
+  if (values[0] != NULL) {
+    f->filter.bitmap = f->buffer.buf;
+    f->filter.bits = (size_t)f->buffer.len * 8;
+  } else if (values[1] != NULL) {
+    f->filter.ids = f->buffer.buf;
+    f->filter.count = (size_t)f->buffer.len / 8;
+  } else if (values[2] != NULL) {
+    f->allow = values[2];
+    f->filter.allow = ask;
+    f->filter.context = f;
+  } else
+    return 0;
+  f->given = &f->filter;
+  return 0;
+}
+
+/* The result, or the exception of the callable. */
+static PyObject *drop_filter(filtering *f, PyObject *result) {
+  if (f->buffer.obj != NULL) PyBuffer_Release(&f->buffer);
+  if (f->raised == NULL) return result;
+  Py_DecRef(result);
+  PyErr_Clear();
+  PyErr_SetObject((PyObject *)Py_TYPE(f->raised), f->raised);
+  Py_DecRef(f->raised);
+  return NULL;
+}
+
+/* ---- searches */
+
+/* values: queries, k, bitmap, ids, allow, threads, progress, out */
+static PyObject *search_rows(PyObject *self, cpb_view queries, size_t k, filtering *f, PyObject **values) {
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  PyObject *result = NULL;
+  cpb_hit *hits = face_hits_room(queries.rows, k);
+  if (hits == NULL) return NULL;
+  if (face_run_begin(&run, values[5], values[6]) == 0) {
+    Py_BEGIN_ALLOW_THREADS;
+    status = cpb_index_search(held(self), queries, k, f->given, hits, NULL, run.how, &error);
+    Py_END_ALLOW_THREADS;
+    face_run_end(&run);
+    result = status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[7]) : face_fail(status, &error);
+  }
+  PyMem_Free(hits);
+  return result;
+}
+
+static PyObject *index_search(FACE_CALL) {
+  static const char *const names[] = {"queries", "k",        "bitmap", "ids", "allow",
+                                      "threads", "progress", "out",    NULL};
+  PyObject *values[8], *result = NULL;
+  face_rows queries;
+  filtering f;
+  size_t k = 10;
+  if (face_arguments("search", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_size(values[1], "k", &k) < 0 ||
+      face_rows_take(&queries, values[0], "queries", ((face_object *)self)->d) < 0)
+    return NULL;
+  if (take_filter(&f, values + 2) == 0)
+    result = drop_filter(&f, search_rows(self, queries.view, k, &f, values));
+  face_rows_drop(&queries);
+  return result;
+}
+
+/* All hits, one query after the other. */
+typedef struct within {
+  int64_t *lims;
+  cpb_hit *hits;
+  size_t count, room;
+} within;
+
+static cpb_status keep(void *context, size_t query, const cpb_hit *hits, size_t count, cpb_error *error) {
+  within *w = context;
+  (void)error;
+  if (w->count + count > w->room) {
+    size_t room = 2 * (w->count + count) + 64;
+    cpb_hit *larger = PyMem_RawRealloc(w->hits, room * sizeof *larger);
+    if (larger == NULL) return CPB_ENOMEM;
+    w->hits = larger;
+    w->room = room;
+  }
+  if (count > 0) memcpy(w->hits + w->count, hits, count * sizeof *hits);
+  w->count += count;
+  w->lims[query + 1] = (int64_t)w->count;
+  return CPB_OK;
+}
+
+static PyObject *split_within(const within *w, face_out *lims) {
+  face_out ids = {0}, values = {0};
+  if (face_out_take(&ids, NULL, "ids", CPB_I64, 1, w->count, FACE_ONE_ROW) < 0 ||
+      face_out_take(&values, NULL, "distances", CPB_F64, 1, w->count, FACE_ONE_ROW) < 0) {
+    face_out_drop(lims);
+    face_out_drop(&ids);
+    return NULL;
+  }
+  for (size_t i = 0; i < w->count; i++) {
+    ((int64_t *)ids.out.data)[i] = (int64_t)w->hits[i].id;
+    ((double *)values.out.data)[i] = w->hits[i].value;
+  }
+  return Py_BuildValue("NNN", face_out_done(lims), face_out_done(&ids), face_out_done(&values));
+}
+
+/* values: queries, limits, bitmap, ids, allow, threads, progress */
+static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limits, filtering *f,
+                            PyObject **values) {
+  face_run run;
+  face_out lims;
+  within w = {0};
+  cpb_error error = {0};
+  cpb_status status;
+  if (face_out_take(&lims, NULL, "lims", CPB_I64, 1, queries.rows + 1, FACE_ONE_ROW) < 0) return NULL;
+  if (face_run_begin(&run, values[5], values[6]) < 0) {
+    face_out_drop(&lims);
+    return NULL;
+  }
+  w.lims = lims.out.data;
+  w.lims[0] = 0;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_range(held(self), queries, limits, f->given, keep, &w, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  PyObject *result = status == CPB_OK ? split_within(&w, &lims) : face_fail(status, &error);
+  if (status != CPB_OK) face_out_drop(&lims);
+  PyMem_RawFree(w.hits);
+  return result;
+}
+
+static PyObject *index_range(FACE_CALL) {
+  static const char *const names[] = {"queries", "limits",  "bitmap",   "ids",
+                                      "allow",   "threads", "progress", NULL};
+  PyObject *values[7], *result = NULL;
+  face_rows queries;
+  filtering f;
+  double *limits = NULL;
+  if (face_arguments("range", names, 2, args, nargs, kwnames, values) < 0 ||
+      face_rows_take(&queries, values[0], "queries", ((face_object *)self)->d) < 0)
+    return NULL;
+  size_t n = queries.view.rows;
+  if (face_doubles(values[1], "limits", &n, &limits) == 0 && take_filter(&f, values + 2) == 0)
+    result = drop_filter(&f, range_rows(self, queries.view, limits, &f, values));
+  PyMem_Free(limits);
+  face_rows_drop(&queries);
+  return result;
+}
+
+/* ---- facts */
+
+static PyObject *index_describe(PyObject *self, PyObject *unused) {
+  cpb_index_report r = {.size = sizeof r};
+  (void)unused;
+  cpb_index_describe(held(self), &r);
+  return Py_BuildValue("{sn ss ss sK sK sK sK sO sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
+                       cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
+                       (unsigned long long)r.rows, "removed", (unsigned long long)r.removed, "next_id",
+                       (unsigned long long)r.next_id, "code_bytes", (unsigned long long)r.code_bytes, "bytes",
+                       r.bytes ? Py_True : Py_False, "queries", (unsigned long long)r.queries, "measured",
+                       (unsigned long long)r.measured, "by_floats", (unsigned long long)r.by_floats);
+}
+
+static PyMethodDef index_methods[] = {
+    FACE_CLASS("open", index_open, "an index from its file, mapped"),
+    FACE_METHOD("save", index_save, "writes a file; without a name, what changed in the index's own"),
+    FACE_METHOD("compact", index_compact, "rebuilds the index without removed rows"),
+    FACE_METHOD("add", index_add, "adds rows"),
+    FACE_METHOD("replace", index_replace, "gives ids other rows"),
+    {"remove", index_remove, METH_O, "removes the rows of ids"},
+    {"rows", index_rows, METH_O, "the rows of ids"},
+    FACE_METHOD("search", index_search, "(distances, ids) of the k nearest rows"),
+    FACE_METHOD("range", index_range, "(lims, ids, distances) of all rows within limits"),
+    {"describe", index_describe, METH_NOARGS, "what the index holds and has done"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot index_slots[] = {{Py_tp_new, index_new},
+                                    {Py_tp_dealloc, index_dealloc},
+                                    {Py_tp_methods, index_methods},
+                                    {Py_tp_doc, "rows that stay, searched exactly"},
+                                    {0, NULL}};
+
+static PyType_Spec index_spec = {"capball._core.Index", sizeof(face_object), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, index_slots};
+
+int face_add_index(PyObject *module) {
+  return (index_type = face_add_type(module, &index_spec)) != NULL ? 0 : -1;
+}

@@ -1,0 +1,471 @@
+/* The index as an object: adding, removing and replacing rows. */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+#include "core/fail.h"
+#include "core/rows.h"
+#include "core/sized.h"
+#include "core/zero_lines.h"
+#include "index/blocks_of_rows.h"
+#include "index/codes.h"
+#include "index/index_file.h"
+#include "index/scratch.h"
+#include "parallel/tell.h"
+
+enum {
+  BLOCK = CPB_INDEX_BLOCK,
+  PANEL = CPB_INDEX_PANEL,
+  FEW_COLUMNS = 32, /* codes of rows so short do not tell them apart */
+  SAMPLE = 1024,    /* rows by which the centre is chosen; .. */
+  SETTLED = 4096,   /* .. with so many it stays, with fewer it is chosen again once there are .. */
+  GROWTH = 4        /* .. so many times as many */
+};
+
+static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
+
+void cpb_index_options_init(cpb_index_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+/* ---- the object ---- */
+
+static cpb_status check_options(const cpb_index_options *options, cpb_error *error) {
+  if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
+  if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
+  if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
+  return options->cols <= SIZE_MAX / BLOCK / 64
+             ? CPB_OK
+             : cpb_fail_count(error, "cols", options->cols, "rows must fit in memory");
+}
+
+static bool make_shared(cpb_index *index) {
+  cpb_index_shared *shared = calloc(1, sizeof *shared);
+  if (shared == NULL) return false;
+  if (pthread_rwlock_init(&shared->lock, NULL) != 0) {
+    free(shared);
+    return false;
+  }
+  if (pthread_mutex_init(&shared->scratch_lock, NULL) != 0) {
+    pthread_rwlock_destroy(&shared->lock);
+    free(shared);
+    return false;
+  }
+  index->shared = shared;
+  return true;
+}
+
+static void free_shared(cpb_index *index) {
+  if (index->shared == NULL) return;
+  cpb_scratch_free_all(index);
+  pthread_rwlock_destroy(&index->shared->lock);
+  pthread_mutex_destroy(&index->shared->scratch_lock);
+  free(index->shared);
+}
+
+static bool fill(cpb_index *index, const cpb_index_options *options) {
+  size_t d = options->cols;
+  index->options = *options;
+  index->row_bytes = d * cpb_dtype_size(options->dtype);
+  index->bytes = d >= FEW_COLUMNS && d <= CPB_GRID_MOST;
+  index->screen.loops = cpb_loops_here();
+  index->screen.metric = options->metric;
+  index->screen.d = d;
+  index->center = cpb_zero_lines(d, sizeof *index->center);
+  if (options->dtype != CPB_F64) index->center_f32 = cpb_zero_lines(d, sizeof *index->center_f32);
+  if (index->center == NULL || (options->dtype != CPB_F64 && index->center_f32 == NULL)) return false;
+  return cpb_sieve_new(&index->sieve, &index->screen, 1) && make_shared(index);
+}
+
+cpb_status cpb_index_new(const cpb_index_options *given, cpb_index **index, cpb_error *error) {
+  cpb_index_options options = defaults;
+  *index = NULL;
+  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_index_options", error);
+  if (status == CPB_OK) status = check_options(&options, error);
+  if (status != CPB_OK) return status;
+  cpb_index *made = calloc(1, sizeof *made);
+  if (made != NULL && fill(made, &options)) {
+    *index = made;
+    return CPB_OK;
+  }
+  cpb_index_free(made);
+  return cpb_fail_memory(error, "an index");
+}
+
+void cpb_index_free(cpb_index *index) {
+  if (index == NULL) return;
+  cpb_blocks_free(index);
+  cpb_index_file_close(index->file);
+  cpb_coder_free(index->coder);
+  cpb_sieve_free(&index->sieve);
+  free(index->center);
+  free(index->center_f32);
+  free_shared(index);
+  free(index);
+}
+
+/* ---- codes of new rows ---- */
+
+/* Blocks from the panel of a slot on. */
+typedef struct coding {
+  cpb_index *index;
+  size_t first_block, first_panel;
+  pthread_mutex_t lock;
+  cpb_coder *idle[64];
+  size_t idle_count;
+  cpb_first_fault fault;
+  atomic_bool out_of_memory;
+} coding;
+
+static cpb_coder *take_coder(coding *c) {
+  pthread_mutex_lock(&c->lock);
+  cpb_coder *coder = c->idle_count > 0 ? c->idle[--c->idle_count] : NULL;
+  pthread_mutex_unlock(&c->lock);
+  return coder != NULL ? coder : cpb_coder_new(c->index);
+}
+
+static void give_coder(coding *c, cpb_coder *coder) {
+  pthread_mutex_lock(&c->lock);
+  bool kept = c->idle_count < sizeof c->idle / sizeof *c->idle;
+  if (kept) c->idle[c->idle_count++] = coder;
+  pthread_mutex_unlock(&c->lock);
+  if (!kept) cpb_coder_free(coder);
+}
+
+static void code_block(void *arg, size_t task) {
+  coding *c = arg;
+  size_t block = c->first_block + task, row;
+  cpb_coder *coder = take_coder(c);
+  if (coder == NULL) {
+    atomic_store(&c->out_of_memory, true);
+    return;
+  }
+  int fault = cpb_coder_run(coder, c->index, &c->index->blocks[block], task == 0 ? c->first_panel : 0, &row);
+  if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
+  give_coder(c, coder);
+}
+
+static int fault_of_row(const cpb_index *index, cpb_view rows, size_t row) {
+  int fault = cpb_row_fault(index->screen.loops, rows, row);
+  if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
+  for (size_t k = 0; k < rows.cols; k++)
+    if (cpb_view_at(rows, row, k) != 0) return 0;
+  return CPB_FAULT_ZERO;
+}
+
+static void check_block(void *arg, size_t task) {
+  coding *c = arg;
+  size_t block = c->first_block + task;
+  cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
+  for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
+    int fault = fault_of_row(c->index, rows, row);
+    if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
+  }
+}
+
+/* Rows from everywhere, gone or not. */
+static bool prepare(cpb_index *index) {
+  size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
+  for (size_t i = 0; i < index->block_count; i++)
+    if (!cpb_block_own(index, &index->blocks[i])) return false;
+  char *sample = malloc(SAMPLE * index->row_bytes);
+  if (sample == NULL) return false;
+  for (size_t slot = 0; slot < index->slots; slot += step)
+    memcpy(sample + count++ * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+  bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
+  free(sample);
+  index->prepared = index->slots;
+  cpb_coder_free(index->coder);
+  index->coder = NULL;
+  return made;
+}
+
+/* Faults are of rows counted from `first`. */
+static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
+  coding c = {.index = index, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
+  if (first == index->slots) return CPB_OK;
+  cpb_first_fault_init(&c.fault);
+  pthread_mutex_init(&c.lock, NULL);
+  if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
+  cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block,
+                                        index->bytes ? code_block : check_block, &c, error);
+  index->coder = c.idle_count > 0 ? c.idle[--c.idle_count] : NULL;
+  while (c.idle_count > 0) cpb_coder_free(c.idle[--c.idle_count]);
+  pthread_mutex_destroy(&c.lock);
+  if (status == CPB_OK && atomic_load(&c.out_of_memory)) status = cpb_fail_memory(error, "codes of rows");
+  return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
+}
+
+/* Codes for rows from `first` on, and for all where the centre is chosen anew. */
+static cpb_status code_new_rows(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
+  bool choose = index->bytes && (index->prepared == 0 ||
+                                 (index->prepared < SETTLED && index->slots >= GROWTH * index->prepared));
+  if (choose && !prepare(index)) return cpb_fail_memory(error, "a sample of the rows");
+  return code_from(index, choose ? 0 : first, exec, error);
+}
+
+/* ---- calls ---- */
+
+static cpb_status check_rows(const cpb_index *index, cpb_view rows, cpb_error *error) {
+  cpb_status status = cpb_check_view(rows, "rows", index->options.cols, error);
+  if (status != CPB_OK) return status;
+  if (rows.dtype == index->options.dtype) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_DTYPE_OTHER, "rows", "rows is %s, the index holds %s",
+                  cpb_dtype_name(rows.dtype), cpb_dtype_name(index->options.dtype));
+}
+
+static int compare_ids(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* EINVAL for an id that is twice among them. */
+static cpb_status check_once(const uint64_t *ids, size_t count, cpb_error *error) {
+  uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
+  if (sorted == NULL) return cpb_fail_memory(error, "%zu ids", count);
+  cpb_status status = CPB_OK;
+  if (count > 0) memcpy(sorted, ids, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare_ids);
+  for (size_t i = 1; status == CPB_OK && i < count; i++)
+    if (sorted[i] == sorted[i - 1])
+      status =
+          cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "id %llu is given twice", (unsigned long long)sorted[i]);
+  free(sorted);
+  return status;
+}
+
+static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t count, bool present,
+                            cpb_error *error) {
+  cpb_status status = check_once(ids, count, error);
+  for (size_t i = 0; status == CPB_OK && i < count; i++) {
+    bool found = cpb_id_map_find(&index->ids, ids[i], index->gone) != CPB_NO_SLOT;
+    if (found != present)
+      status =
+          cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
+                   (unsigned long long)ids[i], present ? "not in" : "already in");
+    else if (ids[i] == UINT64_MAX)
+      status =
+          cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "the id %llu means no row", (unsigned long long)ids[i]);
+  }
+  return status;
+}
+
+static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    uint64_t id = ids != NULL ? ids[i] : index->next_id;
+    cpb_id_map_add(&index->ids, id);
+    if (id >= index->next_id) index->next_id = id + 1;
+  }
+}
+
+static bool are_numbers(const cpb_index *index, const uint64_t *ids, size_t count) {
+  if (ids == NULL) return index->next_id == index->slots;
+  for (size_t i = 0; i < count; i++)
+    if (ids[i] != index->slots + i) return false;
+  return true;
+}
+
+/* Takes back what was appended after `slots`. The rows before have had codes. */
+static void take_back(cpb_index *index, size_t slots, size_t prepared) {
+  cpb_blocks_drop(index, slots);
+  if (slots == 0) index->prepared = 0;
+  if (slots > 0 && index->bytes)
+    (void)code_from(index, index->prepared != prepared ? 0 : slots / PANEL * PANEL, NULL, NULL);
+}
+
+static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                           cpb_error *error) {
+  size_t before = index->slots, prepared = index->prepared;
+  cpb_status status = CPB_OK;
+  if (rows.rows == 0) return CPB_OK;
+  bool stored = !are_numbers(index, ids, rows.rows);
+  if (!cpb_blocks_reserve(index, before + rows.rows) ||
+      !cpb_id_map_reserve(&index->ids, rows.rows, stored, index->gone) || !cpb_blocks_append(index, rows))
+    status = cpb_fail_memory(error, "%zu rows", rows.rows);
+  if (status == CPB_OK) status = code_new_rows(index, before / PANEL * PANEL, exec, error);
+  if (status == CPB_OK) {
+    name_rows(index, ids, rows.rows);
+    return CPB_OK;
+  }
+  take_back(index, before, prepared);
+  return status;
+}
+
+static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) {
+  if (status == CPB_EROW && error != NULL && error->row >= (int64_t)before)
+    return cpb_fail_later(error, (uint64_t)0 - before);
+  return status;
+}
+
+/* Rows that were added go again. */
+static void undo_add(cpb_index *index, size_t slots, uint64_t next_id) {
+  cpb_id_map_shrink(&index->ids, slots);
+  index->next_id = next_id;
+  take_back(index, slots, index->prepared);
+}
+
+/* Adds the rows of a change and appends it to the log. */
+static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
+  size_t slots = index->slots;
+  uint64_t next_id = index->next_id;
+  cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
+  if (status != CPB_OK) return status;
+  status = cpb_index_log(index, change, error);
+  if (status != CPB_OK) undo_add(index, slots, next_id);
+  return status;
+}
+
+static void mark_gone(cpb_index *index, size_t slot) {
+  index->gone[slot / 64] |= (uint64_t)1 << slot % 64;
+  index->removed++;
+}
+
+static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  cpb_status status = cpb_index_log(index, change, error);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++)
+    mark_gone(index, cpb_id_map_find(&index->ids, change->ids[i], index->gone));
+  return status;
+}
+
+/* The new rows are added before the old ones go: what fails leaves the old ones. */
+static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                                 cpb_error *error) {
+  size_t *old = malloc((change->count + 1) * sizeof *old);
+  if (old == NULL) return cpb_fail_memory(error, "%zu rows", change->count);
+  for (size_t i = 0; i < change->count; i++)
+    old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->gone);
+  cpb_status status = add_logged(index, change, exec, error);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_gone(index, old[i]);
+  free(old);
+  return status;
+}
+
+cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (change->ids != NULL)
+    status = check_ids(index, change->ids, change->count, change->kind != CPB_CHANGE_ADD, error);
+  if (status != CPB_OK || change->count == 0) return status;
+  switch (change->kind) {
+  case CPB_CHANGE_ADD: return add_logged(index, change, exec, error);
+  case CPB_CHANGE_REMOVE: return remove_logged(index, change, error);
+  default: return replace_logged(index, change, exec, error);
+  }
+}
+
+static cpb_status change(cpb_index *index, const cpb_index_change *asked, const cpb_exec *exec,
+                         cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
+  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
+    status = cpb_fail_missing(error, "ids");
+  if (status != CPB_OK) return status;
+  pthread_rwlock_wrlock(&index->shared->lock);
+  size_t before = index->slots;
+  status = cpb_index_check_writable(index, error);
+  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
+  pthread_rwlock_unlock(&index->shared->lock);
+  return fail_from(status, before, error);
+}
+
+cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, exec, error);
+}
+
+cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error) {
+  return change(index, &(cpb_index_change){.kind = CPB_CHANGE_REMOVE, .count = count, .ids = ids}, NULL,
+                error);
+}
+
+cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                             cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
+}
+
+cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
+                          cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (ids == NULL && count > 0) return cpb_fail_missing(error, "ids");
+  pthread_rwlock_rdlock(&index->shared->lock);
+  for (size_t i = 0; status == CPB_OK && i < count; i++) {
+    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
+    if (slot == CPB_NO_SLOT)
+      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
+                        (unsigned long long)ids[i]);
+    else
+      memcpy((char *)rows + i * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+  }
+  pthread_rwlock_unlock(&index->shared->lock);
+  return status;
+}
+
+void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
+  pthread_rwlock_rdlock(&index->shared->lock);
+  cpb_index_report ours = {.size = sizeof ours,
+                           .cols = index->options.cols,
+                           .dtype = index->options.dtype,
+                           .metric = index->options.metric,
+                           .rows = index->slots - index->removed,
+                           .removed = index->removed,
+                           .next_id = index->next_id,
+                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
+                           .bytes = index->bytes,
+                           .queries = atomic_load(&index->shared->queries),
+                           .measured = atomic_load(&index->shared->measured),
+                           .by_floats = atomic_load(&index->shared->by_floats)};
+  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_sized_give(report, &ours, sizeof ours);
+}
+
+/* ---- compaction ---- */
+
+static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t slot = 0; status == CPB_OK && slot < from->slots; slot++) {
+    if (cpb_index_is_gone(from, slot)) continue;
+    const char *row = cpb_slot_row(from, slot);
+    uint64_t id = cpb_id_map_id(&from->ids, slot);
+    bool stored = to->ids.ids != NULL || id != to->slots;
+    if (!cpb_blocks_reserve(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, 1, stored, to->gone) ||
+        !cpb_blocks_append(to, cpb_rows(row, from->options.dtype, 1, from->options.cols)))
+      status = cpb_fail_memory(error, "the rows of an index");
+    else
+      name_rows(to, &id, 1);
+  }
+  return status == CPB_OK ? code_new_rows(to, 0, exec, error) : status;
+}
+
+/* Everything but what threads share, and the id that comes next. */
+static void exchange(cpb_index *index, cpb_index *other) {
+  cpb_index kept = *index;
+  *index = *other;
+  *other = kept;
+  other->shared = index->shared;
+  index->shared = kept.shared;
+  index->next_id = kept.next_id;
+  index->sieve.screen = &index->screen;
+  other->sieve.screen = &other->screen;
+  cpb_coder_free(index->coder); /* it knows the other's screen */
+  index->coder = NULL;
+}
+
+static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
+  if (index->file != NULL) return cpb_index_rewrite(index, fresh, error);
+  cpb_status status = cpb_index_new(&index->options, fresh, error);
+  return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
+}
+
+cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  cpb_index *fresh = NULL;
+  pthread_rwlock_wrlock(&index->shared->lock);
+  cpb_status status = cpb_index_check_writable(index, error);
+  if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
+  if (status == CPB_OK) exchange(index, fresh);
+  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_free(fresh);
+  return status;
+}

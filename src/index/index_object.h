@@ -1,0 +1,74 @@
+/* An index: blocks of rows with their codes, the ids, and what searches leave behind for the next one. */
+#ifndef CPB_INDEX_INDEX_OBJECT_H
+#define CPB_INDEX_INDEX_OBJECT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "capball/advanced/index.h"
+#include "index/id_map.h"
+#include "search/sieve.h"
+
+enum { CPB_INDEX_BLOCK = 1024, CPB_INDEX_PANEL = CPB_BYTES_COLS };
+
+/* Rows in order of arrival, and their codes in panels of CPB_INDEX_PANEL rows of like reach: position `at` holds row
+ * row_of[at] of the block. Word w of position j of a panel is at codes + panel*words*256 + (w*64 + j)*4, each byte
+ * code + 128: the layout in which the loop for bytes takes its columns. */
+typedef struct cpb_index_block {
+  size_t count;
+  void *memory; /* of all that follows; NULL: it is mapped from a file */
+  char *rows;
+  uint8_t *codes; /* NULL in an index without codes, as are those that follow */
+  int32_t *term;  /* of a position, see cpb_codes_row */
+  uint16_t *row_of;
+  cpb_sieve_run *panels;
+} cpb_index_block;
+
+/* Memory that searches use again. */
+typedef struct cpb_index_scratch {
+  struct cpb_index_scratch *next;
+  size_t room;
+  char *memory;
+} cpb_index_scratch;
+
+/* What threads share, and what stays when an index is compacted. */
+typedef struct cpb_index_shared {
+  pthread_rwlock_t lock; /* searches share it */
+  pthread_mutex_t scratch_lock;
+  cpb_index_scratch *scratch;
+  _Atomic uint64_t queries, measured, by_floats;
+} cpb_index_shared;
+
+struct cpb_index {
+  cpb_index_options options;
+  size_t row_bytes;
+  bool bytes; /* rows have codes */
+
+  cpb_screen screen; /* chosen by a sample of the rows, as is the centre of the codes */
+  cpb_sieve sieve;
+  double *center;
+  float *center_f32;
+  size_t prepared; /* rows there were when they were chosen */
+
+  cpb_index_block *blocks;
+  size_t block_count, block_room;
+  size_t slots; /* rows in all blocks: row i is row i % CPB_INDEX_BLOCK of block i / CPB_INDEX_BLOCK */
+  size_t removed;
+  uint64_t *gone; /* a bit for each slot of all blocks there is room for */
+  uint64_t next_id;
+  cpb_id_map ids;
+  struct cpb_coder *coder; /* kept for the next call that adds */
+
+  cpb_index_shared *shared;
+  struct cpb_index_file *file; /* that it was opened from; NULL: it is in memory alone */
+};
+
+static inline bool cpb_index_is_gone(const cpb_index *index, size_t slot) {
+  return index->gone[slot / 64] >> slot % 64 & 1;
+}
+
+static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_block *block) {
+  return cpb_rows(block->rows, index->options.dtype, block->count, index->options.cols);
+}
+
+#endif

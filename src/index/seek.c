@@ -1,0 +1,409 @@
+#define _POSIX_C_SOURCE 200809L
+#include "index/seek.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "index/codes.h"
+#include "index/scratch.h"
+#include "parallel/tell.h"
+#include "search/query_numbers.h"
+#include "search/measure.h"
+
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128 };
+
+/* A query, in one part of the rows. */
+typedef struct seeker {
+  cpb_seek_answer answer;
+  cpb_best farthest;   /* of the k rows that look nearest, how far they may be; unused with limits */
+  cpb_ranked *waiting; /* slots that may be answers, and how near they may be */
+  size_t count;
+  double bound; /* rows beyond it are no answers */
+  uint64_t wasted;
+} seeker;
+
+typedef struct seek {
+  const cpb_seek_question *asked;
+  const cpb_index *index;
+  size_t n, groups, parts, room;
+  size_t group_shares; /* tasks are parts x group_shares */
+  cpb_sieve sieve; /* the index's, with the grids of the queries; slots of queries are places in the order */
+  double *q;
+  cpb_asked *known;
+  size_t *order;
+  int8_t *codes;   /* groups x room for COLS queries */
+  int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
+  seeker *seekers; /* parts x groups x COLS */
+  _Atomic bool out_of_memory;
+} seek;
+
+/* ---- rows ---- */
+
+bool cpb_seek_allows(const cpb_index_filter *filter, size_t query, uint64_t id) {
+  if (filter == NULL) return true;
+  if (filter->allow != NULL) return filter->allow(filter->context, query, id);
+  const uint64_t *bitmap = filter->bitmap + query * filter->stride;
+  return id < filter->bits && (bitmap[id / 64] >> id % 64 & 1) != 0;
+}
+
+double cpb_seek_measure(const cpb_index *index, size_t slot, const double *q) {
+  double value;
+  cpb_view rows = cpb_block_rows(index, &index->blocks[slot / CPB_INDEX_BLOCK]);
+  (void)cpb_measure(index->screen.loops, index->options.metric, rows, slot % CPB_INDEX_BLOCK, q,
+                    index->center, &value); /* products have no other centre than 0 */
+  return value;
+}
+
+static bool make_room(cpb_best *best) {
+  if (best->count < best->k) return true;
+  size_t larger = 2 * best->k + 16;
+  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
+  if (entry == NULL) return false;
+  best->entry = entry;
+  best->k = larger;
+  return true;
+}
+
+static void offer_within(seek *s, seeker *of, size_t query, double key, uint64_t id) {
+  if (!(key <= cpb_seek_key(s->index, s->asked->limits[query])))
+    of->wasted++;
+  else if (make_room(&of->answer.rows))
+    of->answer.rows.entry[of->answer.rows.count++] = (cpb_ranked){key, id};
+  else
+    atomic_store(&s->out_of_memory, true);
+}
+
+static void offer_nearest(const seek *s, seeker *of, size_t place, double key, uint64_t id) {
+  cpb_best *best = &of->answer.rows;
+  of->wasted += best->count == best->k && key > best->entry[0].key;
+  cpb_best_offer(best, key, id);
+  if (best->count < best->k) return;
+  double bound = cpb_sieve_bound(&s->sieve, place, cpb_seek_key(s->index, best->entry[0].key));
+  if (bound < of->bound) of->bound = bound;
+}
+
+/* `to` is the seeker that collects what `from` has waiting. Rows that look nearest go first: what they bring lets others
+ * be left out. */
+static void measure_waiting(seek *s, size_t place, seeker *from, seeker *to) {
+  enum { AHEAD = 4 };
+  size_t query = s->order[place];
+  cpb_ranked_sort(from->waiting, from->count);
+  for (size_t i = 0; i < from->count && from->waiting[i].key <= to->bound; i++) {
+    size_t slot = (size_t)from->waiting[i].id;
+    if (i + AHEAD < from->count) {
+      size_t next = (size_t)from->waiting[i + AHEAD].id;
+      cpb_fetch_row(cpb_block_rows(s->index, &s->index->blocks[next / CPB_INDEX_BLOCK]),
+                    next % CPB_INDEX_BLOCK);
+    }
+    double value = cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols);
+    double key = cpb_seek_key(s->index, value);
+    uint64_t id = cpb_id_map_id(&s->index->ids, slot);
+    to->answer.measured++;
+    if (s->asked->limits != NULL)
+      offer_within(s, to, query, key, id);
+    else
+      offer_nearest(s, to, place, key, id);
+  }
+  from->count = 0;
+}
+
+static void prune(seeker *of) {
+  size_t kept = 0;
+  for (size_t i = 0; i < of->count; i++) {
+    of->waiting[kept] = of->waiting[i];
+    kept += of->waiting[i].key <= of->bound;
+  }
+  of->count = kept;
+}
+
+/* Whether so many rows were measured in vain that floats would be quicker. */
+static bool is_undecided(const seek *s, const seeker *of) {
+  return of->wasted > 512 + 8 * s->asked->k + s->index->slots / 32;
+}
+
+static void make_place(seek *s, size_t place, seeker *of) {
+  prune(of);
+  if (of->count <= s->room - s->room / 4) return;
+  measure_waiting(s, place, of, of);
+  of->answer.undecided = is_undecided(s, of);
+}
+
+static void take(seek *s, size_t place, seeker *of, size_t slot, cpb_sieve_span span) {
+  of->waiting[of->count++] = (cpb_ranked){(double)span.nearest, slot};
+  if (s->asked->limits == NULL) {
+    cpb_best_offer(&of->farthest, (double)span.farthest, slot);
+    if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < of->bound)
+      of->bound = of->farthest.entry[0].key;
+  }
+  if (of->count == s->room) make_place(s, place, of);
+}
+
+/* ---- panels ---- */
+
+/* A group of queries at a panel of rows. */
+typedef struct look {
+  seek *s;
+  size_t first, count; /* places of the queries */
+  seeker *seekers;
+  const cpb_index_block *block;
+  size_t block_slot; /* of the block's first row */
+  cpb_sieve_run run_here;
+  const cpb_sieve_run *run;
+  int32_t edge[COLS]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
+} look;
+
+static void found(void *context, size_t column, uint64_t rows, const int32_t *values) {
+  look *l = context;
+  seek *s = l->s;
+  seeker *of = &l->seekers[column];
+  size_t place = l->first + column;
+  if (of->answer.undecided) return;
+  for (; rows != 0; rows &= rows - 1) {
+    size_t j = (size_t)__builtin_ctzll(rows), at = l->run->first + j;
+    cpb_sieve_row row = cpb_codes_row(&s->sieve, l->run, l->block->term[at]);
+    cpb_sieve_span span =
+        cpb_sieve_look_at(&s->sieve, l->run->step, &row, place, (double)values[j] + l->edge[column]);
+    if (!((double)span.nearest <= of->bound)) continue;
+    size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
+    if (row_of >= l->block->count) continue; /* of a damaged file */
+    if (cpb_index_is_gone(s->index, slot)) continue;
+    if (!cpb_seek_allows(s->asked->filter, s->order[place], cpb_id_map_id(&s->index->ids, slot))) continue;
+    take(s, place, of, slot, span);
+  }
+}
+
+/* Edges of the sieve reach further than sums with offsets may; what lies beyond is beyond every sum. */
+static int32_t within_sums(int32_t edge) {
+  enum { LEAST = -1200000000 };
+  return edge < LEAST ? LEAST : edge;
+}
+
+static void look_at_panel(look *l) {
+  seek *s = l->s;
+  const cpb_sieve_run *run = l->run;
+  size_t group = l->first / COLS, words = s->sieve.words;
+  double bound[COLS];
+  int32_t start[COLS + CPB_BYTES_ROWS] = {0}, threshold[COLS];
+  for (size_t i = 0; i < l->count; i++) bound[i] = l->seekers[i].bound;
+  cpb_sieve_thresholds(&s->sieve, run, group, 0, l->count, bound, l->edge);
+  for (size_t i = 0; i < l->count; i++) {
+    l->edge[i] = within_sums(l->edge[i]);
+    start[i] = -s->offset[l->first + i] - l->edge[i];
+  }
+  cpb_codes_thresholds(&s->sieve, run, l->block->term + run->first, (float)(1 / s->sieve.panels[group].step),
+                       threshold);
+  s->index->screen.loops->scan_bytes(
+      &(cpb_panel_bytes){.rows = l->count,
+                         .words = words,
+                         .columns = run->count,
+                         .a = s->codes + group * 2 * cpb_bytes_group(words),
+                         .start = start,
+                         .b = l->block->codes + run->first * words * CPB_BYTES_WORD,
+                         .threshold = threshold,
+                         .found = found,
+                         .context = l});
+}
+
+static void look_at_block(seek *s, size_t part, size_t group, size_t block) {
+  const cpb_index_block *of = &s->index->blocks[block];
+  size_t first = group * COLS;
+  look l = {.s = s,
+            .first = first,
+            .count = s->n - first < COLS ? s->n - first : COLS,
+            .seekers = s->seekers + (part * s->groups + group) * COLS,
+            .block = of,
+            .block_slot = block * CPB_INDEX_BLOCK};
+  for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
+    l.run_here = of->panels[at / CPB_INDEX_PANEL];
+    l.run_here.first = at; /* whatever a file says */
+    l.run_here.count = of->count - at < CPB_INDEX_PANEL ? of->count - at : CPB_INDEX_PANEL;
+    l.run = &l.run_here;
+    look_at_panel(&l);
+  }
+}
+
+/* All queries of a share look at a block while it is in the cache. */
+static void look_at_part(void *arg, size_t task) {
+  seek *s = arg;
+  size_t part = task / s->group_shares, share = task % s->group_shares, blocks = s->index->block_count;
+  size_t from = share * s->groups / s->group_shares, to = (share + 1) * s->groups / s->group_shares;
+  for (size_t block = part * blocks / s->parts; block < (part + 1) * blocks / s->parts; block++)
+    for (size_t group = from; group < to; group++) look_at_block(s, part, group, block);
+}
+
+/* ---- what the parts found ---- */
+
+static void join(seek *s, size_t place, seeker *all, seeker *part) {
+  if (part->bound < all->bound) all->bound = part->bound;
+  all->answer.measured += part->answer.measured;
+  all->answer.undecided |= part->answer.undecided;
+  for (size_t i = 0; i < part->answer.rows.count; i++) {
+    cpb_ranked row = part->answer.rows.entry[i];
+    if (s->asked->limits != NULL && make_room(&all->answer.rows))
+      all->answer.rows.entry[all->answer.rows.count++] = row;
+    else if (s->asked->limits != NULL)
+      atomic_store(&s->out_of_memory, true);
+    else
+      offer_nearest(s, all, place, row.key, row.id);
+  }
+  if (s->asked->limits == NULL) return;
+  free(part->answer.rows.entry);
+  part->answer.rows = (cpb_best){0};
+}
+
+static void settle(void *arg, size_t place) {
+  seek *s = arg;
+  size_t stride = s->groups * COLS;
+  seeker *all = &s->seekers[place];
+  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * stride + place]);
+  for (size_t part = 0; part < s->parts && !all->answer.undecided; part++)
+    measure_waiting(s, place, &s->seekers[part * stride + place], all);
+}
+
+/* ---- queries ---- */
+
+static void pack_group(seek *s, size_t group) {
+  size_t words = s->sieve.words, first = group * COLS, count = s->n - first < COLS ? s->n - first : COLS;
+  const uint8_t *columns = s->sieve.codes_of_queries + group * cpb_bytes_panel(words);
+  int8_t *to = s->codes + group * 2 * cpb_bytes_group(words);
+  memset(to, 0, 2 * cpb_bytes_group(words));
+  for (size_t j = 0; j < count; j++) {
+    int32_t sum = 0;
+    for (size_t k = 0; k < s->index->options.cols; k++) {
+      int32_t code = columns[cpb_bytes_panel_at(k, j)] - MIDDLE;
+      to[cpb_bytes_at(words, j, k)] = (int8_t)code;
+      sum += code;
+    }
+    s->offset[first + j] = MIDDLE * sum;
+  }
+}
+
+/* Queries of like reach share a group, and so a grid. */
+static void order_queries(seek *s) {
+  cpb_ranked *all = s->seekers[0].waiting; /* nobody waits yet: parts x groups x COLS x room */
+  size_t d = s->index->options.cols;
+  for (size_t i = 0; i < s->n; i++)
+    all[i] = (cpb_ranked){cpb_asked_reach(&s->known[i], s->q + i * d, s->index->center, d), i};
+  cpb_ranked_sort(all, s->n);
+  for (size_t i = 0; i < s->n; i++) s->order[i] = (size_t)all[i].id;
+}
+
+static void grid_queries(seek *s, float *factors) {
+  size_t d = s->index->options.cols;
+  cpb_sieve_queries queries = {.n = s->n, .q = s->q, .asked = s->known, .order = s->order};
+  order_queries(s);
+  for (size_t i = 0; i < s->n; i++)
+    cpb_screen_query(&s->index->screen, s->q + i * d, &s->known[i], factors, 1);
+  for (size_t group = 0; group < s->groups; group++) {
+    cpb_sieve_grid(&s->sieve, &queries, group);
+    pack_group(s, group);
+  }
+}
+
+/* ---- room ---- */
+
+static void share_work(seek *s) {
+  enum { PER_THREAD = 2 };
+  size_t threads = s->asked->exec == NULL || s->asked->exec->run == NULL ? 1 : s->asked->exec->threads;
+  size_t wanted = threads > 1 ? PER_THREAD * threads : 1, blocks = s->index->block_count;
+  s->group_shares = s->groups < wanted ? s->groups : wanted;
+  s->parts = wanted / s->group_shares < blocks ? wanted / s->group_shares : blocks;
+}
+
+typedef struct carver {
+  char *at;
+  size_t bytes;
+} carver;
+
+static void *carve(carver *c, size_t count, size_t size) {
+  size_t bytes = cpb_scratch_lines(count, size);
+  char *here = c->at;
+  c->bytes += bytes;
+  if (c->at != NULL) c->at += bytes;
+  return here;
+}
+
+/* Adds up what is needed, or, with memory, hands it out. */
+static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
+  size_t d = s->index->options.cols, words = s->sieve.words, cells = s->parts * s->groups * COLS;
+  size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
+  s->q = carve(c, s->n * d, sizeof *s->q);
+  s->known = carve(c, s->n, sizeof *s->known);
+  s->order = carve(c, s->n, sizeof *s->order);
+  s->offset = carve(c, s->groups * COLS, sizeof *s->offset);
+  s->codes = carve(c, 2 * s->groups, cpb_bytes_group(words));
+  s->sieve.panels = carve(c, s->groups, sizeof *s->sieve.panels);
+  s->sieve.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
+  s->seekers = carve(c, cells, sizeof *s->seekers);
+  *entries = carve(c, (s->parts * s->n) * (s->room + 2 * kept), sizeof **entries);
+  *factors = carve(c, d, sizeof **factors);
+}
+
+static void place_seekers(seek *s, cpb_ranked *entries) {
+  size_t k = s->asked->k;
+  for (size_t part = 0; part < s->parts; part++)
+    for (size_t place = 0; place < s->n; place++) {
+      seeker *of = &s->seekers[part * s->groups * COLS + place];
+      *of = (seeker){.bound = INFINITY, .waiting = entries};
+      entries += s->room;
+      if (s->asked->limits != NULL) continue;
+      of->farthest = (cpb_best){k, 0, entries};
+      of->answer.rows = (cpb_best){k, 0, entries + k};
+      entries += 2 * k;
+    }
+}
+
+static void set_limits(seek *s) {
+  for (size_t part = 0; part < s->parts; part++)
+    for (size_t place = 0; place < s->n; place++)
+      s->seekers[part * s->groups * COLS + place].bound =
+          cpb_sieve_bound(&s->sieve, place, s->asked->limits[s->order[place]]);
+}
+
+static void put_in_order(const seek *s, cpb_seek_answer *answers) {
+  for (size_t place = 0; place < s->n; place++) answers[s->order[place]] = s->seekers[place].answer;
+}
+
+static void forget(seek *s) {
+  for (size_t part = 0; s->asked->limits != NULL && part < s->parts; part++)
+    for (size_t place = 0; place < s->n; place++)
+      free(s->seekers[part * s->groups * COLS + place].answer.rows.entry);
+}
+
+static cpb_status look_at_all(seek *s, cpb_error *error) {
+  cpb_status status = cpb_exec_run_told(s->asked->exec, s->parts * s->group_shares, look_at_part, s, error);
+  if (status == CPB_OK) cpb_exec_run(s->asked->exec, s->n, settle, s);
+  if (status == CPB_OK && atomic_load(&s->out_of_memory)) status = cpb_fail_memory(error, "the rows found");
+  if (status != CPB_OK) forget(s);
+  return status;
+}
+
+cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *scratch,
+                          cpb_seek_answer **answers, cpb_error *error) {
+  enum { SPARE = 64 };
+  seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
+  cpb_ranked *entries;
+  float *factors;
+  carver c = {0};
+  s.groups = (s.n + COLS - 1) / COLS;
+  s.room = 2 * question->k + SPARE;
+  s.sieve = s.index->sieve;
+  s.sieve.panel_count = s.groups;
+  share_work(&s);
+  lay_out(&s, &c, &entries, &factors);
+  *answers = carve(&c, s.n, sizeof **answers);
+  c = (carver){.at = cpb_scratch_room(scratch, c.bytes)};
+  if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
+  lay_out(&s, &c, &entries, &factors);
+  *answers = carve(&c, s.n, sizeof **answers);
+  cpb_status status = cpb_asked_take(s.index->options.metric, question->queries, s.q, s.known, error);
+  if (status != CPB_OK) return status;
+  place_seekers(&s, entries);
+  grid_queries(&s, factors);
+  if (question->limits != NULL) set_limits(&s);
+  status = look_at_all(&s, error);
+  if (status == CPB_OK) put_in_order(&s, *answers);
+  return status;
+}

@@ -1,0 +1,14 @@
+/* Queries as doubles, and what is known of each before anything is compared with it. */
+#ifndef CPB_SEARCH_QUERY_NUMBERS_H
+#define CPB_SEARCH_QUERY_NUMBERS_H
+
+#include "search/screen.h"
+
+/* Fills q, n x d doubles, of unit length under COSINE, and the lengths and units of asked, n of them. EROW for a query
+ * with NaN or inf, or of length 0 under COSINE. */
+cpb_status cpb_asked_take(cpb_metric metric, cpb_view queries, double *q, cpb_asked *asked, cpb_error *error);
+
+/* The largest number of a query about a centre, in the unit of its length. */
+double cpb_asked_reach(const cpb_asked *asked, const double *q, const double *center, size_t d);
+
+#endif

@@ -1,0 +1,554 @@
+/* An index after any history of calls answers as cpb_knn does over the rows that are left. The model is the plainest:
+ * an array of rows with their ids, in order of the ids, so that ties are in the order of rows. */
+#define _DEFAULT_SOURCE
+#include "support/check.h"
+#include "support/scratch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capball/advanced/feed.h"
+#include "capball/advanced/index.h"
+#include "core/rows.h"
+#include "loop/table.h"
+
+enum { ROWS_MOST = 6000, COLS_MOST = 100, QUERIES_MOST = 70, K_MOST = 20, ID_SPREAD = 20000 };
+
+#define NOBODY ((uint64_t)1 << 40) /* ids from here on are never given */
+
+typedef struct model {
+  cpb_metric metric;
+  cpb_dtype dtype;
+  size_t cols, row_bytes;
+  size_t count;
+  uint64_t *ids; /* rising */
+  char *rows;
+  test_rng rng;
+  int shape; /* of the rows: 0 Gauss, 1 few different ones, 2 a thin shell, 3 mixed sizes, some far out */
+} model;
+
+static cpb_error failure;
+static void must(cpb_status status) { test_status(status, CPB_OK, failure.text); }
+
+/* ---- ends of processes ---- */
+
+static long calls_left =
+    -1; /* system calls that write, before the process ends in the middle of one; < 0: never */
+
+static size_t part_of(size_t count) {
+  if (calls_left < 0 || calls_left-- > 0) return count;
+  return count / 2;
+}
+
+/* In the place of the system's. */
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset) {
+  bool ends = calls_left == 0;
+  ssize_t n = syscall(SYS_pwrite64, fd, bytes, part_of(count), offset);
+  if (ends) _exit(0);
+  return n;
+}
+
+int ftruncate(int fd, off_t size) {
+  if (calls_left == 0) _exit(0);
+  if (calls_left > 0) calls_left--;
+  return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+/* Disks are slow, and no power is lost but by lose_power. */
+int fsync(int fd) { return fd < 0 ? -1 : 0; }
+int fdatasync(int fd) { return fsync(fd); }
+
+/* ---- rows ---- */
+
+static double number(model *m, double size) {
+  switch (m->dtype) {
+  case CPB_U8: return (double)test_below(&m->rng, m->shape == 1 ? 3 : 256);
+  case CPB_I8: return (double)test_below(&m->rng, m->shape == 1 ? 3 : 256) - 128;
+  default: return m->shape == 1 ? (double)test_below(&m->rng, 2) : size * test_gauss(&m->rng);
+  }
+}
+
+/* Cut off, not rounded; what is too small is 0, what is too large the largest. */
+static uint16_t half_of(double x) {
+  float single = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &single, sizeof bits);
+  uint32_t exponent = bits >> 23 & 255, sign = bits >> 16 & 0x8000;
+  if (exponent < 113) return (uint16_t)sign;
+  if (exponent > 142) return (uint16_t)(sign | 0x7bff);
+  return (uint16_t)(sign | (exponent - 112) << 10 | (bits >> 13 & 0x3ff));
+}
+
+static void set_number(const model *m, char *row, size_t k, double x) {
+  switch (m->dtype) {
+  case CPB_F32: ((float *)(void *)row)[k] = (float)x; break;
+  case CPB_F64: ((double *)(void *)row)[k] = x; break;
+  case CPB_F16: ((uint16_t *)(void *)row)[k] = half_of(x); break;
+  default: ((uint8_t *)row)[k] = (uint8_t)(int)x; break;
+  }
+}
+
+static void make_row(model *m, char *row) {
+  static const double sizes[] = {1, 1, 1e-3, 30, 1e3};
+  double x[COLS_MOST], size = m->shape == 3 ? sizes[test_below(&m->rng, 5)] : 1, length2 = 0;
+  if (m->shape == 3 && m->dtype == CPB_F64 && test_below(&m->rng, 40) == 0) size = 1e200;
+  for (size_t k = 0; k < m->cols; k++) x[k] = number(m, size);
+  for (size_t k = 0; k < m->cols; k++) length2 += x[k] * x[k];
+  bool shell = m->shape == 2 && m->dtype < CPB_U8;
+  for (size_t k = 0; k < m->cols; k++) set_number(m, row, k, shell ? x[k] / sqrt(length2) : x[k]);
+  if (length2 == 0) set_number(m, row, 0, 1);
+}
+
+static cpb_view make_rows(model *m, size_t count, char *memory) {
+  for (size_t i = 0; i < count; i++) make_row(m, memory + i * m->row_bytes);
+  return cpb_rows(memory, m->dtype, count, m->cols);
+}
+
+/* ---- the model ---- */
+
+static size_t place_of(const model *m, uint64_t id) {
+  size_t at = 0;
+  for (size_t step = (size_t)1 << 16; step > 0; step /= 2)
+    if (at + step <= m->count && m->ids[at + step - 1] < id) at += step;
+  return at;
+}
+
+static bool model_has(const model *m, uint64_t id) {
+  size_t at = place_of(m, id);
+  return at < m->count && m->ids[at] == id;
+}
+
+static void model_add(model *m, uint64_t id, const char *row) {
+  size_t at = place_of(m, id), after = m->count - at;
+  memmove(m->ids + at + 1, m->ids + at, after * sizeof *m->ids);
+  memmove(m->rows + (at + 1) * m->row_bytes, m->rows + at * m->row_bytes, after * m->row_bytes);
+  m->ids[at] = id;
+  memcpy(m->rows + at * m->row_bytes, row, m->row_bytes);
+  m->count++;
+}
+
+static void model_remove(model *m, uint64_t id) {
+  size_t at = place_of(m, id), after = m->count - at - 1;
+  memmove(m->ids + at, m->ids + at + 1, after * sizeof *m->ids);
+  memmove(m->rows + at * m->row_bytes, m->rows + (at + 1) * m->row_bytes, after * m->row_bytes);
+  m->count--;
+}
+
+/* ---- what is asked ---- */
+
+static bool is_even(void *context, size_t query, uint64_t id) {
+  (void)context;
+  return (id + query) % 2 == 0;
+}
+
+typedef struct filtering {
+  cpb_index_filter filter;
+  uint64_t bitmap[ID_SPREAD / 64 + 1000];
+  uint64_t ids[200];
+} filtering;
+
+static const cpb_index_filter *make_filter(model *m, filtering *f, int kind) {
+  f->filter = (cpb_index_filter){.size = sizeof f->filter};
+  if (kind == 0) return NULL;
+  if (kind == 1) f->filter.allow = is_even;
+  if (kind == 2) {
+    for (size_t i = 0; i < sizeof f->bitmap / 8; i++) f->bitmap[i] = test_bits(&m->rng) & test_bits(&m->rng);
+    f->filter.bitmap = f->bitmap;
+    f->filter.bits = 64 * (1 + test_below(&m->rng, sizeof f->bitmap / 8));
+  }
+  if (kind == 3) {
+    for (size_t i = 0; i < 200; i++) f->ids[i] = test_below(&m->rng, ID_SPREAD);
+    f->filter.ids = f->ids;
+    f->filter.count = test_below(&m->rng, 201);
+  }
+  return &f->filter;
+}
+
+static bool allows(const cpb_index_filter *filter, size_t query, uint64_t id) {
+  if (filter == NULL) return true;
+  if (filter->allow != NULL) return is_even(NULL, query, id);
+  if (filter->bitmap != NULL) return id < filter->bits && (filter->bitmap[id / 64] >> id % 64 & 1) != 0;
+  for (size_t i = 0; i < filter->count; i++)
+    if (filter->ids[i] == id) return true;
+  return false;
+}
+
+/* The rows a query may find, as a base of its own. */
+static char allowed_rows[ROWS_MOST * COLS_MOST * 8];
+static uint64_t allowed_ids[ROWS_MOST];
+
+static cpb_view allowed_base(const model *m, const cpb_index_filter *filter, size_t query) {
+  size_t count = 0;
+  for (size_t i = 0; i < m->count; i++) {
+    if (!allows(filter, query, m->ids[i])) continue;
+    memcpy(allowed_rows + count * m->row_bytes, m->rows + i * m->row_bytes, m->row_bytes);
+    allowed_ids[count++] = m->ids[i];
+  }
+  return cpb_rows(allowed_rows, m->dtype, count, m->cols);
+}
+
+static void same_hits(const cpb_hit *found, const cpb_hit *wanted, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    assert_true(found[i].id == allowed_ids[wanted[i].id]);
+    assert_memory_equal(&found[i].value, &wanted[i].value, sizeof(double));
+  }
+}
+
+static void search_is_right(model *m, const cpb_index *index, const cpb_exec *exec) {
+  static char memory[QUERIES_MOST * COLS_MOST * 8];
+  static cpb_hit hits[QUERIES_MOST * K_MOST], wanted[K_MOST];
+  static filtering f;
+  size_t counts[QUERIES_MOST], k = 1 + test_below(&m->rng, K_MOST);
+  size_t n = test_below(&m->rng, 3) == 0 ? 1 + test_below(&m->rng, QUERIES_MOST) : 1 + test_below(&m->rng, 3);
+  cpb_view queries = make_rows(m, n, memory);
+  const cpb_index_filter *filter = make_filter(m, &f, (int)test_below(&m->rng, 4));
+  must(cpb_index_search(index, queries, k, filter, hits, counts, exec, &failure));
+  for (size_t i = 0; i < n; i++) {
+    cpb_view base = allowed_base(m, filter, i);
+    size_t most = base.rows < k ? base.rows : k;
+    assert_int_equal(counts[i], most);
+    for (size_t j = most; j < k; j++) assert_true(hits[i * k + j].id == UINT64_MAX);
+    if (most == 0) continue;
+    must(cpb_knn(base, cpb_view_slice(queries, i, 1), most, m->metric, wanted, NULL, &failure));
+    same_hits(hits + i * k, wanted, most);
+  }
+}
+
+typedef struct ranging {
+  model *m;
+  const cpb_index_filter *filter;
+  cpb_view queries;
+  const double *limits;
+  size_t called;
+} ranging;
+
+static cpb_status check_range(void *context, size_t query, const cpb_hit *hits, size_t count,
+                              cpb_error *error) {
+  ranging *r = context;
+  cpb_view base = allowed_base(r->m, r->filter, query);
+  assert_int_equal(query, r->called++);
+  cpb_search_options options;
+  cpb_search_options_init(&options, sizeof options);
+  options.metric = r->m->metric;
+  options.limits = r->limits + query;
+  cpb_search *search;
+  const cpb_hit *wanted;
+  size_t there;
+  must(cpb_search_new(cpb_view_slice(r->queries, query, 1), &options, &search, error));
+  must(cpb_search_feed(search, base, 0, NULL, error));
+  must(cpb_search_hits(search, 0, &wanted, &there, error));
+  assert_int_equal(count, there);
+  same_hits(hits, wanted, count);
+  cpb_search_free(search);
+  return CPB_OK;
+}
+
+/* The distance of some row, so that some are within and ties are at the edge. */
+static void range_is_right(model *m, const cpb_index *index, const cpb_exec *exec) {
+  static char memory[4 * COLS_MOST * 8];
+  static filtering f;
+  double limits[4];
+  cpb_hit hits[4 * K_MOST];
+  size_t n = 1 + test_below(&m->rng, 4), k = 1 + test_below(&m->rng, K_MOST), counts[4];
+  cpb_view queries = make_rows(m, n, memory);
+  must(cpb_index_search(index, queries, k, NULL, hits, counts, NULL, &failure));
+  for (size_t i = 0; i < n; i++) limits[i] = counts[i] == 0 ? 1 : hits[i * k + counts[i] - 1].value;
+  ranging r = {m, make_filter(m, &f, (int)test_below(&m->rng, 4)), queries, limits, 0};
+  must(cpb_index_range(index, queries, limits, r.filter, check_range, &r, exec, &failure));
+  assert_int_equal(r.called, n);
+}
+
+static void rows_are_right(model *m, const cpb_index *index) {
+  char row[COLS_MOST * 8];
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  assert_int_equal(report.rows, m->count);
+  for (size_t i = 0; i < 5 && m->count > 0; i++) {
+    size_t at = test_below(&m->rng, m->count);
+    must(cpb_index_rows(index, &m->ids[at], 1, row, &failure));
+    assert_memory_equal(row, m->rows + at * m->row_bytes, m->row_bytes);
+  }
+  uint64_t other = test_below(&m->rng, ID_SPREAD);
+  assert_int_equal(cpb_index_rows(index, &other, 1, row, NULL), model_has(m, other) ? CPB_OK : CPB_EINVAL);
+}
+
+/* ---- histories ---- */
+
+static char new_rows[3000 * COLS_MOST * 8];
+static uint64_t new_ids[3000];
+
+static size_t some_count(model *m, bool many) {
+  size_t most = test_below(&m->rng, 8) == 0 ? (many ? 2500 : 300) : test_below(&m->rng, 2) == 0 ? 3 : 100;
+  return test_below(&m->rng, most + 1);
+}
+
+static void add(model *m, cpb_index *index, bool numbered, const cpb_exec *exec) {
+  size_t count = some_count(m, true), kept = 0;
+  if (m->count + count > ROWS_MOST / 2) return;
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t id = numbered ? report.next_id + i : test_below(&m->rng, ID_SPREAD);
+    bool twice = model_has(m, id);
+    for (size_t j = 0; j < kept && !numbered; j++) twice |= new_ids[j] == id;
+    if (!twice) new_ids[kept++] = id;
+  }
+  cpb_view rows = make_rows(m, kept, new_rows);
+  must(cpb_index_add(index, rows, numbered ? NULL : new_ids, exec, &failure));
+  for (size_t i = 0; i < kept; i++) model_add(m, new_ids[i], new_rows + i * m->row_bytes);
+}
+
+static size_t some_of(model *m, size_t most) {
+  size_t count = test_below(&m->rng, most + 1), kept = 0;
+  for (size_t i = 0; i < count && m->count > 0; i++) {
+    uint64_t id = m->ids[test_below(&m->rng, m->count)];
+    bool twice = false;
+    for (size_t j = 0; j < kept; j++) twice |= new_ids[j] == id;
+    if (!twice) new_ids[kept++] = id;
+  }
+  return kept;
+}
+
+static void remove_some(model *m, cpb_index *index) {
+  size_t count = some_of(m, test_below(&m->rng, 10) == 0 ? 1000 : 20);
+  must(cpb_index_remove(index, new_ids, count, &failure));
+  for (size_t i = 0; i < count; i++) model_remove(m, new_ids[i]);
+}
+
+static void replace_some(model *m, cpb_index *index, const cpb_exec *exec) {
+  size_t count = some_of(m, 40);
+  must(cpb_index_replace(index, make_rows(m, count, new_rows), new_ids, exec, &failure));
+  for (size_t i = 0; i < count; i++) {
+    model_remove(m, new_ids[i]);
+    model_add(m, new_ids[i], new_rows + i * m->row_bytes);
+  }
+}
+
+/* Calls that fail change nothing. */
+static void fail_some(model *m, cpb_index *index) {
+  size_t count = 1 + some_count(m, false);
+  cpb_view rows = make_rows(m, count, new_rows);
+  for (size_t i = 0; i < count; i++) new_ids[i] = NOBODY + i;
+  if (m->count > 0) {
+    new_ids[count - 1] = m->ids[test_below(&m->rng, m->count)];
+    assert_int_equal(cpb_index_add(index, rows, new_ids, NULL, NULL), CPB_EINVAL);
+    new_ids[count - 1] = NOBODY;
+    assert_int_equal(cpb_index_remove(index, new_ids, count, NULL), CPB_EINVAL);
+  }
+  if (m->dtype != CPB_F32) return;
+  ((float *)(void *)new_rows)[test_below(&m->rng, count * m->cols)] = NAN;
+  cpb_error error;
+  assert_int_equal(cpb_index_add(index, rows, NULL, NULL, &error), CPB_EROW);
+  assert_true(error.row >= 0 && (size_t)error.row < count);
+}
+
+/* ---- files ---- */
+
+static char file_name[200], other_name[200];
+
+static cpb_index *opened(const char *path, bool writable) {
+  cpb_index *index;
+  must(cpb_index_open(path, writable, &index, &failure));
+  return index;
+}
+
+static bool has_state(const cpb_index *index, const model *m) {
+  static char row[COLS_MOST * 8];
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  bool same = report.rows == m->count;
+  for (size_t i = 0; same && i < m->count; i++)
+    same = cpb_index_rows(index, &m->ids[i], 1, row, NULL) == CPB_OK &&
+           memcmp(row, m->rows + i * m->row_bytes, m->row_bytes) == 0;
+  return same;
+}
+
+static model copy_of(const model *m) {
+  model copy = *m;
+  copy.ids = malloc(ROWS_MOST * sizeof *copy.ids);
+  copy.rows = malloc(ROWS_MOST * m->row_bytes);
+  memcpy(copy.ids, m->ids, m->count * sizeof *copy.ids);
+  memcpy(copy.rows, m->rows, m->count * m->row_bytes);
+  return copy;
+}
+
+static void adopt(model *m, model *other) {
+  free(m->ids);
+  free(m->rows);
+  *m = *other;
+}
+
+static cpb_index *move_to_file(model *m, cpb_index *index, bool in_file) {
+  if (in_file) assert_int_equal(cpb_index_save(index, file_name, NULL), CPB_EINVAL);
+  must(cpb_index_save(index, in_file ? other_name : file_name, &failure));
+  cpb_index_free(index);
+  if (in_file) assert_int_equal(rename(other_name, file_name), 0);
+  index = opened(file_name, true);
+  assert_true(has_state(index, m));
+  return index;
+}
+
+static cpb_index *close_and_open(model *m, cpb_index *index) {
+  cpb_index *second;
+  assert_int_equal(cpb_index_open(file_name, true, &second, NULL), CPB_EIO); /* one writer */
+  cpb_index *reader = opened(file_name, false);
+  assert_true(has_state(reader, m));
+  assert_int_equal(cpb_index_remove(reader, m->ids, m->count > 0, NULL), CPB_EINVAL);
+  cpb_index_free(index);
+  index = opened(file_name, true);
+  assert_true(has_state(index, m) && has_state(reader, m));
+  cpb_index_free(reader);
+  return index;
+}
+
+static void change_something(model *m, cpb_index *index) {
+  switch (test_below(&m->rng, 3)) {
+  case 0: add(m, index, true, NULL); break;
+  case 1: remove_some(m, index); break;
+  default: replace_some(m, index, NULL); break;
+  }
+}
+
+/* A process that ends in a system call leaves the state before or after. What it would have done is done to a copy. */
+static cpb_index *end_in_a_change(model *m, cpb_index *index) {
+  long left = (long)test_below(&m->rng, 6);
+  bool compacts = test_below(&m->rng, 4) == 0;
+  must(cpb_index_save(index, other_name, &failure));
+  cpb_index_free(index);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    index = opened(file_name, true);
+    calls_left = left;
+    if (compacts) must(cpb_index_compact(index, NULL, &failure));
+    change_something(m, index);
+    _exit(0);
+  }
+  int status;
+  model after = copy_of(m);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  index = opened(other_name, true);
+  change_something(&after, index);
+  cpb_index_free(index);
+  index = opened(file_name, true);
+  if (has_state(index, m)) {
+    free(after.ids);
+    free(after.rows);
+    return index;
+  }
+  assert_true(has_state(index, &after));
+  adopt(m, &after);
+  return index;
+}
+
+/* A loss of power leaves a part of what was not synced: any beginning of the log, with anything after it. */
+static void lose_power(model *m, cpb_index *index) {
+  struct stat before, after;
+  model earlier = copy_of(m);
+  assert_int_equal(stat(file_name, &before), 0);
+  change_something(m, index);
+  assert_int_equal(stat(file_name, &after), 0);
+  size_t size = (size_t)after.st_size, grown = size - (size_t)before.st_size;
+  char *bytes = malloc(size);
+  int fd = open(file_name, O_RDONLY);
+  assert_true(fd >= 0 && read(fd, bytes, size) == (ssize_t)size);
+  close(fd);
+  if (grown > 0) {
+    size_t at = size - 1 - test_below(&m->rng, grown), cut = at;
+    if (test_below(&m->rng, 2) == 0) {
+      bytes[at] = (char)(bytes[at] ^ (1 << test_below(&m->rng, 8)));
+      cut = size;
+    }
+    fd = open(other_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0 && write(fd, bytes, cut) == (ssize_t)cut);
+    close(fd);
+    cpb_index *left = opened(other_name, true);
+    assert_true(has_state(left, &earlier) ||
+                (at + 8 > size && has_state(left, m))); /* it ends in up to 7 zeros */
+    cpb_index_free(left);
+  }
+  free(bytes);
+  free(earlier.ids);
+  free(earlier.rows);
+}
+
+static void live_through(const model *start, int steps, bool numbered, const cpb_exec *exec) {
+  model m = *start;
+  bool in_file = false;
+  m.row_bytes = m.cols * cpb_dtype_size(m.dtype);
+  m.ids = calloc(ROWS_MOST, sizeof *m.ids);
+  m.rows = malloc(ROWS_MOST * m.row_bytes);
+  cpb_index_options options;
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = m.cols;
+  options.dtype = m.dtype;
+  options.metric = m.metric;
+  cpb_index *index;
+  must(cpb_index_new(&options, &index, &failure));
+  for (int step = 0; step < steps; step++) switch (test_below(&m.rng, 13)) {
+    case 0:
+    case 1:
+    case 2: add(&m, index, numbered, exec); break;
+    case 3: remove_some(&m, index); break;
+    case 4:
+      if (!numbered || test_below(&m.rng, 4) == 0) replace_some(&m, index, exec);
+      break;
+    case 5: range_is_right(&m, index, exec); break;
+    case 6: rows_are_right(&m, index); break;
+    case 7:
+      fail_some(&m, index);
+      if (test_below(&m.rng, 4) == 0) must(cpb_index_compact(index, exec, &failure));
+      break;
+    case 8:
+      if (in_file && test_below(&m.rng, 4) != 0) break;
+      index = move_to_file(&m, index, in_file);
+      in_file = true;
+      break;
+    case 9:
+      if (in_file) index = close_and_open(&m, index);
+      break;
+    case 10:
+      if (in_file) index = end_in_a_change(&m, index);
+      break;
+    case 11:
+      if (in_file) lose_power(&m, index);
+      break;
+    default: search_is_right(&m, index, exec); break;
+    }
+  search_is_right(&m, index, exec);
+  cpb_index_free(index);
+  unlink(file_name);
+  free(m.ids);
+  free(m.rows);
+}
+
+static void histories(void **state) {
+  (void)state;
+  static const size_t widths[] = {1, 5, 31, 32, 33, 64, 96, 100};
+  const char *wanted = getenv("INDEX_HISTORIES");
+  int runs = wanted != NULL ? atoi(wanted) : TEST_SANITIZED ? 40 : 300;
+  snprintf(file_name, sizeof file_name, "%s", scratch_path("index"));
+  snprintf(other_name, sizeof other_name, "%s", scratch_path("other"));
+  cpb_pool *pool;
+  must(cpb_pool_new(3, &pool, &failure));
+  for (int run = 0; run < runs; run++) {
+    test_rng rng = {(uint64_t)run + 1};
+    model m = {.metric = (cpb_metric)test_below(&rng, 3),
+               .dtype = (cpb_dtype)test_below(&rng, 5),
+               .cols = widths[test_below(&rng, sizeof widths / sizeof *widths)],
+               .shape = (int)test_below(&rng, 4)};
+    bool numbered = test_below(&rng, 2) == 0;
+    m.rng = rng;
+    live_through(&m, 40, numbered, run % 3 == 0 ? cpb_pool_exec(pool) : NULL);
+  }
+  cpb_pool_free(pool);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(histories)};
+  return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
