@@ -20,12 +20,6 @@ static void on_signal(int number) {
   errno = kept;
 }
 
-/* A reader that went away is no reason to complain: `capball info x | head -1`. */
-static void on_broken_pipe(int number) {
-  (void)number;
-  _exit(CLI_FAILED);
-}
-
 int cli_interrupted(void) { return caught; }
 
 /* Blocks are read from the file's own pages; pages that a shortened file has lost cannot be. */
@@ -44,8 +38,6 @@ void cli_install_handlers(void) {
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGHUP, &action, NULL);
   action.sa_flags = 0;
-  action.sa_handler = on_broken_pipe;
-  sigaction(SIGPIPE, &action, NULL);
   action.sa_handler = on_lost_pages;
   sigaction(SIGBUS, &action, NULL);
   /* A file-size limit shall be an error of write(), with a sentence, instead of death. */
