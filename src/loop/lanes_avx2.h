@@ -255,15 +255,56 @@ LANE_INLINE double lanes_sum(lanes_f64 x) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
+/* lanes_sum() of four rows at once, from where lane j has been added to j+8 and j+4. */
+enum { FOLDED_ROWS = 4 };
+LANE_INLINE void lanes_folded_sums(const __m256d *x, double *sums) {
+  __m256d even =
+      _mm256_add_pd(_mm256_permute2f128_pd(x[0], x[2], 0x20), _mm256_permute2f128_pd(x[0], x[2], 0x31));
+  __m256d odd =
+      _mm256_add_pd(_mm256_permute2f128_pd(x[1], x[3], 0x20), _mm256_permute2f128_pd(x[1], x[3], 0x31));
+  _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)));
+}
+
 /* Vectors of doubles, for tiles of a matrix product. */
 typedef __m256d vec_f64;
 enum { VEC_F64 = 4, TILE_VECTORS = 2 };
 
-LANE_INLINE vec_f64 vec_load(const double *p) { return _mm256_loadu_pd(p); }
-LANE_INLINE void vec_store(double *p, vec_f64 x) { _mm256_storeu_pd(p, x); }
-LANE_INLINE vec_f64 vec_spread(double x) { return _mm256_set1_pd(x); }
-LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, y); }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
+LANE_INLINE vec_f64 vec_load_f64(const double *p) { return _mm256_loadu_pd(p); }
+LANE_INLINE void vec_store_f64(double *p, vec_f64 x) { _mm256_storeu_pd(p, x); }
+LANE_INLINE vec_f64 vec_spread_f64(double x) { return _mm256_set1_pd(x); }
+LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, y); }
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
+
+#define LANES_PICK
+/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then come those of b. Permutations look at the lowest three
+ * bits, the choice between a and b at the sign. */
+typedef __m256i vec_index;
+LANE_INLINE vec_index vec_index_of_f32(const int32_t *at) {
+  __m256i index = _mm256_loadu_si256((const void *)at);
+  return _mm256_or_si256(index, _mm256_slli_epi32(index, 28));
+}
+LANE_INLINE __m256 vec_pick_f32(__m256 a, vec_index index, __m256 b) {
+  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, index), _mm256_permutevar8x32_ps(b, index),
+                          _mm256_castsi256_ps(index));
+}
+LANE_INLINE vec_index vec_index_of_f64(const int32_t *at) {
+  int32_t halves[2 * VEC_F64];
+  for (size_t i = 0; i < 2 * VEC_F64; i++) halves[i] = 2 * at[i / 2] + (int32_t)(i % 2);
+  return vec_index_of_f32(halves);
+}
+LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) {
+  return _mm256_castps_pd(vec_pick_f32(_mm256_castpd_ps(a), index, _mm256_castpd_ps(b)));
+}
+/* The first `count` lanes, the others 0. */
+typedef __m256d vec_mask;
+LANE_INLINE vec_mask vec_mask_of(size_t count) { return _mm256_castsi256_pd(wide_mask(0, 0, count)); }
+LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm256_and_pd(mask, x); }
+LANE_INLINE vec_f64 vec_wide_f64(const double *p) { return vec_load_f64(p); }
+LANE_INLINE vec_f64 vec_wide_f32(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+LANE_INLINE void vec_store_narrow(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
+LANE_INLINE void vec_stream_narrow(float *p, vec_f64 x) { _mm_stream_ps(p, _mm256_cvtpd_ps(x)); }
+LANE_INLINE void vec_stream_f64(double *p, vec_f64 x) { _mm256_stream_pd(p, x); }
+LANE_INLINE void vec_stream_f32(float *p, __m256 x) { _mm256_stream_ps(p, x); }
 
 /* Vectors of floats, for products with panels. */
 typedef __m256 vec_f32;

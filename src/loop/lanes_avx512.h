@@ -188,15 +188,51 @@ LANE_INLINE double lanes_sum(lanes_f64 x) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
+/* lanes_sum() of eight rows at once, from where lane j has been added to j+8. Rows k and k+4 share a register after the first step, so that their sums come out in order. */
+enum { FOLDED_ROWS = 8 };
+LANE_INLINE void lanes_folded_sums(const __m512d *x, double *sums) {
+  __m512i across = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
+  __m512d four[4], two[2];
+#pragma GCC unroll 4
+  for (size_t k = 0; k < 4; k++)
+    four[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x[k], x[k + 4]), _mm512_shuffle_f64x2(x[k], x[k + 4], 0x4e));
+#pragma GCC unroll 2
+  for (size_t k = 0; k < 2; k++)
+    two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, four[k], four[k + 2]),
+                           _mm512_permutex2var_pd(four[k], across, four[k + 2]));
+  _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_mask_blend_pd(0xaa, two[0], two[1]),
+                                       _mm512_shuffle_pd(two[0], two[1], 0x55)));
+}
+
 /* Vectors of doubles, for tiles of a matrix product. */
 typedef __m512d vec_f64;
 enum { VEC_F64 = 8, TILE_VECTORS = 4 };
 
-LANE_INLINE vec_f64 vec_load(const double *p) { return _mm512_loadu_pd(p); }
-LANE_INLINE void vec_store(double *p, vec_f64 x) { _mm512_storeu_pd(p, x); }
-LANE_INLINE vec_f64 vec_spread(double x) { return _mm512_set1_pd(x); }
-LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return _mm512_add_pd(x, y); }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm512_fmadd_pd(x, y, sum); }
+LANE_INLINE vec_f64 vec_load_f64(const double *p) { return _mm512_loadu_pd(p); }
+LANE_INLINE void vec_store_f64(double *p, vec_f64 x) { _mm512_storeu_pd(p, x); }
+LANE_INLINE vec_f64 vec_spread_f64(double x) { return _mm512_set1_pd(x); }
+LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return _mm512_add_pd(x, y); }
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm512_fmadd_pd(x, y, sum); }
+
+#define LANES_PICK
+/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then come those of b. */
+typedef __m512i vec_index;
+LANE_INLINE vec_index vec_index_of_f64(const int32_t *at) {
+  return _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)at));
+}
+LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) { return _mm512_permutex2var_pd(a, index, b); }
+LANE_INLINE vec_index vec_index_of_f32(const int32_t *at) { return _mm512_loadu_si512(at); }
+LANE_INLINE __m512 vec_pick_f32(__m512 a, vec_index index, __m512 b) { return _mm512_permutex2var_ps(a, index, b); }
+/* The first `count` lanes, the others 0. */
+typedef __mmask8 vec_mask;
+LANE_INLINE vec_mask vec_mask_of(size_t count) { return (vec_mask)lane_mask(0, count); }
+LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm512_maskz_mov_pd(mask, x); }
+LANE_INLINE vec_f64 vec_wide_f64(const double *p) { return vec_load_f64(p); }
+LANE_INLINE vec_f64 vec_wide_f32(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+LANE_INLINE void vec_store_narrow(float *p, vec_f64 x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
+LANE_INLINE void vec_stream_narrow(float *p, vec_f64 x) { _mm256_stream_ps(p, _mm512_cvtpd_ps(x)); }
+LANE_INLINE void vec_stream_f64(double *p, vec_f64 x) { _mm512_stream_pd(p, x); }
+LANE_INLINE void vec_stream_f32(float *p, __m512 x) { _mm512_stream_ps(p, x); }
 
 /* Vectors of floats, for products with panels. */
 typedef __m512 vec_f32;

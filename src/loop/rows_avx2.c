@@ -1,5 +1,7 @@
 /* Rows on AVX2, apart from the other loops so that neither waits for the other to compile. */
-#include "loop/rows_tiny_avx2.h"
+#include "loop/lanes_avx2.h"
+
+enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31 };
 
 #include "loop/rows_plan.inc"
 

@@ -1,7 +1,8 @@
 /* Rows on AVX-512, apart from the other loops so that neither waits for the other to compile. */
-#include "loop/rows_narrow_avx512.h"
+#include "loop/lanes_avx512.h"
 
-#include "loop/rows_long_avx512.h"
+#define LANES_LONG
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31 };
 
 #include "loop/rows_plan.inc"
 

@@ -5,7 +5,7 @@
 
 #include "loop/lanes.h"
 
-#include "loop/double_factor.h"
+#include "loop/row_factor.h"
 
 typedef struct row_source {
   size_t size; /* bytes of an element */
@@ -48,6 +48,7 @@ LANE_INLINE size_t streams_of(row_kind kind) {
 }
 
 typedef lanes_f64 row_line;
+typedef double row_number;
 typedef double_factor row_answer;
 typedef struct row_sum {
   lanes_f64 lanes;
@@ -102,12 +103,21 @@ LANE_INLINE row_sum sum_part(const cpb_rows_job *job, row_kind kind, row_sum sum
   return sum;
 }
 
-LANE_INLINE double_factor answer_of(const cpb_rows_job *job, row_kind kind, const char *in, row_sum sum) {
-  double n = sum.chunks + lanes_sum(sum.lanes);
-  if (kind.embedding) return embed_double(n, job->s);
-  double y0 = kind.source->size == 8 ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
-  return unembed_double(n, y0, job->s, kind.narrow ? RESULT_MOST_F32 : RESULT_MOST_F64);
+/* The number after the first d; only floats and doubles are unembedded. */
+LANE_INLINE double last_number(const cpb_rows_job *job, row_kind kind, const char *in) {
+  return kind.source->size == 8 ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
 }
+
+LANE_INLINE double_factor answer_of_norm(const cpb_rows_job *job, bool embedding, double n, double last) {
+  if (embedding) return embed_double(n, job->s);
+  return unembed_double(n, last, job->s, job->out_type == CPB_F32 ? RESULT_MOST_F32 : RESULT_MOST_F64);
+}
+
+LANE_INLINE double_factor answer_of(const cpb_rows_job *job, row_kind kind, const char *in, row_sum sum) {
+  double last = kind.embedding ? 0 : last_number(job, kind, in);
+  return answer_of_norm(job, kind.embedding, sum.chunks + lanes_sum(sum.lanes), last);
+}
+
 
 /* Where results go. */
 LANE_INLINE size_t result_size(row_kind kind) { return kind.narrow ? sizeof(float) : sizeof(double); }
@@ -135,7 +145,50 @@ LANE_INLINE void result_store_last(row_kind kind, char *out, double last) {
   else
     *(double *)out = last;
 }
+LANE_INLINE void line_store(double *p, lanes_f64 x) { store_wide(p, x); }
 LANE_INLINE lanes_f64 line_join(lanes_f64 a, lanes_f64 b, size_t lane) { return wide_join(a, b, lane); }
 LANE_INLINE lanes_f64 line_set(lanes_f64 x, size_t lane, double last) { return wide_set(x, lane, last); }
+
+/* What rows_block.inc needs beside. */
+#ifdef LANES_PICK
+#define ROW_REAL(name) name##_f64
+enum { ROW_VEC = VEC_F64 };
+
+/* The centre of many rows that lie one after the other. */
+static void repeat_center(const cpb_rows_job *job, size_t count, double *taken, double *unused,
+                          cpb_rows_center *center) {
+  (void)unused;
+  for (size_t i = 0; i < count; i++) taken[i] = job->center.taken[i % job->d];
+  center->taken = taken;
+}
+LANE_INLINE vec_f64 vec_about(vec_f64 x, const double *taken, const double *unused) {
+  (void)unused;
+  return x - vec_load_f64(taken);
+}
+LANE_INLINE void vec_write(bool narrow, bool stream, char *out, vec_f64 x) {
+  if (narrow && stream)
+    vec_stream_narrow((float *)out, x);
+  else if (narrow)
+    vec_store_narrow((float *)out, x);
+  else if (stream)
+    vec_stream_f64((double *)out, x);
+  else
+    vec_store_f64((double *)out, x);
+}
+
+/* The factor of a row of few numbers, which are summed in the order of lanes_sum(). */
+typedef int short_numbers;
+LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) {
+  (void)job;
+  return 0;
+}
+LANE_INLINE double_factor answer_of_few(const cpb_rows_job *job, const short_numbers *unused, bool embedding,
+                                        const double *x, size_t d) {
+  (void)unused;
+  double even = d > 2 ? x[0] * x[0] + x[2] * x[2] : x[0] * x[0];
+  double odd = d > 3 ? x[1] * x[1] + x[3] * x[3] : d > 1 ? x[1] * x[1] : 0;
+  return answer_of_norm(job, embedding, even + odd, embedding ? 0 : x[d]);
+}
+#endif
 
 #endif

@@ -1,5 +1,7 @@
 /* Rows of doubles, and results in double, on AVX-512. */
-#include "loop/rows_short_double_avx512.h"
+#include "loop/lanes_avx512.h"
+
+enum { BLOCK_DOUBLES = 15, BLOCK_SMALL = 31 };
 
 #include "loop/rows_double_plan.inc"
 

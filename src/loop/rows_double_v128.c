@@ -6,27 +6,15 @@
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job);
 
 #if defined(__aarch64__)
-enum { SHORT_DOUBLES = 0, SHORT_WIDENED = 0, SHORT_NARROWED = 0, SHORT_SMALL = 0 };
-
-static bool short_doubles_stream(const cpb_rows_job *job) {
-  (void)job;
-  return false;
-}
-
-static cpb_rows_loop short_doubles, short_staged;
+enum { BLOCK_DOUBLES = 0, BLOCK_SMALL = 0 };
 
 #include "loop/rows_double_plan.inc"
 
-static void short_doubles(const cpb_rows_job *job) { walk_f64_f64(job); }
-static void short_staged(const cpb_rows_job *job) { walk_f64_f64(job); }
-
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) { return plan_doubles(job); }
 #else
-cpb_rows_loop cpb_double_rows_plain;
-
 cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) {
   (void)job;
-  return cpb_double_rows_plain;
+  return cpb_rows_plain;
 }
 #endif
 

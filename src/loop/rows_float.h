@@ -116,13 +116,22 @@ LANE_INLINE row_factor factor_if_short(const cpb_rows_job *job, row_kind kind, c
   return factor_of_short(x, job->d, kind.embedding, job->s);
 }
 
+/* The number after the first d; only floats are unembedded. */
+LANE_INLINE double last_number(const cpb_rows_job *job, row_kind kind, const char *in) {
+  (void)kind;
+  return (double)((const float *)in)[job->d];
+}
+
+LANE_INLINE row_factor answer_of_norm(const cpb_rows_job *job, bool embedding, double n, double last) {
+  return embedding ? embed_factor(n, job->s) : unembed_factor(n, last, job->s);
+}
+
 LANE_INLINE row_factor answer_of(const cpb_rows_job *job, row_kind kind, const char *in, row_sum sum) {
   row_factor f = factor_if_short(job, kind, in);
   if (f.fine) return f;
-  double n = lanes_sum(sum);
-  return kind.embedding ? embed_factor(n, job->s)
-                        : unembed_factor(n, (double)((const float *)in)[job->d], job->s);
+  return answer_of_norm(job, kind.embedding, lanes_sum(sum), kind.embedding ? 0 : last_number(job, kind, in));
 }
+
 
 /* Where results go. */
 LANE_INLINE size_t result_size(row_kind kind) {
@@ -145,7 +154,44 @@ LANE_INLINE void result_store_last(row_kind kind, char *out, float last) {
   (void)kind;
   *(float *)out = last;
 }
+LANE_INLINE void line_store(float *p, lanes_f32 x) { store_lanes(p, x); }
 LANE_INLINE lanes_f32 line_join(lanes_f32 a, lanes_f32 b, size_t lane) { return lanes_join(a, b, lane); }
 LANE_INLINE lanes_f32 line_set(lanes_f32 x, size_t lane, float last) { return lanes_set(x, lane, last); }
+
+/* What rows_block.inc needs beside. */
+#ifdef LANES_PICK
+#define ROW_REAL(name) name##_f32
+enum { ROW_VEC = VEC_F32 };
+
+/* The centre of many rows that lie one after the other; without one what changes no number, subtracted or added. */
+static void repeat_center(const cpb_rows_job *job, size_t count, float *high, float *low,
+                          cpb_rows_center *center) {
+  const float none = job->embedding ? 0.0f : -0.0f;
+  for (size_t i = 0; i < count; i++) {
+    high[i] = job->center.high != NULL ? job->center.high[i % job->d] : none;
+    low[i] = job->center.high != NULL ? job->center.low[i % job->d] : none;
+  }
+  center->high = high;
+  center->low = low;
+}
+LANE_INLINE vec_f32 vec_about(vec_f32 x, const float *high, const float *low) {
+  return (x + vec_load_f32(low)) + vec_load_f32(high);
+}
+LANE_INLINE void vec_write(bool narrow, bool stream, char *out, vec_f32 x) {
+  (void)narrow;
+  if (stream)
+    vec_stream_f32((float *)out, x);
+  else
+    vec_store_f32((float *)out, x);
+}
+
+typedef short_scale short_numbers;
+LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return short_scale_of(job->s); }
+LANE_INLINE row_factor answer_of_few(const cpb_rows_job *job, const short_numbers *scale, bool embedding,
+                                     const float *x, size_t d) {
+  (void)job;
+  return short_factor(x, d, embedding, scale);
+}
+#endif
 
 #endif

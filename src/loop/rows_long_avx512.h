@@ -7,7 +7,7 @@
 #ifndef CPB_LOOP_ROWS_LONG_AVX512_H
 #define CPB_LOOP_ROWS_LONG_AVX512_H
 
-#include "loop/rows_singly.h"
+#include "loop/rows_float.h"
 
 enum {
   LONG_STREAMS = 4,
@@ -162,7 +162,7 @@ LANE_INLINE void flush_long(const long_ranges *ranges, size_t carried) {
 LANE_INLINE void long_singly(const cpb_rows_job *job, long_ranges *ranges, size_t rows, size_t row) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
-    walk_singly(job, r * rows + row, 1);
+    cpb_rows_plain_some(job, r * rows + row, 1);
     ranges->line[r] = load_f32((const float *)ranges->out[r] + job->out_stride - CPB_LANES);
   }
 }
@@ -285,9 +285,7 @@ LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
 /* Rows that do not lie one after the other are the walk's, and those that would have to be made twice. */
 LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
   bool whole = walk_streams(job) && (job->d <= KEPT_MOST || kind.source->size == sizeof(float));
-  size_t done = whole ? long_ranges_of(job, kind) : walk_ranges(job, kind, false);
-  walk_singly(job, done, job->n - done);
+  walk_all(job, kind, whole ? long_ranges_of(job, kind) : 0);
 }
-#define LONG_ROWS long_rows
 
 #endif

@@ -1,17 +1,7 @@
 /* Rows in registers of 128 bits: by the walk where it pays. */
 #include "loop/lanes_v128.h"
-#include "loop/rows_singly.h"
 
-enum { SHORT_MOST = 0 };
-
-static bool short_rows_stream(const cpb_rows_job *job) {
-  (void)job;
-  return false;
-}
-
-static void short_rows(const cpb_rows_job *job) { walk_singly(job, 0, job->n); }
-
-#include "loop/short_unplanned.inc"
+enum { BLOCK_FLOATS = 0, BLOCK_SMALL = 0 };
 
 #include "loop/rows_plan.inc"
 

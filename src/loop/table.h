@@ -50,6 +50,10 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
+/* Rows in plain C, which serves whatever no faster loop does; and only those of a job from `first` on. */
+cpb_rows_loop cpb_rows_plain;
+void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count);
+
 /* The end of a row that is written past the cache: it waits for the next row, to be written with its beginning. */
 typedef struct cpb_layer_carry {
   _Alignas(64) char line[CPB_LANES * sizeof(double)];

@@ -8,9 +8,9 @@
 #define VEC vec_f64
 #define WIDTH VEC_F64
 #define MOST TILE_VECTORS
-#define LOAD vec_load
-#define SPREAD vec_spread
-#define FMA vec_fma
+#define LOAD vec_load_f64
+#define SPREAD vec_spread_f64
+#define FMA vec_fma_f64
 #define TERMS terms_f64
 #include "loop/terms.inc"
 #undef REAL

@@ -11,12 +11,12 @@ LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
   bool fresh = t->fresh; /* which nothing written can be taken to change */
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
-    for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread(0);
+    for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread_f64(0);
   terms_f64(t->a, t->a_row, t->a_k, t->b + column, t->b_k, t->k, TILE_VECTORS, sum);
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) {
       double *at = c + i * c_row + v * VEC_F64;
-      vec_store(at, vec_add(fresh ? vec_spread(0) : vec_load(at), sum[i][v]));
+      vec_store_f64(at, vec_add_f64(fresh ? vec_spread_f64(0) : vec_load_f64(at), sum[i][v]));
     }
 }
 
