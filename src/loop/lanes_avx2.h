@@ -50,6 +50,7 @@ LANE_INLINE lanes_f32 load_f16(const void *p) {
   return (lanes_f32){_mm256_cvtph_ps(_mm_loadu_si128(x)), _mm256_cvtph_ps(_mm_loadu_si128(x + 1))};
 }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   const float *x = p;
@@ -301,6 +302,9 @@ LANE_INLINE vec_mask vec_mask_of(size_t count) { return _mm256_castsi256_pd(wide
 LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm256_and_pd(mask, x); }
 LANE_INLINE vec_f64 vec_wide_f64(const double *p) { return vec_load_f64(p); }
 LANE_INLINE vec_f64 vec_wide_f32(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+LANE_INLINE unsigned vec_above_f64(vec_f64 x, vec_f64 y) {
+  return (unsigned)_mm256_movemask_pd(_mm256_cmp_pd(x, y, _CMP_GT_OQ));
+}
 LANE_INLINE void vec_store_narrow(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 LANE_INLINE void vec_stream_narrow(float *p, vec_f64 x) { _mm_stream_ps(p, _mm256_cvtpd_ps(x)); }
 LANE_INLINE void vec_stream_f64(double *p, vec_f64 x) { _mm256_stream_pd(p, x); }

@@ -31,6 +31,7 @@ LANE_INLINE lanes_f32 load_i8(const void *p) {
 }
 LANE_INLINE lanes_f32 load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   return _mm512_maskz_loadu_ps(lane_mask(from, to), p);
@@ -229,6 +230,7 @@ LANE_INLINE vec_mask vec_mask_of(size_t count) { return (vec_mask)lane_mask(0, c
 LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm512_maskz_mov_pd(mask, x); }
 LANE_INLINE vec_f64 vec_wide_f64(const double *p) { return vec_load_f64(p); }
 LANE_INLINE vec_f64 vec_wide_f32(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+LANE_INLINE unsigned vec_above_f64(vec_f64 x, vec_f64 y) { return _mm512_cmp_pd_mask(x, y, _CMP_GT_OQ); }
 LANE_INLINE void vec_store_narrow(float *p, vec_f64 x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
 LANE_INLINE void vec_stream_narrow(float *p, vec_f64 x) { _mm256_stream_ps(p, _mm512_cvtpd_ps(x)); }
 LANE_INLINE void vec_stream_f64(double *p, vec_f64 x) { _mm512_stream_pd(p, x); }

@@ -82,6 +82,7 @@ LANE_INLINE lanes_f32 load_f16(const void *p) {
   return x;
 }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   float copy[CPB_LANES] = {0};

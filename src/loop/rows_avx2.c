@@ -1,7 +1,7 @@
 /* Rows on AVX2, apart from the other loops so that neither waits for the other to compile. */
 #include "loop/lanes_avx2.h"
 
-enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31 };
+enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, BLOCK_OWN = false };
 
 #include "loop/rows_plan.inc"
 

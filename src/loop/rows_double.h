@@ -153,13 +153,15 @@ LANE_INLINE lanes_f64 line_set(lanes_f64 x, size_t lane, double last) { return w
 #ifdef LANES_PICK
 #define ROW_REAL(name) name##_f64
 enum { ROW_VEC = VEC_F64 };
+typedef int64_t row_bits; /* as wide as a number, so that loops with both vectorise */
 
 /* The centre of many rows that lie one after the other. */
-static void repeat_center(const cpb_rows_job *job, size_t count, double *taken, double *unused,
+static void repeat_center(const cpb_rows_job *job, size_t rows, double *taken, double *unused,
                           cpb_rows_center *center) {
   (void)unused;
-  for (size_t i = 0; i < count; i++) taken[i] = job->center.taken[i % job->d];
   center->taken = taken;
+  for (size_t r = 0; r < rows; r++, taken += job->d)
+    for (size_t i = 0; i < job->d; i++) taken[i] = job->center.taken[i];
 }
 LANE_INLINE vec_f64 vec_about(vec_f64 x, const double *taken, const double *unused) {
   (void)unused;
@@ -175,6 +177,8 @@ LANE_INLINE void vec_write(bool narrow, bool stream, char *out, vec_f64 x) {
   else
     vec_store_f64((double *)out, x);
 }
+
+LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return sum + x * x; }
 
 /* The factor of a row of few numbers, which are summed in the order of lanes_sum(). */
 typedef int short_numbers;

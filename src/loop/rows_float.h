@@ -162,17 +162,19 @@ LANE_INLINE lanes_f32 line_set(lanes_f32 x, size_t lane, float last) { return la
 #ifdef LANES_PICK
 #define ROW_REAL(name) name##_f32
 enum { ROW_VEC = VEC_F32 };
+typedef int32_t row_bits; /* as wide as a number, so that loops with both vectorise */
 
 /* The centre of many rows that lie one after the other; without one what changes no number, subtracted or added. */
-static void repeat_center(const cpb_rows_job *job, size_t count, float *high, float *low,
+static void repeat_center(const cpb_rows_job *job, size_t rows, float *high, float *low,
                           cpb_rows_center *center) {
   const float none = job->embedding ? 0.0f : -0.0f;
-  for (size_t i = 0; i < count; i++) {
-    high[i] = job->center.high != NULL ? job->center.high[i % job->d] : none;
-    low[i] = job->center.high != NULL ? job->center.low[i % job->d] : none;
-  }
   center->high = high;
   center->low = low;
+  for (size_t r = 0; r < rows; r++, high += job->d, low += job->d)
+    for (size_t i = 0; i < job->d; i++) {
+      high[i] = job->center.high != NULL ? job->center.high[i] : none;
+      low[i] = job->center.high != NULL ? job->center.low[i] : none;
+    }
 }
 LANE_INLINE vec_f32 vec_about(vec_f32 x, const float *high, const float *low) {
   return (x + vec_load_f32(low)) + vec_load_f32(high);
@@ -184,6 +186,9 @@ LANE_INLINE void vec_write(bool narrow, bool stream, char *out, vec_f32 x) {
   else
     vec_store_f32((float *)out, x);
 }
+
+/* Squares of floats are exact in double. */
+LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return vec_fma_f64(x, x, sum); }
 
 typedef short_scale short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return short_scale_of(job->s); }

@@ -36,7 +36,7 @@ static double square_norm(const cpb_rows_job *job, const void *row, cpb_dtype dt
 static row_factor factor_of(const cpb_rows_job *job, const void *row, cpb_dtype dtype, bool embedding) {
   size_t d = job->d;
   if (d <= CPB_SHORT_MOST) {
-    float x[CPB_SHORT_MOST + 1];
+    float x[CPB_SHORT_MOST + 1] = {0};
     for (size_t i = 0; i < d; i++) x[i] = embedding ? centered(job, row, dtype, i) : element(row, dtype, i);
     if (!embedding) x[d] = element(row, dtype, d);
     short_scale scale = short_scale_of(job->s);
