@@ -2,6 +2,7 @@
 #include "loop/lanes_avx512.h"
 
 #define LANES_LONG
+#define WALK_BYTES
 enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, BLOCK_OWN = true };
 
 #include "loop/rows_plan.inc"

@@ -1,6 +1,9 @@
 /* Rows in registers of 128 bits: by the walk where it pays. */
 #include "loop/lanes_v128.h"
 
+#if defined(__aarch64__)
+#define WALK_BYTES
+#endif
 enum { BLOCK_FLOATS = 0, BLOCK_SMALL = 0 };
 
 #include "loop/rows_plan.inc"
