@@ -9,13 +9,10 @@
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 
-cpb_rows_loop *cpb_rows_avx2(const cpb_rows_job *job);
-extern const cpb_layer_loops cpb_layer_avx2;
-
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
 #include "loop/table_f64.inc"
-    .rows = cpb_rows_avx2,
+    .rows = {&cpb_float_rules_avx2, &cpb_double_rules_avx2},
     .layer = &cpb_layer_avx2,
     .tile = tile,
     .panel = panel,

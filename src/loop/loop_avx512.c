@@ -20,9 +20,6 @@ static void hamming(const cpb_hamming *h) {
     hamming_wide(h);
 }
 
-cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job);
-extern const cpb_layer_loops cpb_layer_avx512;
-
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
 #include "loop/table_avx512.inc"

@@ -10,7 +10,6 @@
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.inc"
-    .rows = plain_rows,
     .layer = &plain_layer,
     .tile = tile,
     .panel = panel,

@@ -8,13 +8,10 @@
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 
-cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job);
-extern const cpb_layer_loops cpb_layer_v128;
-
 const cpb_loops cpb_loops_v128 = {
     .name = "v128",
 #include "loop/table_f64.inc"
-    .rows = cpb_rows_v128,
+    .rows = {&cpb_float_rules_v128, &cpb_double_rules_v128},
     .layer = &cpb_layer_v128,
     .tile = tile,
     .panel = panel,

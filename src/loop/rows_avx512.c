@@ -2,11 +2,9 @@
 #include "loop/lanes_avx512.h"
 
 #define LANES_LONG
-#define WALK_BYTES
-enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, BLOCK_OWN = true };
+#define LONG_NAME "lines"
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1 };
 
-#include "loop/rows_plan.inc"
+#include "loop/rows_float_plan.inc"
 
-cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job);
-
-cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job) { return plan_rows(job, cpb_double_rows_avx512); }
+const cpb_rows_rule *const cpb_float_rules_avx512 = float_rules;

@@ -7,12 +7,6 @@
 
 #include "loop/row_factor.h"
 
-typedef struct row_source {
-  size_t size; /* bytes of an element */
-  lanes_f64 (*load)(const void *p);
-  lanes_f64 (*part)(const void *p, size_t from, size_t to);
-} row_source;
-
 LANE_INLINE lanes_f64 wide_f16(const void *p) { return lanes_widen(load_f16(p)); }
 LANE_INLINE lanes_f64 wide_part_f16(const void *p, size_t from, size_t to) {
   return lanes_widen(part_f16(p, from, to));
@@ -28,24 +22,43 @@ LANE_INLINE lanes_f64 wide_part_i8(const void *p, size_t from, size_t to) {
 }
 #endif
 
-/* An inlined walk sees these as constants. */
-static const row_source double_source_f32 = {4, wide_f32, wide_part_f32};
-static const row_source double_source_f64 = {8, wide_f64, wide_part_f64};
-static const row_source double_source_f16 = {2, wide_f16, wide_part_f16};
-static const row_source double_source_u8 = {1, wide_u8, wide_part_u8};
-static const row_source double_source_i8 = {1, wide_i8, wide_part_i8};
-
-/* What is known of rows when a walk is compiled. */
+/* What is known of rows when a walk is compiled. The types of `any` rows and results are the job's, and asked for whenever
+ * lanes are read or written: a walk for each pair of types would be more code than speed. Else both are doubles. */
 typedef struct row_kind {
-  const row_source *source;
-  bool embedding, narrow; /* narrow: results are f32 */
+  size_t size; /* bytes of an element */
+  bool any, embedding, narrow; /* narrow: results are f32 */
 } row_kind;
 
-/* Where little is read, fewer ranges are better. Measured. */
-enum { STREAMS = LANES_STREAMS };
-LANE_INLINE size_t streams_of(row_kind kind) {
-  return kind.source->size < sizeof(float) ? LANES_FEW_STREAMS : STREAMS;
+LANE_INLINE row_kind row_kind_of(const cpb_rows_job *job, bool any, bool embedding) {
+  return any ? (row_kind){cpb_dtype_size(job->in_type), true, embedding, job->out_type == CPB_F32}
+             : (row_kind){sizeof(double), false, embedding, false};
 }
+
+/* Sixteen numbers at p. */
+LANE_INLINE lanes_f64 numbers_at(const cpb_rows_job *job, row_kind kind, const void *p) {
+  if (!kind.any) return wide_f64(p);
+  switch (job->in_type) {
+  case CPB_F32: return wide_f32(p);
+  case CPB_F16: return wide_f16(p);
+  case CPB_U8: return wide_u8(p);
+  case CPB_I8: return wide_i8(p);
+  default: return wide_f64(p);
+  }
+}
+LANE_INLINE lanes_f64 part_at(const cpb_rows_job *job, row_kind kind, const void *p, size_t from, size_t to) {
+  if (!kind.any) return wide_part_f64(p, from, to);
+  switch (job->in_type) {
+  case CPB_F32: return wide_part_f32(p, from, to);
+  case CPB_F16: return wide_part_f16(p, from, to);
+  case CPB_U8: return wide_part_u8(p, from, to);
+  case CPB_I8: return wide_part_i8(p, from, to);
+  default: return wide_part_f64(p, from, to);
+  }
+}
+
+/* Of rows of any type fewer ranges are taken, which is less code. */
+enum { STREAMS = LANES_STREAMS };
+LANE_INLINE size_t streams_of(row_kind kind) { return kind.any ? LANES_FEW_STREAMS : STREAMS; }
 
 typedef lanes_f64 row_line;
 typedef double row_number;
@@ -57,14 +70,14 @@ typedef struct row_sum {
 
 /* Numbers i .. i+15 of a row; embedding, about the centre. */
 LANE_INLINE lanes_f64 row_lanes(const cpb_rows_job *job, row_kind kind, const char *in, size_t i) {
-  lanes_f64 x = kind.source->load(in + i * kind.source->size);
+  lanes_f64 x = numbers_at(job, kind, in + i * kind.size);
   return kind.embedding ? wide_less(x, wide_f64(job->center.taken + i)) : x;
 }
 
 /* The same of numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
 LANE_INLINE lanes_f64 row_part(const cpb_rows_job *job, row_kind kind, const char *in, ptrdiff_t i,
                                size_t from, size_t to) {
-  lanes_f64 x = kind.source->part(in + i * (ptrdiff_t)kind.source->size, from, to);
+  lanes_f64 x = part_at(job, kind, in + i * (ptrdiff_t)kind.size, from, to);
   return kind.embedding ? wide_less(x, wide_part_f64(job->center.taken + i, from, to)) : x;
 }
 
@@ -105,7 +118,7 @@ LANE_INLINE row_sum sum_part(const cpb_rows_job *job, row_kind kind, row_sum sum
 
 /* The number after the first d; only floats and doubles are unembedded. */
 LANE_INLINE double last_number(const cpb_rows_job *job, row_kind kind, const char *in) {
-  return kind.source->size == 8 ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
+  return kind.size == sizeof(double) ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
 }
 
 LANE_INLINE double_factor answer_of_norm(const cpb_rows_job *job, bool embedding, double n, double last) {

@@ -13,34 +13,36 @@ typedef float row_number;
 typedef row_factor row_answer;
 typedef lanes_f64 row_sum;
 
-typedef struct row_source {
-  size_t size; /* bytes of an element */
-  lanes_f32 (*load)(const void *p);
-  lanes_f32 (*part)(const void *p, size_t from, size_t to);
-  lanes_f64 (*add_square)(lanes_f64 sum, const void *p);
-} row_source;
-
-LANE_INLINE lanes_f64 add_square_f16(lanes_f64 sum, const void *p) {
-  return lanes_add_square(sum, load_f16(p));
-}
-LANE_INLINE lanes_f64 add_square_u8(lanes_f64 sum, const void *p) {
-  return lanes_add_square(sum, load_u8(p));
-}
-LANE_INLINE lanes_f64 add_square_i8(lanes_f64 sum, const void *p) {
-  return lanes_add_square(sum, load_i8(p));
-}
-
-/* An inlined walk sees these as constants: one body serves every element type. */
-static const row_source source_f32 = {4, load_f32, part_f32, add_square_f32};
-static const row_source source_f16 = {2, load_f16, part_f16, add_square_f16};
-static const row_source source_u8 = {1, load_u8, part_u8, add_square_u8};
-static const row_source source_i8 = {1, load_i8, part_i8, add_square_i8};
-
-/* What is known of rows when a walk is compiled. */
+/* What is known of rows when a walk is compiled. The type of `any` rows is the job's, f16, u8 or i8, and asked for whenever
+ * lanes are read: a walk for each would be more code than speed. Else it is f32. */
 typedef struct row_kind {
-  const row_source *source;
-  bool embedding, centered;
+  size_t size; /* bytes of an element */
+  bool any, embedding, centered;
 } row_kind;
+
+LANE_INLINE row_kind row_kind_of(const cpb_rows_job *job, bool any, bool embedding) {
+  bool centered = job->center.high != NULL;
+  return any ? (row_kind){cpb_dtype_size(job->in_type), true, embedding, centered}
+             : (row_kind){sizeof(float), false, embedding, centered};
+}
+
+/* Sixteen numbers at p. */
+LANE_INLINE lanes_f32 numbers_at(const cpb_rows_job *job, row_kind kind, const void *p) {
+  if (!kind.any) return load_f32(p);
+  switch (job->in_type) {
+  case CPB_F16: return load_f16(p);
+  case CPB_U8: return load_u8(p);
+  default: return load_i8(p);
+  }
+}
+LANE_INLINE lanes_f32 part_at(const cpb_rows_job *job, row_kind kind, const void *p, size_t from, size_t to) {
+  if (!kind.any) return part_f32(p, from, to);
+  switch (job->in_type) {
+  case CPB_F16: return part_f16(p, from, to);
+  case CPB_U8: return part_u8(p, from, to);
+  default: return part_i8(p, from, to);
+  }
+}
 
 LANE_INLINE size_t streams_of(row_kind kind) {
   (void)kind;
@@ -49,7 +51,7 @@ LANE_INLINE size_t streams_of(row_kind kind) {
 
 /* Numbers i .. i+15 of a row; embedding, about the centre. */
 LANE_INLINE lanes_f32 row_lanes(const cpb_rows_job *job, row_kind kind, const char *in, size_t i) {
-  lanes_f32 x = kind.source->load(in + i * kind.source->size);
+  lanes_f32 x = numbers_at(job, kind, in + i * kind.size);
   if (!kind.embedding || !kind.centered) return x;
   x = lanes_less(x, load_f32(job->center.high + i));
   return job->center.twofold ? lanes_less(x, load_f32(job->center.low + i)) : x;
@@ -58,7 +60,7 @@ LANE_INLINE lanes_f32 row_lanes(const cpb_rows_job *job, row_kind kind, const ch
 /* The same of numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
 LANE_INLINE lanes_f32 row_part(const cpb_rows_job *job, row_kind kind, const char *in, ptrdiff_t i,
                                size_t from, size_t to) {
-  lanes_f32 x = kind.source->part(in + i * (ptrdiff_t)kind.source->size, from, to);
+  lanes_f32 x = part_at(job, kind, in + i * (ptrdiff_t)kind.size, from, to);
   if (!kind.embedding || !kind.centered) return x;
   x = lanes_less(x, part_f32(job->center.high + i, from, to));
   return job->center.twofold ? lanes_less(x, part_f32(job->center.low + i, from, to)) : x;
@@ -85,8 +87,8 @@ LANE_INLINE row_sum sum_none(void) { return lanes_zero(); }
 
 /* Numbers i .. i+15 of a row more; its squares are exact in double. */
 LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
-  if (kind.embedding && kind.centered) return lanes_add_square(sum, row_lanes(job, kind, in, i));
-  return kind.source->add_square(sum, in + i * kind.source->size);
+  if (kind.any || (kind.embedding && kind.centered)) return lanes_add_square(sum, row_lanes(job, kind, in, i));
+  return add_square_f32(sum, in + i * kind.size);
 }
 
 /* Rows of floats are summed in one go. */

@@ -130,11 +130,6 @@ void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count) {
 
 void cpb_rows_plain(const cpb_rows_job *job) { cpb_rows_plain_some(job, 0, job->n); }
 
-static cpb_rows_loop *plain_rows(const cpb_rows_job *job) {
-  (void)job;
-  return cpb_rows_plain;
-}
-
 /* Rows of T12 by the loops over doubles, chunk by chunk. */
 static const double *plain_chunk(const void *row, bool wide, size_t start, size_t count, double *buffer) {
   if (wide) return (const double *)row + start;

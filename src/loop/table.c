@@ -57,4 +57,22 @@ const cpb_loops *cpb_loops_here(void) {
   return tables[count - 1];
 }
 
+static bool rows_in_floats(const cpb_rows_job *job) {
+  return job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
+}
+
+/* Only floats and doubles are unembedded by a walk. */
+static cpb_rows_loop *rule_loop(const cpb_rows_rule *rule, const cpb_rows_job *job) {
+  bool fits = (rule->in >> job->in_type & rule->out >> job->out_type & 1) != 0;
+  if (!fits || job->d < rule->least || job->d > rule->most) return NULL;
+  return job->embedding ? rule->embed : job->in_type <= CPB_F64 ? rule->unembed : NULL;
+}
+
+cpb_rows_loop *cpb_rows_of(const cpb_loops *loops, const cpb_rows_job *job) {
+  const cpb_rows_rule *const *rules = loops->rows[rows_in_floats(job) ? 0 : 1];
+  for (const cpb_rows_rule *rule = rules == NULL ? NULL : *rules; rule != NULL && rule->walk != NULL; rule++)
+    if (rule_loop(rule, job) != NULL) return rule_loop(rule, job);
+  return cpb_rows_plain;
+}
+
 const char *cpb_isa_name(void) { return cpb_loops_here()->name; }

@@ -150,7 +150,7 @@ static void run_about(test_rng *rng, shape sh, bool embedding, cpb_dtype dtype, 
                         .stream = sh.stream && !sh.in_place,
                         .careful = note_careful,
                         .context = &this_care};
-    tables[t]->rows (&job)(&job);
+    cpb_rows_of(tables[t], &job)(&job);
     if (t == 0)
       wanted_care = this_care;
     else if (memcmp(wanted, got, out_room) != 0 || memcmp(&wanted_care, &this_care, sizeof this_care) != 0)
