@@ -9,6 +9,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
+  # On x86-64 these serve processors without AVX2, and judge the others: small code is worth more there than speed.
+  set_source_files_properties(src/loop/loop_plain.c src/loop/loop_v128.c PROPERTIES COMPILE_OPTIONS
+    "$<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 endif()
 
 # The walks are written in the registers they take: -O3 finds nothing more in them, in twice the time. Nor do

@@ -18,7 +18,7 @@ typedef struct lanes_f64 {
 } lanes_f64;
 
 /* Rows walked side by side, whose sums fit in sixteen registers, and whether stores can pass the cache. */
-enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 2, LANES_BYPASS = true };
+enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 1, LANES_BYPASS = true };
 
 /* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }

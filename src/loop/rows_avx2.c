@@ -2,7 +2,7 @@
 #include "loop/lanes_avx2.h"
 
 #define LONG_NAME "ranges"
-enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1 };
+enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_OWN = false };
 
 #include "loop/rows_float_plan.inc"
 

@@ -3,7 +3,7 @@
 
 #define LANES_LONG
 #define LONG_NAME "lines"
-enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1 };
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_OWN = true };
 
 #include "loop/rows_float_plan.inc"
 

@@ -35,13 +35,19 @@ LANE_INLINE lanes_f32 numbers_at(const cpb_rows_job *job, row_kind kind, const v
   default: return load_i8(p);
   }
 }
+/* Only lanes [from, to) are read; called, as inlining it in every walk doubles their code size. */
+static __attribute__((noinline)) void part_of_any(cpb_dtype type, const void *p, size_t from, size_t to, float *lanes) {
+  switch (type) {
+  case CPB_F16: store_lanes(lanes, part_f16(p, from, to)); break;
+  case CPB_U8: store_lanes(lanes, part_u8(p, from, to)); break;
+  default: store_lanes(lanes, part_i8(p, from, to));
+  }
+}
 LANE_INLINE lanes_f32 part_at(const cpb_rows_job *job, row_kind kind, const void *p, size_t from, size_t to) {
   if (!kind.any) return part_f32(p, from, to);
-  switch (job->in_type) {
-  case CPB_F16: return part_f16(p, from, to);
-  case CPB_U8: return part_u8(p, from, to);
-  default: return part_i8(p, from, to);
-  }
+  float lanes[CPB_LANES];
+  part_of_any(job->in_type, p, from, to, lanes);
+  return load_f32(lanes);
 }
 
 LANE_INLINE size_t streams_of(row_kind kind) {
@@ -192,6 +198,7 @@ LANE_INLINE void vec_write(bool narrow, bool stream, char *out, vec_f32 x) {
 /* Squares of floats are exact in double. */
 LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return vec_fma_f64(x, x, sum); }
 
+enum { FEW_LEAST = 1 };
 typedef short_scale short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return short_scale_of(job->s); }
 LANE_INLINE row_factor answer_of_few(const cpb_rows_job *job, const short_numbers *scale, bool embedding,

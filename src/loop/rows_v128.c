@@ -7,6 +7,7 @@
 #if defined(__aarch64__)
 enum { RANGES_LEAST = 1 };
 #else
+#define NO_SMALL_RANGES
 enum { RANGES_LEAST = 32 };
 #endif
 
