@@ -196,7 +196,8 @@ LANE_INLINE void lanes_folded_sums(const __m512d *x, double *sums) {
   __m512d four[4], two[2];
 #pragma GCC unroll 4
   for (size_t k = 0; k < 4; k++)
-    four[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x[k], x[k + 4]), _mm512_shuffle_f64x2(x[k], x[k + 4], 0x4e));
+    four[k] =
+        _mm512_add_pd(_mm512_mask_blend_pd(0xf0, x[k], x[k + 4]), _mm512_shuffle_f64x2(x[k], x[k + 4], 0x4e));
 #pragma GCC unroll 2
   for (size_t k = 0; k < 2; k++)
     two[k] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, four[k], four[k + 2]),
@@ -221,9 +222,13 @@ typedef __m512i vec_index;
 LANE_INLINE vec_index vec_index_of_f64(const int32_t *at) {
   return _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)at));
 }
-LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) { return _mm512_permutex2var_pd(a, index, b); }
+LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) {
+  return _mm512_permutex2var_pd(a, index, b);
+}
 LANE_INLINE vec_index vec_index_of_f32(const int32_t *at) { return _mm512_loadu_si512(at); }
-LANE_INLINE __m512 vec_pick_f32(__m512 a, vec_index index, __m512 b) { return _mm512_permutex2var_ps(a, index, b); }
+LANE_INLINE __m512 vec_pick_f32(__m512 a, vec_index index, __m512 b) {
+  return _mm512_permutex2var_ps(a, index, b);
+}
 /* The first `count` lanes, the others 0. */
 typedef __mmask8 vec_mask;
 LANE_INLINE vec_mask vec_mask_of(size_t count) { return (vec_mask)lane_mask(0, count); }
@@ -247,5 +252,27 @@ LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) { return _mm5
 LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm512_max_ps(x, y); }
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) { return _mm512_cmp_ps_mask(x, y, _CMP_GT_OQ); }
+
+/* Words of codes. Where the compiler may use VPOPCNTDQ bits are counted by it, else by looking up half bytes. */
+typedef __m512i vec_u64;
+enum { VEC_U64 = 8 };
+
+LANE_INLINE vec_u64 vec_load_u64(const uint64_t *p) { return _mm512_load_si512(p); }
+LANE_INLINE void vec_store_u64(uint64_t *p, vec_u64 x) { _mm512_store_si512(p, x); }
+LANE_INLINE vec_u64 vec_spread_u64(uint64_t x) { return _mm512_set1_epi64((long long)x); }
+LANE_INLINE vec_u64 vec_xor_u64(vec_u64 x, vec_u64 y) { return _mm512_xor_si512(x, y); }
+LANE_INLINE vec_u64 vec_add_u64(vec_u64 x, vec_u64 y) { return _mm512_add_epi64(x, y); }
+LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
+#if defined(__AVX512VPOPCNTDQ__)
+  return _mm512_popcnt_epi64(x);
+#else
+  __m512i low = _mm512_set1_epi8(15);
+  __m512i table = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  __m512i bytes = _mm512_add_epi8(_mm512_shuffle_epi8(table, _mm512_and_si512(x, low)),
+                                  _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(x, 4), low)));
+  return _mm512_sad_epu8(bytes, _mm512_setzero_si512());
+#endif
+}
+LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) { return _mm512_cmplt_epu64_mask(x, y); }
 
 #endif

@@ -3,7 +3,6 @@
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
-#include "loop/group_phase.h"
 #include "loop/rows_double.h"
 
 enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64 };

@@ -1,11 +1,6 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx2.h"
-#include "loop/terms_both.h"
-#include "loop/tile_wide.h"
-#include "loop/panel_wide.h"
-#include "loop/signs_wide.h"
-#include "loop/spread_wide.h"
-#include "loop/lanes_u64_avx2.h"
+#include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 
@@ -15,8 +10,7 @@ const cpb_loops cpb_loops_avx2 = {
     .rows = {&cpb_float_rules_avx2, &cpb_double_rules_avx2},
     .layer = &cpb_layer_avx2,
     .tile = tile,
-    .panel = panel,
+    .panel = panel_products,
     .signs = signs,
     .hamming = hamming_wide,
-#include "loop/table_bytes.inc"
 };

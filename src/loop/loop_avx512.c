@@ -1,11 +1,6 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx512.h"
-#include "loop/terms_both.h"
-#include "loop/tile_wide.h"
-#include "loop/panel_wide.h"
-#include "loop/signs_wide.h"
-#include "loop/spread_wide.h"
-#include "loop/lanes_u64_avx512.h"
+#include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 

@@ -1,10 +1,6 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_v128.h"
-#include "loop/terms_both.h"
-#include "loop/tile_wide.h"
-#include "loop/panel_wide.h"
-#include "loop/signs_wide.h"
-#include "loop/spread_wide.h"
+#include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
 #include "loop/grid.h"
 
@@ -14,8 +10,7 @@ const cpb_loops cpb_loops_v128 = {
     .rows = {&cpb_float_rules_v128, &cpb_double_rules_v128},
     .layer = &cpb_layer_v128,
     .tile = tile,
-    .panel = panel,
+    .panel = panel_products,
     .signs = signs,
     .hamming = hamming_wide,
-#include "loop/table_bytes.inc"
 };

@@ -23,9 +23,7 @@ typedef struct row_factor {
 /* How far from 1 the square length of a row of floats may be to count as a unit row. */
 #define UNIT_SLACK 0x1p-20
 
-LANE_INLINE bool factor_in_range(float factor) {
-  return (factor >= FACTOR_LEAST) & (factor <= FACTOR_MOST);
-}
+LANE_INLINE bool factor_in_range(float factor) { return (factor >= FACTOR_LEAST) & (factor <= FACTOR_MOST); }
 
 /* y = (2s x, s^2-n)/(n+s^2) */
 LANE_INLINE row_factor embed_factor(double n, double s) {

@@ -25,7 +25,7 @@ LANE_INLINE lanes_f64 wide_part_i8(const void *p, size_t from, size_t to) {
 /* What is known of rows when a walk is compiled. The types of `any` rows and results are the job's, and asked for whenever
  * lanes are read or written: a walk for each pair of types would be more code than speed. Else both are doubles. */
 typedef struct row_kind {
-  size_t size; /* bytes of an element */
+  size_t size;                 /* bytes of an element */
   bool any, embedding, narrow; /* narrow: results are f32 */
 } row_kind;
 
@@ -46,7 +46,8 @@ LANE_INLINE lanes_f64 numbers_at(const cpb_rows_job *job, row_kind kind, const v
   }
 }
 /* Only lanes [from, to) are read; called, as inlining it in every walk doubles their code size. */
-static __attribute__((noinline)) void part_of_any(cpb_dtype type, const void *p, size_t from, size_t to, double *lanes) {
+static __attribute__((noinline)) void part_of_any(cpb_dtype type, const void *p, size_t from, size_t to,
+                                                  double *lanes) {
   switch (type) {
   case CPB_F32: store_wide(lanes, wide_part_f32(p, from, to)); break;
   case CPB_F16: store_wide(lanes, wide_part_f16(p, from, to)); break;
@@ -136,7 +137,6 @@ LANE_INLINE double_factor answer_of(const cpb_rows_job *job, row_kind kind, cons
   double last = kind.embedding ? 0 : last_number(job, kind, in);
   return answer_of_norm(job, kind.embedding, sum.chunks + lanes_sum(sum.lanes), last);
 }
-
 
 /* Where results go. */
 LANE_INLINE size_t result_size(row_kind kind) { return kind.narrow ? sizeof(float) : sizeof(double); }

@@ -36,7 +36,8 @@ LANE_INLINE lanes_f32 numbers_at(const cpb_rows_job *job, row_kind kind, const v
   }
 }
 /* Only lanes [from, to) are read; called, as inlining it in every walk doubles their code size. */
-static __attribute__((noinline)) void part_of_any(cpb_dtype type, const void *p, size_t from, size_t to, float *lanes) {
+static __attribute__((noinline)) void part_of_any(cpb_dtype type, const void *p, size_t from, size_t to,
+                                                  float *lanes) {
   switch (type) {
   case CPB_F16: store_lanes(lanes, part_f16(p, from, to)); break;
   case CPB_U8: store_lanes(lanes, part_u8(p, from, to)); break;
@@ -93,7 +94,8 @@ LANE_INLINE row_sum sum_none(void) { return lanes_zero(); }
 
 /* Numbers i .. i+15 of a row more; its squares are exact in double. */
 LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
-  if (kind.any || (kind.embedding && kind.centered)) return lanes_add_square(sum, row_lanes(job, kind, in, i));
+  if (kind.any || (kind.embedding && kind.centered))
+    return lanes_add_square(sum, row_lanes(job, kind, in, i));
   return add_square_f32(sum, in + i * kind.size);
 }
 
@@ -139,7 +141,6 @@ LANE_INLINE row_factor answer_of(const cpb_rows_job *job, row_kind kind, const c
   if (f.fine) return f;
   return answer_of_norm(job, kind.embedding, lanes_sum(sum), kind.embedding ? 0 : last_number(job, kind, in));
 }
-
 
 /* Where results go. */
 LANE_INLINE size_t result_size(row_kind kind) {

@@ -87,14 +87,15 @@ LANE_INLINE long_center long_center_at(const cpb_rows_job *job, row_kind kind, s
 }
 
 /* The same numbers of a row; embedding, about the centre. */
-LANE_INLINE lanes_f32 long_numbers(row_kind kind, const char *in, size_t i, size_t count, long_center center) {
+LANE_INLINE lanes_f32 long_numbers(row_kind kind, const char *in, size_t i, size_t count,
+                                   long_center center) {
   lanes_f32 x = long_part((const float *)in + i, count);
   return kind.embedding && kind.centered ? lanes_less(lanes_less(x, center.high), center.low) : x;
 }
 
 /* A line more of the rows that are summed; widening costs half from memory. */
-LANE_INLINE void long_sum(row_kind kind, const long_ranges *ranges, size_t i, size_t count, long_center center,
-                          lanes_f64 *sum) {
+LANE_INLINE void long_sum(row_kind kind, const long_ranges *ranges, size_t i, size_t count,
+                          long_center center, lanes_f64 *sum) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++)
     if (count < CPB_LANES || (kind.embedding && kind.centered))
@@ -195,9 +196,8 @@ LANE_INLINE void long_write(const cpb_rows_job *job, row_kind kind, long_ranges 
 }
 
 /* The end of every result: what it leaves of its line waits for the next row. */
-LANE_INLINE void long_write_end(const cpb_rows_job *job, row_kind kind, long_ranges *ranges,
-                                long_lines lines, size_t phase, long_center center,
-                                const long_answers *f) {
+LANE_INLINE void long_write_end(const cpb_rows_job *job, row_kind kind, long_ranges *ranges, long_lines lines,
+                                size_t phase, long_center center, const long_answers *f) {
   __m512i shift = lanes_from(CPB_LANES - phase), waits = lanes_from(lines.length);
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
@@ -257,8 +257,7 @@ LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
   row_kind about = kind, bare = kind;
   about.centered = true, bare.centered = false;
   size_t done = 0;
-  if (walk_streams(job))
-    done = kind.centered ? long_ranges_of(job, about) : long_ranges_of(job, bare);
+  if (walk_streams(job)) done = kind.centered ? long_ranges_of(job, about) : long_ranges_of(job, bare);
   walk_all(job, kind, done);
 }
 

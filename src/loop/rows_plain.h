@@ -124,7 +124,8 @@ static void wide_rows(const cpb_rows_job *job, size_t first, size_t count) {
 }
 
 void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count) {
-  bool floats = job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
+  bool floats =
+      job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
   (!floats ? wide_rows : job->embedding ? embed_rows : unembed_rows)(job, first, count);
 }
 

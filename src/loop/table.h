@@ -55,9 +55,9 @@ typedef void cpb_rows_loop(const cpb_rows_job *job);
  *   ranges            several ranges of rows in lockstep
  *   lines             the same, line by line of the output */
 typedef struct cpb_rows_rule {
-  const char *walk; /* NULL: the end of the plan */
-  unsigned in, out; /* bit 1 << type */
-  size_t least, most; /* numbers in a row */
+  const char *walk;               /* NULL: the end of the plan */
+  unsigned in, out;               /* bit 1 << type */
+  size_t least, most;             /* numbers in a row */
   cpb_rows_loop *embed, *unembed; /* NULL: not by this walk */
 } cpb_rows_rule;
 
