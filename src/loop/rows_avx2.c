@@ -1,7 +1,6 @@
 /* Rows on AVX2, apart from the other loops so that neither waits for the other to compile. */
 #include "loop/lanes_avx2.h"
 
-#define LONG_NAME "ranges"
 enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_OWN = false };
 
 #include "loop/rows_float_plan.inc"

@@ -2,7 +2,6 @@
 #include "loop/lanes_avx512.h"
 
 #define LANES_LONG
-#define LONG_NAME "lines"
 enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_OWN = true };
 
 #include "loop/rows_float_plan.inc"

@@ -3,7 +3,6 @@
 
 /* Measured with SSE2, whose sixteen registers are too few for sixteen lanes of doubles: plain C serves shorter rows up to four
  * times as fast. */
-#define LONG_NAME "ranges"
 #if defined(__aarch64__)
 enum { RANGES_LEAST = 1 };
 #else

@@ -59,6 +59,7 @@ typedef struct cpb_rows_rule {
   unsigned in, out;               /* bit 1 << type */
   size_t least, most;             /* numbers in a row */
   cpb_rows_loop *embed, *unembed; /* NULL: not by this walk */
+  const char *else_walk;          /* that serves results that are not packed; NULL: the same */
 } cpb_rows_rule;
 
 enum {
