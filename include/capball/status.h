@@ -5,6 +5,7 @@
 #ifndef CAPBALL_STATUS_H
 #define CAPBALL_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -87,6 +88,13 @@ CPB_API const char *cpb_version(void);
  *  view. The environment variable CPB_ISA chooses another one that the machine has. All of them give the
  *  same bits. */
 CPB_API const char *cpb_isa_name(void);
+
+enum { CPB_PLAN_SIZE = 160 };
+
+/** Line `line` (0, 1, ..) of the plan of that instruction set: which loop serves rows of which types and lengths,
+ *  embedded and unembedded. The first line that fits is taken. False past the last line.
+ *  text  size bytes, the caller's; CPB_PLAN_SIZE is enough */
+CPB_API bool cpb_isa_plan(size_t line, char *text, size_t size);
 
 /** Takes back memory that a call has given as plain bytes or text (`char **text`, `void **bytes`).
  *  Objects have a free of their own. NULL is fine. */

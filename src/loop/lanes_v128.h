@@ -84,6 +84,7 @@ LANE_INLINE lanes_f32 load_f16(const void *p) {
   return x;
 }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   float copy[CPB_LANES] = {0};
@@ -248,26 +249,26 @@ LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
 
 /* Vectors of doubles, for tiles of a matrix product. */
 typedef v128_f64 vec_f64;
-LANE_INLINE vec_f64 vec_load(const double *p) {
+LANE_INLINE vec_f64 vec_load_f64(const double *p) {
   vec_f64 x;
   memcpy(&x, p, sizeof x);
   return x;
 }
-LANE_INLINE void vec_store(double *p, vec_f64 x) { memcpy(p, &x, sizeof x); }
-LANE_INLINE vec_f64 vec_spread(double x) { return (vec_f64){x, x}; }
-LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return x + y; }
+LANE_INLINE void vec_store_f64(double *p, vec_f64 x) { memcpy(p, &x, sizeof x); }
+LANE_INLINE vec_f64 vec_spread_f64(double x) { return (vec_f64){x, x}; }
+LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return x + y; }
 
 #if defined(__aarch64__)
 enum { VEC_F32 = 4, PANEL_VECTORS = 4, VEC_F64 = 2, TILE_VECTORS = 4 };
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) {
   return (vec_f32)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
 }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) {
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   return (vec_f64)vfmaq_f64((float64x2_t)sum, (float64x2_t)x, (float64x2_t)y);
 }
 #else
 enum { VEC_F32 = 4, PANEL_VECTORS = 2, VEC_F64 = 2, TILE_VECTORS = 2 };
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) {
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   return (vec_f64){fma(x[0], y[0], sum[0]), fma(x[1], y[1], sum[1])};
 }
 /* x y is exact in double; its sum is rounded to odd, so that rounding it once more, to float, gives what one rounding
