@@ -1,4 +1,4 @@
-/* Exact neighbours through someone's index: ask, measure, certify, ask for more.  T13 */
+/* Exact neighbours through a caller's index: query, measure, certify, query for more.  T13 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ void cpb_index_options_init(cpb_index_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-/* One query under way. */
+/* The current query. */
 typedef struct asking {
   const cpb_map *map;
   const cpb_index *index;
@@ -25,7 +25,7 @@ typedef struct asking {
   double r, norm, row_error, score_error;
   cpb_question_point point;
   double *x, *p, *row; /* d, d+1, d+1 */
-  size_t room;         /* of the candidates */
+  size_t room;         /* capacity for candidates */
   uint64_t *ids;
   double *scores;
   cpb_hit *candidates;
@@ -56,7 +56,7 @@ static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *erro
   return cpb_question_ask(a->map, a->x, a->r, a->p, &cap, error);
 }
 
-/* Asks for `count` rows and sorts those found by their distances; *lowest is the lowest score. */
+/* Queries for `count` rows and sorts those found by distance; *lowest is the lowest score. */
 static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cpb_error *error) {
   const cpb_index *index = a->index;
   cpb_status status = make_room(a, count, error);

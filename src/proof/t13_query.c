@@ -1,4 +1,4 @@
-/* T13: what to send to an engine of inner products: the caps of balls around queries. */
+/* T13: the caps of balls around queries, as vectors for an inner-product engine. */
 #include <stdlib.h>
 
 #include "batch/map_object.h"
@@ -52,7 +52,7 @@ typedef struct caps_job {
   const double *radii;
   cpb_out p;
   double *b, *sigma;
-  cpb_first_fault fault; /* which row; its sentence is made anew */
+  cpb_first_fault fault; /* which row; its message is generated again */
 } caps_job;
 
 /* memory: 2d+1 doubles. */
@@ -86,7 +86,7 @@ static void answer_rows(void *arg, size_t block, size_t first, size_t count) {
   free(memory);
 }
 
-/* The sentence of the first row that failed. */
+/* The message of the first row that failed. */
 static cpb_status report(const caps_job *job, cpb_error *error) {
   cpb_error own = {.row = -1};
   if (cpb_first_fault_report(&job->fault, "queries", &own) == CPB_OK) return CPB_OK;

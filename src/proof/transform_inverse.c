@@ -1,4 +1,4 @@
-/* T13: base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
+/* T13: converts base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -26,7 +26,7 @@ typedef struct inversion {
   cpb_first_fault fault;
 } inversion;
 
-/* False when a coordinate is beyond x's type. */
+/* False if a coordinate is out of range for x's type. */
 static bool bring_back(const inversion *job, size_t row) {
   double buffer[CPB_CHUNK], limit = cpb_out_limit(job->x.dtype);
   bool fits = true;
