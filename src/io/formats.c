@@ -17,7 +17,7 @@ static const cpb_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* True when one of the words of `extensions` is exactly the text. */
+/* Whether the text is one of the words of `extensions`. */
 static bool has_extension(const char *extensions, const char *text, size_t length) {
   for (const char *word = extensions; *word != 0;) {
     size_t size = strcspn(word, " ");
@@ -33,7 +33,7 @@ static const cpb_format *by_name(const char *name) {
   return NULL;
 }
 
-/* The colon of "file.hdf5:set", or NULL: the first one right after such an extension. */
+/* The colon of "file.hdf5:set", the first one directly after such an extension; or NULL. */
 static const char *colon_after_extension(const char *path, const cpb_format *format) {
   for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
     const char *dot = colon;
@@ -43,7 +43,7 @@ static const char *colon_after_extension(const char *path, const cpb_format *for
   return NULL;
 }
 
-/* The extension, that of packing aside. */
+/* By extension, ignoring that of compression. */
 static const cpb_format *by_extension(const char *path) {
   size_t stem;
   cpb_packing_of(path, &stem);
@@ -57,8 +57,8 @@ static const cpb_format *by_extension(const char *path) {
   return NULL;
 }
 
-/* A file named with --format may have any extension: then the last colon is the one, unless a file of
- * that whole name is there. */
+/* A file named with --format may have any extension: then the last colon separates the set, unless a file of that
+ * whole name exists. */
 static const char *find_colon(const char *path, const cpb_format *format) {
   if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);

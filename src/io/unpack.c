@@ -50,7 +50,7 @@ static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *e
 /* ---- gzip: one member after the other ---- */
 
 #ifdef CPB_HAVE_ZLIB
-enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib's way to say: with gzip's header, any window */
+enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib: gzip header, any window size */
 
 static bool open_gzip(cpb_unpack *unpack) {
   unpack->gzip_open = inflateInit2(&unpack->gzip, AUTOMATIC_GZIP) == Z_OK;
