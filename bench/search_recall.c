@@ -1,6 +1,5 @@
-/* What survives of Euclidean search on an index that knows only cosine: every transform, index and query
- * form that `capball recommend` measures, beside a full evaluation by exact search over all rows. From the
- * project's root:
+/* Recall of Euclidean search on a cosine-only index: every transform, index and query form that `capball recommend`
+ * measures, compared with a full evaluation by exact search over all rows. From the project's root:
  *   build/bench/search_recall [quick]     quick: the two smallest sets, no page
  * Writes docs/search.md. */
 #include <math.h>
@@ -89,7 +88,7 @@ static double distance(const double *a, const double *b, size_t d) {
   return sqrt(sum);
 }
 
-/* Share of the true k nearest among the k best by inner product; as near as the k-th is near enough. */
+/* The fraction of the true k nearest among the k best by inner product; ties with the k-th count as found. */
 static double full_recall(const experiment *e, const float *y, const float *p, size_t cols) {
   size_t queries = e->queries.rows, d = e->base.cols, found = 0;
   cpb_hit *hits = memory(queries * K, sizeof *hits);
@@ -157,7 +156,7 @@ static size_t embed(const experiment *e, const double *center, double s, double 
   return d + 1;
 }
 
-/* As an index of this kind stores numbers: one factor for all of them, or their signs. */
+/* Rounds as an index of this kind stores numbers: one factor for all of them, or their signs. */
 static void store_as(cpb_engine index, float *y, size_t count) {
   float largest = 0;
   for (size_t i = 0; i < count; i++) largest = fabsf(y[i]) > largest ? fabsf(y[i]) : largest;
@@ -261,7 +260,7 @@ static void run_set(const char *name, const cpb_exec *exec, result *r) {
 
 /* ---- the page ---- */
 
-/* Rows of one index stand in the order of the header: 2 rivals, 5 scales twice, 2 lifts. */
+/* Rows of one index are in the order of the header: 2 other transforms, 5 scales twice, 2 lifts. */
 enum { PER_INDEX = ROWS / CPB_ENGINES, AT_NONE = 0, AT_NORMALIZE = 1, AT_MEAN = 4, AT_LIFT_IP = 12 };
 
 static void print_head(FILE *to) {

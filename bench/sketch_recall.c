@@ -1,5 +1,5 @@
-/* Recall of sketches: four kinds of normals, five lengths of codes, six sets of data. Writes
- * docs/sketches.md. build/bench/sketch_recall [quick]     from the project's root, the data at ../shared/data
+/* Recall of sketches: four kinds of normals, five code lengths, six data sets. Writes docs/sketches.md.
+ *   build/bench/sketch_recall [quick]     from the project's root, the data at ../shared/data
  * quick: 256 bits and 200 queries only, nothing is written. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
@@ -17,7 +17,7 @@ enum { SETS = 6, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };
 
 static const struct {
   const char *folder, *name;
-  bool directions; /* rows are compared by angle: divided by their norms, as their true neighbours were */
+  bool directions; /* rows are divided by their norms, because their true neighbours are by angle */
 } sets[SETS] = {{"fashion-mnist-784-euclidean", "Fashion-MNIST", false},
                 {"sift-bsds-128-euclidean", "SIFT (BSDS)", false},
                 {"bigann10k-sift-128-euclidean", "SIFT (BIGANN 10k)", false},
@@ -50,7 +50,7 @@ static void *room(size_t bytes) {
   return memory;
 }
 
-/* A whole file; false when it is not there. */
+/* Reads a whole file; false if it does not exist. */
 static bool read_file(const char *folder, const char *name, cpb_view *rows) {
   char path[256];
   cpb_reader *reader;
@@ -114,7 +114,7 @@ static void unload(set *s) {
   free((void *)(uintptr_t)s->truth.data);
 }
 
-/* The share of the 10 true neighbours among the first `count` of `per` hits. */
+/* The fraction of the 10 true neighbours among the first `count` of `per` hits. */
 static double share_found(const set *s, const cpb_hit *hits, size_t per, size_t count) {
   size_t found = 0;
   for (size_t q = 0; q < s->queries.rows; q++)

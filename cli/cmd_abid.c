@@ -1,4 +1,4 @@
-/* The intrinsic dimension of a file, and of its embedding as a function of s: the paper's figure. */
+/* The intrinsic dimension of a file, and of its embedding as a function of s, as in the paper's figure. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* From any format to any other. */
+/* Converts between any two formats. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Cosines of pairs before and after the embedding: the paper's other figure. */
+/* Cosines of pairs before and after the embedding, as in the paper's other figure. */
 #include <stdlib.h>
 
 #include "capball/advanced/fitting.h"
@@ -21,7 +21,7 @@ static void write_script(const void *arg, FILE *to) {
   fputs("e\n", to);
 }
 
-/* The mean cosine after, over ten equal parts of the cosine before. */
+/* The mean cosine after the embedding, in ten equal intervals of the cosine before. */
 static void draw_text(const cli_job *job, const cpb_cosines *c) {
   enum { PARTS = 10 };
   cpb_curve_point points[PARTS];

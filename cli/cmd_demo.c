@@ -1,4 +1,4 @@
-/* The main job on generated data, in seconds, no file needed. */
+/* The main use on generated data, in seconds, without input files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ static void print_table(const demo *d, FILE *to) {
 
 static int show(cli_job *job, const demo *d) {
   const char *path = job->options.output != NULL ? job->options.output : "demo.html";
-  FILE *to = strcmp(path, "-") == 0 ? stderr : stdout; /* the page does not share its stream */
+  FILE *to = strcmp(path, "-") == 0 ? stderr : stdout; /* the page has standard output to itself */
   print_table(d, to);
   fflush(to);
   size_t length = 0;

@@ -1,4 +1,4 @@
-/* Caps to regions and regions to caps, line by line. */
+/* Converts caps to regions and regions to caps, line by line. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int answer_lines(const duality *dual, FILE *from) {
     number++;
     if (!blank(text)) result = answer_line(dual, text, (size_t)length, number);
   }
-  /* no end and no error: no memory for the line */
+  /* neither end nor error: out of memory for the line */
   if (!feof(from) && result == CLI_OK && cli_interrupted() == 0)
     result = cli_fail(dual->job, "cannot read %s: %s", dual->name, strerror(errno));
   free(text);

@@ -1,4 +1,4 @@
-/* Rows to the sphere and back by a map that was fitted before, or through a transform that is fitted here. */
+/* Maps rows to the sphere and back by a fitted map, or through a transform that is fitted here. */
 #include <string.h>
 
 #include "capball/advanced/seal.h"
@@ -6,14 +6,14 @@
 #include "data_file.h"
 #include "output.h"
 
-/* What is done to rows. */
+/* The operation on the rows. */
 typedef struct way {
   cpb_status (*apply)(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error);
   const void *arg;
-  size_t cols;                /* of what it makes */
-  bool fractions;             /* which whole numbers cannot hold .. */
-  const char *made;           /* .. where it makes these */
-  const char *const *columns; /* names of what it makes; NULL: none */
+  size_t cols;                /* of the output */
+  bool fractions;             /* in the output, which integers cannot represent .. */
+  const char *made;           /* .. described like this */
+  const char *const *columns; /* names of the output columns; NULL: none */
 } way;
 
 static int flow(cli_input *in, const way *w, cpb_seal *seal) {
@@ -30,7 +30,7 @@ static int flow(cli_input *in, const way *w, cpb_seal *seal) {
   return cli_flow(in, &options, o->output, dtype, w->columns, seal);
 }
 
-/* ---- by a file of a map or a transform ---- */
+/* ---- by the file of a map or a transform ---- */
 
 typedef struct side {
   cpb_transform *transform;
@@ -56,7 +56,7 @@ static way way_of(const side *s, bool inverse) {
   return (way){apply, s, cpb_transform_cols(s->transform), true, made, NULL};
 }
 
-/* Rows that were made say by what. */
+/* The output is sealed with the map that computed it. */
 static int embed(cli_input *in, const side *s) {
   way w = way_of(s, false);
   cpb_error error;
@@ -88,7 +88,7 @@ static int run_by_file(cli_job *job, bool inverse) {
   return result;
 }
 
-/* ---- by a transform, fitted to a base on the way ---- */
+/* ---- by a transform fitted here ---- */
 
 static int fit(cli_input *in, cpb_transform_kind kind, cpb_transform **transform) {
   const cli_job *job = in->job;
@@ -107,7 +107,7 @@ static int fit(cli_input *in, cpb_transform_kind kind, cpb_transform **transform
   return result;
 }
 
-/* What needs no base is made without one. */
+/* Transforms that need no base are created without one. */
 static int make(cli_input *in, cpb_transform_kind kind, cpb_transform **transform) {
   cpb_transform_facts facts = cpb_transform_about(kind);
   cpb_error error;

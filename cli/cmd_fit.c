@@ -1,4 +1,4 @@
-/* A map for a file of vectors: centre, whitening, scale. */
+/* Fits a map to a file of vectors: centre, whitening, scale. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +38,9 @@ static int check_shape(const cli_job *job) {
   return CLI_OK;
 }
 
-/* ---- what the options say ---- */
+/* ---- the options ---- */
 
-/* The options of a fit, and the vectors of files that they view. */
+/* The options of a fit, and the vectors of files that they refer to. */
 typedef struct wish {
   cpb_map_fit_options fit;
   double *center, *pole;
@@ -50,7 +50,7 @@ static const char *center_name(const cli_job *job) {
   return job->options.spherical ? "none" : job->options.center != NULL ? job->options.center : "mean";
 }
 
-/* What needs no file. */
+/* The options that need no file. */
 static void make_wish(const cli_job *job, wish *w) {
   const cli_options *o = &job->options;
   cli_map_wish(job, &w->fit);
@@ -81,7 +81,7 @@ static int check_pipe(const cli_job *job, const wish *w) {
                     passes, w->fit.whiten || w->fit.goal == CPB_GOAL_MEDIAN ? "" : ", or --center none");
 }
 
-/* The library's sentence, and the options of this command that help. */
+/* The library's message, and the options of this command that help. */
 static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
   bool scale = error->reason == CPB_WHY_NO_SCALE || error->reason == CPB_WHY_RECALL_NOT_REACHED;
   if (scale)
@@ -90,7 +90,7 @@ static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
   return cli_fail_input(in, status, error);
 }
 
-/* ---- what comes of it ---- */
+/* ---- the result ---- */
 
 static int tell(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows, uint64_t bad) {
   const cli_job *job = in->job;
@@ -122,8 +122,7 @@ static int save(const cli_input *in, const cpb_map *map, const wish *w, const cp
   return tell(in, map, goal, origin.rows, report->bad_rows);
 }
 
-/* Statistics, pass 1 and where the goal wants it pass 2; written as a state, and made into a map where one is
- * wanted. */
+/* Statistics, pass 1 and if the goal needs it pass 2; written as a state, and used for a map if one is requested. */
 static cpb_status gather(cli_input *in, bool norms, cpb_statistics **statistics, cpb_error *error) {
   const cli_options *o = &in->job->options;
   cpb_statistics_fit_options options;
@@ -175,7 +174,7 @@ static int fit(cli_input *in, const wish *w) {
   return result;
 }
 
-/* ---- a rival of the map ---- */
+/* ---- another transform instead of the map ---- */
 
 static bool is_rival(const cli_job *job) {
   return job->options.transform.given && job->options.transform.at != CPB_TRANSFORM_SPHERE;
@@ -214,7 +213,7 @@ static int make_rival(cli_input *in) {
                                  "dim", (uint64_t)made.d, "metric", cpb_metric_name(facts.metric)));
 }
 
-/* What a rival has no use for. */
+/* Rejects options that do not apply to other transforms. */
 static int check_rival(const cli_job *job) {
   const cli_options *o = &job->options;
   cpb_transform_facts facts = cpb_transform_about((cpb_transform_kind)o->transform.at);

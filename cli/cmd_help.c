@@ -1,4 +1,4 @@
-/* Help, from the tables of commands and options. */
+/* Help texts, generated from the tables of commands and options. */
 #include <string.h>
 
 #include "cli.h"
@@ -27,15 +27,15 @@ void cli_print_wrapped(FILE *to, const char *text, int indent, int column) {
   fputc('\n', to);
 }
 
-/* Bytes that show: all but those that continue a character of UTF-8. */
+/* Columns shown: all bytes except continuation bytes of UTF-8. */
 static size_t columns_of(const char *text, size_t length) {
   size_t columns = 0;
   for (size_t i = 0; i < length; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
   return columns;
 }
 
-/* A line of a formula; what stands at its right, a T-number, moves in as far as there is room, and what is too long goes
- * on in the next line. */
+/* A line of a formula; a T-number at its right is moved left as far as necessary, and a line that is too long is
+ * continued on the next. */
 static void print_formula_line(FILE *to, const char *line, size_t length) {
   char text[256];
   size_t used = 0, over = columns_of(line, length) + 2 > WIDTH ? columns_of(line, length) + 2 - WIDTH : 0;
@@ -61,7 +61,7 @@ static void print_formula(FILE *to, const char *lines) {
   }
 }
 
-/* What a T-number is, where one stands. */
+/* Explains T-numbers if the formula contains one. */
 static void print_theory(FILE *to, const char *formula) {
   for (const char *t = strchr(formula, 'T'); t != NULL; t = strchr(t + 1, 'T')) {
     size_t digits = strspn(t + 1, "0123456789");
@@ -71,7 +71,7 @@ static void print_theory(FILE *to, const char *formula) {
   }
 }
 
-/* The last blank between words of shell at which the line can go on in the next; 0: none. */
+/* The last blank between shell words at which the line can be broken; 0: none. */
 static size_t break_at(const char *line, size_t length, size_t most) {
   bool quoted = false;
   size_t found = 0;
@@ -82,7 +82,7 @@ static size_t break_at(const char *line, size_t length, size_t most) {
   return found;
 }
 
-/* Lines of shell, each as long as it may be. */
+/* Shell commands, broken into lines of maximal length. */
 static void print_shell(FILE *to, const char *lines) {
   while (*lines != 0) {
     size_t length = strcspn(lines, "\n"), indent = 2;

@@ -1,4 +1,4 @@
-/* What is in a file: shape, types, norms, rows that are not numbers. */
+/* Describes a file: shape, types, norms, bad rows. */
 #include <string.h>
 
 #include "capball/advanced/fitting.h"
@@ -18,7 +18,7 @@ static uint64_t good_rows(const inspection *in) {
   return in->norms.rows - in->norms.nan_rows - in->norms.inf_rows;
 }
 
-/* Digits that tell the edges apart. */
+/* The number of digits that distinguishes the edges. */
 static int edge_digits(const inspection *in) {
   int digits = 4;
   for (size_t i = 0; i < in->norms.bars && digits < 17;) {

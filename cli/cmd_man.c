@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-/* Text in which nothing means anything to roff. */
+/* Text with all roff characters escaped. */
 static void print_plain(const char *text) {
   bool line_start = true;
   for (; *text != 0; text++) {

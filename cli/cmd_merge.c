@@ -1,4 +1,4 @@
-/* Statistics of pieces into those of the whole, or into a map. */
+/* Merges the statistics of pieces into those of the whole, or into a map. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int save_map(const cli_job *job, const cpb_map *map, cpb_goal goal, const
   return CLI_OK;
 }
 
-/* Goals that norms answer want pass 2 of every piece. */
+/* Goals that depend on norms need pass 2 of every piece. */
 static int check_norms(const cli_job *job, cpb_statistics *whole) {
   cpb_goal goal = (cpb_goal)job->options.goal.at;
   cpb_statistics_result facts = {.size = sizeof facts};

@@ -1,4 +1,4 @@
-/* Balls around queries as vectors for an engine of inner products. */
+/* Converts balls around queries to vectors for an inner-product engine. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,18 +11,18 @@
 typedef struct asking {
   const cli_job *job;
   cpb_transform *transform;
-  const cpb_map *map; /* NULL: a lift, which knows points alone */
+  const cpb_map *map; /* NULL: a lift, which has point queries only */
   cli_input queries;
   size_t d, cols;
   double radius; /* 0: point queries */
   cpb_dtype dtype;
   cli_output out;                /* caps, thresholds */
   double *p, *b, *sigma, *radii; /* of a block */
-  size_t room;                   /* its rows */
+  size_t room;                   /* capacity in rows */
   uint64_t rows, unresolved;
 } asking;
 
-/* A usual radius. */
+/* A typical radius. */
 static int find_radius(asking *a) {
   const cli_options *o = &a->job->options;
   cli_input base;
@@ -41,13 +41,13 @@ static int find_radius(asking *a) {
   return result;
 }
 
-/* The share of the radius that is lost when (p,b) is rounded to the type of the file. */
+/* The fraction of the radius that is lost when (p,b) is rounded to the type of the file. */
 static double share_lost(cpb_dtype dtype, double sigma) {
   double u = dtype == CPB_F64 ? 0x1p-53 : dtype == CPB_F32 ? 0x1p-24 : 0x1p-11;
   return u / (sigma * sigma);
 }
 
-/* A small cap of which nothing is left may miss its own centre, or hold rows many radii away. */
+/* A small cap that rounding destroys may exclude its own centre, or include rows many radii away. */
 static int check_resolved(asking *a, size_t rows) {
   for (size_t i = 0; i < rows; i++) {
     double lost = share_lost(a->dtype, a->sigma[i]);
@@ -61,7 +61,7 @@ static int check_resolved(asking *a, size_t rows) {
   return CLI_OK;
 }
 
-/* Room for the caps of as many rows. */
+/* Allocates the caps of this many rows. */
 static void make_room(asking *a, size_t rows) {
   if (rows <= a->room) return;
   free(a->p);

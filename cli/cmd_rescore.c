@@ -1,4 +1,4 @@
-/* Candidates of an engine in the order of their Euclidean distances, with a proof that they are enough. */
+/* Sorts the candidates of an engine by Euclidean distance, and proves that no other row is nearer. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,25 +18,25 @@ typedef struct rescoring {
   double radius; /* of the queries */
   cpb_audit audit;
   cli_input queries, ids, embedded, scores;
-  cpb_seal_facts seal; /* of the embedded rows; found: it names this map, and may fit */
+  cpb_seal_facts seal; /* of the embedded rows; found: it names this map, and may match */
   cpb_seal_watch *watch;
-  bool checked;  /* the rows are this map's: the seal fits, or --base says so .. */
-  int precision; /* .. rounded to this type */
+  bool checked;  /* the rows are known to be this map's: the seal matches, or --base verified it .. */
+  int precision; /* .. after rounding to this type */
   cpb_stored_rows stored;
   size_t n, C, k;
   uint64_t *candidates; /* n x C */
   cpb_hit *hits;        /* n x k */
-  uint64_t *needed;     /* n: 0, or how many candidates prove it */
+  uint64_t *needed;     /* n: 0, or the number of candidates that would prove it */
 } rescoring;
 
 /* ---- results ---- */
 
 static bool is_whole(const rescoring *r) { return r->C == r->embedded.source.rows; }
 
-/* Without a look at all rows the engine is believed, and that is said. */
+/* Unless all rows are examined, the result depends on the engine, and the output says so. */
 static bool is_looked_at(const rescoring *r) { return r->job->options.certificates != NULL || is_whole(r); }
 
-/* What an answer rests on, in names of JSON: on the engine, on the rows, on nothing. */
+/* What an answer depends on, as a JSON name: the engine, the rows, or nothing. */
 static const char *condition(const rescoring *r, const char *certain, const char *if_rows,
                              const char *if_best) {
   return !is_looked_at(r) ? if_best : r->checked ? certain : if_rows;
@@ -77,7 +77,7 @@ static void tell_audit(const rescoring *r) {
           100 * a->recall, 100 * a->low, 100 * a->high, a->queries, r->n, (unsigned long long)a->rows);
 }
 
-/* What the rows themselves give away, where no seal speaks for them. */
+/* What the rows themselves show, if there is no seal. */
 static void tell_stored(const rescoring *r) {
   const cpb_stored_rows *stored = &r->stored;
   const char *path = r->embedded.info.path;
@@ -164,7 +164,7 @@ static int tell(const rescoring *r) {
   return cli_print_json(r->job, object);
 }
 
-/* A line of JSON per query: what lies within the radius, and whether that is all. */
+/* One line of JSON per query: the rows within the radius, and whether they are complete. */
 static int write_ranges(const rescoring *r) {
   const cli_options *o = &r->job->options;
   show_text text;
@@ -205,7 +205,7 @@ static int read_queries(rescoring *r) {
   return result;
 }
 
-/* Row numbers are whole; whether they are those of rows is the library's to say. */
+/* Row numbers must be integers; the library checks their range. */
 static int take_ids(rescoring *r) {
   size_t count = r->n * r->C;
   double *numbers = cli_alloc(count, sizeof *numbers);
@@ -238,7 +238,7 @@ static int read_ids(rescoring *r) {
   return take_ids(r);
 }
 
-/* The radius that the seal of CAPS has, where it fits. */
+/* The radius from the seal of CAPS, if it matches. */
 static int find_radius(rescoring *r) {
   const cli_options *o = &r->job->options;
   cpb_error error;
@@ -257,7 +257,7 @@ static int find_radius(rescoring *r) {
   return CLI_OK;
 }
 
-/* A seal that does not fit is as good as none. */
+/* A seal that does not match is ignored. */
 static void forget_seal(rescoring *r, const char *why) {
   cli_say(r->job, "%s: %s, and counts as none", r->embedded.info.path, why);
   r->seal.found = false;
@@ -279,7 +279,7 @@ static int use_seal(rescoring *r) {
   return result == CLI_OK && r->seal.found ? cli_fail(r->job, "%s", error.text) : result;
 }
 
-/* The seal of EMB. One of another map is believed when it fits, and only then is EMB refused. */
+/* The seal of EMB. If it names another map, EMB is rejected only if the seal matches. */
 static int find_seal(rescoring *r) {
   cpb_error error;
   cpb_status status = cpb_seal_read(r->embedded.reader, &r->seal, &error);
@@ -290,7 +290,7 @@ static int find_seal(rescoring *r) {
   return status == CPB_OK ? use_seal(r) : cli_fail(r->job, "%s", error.text);
 }
 
-/* --base: every embedded row is compared with the image of its row of the data. */
+/* --base: compares every embedded row with the image of its row of the data. */
 static int verify(rescoring *r) {
   const cli_options *o = &r->job->options;
   cpb_transform_options of = cli_transform_options(r->transform);
@@ -363,14 +363,14 @@ static cpb_status rescore_rows(rescoring *r, const cpb_store *store, cpb_source 
                                &options, &(cpb_rescore_out){r->hits, r->needed}, cli_exec(r->job), error);
 }
 
-/* Whether rows are hashed: where all of them are read anyway, or that costs no more than the candidates do. */
+/* Whether the rows are hashed: if all of them are read anyway, or if that costs no more than reading the candidates. */
 static bool is_hashed(const rescoring *r) {
   bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
   return r->seal.found && (is_looked_at(r) || cheap);
 }
 
-/* By the precision that the seal has, while the rows are hashed in the same pass, or after it: rows that change meanwhile
- * are seen. Once more without it where it does not fit them. */
+/* Uses the precision of the seal while the rows are hashed in the same pass, or afterwards, so that concurrent changes
+ * are detected. Repeats without the seal if it does not match. */
 static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error *error) {
   bool passes = r->job->options.certificates != NULL && !is_whole(r);
   r->precision = (int)r->seal.precision;

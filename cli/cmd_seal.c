@@ -1,4 +1,4 @@
-/* A seal for embedded rows that are there, once they have been compared with the data. */
+/* Seals existing embedded rows after comparing them with the data. */
 #include "capball/advanced/candidates.h"
 #include "capball/advanced/seal.h"
 #include "data_file.h"
@@ -7,7 +7,7 @@
 
 typedef struct sealing {
   const cli_job *job;
-  cli_job plain; /* the job that reads EMB: options of tables are about BASE */
+  cli_job plain; /* the job that reads EMB: table options apply to BASE */
   cpb_transform *transform;
   cli_input base, embedded;
   cpb_seal_watch *watch;

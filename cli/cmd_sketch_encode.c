@@ -1,4 +1,4 @@
-/* Codes of rows. */
+/* Encodes rows. */
 #include <stdlib.h>
 
 #include "format_names.h"

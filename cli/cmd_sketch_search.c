@@ -1,4 +1,4 @@
-/* The codes nearest to each query, put in order by exact distances where the data or their images are there. */
+/* Finds the codes nearest to each query, and sorts them by exact distance if the data or their images are given. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static int scan(search *s) {
   return result;
 }
 
-/* ---- re-ranking: only the rows that are candidates are read ---- */
+/* ---- re-ranking: only the rows of candidates are read ---- */
 
 static int check_codes(const search *s, const cpb_store *store) {
   const cli_options *o = &s->job->options;

@@ -1,4 +1,4 @@
-/* Training a sketch: a sample of the data, a centre and a scale, normals. */
+/* Trains a sketch: a sample of the data, a centre and a scale, normals. */
 #include <string.h>
 
 #include "choice_json.h"

@@ -1,4 +1,4 @@
-/* An engine made Euclidean in one command: transform, ask, rescore. */
+/* Euclidean search through an engine in one command: transform, query, rescore. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static int get_transform(wrapping *w) {
   return status == CPB_OK ? CLI_OK : cli_fail_input(&w->base, status, &error);
 }
 
-/* Balls of the median k-th distance, unless points or another radius are asked for. */
+/* Balls of the median k-th distance, unless points or another radius are requested. */
 static int find_radius(wrapping *w) {
   const cli_options *o = &w->job->options;
   const cpb_map *map = cpb_transform_map(w->transform);

@@ -10,7 +10,7 @@
 
 #include "format_names.h"
 
-/* What the command has against such rows. */
+/* The options of the command that help with such rows. */
 static const char *remedy(const cli_job *job, const cpb_error *error) {
   const cli_options *o = &job->options;
   bool skips = cli_accepts(job->command, &cli_opt_skip_bad) || cli_accepts(job->command, &cli_opt_leave_bad);
@@ -22,7 +22,7 @@ static const char *remedy(const cli_job *job, const cpb_error *error) {
 
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
   if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
-  /* The library counts from the block; only what it says of the row holds for the file. */
+  /* The library counts rows from the start of the block; only the part after the row number applies to the file. */
   const char *what = error->text + error->about;
   return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
                   (unsigned long long)(first + (uint64_t)error->row), what, remedy(job, error));
@@ -40,7 +40,7 @@ const char *cli_operand_format(const cli_job *job, const char *operand) {
   return takes_format(job, operand) ? job->options.format : NULL;
 }
 
-/* What is not as the name of the file says, in a line. */
+/* Reports what differs from what the extension implies, in one line. */
 static void tell_table(const cli_input *in) {
   const cli_options *o = &in->job->options;
   char usual = strcmp(in->info.format, "tsv") == 0 ? '\t' : ',', separator = in->info.separator;
@@ -60,7 +60,7 @@ static void look_at(cli_input *in) {
   in->source = cpb_reader_source(in->reader, true);
 }
 
-/* A column of text among numbers: what to do with it. */
+/* A column of text among numbers: suggests what to do. */
 static int fail_text(const cli_job *job, const cpb_error *error) {
   bool helps = error->reason == CPB_WHY_TEXT_NUMBER && cli_accepts(job->command, &cli_opt_drop);
   return cli_fail(job, "%s%s", error->text,
@@ -79,7 +79,7 @@ static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_read
   return CLI_OK;
 }
 
-/* A file of numbers that go with rows, as it is. */
+/* A file of numbers that belong to rows, without table options. */
 static int open_plain(cli_input *in, const cli_job *job, const char *path) {
   cpb_reader_options options;
   cpb_reader_options_init(&options, sizeof options);
@@ -201,8 +201,7 @@ int cli_input_match(cli_input *in, const char *const *names, size_t wanted, cons
 
 /* ---- as numbers ---- */
 
-/* The numbers of a file with one row or one column; of a column one more than `most` at most. NULL after a
- * sentence. */
+/* The numbers of a file with one row or one column; of a column at most `most` + 1. NULL after an error message. */
 static double *read_line(const cli_input *in, const char *what, size_t most, size_t *count) {
   cpb_view block;
   cpb_error error;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1 }; /* of all schemas, docs/json.md; more members leave it as it is */
+enum { VERSION = 1 }; /* of all schemas, docs/json.md; added members do not change it */
 
 const char *cli_digits(double value, char to[CPB_JSON_NUMBER_ROOM]) {
   cpb_print_fewest(to, value);
@@ -35,7 +35,7 @@ int cli_print_json(const cli_job *job, cpb_text *object) {
   if (text == NULL) return cli_fail(job, "no memory for a line of JSON");
   snprintf(name, sizeof name, "%s", job->command->verb);
   for (char *c = name; *c != 0; c++)
-    if (*c == ' ') *c = '-'; /* "sketch train" is called sketch-train */
+    if (*c == ' ') *c = '-'; /* "sketch train" becomes sketch-train */
   printf("{\"schema\":\"capball/%s/%d\"%s%s\n", name, VERSION, strcmp(text, "{}") == 0 ? "" : ",", text + 1);
   free(text);
   return CLI_OK;

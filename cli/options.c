@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "format_names.h"
 
-/* ---- what is shared ---- */
+/* ---- shared options ---- */
 
 static const char *header_name(size_t i) {
   static const char *const names[] = {"auto", "no", "yes"};
@@ -136,7 +136,7 @@ static int misuse_name(const cli_job *job, const cli_option *option, const char 
                     all);
 }
 
-/* The place of a value among the names; false: it is none. */
+/* The index of a value among the names; false: not found. */
 static bool find_name(const cli_option *option, const char *value, unsigned *at) {
   const char *name;
   for (*at = 0; (name = option->names(*at)) != NULL; ++*at)
@@ -212,7 +212,7 @@ static int misuse_unknown(const cli_job *job, const char *word) {
   return cli_misuse(job, "there is no option --%s", stem);
 }
 
-/* getopt's two forms of a list. val is the place + 256, clear of all letters. */
+/* The list in getopt's two forms. val is the index + 256, to avoid all letters. */
 static void getopt_tables(const cli_option *const *list, struct option *longs, char *letters) {
   *letters++ = ':';
   for (size_t i = 0; list[i] != NULL; i++) {
@@ -248,7 +248,7 @@ static int check_operands(cli_job *job, const bool *given) {
   return CLI_OK;
 }
 
-/* What getopt complains of. */
+/* Reports what getopt rejects. */
 static int misuse_code(const cli_job *job, int code, char **argv) {
   const cli_option *const *list = job->command->options;
   if (code == '?' && optopt < 256) {

@@ -1,4 +1,4 @@
-/* The laws that are in the code, each with the places its number leads to. */
+/* The laws implemented in the code, with the files for each number. */
 #include <string.h>
 
 #include "json_print.h"
