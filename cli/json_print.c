@@ -29,9 +29,8 @@ int cli_print_json(const cli_job *job, cpb_text *object) {
   bool unsayable = object == NULL || object->failure == CPB_JSON_UNSAYABLE;
   char name[64], *text = cli_json_text(object);
   if (unsayable)
-    return cli_fail(
-        job, "JSON cannot say the result: a number that is not finite, a name that is not UTF-8, or no "
-             "memory");
+    return cli_fail(job, "JSON cannot represent the result: a number that is not finite, a name that is not "
+                         "UTF-8, or no memory");
   if (text == NULL) return cli_fail(job, "no memory for a line of JSON");
   snprintf(name, sizeof name, "%s", job->command->verb);
   for (char *c = name; *c != 0; c++)

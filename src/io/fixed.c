@@ -173,7 +173,7 @@ cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count
   if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
       (layout->start + layout->prefix) % element != 0 || layout->row_bytes % element != 0)
     return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->source.path,
-                         "its rows do not lie as a view wants them");
+                         "its rows are not stored in the layout of a view");
   *block = view_rows(reader, NULL, 0);
   if (count == 0) return CPB_OK;
   const unsigned char *rows;

@@ -84,7 +84,7 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,
                          "Parquet and Arrow files go through Python: python -m capball.convert IN OUT");
   return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,
-                       "has no extension that tells its format; name one of %s", names);
+                       "has no extension that determines its format; specify one of %s", names);
 }
 
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,

@@ -196,8 +196,7 @@ static cpb_status check_bytes(const hdf5_state *state, cpb_error *error) {
 static cpb_status refuse_outside(const cpb_reader *reader, const char *name, const char *what,
                                  cpb_error *error) {
   return cpb_file_fail(error, CPB_WHY_HDF5_OUTSIDE, reader->source.path,
-                       "data set \"%.80s\" %s: files that a file names are read only when that is asked for "
-                       "(--follow-external)",
+                       "data set \"%.80s\" %s: other files are read only on request (--follow-external)",
                        name, what);
 }
 
@@ -211,7 +210,7 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
   if (creation < 0 || pieces < 0)
     return cpb_file_fail(error, CPB_WHY_HDF5_OPEN, reader->source.path,
                          "HDF5 cannot tell how \"%.80s\" is stored", name);
-  if (is_virtual) return refuse_outside(reader, name, "is made of sets of other files", error);
+  if (is_virtual) return refuse_outside(reader, name, "consists of sets of other files", error);
   return pieces > 0 ? refuse_outside(reader, name, "has its numbers in other files", error) : CPB_OK;
 }
 
@@ -340,7 +339,7 @@ static cpb_status take_kept(cpb_writer *writer, hdf5_state *state, cpb_error *er
   if (status != CPB_OK) return status;
   if (!is_signed)
     return cpb_file_fail(error, CPB_WHY_FOREIGN, writer->whole.path,
-                         "is there and not an HDF5 file: a data set cannot be added");
+                         "exists and is not an HDF5 file: a data set cannot be added");
   state->bytes.size = kept.size;
   return copy_kept(writer, &kept, error);
 }
@@ -355,7 +354,7 @@ static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hi
   if (object >= 0) H5Oclose(object);
   if (kind != H5I_DATASET)
     return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, writer->whole.path,
-                         "\"%.80s\" is a %s in it and no data set: it stays as it is", writer->set,
+                         "\"%.80s\" is a %s, not a data set: it was not replaced", writer->set,
                          kind == H5I_GROUP ? "group" : "named type");
   if (H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,

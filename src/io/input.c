@@ -181,5 +181,5 @@ cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *
   size_t got;
   cpb_status status = cpb_input_read(source, &byte, 1, &got, error);
   if (status != CPB_OK || got == 0) return status;
-  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, source->path, "goes on after %s", what);
+  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, source->path, "continues after %s", what);
 }

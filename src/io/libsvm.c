@@ -65,7 +65,7 @@ static cpb_status take_label(const cpb_reader *reader, uint64_t row, cpb_line li
   size_t length = word_length(label, *end);
   *p = label + length;
   if (length != 0 && memchr(label, ':', length) != NULL)
-    return refuse(reader, row, label, length, "stands where the label should be", error);
+    return refuse(reader, row, label, length, "is not a label", error);
   return CPB_OK;
 }
 
@@ -93,7 +93,7 @@ static cpb_status parse_line(const cpb_reader *reader, uint64_t row, cpb_line li
       return refuse(reader, row, e.value, e.length, "has an index that was not there in the first pass",
                     error);
     if (numbers != NULL && !cpb_number_parse(e.value, e.length, numbers + e.index - 1))
-      return refuse(reader, row, e.value, e.length, "is not a number that a double holds", error);
+      return refuse(reader, row, e.value, e.length, "is not a number that fits in a double", error);
     before = e.index;
   }
   if (before > *largest) *largest = before;

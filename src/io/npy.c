@@ -151,8 +151,8 @@ static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t 
                            descr + 1);
   }
   return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
-                       "its dtype \"%s\" is none of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; x.astype('<f8') in "
-                       "NumPy makes it one",
+                       "its dtype \"%s\" is not one of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; convert it with "
+                       "x.astype('<f8') in NumPy",
                        descr);
 }
 

@@ -81,7 +81,7 @@ static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t co
                              (int)(f.length < 40 ? f.length : 40), f.text);
   if (rest[0] == 0 && cpb_field_number(f, comma, &value)) rest = "; with a decimal comma it is one";
   return cpb_file_fail_row(error, CPB_WHY_TEXT_NUMBER, reader->source.path, row,
-                           "line %llu, %s: \"%.*s\" is not a number that a double holds%s", line, where,
+                           "line %llu, %s: \"%.*s\" is not a number that fits in a double%s", line, where,
                            (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
 
@@ -181,7 +181,7 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
   if (header->like_numbers == 0 || reader->header == CPB_HEADER_YES) return CPB_OK;
   return cpb_file_fail(
       error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
-      "its only line begins like numbers, but is no row of %s: is the separator another one?",
+      "its only line begins with numbers, but is not a row of %s: is the separator a different one?",
       reader->format->name);
 }
 

@@ -43,7 +43,7 @@ cpb_packing cpb_packing_of(const char *path, size_t *stem) {
 }
 
 static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot unpack it by %s: %s",
+  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot decompress it with %s: %s",
                        unpack->packing == CPB_GZIP ? "gzip" : "zstd", why);
 }
 
@@ -147,7 +147,7 @@ static cpb_status step(cpb_unpack *unpack, void *bytes, size_t count, size_t *go
   if (unpack->packing == CPB_ZSTD) return step_zstd(unpack, bytes, count, got, error);
 #endif
   (void)bytes, (void)count, (void)got;
-  return refuse(unpack, "nothing here can", error);
+  return refuse(unpack, "not supported by this build", error);
 }
 
 static cpb_status refill(cpb_unpack *unpack, int fd, cpb_error *error) {

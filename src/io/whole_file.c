@@ -226,13 +226,14 @@ cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error) {
   if (whole->kept < 0) return cpb_file_fail_errno(error, whole->path, "open");
   if (!is_free(whole->kept))
     return cpb_file_fail(error, CPB_WHY_FILE_BUSY, whole->path,
-                         "another program is writing to it: run this again when that has ended");
+                         "another program is writing to it: run this again when it has finished");
   return fstat(whole->kept, &whole->seen) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "look at");
 }
 
 static cpb_status refuse_changed(const cpb_whole *whole, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_BUSY, whole->path,
-                       "another program has written it meanwhile, and it stays as it is: run this again");
+  return cpb_file_fail(
+      error, CPB_WHY_FILE_BUSY, whole->path,
+      "another program has changed it in the meantime, so it was not replaced: run this again");
 }
 
 static bool is_unchanged(const cpb_whole *whole) {

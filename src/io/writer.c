@@ -43,7 +43,7 @@ static cpb_status check_unpacked(const char *path, cpb_error *error) {
   size_t stem;
   if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
-                       "packed files are only read; write to a pipe and pack what comes");
+                       "compressed files can only be read; write to a pipe and compress its output");
 }
 
 /* The seal of a pipe could not be found again. */

@@ -141,11 +141,11 @@ static cpb_status refuse(const char *why, cpb_error *error) {
 static cpb_status check_under_map(const cpb_map *map, dual_line *line, cpb_error *error) {
   const double *metric;
   if (line->pole != NULL || line->m != NULL || (line->W != NULL && line->region.W == NULL))
-    return refuse("the map is given; the line may not carry another", error);
+    return refuse("the map is given; the line may not contain another", error);
   if (line->is_cap || line->region.W == NULL) return CPB_OK;
   cpb_status status = find_metric(map, line, &metric, error);
   if (status != CPB_OK || metric == NULL || adopt_metric(metric, &line->region)) return status;
-  return refuse("under this map only ellipsoids of its metric are caps, and W^T W is no multiple of it",
+  return refuse("under this map only ellipsoids of its metric are caps, and W^T W is not a multiple of it",
                 error);
 }
 

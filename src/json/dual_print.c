@@ -79,5 +79,5 @@ cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cp
   *text = NULL;
   if (t.failure == CPB_JSON_NO_MEMORY) return cpb_fail_memory(error, "an answer in JSON");
   return cpb_fail(error, CPB_WHY_DUAL_ANSWER, "line",
-                  "JSON cannot say the result: a number that is not finite, or no memory");
+                  "JSON cannot represent the result: a number that is not finite, or no memory");
 }

@@ -90,7 +90,7 @@ static bool known_keys(dual_line *line, const cpb_json *object, const char *wher
 static bool normalise(dual_line *line, const char *key, double *vector, size_t n, double *length) {
   *length = length_of(vector, n);
   if (!(*length > 0) || isinf(*length))
-    return refuse(line, "\"%s\" has length %g, no direction", key, *length);
+    return refuse(line, "\"%s\" has length %g and no direction", key, *length);
   for (size_t i = 0; i < n; i++) vector[i] /= *length;
   return true;
 }
@@ -209,7 +209,7 @@ static bool read_shape(dual_line *line, const char *name, const cpb_json *object
 /* The map given in a line: a pole, or W and m. Needs the dimension. */
 static bool read_carried(dual_line *line, const cpb_json *json) {
   bool pole = cpb_json_get(json, "pole") != NULL, W = cpb_json_get(json, "W") != NULL;
-  if (pole && (W || line->W != NULL)) return refuse(line, "a line carries a pole or W, not both");
+  if (pole && (W || line->W != NULL)) return refuse(line, "a line may contain a pole or W, not both");
   double length;
   if (pole && (!read_vector(line, json, "pole", line->d + 1, &line->pole, NULL) ||
                !normalise(line, "pole", line->pole, line->d + 1, &length)))

@@ -266,10 +266,10 @@ cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const
   if (status != CPB_OK) return status;
   bool foreign = fingerprint != facts->fingerprint;
   if (!foreign && facts->role == role) return CPB_OK;
-  return cpb_file_fail(
-      error, CPB_WHY_SEAL_FOREIGN, path, "%s",
-      foreign ? "was made by another map or transform, as its seal says; give the one that made it"
-              : holds[facts->role]);
+  return cpb_file_fail(error, CPB_WHY_SEAL_FOREIGN, path, "%s",
+                       foreign
+                           ? "was computed by another map or transform, according to its seal; give that one"
+                           : holds[facts->role]);
 }
 
 /* The rows of a file, all of them hashed while they are read. */
@@ -311,7 +311,7 @@ cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_ro
   if (precision > CPB_F16) return cpb_fail_dtype(error, "precision", precision);
   if (!watch->whole)
     return cpb_fail(error, CPB_WHY_CALL_ORDER, "watch",
-                    "a seal is of all rows: the pass did not come to its end");
+                    "a seal covers all rows: the pass did not reach the end");
   cpb_seal_facts facts;
   char *text = NULL;
   cpb_status status = describe(transform, role, radius, &facts, error);

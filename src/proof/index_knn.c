@@ -75,7 +75,7 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
     if (status != CPB_OK) return status;
     a->candidates[i] = (cpb_hit){a->ids[i], cpb_question_distance(&a->point, a->row)};
     if (isnan(a->candidates[i].value) || isnan(a->scores[i]))
-      return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is no point of the sphere",
+      return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is not a point of the sphere",
                       (unsigned long long)a->ids[i]);
     *lowest = fmin(*lowest, a->scores[i]);
   }

@@ -31,11 +31,10 @@ cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *t
   if (transform->map != NULL) return cpb_reading_of_map(reading, transform->map, r, error);
   bool lift = transform->facts.keeps == CPB_L2 && transform->facts.metric != CPB_L2;
   if (!lift)
-    return cpb_fail_count(
-        error, "transform", transform->options.kind,
-        "distances are read off rows of sphere, lift-ip and lift-cosine, not of %s: the kind "
-        "must be one of these",
-        transform->facts.name);
+    return cpb_fail_count(error, "transform", transform->options.kind,
+                          "distances can be computed from rows of sphere, lift-ip and lift-cosine, not of "
+                          "%s: the kind must be one of these",
+                          transform->facts.name);
   if (r != 0)
     return cpb_fail_domain(error, "radius", r, "lifts have no balls: the radius of their queries must be 0");
   *reading = (cpb_reading){NULL, transform, transform->options.d, cpb_transform_cols(transform), 0};

@@ -92,7 +92,7 @@ static double score_error(const rescoring *r, size_t query) {
 
 static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
   uint64_t id = r->ids[query * r->C + i];
-  return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is no point of the sphere");
+  return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is not a point of the sphere");
 }
 
 /* How far the rows of a query may be from those the engine had. A row that no type explains does not make the order
@@ -172,7 +172,7 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
     return cpb_fail(error, CPB_WHY_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
   if (fabs(score) > size + room)
     return cpb_fail(error, CPB_WHY_SCORE, "scores",
-                    "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]", where,
+                    "%s has the score %.9g, but the %s of unit vectors is within [%d,%d]", where,
                     flip(r, score), what, distance ? 0 : -1, distance ? 2 : 1);
   if (fabs(score - product) > room)
     return cpb_fail(error, CPB_WHY_SCORE, "scores",
@@ -392,9 +392,10 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
       cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
   if (status != CPB_OK) return status;
   if (r->store->dtype > CPB_F16)
-    return cpb_fail(error, CPB_WHY_DTYPE_IN, "embedded",
-                    "embedded rows are %s: no points of the sphere, whose coordinates lie in [-1,1]",
-                    cpb_dtype_name(r->store->dtype));
+    return cpb_fail(
+        error, CPB_WHY_DTYPE_IN, "embedded",
+        "embedded rows are %s, which cannot be points of the sphere: their coordinates are in [-1,1]",
+        cpb_dtype_name(r->store->dtype));
   if (r->k == 0 || r->k > r->C)
     return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours wanted of %zu candidates per query", r->k,
                     r->C);

@@ -83,7 +83,7 @@ cpb_status cpb_row_look_at(cpb_row_look *look, const cpb_reading *reading, const
   double off = cpb_reading_off(reading, y);
   if (!(off <= explained(reading, CPB_F16)))
     return cpb_fail_row(
-        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: no point of the %s",
+        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: not a point of the %s",
         sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
   cpb_row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
   one.any = !one.axis;

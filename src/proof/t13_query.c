@@ -12,13 +12,13 @@
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
   if (map == NULL) return cpb_fail_missing(error, "map");
   if (map->pole != NULL)
-    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
-                    "the map has a pole of its own, under which Euclidean balls are no caps: take one with "
-                    "the pole e");
+    return cpb_fail(
+        error, CPB_WHY_MAP_POLE, "map",
+        "the map has a pole of its own, under which Euclidean balls are not caps: use a map with the pole e");
   if (map->mirror != NULL)
     return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
-                    "the map turns a direction of the sphere to e: its rows are directions, and Euclidean "
-                    "balls are no caps of it");
+                    "the map rotates a direction of the sphere to e: its rows are directions, and Euclidean "
+                    "balls are not caps under it");
   return CPB_OK;
 }
 

@@ -40,7 +40,7 @@ static cpb_status measure(const cpb_question_point *point, cpb_view rows, double
     cpb_loops_here()->widen[at.dtype](at.data, at.cols, row);
     distances[i] = cpb_question_distance(point, row);
     if (isnan(distances[i]))
-      return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is no point of the sphere");
+      return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is not a point of the sphere");
   }
   return CPB_OK;
 }

@@ -110,7 +110,7 @@ cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb
     return cpb_fail_missing(error, transform == NULL ? "transform" : "grown");
   *grown = NULL;
   if (!(factor >= 1 && factor < INFINITY))
-    return cpb_fail_domain(error, "factor", factor, "the room for longer rows must be a factor >= 1");
+    return cpb_fail_domain(error, "factor", factor, "the headroom for longer rows must be a factor >= 1");
   if (transform->map != NULL) return cpb_transform_of_map(transform->map, grown, error);
   cpb_transform_options options = transform->options;
   if (options.kind != CPB_TRANSFORM_LIFT_IP) options.max_norm *= factor;

@@ -60,7 +60,7 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
   if (transform->options.kind == CPB_TRANSFORM_NORMALIZE)
     return cpb_fail_count(
         error, "transform", transform->options.kind,
-        "transform normalize keeps directions alone and has no way back: the kind must be another");
+        "transform normalize keeps only directions and has no inverse: the kind must be different");
   cpb_status status = cpb_check_view(y, "y", cpb_transform_cols(transform), error);
   if (status == CPB_OK) status = cpb_check_out(x, "x", y.rows, transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_apart(y, "y", x, "x", error);

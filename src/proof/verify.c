@@ -55,8 +55,8 @@ static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, 
     double off = distance_of(v, i);
     if (!(off <= v->bound[2]))
       return cpb_fail_row(error, CPB_WHY_NOT_THE_IMAGE, "embedded", v->row + i,
-                          "lies %.3g from the image of this row of the data, where rounding to f16 explains "
-                          "%.3g: another map made it, or of other data",
+                          "is %.3g from the image of this row of the data, but rounding to f16 explains only "
+                          "%.3g: it was computed by another map, or from other data",
                           off, v->bound[2]);
     v->worst = fmax(v->worst, off);
   }

@@ -211,7 +211,8 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
     return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "goal",
                     "goal %s needs the norms of all rows, which are not known", cpb_goal_name(o->goal));
   if (c->s > 0 && c->s < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NO_SCALE, "goal", "the %s norm about the centre is %g, no scale",
+  return cpb_fail(error, CPB_WHY_NO_SCALE, "goal",
+                  "the %s norm about the centre is %g, which cannot be a scale",
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 

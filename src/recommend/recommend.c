@@ -150,7 +150,8 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
   if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
   if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
     status = cpb_fail(error, CPB_WHY_NO_SCALE, "base",
-                      "the mean norm of the base about its mean is %g, no scale", s->facts.norm_mean);
+                      "the mean norm of the base about its mean is %g, which cannot be a scale",
+                      s->facts.norm_mean);
   return status;
 }
 

@@ -338,7 +338,8 @@ static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view ro
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt)
-    return cpb_fail(error, CPB_WHY_CALL_ORDER, "search", "a search whose feed has failed takes no more rows");
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "search",
+                    "a search whose feed has failed accepts no more rows");
   search->fed = rows;
   search->first_id = first_id;
   search->ids = ids;

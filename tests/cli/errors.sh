@@ -83,7 +83,7 @@ rm -f constant.csv
 refuses "rows that are not there" 1 'has 3 rows, --rows 2:9 asks for more' \
   bash -c 'capball convert points.csv p.fbin && capball convert p.fbin b.csv --rows 2:9; code=$?; rm -f p.fbin; exit $code'
 refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert - y.u8bin --format csv'
-refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, no scale' capball fit same.csv -o m.json --goal hemisphere
+refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, which cannot be a scale' capball fit same.csv -o m.json --goal hemisphere
 refuses "a pole that is none" 1 'zero.csv: a pole of length 0 has no direction' \
   bash -c 'echo 0,0,0 >zero.csv; capball fit points.csv -o m.json --pole zero.csv; code=$?; rm zero.csv; exit $code'
 refuses "a header that is a row with a slip" 1 'line 1, column 1: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'

@@ -39,9 +39,9 @@ for seal in with without; do
     how="$seal seals${look:+, all rows looked at}"
     # shellcheck disable=SC2086
     {
-      refuses "the map of another scale, $how" 1 'made by another map|not in the order' rescored -m other.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
-      refuses "the map of another centre, $how" 1 'made by another map|not in the order|no point' rescored -m off.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
-      refuses "rows of another map, $how" 1 'made by another map|not in the order' rescored -m map.json q.csv ids.csv --embedded other.csv --radius "$radius" $look
+      refuses "the map of another scale, $how" 1 'computed by another map|not in the order' rescored -m other.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
+      refuses "the map of another centre, $how" 1 'computed by another map|not in the order|not a point' rescored -m off.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
+      refuses "rows of another map, $how" 1 'computed by another map|not in the order' rescored -m map.json q.csv ids.csv --embedded other.csv --radius "$radius" $look
       refuses "a forgotten radius, $how" 1 'ids.csv: query .* not in the order of their scores' rescored -m map.json q.csv ids.csv --embedded y.csv $look
       refuses "a radius that was not asked, $how" 1 'not in the order' rescored -m map.json q.csv point_ids.csv --embedded y.csv --radius "$radius" $look
       refuses "rows of another file, $how" 1 'not in the order' rescored -m map.json q.csv ids.csv --embedded foreign_y.csv --radius "$radius" $look
@@ -209,11 +209,11 @@ verdict $? "candidates of other queries are exact on a condition alone"
 if capball --version | grep -q 'HDF5: yes'; then
   capball embed -m map.json base.csv -o sets.h5:first/rows -q && capball embed -m other.json base.csv -o sets.h5:rows -q
   right "a data set has its seal, whatever else is in its file" map.json sets.h5:/first/rows 'queries proven'
-  refuses "a data set of another map" 1 'sets.h5:rows: was made by another map' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:rows -k 8 --asked caps.csv -o no.csv
+  refuses "a data set of another map" 1 'sets.h5:rows: was computed by another map' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:rows -k 8 --asked caps.csv -o no.csv
   capball convert q.csv sets.h5:first/rows -q
   refuses "a data set written anew" 1 'columns' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:first/rows -k 8 --asked caps.csv -o no.csv
   capball embed -m map.json base.csv -o whole.h5 -q
-  refuses "the set without a name is that of another map" 1 'whole.h5:train: was made by another map' capball rescore -m other.json q.csv ids.csv --embedded whole.h5:train -k 8 --asked caps.csv -o no.csv
+  refuses "the set without a name is that of another map" 1 'whole.h5:train: was computed by another map' capball rescore -m other.json q.csv ids.csv --embedded whole.h5:train -k 8 --asked caps.csv -o no.csv
   capball embed -m map.json base.csv -o s.h5:a/b -q && capball embed -m other.json base.csv -o s.h5:a%b -q
   right "sets a/b and a%b" map.json s.h5:a/b 'queries proven'
   right "sets a%b and a/b" other.json s.h5:a%b 'queries proven'

@@ -85,9 +85,9 @@ if command -v gzip >/dev/null && capball --version | grep -q 'gz: yes'; then
   reads ".gz of two members" $'1.5,2\n3,4.25\n7,8' two.csv.gz
   check ".gz, read more than once" bash -c "capball fit plain.npy.gz -o m.json -q && capball fit plain.csv.gz -o m.json -q --goal median"
   head -c 30 plain.csv.gz >cut.csv.gz
-  refuses ".gz that ends early" 1 'cut.csv.gz: cannot unpack it by gzip' capball info cut.csv.gz
+  refuses ".gz that ends early" 1 'cut.csv.gz: cannot decompress it with gzip' capball info cut.csv.gz
   cp plain.csv liar.csv.gz
-  refuses ".gz that is none" 1 'liar.csv.gz: cannot unpack it by gzip' capball info liar.csv.gz
+  refuses ".gz that is none" 1 'liar.csv.gz: cannot decompress it with gzip' capball info liar.csv.gz
 else
   skip ".gz" "built without zlib, or no gzip here"
 fi
@@ -96,11 +96,11 @@ if command -v zstd >/dev/null && capball --version | grep -q 'zst: yes'; then
   reads ".csv.zst" "$wanted" plain.csv.zst
   check ".zst, read more than once" capball fit plain.csv.zst -o m.json -q --goal median
   head -c 20 plain.csv.zst >cut.csv.zst
-  refuses ".zst that ends early" 1 'cut.csv.zst: cannot unpack it by zstd' capball info cut.csv.zst
+  refuses ".zst that ends early" 1 'cut.csv.zst: cannot decompress it with zstd' capball info cut.csv.zst
 else
   skip ".zst" "built without libzstd, or no zstd here"
 fi
-refuses "packed files are not written" 1 'packed files are only read' capball convert plain.csv out.csv.gz
+refuses "packed files are not written" 1 'compressed files can only be read' capball convert plain.csv out.csv.gz
 
 printf 'a,b\n1,2\n3,x\n' >text.csv
 refuses "text among numbers: line, column and its name" 1 'line 3, column 2 \(b\): "x" is not a number' capball convert text.csv out.csv
