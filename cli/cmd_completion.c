@@ -213,7 +213,7 @@ static int run(cli_job *job) {
   else if (strcmp(shell, "fish") == 0)
     print_fish(job->commands);
   else
-    return cli_misuse(job, "there is no completion for \"%s\"; it takes bash, zsh or fish", shell);
+    return cli_misuse(job, "there is no completion for \"%s\"; the shells are bash, zsh and fish", shell);
   return CLI_OK;
 }
 

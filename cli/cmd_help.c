@@ -66,7 +66,7 @@ static void print_theory(FILE *to, const char *formula) {
   for (const char *t = strchr(formula, 'T'); t != NULL; t = strchr(t + 1, 'T')) {
     size_t digits = strspn(t + 1, "0123456789");
     if (digits == 0) continue;
-    fprintf(to, "  T-numbers are laws: `capball theory T%.*s` prints this one.\n", (int)digits, t + 1);
+    fprintf(to, "  T-numbers refer to laws: `capball theory T%.*s` prints this one.\n", (int)digits, t + 1);
     return;
   }
 }
@@ -121,9 +121,11 @@ void cli_print_overview(const cli_command *const *all, FILE *to) {
         "Commands\n",
         to);
   cli_print_summaries(all, NULL, to);
-  fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
+  fputs("\n"
+        "  capball help COMMAND     the formula, the options, an example that runs\n"
         "  capball --version        version, instruction set, HDF5\n"
-        "  capball theory T3        a law, by the number beside a formula\n\n"
+        "  capball theory T3        a law, by the T-number of a formula\n"
+        "\n"
         "Begin with: capball demo\n",
         to);
 }
@@ -175,15 +177,14 @@ static int run(cli_job *job) {
 
 CLI_OPTIONS(options, &cli_opt_help);
 
-const cli_command cli_verb_help = {
-    .verb = "help",
-    .operands = "[COMMAND]",
-    .summary = "explain a command",
-    .text =
-        "Without a command, lists all of them. A command may have two words; the first one alone explains "
-        "all that begin with it.",
-    .example = "capball help dual",
-    .least = 0,
-    .most = 2,
-    .options = options,
-    .run = run};
+const cli_command cli_verb_help = {.verb = "help",
+                                   .operands = "[COMMAND]",
+                                   .summary = "explain a command",
+                                   .text =
+                                       "Without a command, lists all of them. A command may have two words; "
+                                       "the first one alone explains all commands that begin with it.",
+                                   .example = "capball help dual",
+                                   .least = 0,
+                                   .most = 2,
+                                   .options = options,
+                                   .run = run};

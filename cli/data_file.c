@@ -16,8 +16,8 @@ static const char *remedy(const cli_job *job, const cpb_error *error) {
   bool skips = cli_accepts(job->command, &cli_opt_skip_bad) || cli_accepts(job->command, &cli_opt_leave_bad);
   if (!skips || o->skip_bad || o->leave_bad) return "";
   if (error->reason != CPB_WHY_ROW_NAN || o->impute.at != 0 || !cli_accepts(job->command, &cli_opt_impute))
-    return " (--skip-bad leaves such rows out)";
-  return " (--skip-bad leaves such rows out, --impute fills cells that are empty or NaN)";
+    return " (--skip-bad omits such rows)";
+  return " (--skip-bad omits such rows, --impute fills cells that are empty or NaN)";
 }
 
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
@@ -52,7 +52,7 @@ static void tell_table(const cli_input *in) {
   if (separator == 0 || (separator == usual && !ids)) return;
   cli_say(in->job, "%s: %s%s%s%s", cli_name(in->info.path), separator == usual ? "" : "separated by ",
           separator == usual ? "" : by, separator != usual && ids ? "; " : "",
-          ids ? "its first column, without a name, has the names of the rows" : "");
+          ids ? "its first column, without a name, contains the names of the rows" : "");
 }
 
 static void look_at(cli_input *in) {
@@ -64,8 +64,7 @@ static void look_at(cli_input *in) {
 static int fail_text(const cli_job *job, const cpb_error *error) {
   bool helps = error->reason == CPB_WHY_TEXT_NUMBER && cli_accepts(job->command, &cli_opt_drop);
   return cli_fail(job, "%s%s", error->text,
-                  helps ? " (--drop leaves a column out, --id-column takes it for the names of the rows)"
-                        : "");
+                  helps ? " (--drop omits a column, --id-column uses it as the names of the rows)" : "");
 }
 
 static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_reader_options *options) {
@@ -210,7 +209,7 @@ static double *read_line(const cli_input *in, const char *what, size_t most, siz
     return NULL;
   }
   if (block.rows > 1 && block.cols > 1) {
-    cli_fail(in->job, "%s: the %s must be one row or one column, but here are several of both",
+    cli_fail(in->job, "%s: the %s must be one row or one column, but the file has several of both",
              cli_name(in->info.path), what);
     return NULL;
   }

@@ -142,8 +142,8 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
   snprintf(word, sizeof word, "%.*s", (int)length, tail);
   if (strcasecmp(word, "parquet") == 0 || strcasecmp(word, "pq") == 0 || strcasecmp(word, "arrow") == 0 ||
       strcasecmp(word, "feather") == 0 || strcasecmp(word, "ipc") == 0)
-    return cli_misuse(job, "%s: Parquet and Arrow files go through Python: python -m capball.convert IN OUT",
-                      path);
+    return cli_misuse(
+        job, "%s: to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT", path);
   const char *near = cli_nearest(word, names, all_extensions(names));
   if (near != NULL)
     return cli_misuse(job, "%s: no format is called .%s; did you mean .%s? (or %s)", path, word, near,
@@ -167,7 +167,7 @@ static int check_kind(const cli_job *job, const cli_option *option, const char *
   if (tail == NULL || (strlen(kind + 1) == length && strncasecmp(kind + 1, tail, length) == 0)) return CLI_OK;
   bool text = length == 3 && strncasecmp(tail, "txt", 3) == 0;
   if (text || (!is_kind(tail, length) && format_of(path, NULL) == NULL)) return CLI_OK;
-  return cli_misuse(job, "%s: --%s writes %s, and no .%.*s: give it another name", path, option->name, kind,
+  return cli_misuse(job, "%s: --%s writes %s, not .%.*s: give it another name", path, option->name, kind,
                     (int)length, tail);
 }
 

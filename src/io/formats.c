@@ -82,7 +82,7 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
                          names);
   if (is_columnar(path))
     return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,
-                         "Parquet and Arrow files go through Python: python -m capball.convert IN OUT");
+                         "to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT");
   return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,
                        "has no extension that determines its format; specify one of %s", names);
 }

@@ -58,11 +58,11 @@ capball query -m map.json q.csv --knn 8 --base base.csv -o caps.csv -q
 capball query -m map.json q.csv --point -o points.csv -q
 said() { capball rescore -m map.json q.csv "$@" -o out.csv 2>said.err; }
 said ids.csv --embedded y.csv -k 8 --asked caps.csv
-grep -Eq "^capball rescore: [0-9]+ of 40 queries exact if ids.csv has the engine's best 40 of these queries$" said.err
+grep -Eq "^capball rescore: [0-9]+ of 40 queries exact if ids.csv has the engine's true top 40 for these queries$" said.err
 verdict $? "without a look at all rows the condition is said"
 capball embed -m map.json base.csv -o y.npy -q && head -n 10 q.csv >ten_q.csv && head -n 10 ids.csv >ten_ids.csv
 capball rescore -m map.json ten_q.csv ten_ids.csv --embedded y.npy -k 8 --radius "$radius" -o out.csv 2>said.err
-grep -Eq "^capball rescore: [0-9]+ of 10 queries exact if ten_ids.csv has the engine's best 40 of these queries, and y.npy the rows of map.json$" said.err
+grep -Eq "^capball rescore: [0-9]+ of 10 queries exact if ten_ids.csv has the engine's true top 40 for these queries, and y.npy the rows of map.json$" said.err
 verdict $? "both are where the rows were not all read"
 said ids.csv --embedded y.csv -k 8 --asked caps.csv --certificates c.csv && grep -q ' of 40 queries proven exact' said.err
 verdict $? "with a look at all rows the proof is"
@@ -74,7 +74,7 @@ refuses "the radius of other queries" 1 "but points.csv was made with 0" capball
 refuses "rows for queries" 1 'y.csv: holds rows of the base' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked y.csv -o no.csv
 refuses "queries for rows" 1 'caps.csv: holds queries' capball rescore -m map.json q.csv ids.csv --embedded caps.csv -k 8 -o no.csv
 cp caps.csv bare.csv
-refuses "queries without a seal" 1 'bare.csv has no seal that fits its rows: give the --radius' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked bare.csv -o no.csv
+refuses "queries without a seal" 1 'bare.csv has no seal that matches its rows: give the --radius' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked bare.csv -o no.csv
 cp y.csv anew.csv && cp y.csv.capball anew.csv.capball && capball convert y.csv anew.csv -q && [ ! -e anew.csv.capball ]
 verdict $? "rows that are written anew lose the seal of the older"
 # unproven TEXT PATTERN ARGUMENTS..: rescored by the map, all rows looked at; remarks like PATTERN, and nothing is proven.
@@ -88,13 +88,13 @@ unproven() {
 awk -F, -v OFS=, 'NR == 7 { $1 = 0.25 * $1 } 1' y.csv >changed.csv && cp y.csv.capball changed.csv.capball
 refuses "a row that was changed" 1 'row 6 has length' capball rescore -m map.json q.csv ids.csv --embedded changed.csv -k 8 --asked caps.csv -o no.csv --certificates c.csv
 awk -F, -v OFS=, '{ print } NR == 500 { print }' y.csv >stale.csv && cp y.csv.capball stale.csv.capball
-unproven "a file written anew beside an old seal" 'stale.csv: its seal does not fit its rows, and counts as none' ids.csv --embedded stale.csv --asked caps.csv
+unproven "a file written anew beside an old seal" 'stale.csv: its seal does not match its rows and is ignored' ids.csv --embedded stale.csv --asked caps.csv
 sed 's/"role": "base"/"role": "query"/' y.csv.capball >t && cp y.csv forged.csv && mv t forged.csv.capball
-unproven "a seal that was edited" 'checksum .*: this seal counts as none' ids.csv --embedded forged.csv --asked caps.csv
+unproven "a seal that was edited" 'checksum .*: this seal is ignored' ids.csv --embedded forged.csv --asked caps.csv
 printf '{"capball": {"kind": "seal", "version": 1}, "fingerprint": "0123456789abcdef", "role": "base", "radius": 0.0, "bytes": 7}' >old.csv.capball && cp y.csv old.csv
-unproven "a seal of an older version, which does not know the rows" 'is of version 1, wanted 2: this seal counts as none' ids.csv --embedded old.csv --asked caps.csv
+unproven "a seal of an older version, which does not know the rows" 'is of version 1, wanted 2: this seal is ignored' ids.csv --embedded old.csv --asked caps.csv
 cp y.csv deleted.csv
-unproven "a seal that was deleted" "to be certain of that: --base BASE, or once for all .capball seal -m map.json BASE deleted.csv." ids.csv --embedded deleted.csv --asked caps.csv
+unproven "a seal that was deleted" "to verify that: --base BASE, or once and for all .capball seal -m map.json BASE deleted.csv." ids.csv --embedded deleted.csv --asked caps.csv
 
 # Rows under the seal of another map, in every way that was found to bring it about. right MAP ROWS: its map is never refused,
 # and where it is proven the answers are true; wrong MAP ROWS: another map is refused, or proves nothing.
@@ -203,7 +203,7 @@ verdict $? "a row off the sphere by more than its type explains proves nothing"
 # Candidates of another query, so few that their order says little.
 cut -d, -f1-2 ids.csv | sed '1!G;h;$!d' >few_reversed.csv
 said few_reversed.csv --embedded y.csv -k 1 --asked caps.csv || grep -q 'not in the order' said.err
-! grep -q proven said.err && { grep -q 'not in the order' said.err || grep -q "exact if few_reversed.csv has the engine's best 2 of these queries" said.err; }
+! grep -q proven said.err && { grep -q 'not in the order' said.err || grep -q "exact if few_reversed.csv has the engine's true top 2 for these queries" said.err; }
 verdict $? "candidates of other queries are exact on a condition alone"
 
 if capball --version | grep -q 'HDF5: yes'; then
@@ -244,7 +244,7 @@ said skipping.csv --embedded y.csv -k 8 --asked caps.csv --certificates c.csv
 grep -q '^capball rescore: 0 of 40 queries proven exact' said.err
 verdict $? "an engine that skips a near row proves nothing"
 said skipping.csv --embedded y.csv -k 8 --asked caps.csv
-grep -q "exact if skipping.csv has the engine's best 39 of these queries" said.err && ! grep -q proven said.err
+grep -q "exact if skipping.csv has the engine's true top 39 for these queries" said.err && ! grep -q proven said.err
 verdict $? "and is told only with its condition"
 said shuffled.csv --embedded y.csv -k 8 --asked caps.csv --approximate
 grep -Eq '^capball rescore: recall 100.0 % \(.* with 95 % confidence\), by a random audit: 40 of 40 queries against all 500 rows' said.err
