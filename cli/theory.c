@@ -52,11 +52,11 @@ static const law laws[] = {
      "include/capball/advanced/laws.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
     {"T13", "search: Euclidean queries for an inner-product engine",
      "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)",
-     "include/capball/query.h", "src/search/t13_query.c", "tests/law/t13_query.c"},
+     "include/capball/query.h", "src/proof/t13_query.c", "tests/law/t13_query.c"},
     {"T14", "sketches: bits defined by balls",
      "h_i(x) = [<c_i,S(x)> >= 0] = [2s<c'_i,x> + c0_i(s^2-|x|^2) >= 0],  ball (s c'/c0, s/|c0|)\n"
      "c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij),  theta_ij = (2 O_ij/n - 1) pi/2",
-     "include/capball/sketch.h", "src/search/t14_sketch.c", "tests/law/t14_sketch.c"},
+     "include/capball/sketch.h", "src/sketch/t14_sketch.c", "tests/law/t14_sketch.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };
 

@@ -137,18 +137,18 @@ wrong "moved over" map.json moved.npy
 capball embed -m map.json base.csv -o bare_rows.csv -q && rm bare_rows.csv.capball && capball embed -m other.json base.csv -o bare_rows.csv -q && rm bare_rows.csv.capball
 right "without a seal" other.json bare_rows.csv 'exact if'
 wrong "without a seal" map.json bare_rows.csv
-capball seal -m other.json base.csv bare_rows.csv 2>said.err && grep -q 'bare_rows.csv has the rows that other.json makes of base.csv, in f64: sealed' said.err
+capball seal -m other.json base.csv bare_rows.csv 2>said.err && grep -q 'bare_rows.csv has the images under other.json of base.csv, in f64: sealed' said.err
 verdict $? "rows are sealed once they have been compared with the data"
 right "sealed afterwards" other.json bare_rows.csv 'queries proven'
-refuses "a seal for rows of another map" 1 'bare_rows.csv: row 0 lies .* from the image' capball seal -m map.json base.csv bare_rows.csv
-refuses "a seal for rows of other data" 1 'foreign_y.csv: row 0 lies' capball seal -m map.json base.csv foreign_y.csv
+refuses "a seal for rows of another map" 1 'bare_rows.csv: row 0 is .* from the image' capball seal -m map.json base.csv bare_rows.csv
+refuses "a seal for rows of other data" 1 'foreign_y.csv: row 0 is' capball seal -m map.json base.csv foreign_y.csv
 head -n 499 base.csv >short.csv
 refuses "a seal for rows that are more than the data" 1 'fewer rows of the data than embedded ones' capball seal -m map.json short.csv y.csv
 rm bare_rows.csv.capball
 said=$(capball rescore -m other.json q.csv other_ids.csv --embedded bare_rows.csv -k 8 --asked other_caps.csv -o out.csv --certificates c.csv --base base.csv 2>&1)
 [[ $said == *"queries proven exact"* ]]
 verdict $? "--base makes certain, too"
-refuses "--base of other data" 1 'bare_rows.csv: row 0 lies' capball rescore -m other.json q.csv other_ids.csv --embedded bare_rows.csv -k 8 --asked other_caps.csv -o no.csv --certificates no_c.csv --base foreign.csv
+refuses "--base of other data" 1 'bare_rows.csv: row 0 is' capball rescore -m other.json q.csv other_ids.csv --embedded bare_rows.csv -k 8 --asked other_caps.csv -o no.csv --certificates no_c.csv --base foreign.csv
 
 # Two writers: the first has its rows in place and is held up before its seal is, while the second writes.
 for kind in csv npy; do
@@ -247,7 +247,7 @@ said skipping.csv --embedded y.csv -k 8 --asked caps.csv
 grep -q "exact if skipping.csv has the engine's true top 39 for these queries" said.err && ! grep -q proven said.err
 verdict $? "and is told only with its condition"
 said shuffled.csv --embedded y.csv -k 8 --asked caps.csv --approximate
-grep -Eq '^capball rescore: recall 100.0 % \(.* with 95 % confidence\), by a random audit: 40 of 40 queries against all 500 rows' said.err
+grep -Eq '^capball rescore: recall 100.0 % \(.* with 95 % confidence\), by a random audit: 40 of 40 queries compared with all 500 rows' said.err
 verdict $? "--approximate takes candidates in any order, and audits them"
 said skipping.csv --embedded y.csv -k 8 --asked caps.csv --approximate && ! grep -Eq 'proven|exact' said.err
 verdict $? "and proves nothing"
@@ -257,7 +257,7 @@ counted=$(awk -F, 'FILENAME == "true.csv" { for (i = 1; i <= 8; i++) is[FNR, $i]
   END { printf "%.1f", n / 3.2 }' true.csv out.csv)
 [ "$audited" = "$counted" ]
 verdict $? "the audit of all queries is their recall: $audited, counted $counted"
-refuses "certificates of an approximate engine" 2 'nothing is certain of an approximate' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --approximate --certificates c.csv -o no.csv
+refuses "certificates of an approximate engine" 2 'nothing can be proven about an approximate' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --approximate --certificates c.csv -o no.csv
 
 # Ranges.
 capball query -m map.json q.csv --radius 0.8 -o range.csv -q
@@ -302,8 +302,8 @@ capball fit --transform lift-cosine --headroom 2 base.csv -o roomy.json -q
 check "headroom for longer rows" capball embed -m roomy.json long.csv -o long_y.csv
 capball fit --transform normalize base.csv -o normal.json -q && capball embed -m normal.json base.csv -o normal.csv -q
 refuses "normalised rows have no distances" 1 'not of normalize' capball rescore -m normal.json q.csv ids.csv --embedded normal.csv -k 8 -o no.csv
-refuses "nor a way back" 1 'normalize keeps directions alone' capball unembed -m normal.json normal.csv -o no.csv
-refuses "balls of a lift" 2 'is no map of the sphere: its queries are points' capball query -m lift.json q.csv --radius 1 -o no.csv
+refuses "nor a way back" 1 'normalize keeps only directions' capball unembed -m normal.json normal.csv -o no.csv
+refuses "balls of a lift" 2 'is not a map of the sphere: it has only point queries' capball query -m lift.json q.csv --radius 1 -o no.csv
 refuses "headroom of a map" 2 '--headroom goes with' capball fit base.csv --headroom 2 -o no.json
 refuses "a scale of a lift" 2 'transform lift-ip has no scale' capball fit --transform lift-ip --scale 2 base.csv -o no.json
 sed 's/lift-cosine/lift-sideways/' lift.json >edited.json

@@ -113,7 +113,7 @@ capball fit base.csv --whiten -o white.json -q
 capball query -m white.json q.csv --radius 1 -o white.csv 2>&1 | grep -q 'the map whitens: distances are |W(x-q)|'
 verdict $? "a whitened map says what it measures"
 
-[ "$(capball query -m map.json q.csv --knn 1 --base base.csv -o self.csv 2>&1 | tail -n 1)" = "capball query: radius 0 makes point queries: where the queries are rows of base.csv they find themselves, and --knn 2 is their neighbour 1" ]
+[ "$(capball query -m map.json q.csv --knn 1 --base base.csv -o self.csv 2>&1 | tail -n 1)" = "capball query: radius 0 gives point queries: if the queries are rows of base.csv they find themselves, and --knn 2 is their neighbour 1" ]
 verdict $? "queries that find themselves are told"
 rm -f ./*.err *.out
 awk -v OFS=, '{ $1 = 1; $2 = 2; print 1, 2, 2 }' q.csv >twice.csv
@@ -140,7 +140,7 @@ capball convert base.csv base.fvecs -q
 again() { local map=$1 queries=$2 ids=$3 y=$4; shift 4; capball rescore -m "$map" "$queries" "$ids" --embedded "$y" -o no.ivecs "$@"; }
 refuses "no question" 2 'exactly one of --radius, --knn and --point' capball query -m map.json q.csv -o no.csv
 refuses "two questions" 2 'exactly one of' capball query -m map.json q.csv --point --radius 1 -o no.csv
-refuses "a radius that f32 loses" 1 'radius 1e-06 is lost for query 0: rounding to f32 is .* times as large; take --dtype f64' capball query -m map.json q.csv --radius 1e-6 -o no.csv -q
+refuses "a radius that f32 loses" 1 'radius 1e-06 is lost for query 0: rounding to f32 is .* times as large; use --dtype f64' capball query -m map.json q.csv --radius 1e-6 -o no.csv -q
 refuses "a radius that f64 loses" 1 'rounding to f64 is .*; fit a map with a smaller --scale' capball query -m map.json q.csv --radius 1e-12 --dtype f64 -o no.npy
 refuses "a radius of 0" 2 '--radius must be a number > 0, got 0' capball query -m map.json q.csv --radius 0 -o no.csv
 refuses "neighbours of nothing" 2 '--knn and --base go together' capball query -m map.json q.csv --knn 3 -o no.csv
@@ -172,7 +172,7 @@ refuses "queries of another d, rescored" 1 'three.csv has 3 columns' again map.j
 refuses "a query with NaN, rescored" 1 'nan.csv: row 2 holds NaN' again map.json nan.csv ids.csv y.fvecs -k 1
 cp y.fvecs bare.fvecs
 cp other.fvecs bare_other.fvecs
-refuses "a pole, rescored" 1 'no caps' again pole.json q.csv ids.csv bare.fvecs -k 1
+refuses "a pole, rescored" 1 'not caps' again pole.json q.csv ids.csv bare.fvecs -k 1
 check "scores as products and as distances" bash -c 'capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o a.csv --scores points.csv &&
   capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o b.csv --scores distance.csv --as cosine-distance && cmp a.csv b.csv'
 refuses "scores of other candidates" 1 'scores.csv: there are 20 x 3 scores for 20 x 9 candidates' again map.json q.csv ids.csv y.fvecs -k 1 --scores scores.csv
