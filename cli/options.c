@@ -49,8 +49,8 @@ CLI_OPTION(cli_opt_transform, "transform", 0, CLI_CHOICE, "NAME", transform, tra
 CLI_OPTION(cli_opt_whiten, "whiten", 'w', CLI_FLAG, NULL, whiten, NULL,
            "whiten by the covariance of the data, about their mean");
 CLI_OPTION(cli_opt_ridge, "ridge", 0, CLI_NUMBER, "R", ridge, NULL,
-           "with --whiten: add this fraction of the mean variance to the variance of every column, for "
-           "columns that are constant or depend on others (1e-6 is small; default 0)");
+           "with --whiten: add this share of the mean variance to the variance of every column, for columns "
+           "that do not vary or depend on others (1e-6 is small; default 0)");
 CLI_OPTION(cli_opt_skip_bad, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
            "omit rows with NaN or inf, and report how many");
 CLI_OPTION(cli_opt_leave_bad, "skip-bad", 0, CLI_FLAG, NULL, leave_bad, NULL,

@@ -20,7 +20,7 @@ static void on_signal(int number) {
   errno = kept;
 }
 
-/* A closed pipe is not an error: `capball info x | head -1`. */
+/* A reader that went away is no reason to complain: `capball info x | head -1`. */
 static void on_broken_pipe(int number) {
   (void)number;
   _exit(CLI_FAILED);

@@ -90,7 +90,7 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
   uint64_t *rows;
-  const char **columns; /* the strings belong to the JSON */
+  const char **columns; /* the texts are the JSON's */
 } parts;
 
 static void parts_free(parts *p) {

@@ -68,7 +68,7 @@ double cpb_screen_reach(const double *x, const double *center, size_t n);
 void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32);
 
-/* From here on sums of squares might overflow in single precision: such rows and queries are out of range. */
+/* Sums of squares from here on might overflow in single precision; rows and queries of them are too far out. */
 #define CPB_SCREEN_MOST 1e30
 
 /* Whether rows of this type are floats that can be multiplied by the unit directly. */

@@ -32,7 +32,7 @@ bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries) {
   return sieve->center != NULL && sieve->opposite != NULL;
 }
 
-/* Allocates the grids of the queries and of a block of rows, on first use. */
+/* For the grids of the queries and of a block of rows, once they are wanted. */
 static bool make_room(cpb_sieve *sieve, size_t block_rows) {
   size_t words = sieve->words, panels = sieve->panel_count, groups = block_rows / CPB_BYTES_GROUP + 1;
   if (sieve->runs != NULL) return true;

@@ -98,8 +98,8 @@ void cpb_sieve_free(cpb_sieve *sieve);
  * for rows of this kind. Unless `fails`, space for a block is then allocated. False if out of memory. */
 bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries);
 
-/* Codes a block of block.rows rows in three steps: converts rows [first, first+count), in any parts; sorts them into
- * runs; codes the runs, in any order. fault[i] is 0 or the fault of a row. */
+/* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
+ * order of the runs; runs as codes, in any order. fault[i] is 0 or the fault of a row. */
 void cpb_sieve_numbers(cpb_sieve *sieve, cpb_view block, size_t first, size_t count, int *fault);
 void cpb_sieve_order(cpb_sieve *sieve, size_t count);
 void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run);
@@ -107,7 +107,7 @@ void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run);
 /* The bound of rows whose value, measured in double, is at least as near as `value`. */
 double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value);
 
-/* The start values of the sums of a run for a panel, and the thresholds above which rows are within their bounds. */
+/* Where the sums of a run's rows start for a panel, and above what they are within bounds. */
 void cpb_sieve_starts(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, int32_t *start);
 void cpb_sieve_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, size_t first,
                           size_t count, const double *bound, int32_t *threshold);

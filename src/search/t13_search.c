@@ -462,7 +462,7 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes are set when rows arrive */
 }
 
-/* Replaces q by q/|q| under COSINE. */
+/* q/|q|, which takes the place of q under COSINE. */
 static void take_direction(double *q, size_t d, const cpb_asked *asked, cpb_wide length) {
   if (asked->unit == 1)
     for (size_t k = 0; k < d; k++) q[k] /= asked->length;
@@ -470,7 +470,7 @@ static void take_direction(double *q, size_t d, const cpb_asked *asked, cpb_wide
     for (size_t k = 0; k < d; k++) q[k] = cpb_wide_ratio(cpb_wide_of(q[k], 0), length);
 }
 
-/* Computes |q| if it is used. */
+/* |q|, where it is used. */
 static int take_length(const cpb_search *search, const cpb_ruler *metric, size_t query) {
   enum { USUAL = 460, MOST = 1000 }; /* exponents of lengths whose squares are doubles, and of units */
   size_t d = search->screen.d;
@@ -504,7 +504,7 @@ static cpb_status take_queries(cpb_search *search, cpb_view queries, cpb_error *
   return cpb_first_fault_report(&first, "query", error);
 }
 
-/* The reach of q', or any number if it is out of range for single precision: it only affects speed. */
+/* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
 static double reach_of(const cpb_search *search, size_t query) {
   size_t d = search->screen.d;
   const cpb_asked *asked = &search->asked[query];
