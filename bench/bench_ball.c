@@ -92,14 +92,14 @@ static void build_cgal(void) {
   snprintf(cgal, sizeof cgal, "%s/cgal", directory);
   snprintf(command, sizeof command,
            "c++ -O3 -DNDEBUG -march=native bench/rivals/ball_rival.cpp -o %s -lgmp -lmpfr 2>/dev/null", cgal);
-  if (system(command) != 0) puts("CGAL (libcgal-dev) and c++ are not there: no ratios to it");
+  if (system(command) != 0) puts("CGAL (libcgal-dev) or c++ is not installed: no ratios to it");
 }
 
 static void print_ratio(const char *rival, double theirs, double ours) {
   if (theirs > 0)
     printf("  %s %.3g ms = %.3g x", rival, 1e3 * theirs, theirs / ours);
   else
-    printf("  %s not there", rival);
+    printf("  %s not installed", rival);
 }
 
 /* ---- enclosing ball ---- */
@@ -284,7 +284,7 @@ static void outlier_table(void) {
   puts("\noutlier sets: AUC of the ball, of libsvm; into docs/outliers.md");
   fflush(stdout);
   if (access("../shared/data", R_OK) != 0)
-    puts("../shared/data is not there");
+    puts("../shared/data does not exist");
   else if (system("PATH=\"build:$PATH\" OPENBLAS_CORETYPE=SKYLAKEX /usr/bin/python3 "
                   "bench/rivals/outlier_table.py "
                   "../shared/data docs/outliers.md") != 0)

@@ -108,7 +108,7 @@ static void rescore(void *arg) {
                              &(cpb_rescore_out){hits, NULL}, j->exec, &error),
        &error);
   if (j->sealed && !cpb_seal_watch_fits(watch, &facts)) {
-    fprintf(stderr, "bench_seal: the seal does not fit\n");
+    fprintf(stderr, "bench_seal: the seal does not match\n");
     exit(1);
   }
   cpb_seal_watch_free(watch);

@@ -253,7 +253,7 @@ static void real_lines(const bench *b, int argc, char **argv) {
     bench_set set;
     if (!wanted(bench_set_names[i], argc, argv)) continue;
     if (!bench_set_load(bench_set_names[i], &set)) {
-      printf("%-12.12s skipped: ../shared/data/%s is not there\n", bench_set_names[i], bench_set_names[i]);
+      printf("%-12.12s skipped: ../shared/data/%s does not exist\n", bench_set_names[i], bench_set_names[i]);
       continue;
     }
     lines(i < MORE_WANTED ? b : &at_par, set);
