@@ -1,5 +1,5 @@
-/* Enclosing ball and SVDD: against CGAL, cvxopt and libsvm where they are installed, against themselves
- * for growth in n and d, and on the labelled outlier sets. From the project's root:
+/* Enclosing ball and SVDD: compared with CGAL, cvxopt and libsvm if they are installed, growth in n and d, and the
+ * labelled outlier sets. From the project's root:
  *   build/bench/bench_ball [quick]     quick: no million rows, no cvxopt, no outlier table */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
@@ -49,7 +49,7 @@ static table make(shape kind, size_t n, size_t d) {
 
 static cpb_view view_of(const table *t) { return cpb_rows(t->x, CPB_F64, t->n, t->d); }
 
-/* ---- rivals, each a program of its own ---- */
+/* ---- other implementations, each a separate program ---- */
 
 static char directory[] = "/tmp/capball-bench-XXXXXX";
 static char data_file[64], cgal[64];
@@ -63,7 +63,7 @@ static void write_data(const table *t) {
   fclose(to);
 }
 
-/* The first number a command prints; 0 when it fails. */
+/* The first number a command prints; 0 if it fails. */
 static double seconds_of(const char *command) {
   double seconds = 0;
   fflush(stdout);
@@ -92,14 +92,14 @@ static void build_cgal(void) {
   snprintf(cgal, sizeof cgal, "%s/cgal", directory);
   snprintf(command, sizeof command,
            "c++ -O3 -DNDEBUG -march=native bench/rivals/ball_rival.cpp -o %s -lgmp -lmpfr 2>/dev/null", cgal);
-  if (system(command) != 0) puts("CGAL (libcgal-dev) and c++ are not there: no ratios to it");
+  if (system(command) != 0) puts("CGAL (libcgal-dev) or c++ is not installed: no ratios to it");
 }
 
 static void print_ratio(const char *rival, double theirs, double ours) {
   if (theirs > 0)
     printf("  %s %.3g ms = %.3g x", rival, 1e3 * theirs, theirs / ours);
   else
-    printf("  %s not there", rival);
+    printf("  %s not installed", rival);
 }
 
 /* ---- enclosing ball ---- */
@@ -134,7 +134,7 @@ static void ball_against_cgal(size_t many) {
     }
 }
 
-/* What memory alone costs: the sum of all numbers. */
+/* The cost of reading memory alone: the sum of all numbers. */
 static double seconds_of_reading(const table *t) {
   double lane[16] = {0}, began = bench_now();
   for (size_t i = 0; i + 16 <= t->n * t->d; i += 16)
@@ -144,7 +144,7 @@ static double seconds_of_reading(const table *t) {
   return isnan(lane[0]) ? NAN : seconds;
 }
 
-/* The three take turns, because 8 MB stay in the cache and 800 MB wait for whoever else uses the memory. */
+/* The three alternate, because 8 MB stay in the cache and 800 MB depend on what else uses the memory. */
 static void growth_in_d(size_t n) {
   enum { DIMS = 3, TURNS = 3 };
   table t[DIMS];
@@ -284,7 +284,7 @@ static void outlier_table(void) {
   puts("\noutlier sets: AUC of the ball, of libsvm; into docs/outliers.md");
   fflush(stdout);
   if (access("../shared/data", R_OK) != 0)
-    puts("../shared/data is not there");
+    puts("../shared/data does not exist");
   else if (system("PATH=\"build:$PATH\" OPENBLAS_CORETYPE=SKYLAKEX /usr/bin/python3 "
                   "bench/rivals/outlier_table.py "
                   "../shared/data docs/outliers.md") != 0)

@@ -21,7 +21,7 @@ typedef struct types {
   cpb_dtype in, out;
 } types;
 
-/* The fitted map of floats first. */
+/* The fitted map of floats comes first. */
 static const types pairs[] = {{CPB_F32, CPB_F32}, {CPB_F64, CPB_F64}, {CPB_F32, CPB_F64}, {CPB_F64, CPB_F32},
                               {CPB_F16, CPB_F32}, {CPB_U8, CPB_F32},  {CPB_I8, CPB_F32},  {CPB_F16, CPB_F64},
                               {CPB_U8, CPB_F64},  {CPB_I8, CPB_F64}};
@@ -33,7 +33,7 @@ typedef struct work {
   const cpb_exec *exec;
 } work;
 
-/* Rows without an image are part of some lines. */
+/* Some rows have no image, which is not a failure here. */
 static void must_run(cpb_status status) {
   if (status == CPB_OK || status == CPB_EROW) return;
   fprintf(stderr, "bench_embed: %s\n", cpb_status_name(status));
@@ -80,18 +80,18 @@ static cpb_map *new_map(size_t d, const double *center, const double *whiten) {
   return map;
 }
 
-/* The best seconds of several loops, and of the copy of as many bytes before each: both had as many tries. */
+/* The best seconds of several loops, and of the copy of as many bytes before each, with the same number of tries. */
 enum { LOOPS_MOST = 5 };
 typedef struct seconds {
   double copy[LOOPS_MOST], loop[LOOPS_MOST];
 } seconds;
 
-/* Best of what was and what is. */
+/* The smaller of the two. */
 static void keep(double *best, double now) {
   if (*best == 0 || now < *best) *best = now;
 }
 
-/* Rivals are a copy and a loop in turns. */
+/* Alternates a copy and a loop. */
 static void keep_rounds(bench_rival *rivals, size_t loops, int rounds, seconds *best) {
   bench_rounds(rivals, 2 * loops, rounds);
   for (size_t i = 0; i < loops; i++) {
@@ -100,7 +100,7 @@ static void keep_rounds(bench_rival *rivals, size_t loops, int rounds, seconds *
   }
 }
 
-/* What is measured of a map, in this order. */
+/* The measurements of a map, in this order. */
 enum { EMBED_ABOUT, EMBED, UNEMBED_ABOUT, UNEMBED, IN_PLACE };
 
 static size_t rows_in(size_t d, types of, size_t bytes) {
@@ -128,7 +128,7 @@ static void measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec
   roofline_copy copy_forth = {from, to, n * d * in_size, out_room, exec},
                 copy_back = {from, to, in_room, n * d * out_size, exec},
                 copy_place = {from, to, in_room, in_room, exec};
-  /* each after a copy, so that none finds in a cache what the one before it has read */
+  /* each after a copy, so that none finds data of the previous one in a cache */
   bench_rival rivals[] = {{"", roofline_run, &copy_forth, 0}, {"", embed, &forth[0], 0},
                           {"", roofline_run, &copy_forth, 0}, {"", embed, &forth[1], 0},
                           {"", roofline_run, &copy_back, 0},  {"", unembed, &back[0], 0},
@@ -151,7 +151,7 @@ static void print_row(types of, const char *what, size_t threads, const seconds 
   fflush(stdout);
 }
 
-/* Rows per second about a centre beside those of the same map without one. */
+/* Rows per second about a centre, relative to the same map without one. */
 static void print_cost(types of, const char *what, size_t threads, const seconds *best, size_t about,
                        size_t without) {
   print_head(of, what, threads);
@@ -159,7 +159,7 @@ static void print_cost(types of, const char *what, size_t threads, const seconds
   printf("\n");
 }
 
-/* Rows per second beside those of floats. */
+/* Rows per second, relative to floats. */
 static void print_beside(types of, size_t threads, const seconds *best, const seconds *floats, size_t bytes) {
   print_head(of, "rows, of f32's", threads);
   for (size_t i = 0; i < DIMS; i++)
@@ -184,7 +184,7 @@ static void print_table(types of, size_t threads, const seconds *best) {
 static const size_t whitened_dims[] = {128, 784};
 enum { WHITENED_DIMS = sizeof whitened_dims / sizeof *whitened_dims };
 
-/* The best seconds of so many multiply-adds, and of as many as peak_run() does. */
+/* The best seconds for this many multiply-adds, and for as many of peak_run(). */
 typedef struct whitened_seconds {
   double peak, embed, unembed, operations;
 } whitened_seconds;
@@ -239,7 +239,7 @@ static void inverse_backward(void *arg) {
   must_run(cpb_layer_inverse_backward(w->row, w->g, 1.5, w->out, &w->t, NULL, NULL));
 }
 
-/* Forward, and backward from x, from y and of the inverse, each after the copy of as many bytes. */
+/* Forward, and backward from x, from y and of the inverse, each after a copy of as many bytes. */
 enum { LAYER_LOOPS = 4 };
 
 static void measure_layer(size_t d, cpb_dtype dtype, size_t bytes, int rounds, seconds *best) {
@@ -276,12 +276,12 @@ static void print_layer(size_t d, cpb_dtype dtype, const seconds *best) {
   printf("\n");
 }
 
-/* Of the fitted map of floats more rounds: a centre's cost is a small difference. */
+/* More rounds for the fitted map of floats: the cost of a centre is a small difference. */
 enum { FITTED_ROUNDS = 2 };
 enum { PAIRS = sizeof pairs / sizeof *pairs, THREADS = 2, LAYER_FIRST = 7, LAYER_END = DIMS - 1, REALS = 2 };
 
-/* Everything is measured in several passes, minutes apart, and the best of each is kept: who else works on the machine
- * slows what computes more than what copies. */
+/* Everything is measured in several passes, minutes apart, and the best is kept: other load on the machine slows
+ * computing more than copying. */
 typedef struct results {
   seconds table[THREADS][PAIRS][DIMS];
   seconds layer[LAYER_END][REALS];

@@ -1,5 +1,5 @@
-/* What seals cost: the hash of rows beside the fastest reading of as many bytes, and writing and checking seals as a share
- * of `capball embed` and of `capball rescore --certificates` on Fashion-MNIST, with and without in turns.
+/* The cost of seals: hashing rows relative to the fastest reading of as many bytes, and writing and checking seals as a
+ * fraction of `capball embed` and of `capball rescore --certificates` on Fashion-MNIST, alternating with and without.
  *   build/bench/bench_seal     from the project's root */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -116,7 +116,7 @@ static void rescore(void *arg) {
                              &(cpb_rescore_out){hits, NULL}, j->exec, &error),
        &error);
   if (j->sealed && !cpb_seal_watch_fits(watch, &facts)) {
-    fprintf(stderr, "bench_seal: the seal does not fit\n");
+    fprintf(stderr, "bench_seal: the seal does not match\n");
     exit(1);
   }
   cpb_seal_watch_free(watch);

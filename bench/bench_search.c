@@ -1,13 +1,13 @@
-/* Exact search as a fraction of what the machine can multiply: bytes, where it has a unit for them, and floats.
+/* Exact search as a fraction of the machine's peak: of bytes, if it has a unit for them, and of floats.
  *
  *   build/bench/bench_search [rounds, default 9] [set ..]
  *
- * 1000 queries, k = 10: generated floats and bytes of 128 columns, three real sets, and all others of the shared
- * folder where it is there; k-NN by every metric, and all rows within the median 10th distance. Counted are 2 n d operations
- * per query, whatever is done besides. "floats" is the same library kept to single precision (CPB_ISA=avx512
- * or below), which is how 0.1 searches; with BENCH_RIVAL=another/libcapball.so, of 0.1 or later, that one takes its
- * turns too. Whoever takes part must give the same ids and values, to the last bit. "measured" is how many rows a
- * query had measured in double. Rates are fractions of the peak of one thread, or of two. */
+ * 1000 queries, k = 10: generated floats and bytes of 128 columns, three real sets, and all others of the shared folder
+ * if it exists; k-NN by every metric, and all rows within the median 10th distance. 2 n d operations are counted per
+ * query, whatever else is done. "floats" is the same library restricted to single precision (CPB_ISA=avx512 or below),
+ * which is how 0.1 searches; with BENCH_RIVAL=another/libcapball.so, of 0.1 or later, that library is measured too, in
+ * alternation. All must return the same ids and values, to the last bit. "measured" is the number of rows per query
+ * measured in double. Rates are fractions of the peak of one thread, or of two. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,13 +27,13 @@ enum { QUERIES = 1000, K = 10, D = 128, GENERATED_ROWS = 100000, MORE_ROUNDS = 5
 
 /* A library that searches: this one, this one without bytes, or another build. */
 typedef struct searcher {
-  const char *isa; /* what CPB_ISA says while it works; NULL: nothing */
+  const char *isa; /* CPB_ISA while it runs; NULL: unset */
   cpb_status (*begin)(cpb_view, const cpb_search_options *, cpb_search **, cpb_error *);
   cpb_status (*feed)(cpb_search *, cpb_view, uint64_t, const cpb_exec *, cpb_error *);
   cpb_status (*hits)(cpb_search *, size_t, const cpb_hit **, size_t *, cpb_error *);
-  void (*describe)(const cpb_search *, cpb_search_report *); /* NULL: not asked */
+  void (*describe)(const cpb_search *, cpb_search_report *); /* NULL: not called */
   void (*end)(cpb_search *);
-  const cpb_exec *two; /* threads of its own */
+  const cpb_exec *two; /* its own two threads */
 } searcher;
 
 typedef struct work {
@@ -53,7 +53,7 @@ static void must(cpb_status status, const cpb_error *error) {
   exit(1);
 }
 
-static const char *environment; /* CPB_ISA as it was given */
+static const char *environment; /* CPB_ISA as given */
 
 static void choose_loops(const char *isa) {
   if (isa != NULL)
@@ -64,7 +64,7 @@ static void choose_loops(const char *isa) {
     unsetenv("CPB_ISA");
 }
 
-/* They are laid out as in 0.1. */
+/* The same layout as in 0.1. */
 static cpb_search_options options_of(const work *w) {
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
@@ -96,7 +96,7 @@ static void search(void *arg) {
   choose_loops(NULL);
 }
 
-/* ---- who takes part ---- */
+/* ---- the libraries compared ---- */
 
 static void *symbol(void *library, const char *name) {
   void *address = dlsym(library, name);
@@ -135,7 +135,7 @@ typedef struct bench {
   searcher ours, floats, rival;
   bool has_rival;
   int rounds;
-  double float_peak, byte_peak; /* operations a second of one thread; 0: no such unit */
+  double float_peak, byte_peak; /* operations per second of one thread; 0: no such unit */
 } bench;
 
 static void must_agree(const work *a, const work *b, const char *name) {
@@ -208,7 +208,7 @@ static void lines(const bench *b, bench_set set) {
 
 /* ---- sets ---- */
 
-/* About a Gaussian: the sum of four uniform numbers. */
+/* Approximately Gaussian: the sum of four uniform numbers. */
 static float noise(uint64_t *state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   uint64_t bits = *state >> 16;
@@ -243,8 +243,8 @@ static void generated_lines(const bench *b, const char *name, cpb_dtype dtype) {
   lines(b, set);
 }
 
-/* Of the three first much is wanted; of the others that bytes are nowhere a loss: there a few percent decide, and they
- * are short, so that they have more rounds. */
+/* The first three are the main goals; on the others bytes must not be slower: there a few percent matter, and they are
+ * short, so they get more rounds. */
 static void real_lines(const bench *b, int argc, char **argv) {
   enum { MORE_WANTED = 3 };
   bench at_par = *b;
@@ -253,7 +253,7 @@ static void real_lines(const bench *b, int argc, char **argv) {
     bench_set set;
     if (!wanted(bench_set_names[i], argc, argv)) continue;
     if (!bench_set_load(bench_set_names[i], &set)) {
-      printf("%-12.12s skipped: ../shared/data/%s is not there\n", bench_set_names[i], bench_set_names[i]);
+      printf("%-12.12s skipped: ../shared/data/%s does not exist\n", bench_set_names[i], bench_set_names[i]);
       continue;
     }
     lines(i < MORE_WANTED ? b : &at_par, set);

@@ -1,7 +1,7 @@
-/* Search among codes beside faiss, and encoding beside one sgemm; both rivals are measured in the same run.
- * Packaged builds of faiss are often for the plainest processor and count bits without POPCNT (Debian's
- * does), so a straightforward loop that has it, query by query, stands beside it: what a tuned build would
- * do. build/bench/bench_sketch     from the project's root */
+/* Search among codes compared with faiss, and encoding with one sgemm, measured in the same run. Packaged builds of
+ * faiss often target the baseline processor and count bits without POPCNT (Debian's does), so a straightforward loop
+ * with POPCNT, one query at a time, is measured too: what a tuned build would do.
+ *   build/bench/bench_sketch     from the project's root */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static uint64_t random_bits(uint64_t *state) {
   return z ^ z >> 31;
 }
 
-/* ---- the most this machine reads: sums of words, two threads ---- */
+/* ---- the read bandwidth of this machine: sums of words, two threads ---- */
 
 typedef struct reading {
   const uint64_t *words;
@@ -48,7 +48,7 @@ static void read_all(void *arg) {
   r->exec->run(r->exec->pool, 64, read_part, r);
 }
 
-/* ---- ours ---- */
+/* ---- this library ---- */
 
 typedef struct searching {
   cpb_view codes, queries;
@@ -62,7 +62,7 @@ static void search(void *arg) {
   must(cpb_hamming_knn(s->codes, s->queries, K, s->hits, s->exec, &error), &error);
 }
 
-/* ---- one query after the other, four POPCNTs per code ---- */
+/* ---- one query at a time, four POPCNTs per code ---- */
 
 #if defined(__x86_64__)
 #define WITH_POPCNT __attribute__((target("popcnt")))
@@ -121,7 +121,7 @@ static cpb_sketch *random_sketch(cpb_view x) {
   return sketch;
 }
 
-/* ---- the rivals ---- */
+/* ---- other implementations ---- */
 
 static void write_codes(const char *path, cpb_view codes) {
   cpb_writer_options options;

@@ -1,4 +1,4 @@
-/* The intrinsic dimension of a file, and of its embedding as a function of s: the paper's figure. */
+/* The intrinsic dimension of a file, and of its embedding as a function of s, as in the paper's figure. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -92,7 +92,7 @@ static int report(const cli_job *job, const findings *f) {
   if (f->rows < f->of) cli_say(job, "measured on %zu of %llu rows", f->rows, (unsigned long long)f->of);
   if (job->options.plot != NULL) {
     result = cli_plot(job, "Intrinsic dimension of the embedding over the scale", write_script, f, &drawn);
-    if (result == CLI_OK && !drawn) cli_say(job, "gnuplot is not installed, so the curve comes as text");
+    if (result == CLI_OK && !drawn) cli_say(job, "gnuplot is not installed; the curve is printed as text");
   }
   if (result == CLI_OK && !drawn && (job->options.sweep || job->options.plot != NULL))
     cli_draw_bars(job, f->points, CURVE, "ABID");
@@ -114,7 +114,7 @@ static int look(cli_input *in) {
   return result;
 }
 
-static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, NULL, "print the curve over s");
+static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, NULL, "print the curve as a function of s");
 
 CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
             &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
@@ -122,14 +122,13 @@ CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli
 const cli_command cli_verb_abid = {
     .verb = "abid",
     .operands = "DATA",
-    .summary = "intrinsic dimension of data, and of their embedding over s",
+    .summary = "intrinsic dimension of data, and of their embedding as a function of s",
     .formula = "ABID = 1 / mean cos^2 = n^2 / |Y^T Y|_F^2                            T9\nrows of Y: x-mean, "
                "or S(x-mean), divided by its norm",
-    .text =
-        "Prints ABID of the rows about their mean, with each row paired with itself, as the authors of the "
-        "estimator have it; the mean norm; and the maxima of ABID of the embedding for s from 0.1 to 10 "
-        "times the mean norm. There are often two, and the mean norm lies in the dip between them.\n"
-        "Measured on a sample of --sample rows, or on all if there are no more.",
+    .text = "Prints ABID of the rows about their mean, with each row paired with itself as in the definition "
+            "of the estimator; the mean norm; and the maxima of ABID of the embedding for s from 0.1 to 10 "
+            "times the mean norm. There are often two, with the mean norm in the dip between them.\n"
+            "Measured on a sample of --sample rows, or on all rows if there are fewer.",
     .example = "seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1) }' > points.csv\n"
                "capball abid points.csv --sweep",
     .least = 1,

@@ -1,9 +1,9 @@
-/* Completion for three shells, from the tables of commands and options. */
+/* Shell completion scripts, generated from the tables of commands and options. */
 #include <string.h>
 
 #include "cli.h"
 
-/* First words, each once. */
+/* The first words of all commands, without repetition. */
 static void print_verbs(const cli_command *const *all) {
   for (const cli_command *const *command = all; *command != NULL; command++)
     if (cli_is_first_of_group(command))
@@ -15,7 +15,7 @@ static bool opens_group(const cli_command *const *command) {
   return cli_second_word(*command) != NULL && cli_is_first_of_group(command);
 }
 
-/* The second words of the group this command opens. */
+/* The second words of the group that begins with this command. */
 static void print_second_words(const cli_command *const *first) {
   for (const cli_command *const *command = first; *command != NULL; command++)
     if (command == first || (cli_second_word(*command) != NULL && !cli_is_first_of_group(command)))
@@ -29,7 +29,7 @@ static void print_choices(const cli_option *option) {
   for (size_t i = 0; (name = option->names(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
 }
 
-/* Prints the words a command takes in place of a file; false if it takes files. */
+/* Prints the words a command takes instead of a file; false if it takes files. */
 static bool operand_words(const cli_command *const *all, const cli_command *command) {
   if (command == &cli_verb_help)
     print_verbs(all);
@@ -40,7 +40,7 @@ static bool operand_words(const cli_command *const *all, const cli_command *comm
   return true;
 }
 
-/* The names a value can have, where it has names. */
+/* The possible values of options that have names for them. */
 static void print_bash_values(const cli_command *command) {
   for (size_t i = 0; command->options[i] != NULL; i++) {
     const cli_option *option = command->options[i];
@@ -80,7 +80,7 @@ static void print_bash(const cli_command *const *all) {
   for (size_t i = 0; all[i] != NULL; i++) print_bash_command(all, all[i]);
   fputs("    esac\n    case \"$verb $before\" in\n", stdout);
   for (size_t i = 0; all[i] != NULL; i++) print_bash_values(all[i]);
-  /* Lines, not words: names have blanks in them, and readline quotes them. */
+  /* One per line: file names contain blanks, and readline quotes them. */
   fputs("    esac\n  fi\n  if [[ $word == -* ]]; then\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
         "  elif [[ $words ]]; then\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
@@ -89,7 +89,7 @@ static void print_bash(const cli_command *const *all) {
         stdout);
 }
 
-/* Text inside '..' of a zsh or fish script, where [ ] : also mean something to zsh. */
+/* Text inside '..' of a zsh or fish script; [ ] : are also special in zsh. */
 static void print_quoted(const char *text) {
   for (; *text != 0; text++) {
     if (*text == '\'')
@@ -158,7 +158,7 @@ static void print_fish_text(const char *text) {
   }
 }
 
-/* The condition under which options of a command are offered: all words of its verb are there. */
+/* The condition for offering the options of a command: all words of its verb are present. */
 static void print_fish_seen(const cli_command *command) {
   printf("__fish_seen_subcommand_from %.*s", (int)cli_first_word(command), command->verb);
   if (cli_second_word(command) != NULL)
@@ -213,7 +213,7 @@ static int run(cli_job *job) {
   else if (strcmp(shell, "fish") == 0)
     print_fish(job->commands);
   else
-    return cli_misuse(job, "there is no completion for \"%s\"; it takes bash, zsh or fish", shell);
+    return cli_misuse(job, "there is no completion for \"%s\"; the shells are bash, zsh and fish", shell);
   return CLI_OK;
 }
 

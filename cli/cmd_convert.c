@@ -1,4 +1,4 @@
-/* From any format to any other. */
+/* Converts between any two formats. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -60,14 +60,13 @@ const cli_command cli_verb_convert = {
     .verb = "convert",
     .operands = "IN OUT",
     .summary = "copy vectors from any format to any other",
-    .text =
-        "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm, by extension or "
-        "by --format (of IN) and --to (of OUT); FILE.hdf5:train names a data set; - is a pipe.\n"
-        "A line of csv, tsv or libsvm has at most 512 MiB and 2^24 numbers.\n"
-        "Names of columns and rows are kept where both files are csv or tsv; --bare writes numbers "
-        "alone. Parquet and Arrow files go through Python: `python -m capball.convert`.\nA value the new "
-        "type cannot hold is an error that names the row; floats are rounded to nearest. "
-        "OUT appears whole or not at all; it may not be IN.",
+    .text = "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm, by extension "
+            "or by --format (of IN) and --to (of OUT); FILE.hdf5:train names a data set; - is a pipe.\n"
+            "A line of csv, tsv or libsvm has at most 512 MiB and 2^24 numbers.\n"
+            "Names of columns and rows are preserved if both files are csv or tsv; --bare writes only "
+            "numbers. To convert Parquet and Arrow files, use Python: `python -m capball.convert`.\n"
+            "A value that does not fit in the new type is an error that names the row; floats are rounded to "
+            "nearest. OUT is written atomically; it may not be IN.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball convert points.csv points.fbin\n"
                "capball convert --rows 1: --dtype f64 points.fbin tail.npy\n"

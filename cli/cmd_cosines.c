@@ -1,4 +1,4 @@
-/* Cosines of pairs before and after the embedding: the paper's other figure. */
+/* Cosines of pairs before and after the embedding, as in the paper's other figure. */
 #include <stdlib.h>
 
 #include "capball/advanced/fitting.h"
@@ -21,7 +21,7 @@ static void write_script(const void *arg, FILE *to) {
   fputs("e\n", to);
 }
 
-/* The mean cosine after, over ten equal parts of the cosine before. */
+/* The mean cosine after the embedding, in ten equal intervals of the cosine before. */
 static void draw_text(const cli_job *job, const cpb_cosines *c) {
   enum { PARTS = 10 };
   cpb_curve_point points[PARTS];
@@ -45,7 +45,7 @@ static int report(const cli_job *job, const cpb_cosines *c) {
     int result = cli_plot(job, "Cosines of pairs before and after the embedding", write_script, c, &drawn);
     if (result != CLI_OK) return result;
     if (!drawn) {
-      cli_say(job, "gnuplot is not installed, so the curve comes as text");
+      cli_say(job, "gnuplot is not installed; the curve is printed as text");
       draw_text(job, c);
     }
   }
@@ -79,7 +79,7 @@ static int compare(cli_input *in) {
 static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
                   "the scale s > 0 (default: the mean norm of the sample about its mean)");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
-                  "rows of the sample, all pairs of which are looked at (default 500)");
+                  "rows of the sample; all pairs of them are used (default 500)");
 
 CLI_OPTIONS(options, &scale, &sample, &cli_opt_plot, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
             &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
@@ -90,11 +90,9 @@ const cli_command cli_verb_cosines = {
     .summary = "cosines of pairs of rows, before and after the embedding",
     .formula = "cos(x-m, y-m) against <S(x-m), S(y-m)>                            T8 T9\nm = mean x,  s = "
                "mean |x-m| or --scale",
-    .text =
-        "Prints what becomes of the cosines of all pairs of a sample (--sample, default 500 rows): "
-        "correlation, "
-        "slope of the line through them, and root mean square of the difference. Where all norms are near "
-        "s the embedding leaves cosines as they are.",
+    .text = "Compares the cosines of all pairs of a sample (--sample, default 500 rows) before and after the "
+            "embedding: prints their correlation, the slope of the regression line, and the root mean square "
+            "of the difference. If all norms are close to s, the embedding preserves cosines.",
     .example = "seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1) }' > points.csv\n"
                "capball cosines points.csv",
     .least = 1,

@@ -1,4 +1,4 @@
-/* The main job on generated data, in seconds, no file needed. */
+/* The main use on generated data, in seconds, without input files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +33,9 @@ static void print_verdict(const painter *paint, bool right) {
 static void print_table(const demo *d, FILE *to) {
   painter paint = {to, isatty(fileno(to)) && getenv("NO_COLOR") == NULL};
   int gap = paint.colours ? 5 : 0;
-  fprintf(to, "%zu colours (RGB, d = 3) in an engine that only knows cosine; s = %.2f about the mean\n\n",
+  fprintf(to,
+          "%zu colours (RGB, d = 3) in an engine that supports only cosine; s = %.2f about the mean\n"
+          "\n",
           d->data.count, d->s);
   fprintf(to, "%*s%-12s  %*s%-25s  %*s%-31s  %*s%s\n", gap, "", "query", gap, "", "true nearest (L2)", gap,
           "", "normalised rows", gap, "", "capball");
@@ -65,7 +67,7 @@ static void print_table(const demo *d, FILE *to) {
 
 static int show(cli_job *job, const demo *d) {
   const char *path = job->options.output != NULL ? job->options.output : "demo.html";
-  FILE *to = strcmp(path, "-") == 0 ? stderr : stdout; /* the page does not share its stream */
+  FILE *to = strcmp(path, "-") == 0 ? stderr : stdout; /* the page has standard output to itself */
   print_table(d, to);
   fflush(to);
   size_t length = 0;
@@ -88,7 +90,7 @@ static int run(cli_job *job) {
 }
 
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output, NULL,
-                  "where the page goes (default demo.html)");
+                  "the page to write (default demo.html)");
 static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the colours (default 0)");
 
 CLI_OPTIONS(options, &output, &seed, &cli_opt_help);
@@ -96,13 +98,12 @@ CLI_OPTIONS(options, &output, &seed, &cli_opt_help);
 const cli_command cli_verb_demo = {
     .verb = "demo",
     .operands = "",
-    .summary = "show what it is for: nearest colours from an index that only knows cosine",
+    .summary = "demonstration: nearest colours from an index that supports only cosine",
     .formula = "|x-q| <= r   <=>   <p,S(x)> >= b,   (p,b) the cap of the ball (q,r)                  T3 T8\n"
                "|x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),   x^ = S(x)",
-    .text =
-        "Generates a few thousand colours, puts them into an index of unit rows, once divided by their "
-        "length as people do and once embedded, and asks both for the nearest colour of ten; then a range "
-        "query by one threshold. Writes a page with pictures to -o (default demo.html).",
+    .text = "Generates a few thousand colours, stores them in an index of unit vectors, once normalised as "
+            "usual and once embedded, and queries both for the nearest colours of ten; then runs a range "
+            "query with one threshold. Writes a page with pictures to -o (default demo.html).",
     .example = "capball demo -o demo.html",
     .least = 0,
     .most = 0,

@@ -1,4 +1,4 @@
-/* Caps to regions and regions to caps, line by line. */
+/* Converts caps to regions and regions to caps, line by line. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int answer_lines(const duality *dual, FILE *from) {
     number++;
     if (!blank(text)) result = answer_line(dual, text, (size_t)length, number);
   }
-  /* no end and no error: no memory for the line */
+  /* neither end nor error: out of memory for the line */
   if (!feof(from) && result == CLI_OK && cli_interrupted() == 0)
     result = cli_fail(dual->job, "cannot read %s: %s", dual->name, strerror(errno));
   free(text);
@@ -92,31 +92,28 @@ CLI_OPTIONS(options, &cli_opt_map, &scale, &cli_opt_pole, &cli_opt_help);
 const cli_command cli_verb_dual = {
     .verb = "dual",
     .operands = "(-m MAP.json | --scale S [--pole FILE]) [FILE|-]",
-    .summary = "turn balls and ellipsoids into caps, and caps into them",
+    .summary = "convert balls and ellipsoids to caps, and caps to them",
     .formula = "cap <p,y> >= b  =  ball |x-c| <= r,   c = s p'/a,  r = s sigma/|a|,               T3\n"
                "a = b+p0,  sigma = sqrt(1-b^2);  a = 0 is a half-space, a < 0 a complement\n"
                "pole v = (u,w):  c = s(p'+b u)/a,  r2 = s sigma/|a|,  r1 = |w| r2           T5\n"
                "any ellipsoid |W(x-c)| <= r:  y = S(W(x-m))                                  T6",
     .text =
-        "One JSON object a line in, one out, numbers with the fewest digits that bring them back; \"id\", "
-        "any JSON value, is carried "
-        "through as "
-        "it is written.\n"
+        "Reads and writes one JSON object per line, numbers with the fewest digits that read back exactly; "
+        "\"id\", any JSON value, is copied unchanged.\n"
         "{\"ball\":{\"c\":[..],\"r\":R}}\n"
         "{\"halfspace\":{\"n\":[..],\"h\":H}} is <n,x> > h, n of any length\n"
         "{\"complement\":{\"c\":[..],\"r\":R}}, or of an ellipsoid\n"
         "{\"ellipsoid\":{\"c\":[..],\"axis\":[..],\"r1\":R1,\"r2\":R2}}, r1 along the axis, r2 across it\n"
-        "{\"ellipsoid\":{\"c\":[..],\"W\":[[..],..],\"r\":R}} is |W(x-c)| <= r, r = 1 if left out; or \"G\" "
-        "= "
+        "{\"ellipsoid\":{\"c\":[..],\"W\":[[..],..],\"r\":R}} is |W(x-c)| <= r, r = 1 by default; or \"G\" = "
         "W^T W\n"
-        "{\"cap\":{\"p\":[..],\"b\":B}}, with \"sigma\" and \"a\" where they are known\n"
-        "{\"empty\":{}} {\"everything\":{}} (with \"d\" unless the map tells it) "
+        "{\"cap\":{\"p\":[..],\"b\":B}}, with \"sigma\" and \"a\" if they are known\n"
+        "{\"empty\":{}} {\"everything\":{}} (with \"d\" unless the map determines it) "
         "{\"punctured\":{\"c\":[..]}}\n"
         "Under a whitened map the ellipsoids of its metric are caps: those whose W^T W is a multiple of the "
         "map's.\n"
-        "With --scale alone an ellipsoid brings its map along: the line of its cap carries \"pole\", or "
-        "\"W\" and \"m\", and is read back with it, so that `dual | dual` is the identity. A prolate one "
-        "(r1 > r2) is a cap under no pole: it comes back as W = I + (r2/r1-1) a a^T, r = r2.",
+        "With --scale alone the line of an ellipsoid's cap contains its map as well, \"pole\", or \"W\" and "
+        "\"m\", and is read back with it, so that `dual | dual` is the identity. A prolate ellipsoid (r1 > "
+        "r2) is not a cap under any pole: it is returned as W = I + (r2/r1-1) a a^T, r = r2.",
     .example = "echo '{\"id\":1,\"ball\":{\"c\":[2],\"r\":1}}' | capball dual --scale 1\n"
                "echo '{\"ball\":{\"c\":[2],\"r\":1}}' | capball dual -s 1 | capball dual -s 1",
     .least = 0,

@@ -1,4 +1,4 @@
-/* Rows to the sphere and back by a map that was fitted before, or through a transform that is fitted here. */
+/* Maps rows to the sphere and back by a fitted map, or through a transform that is fitted here. */
 #include <string.h>
 
 #include "capball/advanced/seal.h"
@@ -6,14 +6,14 @@
 #include "data_file.h"
 #include "output.h"
 
-/* What is done to rows. */
+/* The operation on the rows. */
 typedef struct way {
   cpb_status (*apply)(const void *arg, cpb_view in, cpb_out out, const cpb_exec *exec, cpb_error *error);
   const void *arg;
-  size_t cols;                /* of what it makes */
-  bool fractions;             /* which whole numbers cannot hold .. */
-  const char *made;           /* .. where it makes these */
-  const char *const *columns; /* names of what it makes; NULL: none */
+  size_t cols;                /* of the output */
+  bool fractions;             /* in the output, which integers cannot represent .. */
+  const char *made;           /* .. described like this */
+  const char *const *columns; /* names of the output columns; NULL: none */
 } way;
 
 static int flow(cli_input *in, const way *w, cpb_seal *seal) {
@@ -30,7 +30,7 @@ static int flow(cli_input *in, const way *w, cpb_seal *seal) {
   return cli_flow(in, &options, o->output, dtype, w->columns, seal);
 }
 
-/* ---- by a file of a map or a transform ---- */
+/* ---- by the file of a map or a transform ---- */
 
 typedef struct side {
   cpb_transform *transform;
@@ -50,13 +50,13 @@ static cpb_status unapply(const void *arg, cpb_view in, cpb_out out, const cpb_e
 static way way_of(const side *s, bool inverse) {
   const cpb_map *map = cpb_transform_map(s->transform);
   const char *made =
-      map != NULL ? "points of the sphere have coordinates in [-1,1]" : "transformed rows hold fractions";
+      map != NULL ? "points of the sphere have coordinates in [-1,1]" : "transformed rows contain fractions";
   cpb_transform_options of = cli_transform_options(s->transform);
   if (inverse) return (way){unapply, s, of.d, false, NULL, of.columns};
   return (way){apply, s, cpb_transform_cols(s->transform), true, made, NULL};
 }
 
-/* Rows that were made say by what. */
+/* The output is sealed with the map that computed it. */
 static int embed(cli_input *in, const side *s) {
   way w = way_of(s, false);
   cpb_error error;
@@ -88,7 +88,7 @@ static int run_by_file(cli_job *job, bool inverse) {
   return result;
 }
 
-/* ---- by a transform, fitted to a base on the way ---- */
+/* ---- by a transform fitted here ---- */
 
 static int fit(cli_input *in, cpb_transform_kind kind, cpb_transform **transform) {
   const cli_job *job = in->job;
@@ -107,7 +107,7 @@ static int fit(cli_input *in, cpb_transform_kind kind, cpb_transform **transform
   return result;
 }
 
-/* What needs no base is made without one. */
+/* Transforms that need no base are created without one. */
 static int make(cli_input *in, cpb_transform_kind kind, cpb_transform **transform) {
   cpb_transform_facts facts = cpb_transform_about(kind);
   cpb_error error;
@@ -150,7 +150,7 @@ static int run_embed(cli_job *job) {
     return cli_misuse(job, "give exactly one of --map MAP.json and --transform NAME");
   if (!o->transform.given && o->base != NULL) return cli_misuse(job, "--base goes with --transform");
   if ((o->output != NULL) == (job->count == 2))
-    return cli_misuse(job, "name the output by --output FILE or as the second operand, one of the two");
+    return cli_misuse(job, "name the output with --output FILE or as the second operand, not both");
   if (job->count == 2) o->output = job->operands[1];
   return o->transform.given ? run_by_transform(job) : run_by_file(job, false);
 }
@@ -163,7 +163,7 @@ static const char *role_name(size_t i) {
 }
 
 static CLI_OPTION(side_option, "as", 0, CLI_CHOICE, "ROLE", side, role_name,
-                  "the rows are base (default) or query rows, which lifts make otherwise");
+                  "the rows are base (default) or query rows, which differ for lifts");
 static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
                   "with --transform: the rows it is fitted to (default: DATA)");
 
@@ -177,26 +177,24 @@ CLI_OPTIONS(unembed_options, &cli_opt_map, &cli_opt_output, &cli_opt_dtype, CLI_
 const cli_command cli_verb_embed = {
     .verb = "embed",
     .operands = "(-m MAP.json | --transform NAME) DATA -o OUT",
-    .summary = "put rows on the sphere, or through another transform",
+    .summary = "map rows to the sphere, or apply another transform",
     .formula = "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)          R^d -> S^d   T1 T2 T6\n"
                "lift-ip       y = (z, -|z|^2/2),  query (z, 1)                       T13\n"
                "lift-cosine   y = (z, -h|z|^2/2, sqrt(M^2-|z|^2-h^2|z|^4/4))/M\n"
                "              query ~ (z, 1/h, 0),  z = (x-m)/max|x-m|",
     .text =
-        "On the sphere OUT has one column more than DATA; lift-ip, ip-cosine and ip-l2 add one as well, "
+        "On the sphere OUT has one column more than DATA; lift-ip, ip-cosine and ip-l2 also add one, "
         "lift-cosine adds two, none, center and normalize add none. Numbers are f32 unless DATA is f64 or "
-        "--dtype says otherwise. A row with inf goes to -v, the limit; a row with NaN is an error that "
-        "names it, and nothing is written. --skip-bad leaves rows with NaN or inf out instead.\n"
-        "MAP.json is any file that `capball fit` wrote, of a map or, with --transform, of one of its rivals: "
-        "`capball recommend` measures which is best. Columns are found by name where the map and DATA have "
+        "--dtype is given. A row with inf is mapped to the limit -v; a row with NaN is an error that names "
+        "it, and nothing is written. --skip-bad omits rows with NaN or inf instead.\n"
+        "MAP.json is any file written by `capball fit`, of a map or, with --transform, of another transform: "
+        "`capball recommend` measures which is best. Columns are matched by name if the map and DATA have "
         "names; rows keep their names in csv and tsv. Base and query rows of lifts differ (--as). "
-        "lift-cosine, "
-        "ip-cosine and ip-l2 have no room for rows longer than the longest of the base, unless they were "
-        "fitted with --headroom. --transform fits one to --base on the way, and writes no file of it.\n"
-        "A seal says which map made the rows, and has a hash of them: OUT.capball, beside OUT, or an "
-        "attribute of "
-        "a data set of HDF5. `capball rescore` refuses rows of another map by it, and proves answers with "
-        "it.",
+        "lift-cosine, ip-cosine and ip-l2 reject rows longer than the longest of the base, unless they were "
+        "fitted with --headroom. --transform fits a transform to --base, and does not write it to a file.\n"
+        "A seal states which map computed the rows, with a hash of them: OUT.capball, next to OUT, or an "
+        "attribute of an HDF5 data set. `capball rescore` uses it to reject rows of another map, and to "
+        "prove answers.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.csv\n"
@@ -212,13 +210,12 @@ const cli_command cli_verb_embed = {
 const cli_command cli_verb_unembed = {
     .verb = "unembed",
     .operands = "-m MAP.json DATA -o OUT",
-    .summary = "bring rows of the sphere back",
+    .summary = "map rows of the sphere back to the data space",
     .formula = "x = m + W^-1 S^-1(y),  S^-1(y) = s y'/(1+y0)                      S^d -> R^d   T1 T2 T6",
-    .text = "OUT has one column less than DATA, two less with lift-cosine; normalize has no way back. Rows "
-            "may have any length but 0. A row without an image (NaN, "
-            "inf, 0, the pole -v) is an error that names it, and nothing is written; --skip-bad leaves such "
-            "rows out instead.\n"
-            "--dtype u8 rounds to the nearest whole number; one outside 0..255 is an error.",
+    .text = "OUT has one column less than DATA, two less with lift-cosine; normalize has no inverse. Rows "
+            "may have any length but 0. A row without an image (NaN, inf, 0, the pole -v) is an error that "
+            "names it, and nothing is written; --skip-bad omits such rows instead.\n"
+            "--dtype u8 rounds to the nearest integer; one outside 0..255 is an error.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json\n"
                "capball embed -m map.json points.csv -o sphere.npy\n"

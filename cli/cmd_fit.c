@@ -1,4 +1,4 @@
-/* A map for a file of vectors: centre, whitening, scale. */
+/* Fits a map to a file of vectors: centre, whitening, scale. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int check_state_options(const cli_job *job) {
     return cli_misuse(job, "statistics have no shape: give scale, goal, centre and pole to `capball merge`");
   if (o->state != NULL &&
       (o->spherical || o->whiten || (o->center != NULL && strcmp(o->center, "mean") != 0)))
-    return cli_misuse(job, "--state is about the mean: leave --center, --whiten and --spherical out");
+    return cli_misuse(job, "--state is about the mean: omit --center, --whiten and --spherical");
   return CLI_OK;
 }
 
@@ -34,13 +34,13 @@ static int check_shape(const cli_job *job) {
   if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
   bool shaped = o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten;
   if (o->spherical && shaped)
-    return cli_misuse(job, "--spherical sets scale, centre and pole itself; leave the other options out");
+    return cli_misuse(job, "--spherical sets scale, centre and pole itself; omit the other options");
   return CLI_OK;
 }
 
-/* ---- what the options say ---- */
+/* ---- the options ---- */
 
-/* The options of a fit, and the vectors of files that they view. */
+/* The options of a fit, and the vectors of files that they refer to. */
 typedef struct wish {
   cpb_map_fit_options fit;
   double *center, *pole;
@@ -50,7 +50,7 @@ static const char *center_name(const cli_job *job) {
   return job->options.spherical ? "none" : job->options.center != NULL ? job->options.center : "mean";
 }
 
-/* What needs no file. */
+/* The options that need no file. */
 static void make_wish(const cli_job *job, wish *w) {
   const cli_options *o = &job->options;
   cli_map_wish(job, &w->fit);
@@ -81,7 +81,7 @@ static int check_pipe(const cli_job *job, const wish *w) {
                     passes, w->fit.whiten || w->fit.goal == CPB_GOAL_MEDIAN ? "" : ", or --center none");
 }
 
-/* The library's sentence, and the options of this command that help. */
+/* The library's message, and the options of this command that help. */
 static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
   bool scale = error->reason == CPB_WHY_NO_SCALE || error->reason == CPB_WHY_RECALL_NOT_REACHED;
   if (scale)
@@ -90,7 +90,7 @@ static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
   return cli_fail_input(in, status, error);
 }
 
-/* ---- what comes of it ---- */
+/* ---- the result ---- */
 
 static int tell(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows, uint64_t bad) {
   const cli_job *job = in->job;
@@ -122,8 +122,7 @@ static int save(const cli_input *in, const cpb_map *map, const wish *w, const cp
   return tell(in, map, goal, origin.rows, report->bad_rows);
 }
 
-/* Statistics, pass 1 and where the goal wants it pass 2; written as a state, and made into a map where one is
- * wanted. */
+/* Statistics, pass 1 and if the goal needs it pass 2; written as a state, and used for a map if one is requested. */
 static cpb_status gather(cli_input *in, bool norms, cpb_statistics **statistics, cpb_error *error) {
   const cli_options *o = &in->job->options;
   cpb_statistics_fit_options options;
@@ -175,7 +174,7 @@ static int fit(cli_input *in, const wish *w) {
   return result;
 }
 
-/* ---- a rival of the map ---- */
+/* ---- another transform instead of the map ---- */
 
 static bool is_rival(const cli_job *job) {
   return job->options.transform.given && job->options.transform.at != CPB_TRANSFORM_SPHERE;
@@ -214,7 +213,7 @@ static int make_rival(cli_input *in) {
                                  "dim", (uint64_t)made.d, "metric", cpb_metric_name(facts.metric)));
 }
 
-/* What a rival has no use for. */
+/* Rejects options that do not apply to other transforms. */
 static int check_rival(const cli_job *job) {
   const cli_options *o = &job->options;
   cpb_transform_facts facts = cpb_transform_about((cpb_transform_kind)o->transform.at);
@@ -222,13 +221,12 @@ static int check_rival(const cli_job *job) {
                 o->spherical || o->state != NULL || o->about != NULL;
   if (o->output == NULL) return cli_misuse(job, "--output FILE is missing");
   if (shaped)
-    return cli_misuse(job,
-                      "transform %s has no scale, pole, whitening or state: leave the options of maps out",
+    return cli_misuse(job, "transform %s has no scale, pole, whitening or state: omit the options of maps",
                       facts.name);
   if (o->headroom.given && !(o->headroom.value >= 1 && o->headroom.value < INFINITY))
     return cli_misuse(job, "--headroom must be a factor >= 1, got %g", o->headroom.value);
   if (o->headroom.given && (!facts.bounded || o->transform.at == CPB_TRANSFORM_LIFT_IP))
-    return cli_misuse(job, "transform %s takes rows of any length: leave --headroom out", facts.name);
+    return cli_misuse(job, "transform %s accepts rows of any length: omit --headroom", facts.name);
   if (facts.centred && facts.bounded && strcmp(job->operands[0], "-") == 0)
     return cli_misuse(job,
                       "transform %s reads its base more than once, but a pipe can be read once: give a file",
@@ -259,23 +257,23 @@ static int look(cli_input *in) {
 }
 
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MAP.json", output, NULL,
-                  "where the map goes; it appears whole or not at all");
+                  "output file of the map, written atomically");
 static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
                   "the scale s > 0, in the unit of the data; instead of a goal");
 static CLI_OPTION(center, "center", 'c', CLI_PATH, "WHICH", center, NULL,
                   "mean (default), none, or a vector file with one row or one column");
 static CLI_OPTION(spherical, "spherical", 0, CLI_FLAG, NULL, spherical, NULL,
-                  "rows are directions: turn their mean direction to e, s = 1, d = columns-1");
+                  "rows are directions: rotate their mean direction to e, s = 1, d = columns-1");
 static CLI_OPTION(state, "state", 0, CLI_WRITTEN, "S.state", state, NULL,
                   "write the statistics, for `capball merge`; without --output only pass 1 is done");
 static CLI_OPTION(about, "about", 0, CLI_PATH, "ALL.state", about, NULL,
                   "do pass 2, the norms about the mean of these merged statistics, and write --state");
 static CLI_OPTION(first_row, "first-row", 0, CLI_COUNT, "N", first_row, NULL,
-                  "number of the first row, where the file is a piece of a whole (default 0)");
+                  "number of the first row if the file is a piece of a larger set (default 0)");
 
 static CLI_OPTION(
     headroom, "headroom", 0, CLI_NUMBER, "F", headroom, NULL,
-    "with lift-cosine, ip-cosine, ip-l2: room for rows F times as long as the longest (default 1)");
+    "with lift-cosine, ip-cosine, ip-l2: accept rows up to F times as long as the longest (default 1)");
 
 CLI_OPTIONS(options, &output, &cli_opt_transform, &headroom, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &center, &cli_opt_pole, &cli_opt_whiten, &cli_opt_ridge, &spherical,
@@ -289,22 +287,22 @@ const cli_command cli_verb_fit = {
     .formula =
         "y = S(W(x-m)),  S(x) = (2 s x, s^2-|x|^2) / (|x|^2+s^2)                         T1 T6\n"
         "m = mean x,  W^T W = cov(x)^-1,  s by the goal: a norm |W(x-m)| (T7), ABID (T9), recall (T13)",
-    .text =
-        "One pass for the mean and a sample, one for the covariance with --whiten, one for norms; constant "
-        "memory but for the sample and, with --whiten, d*d numbers. Sums are exact; the median (the lower of "
-        "two middle ones) is off by at most 2^-13 of its value. The covariance is about the "
-        "mean, whatever --center, and divided by the number of rows; --ridge makes up for columns that do "
-        "not vary.\n"
-        "The goal mean is a good start. spread makes angles differ most, and costs recall; recall takes the "
-        "smallest s at which exact search among embedded rows keeps --target of the true neighbours, "
-        "measured on a sample. The map file says what was measured and which scales the other goals take.\n"
-        "--transform makes the file of a rival of the map instead; `embed`, `query`, `rescore` and `unembed` "
-        "take either, and do not need the base again. The file keeps the names of the columns, and rows of "
-        "other files are matched by name.\n"
-        "--state writes the statistics for `capball merge`, which joins pieces of a data set.\n"
-        "--spherical is for rows that are directions: each is divided by its norm and the mean direction "
-        "is turned to e, so that `unembed` flattens them.\n"
-        "The same data give the same bits whatever --threads.",
+    .text = "One pass for the mean and a sample, one for the covariance with --whiten, one for norms; "
+            "constant memory except for the sample and, with --whiten, d*d numbers. Sums are exact; the "
+            "relative error of the median (the lower of two middle values) is at most 2^-13. The covariance "
+            "is always about the mean, whatever --center, and divided by the number of rows; --ridge "
+            "compensates for columns that do not vary.\n"
+            "The goal mean is a good start. spread makes angles differ most, and costs recall; recall takes "
+            "the smallest s at which exact search among embedded rows finds the fraction --target of the "
+            "true neighbours, measured on a sample. The map file contains the measurements and the scales of "
+            "the other goals.\n"
+            "--transform writes another transform instead of a map; `embed`, `query`, `rescore` and "
+            "`unembed` accept either, and do not need the base again. The file contains the names of the "
+            "columns, by which columns of other files are matched.\n"
+            "--state writes the statistics for `capball merge`, which combines pieces of a data set.\n"
+            "--spherical is for rows that are directions: each is divided by its norm and the mean direction "
+            "is rotated to e, so that `unembed` flattens them.\n"
+            "The same data give the same bits for any --threads.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
                "capball fit points.csv -o map.json --goal median\n"
                "cat map.json",

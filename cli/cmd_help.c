@@ -1,4 +1,4 @@
-/* Help, from the tables of commands and options. */
+/* Help texts, generated from the tables of commands and options. */
 #include <string.h>
 
 #include "cli.h"
@@ -27,15 +27,15 @@ void cli_print_wrapped(FILE *to, const char *text, int indent, int column) {
   fputc('\n', to);
 }
 
-/* Bytes that show: all but those that continue a character of UTF-8. */
+/* Columns shown: all bytes except continuation bytes of UTF-8. */
 static size_t columns_of(const char *text, size_t length) {
   size_t columns = 0;
   for (size_t i = 0; i < length; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
   return columns;
 }
 
-/* A line of a formula; what stands at its right, a T-number, moves in as far as there is room, and what is too long goes
- * on in the next line. */
+/* A line of a formula; a T-number at its right is moved left as far as necessary, and a line that is too long is
+ * continued on the next. */
 static void print_formula_line(FILE *to, const char *line, size_t length) {
   char text[256];
   size_t used = 0, over = columns_of(line, length) + 2 > WIDTH ? columns_of(line, length) + 2 - WIDTH : 0;
@@ -61,17 +61,17 @@ static void print_formula(FILE *to, const char *lines) {
   }
 }
 
-/* What a T-number is, where one stands. */
+/* Explains T-numbers if the formula contains one. */
 static void print_theory(FILE *to, const char *formula) {
   for (const char *t = strchr(formula, 'T'); t != NULL; t = strchr(t + 1, 'T')) {
     size_t digits = strspn(t + 1, "0123456789");
     if (digits == 0) continue;
-    fprintf(to, "  T-numbers are laws: `capball theory T%.*s` prints this one.\n", (int)digits, t + 1);
+    fprintf(to, "  T-numbers refer to laws: `capball theory T%.*s` prints this one.\n", (int)digits, t + 1);
     return;
   }
 }
 
-/* The last blank between words of shell at which the line can go on in the next; 0: none. */
+/* The last blank between shell words at which the line can be broken; 0: none. */
 static size_t break_at(const char *line, size_t length, size_t most) {
   bool quoted = false;
   size_t found = 0;
@@ -82,7 +82,7 @@ static size_t break_at(const char *line, size_t length, size_t most) {
   return found;
 }
 
-/* Lines of shell, each as long as it may be. */
+/* Shell commands, broken into lines of maximal length. */
 static void print_shell(FILE *to, const char *lines) {
   while (*lines != 0) {
     size_t length = strcspn(lines, "\n"), indent = 2;
@@ -121,9 +121,11 @@ void cli_print_overview(const cli_command *const *all, FILE *to) {
         "Commands\n",
         to);
   cli_print_summaries(all, NULL, to);
-  fputs("\n  capball help COMMAND     the formula, the options, an example that runs\n"
+  fputs("\n"
+        "  capball help COMMAND     the formula, the options, an example that runs\n"
         "  capball --version        version, instruction set, HDF5\n"
-        "  capball theory T3        a law, by the number beside a formula\n\n"
+        "  capball theory T3        a law, by the T-number of a formula\n"
+        "\n"
         "Begin with: capball demo\n",
         to);
 }
@@ -175,15 +177,14 @@ static int run(cli_job *job) {
 
 CLI_OPTIONS(options, &cli_opt_help);
 
-const cli_command cli_verb_help = {
-    .verb = "help",
-    .operands = "[COMMAND]",
-    .summary = "explain a command",
-    .text =
-        "Without a command, lists all of them. A command may have two words; the first one alone explains "
-        "all that begin with it.",
-    .example = "capball help dual",
-    .least = 0,
-    .most = 2,
-    .options = options,
-    .run = run};
+const cli_command cli_verb_help = {.verb = "help",
+                                   .operands = "[COMMAND]",
+                                   .summary = "explain a command",
+                                   .text =
+                                       "Without a command, lists all of them. A command may have two words; "
+                                       "the first one alone explains all commands that begin with it.",
+                                   .example = "capball help dual",
+                                   .least = 0,
+                                   .most = 2,
+                                   .options = options,
+                                   .run = run};

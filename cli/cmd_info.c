@@ -1,4 +1,4 @@
-/* What is in a file: shape, types, norms, rows that are not numbers. */
+/* Describes a file: shape, types, norms, bad rows. */
 #include <string.h>
 
 #include "capball/advanced/fitting.h"
@@ -18,7 +18,7 @@ static uint64_t good_rows(const inspection *in) {
   return in->norms.rows - in->norms.nan_rows - in->norms.inf_rows;
 }
 
-/* Digits that tell the edges apart. */
+/* The number of digits that distinguishes the edges. */
 static int edge_digits(const inspection *in) {
   int digits = 4;
   for (size_t i = 0; i < in->norms.bars && digits < 17;) {
@@ -45,7 +45,7 @@ static void print_histogram(const inspection *in) {
            (unsigned long long)in->norms.counts[i]);
   }
   if (!in->norms.exact)
-    puts("  (a pipe of more than 2^20 rows: counts and median are right to 0.1 % of a norm)");
+    puts("  (a pipe of more than 2^20 rows: counts and median are accurate to 0.1 % of a norm)");
 }
 
 static void print_names(const inspection *in) {
@@ -125,16 +125,14 @@ CLI_OPTIONS(options, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_thre
 const cli_command cli_verb_info = {
     .verb = "info",
     .operands = "FILE",
-    .summary = "say what a vector file holds: rows, columns, norms, bad rows",
+    .summary = "describe a vector file: rows, columns, norms, bad rows",
     .formula = "norms: |x| of every row",
-    .text =
-        "Constant memory; files of more than 2^20 rows are read twice. The median (the lower of the two "
-        "middle ones where the rows are even in number) is off by at most 2^-30 of its value, the rest is "
-        "exact; of a longer pipe, median and histogram are right to 0.1 % of a norm. Rows with NaN or inf "
-        "are counted and left out of the "
-        "norms.\n"
-        "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm; FILE.hdf5:train "
-        "names a data set; - reads standard input.",
+    .text = "Constant memory; files of more than 2^20 rows are read twice. The relative error of the median "
+            "(the lower of the two middle values if the number of rows is even) is at most 2^-30; the rest "
+            "is exact. For a longer pipe, median and histogram are accurate to 0.1 % of a norm. Rows with "
+            "NaN or inf are counted and excluded from the norms.\n"
+            "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm; "
+            "FILE.hdf5:train names a data set; - reads standard input.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\ncapball info points.csv",
     .least = 1,
     .most = 1,

@@ -67,14 +67,12 @@ const cli_command cli_verb_knn = {
     .summary = "the k nearest rows of a base for each query, exactly",
     .formula = "l2      |x-q|, the smallest first                                   T13\nip      <x,q>, the "
                "largest first\ncosine  <x,q>/(|x||q|), the largest first",
-    .text = "Writes one row of k row numbers per query, the nearest first; of equal rows the one with the "
-            "lower number goes first. They are i32, or i64 where the base has more rows. In csv and tsv the "
-            "names of rows stand for their numbers where BASE or QUERIES have some (--id-column); --bare "
-            "keeps the numbers. --format "
-            "is that of "
-            "the operand \"-\", or of BASE. The base may be larger than memory: it is read once for every "
-            "16384 queries. The answer is that of double arithmetic over all rows; no index is built and "
-            "nothing is approximate.",
+    .text = "Writes one row of k row numbers per query, the nearest first; ties are ordered by row number. "
+            "They are i32, or i64 if the base has more rows. In csv and tsv, names of rows replace their "
+            "numbers if BASE or QUERIES have names (--id-column); --bare writes the numbers. --format "
+            "applies to the operand \"-\", or to BASE. The base may be larger than memory: it is read once "
+            "for every 16384 queries. The answer is that of double arithmetic over all rows; no index is "
+            "built and nothing is approximate.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball knn base.csv queries.csv -k 2 -o ids.csv --distances distances.csv\n"

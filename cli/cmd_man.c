@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-/* Text in which nothing means anything to roff. */
+/* Text with all roff characters escaped. */
 static void print_plain(const char *text) {
   bool line_start = true;
   for (; *text != 0; text++) {
@@ -97,13 +97,12 @@ static int run(cli_job *job) {
 
 CLI_OPTIONS(options, &cli_opt_help);
 
-const cli_command cli_verb_man = {
-    .verb = "man",
-    .operands = "",
-    .summary = "print the manual page",
-    .text = "The page in roff, for `capball man > capball.1` or straight to a pager.",
-    .example = "capball man > capball.1",
-    .least = 0,
-    .most = 0,
-    .options = options,
-    .run = run};
+const cli_command cli_verb_man = {.verb = "man",
+                                  .operands = "",
+                                  .summary = "print the manual page",
+                                  .text = "The page in roff, for `capball man > capball.1` or for a pager.",
+                                  .example = "capball man > capball.1",
+                                  .least = 0,
+                                  .most = 0,
+                                  .options = options,
+                                  .run = run};

@@ -1,4 +1,4 @@
-/* Statistics of pieces into those of the whole, or into a map. */
+/* Merges the statistics of pieces into those of the whole, or into a map. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int save_map(const cli_job *job, const cpb_map *map, cpb_goal goal, const
   return CLI_OK;
 }
 
-/* Goals that norms answer want pass 2 of every piece. */
+/* Goals that depend on norms need pass 2 of every piece. */
 static int check_norms(const cli_job *job, cpb_statistics *whole) {
   cpb_goal goal = (cpb_goal)job->options.goal.at;
   cpb_statistics_result facts = {.size = sizeof facts};
@@ -42,8 +42,8 @@ static int check_norms(const cli_job *job, cpb_statistics *whole) {
   if (goal >= CPB_GOAL_SPREAD || facts.norm_rows == facts.rows) return CLI_OK;
   return cli_fail(
       job,
-      "goal %s wants the norms of all %llu rows, these states hold %llu: merge them into ALL.state, "
-      "run `capball fit PIECE --about ALL.state --state P.state` on each piece, and merge those",
+      "goal %s needs the norms of all %llu rows, these states have %llu: merge them into ALL.state, run "
+      "`capball fit PIECE --about ALL.state --state P.state` on each piece, and merge those",
       cpb_goal_name(goal), (unsigned long long)facts.rows, (unsigned long long)facts.norm_rows);
 }
 
@@ -85,15 +85,14 @@ CLI_OPTIONS(options, &cli_opt_output, &cli_opt_goal, &cli_opt_target, &cli_opt_g
 const cli_command cli_verb_merge = {
     .verb = "merge",
     .operands = "A.state [B.state ..] -o S.state|MAP.json",
-    .summary = "join the statistics of pieces; fit a map to the whole",
-    .formula =
-        "sums without rounding, a sample by hash of (seed, row number): any cut, any order, the same bytes",
-    .text =
-        "`capball fit PIECE --state P.state --first-row N` writes the statistics of rows N, N+1, .. of the "
-        "whole. Merged into MAP.json they are enough for the goals spread and recall.\n"
-        "The goals mean, median and hemisphere take a second look at each piece: `capball fit PIECE "
-        "--about ALL.state --state Q.state`, where ALL.state is the merge of pass 1.\n"
-        "States merge when columns, element type, seed and sample agree.",
+    .summary = "combine the statistics of pieces; fit a map to the whole",
+    .formula = "sums without rounding, a sample by hash of (seed, row number): the same bytes for any "
+               "division, in any order",
+    .text = "`capball fit PIECE --state P.state --first-row N` writes the statistics of rows N, N+1, .. of "
+            "the whole. Merged into MAP.json they suffice for the goals spread and recall.\n"
+            "The goals mean, median and hemisphere need a second pass over each piece: `capball fit PIECE "
+            "--about ALL.state --state Q.state`, where ALL.state is the merge of pass 1.\n"
+            "States can be merged if columns, element type, seed and sample agree.",
     .example = "printf '3,4\\n6,8\\n' > a.csv\n"
                "printf '0,1\\n-2,5\\n' > b.csv\n"
                "capball fit a.csv --state a.state\n"

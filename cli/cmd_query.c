@@ -1,4 +1,4 @@
-/* Balls around queries as vectors for an engine of inner products. */
+/* Converts balls around queries to vectors for an inner-product engine. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,18 +11,18 @@
 typedef struct asking {
   const cli_job *job;
   cpb_transform *transform;
-  const cpb_map *map; /* NULL: a lift, which knows points alone */
+  const cpb_map *map; /* NULL: a lift, which has point queries only */
   cli_input queries;
   size_t d, cols;
   double radius; /* 0: point queries */
   cpb_dtype dtype;
   cli_output out;                /* caps, thresholds */
   double *p, *b, *sigma, *radii; /* of a block */
-  size_t room;                   /* its rows */
+  size_t room;                   /* capacity in rows */
   uint64_t rows, unresolved;
 } asking;
 
-/* A usual radius. */
+/* A typical radius. */
 static int find_radius(asking *a) {
   const cli_options *o = &a->job->options;
   cli_input base;
@@ -41,27 +41,27 @@ static int find_radius(asking *a) {
   return result;
 }
 
-/* The share of the radius that is lost when (p,b) is rounded to the type of the file. */
+/* The fraction of the radius that is lost when (p,b) is rounded to the type of the file. */
 static double share_lost(cpb_dtype dtype, double sigma) {
   double u = dtype == CPB_F64 ? 0x1p-53 : dtype == CPB_F32 ? 0x1p-24 : 0x1p-11;
   return u / (sigma * sigma);
 }
 
-/* A small cap of which nothing is left may miss its own centre, or hold rows many radii away. */
+/* A small cap that rounding destroys may exclude its own centre, or include rows many radii away. */
 static int check_resolved(asking *a, size_t rows) {
   for (size_t i = 0; i < rows; i++) {
     double lost = share_lost(a->dtype, a->sigma[i]);
     if (lost > 1 && a->b[i] > 0)
       return cli_fail(a->job, "radius %.9g is lost for query %llu: rounding to %s is %.2g times as large; %s",
                       a->radius, (unsigned long long)(a->rows + i), cpb_dtype_name(a->dtype), lost,
-                      a->dtype == CPB_F64 ? "fit a map with a smaller --scale, or take `capball range`"
-                                          : "take --dtype f64");
+                      a->dtype == CPB_F64 ? "fit a map with a smaller --scale, or use `capball range`"
+                                          : "use --dtype f64");
     a->unresolved += lost > 1e-3;
   }
   return CLI_OK;
 }
 
-/* Room for the caps of as many rows. */
+/* Allocates the caps of this many rows. */
 static void make_room(asking *a, size_t rows) {
   if (rows <= a->room) return;
   free(a->p);
@@ -137,11 +137,10 @@ static int tell(const asking *a) {
   if (a->map != NULL && cli_map_options(a->map).whiten != NULL)
     cli_say(a->job, "the map whitens: distances are |W(x-q)|");
   if (o->knn != 0 && a->radius == 0)
-    cli_say(
-        a->job,
-        "radius 0 makes point queries: where the queries are rows of %s they find themselves, and --knn %llu "
-        "is their neighbour %llu",
-        o->base, (unsigned long long)o->knn + 1, (unsigned long long)o->knn);
+    cli_say(a->job,
+            "radius 0 gives point queries: if the queries are rows of %s they find themselves, and --knn "
+            "%llu is their neighbour %llu",
+            o->base, (unsigned long long)o->knn + 1, (unsigned long long)o->knn);
   if (a->unresolved > 0)
     cli_say(a->job, "radius %.9g is too small for %s: %llu of %llu queries lose more than a thousandth of it",
             a->radius, cpb_dtype_name(a->dtype), (unsigned long long)a->unresolved, rows);
@@ -171,7 +170,7 @@ static int ask(asking *a) {
   a->d = cli_transform_options(a->transform).d;
   a->cols = cpb_transform_cols(a->transform);
   if (a->map == NULL && !o->point)
-    return cli_misuse(a->job, "%s is no map of the sphere: its queries are points, --point", o->map);
+    return cli_misuse(a->job, "%s is not a map of the sphere: it has only point queries, --point", o->map);
   a->radius = o->radius.given ? o->radius.value : 0;
   a->dtype = cli_output_dtype(o->output, o->to, o->dtype, CPB_F32);
   if (a->dtype > CPB_F16)
@@ -208,10 +207,10 @@ static CLI_OPTION(thresholds, "thresholds", 0, CLI_WRITTEN, "FILE", thresholds, 
 static CLI_OPTION(knn, "knn", 0, CLI_POSITIVE_COUNT, "K", knn, NULL,
                   "ball queries for K neighbours: the radius is the median K-th distance to --base");
 static CLI_OPTION(base_option, "base", 0, CLI_PATH, "BASE", base, NULL,
-                  "the rows of the index as they are, not embedded");
+                  "the rows of the index, not embedded");
 static CLI_OPTION(
     point, "point", 0, CLI_FLAG, NULL, point, NULL,
-    "point queries, the embedded queries themselves; of transforms other than the sphere the only ones");
+    "point queries, the embedded queries themselves; the only form for transforms other than the sphere");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds, &knn, &base_option, &point,
             &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_json,
@@ -220,18 +219,18 @@ CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds,
 const cli_command cli_verb_query = {
     .verb = "query",
     .operands = "-m MAP.json QUERIES (--radius R | --knn K --base BASE | --point) -o CAPS",
-    .summary = "Euclidean queries for an engine that knows only inner products or cosines",
+    .summary = "Euclidean queries for an engine that supports only inner products or cosines",
     .formula = "|x-q| <= r  <=>  <p,y> >= b,  y = S(x)                          T3 T13\n(p,b) the cap of the "
                "ball (q,r)",
     .text =
-        "CAPS has one row p of d+1 numbers per query, f32 unless --dtype or the format says otherwise.\n"
-        "--radius R with --thresholds: range search by one threshold b per query. The cap is open, |x-q| < "
-        "R, where `capball range` takes |x-q| <= R; rows as far as R, within the rounding of p and y, fall "
-        "on either side. --knn: the rows of the largest <p,y> are nearly the nearest, better than those of "
-        "--point, S(q) itself; `capball rescore` brings candidates into the order of their distances and "
-        "proves whether they are enough: the seal of CAPS tells it the radius (--asked). Maps that "
-        "whiten measure |W(x-q)|; maps with a pole or fitted "
-        "with --spherical have no Euclidean balls.",
+        "CAPS has one row p of d+1 numbers per query, f32 unless --dtype or the format determines another "
+        "type.\n"
+        "--radius R with --thresholds: range search with one threshold b per query. The cap is open, |x-q| < "
+        "R, whereas `capball range` uses |x-q| <= R; rows at distance R, within the rounding of p and y, may "
+        "be inside or outside. --knn: the rows with the largest <p,y> are nearly the nearest, more nearly "
+        "than with --point, S(q) itself; `capball rescore` sorts candidates by distance and proves whether "
+        "they are sufficient: it reads the radius from the seal of CAPS (--asked). Maps that whiten measure "
+        "|W(x-q)|; maps with a pole or fitted with --spherical have no Euclidean balls.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball fit base.csv -o map.json -q\n"

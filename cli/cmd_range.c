@@ -59,7 +59,7 @@ static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "the least cosine");
 
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "OUT.jsonl", output, NULL,
-                  "where the lines of JSON go; they appear whole or not at all");
+                  "output file of JSON lines, written atomically");
 
 CLI_OPTIONS(options, &radius_option, &output, &cli_opt_metric, &cli_opt_leave_bad, CLI_OPT_TABLE,
             &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
@@ -70,13 +70,11 @@ const cli_command cli_verb_range = {
     .summary = "all rows of a base within a radius of each query, exactly",
     .formula = "l2      |x-q| <= R                                                  T13\nip      <x,q> >= "
                "R\ncosine  <x,q>/(|x||q|) >= R",
-    .text =
-        "Writes one line of JSON per query: {\"query\":0,\"ids\":[..],\"distances\":[..]}, the nearest "
-        "rows first; \"products\" with ip, \"cosines\" with cosine, and \"query_name\" and \"names\" where "
-        "rows have names. The radius is not squared, and rows at exactly this distance are inside. For an "
-        "engine that has only inner products `capball query --radius` makes one threshold of the radius. "
-        "There rows at exactly this distance, or so near to it that rounding hides the difference, fall on "
-        "either side.",
+    .text = "Writes one line of JSON per query: {\"query\":0,\"ids\":[..],\"distances\":[..]}, the nearest "
+            "rows first; \"products\" with ip, \"cosines\" with cosine, and \"query_name\" and \"names\" if "
+            "rows have names. The radius is not squared, and rows at exactly this distance are inside. For "
+            "an engine that supports only inner products, `capball query --radius` converts the radius to "
+            "one threshold; there, rows at this distance, within rounding, may be inside or outside.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball range base.csv queries.csv --radius 3.5 -o -",

@@ -1,4 +1,4 @@
-/* Candidates of an engine in the order of their Euclidean distances, with a proof that they are enough. */
+/* Sorts the candidates of an engine by Euclidean distance, and proves that no other row is nearer. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,25 +18,25 @@ typedef struct rescoring {
   double radius; /* of the queries */
   cpb_audit audit;
   cli_input queries, ids, embedded, scores;
-  cpb_seal_facts seal; /* of the embedded rows; found: it names this map, and may fit */
+  cpb_seal_facts seal; /* of the embedded rows; found: it names this map, and may match */
   cpb_seal_watch *watch;
-  bool checked;  /* the rows are this map's: the seal fits, or --base says so .. */
-  int precision; /* .. rounded to this type */
+  bool checked;  /* the rows are known to be this map's: the seal matches, or --base verified it .. */
+  int precision; /* .. after rounding to this type */
   cpb_stored_rows stored;
   size_t n, C, k;
   uint64_t *candidates; /* n x C */
   cpb_hit *hits;        /* n x k */
-  uint64_t *needed;     /* n: 0, or how many candidates prove it */
+  uint64_t *needed;     /* n: 0, or the number of candidates that would prove it */
 } rescoring;
 
 /* ---- results ---- */
 
 static bool is_whole(const rescoring *r) { return r->C == r->embedded.source.rows; }
 
-/* Without a look at all rows the engine is believed, and that is said. */
+/* Unless all rows are examined, the result depends on the engine, and the output says so. */
 static bool is_looked_at(const rescoring *r) { return r->job->options.certificates != NULL || is_whole(r); }
 
-/* What an answer rests on, in names of JSON: on the engine, on the rows, on nothing. */
+/* What an answer depends on, as a JSON name: the engine, the rows, or nothing. */
 static const char *condition(const rescoring *r, const char *certain, const char *if_rows,
                              const char *if_best) {
   return !is_looked_at(r) ? if_best : r->checked ? certain : if_rows;
@@ -72,12 +72,11 @@ static void tell_audit(const rescoring *r) {
   const cpb_audit *a = &r->audit;
   cli_say(r->job,
           "recall %.1f %% (%.1f .. %.1f with 95 %% confidence), by a random audit: %zu of %zu queries "
-          "against all "
-          "%llu rows",
+          "compared with all %llu rows",
           100 * a->recall, 100 * a->low, 100 * a->high, a->queries, r->n, (unsigned long long)a->rows);
 }
 
-/* What the rows themselves give away, where no seal speaks for them. */
+/* What the rows themselves show, if there is no seal. */
 static void tell_stored(const rescoring *r) {
   const cpb_stored_rows *stored = &r->stored;
   const char *path = r->embedded.info.path;
@@ -86,11 +85,10 @@ static void tell_stored(const rescoring *r) {
   if (stored->unexplained)
     cli_say(r->job,
             "%s: row %llu is %.3g off the sphere, more than %s explains: it was changed after it was "
-            "embedded, and "
-            "nothing follows from it",
+            "embedded, and proves nothing",
             path, (unsigned long long)stored->row, stored->off, cpb_dtype_name(dtype));
   else if (rounded)
-    cli_say(r->job, "%s: its %s numbers look like %s: they count as rounded to that", path,
+    cli_say(r->job, "%s: its %s numbers look like %s: they are treated as rounded to that", path,
             cpb_dtype_name(dtype), cpb_dtype_name(stored->precision));
 }
 
@@ -106,7 +104,7 @@ static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
   const char *embedded = r->embedded.info.path, *map = r->job->options.map;
   char word[512];
   if (!is_looked_at(r))
-    cli_say(r->job, "%zu of %zu queries exact if %s has the engine's best %zu of these queries%s%s%s%s",
+    cli_say(r->job, "%zu of %zu queries exact if %s has the engine's true top %zu for these queries%s%s%s%s",
             proven, r->n, cli_name(r->ids.info.path), r->C, r->checked ? "" : ", and ",
             r->checked ? "" : embedded, r->checked ? "" : " the rows of ", r->checked ? "" : map);
   else if (r->checked)
@@ -114,7 +112,7 @@ static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
   else {
     snprintf(word, sizeof word, "exact if %s has the rows of %s", embedded, map);
     tell_needed(r, proven, needed, word);
-    cli_say(r->job, "to be certain of that: --base BASE, or once for all `capball seal -m %s BASE %s`", map,
+    cli_say(r->job, "to verify that: --base BASE, or once and for all `capball seal -m %s BASE %s`", map,
             embedded);
   }
 }
@@ -140,10 +138,9 @@ static int tell(const rescoring *r) {
   else
     tell_proof(r, proven, needed);
   if (coarse > 0 && !o->approximate)
-    cli_say(
-        r->job,
-        "%zu more would be proven by the rows: the scores do not tell near rows apart; leave --scores out",
-        coarse);
+    cli_say(r->job,
+            "%zu more would be proven by the rows: the scores do not separate near rows; omit --scores",
+            coarse);
   if (!o->json) return CLI_OK;
   cpb_text *object = cli_json("{s:s, s:I, s:I, s:I}", "ids", o->output, "queries", (uint64_t)r->n, "k",
                               (uint64_t)r->k, "candidates", (uint64_t)r->C);
@@ -164,7 +161,7 @@ static int tell(const rescoring *r) {
   return cli_print_json(r->job, object);
 }
 
-/* A line of JSON per query: what lies within the radius, and whether that is all. */
+/* One line of JSON per query: the rows within the radius, and whether they are complete. */
 static int write_ranges(const rescoring *r) {
   const cli_options *o = &r->job->options;
   show_text text;
@@ -205,7 +202,7 @@ static int read_queries(rescoring *r) {
   return result;
 }
 
-/* Row numbers are whole; whether they are those of rows is the library's to say. */
+/* Row numbers must be integers; the library checks their range. */
 static int take_ids(rescoring *r) {
   size_t count = r->n * r->C;
   double *numbers = cli_alloc(count, sizeof *numbers);
@@ -238,7 +235,7 @@ static int read_ids(rescoring *r) {
   return take_ids(r);
 }
 
-/* The radius that the seal of CAPS has, where it fits. */
+/* The radius from the seal of CAPS, if it matches. */
 static int find_radius(rescoring *r) {
   const cli_options *o = &r->job->options;
   cpb_error error;
@@ -249,7 +246,8 @@ static int find_radius(rescoring *r) {
   if (cpb_seal_check(o->asked, r->transform, CPB_ROLE_QUERY, &sealed, &radius, &error) != CPB_OK)
     return cli_fail(r->job, "%s", error.text);
   if (!sealed)
-    return cli_fail(r->job, "%s has no seal that fits its rows: give the --radius of the queries", o->asked);
+    return cli_fail(r->job, "%s has no seal that matches its rows: give the --radius of the queries",
+                    o->asked);
   if (o->radius.given && o->radius.value != radius)
     return cli_fail(r->job, "--radius is %s, but %s was made with %s", cli_digits(o->radius.value, said),
                     o->asked, cli_digits(radius, made));
@@ -257,9 +255,9 @@ static int find_radius(rescoring *r) {
   return CLI_OK;
 }
 
-/* A seal that does not fit is as good as none. */
+/* A seal that does not match is ignored. */
 static void forget_seal(rescoring *r, const char *why) {
-  cli_say(r->job, "%s: %s, and counts as none", r->embedded.info.path, why);
+  cli_say(r->job, "%s: %s and is ignored", r->embedded.info.path, why);
   r->seal.found = false;
 }
 
@@ -267,7 +265,7 @@ static int read_all(rescoring *r) {
   cpb_error error;
   cpb_status status = cpb_seal_watch_all(r->watch, &error);
   if (status != CPB_OK) return cli_fail_input(&r->embedded, status, &error);
-  if (!cpb_seal_watch_fits(r->watch, &r->seal)) forget_seal(r, "its seal does not fit its rows");
+  if (!cpb_seal_watch_fits(r->watch, &r->seal)) forget_seal(r, "its seal does not match its rows");
   return CLI_OK;
 }
 
@@ -279,18 +277,18 @@ static int use_seal(rescoring *r) {
   return result == CLI_OK && r->seal.found ? cli_fail(r->job, "%s", error.text) : result;
 }
 
-/* The seal of EMB. One of another map is believed when it fits, and only then is EMB refused. */
+/* The seal of EMB. If it names another map, EMB is rejected only if the seal matches. */
 static int find_seal(rescoring *r) {
   cpb_error error;
   cpb_status status = cpb_seal_read(r->embedded.reader, &r->seal, &error);
   if (status == CPB_ENOMEM) return cli_fail(r->job, "%s", error.text);
-  if (status != CPB_OK) cli_say(r->job, "%s: this seal counts as none", error.text);
+  if (status != CPB_OK) cli_say(r->job, "%s: this seal is ignored", error.text);
   if (!r->seal.found) return CLI_OK;
   status = cpb_seal_watch_new(&r->embedded.source, &r->watch, &error);
   return status == CPB_OK ? use_seal(r) : cli_fail(r->job, "%s", error.text);
 }
 
-/* --base: every embedded row is compared with the image of its row of the data. */
+/* --base: compares every embedded row with the image of its row of the data. */
 static int verify(rescoring *r) {
   const cli_options *o = &r->job->options;
   cpb_transform_options of = cli_transform_options(r->transform);
@@ -363,14 +361,14 @@ static cpb_status rescore_rows(rescoring *r, const cpb_store *store, cpb_source 
                                &options, &(cpb_rescore_out){r->hits, r->needed}, cli_exec(r->job), error);
 }
 
-/* Whether rows are hashed: where all of them are read anyway, or that costs no more than the candidates do. */
+/* Whether the rows are hashed: if all of them are read anyway, or if that costs no more than reading the candidates. */
 static bool is_hashed(const rescoring *r) {
   bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
   return r->seal.found && (is_looked_at(r) || cheap);
 }
 
-/* By the precision that the seal has, while the rows are hashed in the same pass, or after it: rows that change meanwhile
- * are seen. Once more without it where it does not fit them. */
+/* Uses the precision of the seal while the rows are hashed in the same pass, or afterwards, so that concurrent changes
+ * are detected. Repeats without the seal if it does not match. */
 static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error *error) {
   bool passes = r->job->options.certificates != NULL && !is_whole(r);
   r->precision = (int)r->seal.precision;
@@ -378,7 +376,7 @@ static cpb_status rescore_sealed(rescoring *r, const cpb_store *store, cpb_error
   if (status == CPB_OK && !passes) status = cpb_seal_watch_all(r->watch, error);
   r->checked = status == CPB_OK && cpb_seal_watch_fits(r->watch, &r->seal);
   if (r->checked || status == CPB_ESTOPPED) return status;
-  if (status == CPB_OK) forget_seal(r, "its seal does not fit its rows");
+  if (status == CPB_OK) forget_seal(r, "its seal does not match its rows");
   r->precision = CPB_PRECISION_UNKNOWN;
   return rescore_rows(r, store, &r->embedded.source, error);
 }
@@ -412,14 +410,13 @@ static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->as.given && o->scores == NULL) return cli_misuse(job, "--as says what --scores are");
   if (o->approximate && (o->certificates != NULL || o->within.given))
-    return cli_misuse(job,
-                      "nothing is certain of an approximate engine's candidates: leave --approximate, or "
-                      "--certificates and --within, out");
+    return cli_misuse(job, "nothing can be proven about an approximate engine's candidates: omit "
+                           "--approximate, or --certificates and --within");
   if (o->within.given && (!(o->within.value > 0) || isinf(o->within.value)))
     return cli_misuse(job, "--within must be a number > 0, got %g", o->within.value);
   if (o->within.given && (o->distances != NULL || o->neighbours != 0))
     return cli_misuse(job,
-                      "--within gives all rows of a ball with their distances: leave -k and --distances out");
+                      "--within returns all rows of a ball with their distances: omit -k and --distances");
   if (o->radius.given && (!(o->radius.value >= 0) || isinf(o->radius.value)))
     return cli_misuse(job, "--radius must be a number >= 0, got %g", o->radius.value);
   if (o->score_error.given && !(o->score_error.value >= 0))
@@ -463,23 +460,22 @@ static const char *score_name(size_t i) {
 static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded, NULL,
                   "the embedded rows of the index, from `capball embed`");
 static CLI_OPTION(scores, "scores", 0, CLI_PATH, "FILE", scores, NULL,
-                  "take distances from these numbers of the engine, one per candidate");
+                  "compute distances from these scores of the engine, one per candidate");
 static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as, score_name,
                   "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine");
 static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
-                  "the radius that the queries had (default: point queries)");
+                  "the radius of the queries (default: point queries)");
 static CLI_OPTION(
     score_error, "score-error", 0, CLI_NUMBER, "E", score_error, NULL,
-    "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or "
-    "cosine in f32, and the rounding of f32 or f16 --scores; engines that quantise err by more)");
+    "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or cosine in f32, "
+    "plus the rounding of f32 or f16 --scores; engines that quantise have larger errors)");
 static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,
-                  "look at all rows of EMB, and write one number per query: 0 where no row of EMB is missing "
-                  "in the "
-                  "answer, whatever the engine did, else how many candidates would be enough");
+                  "examine all rows of EMB, and write one number per query: 0 if no row of EMB is missing "
+                  "from the answer, whatever the engine did, else how many candidates would suffice");
 static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
-                  "the rows that EMB was made from: compare all of EMB with what MAP.json makes of them");
+                  "the original rows of EMB: compare all of EMB with their images under MAP.json");
 static CLI_OPTION(asked, "asked", 0, CLI_PATH, "CAPS", asked, NULL,
-                  "what the engine was asked by, from `capball query`: its seal tells the radius");
+                  "the queries sent to the engine, from `capball query`: their seal contains the radius");
 static CLI_OPTION(
     within, "within", 0, CLI_NUMBER, "R", within, NULL,
     "all rows within R instead of the k nearest, as lines of JSON like those of `capball range`");
@@ -494,38 +490,29 @@ CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbou
 const cli_command cli_verb_rescore = {
     .verb = "rescore",
     .operands = "-m MAP.json QUERIES IDS --embedded EMB -o IDS_OUT",
-    .summary = "order an engine's candidates by Euclidean distance, and prove that they are enough",
+    .summary = "sort an engine's candidates by Euclidean distance, and prove that they suffice",
     .formula = "|x-q|^2 = (|q|^2+s^2)(|y-S(q)|^2/2)/(1+y0)\n"
                "        = r^2 + (2 s^2/(1+y0))(b-<p,y>)/a                                 T8 T13",
-    .text =
-        "IDS holds one row of row numbers per query, the engine's best by <p,y>, best first; EMB the "
-        "embedded "
-        "rows, by the same MAP.json, which are read where they lie. Distances come from these rows, or from "
-        "the "
-        "engine's --scores and the last coordinate of the rows. --radius R says that IDS were found by "
-        "`capball "
-        "query --radius R`, or by --knn which printed R; --asked reads it off CAPS; without either they were "
-        "found by --point. MAP.json may be a lift of `capball fit --transform`, too.\n"
-        "What does not fit is refused: rows or queries that another map made (their seal says which), "
-        "scores that are not those of the rows, and candidates whose scores do not fall, because map, "
-        "radius, "
-        "queries or rows are not those that the engine had, or their order is lost.\n"
-        "An answer is exact when the lowest score among the candidates lies below that of every row as "
-        "near as the k-th, all roundings counted, if the candidates are the engine's best of these queries "
-        "and "
-        "EMB "
-        "has the rows of MAP.json. --certificates drops the first condition: all rows of EMB are looked at, "
-        "and "
-        "an answer is exact where no other row scores as high as a nearer row would; else it counts how many "
-        "candidates would be enough. It is called proven when the second is known, too: EMB has a seal of "
-        "MAP.json that fits its rows (`capball embed`, `capball seal`), or --base is given. Without, rows "
-        "are "
-        "taken for as coarse as the coarsest of them looks. "
-        "Rows whose distances differ by less than EMB resolves may change places. --within R does the same "
-        "for "
-        "all rows within R. Engines that skip rows: --approximate compares the answers of 100 queries, "
-        "chosen "
-        "by --seed, with all rows, and tells the recall and its error.",
+    .text = "IDS contains one row of row numbers per query, the engine's best by <p,y>, best first; EMB the "
+            "rows embedded by the same MAP.json, which are read from the file as needed. Distances are "
+            "computed from these rows, or from the engine's --scores and the last coordinate of the rows. "
+            "--radius R: IDS were found by `capball query --radius R`, or by --knn, which printed R; --asked "
+            "reads it from CAPS; without either they were found by --point. MAP.json may also be a lift of "
+            "`capball fit --transform`.\n"
+            "Inconsistent input is rejected: rows or queries of another map (according to their seal), "
+            "scores that are not those of the rows, and candidates whose scores do not descend, because map, "
+            "radius, queries or rows are not those of the engine, or the order was lost.\n"
+            "An answer is exact if the lowest score among the candidates is below that of every row as near "
+            "as the k-th, including all rounding errors, assuming that the engine returned its true top "
+            "candidates for these queries and that EMB has the rows of MAP.json. --certificates drops the "
+            "first assumption: all rows of EMB are examined, and an answer is exact if no other row scores "
+            "as high as a nearer row would; else it reports how many candidates would suffice. An answer is "
+            "proven if the second assumption is verified too: EMB has a seal of MAP.json that matches its "
+            "rows (`capball embed`, `capball seal`), or --base is given. Otherwise rows are treated as "
+            "rounded as coarsely as the coarsest of them appears. Rows whose distances differ by less than "
+            "the resolution of EMB may be swapped. --within R does the same for all rows within R. For "
+            "engines that skip rows, --approximate compares the answers of 100 queries, chosen by --seed, "
+            "with all rows, and reports the recall and its error.",
     .example =
         "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
         "printf '0,1\\n5,5\\n' > queries.csv\n"

@@ -1,4 +1,4 @@
-/* A seal for embedded rows that are there, once they have been compared with the data. */
+/* Seals existing embedded rows after comparing them with the data. */
 #include "capball/advanced/candidates.h"
 #include "capball/advanced/seal.h"
 #include "data_file.h"
@@ -7,7 +7,7 @@
 
 typedef struct sealing {
   const cli_job *job;
-  cli_job plain; /* the job that reads EMB: options of tables are about BASE */
+  cli_job plain; /* the job that reads EMB: table options apply to BASE */
   cpb_transform *transform;
   cli_input base, embedded;
   cpb_seal_watch *watch;
@@ -49,7 +49,7 @@ static int put(const sealing *s) {
   cpb_error error;
   if (cpb_seal_put(path, s->transform, CPB_ROLE_BASE, 0, s->precision, s->watch, &error) != CPB_OK)
     return cli_fail(s->job, "%s", error.text);
-  cli_say(s->job, "%s has the rows that %s makes of %s, in %s: sealed", path, s->job->options.map,
+  cli_say(s->job, "%s has the images under %s of %s, in %s: sealed", path, s->job->options.map,
           cli_name(s->job->operands[0]), cpb_dtype_name(s->precision));
   if (!s->job->options.json) return CLI_OK;
   return cli_print_json(s->job,
@@ -79,17 +79,13 @@ const cli_command cli_verb_seal = {
     .operands = "-m MAP.json BASE EMB",
     .summary = "compare embedded rows with the data, and seal them for proofs",
     .formula = "|y_i - S(x_i)| <= what rounding to f64, f32 or f16 explains, for every row i       T13",
-    .text = "EMB has one row for each row of BASE, in the same order. All of BASE is embedded again and "
-            "compared; a row "
-            "that is not where MAP.json puts it is an error that names it. The seal has the map, the "
-            "precision that "
-            "explains every row, and a hash of the rows: EMB.capball, beside EMB, or an attribute of a data "
-            "set of HDF5, "
-            "whose file is written anew. `capball embed` seals what it writes; this is for rows that came "
-            "another way: "
-            "copied, converted, or made by another program. `capball rescore --certificates` calls answers "
-            "proven by "
-            "rows with a seal that fits.",
+    .text =
+        "EMB has one row for each row of BASE, in the same order. All of BASE is embedded again and "
+        "compared; a row that differs from its image under MAP.json is an error that names it. The seal "
+        "contains the map, the precision that explains every row, and a hash of the rows: EMB.capball, next "
+        "to EMB, or an attribute of an HDF5 data set, whose file is rewritten. `capball embed` seals its "
+        "output; this command is for rows that were copied, converted, or computed by another program. "
+        "`capball rescore --certificates` calls answers proven if the rows have a seal that matches.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "capball fit base.csv -o map.json -q\n"
                "capball embed -m map.json base.csv -o sphere.csv\n"

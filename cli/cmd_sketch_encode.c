@@ -1,4 +1,4 @@
-/* Codes of rows. */
+/* Encodes rows. */
 #include <stdlib.h>
 
 #include "format_names.h"
@@ -81,12 +81,12 @@ CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_leave_bad, CLI_O
 const cli_command cli_verb_sketch_encode = {
     .verb = "sketch encode",
     .operands = "-m SKETCH.json DATA -o CODES.u8bin",
-    .summary = "rows as codes, one bit per ball",
+    .summary = "encode rows as codes, one bit per ball",
     .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0]                                    T14",
     .text = "Writes bits/8 bytes per row, bit i as bit i%8 of byte i/8. A bit is the sign of the formula in "
-            "double arithmetic; single precision decides wherever its error cannot reach the sign. The codes "
+            "double arithmetic; single precision is used where its error cannot change the sign. The codes "
             "are the same on every processor and for any --threads. A row with NaN or inf is an error that "
-            "names it, and nothing is written; --skip-bad leaves such rows out.",
+            "names it, and nothing is written; --skip-bad omits such rows.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64\n"
                "capball sketch encode -m sketch.json points.csv -o codes.u8bin",

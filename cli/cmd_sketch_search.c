@@ -1,4 +1,4 @@
-/* The codes nearest to each query, put in order by exact distances where the data or their images are there. */
+/* Finds the codes nearest to each query, and sorts them by exact distance if the data or their images are given. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static int scan(search *s) {
   return result;
 }
 
-/* ---- re-ranking: only the rows that are candidates are read ---- */
+/* ---- re-ranking: only the rows of candidates are read ---- */
 
 static int check_codes(const search *s, const cpb_store *store) {
   const cli_options *o = &s->job->options;
@@ -138,8 +138,8 @@ static int check(const search *s) {
   if (o->candidates != 0 && o->base == NULL && o->embedded == NULL)
     return cli_misuse(job, "--candidates are re-ranked from --base or --embedded: give one of them");
   if (s->candidates < s->k)
-    return cli_misuse(job, "%zu candidate%s cannot hold %zu neighbours", s->candidates, cli_s(s->candidates),
-                      s->k);
+    return cli_misuse(job, "%zu candidate%s cannot contain %zu neighbours", s->candidates,
+                      cli_s(s->candidates), s->k);
   int result = cli_check_id_format(job, o->output, o->to, "to");
   return result == CLI_OK ? cli_check_distances(job) : result;
 }
@@ -165,7 +165,7 @@ static int run(cli_job *job) {
 }
 
 static CLI_OPTION(candidates_option, "candidates", 0, CLI_POSITIVE_COUNT, "N", candidates, NULL,
-                  "codes that are re-ranked by exact distances (default 100)");
+                  "codes re-ranked by exact distance (default 100)");
 static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL, "the rows that were encoded");
 static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded, NULL,
                   "their images, from `capball embed`");
@@ -183,14 +183,13 @@ const cli_command cli_verb_sketch_search = {
     .formula =
         "bits in which codes differ, then |x-q|, from images by                                  T13 T14\n"
         "|x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0)",
-    .text =
-        "QUERIES are rows of the data space. Writes one row of k row numbers per query, the nearest first; "
-        "of equal rows the one with the lower number goes first. With --base or --embedded the nearest "
-        "--candidates codes are put in order by their exact distances, and only their rows are read; "
-        "without, the order is that of the differing bits, and so are --distances.\n"
-        "EMB must come from a map with the centre and the scale of the sketch. Codes that are not those of "
-        "the rows, or of their images, are refused. The codes are held in memory; the rows only where "
-        "their file has no random access (csv, hdf5 ..).",
+    .text = "QUERIES are rows of the data space. Writes one row of k row numbers per query, the nearest "
+            "first; ties are ordered by row number. With --base or --embedded the nearest --candidates codes "
+            "are sorted by their exact distances, and only their rows are read; otherwise they are sorted by "
+            "the number of differing bits, which are then the --distances.\n"
+            "EMB must come from a map with the centre and the scale of the sketch. Codes that do not belong "
+            "to the rows, or to their images, are rejected. The codes are loaded into memory; the rows only "
+            "if their file has no random access (csv, hdf5 ..).",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64\n"
                "capball sketch encode -m sketch.json points.csv -o codes.u8bin\n"

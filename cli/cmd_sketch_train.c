@@ -1,4 +1,4 @@
-/* Training a sketch: a sample of the data, a centre and a scale, normals. */
+/* Trains a sketch: a sample of the data, a centre and a scale, normals. */
 #include <string.h>
 
 #include "choice_json.h"
@@ -62,7 +62,7 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_f
       o.bits, cpb_sketch_kind_name(o.kind), o.s, report->sample, (unsigned long long)report->rows,
       cli_s(report->rows), trained->steps, cli_s(trained->steps), trained->first.mean, trained->last.mean,
       trained->first.worst, trained->last.worst);
-  if (!trained->settled) cli_say(job, "ended before the bits had settled");
+  if (!trained->settled) cli_say(job, "stopped before the training converged");
   if (!job->options.json) return CLI_OK;
   cpb_text *curve = cli_json("[]");
   for (size_t i = 0; i < o.curve_count; i++)
@@ -117,23 +117,24 @@ static const char *step_name(size_t i) {
 }
 
 static CLI_OPTION(bits, "bits", 'b', CLI_POSITIVE_COUNT, "N", bits, NULL,
-                  "bits of a code, a multiple of 8, better of 64 (default 256)");
+                  "bits of a code, a multiple of 8, preferably of 64 (default 256)");
 static CLI_OPTION(map_option, "map", 'm', CLI_PATH, "MAP.json", map, NULL,
-                  "take centre and scale of a map that `capball fit` wrote");
+                  "use centre and scale of a map written by `capball fit`");
 static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
                   "the scale s > 0, in the unit of the data; instead of a goal");
 static CLI_OPTION(variant, "variant", 0, CLI_CHOICE, "KIND", variant, kind_name,
                   "embedded (default): trained on the sphere; centred: trained on directions; "
                   "random-embedded and random-centred: not trained");
-static CLI_OPTION(step, "step", 0, CLI_CHOICE, "STEP", step, step_name,
-                  "all (default): every normal away from all others; worst: one end of the worst pair");
+static CLI_OPTION(
+    step, "step", 0, CLI_CHOICE, "STEP", step, step_name,
+    "all (default): move every normal away from all others; worst: move one end of the worst pair");
 static CLI_OPTION(tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance, NULL,
-                  "ends when a step gains a smaller share than this (default 0.03 max(1, sqrt(bits)/16), for "
-                  "recall); 0: as independent as the bits get");
+                  "stop when the relative gain of a step is smaller than this (default 0.03 max(1, "
+                  "sqrt(bits)/16), for recall); 0: make the bits as independent as possible");
 static CLI_OPTION(batch, "batch", 0, CLI_POSITIVE_COUNT, "N", batch, NULL,
-                  "rows of the sample that a step looks at, other ones each time (default: all)");
+                  "rows of the sample used by a step, different ones each time (default: all)");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
-                  "rows of the sample that the training sees (default 8192)");
+                  "rows of the sample used for training (default 8192)");
 
 CLI_OPTIONS(options, &cli_opt_output, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &variant, &step, &tolerance, &batch, &sample, &cli_opt_seed,
@@ -145,17 +146,16 @@ const cli_command cli_verb_sketch_train = {
     .summary = "learn balls whose bits are independent",
     .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0] = [<c_i,S(x-m)> >= 0]                 T14\n"
                "c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij),  theta_ij = (2 O_ij/n - 1) pi/2",
-    .text =
-        "Bit i of a row says whether it is inside of ball i; O_ij is the number of rows on which bits i "
-        "and j agree. The normals begin as random pairs of rows, with a random part, and turn until a step "
-        "gains little. The dependence that is told is the mean and the largest |O_ij/n - 1/2|; the whole "
-        "curve is in the file.\n"
-        "Training sees a sample (--sample, 8192 rows by default) that a hash of the row numbers picks, so "
-        "that data of any size do; with --batch a step looks at a part of it only. The centre is the mean "
-        "and s the mean norm about it, unless --map, --scale or --goal says otherwise.\n"
-        "More independence than the default tolerance asks for costs recall: bits then tell directions "
-        "apart in which the data hardly differ.\n"
-        "The same data and seed give the same bits whatever --threads.",
+    .text = "Bit i of a row is 1 if it is inside ball i; O_ij is the number of rows on which bits i and j "
+            "agree. The normals begin as random pairs of rows, with a random part, and are moved until a "
+            "step gains little. The reported dependence is the mean and the largest |O_ij/n - 1/2|; the file "
+            "contains the whole curve.\n"
+            "Training uses a sample (--sample, 8192 rows by default) chosen by a hash of the row numbers, so "
+            "that data of any size can be used; with --batch a step uses only a part of it. The centre is "
+            "the mean and s the mean norm about it, unless --map, --scale or --goal is given.\n"
+            "More independence than with the default tolerance costs recall: bits then separate directions "
+            "in which the data hardly differ.\n"
+            "The same data and seed give the same bits for any --threads.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64",
     .least = 1,

@@ -1,4 +1,4 @@
-/* An engine made Euclidean in one command: transform, ask, rescore. */
+/* Euclidean search through an engine in one command: transform, query, rescore. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,16 +32,15 @@ static int get_transform(wrapping *w) {
   return status == CPB_OK ? CLI_OK : cli_fail_input(&w->base, status, &error);
 }
 
-/* Balls of the median k-th distance, unless points or another radius are asked for. */
+/* Balls of the median k-th distance, unless points or another radius are requested. */
 static int find_radius(wrapping *w) {
   const cli_options *o = &w->job->options;
   const cpb_map *map = cpb_transform_map(w->transform);
   cpb_error error;
   w->radius = o->radius.value;
   if (map == NULL && o->radius.given && o->radius.value != 0)
-    return cli_misuse(w->job, "only maps of the sphere have balls: leave --radius out");
-  if (map == NULL && o->twice)
-    return cli_misuse(w->job, "only maps of the sphere have balls: leave --twice out");
+    return cli_misuse(w->job, "only maps of the sphere have balls: omit --radius");
+  if (map == NULL && o->twice) return cli_misuse(w->job, "only maps of the sphere have balls: omit --twice");
   if (map == NULL || o->radius.given || o->point) return CLI_OK;
   cpb_status status =
       cpb_radius_fit(map, &w->queries.source, &w->base.source, w->k, &w->radius, cli_exec(w->job), &error);
@@ -77,8 +76,8 @@ static int tell(const wrapping *w) {
   cli_tell_bad(&w->queries);
   const char *name = cpb_transform_about(cli_transform_options(w->transform).kind).name;
   size_t n = w->queries.rows.rows;
-  cli_say(w->job, "%zu quer%s through %s, %zu candidates each, by exact distances", n, n == 1 ? "y" : "ies",
-          name, w->candidates);
+  cli_say(w->job, "%zu quer%s through %s, %zu candidates each, sorted by exact distance", n,
+          n == 1 ? "y" : "ies", name, w->candidates);
   if (!w->job->options.json) return CLI_OK;
   return cli_print_json(w->job, cli_json("{s:s, s:s, s:I, s:I, s:I, s:f}", "ids", w->job->options.output,
                                          "transform", name, "queries", (uint64_t)n, "k", (uint64_t)w->k,
@@ -145,7 +144,7 @@ static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
                   "of the ball queries on the sphere (default: the median distance of neighbour K)");
 static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries on the sphere");
 static CLI_OPTION(twice, "twice", 0, CLI_FLAG, NULL, twice, NULL,
-                  "ask again, by a ball per query: of the distance of its neighbour K so far");
+                  "query again, with a ball per query: the distance of its neighbour K so far");
 
 CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,
             &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_neighbours, &cli_opt_distances,
@@ -156,21 +155,18 @@ CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cl
 const cli_command cli_verb_wrap = {
     .verb = "wrap",
     .operands = "BASE QUERIES --engine-command CMD -o IDS",
-    .summary = "Euclidean neighbours from anybody's engine: transform, ask, rescore",
+    .summary = "Euclidean neighbours from any engine: transform, query, rescore",
     .formula = "the nearest |x-q| among the engine's best C by <p(q,r),S(x)>, or a lift   T13",
     .text =
-        "BASE goes through the map or transform (--map FILE of `capball fit`, or --transform fitted here; "
-        "default: "
-        "the sphere about the mean at the mean norm), QUERIES become points or balls of it, CMD is run with "
-        "{base}, {queries}, {k}, {ids} and perhaps {metric}, {seed}, {times} in it (see `capball help "
-        "recommend`), "
-        "and what it finds is put in order by the exact distances of the rows. --twice asks again, by balls "
-        "of the "
-        "distance of neighbour K that each query has found: the first K of a ball of the K-th distance are "
-        "the K nearest, exactly, as far as the engine gives its best. An engine that fails, takes "
-        "longer than --timeout or names rows that do not exist is an error, and nothing is left behind. In "
-        "csv and tsv the names of rows stand for their numbers where BASE or QUERIES have some. `capball "
-        "recommend --engine-command` tells which transform is best for it.",
+        "BASE is transformed by the map or transform (--map FILE of `capball fit`, or --transform fitted "
+        "here; default: the sphere about the mean at the mean norm), QUERIES are converted to points or "
+        "balls, CMD is run with {base}, {queries}, {k}, {ids} and optionally {metric}, {seed}, {times} in it "
+        "(see `capball help recommend`), and the rows it finds are sorted by exact distance. --twice queries "
+        "again, with balls of the distance of neighbour K found for each query: the first K of a ball of the "
+        "K-th distance are exactly the K nearest, assuming that the engine returns its true top candidates. "
+        "An engine that fails, takes longer than --timeout or returns rows that do not exist is an error, "
+        "and nothing is written. In csv and tsv, names of rows replace their numbers if BASE or QUERIES have "
+        "names. `capball recommend --engine-command` finds the best transform for the engine.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball wrap base.csv queries.csv -k 2 -o nearest.csv \\\n"

@@ -10,19 +10,19 @@
 
 #include "format_names.h"
 
-/* What the command has against such rows. */
+/* The options of the command that help with such rows. */
 static const char *remedy(const cli_job *job, const cpb_error *error) {
   const cli_options *o = &job->options;
   bool skips = cli_accepts(job->command, &cli_opt_skip_bad) || cli_accepts(job->command, &cli_opt_leave_bad);
   if (!skips || o->skip_bad || o->leave_bad) return "";
   if (error->reason != CPB_WHY_ROW_NAN || o->impute.at != 0 || !cli_accepts(job->command, &cli_opt_impute))
-    return " (--skip-bad leaves such rows out)";
-  return " (--skip-bad leaves such rows out, --impute fills cells that are empty or NaN)";
+    return " (--skip-bad omits such rows)";
+  return " (--skip-bad omits such rows, --impute fills cells that are empty or NaN)";
 }
 
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
   if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
-  /* The library counts from the block; only what it says of the row holds for the file. */
+  /* The library counts rows from the start of the block; only the part after the row number applies to the file. */
   const char *what = error->text + error->about;
   return cli_fail(job, "%s: row %llu %s%s", cli_name(path),
                   (unsigned long long)(first + (uint64_t)error->row), what, remedy(job, error));
@@ -40,7 +40,7 @@ const char *cli_operand_format(const cli_job *job, const char *operand) {
   return takes_format(job, operand) ? job->options.format : NULL;
 }
 
-/* What is not as the name of the file says, in a line. */
+/* Reports what differs from what the extension implies, in one line. */
 static void tell_table(const cli_input *in) {
   const cli_options *o = &in->job->options;
   char usual = strcmp(in->info.format, "tsv") == 0 ? '\t' : ',', separator = in->info.separator;
@@ -52,7 +52,7 @@ static void tell_table(const cli_input *in) {
   if (separator == 0 || (separator == usual && !ids)) return;
   cli_say(in->job, "%s: %s%s%s%s", cli_name(in->info.path), separator == usual ? "" : "separated by ",
           separator == usual ? "" : by, separator != usual && ids ? "; " : "",
-          ids ? "its first column, without a name, has the names of the rows" : "");
+          ids ? "its first column, without a name, contains the names of the rows" : "");
 }
 
 static void look_at(cli_input *in) {
@@ -60,12 +60,11 @@ static void look_at(cli_input *in) {
   in->source = cpb_reader_source(in->reader, true);
 }
 
-/* A column of text among numbers: what to do with it. */
+/* A column of text among numbers: suggests what to do. */
 static int fail_text(const cli_job *job, const cpb_error *error) {
   bool helps = error->reason == CPB_WHY_TEXT_NUMBER && cli_accepts(job->command, &cli_opt_drop);
   return cli_fail(job, "%s%s", error->text,
-                  helps ? " (--drop leaves a column out, --id-column takes it for the names of the rows)"
-                        : "");
+                  helps ? " (--drop omits a column, --id-column uses it as the names of the rows)" : "");
 }
 
 static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_reader_options *options) {
@@ -79,7 +78,7 @@ static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_read
   return CLI_OK;
 }
 
-/* A file of numbers that go with rows, as it is. */
+/* A file of numbers that belong to rows, without table options. */
 static int open_plain(cli_input *in, const cli_job *job, const char *path) {
   cpb_reader_options options;
   cpb_reader_options_init(&options, sizeof options);
@@ -201,8 +200,7 @@ int cli_input_match(cli_input *in, const char *const *names, size_t wanted, cons
 
 /* ---- as numbers ---- */
 
-/* The numbers of a file with one row or one column; of a column one more than `most` at most. NULL after a
- * sentence. */
+/* The numbers of a file with one row or one column; of a column at most `most` + 1. NULL after an error message. */
 static double *read_line(const cli_input *in, const char *what, size_t most, size_t *count) {
   cpb_view block;
   cpb_error error;
@@ -211,7 +209,7 @@ static double *read_line(const cli_input *in, const char *what, size_t most, siz
     return NULL;
   }
   if (block.rows > 1 && block.cols > 1) {
-    cli_fail(in->job, "%s: the %s must be one row or one column, but here are several of both",
+    cli_fail(in->job, "%s: the %s must be one row or one column, but the file has several of both",
              cli_name(in->info.path), what);
     return NULL;
   }

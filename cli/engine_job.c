@@ -74,15 +74,15 @@ static void print_trial(const cpb_engine_facts *f, size_t i) {
 
 static void print_verdict(const cpb_engine_facts *f, const char *metric) {
   const cpb_engine_trial *pick = &f->trials[f->pick], *raw = &f->trials[f->raw];
-  printf("\n%zu rows, %zu queries, asked for %zu by %s; mean norm about the mean %.6g, median distance of "
+  printf("\n"
+         "%zu rows, %zu queries, %zu candidates by %s; mean norm about the mean %.6g, median distance of "
          "neighbour %zu %.6g.\n",
          f->base_rows, f->queries, f->candidates, metric, f->norm_mean, f->k, f->radius);
-  printf("Half of the queries choose, the figures are those of the others.");
+  printf("Half of the queries choose; the figures are those of the other half.");
   if (f->first_rows > 0)
-    printf(
-        " What a first round on %zu rows, with fewer candidates, has left 20 points behind is not built of "
-        "all.",
-        f->first_rows);
+    printf(" Transforms that were 20 points behind in a first round on %zu rows, with fewer candidates, are "
+           "not measured on all rows.",
+           f->first_rows);
   putchar('\n');
   printf("Take %s", pick->name);
   if (pick->kind == CPB_TRANSFORM_SPHERE)
@@ -94,9 +94,9 @@ static void print_verdict(const cpb_engine_facts *f, const char *metric) {
       100 * pick->recall, f->k, f->k, 100 * pick->rescored, 100 * pick->error, 100 * f->low, 100 * f->high,
       f->candidates);
   if (f->pick == f->raw)
-    printf("No transform helps here: the rows go into the engine as they are.\n");
+    printf("No transform helps here: store the rows in the engine unchanged.\n");
   else
-    printf("Rows as they are: %.1f %% and %.1f %%%s.\n", 100 * raw->recall, 100 * raw->rescored,
+    printf("Unchanged rows: %.1f %% and %.1f %%%s.\n", 100 * raw->recall, 100 * raw->rescored,
            f->helps ? "" : "; the transform gains no more than its error");
 }
 
@@ -106,8 +106,8 @@ static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
              *queries = job->options.queries != NULL ? job->options.queries : "QUERIES";
   char digits[CPB_JSON_NUMBER_ROOM];
   bool raw = pick->kind == CPB_TRANSFORM_NONE || pick->kind == CPB_TRANSFORM_NORMALIZE;
-  printf(
-      "\nTo carry it out (rows.npy go into the engine, asked.npy are its queries, ids.npy its answers):\n");
+  printf("\n"
+         "Commands (rows.npy is stored in the engine, asked.npy are its queries, ids.npy its answers):\n");
   if (pick->kind == CPB_TRANSFORM_SPHERE)
     printf("  capball fit --scale %s %s -o map.json\n", cli_digits(pick->scale, digits), base);
   else
@@ -199,10 +199,10 @@ static const char *metric_name(size_t i) {
 }
 
 CLI_OPTION(cli_opt_engine_command, "engine-command", 0, CLI_TEXT, "CMD", engine_command, NULL,
-           "ask the engine that this command is, with {base}, {queries}, {k} and {ids} in it");
+           "use the engine run by this command, which contains {base}, {queries}, {k} and {ids}");
 CLI_OPTION(cli_opt_engine_metric, "metric", 0, CLI_CHOICE, "METRIC", metric, metric_name,
            "what the engine ranks by: cosine (default), ip or l2");
 CLI_OPTION(cli_opt_candidates, "candidates", 0, CLI_POSITIVE_COUNT, "C", candidates, NULL,
-           "rows that the engine is asked for, then put in order by exact distances (default 100)");
+           "rows requested from the engine, then sorted by exact distance (default 100)");
 CLI_OPTION(cli_opt_timeout, "timeout", 0, CLI_NUMBER, "SECONDS", timeout, NULL,
-           "end the engine's command where it takes longer (default: wait)");
+           "stop the engine's command after this time (default: wait)");

@@ -22,7 +22,7 @@ enum { COUNT = sizeof table / sizeof *table };
 
 const char *cli_format_name(size_t i) { return i < COUNT ? table[i].name : NULL; }
 
-/* The first colon right after an extension of HDF5: sets may have dots and slashes in their names. */
+/* The first colon directly after an HDF5 extension: names of sets may contain dots and slashes. */
 const char *cli_data_set(const char *path) {
   for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':'))
     if ((colon - path >= 5 && strncasecmp(colon - 5, ".hdf5", 5) == 0) ||
@@ -31,7 +31,7 @@ const char *cli_data_set(const char *path) {
   return NULL;
 }
 
-/* The extension of a path, that of packing aside, up to the ":set" of an HDF5 data set; its length in *length. */
+/* The extension of a path, without that of compression, up to the ":set" of an HDF5 data set; its length in *length. */
 static const char *extension(const char *path, size_t *length) {
   const char *end = cli_data_set(path), *dot = NULL;
   size_t whole = strlen(path);
@@ -118,7 +118,7 @@ static size_t all_extensions(const char *names[EXTENSIONS]) {
   return count;
 }
 
-/* How to say which format it is. */
+/* How to specify the format. */
 static void advise(const char *option, char *advice, size_t room) {
   const char *names[EXTENSIONS];
   size_t count = all_extensions(names), used = 0;
@@ -142,8 +142,8 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
   snprintf(word, sizeof word, "%.*s", (int)length, tail);
   if (strcasecmp(word, "parquet") == 0 || strcasecmp(word, "pq") == 0 || strcasecmp(word, "arrow") == 0 ||
       strcasecmp(word, "feather") == 0 || strcasecmp(word, "ipc") == 0)
-    return cli_misuse(job, "%s: Parquet and Arrow files go through Python: python -m capball.convert IN OUT",
-                      path);
+    return cli_misuse(
+        job, "%s: to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT", path);
   const char *near = cli_nearest(word, names, all_extensions(names));
   if (near != NULL)
     return cli_misuse(job, "%s: no format is called .%s; did you mean .%s? (or %s)", path, word, near,
@@ -151,7 +151,7 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
   return cli_misuse(job, "%s: no format is called .%s; %s", path, word, advice);
 }
 
-/* Kinds of files that are no vectors. */
+/* Extensions of files that do not contain vectors. */
 static bool is_kind(const char *tail, size_t length) {
   static const char *const kinds[] = {"json", "jsonl", "html", "svg", "png", "sql", "state"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -167,7 +167,7 @@ static int check_kind(const cli_job *job, const cli_option *option, const char *
   if (tail == NULL || (strlen(kind + 1) == length && strncasecmp(kind + 1, tail, length) == 0)) return CLI_OK;
   bool text = length == 3 && strncasecmp(tail, "txt", 3) == 0;
   if (text || (!is_kind(tail, length) && format_of(path, NULL) == NULL)) return CLI_OK;
-  return cli_misuse(job, "%s: --%s writes %s, and no .%.*s: give it another name", path, option->name, kind,
+  return cli_misuse(job, "%s: --%s writes %s, not .%.*s: give it another name", path, option->name, kind,
                     (int)length, tail);
 }
 

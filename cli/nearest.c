@@ -2,7 +2,7 @@
 
 #include "cli.h"
 
-/* Edit distance in which a swap of neighbours counts as one step. */
+/* Edit distance in which swapping adjacent characters counts as one step. */
 static size_t distance(const char *a, const char *b) {
   enum { LONGEST = 32 };
   size_t rows[LONGEST + 1][LONGEST + 1], m = strlen(a), n = strlen(b);
@@ -23,7 +23,7 @@ static size_t distance(const char *a, const char *b) {
 
 const char *cli_nearest(const char *word, const char *const *names, size_t count) {
   const char *nearest = NULL;
-  size_t best = strlen(word) / 3 + 2; /* farther than this is another word, not a slip */
+  size_t best = strlen(word) / 3 + 2; /* beyond this it is a different word, not a typo */
   for (size_t i = 0; i < count; i++) {
     size_t steps = distance(word, names[i]);
     if (strlen(word) >= 2 && strncmp(word, names[i], strlen(word)) == 0) steps = 0;

@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "format_names.h"
 
-/* ---- what is shared ---- */
+/* ---- shared options ---- */
 
 static const char *header_name(size_t i) {
   static const char *const names[] = {"auto", "no", "yes"};
@@ -30,73 +30,74 @@ static const char *metric_name(size_t i) { return i < CPB_METRICS ? cpb_metric_n
 static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
 
 CLI_OPTION(cli_opt_output, "output", 'o', CLI_WRITTEN, "FILE", output, NULL,
-           "where the result goes; it appears whole or not at all");
-CLI_OPTION(cli_opt_map, "map", 'm', CLI_PATH, "MAP.json", map, NULL, "the map that `capball fit` wrote");
+           "output file, written atomically");
+CLI_OPTION(cli_opt_map, "map", 'm', CLI_PATH, "MAP.json", map, NULL, "the map written by `capball fit`");
 CLI_OPTION(cli_opt_goal, "goal", 'g', CLI_CHOICE, "GOAL", goal, goal_name,
            "how s is chosen: mean (default) or median of the norms about the centre, hemisphere (the largest "
-           "norm: every row in y0 >= 0), spread (the largest ABID), or recall (the smallest s that keeps "
-           "--target of the neighbours)");
+           "norm: every row in y0 >= 0), spread (the largest ABID), or recall (the smallest s that preserves "
+           "the fraction --target of the neighbours)");
 CLI_OPTION(cli_opt_target, "target", 0, CLI_POSITIVE, "R", target, NULL,
-           "goal recall: the share of true neighbours to keep, below 1 (default 0.99)");
+           "goal recall: the fraction of true neighbours to preserve, below 1 (default 0.99)");
 CLI_OPTION(cli_opt_goal_neighbours, "neighbours", 'k', CLI_POSITIVE_COUNT, "K", neighbours, NULL,
-           "goal recall: how many neighbours (default 10)");
+           "goal recall: number of neighbours (default 10)");
 CLI_OPTION(cli_opt_pole, "pole", 'p', CLI_PATH, "FILE", pole, NULL,
-           "a vector file with one row or one column of d+1 numbers, the pole v; its length is divided out");
+           "a vector file with one row or one column of d+1 numbers, the pole v; it is normalised");
 CLI_OPTION(cli_opt_transform, "transform", 0, CLI_CHOICE, "NAME", transform, transform_name,
-           "sphere (the map, about the mean at the mean norm), or a rival: none, center, normalize (centre + "
-           "normalise), lift-ip or lift-cosine (exact lifts of L2), ip-cosine or ip-l2 (of inner products)");
+           "sphere (the map, about the mean at the mean norm), or another transform: none, center, normalize "
+           "(centre + normalise), lift-ip or lift-cosine (exact lifts of L2), ip-cosine or ip-l2 (of inner "
+           "products)");
 CLI_OPTION(cli_opt_whiten, "whiten", 'w', CLI_FLAG, NULL, whiten, NULL,
            "whiten by the covariance of the data, about their mean");
 CLI_OPTION(cli_opt_ridge, "ridge", 0, CLI_NUMBER, "R", ridge, NULL,
            "with --whiten: add to the variance of every column this share of itself, for columns "
            "that do not vary or depend on others (1e-6 is small; default 0)");
 CLI_OPTION(cli_opt_skip_bad, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
-           "leave rows with NaN or inf out, and say how many");
+           "omit rows with NaN or inf, and report how many");
 CLI_OPTION(cli_opt_leave_bad, "skip-bad", 0, CLI_FLAG, NULL, leave_bad, NULL,
-           "leave rows with NaN or inf out, and say how many");
+           "omit rows with NaN or inf, and report how many");
 CLI_OPTION(cli_opt_skip_queries, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
-           "leave queries with NaN or inf out, and say how many");
+           "omit queries with NaN or inf, and report how many");
 CLI_OPTION(cli_opt_dtype, "dtype", 'd', CLI_CHOICE, "TYPE", dtype, dtype_name, "element type of the output");
 CLI_OPTION(cli_opt_distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
            "also write the distances, one row of them per query");
 CLI_OPTION(cli_opt_distance_dtype, "dtype", 'd', CLI_CHOICE, "TYPE", dtype, dtype_name,
            "element type of --distances (default f32, in text f64)");
 CLI_OPTION(cli_opt_metric, "metric", 0, CLI_CHOICE, "METRIC", metric, metric_name,
-           "what near means: l2 (default), ip or cosine");
+           "the metric: l2 (default), ip or cosine");
 CLI_OPTION(cli_opt_neighbours, "neighbours", 'k', CLI_POSITIVE_COUNT, "K", neighbours, NULL,
-           "how many neighbours (default 10)");
+           "number of neighbours (default 10)");
 CLI_OPTION(cli_opt_format, "format", 'f', CLI_NAME, "FORMAT", format, cli_format_name,
            "format of the input (default: by its extension)");
 CLI_OPTION(cli_opt_external, "follow-external", 0, CLI_FLAG, NULL, follow_external, NULL,
-           "let an HDF5 input lead to other files: only for files you trust");
+           "allow an HDF5 input to refer to other files: only for trusted files");
 CLI_OPTION(cli_opt_columns, "columns", 0, CLI_TEXT, "LIST", columns, NULL,
            "read these columns, in this order: names or numbers from 1, as in a,b,3-7,9-");
-CLI_OPTION(cli_opt_drop, "drop", 0, CLI_TEXT, "LIST", drop, NULL, "read all columns but these");
+CLI_OPTION(cli_opt_drop, "drop", 0, CLI_TEXT, "LIST", drop, NULL, "read all columns except these");
 CLI_OPTION(cli_opt_id_column, "id-column", 0, CLI_TEXT, "COLUMN", id_column, NULL,
-           "csv and tsv: this column has the names of the rows (default: a first column without a name)");
+           "csv and tsv: the column of row names (default: a first column without a name)");
 CLI_OPTION(cli_opt_label_column, "label-column", 0, CLI_TEXT, "COLUMN", label_column, NULL,
-           "csv and tsv: this column says which rows are outliers: not 0, or -1 where there are 1 and -1");
+           "csv and tsv: the column of outlier labels: not 0, or -1 if there are 1 and -1");
 CLI_OPTION(cli_opt_header, "header", 0, CLI_CHOICE, "WHETHER", header, header_name,
-           "csv and tsv: whether line 1 has the names of the columns: auto (default), no or yes");
+           "csv and tsv: whether line 1 contains column names: auto (default), no or yes");
 CLI_OPTION(cli_opt_decimal_comma, "decimal-comma", 0, CLI_FLAG, NULL, decimal_comma, NULL,
            "csv and tsv: 1,5 is one and a half");
 CLI_OPTION(
     cli_opt_impute, "impute", 0, CLI_CHOICE, "HOW", impute, impute_name,
-    "cells without a number become the mean or the median of their column in this file (default none)");
+    "replace cells without a number by the mean or the median of their column in this file (default none)");
 CLI_OPTION(cli_opt_to, "to", 0, CLI_NAME, "FORMAT", to, cli_format_name,
            "format of the output (default: by its extension)");
 CLI_OPTION(cli_opt_bare, "bare", 0, CLI_FLAG, NULL, bare, NULL,
-           "csv and tsv: write numbers alone, without the names of rows and columns");
+           "csv and tsv: write only numbers, without the names of rows and columns");
 CLI_OPTION(cli_opt_seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the sample (default 0)");
 CLI_OPTION(cli_opt_sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
-           "rows of the sample that is looked at (default 4096)");
+           "rows of the sample (default 4096)");
 CLI_OPTION(cli_opt_sketch, "sketch", 'm', CLI_PATH, "FILE", sketch, NULL,
-           "the sketch that `capball sketch train` wrote");
+           "the sketch written by `capball sketch train`");
 CLI_OPTION(cli_opt_plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
-           "draw a picture by gnuplot, .svg or .png; without gnuplot in the terminal");
+           "plot with gnuplot to .svg or .png; without gnuplot as text on the terminal");
 CLI_OPTION(cli_opt_json, "json", 'j', CLI_FLAG, NULL, json, NULL,
            "print one line of JSON; docs/json.md lists its members");
-CLI_OPTION(cli_opt_quiet, "quiet", 'q', CLI_FLAG, NULL, quiet, NULL, "no remarks and no progress on stderr");
+CLI_OPTION(cli_opt_quiet, "quiet", 'q', CLI_FLAG, NULL, quiet, NULL, "no messages and no progress on stderr");
 CLI_OPTION(cli_opt_threads, "threads", 't', CLI_COUNT, "N", threads, NULL,
            "threads (default: all processors); the result does not depend on it");
 CLI_OPTION(cli_opt_help, "help", 'h', CLI_FLAG, NULL, help, NULL, "explain this command");
@@ -136,7 +137,7 @@ static int misuse_name(const cli_job *job, const cli_option *option, const char 
                     all);
 }
 
-/* The place of a value among the names; false: it is none. */
+/* The index of a value among the names; false: not found. */
 static bool find_name(const cli_option *option, const char *value, unsigned *at) {
   const char *name;
   for (*at = 0; (name = option->names(*at)) != NULL; ++*at)
@@ -187,7 +188,7 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
   case CLI_TEXT:
   case CLI_PATH:
   case CLI_WRITTEN:
-    if (*value == 0) return cli_misuse(job, "--%s wants a value: %s", option->name, option->value);
+    if (*value == 0) return cli_misuse(job, "--%s needs a value: %s", option->name, option->value);
     *(const char **)at = value;
     return CLI_OK;
   case CLI_POSITIVE:
@@ -212,7 +213,7 @@ static int misuse_unknown(const cli_job *job, const char *word) {
   return cli_misuse(job, "there is no option --%s", stem);
 }
 
-/* getopt's two forms of a list. val is the place + 256, clear of all letters. */
+/* The list in getopt's two forms. val is the index + 256, to avoid all letters. */
 static void getopt_tables(const cli_option *const *list, struct option *longs, char *letters) {
   *letters++ = ':';
   for (size_t i = 0; list[i] != NULL; i++) {
@@ -248,7 +249,7 @@ static int check_operands(cli_job *job, const bool *given) {
   return CLI_OK;
 }
 
-/* What getopt complains of. */
+/* Reports what getopt rejects. */
 static int misuse_code(const cli_job *job, int code, char **argv) {
   const cli_option *const *list = job->command->options;
   if (code == '?' && optopt < 256) {
@@ -257,7 +258,7 @@ static int misuse_code(const cli_job *job, int code, char **argv) {
   }
   const cli_option *option = list[place_of(list, optopt)];
   return code == '?' ? cli_misuse(job, "--%s takes no value", option->name)
-                     : cli_misuse(job, "--%s wants a value: %s", option->name, option->value);
+                     : cli_misuse(job, "--%s needs a value: %s", option->name, option->value);
 }
 
 int cli_parse(cli_job *job, int argc, char **argv) {

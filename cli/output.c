@@ -5,7 +5,7 @@
 
 #include "format_names.h"
 
-/* "neighbour 1" "neighbour 2" .. of "neighbour", "score" "share" of "score,share"; the caller frees it. */
+/* "neighbour 1" "neighbour 2" .. from "neighbour", "score" "share" from "score,share"; the caller frees it. */
 static char **names_of(const char *word, size_t cols) {
   size_t room = strlen(word) + 24;
   char **names = cli_alloc(cols, sizeof *names + room), *text = (char *)(names + cols);
@@ -105,7 +105,7 @@ int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype 
   flow->skip_bad = o->skip_bad;
   flow->lend = true;
   cpb_status status = cpb_flow_run(in->reader, flow, path, &to, &bad, cli_exec(in->job), &error);
-  bool of_rows = status == CPB_EROW && error.row >= 0; /* else its sentence names the output */
+  bool of_rows = status == CPB_EROW && error.row >= 0; /* else its message names the output */
   if (status != CPB_OK)
     return of_rows ? cli_fail_input(in, status, &error) : cli_fail(in->job, "%s", error.text);
   if (bad > 0) cli_say(in->job, "bad rows left out: %llu", (unsigned long long)bad);

@@ -15,7 +15,7 @@ void cli_print_plain(FILE *to, const char *text) {
       putc(*p, to);
     else
       fprintf(to, "\\x%02x", *p);
-    /* The second byte of such a pair goes the same way. */
+    /* The second byte of such a pair is escaped too. */
     if (checked && *p == 0xc2 && p[1] < 0xa0) fprintf(to, "\\x%02x", *++p);
   }
 }

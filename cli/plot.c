@@ -15,7 +15,7 @@ static bool ends_with(const char *path, const char *extension) {
 
 int cli_check_picture(const cli_job *job, const char *path) {
   if (ends_with(path, ".svg") || ends_with(path, ".png")) return CLI_OK;
-  return cli_misuse(job, "--plot draws .svg or .png, got \"%s\"", path);
+  return cli_misuse(job, "--plot writes .svg or .png, got \"%s\"", path);
 }
 
 typedef struct drawing {
@@ -56,7 +56,7 @@ int cli_plot_wanted(const cli_job *job, const char *title, void (*write)(const v
   int result = cli_plot(job, title, write, arg, &drawn);
   return result != CLI_OK || drawn
              ? result
-             : cli_fail(job, "gnuplot is not installed: it would draw %s", job->options.plot);
+             : cli_fail(job, "gnuplot is not installed; it is needed for %s", job->options.plot);
 }
 
 void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label) {

@@ -19,8 +19,8 @@ void cli_bar_init(cli_bar *bar, const char *verb, bool quiet) {
   bar->start = bar->drawn = cli_seconds();
 }
 
-/* Seconds that are left, as the pace since the start of this phase says; < 0 while that means nothing: of a small
- * share, of a moment, and where the pace says something else than two seconds ago. */
+/* Estimated seconds left, from the rate since the start of this phase; < 0 while there is no reliable estimate: too
+ * little progress, too little time, or a rate that has changed within two seconds. */
 static double left(cli_bar *bar, double now) {
   enum { ALIKE = 2 };
   double spent = now - bar->start, whole = bar->share > 0.05 ? spent / bar->share : 0;
@@ -33,7 +33,7 @@ static double left(cli_bar *bar, double now) {
   return bar->steady ? whole - spent : -1;
 }
 
-/* Of rows whose number only reading tells there is no share, but the time that they have taken. */
+/* If the number of rows is unknown, the elapsed time is shown instead of a fraction. */
 static void draw(cli_bar *bar, double now) {
   enum { LENGTH = 28 };
   char line[LENGTH + 1] = "";
@@ -54,7 +54,7 @@ int cli_bar_tell(void *context, double share) {
   cli_bar *bar = context;
   if (!bar->enabled || atomic_flag_test_and_set(&bar->drawing)) return cli_interrupted();
   double now = cli_seconds();
-  if (share < bar->share - 0.02) { /* another phase */
+  if (share < bar->share - 0.02) { /* a new phase */
     bar->start = now;
     bar->whole = bar->guessed = 0;
     bar->steady = false;

@@ -10,7 +10,7 @@ typedef struct naming {
   const char *base, *queries, *format;
 } naming;
 
-/* As one word of a shell. */
+/* Quotes a word for the shell. */
 static void put_word(FILE *to, const char *word) {
   const char *harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,+=@%:-";
   bool plain = *word != 0 && word[strspn(word, harmless)] == 0;
@@ -23,7 +23,7 @@ static void put_word(FILE *to, const char *word) {
   fputc('\'', to);
 }
 
-/* A file that is read as the recommendation read it. */
+/* An input file with the same options as for the recommendation. */
 static void put_input(const naming *n, const char *path) {
   fputc(' ', n->to);
   put_word(n->to, path);
@@ -40,7 +40,7 @@ static void put_fit(const naming *n, const cpb_recommend_row *pick) {
   fputs(" -o map.json\n", n->to);
 }
 
-/* The engine's answer to asked.npy is ids.npy; what it finds is put in order by distance, where rows tell it. */
+/* The engine's answer to asked.npy is ids.npy, which is sorted by distance if the rows determine it. */
 static void put_commands(const naming *n, const cpb_recommendation_facts *r) {
   const cpb_recommend_row *pick = r->rows[r->pick];
   bool ball = pick->sphere && pick->ball && r->radius > 0;

@@ -1,5 +1,4 @@
-/* One file may not have two parts in a job: an output would replace what it is made from, or another output.
- */
+/* Rejects jobs that use one file twice: an output would replace its own input, or another output. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +10,16 @@
 #include "format_names.h"
 #include "plot.h"
 
-/* What a path leads to, "-" being a descriptor; of HDF5 without the data set. */
+/* The file a path refers to; "-" is a descriptor; for HDF5 without the data set. */
 typedef struct place {
   bool there, regular; /* only regular files are replaced */
   struct stat file;
-  char name[PATH_MAX]; /* of what is not there yet: links followed, directory resolved; "" if it cannot be */
+  char name[PATH_MAX]; /* if it does not exist yet: links followed, directory resolved; "" on failure */
 } place;
 
 static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
 
-/* Cuts a path after its last slash. */
+/* Splits a path after its last slash. */
 static void split(const char *path, char directory[PATH_MAX], char base[PATH_MAX]) {
   const char *slash = strrchr(path, '/');
   size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
@@ -28,7 +27,7 @@ static void split(const char *path, char directory[PATH_MAX], char base[PATH_MAX
   snprintf(base, PATH_MAX, "%s", path + length);
 }
 
-/* Follows the links of a file that is still to be made, as its writer will. */
+/* Follows the links of a file that does not exist yet, as its writer will. */
 static void resolve(char name[PATH_MAX]) {
   enum { LINKS = 40 };
   char directory[PATH_MAX], base[PATH_MAX], link[PATH_MAX], resolved[PATH_MAX];
@@ -63,18 +62,18 @@ static bool same(const place *a, const place *b) {
   return a->regular && a->file.st_dev == b->file.st_dev && a->file.st_ino == b->file.st_ino;
 }
 
-/* Another data set of an HDF5 file may be added to it: the rest of the file stays. */
+/* A new data set may be added to an HDF5 input: the rest of the file is preserved. */
 static bool adds_data_set(const char *input, const char *output) {
   return cli_data_set(output) != NULL && !cpb_same_data_set(input, output);
 }
 
-/* The paths a job was given. */
+/* The paths given to a job. */
 typedef struct paths {
   const char **path;
   size_t count;
 } paths;
 
-/* The operands and options that are read, or those that are made. */
+/* The operands and options that are inputs, or those that are outputs. */
 static paths collect(const cli_job *job, bool made) {
   const cli_option *const *options = job->command->options;
   size_t count = 0;

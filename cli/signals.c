@@ -1,4 +1,4 @@
-/* Signals: the flag that ends a job, and ends without one. */
+/* Signals: the flag that ends a job, and signals that end the process at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -6,10 +6,10 @@
 
 #include "cli.h"
 
-/* The one thing a signal handler may touch. */
+/* The only object a signal handler may modify. */
 static volatile sig_atomic_t caught;
 
-/* A read that waits for standard input finds its end there instead, so that the job sees the flag. */
+/* A read blocked on standard input then finds its end, so that the job sees the flag. */
 static void on_signal(int number) {
   int kept = errno, nothing = open("/dev/null", O_RDONLY);
   caught = number;
@@ -22,7 +22,7 @@ static void on_signal(int number) {
 
 int cli_interrupted(void) { return caught; }
 
-/* Blocks are read from the file's own pages; pages that a shortened file has lost cannot be. */
+/* Blocks are mapped from the file; pages beyond the end of a truncated file raise SIGBUS. */
 static void on_lost_pages(int number) {
   static const char text[] = "capball: a file became shorter while it was being read\n";
   (void)number;
@@ -32,7 +32,7 @@ static void on_lost_pages(int number) {
 }
 
 void cli_install_handlers(void) {
-  /* Only the first signal waits for the end of a block: the second one kills. */
+  /* Only the first signal waits for the end of a block: the second one terminates. */
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
@@ -40,7 +40,7 @@ void cli_install_handlers(void) {
   action.sa_flags = 0;
   action.sa_handler = on_lost_pages;
   sigaction(SIGBUS, &action, NULL);
-  /* A file-size limit shall be an error of write(), with a sentence, instead of death. */
+  /* A file-size limit becomes an error of write(), with a message, instead of terminating the process. */
   action.sa_handler = SIG_IGN;
   sigaction(SIGXFSZ, &action, NULL);
 }

@@ -1,4 +1,4 @@
-/* The laws that are in the code, each with the places its number leads to. */
+/* The laws implemented in the code, with the files for each number. */
 #include <string.h>
 
 #include "json_print.h"
@@ -50,13 +50,13 @@ static const law laws[] = {
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/advanced/laws.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
-    {"T13", "search: Euclidean questions for an engine of inner products",
+    {"T13", "search: Euclidean queries for an inner-product engine",
      "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)",
-     "include/capball/query.h", "src/search/t13_query.c", "tests/law/t13_query.c"},
-    {"T14", "sketches: bits that are balls",
+     "include/capball/query.h", "src/proof/t13_query.c", "tests/law/t13_query.c"},
+    {"T14", "sketches: bits defined by balls",
      "h_i(x) = [<c_i,S(x)> >= 0] = [2s<c'_i,x> + c0_i(s^2-|x|^2) >= 0],  ball (s c'/c0, s/|c0|)\n"
      "c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij),  theta_ij = (2 O_ij/n - 1) pi/2",
-     "include/capball/sketch.h", "src/search/t14_sketch.c", "tests/law/t14_sketch.c"},
+     "include/capball/sketch.h", "src/sketch/t14_sketch.c", "tests/law/t14_sketch.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };
 
@@ -100,14 +100,13 @@ static int run(cli_job *job) {
 
 CLI_OPTIONS(options, &cli_opt_json, &cli_opt_help);
 
-const cli_command cli_verb_theory = {
-    .verb = "theory",
-    .operands = "[T3]",
-    .summary = "print a law, and where its header, source and test are",
-    .text = "Without a number, all laws that are in the code. The numbers are those of docs/theory.md; all "
-            "files are in the source tree.",
-    .example = "capball theory T3",
-    .least = 0,
-    .most = 1,
-    .options = options,
-    .run = run};
+const cli_command cli_verb_theory = {.verb = "theory",
+                                     .operands = "[T3]",
+                                     .summary = "print a law, and where its header, source and test are",
+                                     .text = "Without a number, prints all laws. The numbers are those of "
+                                             "docs/theory.md; all files are in the source tree.",
+                                     .example = "capball theory T3",
+                                     .least = 0,
+                                     .most = 1,
+                                     .options = options,
+                                     .run = run};

@@ -1,4 +1,4 @@
-/* What a command says on standard error. */
+/* Messages of the command on standard error. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Calls of the C interface with hostile views, options and numbers. A view may lie in every way that a call can
- * see: no data, no columns, a stride below the columns, a type that does not exist, a row count that overflows,
- * elements off their alignment. Nothing may crash, and what is refused has a sentence. */
+/* Calls of the C interface with invalid views, options and numbers. Views may have every defect that a call can detect:
+ * no data, no columns, a stride below the columns, a type that does not exist, a row count that overflows, unaligned
+ * elements. Nothing may crash, and every rejection must have a message. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { ROWS = 12, COLS = 4, ROOM = 1 << 12 };
 
 typedef struct arena {
   fuzz_bytes from;
-  double numbers[ROWS * (COLS + 1)]; /* what views show */
+  double numbers[ROWS * (COLS + 1)]; /* the data of the views */
   double vector[4 * (COLS + 1) * (COLS + 1)];
   double out[ROOM];
 } arena;
@@ -30,7 +30,7 @@ static cpb_view take_view(arena *a, size_t cols) {
   case 4: view.rows = SIZE_MAX / (1 + fuzz_below(&a->from, 3)); break;
   case 5: view.stride = SIZE_MAX / (1 + fuzz_below(&a->from, 3)); break;
   case 6: view.data = (const char *)view.data + 1; break;
-  case 7: view.dtype = (cpb_dtype)fuzz_below(&a->from, CPB_I64 + 1); break; /* shows less than there is */
+  case 7: view.dtype = (cpb_dtype)fuzz_below(&a->from, CPB_I64 + 1); break; /* views less than there is */
   case 8: view.dtype = CPB_F32; break;
   case 9: view.stride = cols, view.cols = cols > 1 ? cols - 1 : cols; break;
   default: break;
@@ -59,7 +59,7 @@ static double *take_vector(arena *a, size_t count) {
   return fuzz_below(&a->from, 12) == 0 ? NULL : a->vector;
 }
 
-/* A size as a caller of this library has it, now and then another. */
+/* Usually the correct size, sometimes another. */
 static size_t take_size(arena *a, size_t size) {
   return fuzz_below(&a->from, 16) == 0 ? fuzz_below(&a->from, 400) : size;
 }

@@ -1,5 +1,5 @@
-/* Command lines out of words that are known and words that are not, through main() itself, in a directory with a few
- * files. Slashes are taken out of unknown words, so that nothing is written elsewhere. */
+/* Command lines of known and unknown words, through main() itself, in a directory with a few files. Slashes are removed
+ * from unknown words, so that nothing is written elsewhere. */
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #include "fuzz_bytes.h"
 
-/* The linker takes the command's calls, and the fuzzer's own, here (--wrap). */
+/* The linker redirects the calls of the command and of the fuzzer to these functions (--wrap). */
 int capball_main(int argc, char **argv);
 _Noreturn void __wrap_exit(int code);
 _Noreturn void __real_exit(int code);
@@ -19,7 +19,7 @@ int __wrap_sigaction(int number, const void *action, void *old);
 int __real_sigaction(int number, const void *action, void *old);
 const char *__asan_default_options(void);
 
-/* The command may be asked for more memory than there is, and says so. */
+/* The command may request more memory than there is; it must report that. */
 const char *__asan_default_options(void) { return "allocator_may_return_null=1:detect_leaks=0"; }
 
 static jmp_buf end;
@@ -30,7 +30,7 @@ void __wrap_exit(int code) {
   __real_exit(code);
 }
 
-/* Signals are for the fuzzer. */
+/* Signal handlers belong to the fuzzer. */
 int __wrap_sigaction(int number, const void *action, void *old) {
   return in_command ? 0 : __real_sigaction(number, action, old);
 }
@@ -74,7 +74,7 @@ static int drop(const char *path, const struct stat *status, int kind, struct FT
   return at->level == 0 ? 0 : remove(path);
 }
 
-/* Takes away what was written, and puts the files there again. */
+/* Removes what was written, and restores the files. */
 static void fresh_files(void) {
   nftw(directory, drop, 8, FTW_DEPTH | FTW_PHYS);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -94,7 +94,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return freopen("/dev/null", "r", stdin) == NULL || freopen("/dev/null", "w", stdout) == NULL;
 }
 
-/* Known words by their number; from 200 on a word of its own, up to a byte below 32. */
+/* Known words by number; from 200 on a literal word, up to a byte below 32. */
 static char *take_word(fuzz_bytes *from, char *room) {
   unsigned number = fuzz_byte(from);
   if (number < 200) {
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count) {
     argv[argc] = take_word(&from, room[argc]);
     argc++;
   }
-  /* pictures start other programs, pages take seconds, threads are for other tests */
+  /* plots start other programs, pages take seconds, and threads are tested elsewhere */
   for (int i = 1; i < argc; i++)
     if (strncmp(argv[i], "--pl", 4) == 0 || strncmp(argv[i], "--t", 3) == 0 || strcmp(argv[i], "demo") == 0 ||
         strncmp(argv[i], "recom", 5) == 0)

@@ -1,4 +1,4 @@
-/* Any bytes as the JSON lines of `capball dual`. The first byte chooses the scale. */
+/* Arbitrary bytes as the JSON lines of `capball dual`. The first byte chooses the scale. */
 #include <string.h>
 
 #include "capball/capball.h"

@@ -1,6 +1,6 @@
-/* Mutated HDF5 files, and sets added to them. The mutator keeps the first 96 bytes of a file as they are, but for the
- * end of the file that they tell, so that most mutants open. Each file is read in a child: a crash of libhdf5 on
- * foreign bytes is its own and ends only the child; one of ours, or a sanitizer's report, ends the fuzzer. */
+/* Mutated HDF5 files, and sets added to them. The mutator leaves the first 96 bytes of a file unchanged, except for the
+ * end-of-file address in them, so that most mutants can be opened. Each file is read in a child: a crash inside libhdf5
+ * on invalid bytes ends only the child; one in this library, or a sanitizer report, ends the fuzzer. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ extern unsigned char __start___sancov_cntrs, __stop___sancov_cntrs;
 static char path[64], named[96];
 static volatile unsigned char seen;
 
-/* The counters of coverage in memory that a child shares, whole pages of them. */
+/* Moves the coverage counters to memory shared with the child, in whole pages. */
 static void share_counters(void) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t from = ((uintptr_t)&__start___sancov_cntrs + page - 1) / page * page;
@@ -40,7 +40,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   snprintf(path, sizeof path, "%s/capball-fuzz-%d.hdf5", where, (int)getpid());
   snprintf(named, sizeof named, "%s:added/set", path);
   share_counters();
-  cpb_same_data_set("a.hdf5:x", "a.hdf5:y"); /* libhdf5 begins before the first fork */
+  cpb_same_data_set("a.hdf5:x", "a.hdf5:y"); /* initialises libhdf5 before the first fork */
   return 0;
 }
 
@@ -51,7 +51,7 @@ static void tell_end(unsigned char *bytes, size_t count) {
 size_t LLVMFuzzerCustomMutator(unsigned char *bytes, size_t count, size_t most, unsigned seed);
 size_t LLVMFuzzerCustomMutator(unsigned char *bytes, size_t count, size_t most, unsigned seed) {
   if (count <= KEPT + 8 || bytes[8] != 0) return LLVMFuzzerMutate(bytes, count, most);
-  for (unsigned i = 0; i < 1 + seed % 4; i++) { /* in windows, so that addresses stay true */
+  for (unsigned i = 0; i < 1 + seed % 4; i++) { /* in windows, so that addresses stay valid */
     size_t at = KEPT + (seed >> 3) * 2654435761u % (count - KEPT - 8);
     size_t window = 1 + (seed >> 5) % 8;
     LLVMFuzzerMutate(bytes + at, window, window);
@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count) {
   int status = 0;
   waitpid(child, &status, 0);
   unlink(path);
-  bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM; /* libhdf5 may walk in circles */
+  bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM; /* libhdf5 may loop forever */
   bool fine = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == ELSEWHERE);
   if (!fine && !late) abort();
   return 0;

@@ -1,5 +1,5 @@
-/* Any bytes as a map file; what is read is written and read again, bit for bit. A file whose only fault
- * is its checksum is mended, so that the fuzzer gets behind it. */
+/* Arbitrary bytes as a map file; what is read is written and read again, bit for bit. If only the checksum of a file is
+ * wrong, it is corrected, so that the fuzzer gets past it. */
 #include <stdlib.h>
 #include <string.h>
 

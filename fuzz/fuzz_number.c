@@ -1,5 +1,5 @@
-/* Any bytes as a number of a file, with any number of zeros in between, judged by strtod; and as a double and a float
- * that must come back from their fewest digits. The first three bytes choose the zeros and their place. */
+/* Arbitrary bytes as a number of a file, with any number of zeros inserted, compared with strtod; and as a double and a
+ * float that must read back from their fewest digits. The first three bytes choose the zeros and their position. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/* What cpb_number_parse promises, by way of strtod. */
+/* The contract of cpb_number_parse, implemented with strtod. */
 static bool reference(const char *text, size_t length, double *value) {
   while (length > 0 && is_blank(*text)) text++, length--;
   while (length > 0 && (is_blank(text[length - 1]) || text[length - 1] == '\r')) length--;

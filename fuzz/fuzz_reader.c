@@ -1,7 +1,6 @@
-/* Any bytes as a file of any format: read in order, from the start again, at random, and as a stream.
- * The first byte chooses the format and whether the bytes come by a file or by a pipe; the environment
- * variable CPB_FUZZ_READER keeps to the formats of one reader. HDF5 is left out: what a foreign library
- * does with foreign bytes is not for this fuzzer to find. */
+/* Arbitrary bytes as a file of any format: read in order, from the start again, at random, and as a stream. The first
+ * byte chooses the format and whether the bytes come from a file or a pipe; the environment variable CPB_FUZZ_READER
+ * restricts it to the formats of one reader. HDF5 is excluded: bugs in libhdf5 are out of scope here. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@ static const struct {
                {"npy", "npy"},    {"text", "csv"},   {"text", "tsv"},   {"libsvm", "libsvm"}};
 enum { FORMATS = sizeof formats / sizeof *formats, PIPE_ROOM = 60000, WIDE = 1 << 16 };
 
-/* Touches the rows from end to end, so that the sanitizer sees every view; of long ones not every byte. */
+/* Reads the rows from end to end, so that the sanitizer checks every view; in long rows not every byte. */
 static volatile unsigned char seen;
 static void look_at(cpb_view block) {
   size_t element = cpb_dtype_size(block.dtype), bytes = block.cols * element, step = 1 + bytes / 4096;
@@ -58,7 +57,7 @@ static void read_file(const char *path, const char *format) {
   cpb_status first, second;
   if (cpb_reader_open(path, format, &reader, &error) != CPB_OK) return;
   cpb_file_info info = cpb_reader_info(reader);
-  if (info.cols > WIDE && info.rows != CPB_ROWS_UNKNOWN) { /* sparse: seconds of nothing but zeros */
+  if (info.cols > WIDE && info.rows != CPB_ROWS_UNKNOWN) { /* sparse: would take seconds for zeros only */
     cpb_reader_free(reader);
     return;
   }
@@ -92,7 +91,7 @@ static void by_pipe(const unsigned char *bytes, size_t count, const char *format
   close(ends[0]);
 }
 
-/* The format of that number, or with `only` one that this reader has. */
+/* The format of that number, or with `only` one of this reader's formats. */
 static const char *choose_format(size_t number, const char *only) {
   size_t at = number % FORMATS;
   while (only != NULL && strcmp(only, formats[at].reader) != 0) at = (at + 1) % FORMATS;

@@ -1,5 +1,5 @@
-/* Any bytes as the seal beside a file of rows; what is read holds what a seal may say, and only the seal of these rows fits
- * them. A seal whose only fault is its checksum is mended, so that the fuzzer gets behind it. */
+/* Arbitrary bytes as the seal of a file of rows; what is read is within the limits of a seal, and only the seal of the
+ * rows matches them. If only the checksum of a seal is wrong, it is corrected, so that the fuzzer gets past it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

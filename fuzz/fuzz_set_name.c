@@ -1,4 +1,4 @@
-/* Any text as the path of a file and its data set: read, compared, written, in a directory of its own. */
+/* Arbitrary text as the path of a file and its data set: read, compared, written, in a temporary directory. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void empty_directory(void) {
   if (opened != NULL) closedir(opened);
 }
 
-/* The file stays in the directory: of its slashes only those behind the colon of a set are left. */
+/* Keeps the file in the directory: only slashes after the colon of a set are preserved. */
 static void make_path(char *path, size_t size, const unsigned char *bytes, size_t count) {
   char text[LONGEST + 1];
   snprintf(text, sizeof text, "%.*s", (int)(count < LONGEST ? count : LONGEST), (const char *)bytes);

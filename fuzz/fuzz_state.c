@@ -1,5 +1,5 @@
-/* Any bytes as a state of statistics; what is read is written again, bit for bit, and used: finished, merged,
- * updated. The checksum at the end is mended, so that the fuzzer gets behind it. */
+/* Arbitrary bytes as a state of statistics; what is read is written again, bit for bit, and used: finished, merged,
+ * updated. The checksum at the end is corrected, so that the fuzzer gets past it. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void round_trip(cpb_statistics *s, const unsigned char *bytes, size_t cou
   void *again;
   size_t length;
   if (cpb_statistics_serialize(s, &again, &length, NULL) != CPB_OK) abort();
-  bool older = bytes[8] != ((unsigned char *)again)[8]; /* read as it is, written as of today */
+  bool older = bytes[8] != ((unsigned char *)again)[8]; /* an older version is rewritten as the current one */
   if (!older && (length != count || memcmp(bytes, again, count) != 0)) abort();
   free(again);
 }
@@ -34,7 +34,7 @@ static void use(cpb_statistics *s) {
   if (cpb_statistics_new(&options, &empty, NULL) != CPB_OK) return;
   if (cpb_statistics_restart(empty, s, NULL) != CPB_OK || cpb_statistics_merge(s, empty, NULL) != CPB_OK)
     abort();
-  /* a state of its own sums may refuse each of these, and must survive all */
+  /* a state with arbitrary sums may reject each of these, but none may crash */
   last = cpb_statistics_update(s, result.sample, UINT64_MAX / 2, NULL);
   if (!result.norms && result.rows > 0) last = cpb_statistics_begin_norms(s, NULL);
   last = cpb_statistics_finish(s, &result, NULL);

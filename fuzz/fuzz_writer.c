@@ -1,5 +1,5 @@
-/* A writer with any options and any blocks: what it commits is read back, as many rows and the same numbers; what
- * it refuses leaves nothing. Blocks may be hostile: no data, a stride below the columns, types that do not exist,
+/* A writer with any options and blocks: what it commits is read back with the same number of rows and the same numbers;
+ * what it rejects leaves nothing. Blocks may be invalid: no data, a stride below the columns, types that do not exist,
  * more rows than memory can hold. */
 #include <math.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return 0;
 }
 
-/* A block of the numbers, told the truth about or not; true when it is the truth. */
+/* A view of the numbers, valid or not; true if it is valid. */
 static bool take_block(fuzz_bytes *from, const double *numbers, size_t cols, cpb_view *block) {
   size_t rows = fuzz_below(from, BLOCK);
   *block = cpb_rows(numbers, CPB_F64, rows, cols);
@@ -44,7 +44,7 @@ static bool take_block(fuzz_bytes *from, const double *numbers, size_t cols, cpb
   }
 }
 
-/* Whether a file of that type must hold the number. */
+/* Whether a file of that type must represent the number exactly. */
 static bool holds(cpb_dtype dtype) { return dtype == CPB_F64; }
 
 static void read_back(const char *format, const double *numbers, const uint64_t *starts, uint64_t rows,
@@ -55,7 +55,7 @@ static void read_back(const char *format, const double *numbers, const uint64_t 
   uint64_t found = 0;
   if (cpb_reader_open(path, format, &reader, &error) != CPB_OK) {
     if (rows != 0) abort();
-    return; /* without a row some formats have no d */
+    return; /* without rows some formats have no d */
   }
   while (cpb_reader_next(reader, 5, &block, &error) == CPB_OK && block.rows != 0) {
     if (block.cols != cols || found + block.rows > rows) abort();

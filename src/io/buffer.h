@@ -1,4 +1,4 @@
-/* Memory that grows, aligned to 64 bytes. */
+/* Growable memory, aligned to 64 bytes. */
 #ifndef CPB_IO_BUFFER_H
 #define CPB_IO_BUFFER_H
 
@@ -9,11 +9,11 @@ typedef struct cpb_buffer {
   size_t size;
 } cpb_buffer;
 
-/* At least `size` bytes, the first `keep` of them as they were. */
+/* Makes room for at least `size` bytes; the first `keep` bytes are preserved. */
 cpb_status cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error);
 void cpb_buffer_free(cpb_buffer *buffer);
 
-/* a*b+c, or SIZE_MAX where that overflows: a size nobody can allocate. */
+/* a*b+c, or SIZE_MAX on overflow, a size that cannot be allocated. */
 size_t cpb_size_muladd(size_t a, size_t b, size_t c);
 
 #endif

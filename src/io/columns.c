@@ -11,17 +11,17 @@ typedef struct choice {
   cpb_columns *columns;
   const char *path;
   const cpb_texts *names;
-  size_t next; /* place of the column that is taken next */
+  size_t next; /* place of the next column taken */
 } choice;
 
-/* Digits alone, as a column from 0 on; SIZE_MAX for anything else. */
+/* Digits only: a column counted from 0; SIZE_MAX for anything else. */
 static size_t number_of(const char *text, size_t length) {
   size_t number = 0;
   for (size_t i = 0; i < length && number < SIZE_MAX / 16; i++) {
     if (text[i] < '0' || text[i] > '9') return SIZE_MAX;
     number = 10 * number + (size_t)(text[i] - '0');
   }
-  return number - 1; /* nothing, and 0, are none */
+  return number - 1; /* an empty text and 0 are not columns */
 }
 
 static cpb_status refuse(const choice *c, const char *item, size_t length, cpb_error *error) {
@@ -32,7 +32,7 @@ static cpb_status refuse(const choice *c, const char *item, size_t length, cpb_e
                        named ? ", by name or by number from 1" : " without names, by number from 1");
 }
 
-/* The columns first .. last that an item means: a name, a number, or numbers from - to. */
+/* The columns first .. last of an item: a name, a number, or a range of numbers. */
 static cpb_status find(const choice *c, const char *item, size_t length, size_t *first, size_t *last,
                        cpb_error *error) {
   size_t count = c->columns->in_file;
@@ -80,7 +80,7 @@ static cpb_status set_aside(choice *c, const char *item, size_t as, cpb_error *e
   return status;
 }
 
-/* Places are counted again, in the order they have: some were left, or set aside. */
+/* Renumbers the places without gaps, in the same order, after columns were excluded. */
 static void close_gaps(cpb_columns *columns, size_t *order) {
   size_t limit = columns->in_file;
   for (size_t k = 0; k < limit; k++) order[k] = CPB_COLUMN_UNUSED;

@@ -1,4 +1,4 @@
-/* Which columns of a file are read, and as what. */
+/* Which columns of a file are read, and how they are used. */
 #ifndef CPB_IO_COLUMNS_H
 #define CPB_IO_COLUMNS_H
 
@@ -6,12 +6,12 @@
 
 #include "io/texts.h"
 
-/* Where a column of the file goes: its place in a row, or one of these. */
+/* The place of a file's column in a row, or one of these. */
 #define CPB_COLUMN_UNUSED SIZE_MAX
 #define CPB_COLUMN_ID (SIZE_MAX - 1)
 #define CPB_COLUMN_LABEL (SIZE_MAX - 2)
 
-/* What the caller wants: "a,b,3-7" each, names or numbers from 1; NULL: nothing of the kind. */
+/* The caller's choice: "a,b,3-7" each, names or numbers from 1; NULL: none. */
 typedef struct cpb_column_wish {
   const char *columns, *drop, *id, *label;
   bool first_is_id;
@@ -23,11 +23,11 @@ typedef struct cpb_columns {
   bool ids, labels;
 } cpb_columns;
 
-/* names  of the file's columns; NULL, or empty: it has none
- * EFORMAT where a wish names what is not there, or leaves nothing. Free it in any case. */
+/* names  of the file's columns; NULL or empty: none
+ * EFORMAT if a wish names a column that does not exist, or if no column remains. Free it in any case. */
 cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_column_wish *wish, const char *path,
                               const cpb_texts *names, size_t in_file, cpb_error *error);
-/* Of the columns that are taken those with these names, in this order; `names` has those of the whole file. */
+/* Restricts the columns taken to those with these names, in this order; `names` are those of the whole file. */
 cpb_status cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count, const char *path,
                               const cpb_texts *names, cpb_error *error);
 void cpb_columns_free(cpb_columns *columns);

@@ -10,8 +10,8 @@
 #include "io/format.h"
 #include "io/number.h"
 
-/* Elements pass through doubles in pieces that stay in the L1 cache. Only i64 -> f32 would be rounded
- * twice that way; it has its own loop. */
+/* Elements are converted through doubles, in pieces that fit in the L1 cache. Only i64 -> f32 would be rounded twice
+ * that way; it has a loop of its own. */
 enum { PIECE = 256, OUT_BUFFER = 1 << 18 };
 
 static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
@@ -44,7 +44,7 @@ static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
   }
 }
 
-/* Round to nearest even; a finite x of 65520 or more is refused by the caller. */
+/* Rounds to nearest even; the caller rejects a finite x of 65520 or more. */
 static uint16_t half_from_double(double x) {
   uint16_t sign = signbit(x) ? 0x8000 : 0;
   double size = fabs(x);
@@ -52,11 +52,11 @@ static uint16_t half_from_double(double x) {
   if (isinf(x)) return sign | 0x7c00;
   if (size < 0x1p-14) return sign | (uint16_t)rint(size * 0x1p24);
   int exponent;
-  double mantissa = rint(ldexp(frexp(size, &exponent), 11)); /* 1024 .. 2048, whose carry is right */
+  double mantissa = rint(ldexp(frexp(size, &exponent), 11)); /* 1024 .. 2048; the carry is correct */
   return sign | (uint16_t)(((exponent + 14) << 10) + (int)mantissa - 1024);
 }
 
-/* Halfway from the largest float of the type to the next one: from here on rounding overflows. */
+/* Halfway from the largest number of the type to the next: from here on rounding overflows. */
 static double overflow_from(cpb_dtype dtype) {
   switch (dtype) {
   case CPB_F16: return 65520;
@@ -160,7 +160,7 @@ cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_er
   return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
 }
 
-/* ---- rows that a seal is shown ---- */
+/* ---- rows passed to a seal ---- */
 
 cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
   if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
@@ -181,7 +181,7 @@ cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *er
                          cpb_rows(writer->parsed.bytes, CPB_F64, 1, writer->cols), error);
 }
 
-/* The rows as they will be read back, a few at a time; text is shown as it is printed. */
+/* The rows as they will be read back, a few at a time; text formats pass them as they are printed. */
 cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error) {
   enum { SHOWN = 1 << 16 };
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);

@@ -14,13 +14,13 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* Behind the closing quote of the text at `p`, or the end. */
+/* The position after the closing quote of the text at `p`, or the end. */
 static const char *quote_end(const char *p, const char *end) {
   while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) p += *p == '"' ? 2 : 1;
   return p < end ? p : end;
 }
 
-/* What follows a separator of blanks: the next field, or nothing. */
+/* The next field after a separator of blanks, or NULL. */
 static const char *after_blanks(const char *p, const char *end) {
   p = skip_blanks(p, end);
   return p == end ? NULL : p;
@@ -142,7 +142,7 @@ static bool has_outside_quotes(cpb_line line, char wanted) {
   return false;
 }
 
-/* Words apart by blanks are one name, "body mass", unless they are numbers or each has quotes of its own. */
+/* Words separated by blanks are one name, "body mass", unless they are numbers or each is quoted. */
 static bool is_apart_by_blanks(cpb_line line, bool decimal_comma) {
   cpb_field_style style = {' ', decimal_comma};
   const char *p = line.text, *end = p + line.length;
@@ -155,7 +155,7 @@ static bool is_apart_by_blanks(cpb_line line, bool decimal_comma) {
   return fields > 1;
 }
 
-/* A tab is in a file on purpose; semicolons are what is written where the comma is in the numbers. */
+/* A tab in a file is intentional; semicolons are used where numbers contain decimal commas. */
 char cpb_field_separator(cpb_line first, char usual, bool decimal_comma) {
   if (has_outside_quotes(first, '\t')) return '\t';
   if (has_outside_quotes(first, ';')) return ';';

@@ -1,4 +1,4 @@
-/* Fields of a line of text: RFC 4180 with any separator, numbers and cells without one. */
+/* Fields of a line of text: RFC 4180 with any separator, numbers and missing values. */
 #ifndef CPB_IO_FIELD_H
 #define CPB_IO_FIELD_H
 
@@ -14,41 +14,40 @@ typedef struct cpb_field {
   bool quoted, closed; /* closed: nothing but blanks between the closing quote and the separator */
 } cpb_field;
 
-/* How fields are set apart and written. */
+/* How fields are separated and numbers are written. */
 typedef struct cpb_field_style {
   char separator; /* ' ' stands for any number of blanks */
   bool decimal_comma;
 } cpb_field_style;
 
-/* Takes the field at *p and steps behind its separator; *p = NULL after the last field. */
+/* Reads the field at *p and advances past its separator; *p = NULL after the last field. */
 cpb_field cpb_field_take(const char **p, const char *end, char separator);
 
-/* A quote is not closed before the separator. */
+/* Whether a quote is not closed before the separator. */
 bool cpb_field_unclosed(cpb_field f);
 
-/* Blanks and nothing else, or a word for "there is no number": NA, N/A, null, None, <NA>. */
+/* Only blanks, or a word for a missing value: NA, N/A, null, None, <NA>. */
 bool cpb_field_missing(cpb_field f);
 
-/* A number that a double holds (NaN where it is missing; true and false are 1 and 0); false for anything
- * else. */
+/* A number that fits a double (NaN if missing; true and false are 1 and 0); false for anything else. */
 bool cpb_field_number(cpb_field f, cpb_field_style style, double *value);
 
-/* No bytes that are no text. */
+/* Whether it contains only text, no binary bytes. */
 bool cpb_field_is_text(cpb_field f);
 
-/* What could stand in a header: text, neither a number nor missing. */
+/* Whether it can be a column name: text, neither a number nor missing. */
 bool cpb_field_is_name(cpb_field f, cpb_field_style style);
 
-/* A number that is not read, 1e999 or 0x1.8p3: a line with one is no header. */
+/* A number that is rejected, such as 1e999 or 0x1.8p3: a line with one is not a header. */
 bool cpb_field_is_refused_number(cpb_field f);
 
-/* "1;2;3" in a .csv: numbers, but not as this file should have them. */
+/* "1;2;3" in a .csv: numbers, but not in the format of this file. */
 bool cpb_field_begins_like_a_number(cpb_field f);
 
-/* Adds it without blanks around it, doubled quotes as one. */
+/* Adds the field, with surrounding blanks removed and doubled quotes as one. */
 cpb_status cpb_field_keep(cpb_field f, cpb_texts *texts, cpb_error *error);
 
-/* The separator that the first line of a file tells of, `usual` where it tells of none. */
+/* The separator detected from the first line of a file, or `usual` if it does not show one. */
 char cpb_field_separator(cpb_line first, char usual, bool decimal_comma);
 
 #endif

@@ -12,15 +12,15 @@
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
 
-/* Bytes of the character at p if it is one, and no control character of ASCII or Latin-1; else 0. */
+/* The length of the character at p if it is valid UTF-8 and not a control character of ASCII or Latin-1; else 0. */
 static size_t shown_length(const char *p) {
   unsigned char c = (unsigned char)*p;
   if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)p[1] < 0xa0)) return 0;
   return cpb_utf8_length(p);
 }
 
-/* Text of strangers, as far as size allows, ended by 0; what a terminal would obey instead of show (control characters,
- * bytes that are not UTF-8) becomes \xNN. Never cuts a character in two. */
+/* Copies untrusted text, truncated to size and 0-terminated; what could control a terminal (control characters, bytes
+ * that are not UTF-8) becomes \xNN. Never splits a character. */
 static void make_plain(char *to, size_t size, const char *text) {
   size_t used = 0;
   while (*text != 0) {
@@ -36,7 +36,7 @@ static void make_plain(char *to, size_t size, const char *text) {
   to[used] = 0;
 }
 
-/* The end of a text: its last PATH_SHOWN bytes, from the start of a character on. */
+/* The last PATH_SHOWN bytes of a text, from the start of a character on. */
 static const char *end_of(const char *text) {
   size_t length = strlen(text);
   if (length <= PATH_SHOWN) return text;
@@ -45,7 +45,7 @@ static const char *end_of(const char *text) {
   return end;
 }
 
-/* "path: sentence" without a byte that a terminal would obey. */
+/* "path: message" without bytes that could control a terminal. */
 static void compose(cpb_error *made, const char *path, const char *format, va_list arguments) {
   char sentence[SENTENCE], plain[SENTENCE], name[4 * PATH_SHOWN + 1];
   vsnprintf(sentence, sizeof sentence, format, arguments);

@@ -1,4 +1,4 @@
-/* Rows of a fixed number of bytes: the fast way, shared by the vecs, bin and npy families. */
+/* Rows of a fixed number of bytes: the fast path, shared by the vecs, bin and npy families. */
 #include <string.h>
 
 #include "io/file_fail.h"
@@ -6,9 +6,9 @@
 #include "io/random_access.h"
 
 enum {
-  FIRST_READ = 1 << 18, /* of a stream, which may promise more than it brings */
-  TILE = 16,            /* columns turned into rows at a time */
-  GATHER = 1 << 16,     /* bytes of rows put together on the stack */
+  FIRST_READ = 1 << 18, /* of a stream, whose header may announce more than arrives */
+  TILE = 16,            /* columns transposed at a time */
+  GATHER = 1 << 16,     /* bytes of rows assembled on the stack */
 };
 
 cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
@@ -81,7 +81,7 @@ static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
   }
 }
 
-/* In place, from the end: an element lands on bytes that were read before. */
+/* In place, from the end: every element is written over bytes that have already been read. */
 static void widen(const cpb_reader *reader, void *elements, size_t count) {
   cpb_narrow narrow = reader->layout.narrow;
   if (narrow == CPB_NOT_NARROW) return;
@@ -110,7 +110,7 @@ static cpb_status check_prefixes(const cpb_reader *reader, const unsigned char *
   return CPB_OK;
 }
 
-/* tile[j*count + i] -> rows[i*cols + j], for an element size the compiler sees. */
+/* tile[j*count + i] -> rows[i*cols + j], for an element size known at compile time. */
 static inline void turn(const unsigned char *tile, size_t columns, unsigned char *rows, size_t cols,
                         size_t count, size_t element) {
   for (size_t i = 0; i < count; i++)
@@ -128,7 +128,7 @@ static void turn_tile(const unsigned char *tile, size_t columns, unsigned char *
   }
 }
 
-/* Fortran order: the pieces of TILE columns are read behind the rows, then turned into them. */
+/* Fortran order: pieces of TILE columns are read behind the rows, then transposed into them. */
 static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t count, unsigned char *rows,
                                cpb_error *error) {
   size_t element = stored_size(reader), cols = reader->cols, piece = count * element;
@@ -173,7 +173,7 @@ cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count
   if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
       (layout->start + layout->prefix) % element != 0 || layout->row_bytes % element != 0)
     return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->source.path,
-                         "its rows do not lie as a view wants them");
+                         "its rows are not stored in the layout of a view");
   *block = view_rows(reader, NULL, 0);
   if (count == 0) return CPB_OK;
   const unsigned char *rows;
@@ -186,7 +186,7 @@ cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count
   return status;
 }
 
-/* At most `wanted` bytes of a stream, in memory that grows with what arrives. */
+/* At most `wanted` bytes of a stream, in memory that grows as they arrive. */
 static cpb_status read_stream(cpb_reader *reader, size_t wanted, size_t *got, cpb_error *error) {
   *got = 0;
   size_t room = wanted < FIRST_READ ? wanted : FIRST_READ;
@@ -271,7 +271,7 @@ cpb_status cpb_fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error
   return CPB_OK;
 }
 
-/* Rows with gaps or prefixes are put together in the cache, as many as GATHER holds. */
+/* Rows with gaps or prefixes are assembled in the cache, as many as GATHER holds. */
 static cpb_status place_gathered(cpb_writer *writer, uint64_t offset, cpb_view block, cpb_error *error) {
   unsigned char gathered[GATHER];
   const cpb_layout *layout = &writer->layout;
@@ -291,7 +291,7 @@ static cpb_status place_gathered(cpb_writer *writer, uint64_t offset, cpb_view b
   return CPB_OK;
 }
 
-/* Rows too long to gather go out one by one. */
+/* Rows too long to assemble are written one at a time. */
 static cpb_status place_long(cpb_writer *writer, uint64_t offset, cpb_view block, cpb_error *error) {
   unsigned char prefix[sizeof(int32_t)];
   const cpb_layout *layout = &writer->layout;

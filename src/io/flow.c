@@ -1,4 +1,4 @@
-/* Rows from a reader through a transform to a writer, in blocks, in constant memory. */
+/* Copies rows from a reader through a transform to a writer, in blocks, in constant memory. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,8 +12,7 @@
 #include "io/random_access.h"
 #include "parallel/tell.h"
 
-/* A block is small enough for the second-level cache of one core, and large enough to make the two system calls
- * cheap. */
+/* A block fits in the second-level cache of one core, and is large enough to amortise the two system calls. */
 enum { BLOCK_BYTES = 1 << 18, SEQUENTIAL_BLOCKS = 8, ROUND_BLOCKS = 64 };
 
 typedef struct flow {
@@ -21,17 +20,17 @@ typedef struct flow {
   cpb_reader *reader;
   cpb_writer *writer;
   const cpb_exec *exec;
-  cpb_dtype made; /* element type the transform makes */
+  cpb_dtype made; /* element type the transform produces */
   size_t cols;    /* of the output */
   size_t per_block;
-  uint64_t rows, bad; /* to be taken, or unknown; left out */
+  uint64_t rows, bad; /* to be processed, or unknown; left out */
   /* parallel part */
   char *buffers;
   size_t in_size, out_size;
-  _Atomic uint64_t next;   /* block */
+  _Atomic uint64_t next;   /* the next block */
   uint64_t round_end;      /* blocks of this round */
   _Atomic uint64_t failed; /* lowest block that failed, UINT64_MAX: none */
-  cpb_status *status;      /* one per thread, of the block in failed_block */
+  cpb_status *status;      /* one per thread, for the block in failed_block */
   uint64_t *failed_block;
   cpb_error *errors;
 } flow;
@@ -46,12 +45,12 @@ static size_t block_rows(const flow *f) {
   size_t in = cpb_reader_cols(f->reader) * cpb_dtype_size(f->reader->dtype),
          out = f->cols * cpb_dtype_size(f->made);
   size_t rows = BLOCK_BYTES / (in > out ? in : out);
-  /* Powers of two start on whole cache lines of the output, and hold whole groups of a seal. */
+  /* Powers of two begin on whole cache lines of the output and contain whole groups of a seal. */
   while ((rows & (rows - 1)) != 0) rows &= rows - 1;
   return rows == 0 ? 1 : rows;
 }
 
-/* Rows in a sentence count from the file's start. */
+/* Rows in messages are counted from the start of the file. */
 static cpb_status in_file(cpb_status status, uint64_t first, cpb_error *error) {
   return status == CPB_EROW ? cpb_fail_later(error, first) : status;
 }
@@ -77,7 +76,7 @@ static cpb_status move_rows(flow *f, uint64_t at, cpb_view in, char *out_buffer,
     in = cpb_rows(out_buffer, f->made, in.rows, f->cols);
   }
   cpb_status status = cpb_writer_at(f->writer, at, in, error);
-  if (status != CPB_OK) error->row = -1; /* the sentence speaks of the other file */
+  if (status != CPB_OK) error->row = -1; /* the message is about the other file */
   return status;
 }
 
@@ -94,8 +93,8 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
   return CPB_EFORMAT;
 }
 
-/* Blocks are taken in order, so every block below a failed one is finished before the flow ends: the sentence is
- * about the first bad row, whatever the threads did. */
+/* Blocks are taken in order, so every block below a failed one is finished before the flow ends: the message is
+ * about the first bad row, regardless of thread scheduling. */
 static void move_blocks(void *arg, size_t thread) {
   flow *f = arg;
   char *in = f->buffers + thread * (f->in_size + f->out_size), *out = in + f->in_size;
@@ -158,30 +157,30 @@ static cpb_status run_parallel(flow *f, cpb_error *error) {
   return status;
 }
 
-/* ---- one block after the other ---- */
+/* ---- one block at a time ---- */
 
-/* A transform makes floats; a file of whole numbers takes the nearest ones. */
+/* A transform produces floats; for a file of integers they are rounded to nearest. */
 static void round_block(const flow *f, void *buffer, size_t count) {
   if (f->writer->dtype < CPB_U8) return;
   for (size_t i = 0; i < count; i++) ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
 }
 
-/* Rows that come of row `first` of the input and those behind it. */
+/* Appends the rows computed from the input rows `first`, first+1, .. */
 static cpb_status append(flow *f, cpb_view rows, uint64_t first, cpb_error *error) {
   f->writer->next_id = first;
   cpb_status status = rows.rows == 0 ? CPB_OK : cpb_writer_append(f->writer, rows, error);
-  if (status != CPB_OK && error != NULL) error->row = -1; /* the sentence speaks of the other file */
+  if (status != CPB_OK && error != NULL) error->row = -1; /* the message is about the other file */
   return status;
 }
 
-/* A row that is not finite, or has no answer: those the transform leaves NaN. */
+/* A row that is not finite, or has no image: the transform sets those to NaN. */
 static bool is_bad(cpb_view in, cpb_view made, size_t row) {
   for (size_t k = 0; k < in.cols; k++)
     if (!isfinite(cpb_view_at(in, row, k))) return true;
   return isnan(cpb_view_at(made, row, 0));
 }
 
-/* The runs between the bad rows. */
+/* Appends the runs between the bad rows. */
 static cpb_status append_good(flow *f, cpb_view in, cpb_view made, uint64_t at, cpb_error *error) {
   size_t first = 0;
   cpb_status status = CPB_OK;

@@ -1,4 +1,4 @@
-/* What a vector format is: a row of functions behind the one reader and the one writer.
+/* A vector format: a table of functions used by the one reader and the one writer.
  *
  *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
  *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
@@ -23,11 +23,11 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");
 
-/* Where a file does not hold its zeros (libsvm, HDF5) its size justifies no memory: there d is at most
- * this, and a block is at most so many bytes, or one row. */
+/* Formats that do not store zeros (libsvm, HDF5): the size of the file does not limit the memory of its rows, so d is
+ * at most this, and a block at most this many bytes, or one row. */
 enum { CPB_COLS_MAX = 1 << 24, CPB_BLOCK_MAX = 1 << 24 };
 
-/* Integers no dtype has; they are read as the next wider one. */
+/* Integer types without a dtype; they are read as the next wider one. */
 typedef enum cpb_narrow { CPB_NOT_NARROW, CPB_NARROW_U16, CPB_NARROW_I16, CPB_NARROW_U32 } cpb_narrow;
 
 /* Rows that all have the same number of bytes. */
@@ -36,37 +36,37 @@ typedef struct cpb_layout {
   size_t prefix;     /* bytes before the elements of each row: an int32 d, or nothing */
   size_t row_bytes;  /* with the prefix */
   bool by_columns;   /* Fortran order: one column after the other */
-  cpb_narrow narrow; /* elements of half the bytes that reader->dtype has */
+  cpb_narrow narrow; /* elements of half the size of reader->dtype */
 } cpb_layout;
 
 typedef struct cpb_format {
   const char *name;
   const char *extensions; /* ".hdf5 .h5" */
-  int variant;            /* the format's own: a dtype, a separator */
-  unsigned dtypes;        /* what can be written: bit 1 << dtype */
+  int variant;            /* defined by the format: a dtype, a separator */
+  unsigned dtypes;        /* that can be written: bit 1 << dtype */
   bool streams_in, streams_out;
   bool header_counts_rows;
   bool text;               /* numbers are printed, and read as f64 */
-  const char *default_set; /* a file holds several data sets, "file:set": the one without a name; NULL: one */
-  bool (*same_set)(const char *file, const char *set, const char *other); /* where a file holds several */
+  const char *default_set; /* "file:set" formats: the set used if none is named; NULL: one set per file */
+  bool (*same_set)(const char *file, const char *set, const char *other); /* for files of several sets */
 
-  /* Reads what stands before the rows: sets dtype, cols, rows, layout or state. */
+  /* Reads the header: sets dtype, cols, rows, layout or state. */
   cpb_status (*open)(cpb_reader *reader, cpb_error *error);
-  /* Rows from next_row on, which it does not advance. max_rows >= 1. */
+  /* Rows from next_row on; does not advance it. max_rows >= 1. */
   cpb_status (*next)(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
-  /* NULL: rows are not of fixed size. */
+  /* NULL: rows have no fixed size. */
   cpb_status (*at)(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
                    cpb_error *error);
-  /* NULL: rows do not lie in the file as a view wants them. */
+  /* NULL: rows are not stored in the layout of a view. */
   cpb_status (*lend)(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan, cpb_view *block,
                      cpb_error *error);
   cpb_status (*rewind)(cpb_reader *reader, cpb_error *error); /* NULL: nothing to do */
   void (*close)(cpb_reader *reader);                          /* NULL: nothing to do */
-  /* Tables with names and texts; NULL: rows of numbers alone. */
+  /* Tables with names and texts; NULL: numbers only. */
   cpb_status (*select)(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error);
   void (*describe)(const cpb_reader *reader, cpb_file_info *info);
-  /* Seals inside the file, of the rows that are read and of a set that is there; finish writes that of new rows. NULL: they
-   * are beside it. */
+  /* Seals inside the file: of the rows being read, and of an existing set; finish writes that of new rows. NULL: seals
+   * are separate files. */
   cpb_status (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
   cpb_status (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 
@@ -78,52 +78,52 @@ typedef struct cpb_format {
 
 struct cpb_reader {
   const cpb_format *format;
-  char *path, *file; /* as given; without the data set */
-  const char *set;   /* NULL: not named */
+  char *path, *file; /* as given, and without the data set */
+  const char *set;   /* NULL: not given */
   bool follow_external, decimal_comma;
   cpb_header header;
   cpb_column_wish wish;
-  cpb_columns columns; /* of text, and of other files of which columns are picked */
+  cpb_columns columns; /* of text, and of other files if columns are selected */
   cpb_texts ids, labels;
-  const char *const *names; /* of the columns that are read; NULL: they have none */
-  size_t named;             /* how many they are */
-  cpb_buffer picked;        /* a block of the columns that are picked */
+  const char *const *names; /* of the columns read; NULL: none */
+  size_t named;             /* the number of names */
+  cpb_buffer picked;        /* a block of the selected columns */
   bool skip_bad;
   cpb_buffer bad; /* numbers of the bad rows so far, ascending */
   size_t bad_count;
-  double *fill; /* for cells that are NaN, one per column; NULL: they stay */
+  double *fill; /* replaces cells that are NaN, one per column; NULL: none */
   cpb_input source;
   cpb_dtype dtype;
-  size_t cols; /* of the file; of text those that are taken */
+  size_t cols; /* of the file; for text, the number taken */
   uint64_t rows, next_row;
-  bool asked; /* for rows since it was opened: a pipe that was cannot be read again, whatever came of it */
+  bool asked; /* for rows since it was opened: a pipe cannot be read again after that */
   cpb_layout layout;
   void *state;
   cpb_buffer buffer; /* of the block lent out */
-  cpb_loan lent;     /* the block of a source, where it is of the file's pages */
+  cpb_loan lent;     /* the block of a source, if it is mapped from the file */
 };
 
 struct cpb_writer {
   const cpb_format *format;
   char *file;
   const char *set;
-  cpb_seal *seal;    /* of the rows that are written; NULL: none */
-  char *seal_text;   /* once they are */
+  cpb_seal *seal;    /* of the rows written; NULL: none */
+  char *seal_text;   /* once all rows are written */
   cpb_buffer parsed; /* a row of text as it will be read back, for the seal */
   cpb_whole whole;
   cpb_dtype dtype;
   size_t cols;
-  uint64_t rows; /* promised */
+  uint64_t rows; /* announced */
   uint64_t appended;
-  _Atomic uint64_t placed; /* rows written at their place */
+  _Atomic uint64_t placed; /* rows written at given positions */
   cpb_layout layout;
   void *state;
-  cpb_buffer buffer; /* bytes on their way out */
+  cpb_buffer buffer; /* pending output bytes */
   size_t used;
-  cpb_buffer row;                       /* one row, converted, for text */
+  cpb_buffer row;                       /* one converted row, for text */
   const char *const *columns;           /* names for text_begin; NULL: none */
-  const cpb_reader *rows_of, *cells_of; /* that have ids; NULL: none */
-  uint64_t next_id;                     /* the row of rows_of that is written next */
+  const cpb_reader *rows_of, *cells_of; /* readers with the ids of rows and cells; NULL: none */
+  uint64_t next_id;                     /* the row of rows_of written next */
   bool broken, committed;
 };
 
@@ -132,12 +132,12 @@ extern const cpb_format cpb_format_fbin, cpb_format_u8bin, cpb_format_i8bin, cpb
     cpb_format_ibin;
 extern const cpb_format cpb_format_npy, cpb_format_hdf5, cpb_format_csv, cpb_format_tsv, cpb_format_libsvm;
 
-/* The format of that name, or of the path's extension when name is NULL; EINVAL lists what there is.
+/* The format of that name, or of the path's extension if name is NULL; the message of EINVAL lists the formats.
  * Gives *file to the caller; *set points into it, or is NULL. */
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error);
 
-/* Of the rows that a reader gives: those of the file, or those that are picked of them. */
+/* Columns of the rows a reader returns: all of the file's, or the selected ones. */
 size_t cpb_reader_cols(const cpb_reader *reader);
 uint64_t cpb_reader_rows(const cpb_reader *reader);
 
@@ -148,7 +148,7 @@ cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, u
 /* The same for elements that are widened to the dtype. */
 cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
                                   cpb_error *error);
-/* Sets rows, and for files checks that they hold them and no more. */
+/* Sets rows; for files, checks that the size matches exactly. */
 cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error);
 /* "row 7 has d = 3, row 0 has 128" */
 cpb_status cpb_fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error);
@@ -161,23 +161,23 @@ cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, 
 cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
                           cpb_view *block, cpb_error *error);
 
-/* Rows of fixed size after a header of `start` bytes, which is written first. */
+/* Rows of fixed size after a header of `start` bytes, which this writes. */
 cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
                            cpb_error *error);
 cpb_status cpb_fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error);
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
-/* Room for count bytes at writer->buffer.bytes + writer->used; the caller adds to used. */
+/* Makes room for count bytes at writer->buffer.bytes + writer->used; the caller advances used. */
 cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error);
 cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error);
-/* A number of column j that was printed, for the seal; shows the seal row `row` of the block, once all are. */
+/* Records the printed number of column j for the seal; after the last column, passes row `row` of the block to it. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
 cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error);
-/* Shows the seal rows of the file's own dtype from number `first` on. */
+/* Passes rows of the file's own dtype, from number `first` on, to the seal. */
 cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error);
-/* Shows the seal a block that is appended, where there is a seal. */
+/* Passes an appended block to the seal, if there is one. */
 cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error);
-/* Row `row` of the block, which is row appended+row of the file, as the file's dtype. */
+/* Row `row` of the block, which is row appended+row of the file, converted to the file's dtype. */
 cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
                               cpb_error *error);
 /* The same into writer->row. */

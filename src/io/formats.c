@@ -17,7 +17,7 @@ static const cpb_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* True when one of the words of `extensions` is exactly the text. */
+/* Whether the text is one of the words of `extensions`. */
 static bool has_extension(const char *extensions, const char *text, size_t length) {
   for (const char *word = extensions; *word != 0;) {
     size_t size = strcspn(word, " ");
@@ -33,7 +33,7 @@ static const cpb_format *by_name(const char *name) {
   return NULL;
 }
 
-/* The colon of "file.hdf5:set", or NULL: the first one right after such an extension. */
+/* The colon of "file.hdf5:set", the first one directly after such an extension; or NULL. */
 static const char *colon_after_extension(const char *path, const cpb_format *format) {
   for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
     const char *dot = colon;
@@ -43,7 +43,7 @@ static const char *colon_after_extension(const char *path, const cpb_format *for
   return NULL;
 }
 
-/* The extension, that of packing aside. */
+/* By extension, ignoring that of compression. */
 static const cpb_format *by_extension(const char *path) {
   size_t stem;
   cpb_packing_of(path, &stem);
@@ -57,8 +57,8 @@ static const cpb_format *by_extension(const char *path) {
   return NULL;
 }
 
-/* A file named with --format may have any extension: then the last colon is the one, unless a file of
- * that whole name is there. */
+/* A file named with --format may have any extension: then the last colon separates the set, unless a file of that
+ * whole name exists. */
 static const char *find_colon(const char *path, const cpb_format *format) {
   if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);
@@ -82,9 +82,9 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
                          names);
   if (is_columnar(path))
     return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,
-                         "Parquet and Arrow files go through Python: python -m capball.convert IN OUT");
+                         "to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT");
   return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,
-                       "has no extension that tells its format; name one of %s", names);
+                       "has no extension that determines its format; specify one of %s", names);
 }
 
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,

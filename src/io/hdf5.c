@@ -1,5 +1,5 @@
 /* .hdf5 .h5 in the layout of ann-benchmarks: data sets of one or two dimensions, "file.hdf5:train".
- * The library is not thread-safe and prints when something fails; it is kept quiet here. */
+ * libhdf5 is not thread-safe and prints errors; the printing is suppressed here. */
 #include "capball/advanced/flow.h"
 #include "io/format.h"
 
@@ -27,13 +27,13 @@ static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SE
 enum { RANK_MAX = 2, CHUNK_BYTES = 1 << 18, COPY_BYTES = 1 << 16 };
 
 typedef struct hdf5_state {
-  hid_t file, set, type; /* type: of the elements in memory; each < 0 when not open */
+  hid_t file, set, type; /* type: of the elements in memory; each < 0 if not open */
   hsize_t rows;
   int rank;
   cpb_hdf5_bytes bytes; /* of the file */
 } hdf5_state;
 
-/* The automatic printing of errors, turned off and put back. */
+/* The automatic printing of errors, turned off and restored. */
 typedef struct hush {
   H5E_auto2_t function;
   void *data;
@@ -51,7 +51,7 @@ static void hush_end(hush saved) {
   H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
 }
 
-/* A library that could not begin may not be asked for anything else. */
+/* If the library failed to initialise, no other function of it may be called. */
 static hdf5_state *state_new(cpb_error *error) {
   hdf5_state *state = H5open() < 0 ? NULL : malloc(sizeof *state);
   if (state == NULL)
@@ -61,7 +61,7 @@ static hdf5_state *state_new(cpb_error *error) {
   return state;
 }
 
-/* True when all that was open could be closed, and so everything is in the file. */
+/* True if everything could be closed, so that all data are in the file. */
 static bool state_close(hdf5_state *state) {
   bool closed = true;
   if (state->type >= 0) closed = H5Tclose(state->type) >= 0 && closed;
@@ -79,7 +79,7 @@ static void state_free(hdf5_state *state) {
   free(state);
 }
 
-/* IEEE binary16, which HDF5 1.10 has no name for: 1 sign bit, 5 of exponent, 10 of mantissa. */
+/* IEEE binary16, for which HDF5 1.10 has no name: 1 sign bit, 5 of exponent, 10 of mantissa. */
 static hid_t make_half(void) {
   hid_t type = H5Tcopy(H5T_IEEE_F32LE);
   if (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 || H5Tset_ebias(type, 15) < 0) {
@@ -89,7 +89,7 @@ static hid_t make_half(void) {
   return type;
 }
 
-/* A copy of the element type, to be closed. */
+/* A copy of the element type; the caller closes it. */
 static hid_t make_type(cpb_dtype dtype) {
   switch (dtype) {
   case CPB_F32: return H5Tcopy(H5T_IEEE_F32LE);
@@ -103,7 +103,7 @@ static hid_t make_type(cpb_dtype dtype) {
   return -1;
 }
 
-/* The smallest dtype that holds what the file has; HDF5 converts, byte order included. */
+/* The smallest dtype that can represent the file's type; HDF5 converts, including the byte order. */
 static bool find_dtype(hid_t type, cpb_dtype *dtype) {
   H5T_class_t class = H5Tget_class(type);
   size_t size = H5Tget_size(type);
@@ -138,8 +138,7 @@ static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *
   return CPB_OK;
 }
 
-/* Names inside a file may lead out of it. HDF5 asks this before it follows one, and takes no for an answer.
- */
+/* External links inside a file can lead to other files. HDF5 calls this before following one; failure prevents it. */
 static herr_t stay_inside(const char *parent_file, const char *parent_group, const char *file,
                           const char *object, unsigned *flags, hid_t access, void *left) {
   (void)parent_file, (void)parent_group, (void)file, (void)object, (void)flags, (void)access;
@@ -147,8 +146,7 @@ static herr_t stay_inside(const char *parent_file, const char *parent_group, con
   return -1;
 }
 
-/* How names are followed, to be closed: of any kind of access list; *left tells whether one wanted to lead
- * out. */
+/* An access list of this kind, closed by the caller; *left is set if a link would have led to another file. */
 static hid_t make_access(hid_t kind, bool *left) {
   hid_t access = H5Pcreate(kind);
   if (access >= 0 && H5Pset_elink_cb(access, stay_inside, left) >= 0) return access;
@@ -156,14 +154,14 @@ static hid_t make_access(hid_t kind, bool *left) {
   return -1;
 }
 
-/* A list of names in a sentence. */
+/* A list of names for a message. */
 typedef struct listing {
   char text[160];
   size_t used;
   hid_t access;
 } listing;
 
-/* Adds one data set; stops where the room ends. */
+/* Adds one data set; stops when the buffer is full. */
 static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, void *arg) {
   listing *list = arg;
   hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : H5Oopen(group, name, list->access);
@@ -190,7 +188,7 @@ static cpb_status refuse_set(const cpb_reader *reader, const hdf5_state *state, 
                        "has no data set \"%.80s\"; it has %s", name, list.text[0] != 0 ? list.text : "none");
 }
 
-/* The first failure of the file under HDF5, which says less of it, or nothing. */
+/* The first failure of the file below HDF5, about which HDF5 reports less or nothing. */
 static cpb_status check_bytes(const hdf5_state *state, cpb_error *error) {
   return state->bytes.failed ? cpb_fail_again(error, &state->bytes.error) : CPB_OK;
 }
@@ -198,12 +196,11 @@ static cpb_status check_bytes(const hdf5_state *state, cpb_error *error) {
 static cpb_status refuse_outside(const cpb_reader *reader, const char *name, const char *what,
                                  cpb_error *error) {
   return cpb_file_fail(error, CPB_WHY_HDF5_OUTSIDE, reader->source.path,
-                       "data set \"%.80s\" %s: files that a file names are read only when that is asked for "
-                       "(--follow-external)",
+                       "data set \"%.80s\" %s: other files are read only on request (--follow-external)",
                        name, what);
 }
 
-/* Where the numbers of a set are; before anything is asked about them, for HDF5 would go and look. */
+/* Checks where the numbers of a set are stored, before any other query about them, which would open those files. */
 static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state, const char *name,
                                cpb_error *error) {
   hid_t creation = H5Dget_create_plist(state->set);
@@ -213,7 +210,7 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
   if (creation < 0 || pieces < 0)
     return cpb_file_fail(error, CPB_WHY_HDF5_OPEN, reader->source.path,
                          "HDF5 cannot tell how \"%.80s\" is stored", name);
-  if (is_virtual) return refuse_outside(reader, name, "is made of sets of other files", error);
+  if (is_virtual) return refuse_outside(reader, name, "consists of sets of other files", error);
   return pieces > 0 ? refuse_outside(reader, name, "has its numbers in other files", error) : CPB_OK;
 }
 
@@ -229,7 +226,7 @@ static cpb_status open_named(cpb_reader *reader, hdf5_state *state, const char *
   return reader->follow_external ? CPB_OK : check_inside(reader, state, name, error);
 }
 
-/* HDF5 opens the file itself only where it may open others too: it finds them beside it. */
+/* HDF5 opens the file itself only if it may open other files too, which it finds relative to it. */
 static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
   bool is_signed;
   cpb_status status = cpb_hdf5_is_signed(&reader->source, &is_signed, error);
@@ -278,7 +275,7 @@ static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
 
 static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
 
-/* The rows [first, first+count) of the data set, as spaces of the file and of memory. */
+/* The rows [first, first+count) of the data set, as dataspaces of the file and of memory. */
 static bool select_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, hid_t *in_file,
                         hid_t *in_memory) {
   hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};
@@ -322,7 +319,7 @@ static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block
   return status;
 }
 
-/* The file that is there keeps its other data sets: its bytes are the beginning of the new one. */
+/* An existing file keeps its other data sets: its bytes are the beginning of the new file. */
 static cpb_status copy_kept(cpb_writer *writer, const cpb_input *from, cpb_error *error) {
   unsigned char bytes[COPY_BYTES];
   for (uint64_t offset = 0; offset < from->size; offset += sizeof bytes) {
@@ -342,13 +339,13 @@ static cpb_status take_kept(cpb_writer *writer, hdf5_state *state, cpb_error *er
   if (status != CPB_OK) return status;
   if (!is_signed)
     return cpb_file_fail(error, CPB_WHY_FOREIGN, writer->whole.path,
-                         "is there and not an HDF5 file: a data set cannot be added");
+                         "exists and is not an HDF5 file: a data set cannot be added");
   state->bytes.size = kept.size;
   return copy_kept(writer, &kept, error);
 }
 
-/* What has the name of the new set: a set of numbers may be replaced, or a link that leads nowhere; a group,
- * with all that is in it, may not. */
+/* Removes what has the name of the new set: a set of numbers or a dangling link may be replaced, a group with its
+ * contents may not. */
 static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hid_t access,
                            cpb_error *error) {
   if (H5Lexists(state->file, writer->set, access) <= 0) return CPB_OK;
@@ -357,7 +354,7 @@ static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hi
   if (object >= 0) H5Oclose(object);
   if (kind != H5I_DATASET)
     return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, writer->whole.path,
-                         "\"%.80s\" is a %s in it and no data set: it stays as it is", writer->set,
+                         "\"%.80s\" is a %s, not a data set: it was not replaced", writer->set,
                          kind == H5I_GROUP ? "group" : "named type");
   if (H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,
@@ -377,8 +374,8 @@ static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_er
                        keep ? "open" : "create");
 }
 
-/* One piece on the disk when the rows are known, chunks that can grow when not; without the time of day, so
- * that the same numbers are the same bytes. */
+/* Contiguous if the number of rows is known, extensible chunks if not; without time stamps, so that the same numbers
+ * give the same bytes. */
 static hid_t make_creation(const cpb_writer *writer) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
   hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
@@ -447,7 +444,7 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
   return status;
 }
 
-/* Rows [state->rows, +count) of the data set from the buffer. */
+/* Writes rows [state->rows, +count) of the data set from the buffer. */
 static bool write_rows(const cpb_writer *writer, hdf5_state *state, size_t count) {
   hid_t in_file = -1, in_memory = -1;
   hsize_t length[RANK_MAX] = {state->rows + count, writer->cols};
@@ -491,7 +488,7 @@ static bool put_attribute(hid_t set, hid_t type, const char *text) {
   return done;
 }
 
-/* In the place of an older one. */
+/* Replaces an existing seal. */
 static bool put_seal(hid_t set, const char *text) {
   hid_t type = H5Tcopy(H5T_C_S1);
   bool done = type >= 0 && H5Tset_size(type, strlen(text)) >= 0 && H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
@@ -501,7 +498,7 @@ static bool put_seal(hid_t set, const char *text) {
   return done;
 }
 
-/* What it says where it is a text of this length at most; other attributes of its name are none of ours. */
+/* Its value if it is a text of at most this length; other attributes of that name are ignored. */
 static cpb_status read_attribute(hid_t attribute, hid_t type, cpb_buffer *text, size_t *length,
                                  cpb_error *error) {
   enum { SEAL_MOST = 1 << 12 };
@@ -551,7 +548,7 @@ static cpb_status add_seal(cpb_writer *writer, hdf5_state *state, const char *te
   return status != CPB_OK || done ? status : refuse_seal(writer, error);
 }
 
-/* The file with the seal is another one, which takes its place whole. */
+/* Writes a copy of the file with the seal, which then replaces the file atomically. */
 static cpb_status hdf5_store_seal(const char *file, const char *set, const char *text, cpb_error *error) {
   cpb_writer writer = {.set = set};
   hdf5_state *state = state_new(error);
@@ -579,7 +576,7 @@ static cpb_status hdf5_finish(cpb_writer *writer, cpb_error *error) {
 
 static void hdf5_abandon(cpb_writer *writer) { state_free(writer->state); }
 
-/* The address of the object that a name leads to, or false. */
+/* The address of the object that a name refers to; false if there is none. */
 static bool find_object(hid_t file, const char *name, hid_t access, H5O_info_t *info) {
 #if H5_VERSION_GE(1, 12, 0)
   return H5Oget_info_by_name(file, name, info, H5O_INFO_BASIC, access) >= 0;
@@ -641,7 +638,7 @@ static bool is_linked(const char *path, const char *name, const char *other) {
 
 #endif
 
-/* The next part of a name between slashes, without parts that say nothing; *length = 0 at the end. */
+/* The next part of a name between slashes, skipping empty parts and '.'; *length = 0 at the end. */
 static const char *next_part(const char *p, size_t *length) {
   while (*p == '/' || (p[0] == '.' && (p[1] == '/' || p[1] == 0))) p++;
   *length = strcspn(p, "/");

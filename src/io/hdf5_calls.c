@@ -1,5 +1,5 @@
-/* Compiled twice: with the name of the shared library, CPB_HDF5_LIBRARY, into what loads it on demand, and without
- * into the static library, where the linker provides the addresses. */
+/* Compiled twice: with CPB_HDF5_LIBRARY, the name of the shared library, for loading on demand; and without it for the
+ * static library, where the linker provides the addresses. */
 #define CPB_HDF5_NAMES_AS_DECLARED
 #include "io/hdf5_calls.h"
 
@@ -48,7 +48,7 @@ static bool fill(cpb_hdf5_calls *calls, void *library) {
   return true;
 }
 
-/* Of threads that come at the same time the first one's table stays. */
+/* If several threads load at the same time, the first table is used. */
 static void publish(cpb_hdf5_calls *calls) {
   cpb_hdf5_calls *none = NULL;
   if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);

@@ -1,17 +1,16 @@
 /* The functions and type numbers of libhdf5 that src/io uses, behind one table of addresses.
  *
  * Starting libhdf5 and the thirty libraries it needs takes several times as long as starting everything else, so
- * the shared library and the command load it when the first HDF5 file is opened. The static library has the
- * addresses from the linker instead. Callers write the names of hdf5.h; the macros below turn them into table
- * entries. A new function needs a line in hdf5_names.inc and a macro here; without the macro nothing links. */
+ * the shared library and the command load it when the first HDF5 file is opened. In the static library the linker
+ * provides the addresses. Callers use the names of hdf5.h, which the macros below map to table entries. A new function
+ * needs a line in hdf5_names.inc and a macro here; without the macro linking fails. */
 #ifndef CPB_IO_HDF5_CALLS_H
 #define CPB_IO_HDF5_CALLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Fills the table if that has not been done. On failure writes the reason, a sentence, to `why`. Threads may call
- * it at the same time. */
+/* Fills the table on first use. On failure writes the reason to `why`. Thread-safe. */
 bool cpb_hdf5_load(char *why, size_t size);
 
 #ifdef CPB_HAVE_HDF5
@@ -27,13 +26,13 @@ typedef struct cpb_hdf5_calls {
 #undef CPB_HDF5_NAME
 } cpb_hdf5_calls;
 
-/* The table; only after cpb_hdf5_load returned true. */
+/* The table; valid only after cpb_hdf5_load returned true. */
 const cpb_hdf5_calls *cpb_hdf5(void);
 
 #ifndef CPB_HDF5_NAMES_AS_DECLARED
 
-/* hdf5.h compares its version with the library's and aborts on any difference. The name of the library that is
- * loaded has the version of its ABI in it, which is enough. */
+/* hdf5.h compares its version with the library's and aborts on any difference. The name of the loaded library contains
+ * its ABI version, which is sufficient. */
 #undef H5check
 #define H5check() ((void)0)
 
@@ -111,7 +110,7 @@ const cpb_hdf5_calls *cpb_hdf5(void);
 #define H5T_STD_I8LE_g (*cpb_hdf5()->H5T_STD_I8LE_g)
 #define H5T_STD_U8LE_g (*cpb_hdf5()->H5T_STD_U8LE_g)
 
-/* hdf5.h has several versions of these, and their plain name may be a macro for one of them. */
+/* hdf5.h has several versions of these, and the plain name may be a macro for one of them. */
 #if H5_VERSION_GE(1, 12, 0)
 #define H5Lvisit1 (*cpb_hdf5()->H5Lvisit1)
 #define H5Lvisit2 (*cpb_hdf5()->H5Lvisit2)

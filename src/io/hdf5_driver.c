@@ -10,7 +10,7 @@
 
 #include "io/file_fail.h"
 
-/* What HDF5 holds for an open file; base is its own part and comes first. */
+/* HDF5's handle of an open file; base belongs to HDF5 and must come first. */
 typedef struct driver_file {
   H5FD_t base;
   cpb_hdf5_bytes *bytes;
@@ -59,7 +59,7 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
   return of_const(file)->bytes->size;
 }
 
-/* What was never written, or could not be, reads as zeros. */
+/* Bytes that were never written, or could not be, are read as zeros. */
 static cpb_status read_again(const cpb_whole *whole, uint64_t offset, char *to, size_t count,
                              cpb_error *error) {
   for (size_t done = 0; done < count;) {
@@ -72,7 +72,7 @@ static cpb_status read_again(const cpb_whole *whole, uint64_t offset, char *to, 
   return CPB_OK;
 }
 
-/* HDF5 may ask for more than the file has: zeros. */
+/* HDF5 may read beyond the end of the file: zeros. */
 static cpb_status read_source(const cpb_input *source, uint64_t offset, char *to, size_t count,
                               cpb_error *error) {
   uint64_t left = offset < source->size ? source->size - offset : 0;
@@ -119,7 +119,7 @@ static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
 static const H5FD_class_t driver = {
 #if H5_VERSION_GE(1, 13, 0)
     .version = H5FD_CLASS_VERSION,
-    .value = (H5FD_class_value_t)513, /* of the numbers left to everybody */
+    .value = (H5FD_class_value_t)513, /* in the range for unregistered drivers */
 #endif
     .name = "capball",
     .maxaddr = (haddr_t)INT64_MAX,
@@ -137,7 +137,7 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* HDF5 counts who uses the driver: it stays until the file is closed. */
+/* HDF5 counts references to the driver: it exists until the file is closed. */
 hid_t cpb_hdf5_driver_open(cpb_hdf5_bytes *bytes, cpb_hdf5_mode mode) {
   hid_t ours = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
   if (ours >= 0 && access >= 0 && H5Pset_driver(access, ours, &bytes) >= 0)

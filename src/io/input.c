@@ -15,7 +15,7 @@
 #define MAP_POPULATE 0
 #endif
 
-/* The largest piece asked of the system at once; Linux caps a read near 2 GiB anyway. */
+/* The largest piece per system call; Linux limits a read to about 2 GiB anyway. */
 enum { PIECE = 1 << 30 };
 
 static cpb_status examine(cpb_input *source, cpb_error *error) {
@@ -68,7 +68,7 @@ static cpb_status refuse_shorter(const cpb_input *source, uint64_t size, cpb_err
                        (unsigned long long)size, (unsigned long long)source->size);
 }
 
-/* The end of a file must not come before that of the file that was opened. */
+/* The file must not have become shorter since it was opened. */
 static cpb_status check_end(const cpb_input *source, cpb_error *error) {
   off_t end = source->stream ? -1 : lseek(source->fd, 0, SEEK_CUR);
   return end >= 0 && (uint64_t)end < source->size ? refuse_shorter(source, (uint64_t)end, error) : CPB_OK;
@@ -181,5 +181,5 @@ cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *
   size_t got;
   cpb_status status = cpb_input_read(source, &byte, 1, &got, error);
   if (status != CPB_OK || got == 0) return status;
-  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, source->path, "goes on after %s", what);
+  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, source->path, "continues after %s", what);
 }

@@ -1,6 +1,5 @@
-/* .libsvm .svm: a line is "label index:value index:value ..", indices from 1, ascending; what is not
- * there is 0. d is the largest index, so the file is read twice. Labels are no part of a vector: they
- * are dropped, and written as 0. */
+/* .libsvm .svm: a line is "label index:value index:value ..", indices from 1, ascending; missing entries are 0. d is
+ * the largest index, so the file is read twice. Labels are not part of a vector: they are dropped, and written as 0. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* The next index:value of a line after index `before`; at the end of the line index = 0. */
+/* The next index:value of a line after index `before`; index = 0 at the end of the line. */
 static cpb_status take_entry(const cpb_reader *reader, uint64_t row, const char **p, const char *end,
                              size_t before, entry *taken, cpb_error *error) {
   const char *word = *p = skip_blanks(*p, end);
@@ -57,7 +56,7 @@ static cpb_status take_entry(const cpb_reader *reader, uint64_t row, const char 
   return CPB_OK;
 }
 
-/* Steps over the label; cuts the comment off. */
+/* Skips the label and removes the comment. */
 static cpb_status take_label(const cpb_reader *reader, uint64_t row, cpb_line line, const char **p,
                              const char **end, cpb_error *error) {
   const char *comment = memchr(line.text, '#', line.length);
@@ -66,11 +65,11 @@ static cpb_status take_label(const cpb_reader *reader, uint64_t row, cpb_line li
   size_t length = word_length(label, *end);
   *p = label + length;
   if (length != 0 && memchr(label, ':', length) != NULL)
-    return refuse(reader, row, label, length, "stands where the label should be", error);
+    return refuse(reader, row, label, length, "is not a label", error);
   return CPB_OK;
 }
 
-/* The next line that is more than a comment. */
+/* The next line that is not only a comment. */
 static cpb_status take_line(cpb_reader *reader, cpb_line *line, cpb_error *error) {
   while (true) {
     cpb_status status = cpb_lines_next(reader->state, &reader->source, line, error);
@@ -80,7 +79,7 @@ static cpb_status take_line(cpb_reader *reader, cpb_line *line, cpb_error *error
   }
 }
 
-/* Writes the values of a line to a row of zeros (NULL: only looks), and finds the largest index. */
+/* Writes the values of a line to a row of zeros (NULL: only checks), and finds the largest index. */
 static cpb_status parse_line(const cpb_reader *reader, uint64_t row, cpb_line line, double *numbers,
                              size_t *largest, cpb_error *error) {
   const char *p, *end;
@@ -94,7 +93,7 @@ static cpb_status parse_line(const cpb_reader *reader, uint64_t row, cpb_line li
       return refuse(reader, row, e.value, e.length, "has an index that was not there in the first pass",
                     error);
     if (numbers != NULL && !cpb_number_parse(e.value, e.length, numbers + e.index - 1))
-      return refuse(reader, row, e.value, e.length, "is not a number that a double holds", error);
+      return refuse(reader, row, e.value, e.length, "is not a number that fits in a double", error);
     before = e.index;
   }
   if (before > *largest) *largest = before;
@@ -180,7 +179,7 @@ static cpb_status libsvm_begin(cpb_writer *writer, cpb_error *error) {
                        "libsvm files have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
 }
 
-/* +0 is left out; -0 is not, or its sign would be lost. */
+/* +0 is omitted; -0 is not, because its sign would be lost. */
 static bool is_zero(const cpb_writer *writer, size_t column) {
   static const unsigned char zero[8] = {0};
   size_t element = cpb_dtype_size(writer->dtype);
@@ -207,7 +206,7 @@ static cpb_status print_entry(cpb_writer *writer, size_t column, cpb_error *erro
   return put_text(writer, text, length, error);
 }
 
-/* The last column of the first row is written even where it is 0: it says what d is. */
+/* The last column of the first row is written even if it is 0: it determines d. */
 static cpb_status print_row(cpb_writer *writer, bool first, cpb_error *error) {
   cpb_status status = put_text(writer, "0", 1, error);
   for (size_t j = 0; j < writer->cols && status == CPB_OK; j++)

@@ -22,7 +22,7 @@ static void move_to_front(cpb_lines *lines) {
   lines->end = left;
 }
 
-/* Doubles the buffer when half of it is full: a long line that arrives in small pieces is copied a few times, not once
+/* Doubles the buffer when it is half full: a long line that arrives in small pieces is copied a few times, not once
  * per piece. */
 static cpb_status make_room(cpb_lines *lines, cpb_error *error) {
   size_t size = lines->buffer.size;
@@ -31,7 +31,7 @@ static cpb_status make_room(cpb_lines *lines, cpb_error *error) {
   return cpb_buffer_reserve(&lines->buffer, size, lines->end, error);
 }
 
-/* Reads more behind what is left. */
+/* Reads more behind the unprocessed bytes. */
 static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) {
   size_t got = 0;
   move_to_front(lines);
@@ -54,7 +54,7 @@ static size_t count_byte(const unsigned char *p, const unsigned char *end, int b
   return count;
 }
 
-/* The LF that ends the line at begin, or NULL when it has not been read yet. `quoted` carries over. */
+/* The LF that ends the line at begin, or NULL if it has not been read yet. `quoted` is carried over. */
 static unsigned char *line_end(cpb_lines *lines, bool *quoted) {
   unsigned char *end = lines->buffer.bytes + lines->end;
   while (lines->scanned < lines->end) {

@@ -1,6 +1,6 @@
 /* .npy, versions 1 to 3: a magic, a Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
- * and the elements. Written as version 1, C order, with the room NumPy leaves for the row count to
- * grow, so that the header has the same length for any n. */
+ * and the elements. Written as version 1, C order, padded like NumPy's for the row count, so that the header has the
+ * same length for any n. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum {
   MAGIC = 8, /* "\x93NUMPY", major, minor */
   HEADER_MAX = 1 << 16,
   ALIGNMENT = 64,
-  COUNT_DIGITS = 21, /* room for the first axis */
+  COUNT_DIGITS = 21, /* space for the first axis */
   RANK_MAX = 2,
 };
 
@@ -33,14 +33,14 @@ static const struct {
              {"i1", CPB_I8, 0},
              {"i4", CPB_I32, 0},
              {"i8", CPB_I64, 0},
-             /* from here on only read */
+             /* from here on read only */
              {"b1", CPB_U8, 0},
              {"u2", CPB_I32, CPB_NARROW_U16},
              {"i2", CPB_I32, CPB_NARROW_I16},
              {"u4", CPB_I64, CPB_NARROW_U32}};
 enum { CODES = sizeof codes / sizeof *codes };
 
-/* A cursor in the text of the dict; NULL once something unexpected was met. */
+/* A position in the text of the dict; NULL after an error. */
 typedef const char *cursor;
 
 static cursor skip_blanks(cursor p) {
@@ -100,8 +100,8 @@ static cursor parse_shape(cursor p, npy_header *header) {
   return expect(p, ')');
 }
 
-/* The value of one key. A descr that is a list belongs to a structured array: its text is kept for the
- * sentence, and the parse ends there. */
+/* The value of one key. A descr that is a list belongs to a structured array: its text is stored for the message, and
+ * parsing ends there. */
 static cursor parse_value(cursor p, const char *key, npy_header *header) {
   if (strcmp(key, "fortran_order") == 0) {
     header->has_order = true;
@@ -132,7 +132,7 @@ static bool parse_header(const char *text, npy_header *header) {
   return p != NULL && *p == 0 && header->has_descr && header->has_order && header->has_shape;
 }
 
-/* The place of the dtype in `codes`. */
+/* The index of the dtype in `codes`. */
 static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t *code, cpb_error *error) {
   const char *path = reader->source.path;
   if (strcmp(descr, "[..]") == 0)
@@ -151,8 +151,8 @@ static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t 
                            descr + 1);
   }
   return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
-                       "its dtype \"%s\" is none of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; x.astype('<f8') in "
-                       "NumPy makes it one",
+                       "its dtype \"%s\" is not one of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; convert it with "
+                       "x.astype('<f8') in NumPy",
                        descr);
 }
 
@@ -176,11 +176,11 @@ static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64
   return cpb_fixed_rows(reader, header->shape[0], error);
 }
 
-/* Magic, version, and the length of the dict, which has 2 bytes in version 1 and 4 later. */
 static cpb_status fail_short(const cpb_reader *reader, cpb_error *error) {
   return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path, "ends in its header");
 }
 
+/* Magic, version, and the length of the dict, which has 2 bytes in version 1 and 4 later. */
 static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *start, cpb_error *error) {
   unsigned char magic[MAGIC];
   size_t got, width = 2;
@@ -220,7 +220,7 @@ static cpb_status npy_open(cpb_reader *reader, cpb_error *error) {
   return set_shape(reader, &header, start + length, error);
 }
 
-/* The whole header, ALIGNMENT bytes or a multiple; the same length for any number of rows. */
+/* The whole header, a multiple of ALIGNMENT bytes; the same length for any number of rows. */
 static size_t make_header(const cpb_writer *writer, uint64_t rows, char header[256]) {
   size_t i = 0;
   while (codes[i].dtype != writer->dtype) i++;

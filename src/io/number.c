@@ -32,8 +32,8 @@ static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* digits * 10^scale, right to the last bit because both factors are exact doubles. False when that
- * is not so (or when the text is no plain decimal): then strtod has the word. */
+/* digits * 10^scale, correctly rounded because both factors are exact doubles. False if they are not (or if the text is
+ * not a plain decimal): then strtod is used. */
 static bool parse_short(const char *p, const char *end, double *value) {
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
@@ -55,14 +55,14 @@ static bool parse_short(const char *p, const char *end, double *value) {
 
 /* ---- long decimals ---- */
 
-/* A decimal as significant digits and the place of the point, 0.DIGITS * 10^exponent. No double, and no tie of two,
- * has more than 768 digits: what follows them only matters as being 0 or not. */
+/* A decimal as significant digits and the position of the point, 0.DIGITS * 10^exponent. No double, and no tie between
+ * two, has more than 768 digits: of the digits after them only matters whether they are all 0. */
 enum { SIGNIFICANT = 800, EXPONENT_MAX = 100000 };
 typedef struct decimal {
   char digits[SIGNIFICANT];
   size_t count;
   int64_t exponent;
-  bool rest; /* a digit behind the last one kept is not 0 */
+  bool rest; /* a digit after the last one stored is not 0 */
 } decimal;
 
 static void take_digit(decimal *d, char digit, bool behind_point) {
@@ -74,7 +74,7 @@ static void take_digit(decimal *d, char digit, bool behind_point) {
   d->exponent += behind_point ? -leading : !leading;
 }
 
-/* Steps over digits and a point; their number. */
+/* Skips digits and a point; returns their number. */
 static size_t take_digits(const char **p, const char *end, decimal *d) {
   const char *point = NULL, *first = *p;
   for (; *p < end && (is_digit(**p) || (**p == '.' && point == NULL)); ++*p) {
@@ -86,7 +86,7 @@ static size_t take_digits(const char **p, const char *end, decimal *d) {
   return (size_t)(*p - first) - (point != NULL);
 }
 
-/* "e-12" to the end; saturates far beyond what any number of digits can make up for. */
+/* "e-12" to the end; saturates far beyond what any number of digits can compensate. */
 static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
   if (p == end) return true;
   if (*p != 'e' && *p != 'E') return false;
@@ -100,10 +100,10 @@ static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
   return p == end && p > first;
 }
 
-/* The same number in a text of less than `room` bytes, for strtod. Its length; 0: the text is no decimal. */
+/* The same number in fewer than `room` bytes, for strtod. Returns the length; 0: the text is not a decimal. */
 static size_t shorten(const char *p, const char *end, char *to, size_t room) {
   decimal d = {.count = 0};
-  while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) p++; /* as strtod does */
+  while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) p++; /* like strtod */
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
   if (take_digits(&p, end, &d) == 0 || !take_exponent(p, end, &d.exponent)) return 0;
@@ -112,7 +112,7 @@ static size_t shorten(const char *p, const char *end, char *to, size_t room) {
                           d.rest ? "1" : "", d.count == 0 ? 0 : exponent);
 }
 
-/* Whether strtod takes the whole text; *data: as a number of a file, too. Hexadecimal numbers and nan(..) are C, not data. */
+/* Whether strtod accepts the whole text; *data: whether it is valid in a file. Hexadecimal and nan(..) are C only. */
 static bool parse_c(const char *text, size_t length, double *value, bool *data) {
   char copy[SIGNIFICANT + 64], *end;
   if (length < sizeof copy)
@@ -157,7 +157,7 @@ static size_t print_digits(char *to, uint64_t n, size_t least) {
   return count;
 }
 
-/* A whole number below 2^53, all digits; what "%.17g" prints, sooner. */
+/* An integer below 2^53, all digits; the output of "%.17g", faster. */
 static size_t print_whole(char *to, double value) {
   size_t sign = value < 0;
   to[0] = '-';
@@ -166,15 +166,15 @@ static size_t print_whole(char *to, double value) {
   return length;
 }
 
-/* Decimals of a number of so many digits, 1e-4 <= size < 1e9. */
+/* The decimals of a number printed with this many digits, 1e-4 <= size < 1e9. */
 static size_t decimals_of(double size, int digits) {
   size_t decimals = (size_t)digits + 3;
   for (double limit = 1e-3; size >= limit && decimals > 0; limit *= 10) decimals--;
   return decimals;
 }
 
-/* At most nine digits of 1e-4 <= |value| < 1e9. The product is rounded once, in the sixteenth digit, which moves
- * the ninth at a tie at most: any of the two is near enough to bring the same float back. */
+/* At most nine digits of 1e-4 <= |value| < 1e9. The product is rounded once, in the sixteenth digit, which can change
+ * the ninth only at a tie: either result is close enough to read back as the same float. */
 static size_t print_decimal(char *to, double value, int digits) {
   size_t length = value < 0;
   double size = fabs(value);
@@ -205,7 +205,7 @@ size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtyp
   return print_real(to, value, dtype == CPB_F32 ? 9 : dtype == CPB_F16 ? 5 : 17);
 }
 
-/* Without a look at the text: a number of 8 digits over a power of ten is a double rounded once. */
+/* Without parsing the text: a number of 8 digits divided by a power of ten is a double rounded once. */
 static bool is_float_of(float value, int digits) {
   double size = fabs((double)value);
   size_t decimals = decimals_of(size, digits);

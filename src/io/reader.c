@@ -13,7 +13,7 @@
 #include "io/format.h"
 #include "io/random_access.h"
 
-/* Of files that are no tables. */
+/* For formats other than tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
   if (reader->wish.id != NULL || reader->wish.label != NULL)
     return cpb_file_fail(error, CPB_WHY_TEXT_COLUMN, reader->source.path,
@@ -142,7 +142,7 @@ cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *
   return CPB_OK;
 }
 
-/* The block again, of the columns that are picked. */
+/* Copies the selected columns of the block. */
 static cpb_status pick(cpb_reader *reader, cpb_view *block, cpb_error *error) {
   size_t cols = reader->columns.taken, element = cpb_dtype_size(block->dtype);
   size_t bytes = cpb_size_muladd(block->rows, cols * element, 0);
@@ -176,7 +176,7 @@ static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
   return CPB_OK;
 }
 
-/* Good rows move up over bad ones. */
+/* Moves good rows up over bad ones. */
 static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *error) {
   size_t kept = 0, stride = block->stride * cpb_dtype_size(block->dtype);
   char *rows = (char *)(uintptr_t)block->data;
@@ -192,7 +192,7 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
   return CPB_OK;
 }
 
-/* Blocks that `next` gives are the reader's own memory. */
+/* Blocks returned by `next` are in memory of the reader. */
 static void fill(const cpb_reader *reader, cpb_view block) {
   for (size_t i = 0; i < block.rows; i++)
     for (size_t k = 0; k < block.cols; k++) {
@@ -231,7 +231,7 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
   return status;
 }
 
-/* What stands before rows of fixed size, of a file that has no offsets. */
+/* Skips the header before rows of fixed size, in input without offsets. */
 static cpb_status skip_header(cpb_reader *reader, cpb_error *error) {
   unsigned char bytes[512];
   cpb_status status = CPB_OK;
@@ -286,16 +286,16 @@ size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {
   return random_access(reader) ? cpb_fixed_buffer_size(reader, count) : 0;
 }
 
-/* ---- an opened file as a source of rows, and rows by their numbers ---- */
+/* ---- a file as a source of rows, and rows by number ---- */
 
-/* Enough for all threads; pages that are lent cost nothing. */
+/* Enough work for all threads; mapped pages need no memory. */
 enum { BLOCK_BYTES = 16 << 20 };
 
 static size_t block_rows(const cpb_reader *reader) {
   return BLOCK_BYTES / (cpb_reader_cols(reader) * cpb_dtype_size(reader->dtype)) + 1;
 }
 
-/* The next block lent from the file's pages; EINVAL where they cannot be. */
+/* The next block, mapped from the file; EINVAL if it cannot be. */
 static cpb_status lend_next(cpb_reader *reader, cpb_view *block, cpb_error *error) {
   uint64_t left = reader->rows - reader->next_row;
   size_t count = left < block_rows(reader) ? (size_t)left : block_rows(reader);
@@ -319,7 +319,7 @@ static cpb_status next_lent(cpb_source *source, cpb_view *block, cpb_error *erro
   return status == CPB_EINVAL ? cpb_reader_next(reader, block_rows(reader), block, error) : status;
 }
 
-/* A pipe that nothing was read from is at its first row. */
+/* A pipe from which nothing was read is at its first row. */
 static cpb_status rewind_reader(cpb_source *source, cpb_error *error) {
   cpb_reader *reader = source->self;
   cpb_status status = cpb_reader_give_back(reader, &reader->lent, error);

@@ -36,7 +36,7 @@ static bool is_regular(const char *path) {
   return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/* Of the file behind all links; *name is NULL where it is none that has a seal. */
+/* The seal of the file after following all links; *name is NULL if the file cannot have a seal. */
 static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
   char *real = is_regular(file) ? realpath(file, NULL) : NULL;
   bool memory = real != NULL || errno != ENOMEM;

@@ -1,6 +1,6 @@
-/* .csv .tsv: tables as spreadsheets, pandas and R write them: RFC 4180 with commas, tabs, semicolons or blanks, as the
- * first line tells; it is a header when none of its fields is a number. A cell without a number is NaN. A column that
- * the header has no name for, in front of all others, has the ids of the rows. */
+/* .csv .tsv: tables as written by spreadsheets, pandas and R: RFC 4180 with commas, tabs, semicolons or blanks, taken
+ * from the first line; that is a header if none of its fields is a number. A cell without a number is NaN. A first
+ * column without a name in the header contains the ids of the rows. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 typedef struct text_state {
   cpb_lines lines;
-  cpb_line first; /* row 0, read to see how many columns there are, and not given out yet */
+  cpb_line first; /* row 0, read to count the columns, and not returned yet */
   cpb_field_style style;
   cpb_texts names; /* of all columns of the file; none without a header */
 } text_state;
@@ -29,7 +29,7 @@ typedef struct census {
   bool empty_first, counted; /* counted: 0, 1, 2, .. */
 } census;
 
-/* "7" as field 7: the digits that pandas and R number columns with. */
+/* "7" as field 7: how pandas and R number columns. */
 static bool is_place(cpb_field f, uint64_t place) {
   char digits[24];
   int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)place);
@@ -55,7 +55,7 @@ static census count_fields(cpb_line line, cpb_field_style style) {
   return count;
 }
 
-/* "column 3", and its name where it has one. */
+/* "column 3", and its name if it has one. */
 static void name_column(const text_state *state, size_t column, char *to, size_t room) {
   const char *name = cpb_texts_at(&state->names, column);
   if (name == NULL || *name == 0)
@@ -81,7 +81,7 @@ static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t co
                              (int)(f.length < 40 ? f.length : 40), f.text);
   if (rest[0] == 0 && cpb_field_number(f, comma, &value)) rest = "; with a decimal comma it is one";
   return cpb_file_fail_row(error, CPB_WHY_TEXT_NUMBER, reader->source.path, row,
-                           "line %llu, %s: \"%.*s\" is not a number that a double holds%s", line, where,
+                           "line %llu, %s: \"%.*s\" is not a number that fits in a double%s", line, where,
                            (int)(f.length < 40 ? f.length : 40), f.text, rest);
 }
 
@@ -94,7 +94,7 @@ static cpb_status check_text(const cpb_reader *reader, uint64_t row, size_t colu
 static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept,
                              cpb_error *error) {
   cpb_status status = check_text(reader, row, column, f, error);
-  if (status != CPB_OK || row != kept->count) return status; /* an earlier pass may have kept it */
+  if (status != CPB_OK || row != kept->count) return status; /* already stored by an earlier pass */
   return cpb_field_keep(f, kept, error);
 }
 
@@ -128,7 +128,7 @@ static cpb_status parse_line(cpb_reader *reader, cpb_line line, uint64_t row, do
 
 /* ---- the first lines ---- */
 
-/* Blames the first field that is no number, or, where there are only names, the first that is none. */
+/* Reports the first field that is not a number or, if there are only names, the first that is not a name. */
 static cpb_status refuse_row_0(const cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
@@ -152,7 +152,7 @@ static cpb_status take_names(cpb_reader *reader, cpb_error *error) {
   return status;
 }
 
-/* R's write.table has no name, not even an empty one, over the names of the rows. */
+/* R's write.table writes no name, not even an empty one, for the column of row names. */
 static cpb_status shift_names(text_state *state, cpb_error *error) {
   cpb_texts shifted = {0};
   cpb_status status = cpb_texts_add(&shifted, "", 0, error);
@@ -165,8 +165,8 @@ static cpb_status shift_names(text_state *state, cpb_error *error) {
   return status;
 }
 
-/* Row 0 behind a header. Names alone are a table without rows, unless they look like a row that this format
- * does not have: then the separator is another one, or there is a slip in each number. */
+/* Row 0 after a header. Names alone are a table without rows, unless they look like a row in another format: then the
+ * separator is different, or each number has a typo. */
 static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *error) {
   text_state *state = reader->state;
   cpb_status status = take_names(reader, error);
@@ -181,13 +181,12 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
   if (header->like_numbers == 0 || reader->header == CPB_HEADER_YES) return CPB_OK;
   return cpb_file_fail(
       error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
-      "its only line begins like numbers, but is no row of %s: is the separator another one?",
+      "its only line begins with numbers, but is not a row of %s: is the separator a different one?",
       reader->format->name);
 }
 
-/* Names are no numbers, but for columns that are numbered 0, 1, 2, .. behind one without a name: pandas writes
- * frames without names so. A row 0 with a slip in it must not pass for a header: its numbers would be lost
- * without a word. */
+/* Names are not numbers, except for columns numbered 0, 1, 2, .. after one without a name, which is how pandas writes
+ * frames without names. A row 0 with a typo must not be taken for a header: its numbers would be lost silently. */
 static bool is_header(const cpb_reader *reader, census count) {
   if (reader->header != CPB_HEADER_AUTO) return reader->header == CPB_HEADER_YES;
   if (count.names > 0 && count.numbers + count.refused == 0) return true;
@@ -200,7 +199,7 @@ static void skip_byte_order_mark(cpb_line *line) {
   line->length -= 3;
 }
 
-/* "sep=;" is what Excel is told by. */
+/* "sep=;" is Excel's notation for the separator. */
 static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
   text_state *state = reader->state;
   skip_byte_order_mark(&state->first);
@@ -215,7 +214,7 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
   return CPB_OK;
 }
 
-/* Those of the columns that are taken, in their order. */
+/* The names of the columns taken, in their order. */
 static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
   cpb_column_names_free(reader->names, reader->named);
@@ -231,7 +230,7 @@ static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
   return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", reader->named);
 }
 
-/* The column without a name in front of all others has the ids, unless it is wanted as numbers. */
+/* A first column without a name contains the ids, unless it is requested as numbers. */
 static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *error) {
   text_state *state = reader->state;
   cpb_column_wish wish = reader->wish;
@@ -262,7 +261,7 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
     status = take_first_row(reader, &count, error);
   else if (count.numbers + count.empty < count.fields && !cpb_column_wish_any(&reader->wish))
     status = refuse_row_0(reader, error);
-  bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name since */
+  bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name */
   return status == CPB_OK && !chosen ? choose_columns(reader, (size_t)count.fields, error) : status;
 }
 
@@ -327,12 +326,12 @@ static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block
 
 /* ---- writing ---- */
 
-/* What stands behind cell j of a row. */
+/* The character after cell j of a row. */
 static char after(const cpb_writer *writer, size_t j) {
   return j + 1 == writer->cols ? '\n' : (char)writer->format->variant;
 }
 
-/* Whether the text would be read as something else without quotes. */
+/* Whether the text would be read differently without quotes. */
 static bool wants_quotes(const char *text, char separator) {
   const char *foreign = separator == '\t' ? "\t\"\r\n" : ",;\t\"\r\n";
   size_t length = strlen(text);
@@ -355,7 +354,7 @@ static cpb_status print_text(cpb_writer *writer, const char *text, char next, cp
   return CPB_OK;
 }
 
-/* The name of column j; pandas counts those that have none. */
+/* The name of column j; unnamed columns are numbered, as in pandas. */
 static cpb_status print_name(cpb_writer *writer, size_t j, cpb_error *error) {
   char digits[24];
   snprintf(digits, sizeof digits, "%zu", j);
@@ -381,7 +380,7 @@ static cpb_status print_number(cpb_writer *writer, size_t j, cpb_error *error) {
   return CPB_OK;
 }
 
-/* The id of the row that a cell has the number of; NULL: of none. */
+/* The id of the row whose number the cell contains; NULL: none. */
 static const char *id_of_cell(const cpb_writer *writer, size_t j) {
   double number = cpb_view_at(cpb_rows(writer->row.bytes, writer->dtype, 1, writer->cols), 0, j);
   return number >= 0 ? cpb_texts_at(&writer->cells_of->ids, (uint64_t)number) : NULL;

@@ -46,7 +46,7 @@ void cpb_texts_free(cpb_texts *texts) {
   cpb_texts_clear(texts);
 }
 
-/* ---- those of a reader ---- */
+/* ---- texts of a reader ---- */
 
 uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
   const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;

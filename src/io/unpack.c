@@ -43,14 +43,14 @@ cpb_packing cpb_packing_of(const char *path, size_t *stem) {
 }
 
 static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot unpack it by %s: %s",
+  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot decompress it with %s: %s",
                        unpack->packing == CPB_GZIP ? "gzip" : "zstd", why);
 }
 
 /* ---- gzip: one member after the other ---- */
 
 #ifdef CPB_HAVE_ZLIB
-enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib's way to say: with gzip's header, any window */
+enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib: gzip header, any window size */
 
 static bool open_gzip(cpb_unpack *unpack) {
   unpack->gzip_open = inflateInit2(&unpack->gzip, AUTOMATIC_GZIP) == Z_OK;
@@ -147,7 +147,7 @@ static cpb_status step(cpb_unpack *unpack, void *bytes, size_t count, size_t *go
   if (unpack->packing == CPB_ZSTD) return step_zstd(unpack, bytes, count, got, error);
 #endif
   (void)bytes, (void)count, (void)got;
-  return refuse(unpack, "nothing here can", error);
+  return refuse(unpack, "not supported by this build", error);
 }
 
 static cpb_status refill(cpb_unpack *unpack, int fd, cpb_error *error) {

@@ -1,12 +1,12 @@
-/* Records without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
+/* Formats without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
  * .i8bin .f16bin .ibin: uint32 n, uint32 d, then n*d elements. */
 #include "io/file_fail.h"
 #include "io/format.h"
 
-/* Rows looked at to name the one that broke a file; a million would take seconds. */
+/* Rows examined to find the one that broke a file; a million would take seconds. */
 enum { SEARCHED = 1 << 16 };
 
-/* The size is no multiple of the row: says which row is to blame where that can be seen. */
+/* The size is not a multiple of the row size: names the row at fault if it can be found. */
 static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
   size_t row_bytes = reader->layout.row_bytes;
   uint64_t rows = reader->source.size / row_bytes;
@@ -58,7 +58,7 @@ const cpb_format cpb_format_fvecs = VECS("f", CPB_F32);
 const cpb_format cpb_format_bvecs = VECS("b", CPB_U8);
 const cpb_format cpb_format_ivecs = VECS("i", CPB_I32);
 
-/* ---- .fbin and its like ---- */
+/* ---- .fbin and similar ---- */
 
 typedef struct bin_header {
   uint32_t rows, cols;

@@ -22,10 +22,10 @@
 #include "core/fail.h"
 #include "io/file_fail.h"
 
-/* NAMES: writers of one file at a time, where the system has no files without a name. */
+/* NAMES: concurrent writers of one file, if the system has no unnamed files. */
 enum { LINKS_MAX = 40, NAME_KEPT = 100, NAMES = 32, PIECE = 1 << 30, LOCK_TRIES = 30000 };
 
-/* Length of the directory part with its slash; 0 when the path has none. */
+/* Length of the directory part including its slash; 0 if there is none. */
 static size_t directory_length(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash == NULL ? 0 : (size_t)(slash - path) + 1;
@@ -39,8 +39,8 @@ static char *join(const char *path, size_t length, const char *name) {
   return joined;
 }
 
-/* Where the chain of symbolic links ends, there or not yet; realpath() would refuse a link to a file
- * that is still to be made. */
+/* The end of the chain of symbolic links, whether it exists or not; realpath() would reject a link to a file that is
+ * yet to be created. */
 static char *follow_links(const char *path) {
   char *place = join("", 0, path), link[PATH_MAX];
   for (int i = 0; place != NULL && i < LINKS_MAX; i++) {
@@ -74,15 +74,15 @@ static char *directory_of(const char *target) {
   return length == 0 ? join("", 0, ".") : join(target, length, "");
 }
 
-/* Whether the name still leads to the open file. */
+/* Whether the name still refers to the open file. */
 static bool is_named(int fd, const char *name) {
   struct stat opened, named;
   return fstat(fd, &opened) == 0 && lstat(name, &named) == 0 && opened.st_dev == named.st_dev &&
          opened.st_ino == named.st_ino;
 }
 
-/* A lock on the open file, gone with the process that holds it. Where there are no locks nobody gets one, so
- * that nothing is taken for litter. */
+/* A lock on the open file, released when its process ends. Without support for locks this always fails, so that no file
+ * is removed as abandoned. */
 static bool lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 static void remove_if_litter(const char *name) {
@@ -93,7 +93,7 @@ static void remove_if_litter(const char *name) {
   close(fd);
 }
 
-/* What runs that died have left of this target. */
+/* Removes the temporary files of this target left by processes that died. */
 static void remove_litter(const char *target) {
   for (unsigned number = 0; number < NAMES; number++) {
     char *name = temporary_name(target, number);
@@ -102,13 +102,13 @@ static void remove_litter(const char *target) {
   }
 }
 
-/* Between its creation and its lock somebody may have taken the file for litter. */
+/* Between creating and locking the file, another process may have removed it as abandoned. */
 static bool is_ours(int fd, const char *name) {
   bool locked = lock(fd) || errno != EWOULDBLOCK;
   return locked && is_named(fd, name);
 }
 
-/* O_EXCL makes the name nobody else's. */
+/* O_EXCL ensures that the name is not in use. */
 static int create_named(const char *target, mode_t mode, char **temporary) {
   int reason = EEXIST;
   for (unsigned number = 0; number < NAMES && reason == EEXIST; number++) {
@@ -128,7 +128,7 @@ static int create_named(const char *target, mode_t mode, char **temporary) {
 
 static void name_of_descriptor(int fd, char name[40]) { snprintf(name, 40, "/proc/self/fd/%d", fd); }
 
-/* A file without a name, that can be given one later; < 0 where that is not possible. */
+/* An unnamed file that can be given a name later; < 0 if that is not possible. */
 static int create_unnamed(const char *target, mode_t mode) {
 #ifdef O_TMPFILE
   char *directory = directory_of(target), name[40];
@@ -157,7 +157,7 @@ static cpb_status open_temporary(cpb_whole *whole, const struct stat *existing, 
   return CPB_OK;
 }
 
-/* Links are followed by name only towards regular files: those of /dev/fd lead nowhere by name. */
+/* Links are followed by name only to regular files: those of /dev/fd cannot be followed by name. */
 static cpb_status open_target(cpb_whole *whole, cpb_error *error) {
   struct stat status;
   bool exists = stat(whole->path, &status) == 0;
@@ -209,8 +209,8 @@ cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error) {
   return ftruncate(whole->fd, (off_t)size) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "write");
 }
 
-/* Two locks: one that only writers of this library take, and one that HDF5 takes of files it has open; there
- * readers may go on. A file system without locks has none to offer: commit looks again. */
+/* Two locks: one that only writers of this library take, and one that HDF5 takes on files it has open; readers may
+ * continue. On a file system without locks both succeed; commit checks again. */
 static bool is_free(int fd) {
 #ifdef F_OFD_SETLK
   struct flock ours = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -226,13 +226,14 @@ cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error) {
   if (whole->kept < 0) return cpb_file_fail_errno(error, whole->path, "open");
   if (!is_free(whole->kept))
     return cpb_file_fail(error, CPB_WHY_FILE_BUSY, whole->path,
-                         "another program is writing to it: run this again when that has ended");
+                         "another program is writing to it: run this again when it has finished");
   return fstat(whole->kept, &whole->seen) == 0 ? CPB_OK : cpb_file_fail_errno(error, whole->path, "look at");
 }
 
 static cpb_status refuse_changed(const cpb_whole *whole, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_BUSY, whole->path,
-                       "another program has written it meanwhile, and it stays as it is: run this again");
+  return cpb_file_fail(
+      error, CPB_WHY_FILE_BUSY, whole->path,
+      "another program has changed it in the meantime, so it was not replaced: run this again");
 }
 
 static bool is_unchanged(const cpb_whole *whole) {
@@ -243,7 +244,7 @@ static bool is_unchanged(const cpb_whole *whole) {
          now.st_mtim.tv_nsec == whole->seen.st_mtim.tv_nsec;
 }
 
-/* Another name of the temporary file, which must be new. */
+/* Links the temporary file to another name, which must not exist. */
 static bool give_name(const cpb_whole *whole, const char *name) {
   char descriptor[40];
   name_of_descriptor(whole->fd, descriptor);
@@ -251,7 +252,7 @@ static bool give_name(const cpb_whole *whole, const char *name) {
   return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* The name that a file without one needs to replace another. */
+/* Names an unnamed file, which it needs to replace another. */
 static bool name_temporary(cpb_whole *whole) {
   for (unsigned number = 0; number < NAMES && whole->temporary == NULL; number++) {
     char *name = temporary_name(whole->target, number);
@@ -280,8 +281,8 @@ static cpb_status replace_target(cpb_whole *whole, cpb_error *error) {
   return CPB_OK;
 }
 
-/* A target that is not there yet: a link appears at once, and never in the place of another file. Some file
- * systems have no links. */
+/* For a target that does not exist yet: link() is atomic and never replaces another file. Some file systems have no
+ * links. */
 static cpb_status make_target(cpb_whole *whole, cpb_error *error) {
   if (give_name(whole, whole->target)) {
     if (whole->temporary != NULL) unlink(whole->temporary);
@@ -292,13 +293,12 @@ static cpb_status make_target(cpb_whole *whole, cpb_error *error) {
   return replace_target(whole, error);
 }
 
-/* The new name must survive a power cut too. Some file systems cannot sync a directory (EINVAL);
- * there is nothing better to do there. */
+/* The new name must survive a power failure too. Some file systems cannot sync a directory (EINVAL): ignored. */
 static cpb_status sync_directory(const cpb_whole *whole, cpb_error *error) {
   char *directory = directory_of(whole->target);
   int fd = directory == NULL ? -1 : open(directory, O_RDONLY | O_CLOEXEC);
   free(directory);
-  if (fd < 0) return CPB_OK; /* a directory one may write but not read */
+  if (fd < 0) return CPB_OK; /* a directory that is writable but not readable */
   int failed = fsync(fd) != 0 && errno != EINVAL;
   cpb_status status = failed ? cpb_file_fail_errno(error, whole->path, "sync the directory of") : CPB_OK;
   close(fd);
@@ -311,7 +311,7 @@ cpb_status cpb_whole_sync(const cpb_whole *whole, cpb_error *error) {
 }
 
 #ifdef __linux__
-/* A socket without a file, whose name only one process can have at a time; locks of the directory itself belong to others. */
+/* Binds an abstract socket, whose name only one process can hold at a time; locks on the directory belong to others. */
 static bool take_name(int fd, const struct stat *directory) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "capball-%llx-%llx",
@@ -346,8 +346,8 @@ void cpb_whole_unlock(int lock) {
   if (lock >= 0) close(lock);
 }
 
-/* The lock on the temporary file goes with its descriptor, so that is closed last. Its bytes are on the disk
- * since fsync: there is nothing that closing could still lose. */
+/* The lock on the temporary file is released with its descriptor, so that is closed last. Its bytes are on disk since
+ * fsync: closing cannot lose anything. */
 cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error) {
   struct stat status;
   if (whole->stream) return CPB_OK;

@@ -43,10 +43,10 @@ static cpb_status check_unpacked(const char *path, cpb_error *error) {
   size_t stem;
   if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
-                       "packed files are only read; write to a pipe and pack what comes");
+                       "compressed files can only be read; write to a pipe and compress its output");
 }
 
-/* Nobody finds the seal of a pipe. */
+/* The seal of a pipe could not be found again. */
 static cpb_status begin_seal(cpb_writer *writer, cpb_error *error) {
   if (writer->whole.stream) writer->seal = NULL;
   if (writer->seal == NULL) return CPB_OK;
@@ -142,7 +142,7 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
   return status;
 }
 
-/* A seal that a set of an HDF5 file had beside it before it had one inside is forgotten with its rows. */
+/* A set of an HDF5 file may have a separate seal of an older version, which is removed with its rows. */
 static char *name_old_seal(const cpb_writer *writer, cpb_error *error) {
   if (writer->format->seal == NULL) return cpb_seal_beside(writer->whole.target, error);
   return cpb_seal_of_set(writer->whole.target,
@@ -154,7 +154,7 @@ static cpb_status remove_seal(const char *name, cpb_error *error) {
   return cpb_file_fail_errno(error, name, "remove");
 }
 
-/* The new seal as a file that has no name yet. */
+/* Writes the new seal to an unnamed file. */
 static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_whole *seal,
                                cpb_error *error) {
   *seal = (cpb_whole){.fd = -1, .kept = -1};
@@ -164,8 +164,8 @@ static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_w
   return status == CPB_OK ? cpb_whole_sync(seal, error) : status;
 }
 
-/* In this order, and one writer at a time: whatever ends the process, no seal stands beside rows that it has not seen. The
- * directory keeps the order, so it is brought to the disk once. */
+/* In this order, one writer at a time: however the process ends, no seal is next to rows that it does not describe. The
+ * directory preserves the order, so it is synced once. */
 static cpb_status exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal, cpb_error *error) {
   int lock = cpb_whole_lock(writer->whole.target);
   bool sealed = seal->target != NULL;

@@ -1,4 +1,4 @@
-/* T3 T5 T6: a line of JSON that is a region or a cap, and its dual. */
+/* T3 T5 T6: a region or a cap as a line of JSON, and its dual. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void cpb_dual_options_init(cpb_dual_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-/* The pole a line is read under: its own, or the one of the options; NULL is e, as always under W. */
+/* The pole of a line: its own, or that of the options; NULL is e, as always under W. */
 static const double *pole_of(const cpb_dual_options *dual, const dual_line *line) {
   if (line->W != NULL) return NULL;
   return line->pole != NULL ? line->pole : dual->pole;
@@ -31,8 +31,8 @@ static double metric_at(const double *W, size_t d, size_t i, size_t j) {
   return sum;
 }
 
-/* An ellipsoid is one of the map's when its W^T W is a multiple of the map's, k^2 of it: then
- * |W(x-c)| = k |M(x-c)|, and M with r/k says the same. False: it is not. */
+/* An ellipsoid has the map's metric if its W^T W is a multiple k^2 of the map's: then |W(x-c)| = k |M(x-c)|, and M with
+ * r/k is equivalent. False: it has another. */
 static bool adopt_metric(const double *M, cpb_region *region) {
   size_t d = region->d;
   const double *W = region->W;
@@ -48,8 +48,7 @@ static bool adopt_metric(const double *M, cpb_region *region) {
   return true;
 }
 
-/* A prolate spheroid is no cap under any pole; W = I + (r2/r1 - 1) a a^T makes it the ball of radius r2,
- * T6. */
+/* A prolate spheroid is not a cap under any pole; W = I + (r2/r1 - 1) a a^T maps it to the ball of radius r2, T6. */
 static bool whiten_prolate(dual_line *line) {
   size_t d = line->d;
   const double *a = line->axis;
@@ -80,7 +79,7 @@ static cpb_status to_cap(const cpb_dual_options *dual, dual_line *line, cpb_erro
     free(scratch);
     return status;
   }
-  /* An ellipsoid of revolution finds the pole it needs where none was given. */
+  /* An ellipsoid of revolution determines its pole if none was given. */
   if (line->region.axis != NULL && pole_of(dual, line) == NULL) {
     line->pole = dual_numbers(line, d + 1);
     if (line->pole == NULL) return no_memory(error);
@@ -115,7 +114,7 @@ static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_e
   return cpb_spheroid_from_cap(&line->cap, dual->s, v, &line->region, error);
 }
 
-/* The map's own metric is what it makes of any cap that is bounded: {<v,y> >= 0} is. NULL: it has none. */
+/* The map's metric is found from its image of a bounded cap, {<v,y> >= 0}. NULL: it has none. */
 static cpb_status find_metric(const cpb_map *map, dual_line *line, const double **metric, cpb_error *error) {
   cpb_map_options options = {.size = sizeof options};
   cpb_map_describe(map, &options);
@@ -138,15 +137,15 @@ static cpb_status refuse(const char *why, cpb_error *error) {
   return cpb_fail(error, CPB_WHY_DUAL_LINE, "line", "%s", why);
 }
 
-/* Under a map a line brings none of its own, and ellipsoids are those of its metric. */
+/* Under a map a line must not contain one of its own, and ellipsoids must have the map's metric. */
 static cpb_status check_under_map(const cpb_map *map, dual_line *line, cpb_error *error) {
   const double *metric;
   if (line->pole != NULL || line->m != NULL || (line->W != NULL && line->region.W == NULL))
-    return refuse("the map is given; the line may not carry another", error);
+    return refuse("the map is given; the line may not contain another", error);
   if (line->is_cap || line->region.W == NULL) return CPB_OK;
   cpb_status status = find_metric(map, line, &metric, error);
   if (status != CPB_OK || metric == NULL || adopt_metric(metric, &line->region)) return status;
-  return refuse("under this map only ellipsoids of its metric are caps, and W^T W is no multiple of it",
+  return refuse("under this map only ellipsoids of its metric are caps, and W^T W is not a multiple of it",
                 error);
 }
 

@@ -1,4 +1,4 @@
-/* Ids pass through as text: a number would be rounded, or is none of 64 bits. */
+/* Ids are copied as text: as numbers they would be rounded, or might exceed 64 bits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +10,14 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* Behind the closing quote of the string that begins at p, or end. */
+/* The position after the closing quote of the string that begins at p, or end. */
 static const char *skip_string(const char *p, const char *end) {
   for (p++; p < end && *p != '"'; p++)
     if (*p == '\\') p++;
   return p < end ? p + 1 : end;
 }
 
-/* Behind the value at p: brackets are counted, not checked. */
+/* The position after the value at p: brackets are counted, not checked. */
 static const char *skip_value(const char *p, const char *end) {
   for (size_t depth = 0; p < end;) {
     if (depth == 0 && strchr(",}] \t\r\n", *p) != NULL) break;
@@ -35,14 +35,14 @@ static const char *skip_value(const char *p, const char *end) {
   return p;
 }
 
-/* ENOMEM is no verdict about the text. */
+/* ENOMEM does not mean that the text is invalid. */
 static cpb_status check_value(const char *text, size_t length) {
   cpb_json_fault fault;
   free(cpb_json_value(text, length, CPB_JSON_ANY | CPB_JSON_AS_REALS | CPB_JSON_LOOK, &fault));
   return fault.why == NULL ? CPB_OK : fault.no_memory ? CPB_ENOMEM : CPB_EFORMAT;
 }
 
-/* The value of the first "id" of the outermost object; false where the text is no such object. */
+/* The value of the first "id" of the outermost object; false if the text is not such an object. */
 static bool find_id(char *line, size_t length, char **begin, char **behind) {
   const char *end = line + length, *p = skip_blanks(line, end);
   if (p == end || *p != '{') return false;
@@ -76,6 +76,6 @@ cpb_status dual_id_take(dual_id *id, char *line, size_t length) {
   if (id->text == NULL) return CPB_ENOMEM;
   memcpy(id->text, begin, size);
   memset(begin, ' ', size);
-  *begin = '0'; /* any value will do: this one fits */
+  *begin = '0'; /* any value of sufficiently small size */
   return CPB_OK;
 }

@@ -47,7 +47,7 @@ static const char *region_name(const cpb_region *region) {
   return cpb_region_kind_name(region->kind);
 }
 
-/* The map the line came with; an ellipsoid already names its W. */
+/* The map given in the line; an ellipsoid already contains its W. */
 static void put_map(cpb_text *t, const dual_line *line) {
   bool named = !line->is_cap && line->region.W != NULL && bounded(&line->region);
   if (line->pole != NULL) cpb_json_pack(t, ",s:V", "pole", line->pole, line->d + 1);
@@ -58,7 +58,7 @@ static void put_map(cpb_text *t, const dual_line *line) {
   if (line->m != NULL) cpb_json_pack(t, ",s:V", "m", line->m, line->d);
 }
 
-/* The id goes in front, as it was written. */
+/* The id comes first, as written. */
 cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cpb_error *error) {
   cpb_text t = {.style = {.compact = true, .fewest = true, .long_exponent = true}};
   const cpb_cap *cap = &line->cap;
@@ -79,5 +79,5 @@ cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cp
   *text = NULL;
   if (t.failure == CPB_JSON_NO_MEMORY) return cpb_fail_memory(error, "an answer in JSON");
   return cpb_fail(error, CPB_WHY_DUAL_ANSWER, "line",
-                  "JSON cannot say the result: a number that is not finite, or no memory");
+                  "JSON cannot represent the result: a number that is not finite, or no memory");
 }

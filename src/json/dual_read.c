@@ -25,7 +25,7 @@ double *dual_numbers(dual_line *line, size_t count) {
   return numbers;
 }
 
-/* |x|; NaN where it holds NaN or inf. */
+/* |x|; NaN if it contains NaN or inf. */
 static double length_of(const double *x, size_t n) { return cpb_all_finite(x, n) ? cpb_norm(x, n) : NAN; }
 
 static bool read_number(dual_line *line, const cpb_json *object, const char *key, double *number) {
@@ -36,7 +36,7 @@ static bool read_number(dual_line *line, const cpb_json *object, const char *key
   return true;
 }
 
-/* n numbers; n = 0: any count >= least, told in *count. */
+/* n numbers; n = 0: any count >= least, returned in *count. */
 static bool read_vector(dual_line *line, const cpb_json *object, const char *key, size_t n, double **numbers,
                         size_t *count) {
   const cpb_json *value = cpb_json_get(object, key);
@@ -86,11 +86,11 @@ static bool known_keys(dual_line *line, const cpb_json *object, const char *wher
   return true;
 }
 
-/* Divides a vector by its length, which it must have; tells the length. */
+/* Divides a vector by its length, which must not be 0; returns the length. */
 static bool normalise(dual_line *line, const char *key, double *vector, size_t n, double *length) {
   *length = length_of(vector, n);
   if (!(*length > 0) || isinf(*length))
-    return refuse(line, "\"%s\" has length %g, no direction", key, *length);
+    return refuse(line, "\"%s\" has length %g and no direction", key, *length);
   for (size_t i = 0; i < n; i++) vector[i] /= *length;
   return true;
 }
@@ -145,7 +145,7 @@ static bool read_halfspace(dual_line *line, const cpb_json *object) {
   return true;
 }
 
-/* Kinds without a vector: the dimension is the map's or the pole's, or given as "d". */
+/* Kinds without a vector: the dimension is that of the map or the pole, or given as "d". */
 static bool read_whole(dual_line *line, const cpb_json *object, const char *name) {
   static const char *const keys[] = {"d", NULL};
   const cpb_json *d = cpb_json_get(object, "d");
@@ -206,10 +206,10 @@ static bool read_shape(dual_line *line, const char *name, const cpb_json *object
   return read;
 }
 
-/* The map a line carries: a pole, or W and m. Needs the dimension. */
+/* The map given in a line: a pole, or W and m. Needs the dimension. */
 static bool read_carried(dual_line *line, const cpb_json *json) {
   bool pole = cpb_json_get(json, "pole") != NULL, W = cpb_json_get(json, "W") != NULL;
-  if (pole && (W || line->W != NULL)) return refuse(line, "a line carries a pole or W, not both");
+  if (pole && (W || line->W != NULL)) return refuse(line, "a line may contain a pole or W, not both");
   double length;
   if (pole && (!read_vector(line, json, "pole", line->d + 1, &line->pole, NULL) ||
                !normalise(line, "pole", line->pole, line->d + 1, &length)))

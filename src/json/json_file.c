@@ -176,7 +176,7 @@ cpb_status cpb_json_numbers(const cpb_json *root, const char *name, const char *
   return CPB_OK;
 }
 
-/* The length of the token at *p: a string, a number or word, or a single sign. */
+/* The length of the token at *p: a string, a number or word, or a single character. */
 static size_t token_length(const char *p, const char *end) {
   size_t i = 1;
   if (*p == '"') {
@@ -188,9 +188,8 @@ static size_t token_length(const char *p, const char *end) {
   return i;
 }
 
-/* The checksum of an object that was parsed before: of its tokens as they stand in the text, up to the one that says
- * "checksum", spaced as cpb_json_put spaces them. So it is that of the text as it was written, and remains so when
- * somebody breaks its lines anew. */
+/* The checksum of an object that was parsed before: of its tokens as they are in the text, up to "checksum", with the
+ * spacing of cpb_json_put. So it equals that of the text as written, even if its lines were broken differently. */
 static uint64_t stored_sum(const char *p, const char *end) {
   static const char key[] = "\"checksum\"";
   uint64_t hash = nothing_hashed, before = hash;

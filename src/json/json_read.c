@@ -15,14 +15,14 @@
 enum { DEEPEST = 512, INTEGER_ROOM = 32 };
 
 typedef struct parser {
-  const char *start;    /* the text as it was given */
-  char *copy, *p, *end; /* a copy, in which strings are put in their place */
+  const char *start;    /* the text as given */
+  char *copy, *p, *end; /* a copy, in which strings are decoded in place */
   const char *why;      /* the first fault; NULL: none */
   bool no_memory;
   unsigned how, depth;
-  cpb_json *nodes; /* room for all */
+  cpb_json *nodes; /* space for all */
   size_t count, slots;
-  size_t *slot; /* names of members, by hash: 1 + the number of the node */
+  size_t *slot; /* hash table of member names: 1 + the index of the node */
 } parser;
 
 static cpb_json *refuse(parser *t, const char *why) {
@@ -106,7 +106,7 @@ static int hex_digit(char c) {
                                 : -1;
 }
 
-/* The four digits behind \u; < 0: none. */
+/* The four digits after \u; < 0: invalid. */
 static int32_t read_unit(parser *t) {
   int32_t unit = 0;
   for (int i = 0; i < 4; i++) {
@@ -130,7 +130,7 @@ static size_t put_utf8(char *to, uint32_t c) {
   return more + 1;
 }
 
-/* One \uXXXX, or two of them that are one character; 0 after a refusal. */
+/* One \uXXXX, or a surrogate pair; 0 after an error. */
 static size_t read_escaped(parser *t, char *to) {
   int32_t unit = read_unit(t), second = -1;
   bool high = unit >= 0xd800 && unit < 0xdc00;
@@ -159,7 +159,7 @@ static size_t read_escape(parser *t, char *to) {
   return found != NULL;
 }
 
-/* Also behind a 0 that stands in it. */
+/* Also checks the bytes after an embedded 0. */
 static bool is_utf8(const char *text, size_t length) {
   while (cpb_is_utf8(text)) {
     size_t part = strlen(text);
@@ -170,8 +170,8 @@ static bool is_utf8(const char *text, size_t length) {
   return false;
 }
 
-/* What stands between two quotes, put in its place and ended by a 0: no escape is shorter than what it means. NULL
- * after a refusal. */
+/* The text between two quotes, decoded in place and 0-terminated: no escape is shorter than what it encodes. NULL after
+ * an error. */
 static const char *read_text(parser *t, size_t *length) {
   char *text = t->p;
   *length = 0;
@@ -202,7 +202,7 @@ static cpb_json *read_string(parser *t) {
   return node;
 }
 
-/* ---- what holds others ---- */
+/* ---- arrays and objects ---- */
 
 static cpb_json *read_value(parser *t);
 
@@ -220,7 +220,7 @@ static cpb_json *read_array(parser *t) {
   return t->why == NULL ? array : NULL;
 }
 
-/* Whether the object has this name already; if not, the next node is called so. */
+/* Whether the object already has this name; if not, adds it for the next node. */
 static bool has_name(parser *t, const cpb_json *object, const char *key) {
   size_t mask = t->slots - 1, owner = (size_t)(object - t->nodes);
   size_t at = (size_t)(cpb_checksum(key, strlen(key)) ^ owner * 0x9e3779b97f4a7c15u) & mask;
@@ -313,7 +313,7 @@ static void read_text_of(parser *t) {
   if (t->why == NULL && t->p != t->end) refuse(t, "end of file expected");
 }
 
-/* Room for as many values as there can be, a copy of the text behind them, and twice the room for names. */
+/* Space for the largest possible number of values, a copy of the text after them, and twice the space for names. */
 static bool make_room(parser *t, size_t length) {
   size_t values = 1, names = 1;
   for (size_t i = 0; i < length; i++) {
@@ -359,7 +359,7 @@ cpb_status cpb_json_read(const char *text, size_t length, unsigned how, const ch
                        fault.column, fault.why);
 }
 
-/* ---- looking at values ---- */
+/* ---- access to values ---- */
 
 const cpb_json *cpb_json_get(const cpb_json *object, const char *key) {
   if (object == NULL || object->type != CPB_JSON_OBJECT) return NULL;

@@ -1,5 +1,5 @@
-/* A map as JSON. Numbers have 17 digits and a mark that makes them reals (2.0, -0.0), so that reading
- * gives the same bits; the checksum is over those very digits. */
+/* A map as JSON. Numbers have 17 digits and are written as reals (2.0, -0.0), so that reading gives the same bits; the
+ * checksum is over exactly those digits. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
 typedef cpb_text text;
 
-/* Names may hold anything: a text that is not UTF-8 has its foreign bytes shown as '?'. */
+/* Names can contain any bytes: if a name is not UTF-8, its non-ASCII bytes are written as '?'. */
 static void put_string(text *t, const char *string) {
   if (string == NULL) {
     cpb_text_puts(t, "null");
@@ -51,7 +51,7 @@ static void put_vector(text *t, const double *numbers, size_t count, size_t per_
   cpb_text_puts(t, "]");
 }
 
-/* ---- what the numbers are, for the file and for the checksum ---- */
+/* ---- the numbers of the file and the checksum ---- */
 
 typedef struct part {
   const char *key;
@@ -62,7 +62,7 @@ typedef struct part {
 enum { PARTS = 4 };
 
 static void list_parts(const cpb_map_options *map, part parts[PARTS]) {
-  size_t row = map->d <= ROW_PER_LINE ? map->d : PER_LINE; /* a small matrix looks like one */
+  size_t row = map->d <= ROW_PER_LINE ? map->d : PER_LINE; /* a small matrix is written row by row */
   parts[0] = (part){"center", map->center, map->d, PER_LINE};
   parts[1] = (part){"pole", map->pole, map->d + 1, PER_LINE};
   parts[2] = (part){"whiten", map->whiten, map->d * map->d, row};

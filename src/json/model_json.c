@@ -1,5 +1,4 @@
-/* A model as JSON, one key per line. Numbers have 17 digits, so that reading gives the same bits; the
- * checksum is over the lines before it as they are written, and reading writes them again to compare. */
+/* A model as JSON, one key per line; see json_file.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +98,7 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 
 /* ---- reading ---- */
 
-/* What reading allocates; freed in one place. */
+/* Everything reading allocates; freed in one place. */
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
   double *centers, *ball_radii, *ball_gaps;
@@ -194,7 +193,7 @@ static cpb_status read_method(const cpb_json *root, const char *name, cpb_model_
                        word == NULL ? "" : word);
 }
 
-/* null is beyond double. */
+/* null means beyond the range of double. */
 static cpb_status read_bound(const cpb_json *root, const char *name, double *bound, cpb_error *error) {
   *bound = NAN;
   bool beyond = cpb_json_is(cpb_json_get(root, "lower_bound"), CPB_JSON_NULL);

@@ -1,4 +1,4 @@
-/* Seals: the text that says what made rows, with a hash of them, and whether it fits. */
+/* Seals: a text that describes the origin of rows, with a hash of them, and the check that it matches. */
 #include "capball/advanced/seal.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static const char *const role_names[] = {"base", "query"};
 /* ---- writing ---- */
 
 typedef struct sealing {
-  cpb_seal hooks; /* first: what the writer sees */
+  cpb_seal hooks; /* first: the part the writer uses */
   cpb_seal_facts facts;
   cpb_row_digest digest;
 } sealing;
@@ -101,7 +101,7 @@ static cpb_status refuse_key(const char *name, const char *key, cpb_error *error
   return cpb_file_fail(error, CPB_WHY_SEAL_KEY, name, "its \"%s\" is not that of a seal", key);
 }
 
-/* 16 digits in base 16. */
+/* 16 hexadecimal digits. */
 static bool read_hex(const char *text, uint64_t *number) {
   *number = 0;
   for (size_t i = 0; i < 16; i++) {
@@ -184,7 +184,7 @@ struct cpb_seal_watch {
   cpb_source source, *watched;
   cpb_row_digest digest;
   uint64_t rows;
-  bool whole; /* the pass has come to its end */
+  bool whole; /* the pass has reached its end */
 };
 
 static cpb_status watch_rewind(cpb_source *source, cpb_error *error) {
@@ -203,7 +203,7 @@ static cpb_status watch_next(cpb_source *source, cpb_view *block, cpb_error *err
   if (status == CPB_OK && block->dtype != w->source.dtype)
     status = cpb_fail_unknown_dtype(error, "rows", block->dtype);
   if (status != CPB_OK) return status;
-  cpb_row_digest_add(&w->digest, w->rows, *block); /* in order: it is always taken */
+  cpb_row_digest_add(&w->digest, w->rows, *block); /* in order, so it is always accepted */
   w->rows += block->rows;
   w->whole = w->whole || block->rows == 0;
   return CPB_OK;
@@ -222,7 +222,7 @@ cpb_status cpb_seal_watch_new(cpb_source *rows, cpb_seal_watch **watch, cpb_erro
   w->source.next = watch_next;
   w->source.rewind = watch_rewind;
   w->source.self = w;
-  w->source.view = cpb_rows(NULL, rows->dtype, 0, rows->cols); /* nobody looks past the watch */
+  w->source.view = cpb_rows(NULL, rows->dtype, 0, rows->cols); /* no access past the watch */
   status = cpb_row_digest_begin(&w->digest, rows->dtype, rows->cols, error);
   if (status == CPB_OK)
     *watch = w;
@@ -254,7 +254,7 @@ bool cpb_seal_watch_fits(cpb_seal_watch *watch, const cpb_seal_facts *facts) {
   return hash[0] == facts->hash[0] && hash[1] == facts->hash[1];
 }
 
-/* ---- both ---- */
+/* ---- writing and reading ---- */
 
 cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const cpb_transform *transform,
                             cpb_role role, cpb_error *error) {
@@ -266,13 +266,13 @@ cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const
   if (status != CPB_OK) return status;
   bool foreign = fingerprint != facts->fingerprint;
   if (!foreign && facts->role == role) return CPB_OK;
-  return cpb_file_fail(
-      error, CPB_WHY_SEAL_FOREIGN, path, "%s",
-      foreign ? "was made by another map or transform, as its seal says; give the one that made it"
-              : holds[facts->role]);
+  return cpb_file_fail(error, CPB_WHY_SEAL_FOREIGN, path, "%s",
+                       foreign
+                           ? "was computed by another map or transform, according to its seal; give that one"
+                           : holds[facts->role]);
 }
 
-/* The rows of a file, all of them watched. */
+/* The rows of a file, all of them hashed while they are read. */
 static cpb_status watch_file(cpb_reader *reader, cpb_source *source, cpb_seal_watch **watch,
                              cpb_error *error) {
   *source = cpb_reader_source(reader, false);
@@ -292,7 +292,7 @@ cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_
   *radius = 0;
   cpb_status status = cpb_reader_open(path, NULL, &reader, error);
   if (status != CPB_OK) return status;
-  /* one that cannot be used is as good as none */
+  /* a seal that cannot be used is ignored */
   bool is_there = cpb_seal_read(reader, &facts, NULL) == CPB_OK && facts.found;
   if (is_there) status = watch_file(reader, &source, &watch, error);
   if (is_there && status == CPB_OK && cpb_seal_watch_fits(watch, &facts)) {
@@ -311,7 +311,7 @@ cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_ro
   if (precision > CPB_F16) return cpb_fail_dtype(error, "precision", precision);
   if (!watch->whole)
     return cpb_fail(error, CPB_WHY_CALL_ORDER, "watch",
-                    "a seal is of all rows: the pass did not come to its end");
+                    "a seal covers all rows: the pass did not reach the end");
   cpb_seal_facts facts;
   char *text = NULL;
   cpb_status status = describe(transform, role, radius, &facts, error);

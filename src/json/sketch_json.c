@@ -28,7 +28,7 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_sketch_describe(sketch, &o);
   cpb_text l = {0};
   char seed[24];
-  snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON's numbers end at 2^63 */
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON integers end at 2^63 */
   cpb_json_put_kind(&l, "sketch", VERSION);
   cpb_json_put(&l, "dim", "I", (uint64_t)o.d);
   cpb_json_put(&l, "bits", "I", (uint64_t)o.bits);
@@ -49,7 +49,7 @@ cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error
 
 /* ---- reading ---- */
 
-/* What reading allocates; freed in one place. */
+/* Everything reading allocates; freed in one place. */
 typedef struct parts {
   double *center, *normals;
   cpb_sketch_point *curve;

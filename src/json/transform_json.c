@@ -1,4 +1,4 @@
-/* A transform as JSON, one key per line; see json_file.h. A sphere is a map's file. */
+/* A transform as JSON, one key per line; see json_file.h. A sphere has the format of a map. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ cpb_status cpb_transform_save(const cpb_transform *transform, const char *path, 
   return cpb_json_save(status, text, path, error);
 }
 
-/* FNV-1a over the file without an origin: its numbers and nothing else. */
+/* FNV-1a over the file without its origin: over its numbers only. */
 cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint,
                                      cpb_error *error) {
   char *text = NULL;

@@ -1,19 +1,20 @@
-/* A transform as text, and what tells transforms apart. */
+/* A transform as text, and its fingerprint. */
 #ifndef CPB_JSON_TRANSFORM_JSON_H
 #define CPB_JSON_TRANSFORM_JSON_H
 
 #include "capball/transform.h"
 
-/** The whole text of the file (keys "capball", "transform", "dim", "columns" where they have names, "center", "max_norm", "checksum"; those of
- *  cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who takes it to cpb_free. */
+/** The whole text of the file (keys "capball", "transform", "dim", "columns" if they have names, "center", "max_norm",
+ *  "checksum"; those of cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who frees it with
+ *  cpb_free. */
 cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
 
-/** Reads it, or a map's file, back, bit for bit; gives *transform. Every fault is EFORMAT with a sentence.
- *  name  what the sentence calls the file */
+/** Reads it, or the file of a map, bit for bit; gives *transform to the caller. Every fault is EFORMAT with a message.
+ *  name  of the file in messages */
 cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
                                    cpb_transform **transform, cpb_error *error);
 
-/** A number that tells transforms apart: equal for equal numbers in their files, whatever else these say. */
+/** A number that distinguishes transforms: equal for equal numbers in their files, whatever else the files contain. */
 cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint, cpb_error *error);
 
 #endif

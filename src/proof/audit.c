@@ -1,4 +1,4 @@
-/* T13: the recall of answers, by looking at all rows for some of the queries. */
+/* T13: the recall of given answers, measured by comparing all rows with some of the queries. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 typedef struct auditing {
   cpb_reading reading;
-  cpb_view queries; /* those that were chosen */
+  cpb_view queries; /* those chosen */
   size_t k;
-  double *nearest; /* queries x k: the smallest distances so far, in rising order */
+  double *nearest; /* queries x k: the smallest distances so far, ascending */
   cpb_view block;
   double *distances; /* queries x block.rows */
   _Atomic size_t failed;
@@ -69,7 +69,7 @@ static cpb_status look_at_all(auditing *a, cpb_source *all, uint64_t *rows, cons
   return status;
 }
 
-/* Wilson's interval at 1.96 standard errors; a share of a query varies no more than a yes or no does. */
+/* Wilson's interval at 1.96 standard errors; the recall of a query varies no more than a yes-or-no result. */
 static void judge(cpb_audit *audit, double recall, double n) {
   double z2 = 1.96 * 1.96, middle = (recall + z2 / (2 * n)) / (1 + z2 / n);
   double wide = 1.96 * sqrt(recall * (1 - recall) / n + z2 / (4 * n * n)) / (1 + z2 / n);

@@ -5,7 +5,7 @@
 
 #include "capball/query.h"
 
-/** norms[i] = |W(q_i-m)|, which the laws below call `norm`. EROW as above. */
+/** norms[i] = |W(q_i-m)|, called `norm` below. EROW: a row with NaN or inf. */
 cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
                            cpb_error *error);
 
@@ -22,28 +22,27 @@ double cpb_query_distance(double norm, double r, double s, double score, double 
  *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
 double cpb_query_reach(double norm, double r, double s, double D);
 
-/** How far a row of this type may lie from S(x) where cpb_map_embed made it. NaN for u8 and i8. */
+/** The largest distance from S(x) of a row stored in this type by cpb_map_embed. NaN for u8 and i8. */
 double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
 
-/** How far a score may lie from <p,y> for the stored y, where the engine rounds p to f32 and sums in f32
- *  in any order, and divides by lengths found in the same way: 2(d+4) 2^-24; and, for scores in f32 or f16, by
- *  how much more once it is given in this type, 1-score too: 4 units of its rounding. Engines that quantise
- *  err by more. */
+/** The largest error of a score relative to <p,y> for the stored y, if the engine rounds p to f32, sums in f32 in any
+ *  order, and divides by lengths computed the same way: 2(d+4) 2^-24; for scores in f32 or f16, plus the rounding of
+ *  score or 1-score to this type: 4 units of its rounding. Engines that quantise have larger errors. */
 double cpb_query_score_error(size_t d, cpb_dtype scores);
 
-/** The certificate: every row whose x lies within D of q is scored above this floor. So if an engine
- *  has given its C best rows, D is the k-th distance among them and the C-th score is below the floor, no row
- *  left out is as near as the k-th: the k nearest are among the C.                               T13
- *  D            a distance as cpb_query_distances gives it; the floor holds for what D may truly be
+/** The certificate: every row whose x is within D of q has a score above this floor. So if an engine returned its
+ *  true top C candidates, D is the k-th distance among them and the C-th score is below the floor, then no other row
+ *  is as near as the k-th: the k nearest are among the C.                                        T13
+ *  D            a distance from cpb_query_distances; the floor allows for its error
  *  row_error    of the stored rows, score_error of the scores, as above
- *  -inf where nothing can be said, NaN outside the domain. */
+ *  -inf if nothing can be concluded, NaN outside the domain. */
 double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,
                        double score_error);
 
 /** counts[i] += the number of rows with <p_i,y> >= limits[i], products in double: with the floor as limit,
- *  how many rows are in the way of a certificate.
+ *  the number of rows that prevent a certificate.
  *  p       n rows of d+1, any dtype; rows any number of rows of d+1
- *  EROW: a row with NaN or inf; no count has changed then. */
+ *  EROW: a row with NaN or inf; the counts are then unchanged. */
 cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
                            const cpb_exec *exec, cpb_error *error);
 

@@ -1,4 +1,4 @@
-/* Exact neighbours through someone's index: ask, measure, certify, ask for more.  T13 */
+/* Exact neighbours through a caller's index: query, measure, certify, query for more.  T13 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ void cpb_external_options_init(cpb_external_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-/* One query under way. */
+/* The current query. */
 typedef struct asking {
   const cpb_map *map;
   const cpb_external *index;
@@ -25,7 +25,7 @@ typedef struct asking {
   double r, norm, row_error, score_error;
   cpb_question_point point;
   double *x, *p, *row; /* d, d+1, d+1 */
-  size_t room;         /* of the candidates */
+  size_t room;         /* capacity for candidates */
   uint64_t *ids;
   double *scores;
   cpb_hit *candidates;
@@ -56,7 +56,7 @@ static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *erro
   return cpb_question_ask(a->map, a->x, a->r, a->p, &cap, error);
 }
 
-/* Asks for `count` rows and sorts those found by their distances; *lowest is the lowest score. */
+/* Queries for `count` rows and sorts those found by distance; *lowest is the lowest score. */
 static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cpb_error *error) {
   const cpb_external *index = a->index;
   cpb_status status = make_room(a, count, error);
@@ -75,7 +75,7 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
     if (status != CPB_OK) return status;
     a->candidates[i] = (cpb_hit){a->ids[i], cpb_question_distance(&a->point, a->row)};
     if (isnan(a->candidates[i].value) || isnan(a->scores[i]))
-      return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is no point of the sphere",
+      return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is not a point of the sphere",
                       (unsigned long long)a->ids[i]);
     *lowest = fmin(*lowest, a->scores[i]);
   }

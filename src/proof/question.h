@@ -1,14 +1,14 @@
-/* What the files of T13's queries share. */
+/* Shared by the queries of T13. */
 #ifndef CPB_PROOF_QUESTION_H
 #define CPB_PROOF_QUESTION_H
 
 #include "capball/map.h"
 #include "capball/view.h"
 
-/* EINVAL unless Euclidean balls are caps under this map: pole e, nothing reflected. */
+/* EINVAL unless Euclidean balls are caps under this map: pole e, no reflection. */
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error);
 
-/* EROW unless every number of the row is finite; `name` is what the sentence calls the rows. */
+/* EROW unless every number of the row is finite; `name` is the name of the rows in the message. */
 cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error);
 
 /* p(q,r), b and sigma of one query; x: d doubles, finite, p: d+1 doubles. */

@@ -1,4 +1,4 @@
-/* A usual k-th distance, from a few queries and the whole base. */
+/* A typical k-th distance, from a few queries and the whole base. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ void cpb_radius_sample_free(cpb_radius_sample *sample) {
   free(sample);
 }
 
-/* z = W x: distances do not see the centre. x: d doubles of scratch. */
+/* z = W x: distances do not depend on the centre. x: d doubles of scratch space. */
 static void to_metric(const cpb_map *map, cpb_view rows, size_t row, double *x, double *z) {
   const cpb_loops *loops = cpb_loops_here();
   size_t d = map->options.d;

@@ -1,4 +1,4 @@
-/* T13: distances of rows and of scores, and the floor under the scores of a ball, by sphere or lift. */
+/* T13: distances from rows and from scores, and the lowest score in a ball, for the sphere and the lifts. */
 #include "geometry/products.h"
 #include "proof/certificate.h"
 #include "proof/reading.h"
@@ -31,11 +31,10 @@ cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *t
   if (transform->map != NULL) return cpb_reading_of_map(reading, transform->map, r, error);
   bool lift = transform->facts.keeps == CPB_L2 && transform->facts.metric != CPB_L2;
   if (!lift)
-    return cpb_fail_count(
-        error, "transform", transform->options.kind,
-        "distances are read off rows of sphere, lift-ip and lift-cosine, not of %s: the kind "
-        "must be one of these",
-        transform->facts.name);
+    return cpb_fail_count(error, "transform", transform->options.kind,
+                          "distances can be computed from rows of sphere, lift-ip and lift-cosine, not of "
+                          "%s: the kind must be one of these",
+                          transform->facts.name);
   if (r != 0)
     return cpb_fail_domain(error, "radius", r, "lifts have no balls: the radius of their queries must be 0");
   *reading = (cpb_reading){NULL, transform, transform->options.d, cpb_transform_cols(transform), 0};
@@ -48,7 +47,7 @@ static bool is_cosine(const cpb_reading *reading) {
   return reading->lift->options.kind == CPB_TRANSFORM_LIFT_COSINE;
 }
 
-/* What y' is to be multiplied by. */
+/* The factor from y' to x-m. */
 static double unit_of(const cpb_reading *reading) {
   return reading->lift->options.max_norm * (is_cosine(reading) ? cpb_lift_roof : 1);
 }
@@ -98,7 +97,7 @@ static cpb_status lift_norms(const cpb_reading *reading, cpb_view queries, doubl
   return CPB_OK;
 }
 
-/* The centre's own rounding, in the unit of the lift. */
+/* The rounding of the centre, in the unit of the lift. */
 static double center_rounding(const cpb_reading *reading) {
   const double *m = reading->lift->options.center;
   if (m == NULL) return 0;
@@ -115,7 +114,7 @@ static double lift_floor(const cpb_reading *reading, double norm, double D, doub
   return gain * (norm * norm - far * far) / 2 - margin - sums * gain * (1 + norm * norm + far * far);
 }
 
-/* y is where its first d coordinates say it is. */
+/* How far y is from the surface of the lift at its first d coordinates. */
 static double lift_off(const cpb_reading *reading, const double *y) {
   double unit = is_cosine(reading) ? cpb_lift_roof : 1, bend = is_cosine(reading) ? cpb_lift_h : 1;
   double t = unit * unit * cpb_loops_here()->dot(y, y, reading->d);
@@ -124,7 +123,7 @@ static double lift_off(const cpb_reading *reading, const double *y) {
   return fmax(off, fabs(sqrt(cpb_loops_here()->dot(y, y, reading->cols)) - 1));
 }
 
-/* ---- either ---- */
+/* ---- sphere or lift ---- */
 
 cpb_status cpb_reading_prepare(const cpb_reading *reading, cpb_view queries, double *norms, double *p,
                                const cpb_exec *exec, cpb_error *error) {

@@ -1,4 +1,4 @@
-/* T13: candidates in the order of their exact distances, from the rows or from their images alone. */
+/* T13: sorts candidates by exact distance, computed from the rows or from their images alone. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,27 +23,27 @@ typedef struct ranking {
   cpb_hit *hits;
   cpb_first_fault query_fault, row_fault;
   _Atomic uint64_t foreign; /* the largest id beyond the base; 0: none */
-  _Atomic size_t twice;     /* the first query that has a candidate twice; SIZE_MAX: none */
+  _Atomic size_t twice;     /* the first query with a duplicate candidate; SIZE_MAX: none */
   atomic_bool out_of_memory;
 } ranking;
 
-/* One query, and what its task works with. */
+/* One query, and the scratch space of its task. */
 typedef struct asked {
-  cpb_question_point point; /* its image, or itself in point.image without a map */
+  cpb_question_point point; /* its image, or without a map the query itself in point.image */
   double *row;              /* base.cols */
   cpb_ranked *entries;      /* k */
-  uint64_t *met; /* 2^met_bits places for the ids met, + 1, each behind where its hash leads; 0: free */
+  uint64_t *met;            /* hash set of 2^met_bits slots with linear probing; ids seen, + 1; 0: free */
   int met_bits;
 } asked;
 
-/* Twice as many places as candidates, at least: a look takes a place or two. */
+/* At most half full, so that a lookup takes one or two probes. */
 static int places_for(size_t count) {
   int bits = 1;
   while (bits < 62 && ((size_t)1 << bits) < 2 * count) bits++;
   return bits;
 }
 
-/* Whether this query has had the id before. */
+/* Whether the id has occurred before in this query. */
 static bool meet_again(asked *a, uint64_t id) {
   size_t last = ((size_t)1 << a->met_bits) - 1;
   size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> (64 - a->met_bits));
@@ -53,7 +53,7 @@ static bool meet_again(asked *a, uint64_t id) {
   return again;
 }
 
-/* True when the query can be answered. */
+/* True if the query can be answered. */
 static bool ask(ranking *r, size_t query, asked *a) {
   int fault = cpb_row_fault(r->loops, r->queries, query);
   if (fault != 0) {

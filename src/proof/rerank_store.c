@@ -1,4 +1,4 @@
-/* T13 T14: candidates put in order by rows that are elsewhere, and codes held against them. */
+/* T13 T14: ranks candidates by rows in a store, and checks codes against rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The different ids of all candidates, ascending; their number. */
+/* The distinct ids of all candidates, ascending; returns their number. */
 static size_t list_ids(const cpb_hit *candidates, size_t all, uint64_t *ids) {
   size_t count = 0;
   for (size_t i = 0; i < all; i++) ids[i] = candidates[i].id;
@@ -28,7 +28,7 @@ static size_t list_ids(const cpb_hit *candidates, size_t all, uint64_t *ids) {
   return count;
 }
 
-/* Ids count the rows that were read while they are ranked; both orders are the same, so ties stay right. */
+/* Ranking uses positions among the rows read as ids; both orders are the same, so ties are resolved correctly. */
 static void renumber(const uint64_t *ids, size_t count, const cpb_hit *candidates, size_t all,
                      cpb_hit *local) {
   for (size_t i = 0; i < all; i++) {
@@ -104,14 +104,14 @@ typedef struct checking {
   const cpb_sketch *sketch;
   cpb_sketch_options of;
   const cpb_store *rows;
-  double room; /* of images that lie near a boundary, by their rounding */
+  double room; /* tolerance for images near a boundary: their rounding */
   void *row;
   double *y;
   uint8_t *own;
 } checking;
 
-/* Whether each bit is the side on which the image lies, but for images nearer to a boundary than rounding to the
- * narrowest type. */
+/* Whether each bit is the side of its boundary on which the image is; images nearer to a boundary than the rounding
+ * error of the narrowest type are not checked. */
 static bool are_sides(const checking *c, const uint8_t *code) {
   size_t cols = c->of.d + 1;
   cpb_view_widen(cpb_rows(c->row, c->rows->dtype, 1, cols), c->y);
@@ -122,7 +122,7 @@ static bool are_sides(const checking *c, const uint8_t *code) {
   return true;
 }
 
-/* A row without a code is for the ranking to tell. */
+/* A row that cannot be encoded passes here; the ranking reports it. */
 static bool is_code(const checking *c, const uint8_t *code) {
   cpb_view row = cpb_rows(c->row, c->rows->dtype, 1, c->rows->cols);
   return cpb_sketch_encode(c->sketch, row, c->own, NULL, NULL) != CPB_OK ||

@@ -1,4 +1,4 @@
-/* T13: an engine's candidates in the order of their distances, and a proof that they are enough. */
+/* T13: sorts an engine's candidates by distance, and proves that no other row is nearer. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,20 +29,20 @@ typedef struct rescoring {
   cpb_reading reading;
   cpb_rescore_options o;
   size_t n, C, k;
-  cpb_row_look look;   /* at all rows that are read .. */
+  cpb_row_look look;   /* at all rows read .. */
   cpb_row_look *looks; /* .. and at the candidates of each query; NULL: the precision is known */
-  double row_error;    /* how far the rows may lie from the images of the data */
+  double row_error;    /* largest distance of the rows from the images of the data */
   cpb_view queries;
   const cpb_store *store;
-  const uint64_t *ids;  /* n x C */
-  double *norms, *p;    /* n, n x cols */
-  double *kth, *lowest; /* n: the distance that the answer reaches to, and the lowest score of a candidate */
-  double *least;        /* n: the floor of the certificate */
-  double *products;  /* n x C: scores of the candidates in double, where all rows are looked at; else NULL */
-  uint64_t *needed;  /* n: 0 where proven, else how many candidates prove it */
-  uint64_t *above;   /* n: candidates at or above the floor */
-  uint64_t *settled; /* n: what `needed` is once no other row lies above the floor */
-  cpb_hit *hits;     /* n x k */
+  const uint64_t *ids;   /* n x C */
+  double *norms, *p;     /* n, n x cols */
+  double *kth, *lowest;  /* n: the largest distance in the answer, and the lowest score of a candidate */
+  double *least;         /* n: the floor of the certificate */
+  double *products;      /* n x C: scores of the candidates in double, if all rows are examined; else NULL */
+  uint64_t *needed;      /* n: 0 if proven, else the number of candidates that would prove it */
+  uint64_t *above;       /* n: candidates at or above the floor */
+  uint64_t *settled;     /* n: value of `needed` if no other row is above the floor */
+  cpb_hit *hits;         /* n x k */
   _Atomic size_t failed; /* the first query that failed, n: none */
 } rescoring;
 
@@ -50,7 +50,7 @@ typedef struct rescoring {
 
 typedef struct candidates {
   char *rows;
-  double *row, *distance, *of_row; /* cols, C, C: by scores, where there are any, and by the row */
+  double *row, *distance, *of_row; /* cols, C, C: from scores, if given, and from the row */
   cpb_hit *hits;
   double lowest; /* score */
 } candidates;
@@ -92,11 +92,11 @@ static double score_error(const rescoring *r, size_t query) {
 
 static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
   uint64_t id = r->ids[query * r->C + i];
-  return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is no point of the sphere");
+  return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", id, "is not a point of the sphere");
 }
 
-/* How far the rows of a query may lie from what the engine had. One that nothing explains is no reason to doubt the
- * order. */
+/* How far the rows of a query may be from those the engine had. A row that no type explains does not make the order
+ * suspect. */
 static double slack_of(const rescoring *r, size_t query) {
   double coarse = cpb_reading_row_error(&r->reading, CPB_F16);
   if (r->looks == NULL) return r->row_error;
@@ -105,13 +105,13 @@ static double slack_of(const rescoring *r, size_t query) {
   return fmin(coarse, cpb_row_look_error(&look, &r->reading, r->store->dtype));
 }
 
-/* An engine gives its best first. Candidates that do not fall in score were found by other vectors, or in other
- * rows: by another map, another radius, in another file, or they were put in another order since. */
+/* Engines return their best candidate first. Candidates whose scores do not descend were found with other vectors or
+ * rows (another map, radius or file), or were reordered. */
 static cpb_status check_order(const rescoring *r, size_t query, size_t i, double before, double score,
                               cpb_error *error) {
   double room =
       2 * (score_error(r, query) + slack_of(r, query) * cpb_reading_size(&r->reading, r->norms[query]));
-  /* scores that are given are compared with the rows one by one */
+  /* given scores are compared with each row instead */
   bool asked = !r->o.unordered && r->o.scores.data == NULL && r->C < r->store->rows;
   bool ordered = !asked || score <= before + room;
   if (ordered) return CPB_OK;
@@ -123,7 +123,7 @@ static cpb_status check_order(const rescoring *r, size_t query, size_t i, double
       query, i, (unsigned long long)r->ids[query * r->C + i], before);
 }
 
-/* Before anything is made of them. */
+/* Examines the rows before they are used. */
 static cpb_status look_at_rows(const rescoring *r, size_t query, const candidates *c, cpb_error *error) {
   cpb_status status = CPB_OK;
   if (r->looks == NULL) return CPB_OK;
@@ -134,7 +134,7 @@ static cpb_status look_at_rows(const rescoring *r, size_t query, const candidate
   return status;
 }
 
-/* From the rows: the engine's own scores may have been off by score_error each way. */
+/* From the rows: the engine's scores may differ by score_error in either direction. */
 static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
   cpb_status status = cpb_reading_distances(&r->reading, cpb_view_slice(r->queries, query, 1), rows_of(r, c),
                                             c->of_row, error);
@@ -151,13 +151,13 @@ static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, 
   return status;
 }
 
-/* Distances count from 1 down, and back. */
+/* Converts between scores and distances 1-score. */
 static double flip(const rescoring *r, double score) {
   return r->o.score_kind == CPB_SCORE_COSINE_DISTANCE ? 1 - score : score;
 }
 
-/* EINVAL for a score that the row y cannot have: distance and proof would believe it. Lengths that an engine
- * divides by are those of rounded rows. */
+/* EINVAL for a score that the row y cannot have, because distances and proofs would rely on it. An engine divides by
+ * the lengths of rounded rows. */
 static cpb_status check_score(const rescoring *r, size_t query, size_t i, double score, const double *y,
                               cpb_error *error) {
   static const char *const names[] = {"ip", "cosine", "cosine-distance"};
@@ -172,7 +172,7 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
     return cpb_fail(error, CPB_WHY_NOT_FINITE, "scores", "%s has the score %g", where, flip(r, score));
   if (fabs(score) > size + room)
     return cpb_fail(error, CPB_WHY_SCORE, "scores",
-                    "%s has the score %.9g, but no %s of unit vectors lies outside [%d,%d]", where,
+                    "%s has the score %.9g, but the %s of unit vectors is within [%d,%d]", where,
                     flip(r, score), what, distance ? 0 : -1, distance ? 2 : 1);
   if (fabs(score - product) > room)
     return cpb_fail(error, CPB_WHY_SCORE, "scores",
@@ -211,7 +211,7 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
   for (size_t i = 0; i < r->k; i++) alike &= answer[i].id == c->hits[i].id;
   r->kth[query] = r->o.within > 0 ? r->o.within : c->hits[r->k - 1].value;
   r->lowest[query] = c->lowest;
-  /* Rows of a ball are complete in whatever order. */
+  /* The rows of a ball are complete in any order. */
   r->settled[query] = alike || r->o.within > 0 ? 0 : r->C;
 }
 
@@ -227,7 +227,7 @@ static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *err
   return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all queries ---- */
 
 typedef struct round_of {
   rescoring *r;
@@ -253,7 +253,7 @@ static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *err
     cpb_exec_run(exec, r->n - first < ROUND ? r->n - first : ROUND, rescore_task, &round);
     size_t failed = atomic_load(&r->failed);
     bool whole = failed == r->n;
-    /* A query that fails no more had no memory, and now has: its round is run again. */
+    /* A query that no longer fails was short of memory that is now available: its round is run again. */
     cpb_status status = whole ? cpb_exec_tell(exec, 0.9 * (double)first / (double)r->n, error)
                               : rescore_query(r, failed, error);
     if (status != CPB_OK) return status;
@@ -262,10 +262,10 @@ static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *err
   return CPB_OK;
 }
 
-/* ---- what is proven, once every row was looked at ---- */
+/* ---- what is proven, once every row has been examined ---- */
 
-/* Candidates that are scored as high as any row of the ball may be, and a rounding more: sums in another order
- * may not make up for a row that is missing. */
+/* Candidates scored as high as any row of the ball may be, plus a rounding error: a different order of summation must
+ * not compensate for a missing row. */
 static uint64_t count_above(const rescoring *r, size_t query) {
   uint64_t above = 0;
   double limit =
@@ -274,13 +274,13 @@ static uint64_t count_above(const rescoring *r, size_t query) {
   return above;
 }
 
-/* The floor is -inf where the rows may lie anywhere. */
+/* The floor is -inf if the error of the rows is unbounded. */
 static double floor_of(const rescoring *r, size_t query) {
   if (isinf(r->row_error)) return -INFINITY;
   return cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error, score_error(r, query));
 }
 
-/* All rows as candidates are enough where they are known well enough to be put in order. */
+/* If all rows are candidates, the answer is complete, provided the precision suffices to sort them. */
 static void settle(rescoring *r, size_t query) {
   bool whole = r->C == r->store->rows && !isinf(r->row_error);
   r->least[query] = floor_of(r, query);
@@ -311,13 +311,13 @@ static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, 
   return status;
 }
 
-/* Every row of the ball is scored above the floor. Where all that are scored so are candidates, none is left out,
- * whatever the engine did; else they are in the way, and one more candidate than there are lies below the floor. */
+/* Every row of the ball is scored above the floor. If all rows scored so are candidates, none is missing, whatever the
+ * engine did; else a proof needs one candidate below the floor, one more than there are above it. */
 static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
   bool known = !isinf(r->row_error);
   if (r->o.all != NULL && known && count <= r->above[query]) return r->settled[query];
   uint64_t wanted = r->o.all == NULL ? r->store->rows : count + 1;
-  if (wanted <= r->C) wanted = r->C + 1; /* roundings apart, more than there are */
+  if (wanted <= r->C) wanted = r->C + 1; /* except for rounding, more than there are */
   return wanted < r->store->rows ? wanted : r->store->rows;
 }
 
@@ -343,7 +343,7 @@ static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *er
   return status;
 }
 
-/* ---- before it ---- */
+/* ---- preparation ---- */
 
 static int ascending(const void *left, const void *right) {
   uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -374,8 +374,8 @@ static cpb_status check_ids(const rescoring *r, cpb_error *error) {
   return status;
 }
 
-/* The type that the rows were rounded to is told, or found out from all that are read: where all of them are looked at
- * here, else from the candidates. */
+/* The type the rows were rounded to is given, or detected from the rows read: from all rows if all are examined, else
+ * from the candidates. */
 static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   if (r->o.precision == CPB_PRECISION_UNKNOWN)
     return r->o.all != NULL ? cpb_row_look_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
@@ -392,9 +392,10 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
       cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
   if (status != CPB_OK) return status;
   if (r->store->dtype > CPB_F16)
-    return cpb_fail(error, CPB_WHY_DTYPE_IN, "embedded",
-                    "embedded rows are %s: no points of the sphere, whose coordinates lie in [-1,1]",
-                    cpb_dtype_name(r->store->dtype));
+    return cpb_fail(
+        error, CPB_WHY_DTYPE_IN, "embedded",
+        "embedded rows are %s, which cannot be points of the sphere: their coordinates are in [-1,1]",
+        cpb_dtype_name(r->store->dtype));
   if (r->k == 0 || r->k > r->C)
     return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours wanted of %zu candidates per query", r->k,
                     r->C);
@@ -456,7 +457,7 @@ static cpb_status run_with_memory(rescoring *r, uint64_t *needed, const cpb_exec
   return status;
 }
 
-/* With what the options say; the reading is made for their radius. */
+/* Applies the options; the reading depends on their radius. */
 static cpb_status take_options(rescoring *r, const cpb_rescore_options *options, cpb_error *error) {
   r->o = defaults;
   cpb_status status = cpb_sized_take(&r->o, sizeof r->o, options, "rescore options", error);

@@ -14,28 +14,28 @@
 static bool fits_half(double v) {
   uint64_t bits;
   memcpy(&bits, &v, sizeof bits);
-  double steps = v * 0x1p24; /* of the smallest half */
+  double steps = v * 0x1p24; /* in units of the smallest half */
   return fabs(v) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0 && steps == nearbyint(steps);
 }
 
-/* m/10^k with both numbers exact is what the text of m digits is read as. */
+/* The decimal m/10^k, both exact, is read as the nearest double. */
 static bool has_digits(double v, double least, cpb_dtype stored) {
   static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   double size = fabs(v);
   size_t k = 0, most = sizeof powers / sizeof *powers;
   while (k < most && size * powers[k] < least) k++;
-  if (k == most) return true; /* too small to tell: it counts as short */
+  if (k == most) return true; /* too small to tell: counts as short */
   double read = nearbyint(size * powers[k]) / powers[k];
   return stored == CPB_F32 ? (float)read == (float)size : read == size;
 }
 
-/* Whether v may have been rounded to the type, or printed in it since: 5 digits are enough for f16, 9 for f32. */
+/* Whether v may have been rounded to the type, or printed from it: 5 digits are enough for f16, 9 for f32. */
 static bool is_single(double v) { return (double)(float)v == v || has_digits(v, 1e8, CPB_F64); }
 
 static bool is_half(double v, cpb_dtype stored) { return fits_half(v) || has_digits(v, 1e4, stored); }
 
-/* What was f16 may have come through files of f32, too. */
+/* Values of f16 may also have passed through files of f32. */
 static bool is_short(double v, cpb_dtype type, cpb_dtype stored) {
   if (type == CPB_F32) return is_single(v);
   return is_half(v, stored) || (stored == CPB_F64 && is_single(v) && is_half((double)(float)v, CPB_F32));
@@ -52,8 +52,8 @@ static cpb_dtype precision_of(const double *y, size_t cols, cpb_dtype stored) {
   return stored == CPB_F32 || is_short_row(y, cols, CPB_F32, stored) ? CPB_F32 : CPB_F64;
 }
 
-/* A row with one coordinate, 1 or -1, on the sphere; the image of the centre under a lift. The zeros of it were rounded by
- * less than the smallest half, and where the rest is then the surface tells: error_of_axis. */
+/* A row with a single non-zero coordinate, 1 or -1, on the sphere; the image of the centre under a lift. Its zeros were
+ * rounded by less than the smallest half, and the surface bounds the rest: error_of_axis. */
 static bool is_axis(const cpb_reading *reading, const double *y) {
   size_t others = 0, looked = reading->map != NULL ? reading->cols : reading->d;
   double size = 0;
@@ -72,7 +72,7 @@ static double unit_roundoff(cpb_dtype type) {
   return type == CPB_F64 ? 0x1p-53 : type == CPB_F32 ? 0x1p-24 : 0x1p-11;
 }
 
-/* How far off the surface rounding to the type, and printing, brings a row. */
+/* The largest distance from the surface that rounding to the type and printing can cause. */
 static double explained(const cpb_reading *reading, cpb_dtype type) {
   double sums = ((double)reading->d + 65) * 0x1p-53, times = reading->map != NULL ? 4 : 16;
   return type == CPB_F64 ? sums : times * unit_roundoff(type) + sums;
@@ -83,7 +83,7 @@ cpb_status cpb_row_look_at(cpb_row_look *look, const cpb_reading *reading, const
   double off = cpb_reading_off(reading, y);
   if (!(off <= explained(reading, CPB_F16)))
     return cpb_fail_row(
-        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: no point of the %s",
+        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: not a point of the %s",
         sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
   cpb_row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
   one.any = !one.axis;
@@ -144,14 +144,14 @@ static void look_task(void *arg, size_t task) {
   free(y);
 }
 
-/* The first failure, with its sentence. */
+/* The first failure, with its message. */
 static cpb_status find_failure(looking *l, size_t tasks, cpb_error *error) {
   for (size_t task = 0; task < tasks; task++) {
     if (l->status[task] == CPB_OK) continue;
     double *y = malloc(l->reading->cols * sizeof *y);
     cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : look_at_rows(l, task, y, error);
     free(y);
-    if (status != CPB_OK) return status; /* else there is memory now */
+    if (status != CPB_OK) return status; /* else memory is now available */
   }
   return CPB_OK;
 }

@@ -1,4 +1,4 @@
-/* How many rows are scored at or above a limit, for many queries at once. */
+/* Counts the rows scored at or above a limit, for many queries at once. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 typedef struct count_job {
   const cpb_loops *loops;
   cpb_view rows;
-  size_t queries, wide; /* wide: queries up to a whole tile */
+  size_t queries, wide; /* wide: queries, rounded up to a whole tile */
   const double *p;      /* coordinate k of query j at k*wide + j */
   const double *limits;
   _Atomic uint64_t *counts;
@@ -49,7 +49,7 @@ static void count_rows(void *arg, size_t block, size_t first, size_t count) {
   free(wide);
 }
 
-/* Queries in the order of coordinates. */
+/* Transposes the queries. */
 static void turn(const cpb_loops *loops, cpb_view p, size_t wide, double *row, double *turned) {
   for (size_t j = 0; j < p.rows; j++) {
     cpb_view at = cpb_view_slice(p, j, 1);

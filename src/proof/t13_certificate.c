@@ -1,4 +1,4 @@
-/* T13: how low a row of a ball can be scored, and what that proves about rows an engine left out. */
+/* T13: the lowest score of a row in a ball, and what it proves about rows that an engine did not return. */
 #include <float.h>
 #include <math.h>
 
@@ -18,7 +18,7 @@ static place place_of(double t, double s) {
   return (place){s / h, t / h, h};
 }
 
-/* p(q,r) on the same meridian, (p1, p0) of T3, with what it is made from. */
+/* p(q,r) on the same meridian, (p1, p0) of T3, with the quantities it is computed from. */
 typedef struct axis {
   double norm, r, s;
   place far, near;
@@ -31,9 +31,9 @@ static axis axis_of(double norm, double r, double s) {
   return (axis){norm, r, s, far, near, p1, p0};
 }
 
-/* sin^2 of half the angle between p(q,r) and the end q+step of the ball, step = -D or D, for angles up to
- * a straight one. With t = q+step the sine of the angle is 2s(step(s^2+qt) + t r^2)/(h1 h2 (t^2+s^2)), where
- * nothing cancels but the effects of step and r; the cosine is <p,S(t)>. */
+/* sin^2 of half the angle between p(q,r) and the end q+step of the ball, step = -D or D, for angles up to pi.
+ * With t = q+step the sine of the angle is 2s(step(s^2+qt) + t r^2)/(h1 h2 (t^2+s^2)), in which only the effects of
+ * step and r can cancel; the cosine is <p,S(t)>. */
 static double half_sine2(const axis *p, double step) {
   place end = place_of(p->norm + step, p->s);
   double bend = end.side * end.side + p->norm / end.h * end.up;
@@ -43,7 +43,7 @@ static double half_sine2(const axis *p, double step) {
   return cosine > 0 ? sine * sine / (2 * (1 + cosine)) : (1 - cosine) / 2;
 }
 
-/* The ball holds the antipode of p, which lies at -s (1+p0)/p1 on the line. */
+/* Whether the ball contains the antipode of p, which is at -s (1+p0)/p1 on the line. */
 static bool holds_antipode(const axis *p, double D) { return (D - p->norm) * p->p1 >= p->s * (1 + p->p0); }
 
 double cpb_query_reach(double norm, double r, double s, double D) {
@@ -59,7 +59,7 @@ static double frobenius(const double *a, size_t n) {
   return sqrt(sum);
 }
 
-/* By how many roundings of its size z = W(x-m) may be wrong, and what is added to that size. */
+/* The error of z = W(x-m), in roundings of its size, and an offset added to that size. */
 typedef struct metric_rounding {
   double times, shift;
 } metric_rounding;
@@ -90,9 +90,9 @@ double cpb_query_score_error(size_t d, cpb_dtype scores) {
   return 2 * ((double)d + 4) * 0x1p-24 + given;
 }
 
-/* What the distance D of stored rows may truly be: |x-q| = sqrt(norm^2+s^2) |y-S(q)|/|y+e|, and both lengths
- * move by no more than y and S(q) do, the second as cpb_rise has it by three times that at most. |y+e| is
- * 2s/sqrt(|x|^2+s^2), smallest at the far end of the ball; what 3 leaves to 4 is for its own rounding. */
+/* An upper bound on the true distance for a computed D of stored rows: |x-q| = sqrt(norm^2+s^2) |y-S(q)|/|y+e|. Both
+ * lengths change by no more than y and S(q) do, the second, computed by cpb_rise, by at most three times that. |y+e| is
+ * 2s/sqrt(|x|^2+s^2), smallest at the far end of the ball; the factor 4 instead of 3 covers its own rounding. */
 static double largest_distance(double norm, double s, double D, double error) {
   double lift = 2 * s / cpb_hypot(norm + D, s);
   return error < lift / 8 ? (D + 2 * error * cpb_hypot(norm, s) / lift) / (1 - 4 * error / lift) : INFINITY;
@@ -105,7 +105,7 @@ double cpb_query_floor(const cpb_map *map, double norm, double r, double D, doub
   if (!domain || cpb_check_round(map, NULL) != CPB_OK) return NAN;
   double s = map->options.s, of_double = cpb_query_row_error(map, CPB_F64);
   metric_rounding z = rounding_of(map);
-  double shift = u64 * z.times * (norm + z.shift); /* of q itself */
+  double shift = u64 * z.times * (norm + z.shift); /* error of q itself */
   double truly = largest_distance(norm, s, D, row_error + of_double) * (1 + 64 * u64) + 2 * shift;
   if (!isfinite(truly)) return -INFINITY;
   double margin = row_error + score_error + 4 * of_double + 32 * u64 * (1 + (norm + r + truly) / s);

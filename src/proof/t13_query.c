@@ -1,4 +1,4 @@
-/* T13: what to send to an engine of inner products: the caps of balls around queries. */
+/* T13: the caps of balls around queries, as vectors for an inner-product engine. */
 #include <stdlib.h>
 
 #include "batch/map_object.h"
@@ -12,13 +12,13 @@
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
   if (map == NULL) return cpb_fail_missing(error, "map");
   if (map->pole != NULL)
-    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
-                    "the map has a pole of its own, under which Euclidean balls are no caps: take one with "
-                    "the pole e");
+    return cpb_fail(
+        error, CPB_WHY_MAP_POLE, "map",
+        "the map has a pole of its own, under which Euclidean balls are not caps: use a map with the pole e");
   if (map->mirror != NULL)
     return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
-                    "the map turns a direction of the sphere to e: its rows are directions, and Euclidean "
-                    "balls are no caps of it");
+                    "the map rotates a direction of the sphere to e: its rows are directions, and Euclidean "
+                    "balls are not caps under it");
   return CPB_OK;
 }
 
@@ -52,7 +52,7 @@ typedef struct caps_job {
   const double *radii;
   cpb_out p;
   double *b, *sigma;
-  cpb_first_fault fault; /* which row; its sentence is made anew */
+  cpb_first_fault fault; /* which row; its message is generated again */
 } caps_job;
 
 /* memory: 2d+1 doubles. */
@@ -86,7 +86,7 @@ static void answer_rows(void *arg, size_t block, size_t first, size_t count) {
   free(memory);
 }
 
-/* The sentence of the first row that failed. */
+/* The message of the first row that failed. */
 static cpb_status report(const caps_job *job, cpb_error *error) {
   cpb_error own = {.row = -1};
   if (cpb_first_fault_report(&job->fault, "queries", &own) == CPB_OK) return CPB_OK;

@@ -28,7 +28,7 @@ double cpb_question_distance(const cpb_question_point *point, const double *y) {
   size_t d = point->d;
   double rise = cpb_rise(y[d], loops->dot(y, y, d));
   if (rise == 0) return INFINITY;
-  double unit = cpb_unit_power(point->s); /* s^2 need not be a double */
+  double unit = cpb_unit_power(point->s); /* s^2 may exceed the range of double */
   double dist2_hat = loops->dist2(y, point->image, d + 1);
   return sqrt(cpb_original_dist2(dist2_hat, rise, point->rise, point->s * unit)) / unit;
 }
@@ -40,7 +40,7 @@ static cpb_status measure(const cpb_question_point *point, cpb_view rows, double
     cpb_loops_here()->widen[at.dtype](at.data, at.cols, row);
     distances[i] = cpb_question_distance(point, row);
     if (isnan(distances[i]))
-      return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is no point of the sphere");
+      return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is not a point of the sphere");
   }
   return CPB_OK;
 }
@@ -72,7 +72,7 @@ double cpb_query_distance(double norm, double r, double s, double score, double 
   if (!domain || isnan(score) || cpb_lift_ball(cpb_squares_of(&norm, 1), r, s, &lift, NULL) != CPB_OK)
     return NAN;
   if (rise == 0) return INFINITY;
-  double b = r == 0 ? 1 : lift.b; /* without the rounding of its terms */
+  double b = r == 0 ? 1 : lift.b; /* exact, without the rounding of its terms */
   double unit = cpb_unit_power(fmax(r, s)), radius = r * unit, scale = s * unit;
   double beyond = 2 * scale * ((b - score) / (rise * lift.a)) * scale;
   return sqrt(fmax(0, radius * radius + beyond)) / unit;

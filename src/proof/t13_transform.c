@@ -1,5 +1,5 @@
-/* T13: rival transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates), and the
- * formula of each kind stands once, in image_of. */
+/* T13: other transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates); image_of contains
+ * the formula of each kind. */
 #include "capball/advanced/candidates.h"
 #include "capball/transform.h"
 
@@ -95,7 +95,7 @@ cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **out, cpb_err
     return status;
   }
   cpb_map_describe(transform->map, &options);
-  transform->options.columns = options.columns; /* the map's own */
+  transform->options.columns = options.columns; /* from the map */
   *out = transform;
   return CPB_OK;
 }
@@ -110,7 +110,7 @@ cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb
     return cpb_fail_missing(error, transform == NULL ? "transform" : "grown");
   *grown = NULL;
   if (!(factor >= 1 && factor < INFINITY))
-    return cpb_fail_domain(error, "factor", factor, "the room for longer rows must be a factor >= 1");
+    return cpb_fail_domain(error, "factor", factor, "the headroom for longer rows must be a factor >= 1");
   if (transform->map != NULL) return cpb_transform_of_map(transform->map, grown, error);
   cpb_transform_options options = transform->options;
   if (options.kind != CPB_TRANSFORM_LIFT_IP) options.max_norm *= factor;
@@ -137,7 +137,7 @@ typedef struct image {
   double divisor, more[2];
 } image;
 
-/* sqrt(M^2-t-c t^2) with M^2 at least 1/16 more than t <= 1 takes. */
+/* sqrt(M^2-t-c t^2); M^2 exceeds the maximum at t <= 1 by at least 1/16. */
 static double rest(double m, double t, double c) { return sqrt(m * m - t - c * t * t); }
 
 /* The image of a row of this length about the centre; a fault, or 0. */
@@ -162,7 +162,7 @@ static int image_of(const cpb_transform *transform, cpb_role role, double length
     if (!base && length == 0) return CPB_FAULT_ZERO;
     break;
   case CPB_TRANSFORM_IP_L2: y->more[0] = base ? L * rest(ip_roof, t, 0) : 0; break;
-  case CPB_TRANSFORM_SPHERE: break; /* the map's own */
+  case CPB_TRANSFORM_SPHERE: break; /* computed by the map */
   }
   return base && rho > 1 + 0x1p-40 ? CPB_FAULT_LONG : 0;
 }
@@ -175,7 +175,7 @@ typedef struct application {
   cpb_first_fault fault;
 } application;
 
-/* False when a coordinate is beyond y's type. */
+/* False if a coordinate is out of range for y's type. */
 static bool store_row(const application *a, size_t row, const image *of) {
   const cpb_loops *loops = a->metric.loops;
   size_t d = a->metric.x.cols;
@@ -199,7 +199,7 @@ static bool store_row(const application *a, size_t row, const image *of) {
   return fits;
 }
 
-/* Kinds that ask for no length take rows whose length is beyond double. */
+/* Kinds that need no length accept rows whose length is beyond double. */
 static int measure(const application *a, size_t row, double *length) {
   cpb_transform_kind kind = a->transform->options.kind;
   *length = 0;

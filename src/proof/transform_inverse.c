@@ -1,4 +1,4 @@
-/* T13: base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
+/* T13: converts base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -26,7 +26,7 @@ typedef struct inversion {
   cpb_first_fault fault;
 } inversion;
 
-/* False when a coordinate is beyond x's type. */
+/* False if a coordinate is out of range for x's type. */
 static bool bring_back(const inversion *job, size_t row) {
   double buffer[CPB_CHUNK], limit = cpb_out_limit(job->x.dtype);
   bool fits = true;
@@ -60,7 +60,7 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
   if (transform->options.kind == CPB_TRANSFORM_NORMALIZE)
     return cpb_fail_count(
         error, "transform", transform->options.kind,
-        "transform normalize keeps directions alone and has no way back: the kind must be another");
+        "transform normalize keeps only directions and has no inverse: the kind must be different");
   cpb_status status = cpb_check_view(y, "y", cpb_transform_cols(transform), error);
   if (status == CPB_OK) status = cpb_check_out(x, "x", y.rows, transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_apart(y, "y", x, "x", error);

@@ -1,4 +1,4 @@
-/* The transform object, and what its lifts are made of. */
+/* The transform object, and the constants of its lifts. */
 #ifndef CPB_PROOF_TRANSFORM_OBJECT_H
 #define CPB_PROOF_TRANSFORM_OBJECT_H
 
@@ -8,7 +8,7 @@ struct cpb_transform {
   cpb_transform_options options;
   cpb_transform_facts facts;
   cpb_map *map;    /* of the sphere; NULL for the other kinds */
-  double center[]; /* d, where there is one */
+  double center[]; /* d, if there is one */
 };
 
 /* h and M of lift-cosine, M of the ip-lifts. */

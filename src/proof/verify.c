@@ -1,4 +1,4 @@
-/* T13: embedded rows against the images of the data, row by row. */
+/* T13: compares embedded rows with the images of the data, row by row. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,21 +11,21 @@
 
 enum { AT_ONCE = 1024 };
 
-/* Two sources side by side; blocks of one end where those of the other do not. */
+/* Two sources read in parallel, whose blocks need not have the same sizes. */
 typedef struct verifying {
   cpb_reading reading;
   const cpb_transform *transform;
   cpb_source *base, *embedded;
-  cpb_view rows, images; /* of the blocks what is left */
+  cpb_view rows, images; /* the rest of the current blocks */
   uint64_t row;          /* the number of their first row */
-  double *made;          /* AT_ONCE images, and one stored row */
-  double bound[3];       /* how far a row of f64, f32, f16 may lie from the image in double */
+  double *made;          /* AT_ONCE computed images, and one stored row */
+  double bound[3];       /* largest distance of a row of f64, f32, f16 from the image in double */
   double worst;
 } verifying;
 
 static const cpb_dtype finest_first[] = {CPB_F64, CPB_F32, CPB_F16};
 
-/* The image in double has the error that every precision counts already. */
+/* Every precision already includes the error of the image in double. */
 static void set_bounds(verifying *v) {
   double of_double = cpb_reading_row_error(&v->reading, CPB_F64);
   for (size_t i = 0; i < 3; i++)
@@ -55,8 +55,8 @@ static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, 
     double off = distance_of(v, i);
     if (!(off <= v->bound[2]))
       return cpb_fail_row(error, CPB_WHY_NOT_THE_IMAGE, "embedded", v->row + i,
-                          "lies %.3g from the image of this row of the data, where rounding to f16 explains "
-                          "%.3g: another map made it, or of other data",
+                          "is %.3g from the image of this row of the data, but rounding to f16 explains only "
+                          "%.3g: it was computed by another map, or from other data",
                           off, v->bound[2]);
     v->worst = fmax(v->worst, off);
   }

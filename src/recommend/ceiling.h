@@ -1,19 +1,19 @@
-/* The ceiling of exact search with the standard error of its measurement. */
+/* The recall ceiling of exact search, with the standard error of its measurement. */
 #ifndef CPB_RECOMMEND_CEILING_H
 #define CPB_RECOMMEND_CEILING_H
 
 #include "capball/exec.h"
 #include "capball/view.h"
 
-/* cpb_search_ceiling; spread, where not NULL: the standard error of each recall over the queries. */
+/* cpb_search_ceiling; spread, if not NULL: the standard error of each recall over the queries. */
 cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
                                size_t count, double *recall, double *spread, const cpb_exec *exec,
                                cpb_error *error);
 
-/** The ceiling of exact search: over the first `queries` rows as queries, the share of the true k nearest
+/** The ceiling of exact search: with the first `queries` rows as queries, the fraction of the true k nearest
  *  other rows that are also among the k nearest in the embedded space.                                 T13
  *    |S(x)-S(q)|^2 = 4 s^2 |x-q|^2 / ((|x|^2+s^2) (|q|^2+s^2)), norms about the centre
- *  Rows as near as the k-th true neighbour count as found: ties are no fault.
+ *  Rows as near as the k-th true neighbour count as found: ties are not errors.
  *  x        n > k rows of d, any dtype                               borrowed for the call
  *  center   d coordinates or NULL
  *  s        count scales > 0         recall   count numbers, caller's

@@ -98,7 +98,7 @@ static cpb_status fill_abid(cpb_choice *c, const cpb_abid_curve *curve, cpb_erro
                                &c->maxima_count, error);
 }
 
-/* The highest maximum; on a curve without one, the highest end. */
+/* The highest maximum; if the curve has none, its higher end. */
 static cpb_curve_point best_spread(const cpb_choice *c) {
   cpb_curve_point best =
       c->abid[0].value >= c->abid[ABID_POINTS - 1].value ? c->abid[0] : c->abid[ABID_POINTS - 1];
@@ -110,7 +110,7 @@ static void set_missing(double *s, double value) {
   if (isnan(*s)) *s = value;
 }
 
-/* What the norms of all rows would decide is told by the sample where they are not known. */
+/* Takes unknown norms of all rows from the sample. */
 static cpb_status fill_norms(cpb_choice *c, cpb_view sample, const double *center, cpb_error *error) {
   double *norms = malloc(sample.rows * sizeof *norms), largest = 0;
   if (norms == NULL) return cpb_fail_memory(error, "%zu norms", sample.rows);
@@ -145,14 +145,14 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
 
 /* ---- recall ---- */
 
-enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the one that decides in 11 parts */
+enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the deciding one in 11 parts */
 
-/* What recall was measured to be, less its standard error, beside each point of the curve. */
+/* The measured recall minus its standard error, for each point of the curve. */
 typedef struct surety {
   double least[GRID + REFINED];
 } surety;
 
-/* Measures `count` scales from `low` on, `factor` apart, into the curve at `at`. */
+/* Measures `count` scales, from `low` in steps of `factor`, into the curve at `at`. */
 static cpb_status measure(cpb_choice *c, surety *sure, size_t at, double low, double factor, size_t count,
                           cpb_view sample, const double *center, const cpb_goal_options *o,
                           const cpb_exec *exec, cpb_error *error) {
@@ -172,7 +172,7 @@ static cpb_status measure(cpb_choice *c, surety *sure, size_t at, double low, do
   return CPB_OK;
 }
 
-/* The first point of the curve from which on the target is always reached. */
+/* The first point of the curve from which the target is reached throughout. */
 static size_t first_reached(const cpb_choice *c, const surety *sure, double target) {
   size_t at = c->ceiling_count;
   while (at > 0 && sure->least[at - 1] >= target) at--;
@@ -211,7 +211,8 @@ static cpb_status take_norm(cpb_choice *c, const cpb_goal_options *o, cpb_error 
     return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "goal",
                     "goal %s needs the norms of all rows, which are not known", cpb_goal_name(o->goal));
   if (c->s > 0 && c->s < INFINITY) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NO_SCALE, "goal", "the %s norm about the centre is %g, no scale",
+  return cpb_fail(error, CPB_WHY_NO_SCALE, "goal",
+                  "the %s norm about the centre is %g, which cannot be a scale",
                   o->goal == CPB_GOAL_HEMISPHERE ? "largest" : cpb_goal_name(o->goal), c->value);
 }
 

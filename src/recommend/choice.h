@@ -4,20 +4,20 @@
 
 #include "capball/map.h"
 
-/** What is wanted. Start from cpb_goal_options_init. */
+/** The goal. Start from cpb_goal_options_init. */
 typedef struct cpb_goal_options {
   size_t size; /* sizeof(cpb_goal_options) */
   cpb_goal goal;
   double target;                           /* recall: 0 < target < 1; default 0.99 */
   size_t k;                                /* recall: neighbours, default 10 */
-  size_t queries;                          /* recall: rows of the sample that ask, default 1000 */
-  double norm_mean, norm_median, norm_max; /* of all rows; NaN where not known (the default) */
+  size_t queries;                          /* recall: rows of the sample used as queries, default 1000 */
+  double norm_mean, norm_median, norm_max; /* of all rows; NaN if unknown (the default) */
 } cpb_goal_options;
 
 void cpb_goal_options_init(cpb_goal_options *options, size_t size);
 
-/** Chooses s. mean, median and hemisphere take the norms of the options; spread and recall measure both
- *  curves on the sample. EINVAL names what is missing: norms, rows (recall wants more than k, spread 2),
+/** Chooses s. mean, median and hemisphere use the norms of the options; spread and recall measure both
+ *  curves on the sample. EINVAL names what is missing: norms, rows (recall needs more than k, spread 2),
  *  or a scale (all rows at the centre). Gives *choice to the caller.
  *  sample   rows of any dtype, in random order
  *  center   d coordinates or NULL */

@@ -9,10 +9,10 @@
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
 
-/* All three kinds of index are products of floats: whole numbers up to 127 multiply and add exactly (sums up
- * to 2^24), and signs +-1 have the product d - 2 Hamming distance. */
+/* All three kinds of index are products of floats: integers up to 127 multiply and add exactly (sums up to 2^24), and
+ * signs +-1 have the product d - 2 Hamming distance. */
 static void encode(cpb_engine engine, float factor, const float *from, size_t count, float *to) {
-  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest whole number */
+  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest integer */
   switch (engine) {
   case CPB_ENGINE_FLOAT: memcpy(to, from, count * sizeof *to); break;
   case CPB_ENGINE_INT8:
@@ -24,7 +24,7 @@ static void encode(cpb_engine engine, float factor, const float *from, size_t co
   }
 }
 
-/* A true neighbour, as an index scores it. */
+/* A true neighbour, with its score in an index. */
 typedef struct member {
   float score;
   uint64_t id;
@@ -37,14 +37,14 @@ static int best_first(const void *left, const void *right) {
   return better(*b, *a) - better(*a, *b);
 }
 
-/* One kind of index asked in one form. */
+/* One kind of index queried in one form. */
 typedef struct contest {
   cpb_engine engine;
   size_t form;
   float *panels;           /* of CPB_PANEL_COLS queries each */
-  float *thresholds;       /* rows below it are worse than all members of the query */
+  float *thresholds;       /* rows below it score worse than all members of the query */
   member *members;         /* queries x most, best first */
-  _Atomic uint64_t *ahead; /* queries x (most+1): rows that beat the members from this one on */
+  _Atomic uint64_t *ahead; /* queries x (most+1): rows that score better than the members from this one on */
 } contest;
 
 enum { CONTESTS = 2 * CPB_ENGINES };
@@ -54,7 +54,7 @@ typedef struct measurement {
   const cpb_loops *loops;
   size_t cols, per_block;
   float factor;      /* of int8 rows */
-  float *queries[2]; /* by form; NULL: not asked */
+  float *queries[2]; /* by form; NULL: not used */
   size_t count;      /* of contests */
   contest contests[CONTESTS];
   _Atomic uint32_t largest; /* bits of the largest coordinate of a base row */
@@ -77,7 +77,7 @@ static const float *panel_at(const measurement *m, const contest *c, size_t pane
   return c->panels + panel * m->cols * CPB_PANEL_COLS;
 }
 
-/* Base rows as floats, and as the groups the panel loop reads. */
+/* Base rows as floats, in the layout of the panel loop. */
 static float *rows_of_floats(measurement *m, size_t rows) {
   float *memory = malloc(rows * m->cols * sizeof *memory);
   if (memory == NULL) atomic_store(&m->no_memory, true);
@@ -112,7 +112,7 @@ static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
   cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
   float largest = largest_of(rows, count * m->cols);
   uint32_t bits, known = atomic_load(&m->largest);
-  memcpy(&bits, &largest, sizeof bits); /* floats >= 0 are ordered as their bits are */
+  memcpy(&bits, &largest, sizeof bits); /* non-negative floats are ordered like their bits */
   while (bits > known && !atomic_compare_exchange_weak(&m->largest, &known, bits)) {
   }
   free(rows);
@@ -193,7 +193,7 @@ static void take_score(void *context, size_t row, uint64_t columns, const float 
   s->members[row].score = values[s->column];
 }
 
-/* Runs the panel loop over rows as one contest stores them. `zeros` starts every sum. */
+/* Runs the panel loop over the stored rows of one contest. `zeros` starts every sum. */
 static void run_panel(const measurement *m, const contest *c, size_t panel, const float *rows, size_t count,
                       const float *zeros, const float *thresholds,
                       void (*found)(void *, size_t, uint64_t, const float *), void *context) {
@@ -255,7 +255,7 @@ static void score_query(void *arg, size_t block, size_t query, size_t one) {
   free(zeros);
 }
 
-/* ---- who stands before them ---- */
+/* ---- rows that score better ---- */
 
 typedef struct counting {
   const cpb_truth *truth;
@@ -265,7 +265,7 @@ typedef struct counting {
   uint32_t *ahead; /* CPB_PANEL_COLS x (most+1), of this block */
 } counting;
 
-/* How many members are better. */
+/* The number of members that are better. */
 static size_t place_among(const member *members, size_t count, member row) {
   size_t low = 0, high = count;
   while (low < high) {
@@ -325,7 +325,7 @@ static void count_block(void *arg, size_t block, size_t first, size_t count) {
   free(ahead);
 }
 
-/* A member stands behind every row that beats it or a better member; it was counted among them itself. */
+/* A member is behind every row that beats it or a better member; it was counted once itself. */
 static void add_up(const measurement *m, const contest *c, uint64_t *ranks) {
   const cpb_truth *truth = m->job->truth;
   for (size_t q = 0; q < truth->queries; q++) {
@@ -337,7 +337,7 @@ static void add_up(const measurement *m, const contest *c, uint64_t *ranks) {
   }
 }
 
-/* Panels are read anew for every block, so it is long; small sets shall have several all the same. */
+/* Panels are read again for every block, so blocks are long, but small sets are still split into several. */
 static size_t rows_per_block(size_t cols) {
   enum { MOST = 512, LONG = 4 };
   size_t rows = LONG * cpb_blocks_rows(cols);

@@ -9,7 +9,7 @@
 #include "core/rows.h"
 #include "loop/chunk.h"
 
-/* Raw rows under cosine are rows divided by their length. */
+/* Raw rows under cosine are divided by their lengths. */
 static cpb_status add_transform(cpb_recipe *recipe, cpb_transform_kind kind, size_t d, const double *center,
                                 double norm_max, cpb_error *error) {
   cpb_transform_options options;
@@ -58,7 +58,7 @@ size_t cpb_recipe_cols(const cpb_recipe *recipe) {
   return recipe->map != NULL ? recipe->map->options.d + 1 : cpb_transform_cols(recipe->transform);
 }
 
-/* Rows that were refused are NaN throughout. */
+/* Rows that were rejected are NaN throughout. */
 static void clear_refused(float *rows, size_t n, size_t cols) {
   for (size_t i = 0; i < n; i++)
     if (isnan(rows[i * cols])) memset(rows + i * cols, 0, cols * sizeof *rows);

@@ -1,4 +1,4 @@
-/* Every transform x index x query form on one sample, and the best of them. */
+/* Measures every transform x index x query form on one sample, and chooses the best. */
 #include "capball/advanced/statistics.h"
 #include "capball/transform.h"
 
@@ -52,7 +52,7 @@ static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, c
 
 /* ---- rows ---- */
 
-/* At most `most` rows by the hash of their number; all of them stay where they are. */
+/* At most `most` rows, chosen by the hash of their number. */
 static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample,
                               cpb_view *chosen, cpb_error *error) {
   size_t bytes = rows.cols * cpb_dtype_size(rows.dtype), stride = rows.stride * cpb_dtype_size(rows.dtype);
@@ -65,7 +65,7 @@ static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row
   return status;
 }
 
-/* What is measured. */
+/* What is being measured. */
 typedef struct survey {
   const cpb_recommend_options *options;
   cpb_view base, queries;
@@ -110,9 +110,9 @@ static void free_truth(cpb_truth *t) {
   free(t->kth);
 }
 
-/* The hits of one query without itself, as far as they are no farther than the k-th. */
+/* The hits of one query without itself, up to the distance of the k-th. */
 static void take_hits(cpb_truth *t, size_t query, const cpb_hit *hits, size_t count) {
-  bool alone = t->self[query] == UINT64_MAX; /* a row that asks is its own nearest, or as near as that */
+  bool alone = t->self[query] == UINT64_MAX; /* else it is its own nearest, or ties with it */
   t->kth[query] = hits[alone ? t->k - 1 : t->k].value;
   for (size_t i = 0; i < count && t->count[query] < t->most; i++)
     if (hits[i].id != t->self[query] && hits[i].value <= t->kth[query])
@@ -150,7 +150,8 @@ static cpb_status find_facts(survey *s, cpb_error *error) {
   if (status == CPB_OK) status = cpb_statistics_finish(s->statistics, &s->facts, error);
   if (status == CPB_OK && !(s->facts.norm_mean > 0 && s->facts.norm_mean < INFINITY))
     status = cpb_fail(error, CPB_WHY_NO_SCALE, "base",
-                      "the mean norm of the base about its mean is %g, no scale", s->facts.norm_mean);
+                      "the mean norm of the base about its mean is %g, which cannot be a scale",
+                      s->facts.norm_mean);
   return status;
 }
 
@@ -160,7 +161,7 @@ static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error)
   cpb_choice *choice = NULL;
   cpb_choice_facts chosen = {.size = sizeof chosen};
   options.goal = CPB_GOAL_SPREAD;
-  options.k = s->facts.sample.rows; /* the curve of recall is not asked for */
+  options.k = s->facts.sample.rows; /* skips the curve of recall */
   cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
   if (status != CPB_OK) return status;
   cpb_choice_describe(choice, &chosen);
@@ -186,7 +187,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
   cpb_status status = cpb_ranks_measure(&job, ranks, exec, error);
   for (size_t i = 0; i < CPB_ENGINES * forms && status == CPB_OK; i++) {
     size_t engine = i / forms, form = i % forms;
-    /* A radius of 0 asks for the point itself. */
+    /* A ball of radius 0 is the point itself. */
     uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
     cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
     row->sphere = of->map != NULL;

@@ -1,11 +1,11 @@
-/* T13: how much of exact nearest-neighbour search survives the embedding.
+/* T13: how much of exact nearest-neighbour search is preserved by the embedding.
  *
- * At scale s the embedded neighbours of q are the rows with the k least keys D/(N+s^2), where D = |x-q|^2 and N is the
- * squared norm about the centre. Two rows compare by the sign of D_i (N_j+s^2) - D_j (N_i+s^2), which is linear in s^2:
- * a row that is behind each of the k true neighbours at the least scale, and by distance, is behind them at every
- * scale between. So exact search finds all rows that matter: those within the distance of the k-th neighbour, and
- * those within the embedded distance, at the least scale, of the true neighbour that is farthest there. Only these are
- * measured in double and compared. */
+ * At scale s the embedded neighbours of q are the rows with the k smallest keys D/(N+s^2), where D = |x-q|^2 and N is
+ * the squared norm about the centre. Two rows compare by the sign of D_i (N_j+s^2) - D_j (N_i+s^2), which is linear in
+ * s^2: a row that is behind each of the k true neighbours both at the smallest scale and by distance is behind them at
+ * every scale in between. So exact search finds all rows that matter: those within the distance of the k-th neighbour,
+ * and those within the embedded distance, at the smallest scale, of the true neighbour that is farthest there. Only
+ * these are measured in double and compared. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,16 +25,16 @@
 
 enum {
   BATCH = 1024,         /* queries searched together, .. */
-  CANDIDATES = 1 << 22, /* .. fewer where they could find more than this */
-  PROBE = 32,           /* queries of the first batch: where they find .. */
-  USELESS_SHARE = 4,    /* .. one row in so many, all rows are compared instead */
+  CANDIDATES = 1 << 22, /* .. fewer if they could find more than this */
+  PROBE = 32,           /* queries of the first batch: if they find .. */
+  USELESS_SHARE = 4,    /* .. more than one row in this many, all rows are compared instead */
 };
 
-/* Searches compare rounded numbers, in another order of sums than dist2: what is nearly as near counts as found, and
- * so does what is as near as squares that underflow, or coordinates of the sphere, can tell. */
+/* Searches compare rounded numbers and sum in another order than dist2: rows that are nearly as near count as found,
+ * and so do rows that underflowing squares, or coordinates of the sphere, cannot distinguish. */
 static const double margin = 1 + 0x1p-30, blur = 0x1p-480, sphere_blur = 0x1p-46;
 
-/* The rows found for each query of a batch: of query i id[start[i]] .. id[start[i+1]-1]. */
+/* The rows found for each query of a batch: those of query i are id[start[i]] .. id[start[i+1]-1]. */
 typedef struct found_rows {
   size_t start[BATCH + 1], room;
   uint64_t *id;
@@ -42,15 +42,15 @@ typedef struct found_rows {
 
 typedef struct ceiling_job {
   const cpb_loops *loops;
-  const cpb_directions *x; /* the rows, scaled so that the largest number is near 1 */
+  const cpb_directions *x; /* the rows, scaled so that the largest number is about 1 */
   const double *norm2;     /* about the centre */
   size_t k, scales;
   const double *s2;
   double least_s2;
-  cpb_view embedded;      /* the rows at the least scale, n x (d+1) */
-  bool every_row;         /* is a candidate of every query: searching would not leave out enough */
+  cpb_view embedded;      /* the rows at the smallest scale, n x (d+1) */
+  bool every_row;         /* is a candidate of every query: a search would exclude too few */
   size_t first, count;    /* queries of the batch */
-  double limit[BATCH];    /* of the search under way */
+  double limit[BATCH];    /* of the current search */
   found_rows near, close; /* by distance, and on the sphere */
   double *found;          /* queries x scales */
   _Atomic int out_of_memory;
@@ -93,7 +93,7 @@ static cpb_status search_within(const ceiling_job *job, cpb_view base, found_row
   return status;
 }
 
-/* The distance of the k-th nearest other row; a query need not be among its own hits where rows are equal. */
+/* The distance of the k-th nearest other row; with equal rows a query need not be among its own hits. */
 static double kth_of_others(const cpb_hit *hits, size_t k, size_t query) {
   for (size_t i = 0; i < k; i++)
     if (hits[i].id == query) return hits[k].value;
@@ -120,8 +120,8 @@ static double distance2_of(const ceiling_job *job, size_t query, uint64_t row) {
   return job->loops->dist2(x->unit + row * x->stride, x->unit + query * x->stride, x->d);
 }
 
-/* |S(x)-S(q)| = 2 s sqrt(key/(N_q+s^2)), of the true neighbour with the largest key. Anything that is no number
- * takes in the whole sphere. */
+/* |S(x)-S(q)| = 2 s sqrt(key/(N_q+s^2)), of the true neighbour with the largest key. If that is not a number, the limit
+ * includes the whole sphere. */
 static void set_sphere_limit(void *argument, size_t i) {
   ceiling_job *job = argument;
   size_t query = job->first + i;
@@ -152,7 +152,7 @@ static cpb_status find_close(ceiling_job *job, const cpb_exec *exec, cpb_error *
 
 /* ---- comparing ---- */
 
-/* Other rows that can be among the k nearest at some scale, in the order of their ids. */
+/* Other rows that can be among the k nearest at some scale, ordered by id. */
 typedef struct candidates {
   size_t count;
   uint64_t *id;
@@ -253,10 +253,10 @@ static cpb_status ask_all(ceiling_job *job, size_t queries, const cpb_exec *exec
   return status;
 }
 
-/* ---- preparing ---- */
+/* ---- preparation ---- */
 
-/* Takes the rows themselves in place of their directions, all divided by the same power of two: whole numbers
- * then have exact distances, and ties are ties. */
+/* Uses the rows themselves instead of their directions, all divided by the same power of two: distances of integers are
+ * then exact, and so are ties. */
 static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
   double largest = 0;
   for (size_t i = 0; i < x->n; i++) {
@@ -274,7 +274,7 @@ static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
   return shift;
 }
 
-/* The rows at the least scale, on the sphere; of scales beyond these the limits take in everything. */
+/* The rows at the smallest scale, on the sphere; for scales beyond these the limits include everything. */
 static cpb_status embed_rows(const cpb_directions *x, const double *center, int shift, double s, double *y,
                              const cpb_exec *exec, cpb_error *error) {
   size_t d = x->d;

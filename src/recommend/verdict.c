@@ -17,7 +17,7 @@ static int rising(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* How many of the places, in rising order, are below `place`. */
+/* How many of the ascending ranks are below `place`. */
 static size_t below(const uint64_t *ranks, size_t count, uint64_t place) {
   size_t low = 0, high = count;
   while (low < high) {
@@ -52,7 +52,7 @@ void cpb_verdict_begin(cpb_recommendation *of) {
   facts->rows = of->rows;
 }
 
-/* Neighbours of one query stand or fall together: the queries are the sample. */
+/* Neighbours of one query are correlated: the queries are the sample. */
 static void set_errors(cpb_recommend_row *row, const uint64_t *ranks, size_t count, double queries) {
   double share = fmin(1, 0.99 + sqrt(0.99 * 0.01 / queries));
   size_t at = (size_t)ceil(share * (double)count);
@@ -75,8 +75,7 @@ void cpb_verdict_measure(cpb_recommendation *of, cpb_recommend_row *row, uint64_
 
 /* ---- the choice ---- */
 
-/* Rows stand before lifts, lifts before the sphere, which needs a fit, and balls, which need a radius, come
- * last. */
+/* Simplest first: rows, then lifts, then the sphere, which needs a fit, then balls, which also need a radius. */
 static int effort(const cpb_recommend_row *row) { return row->sphere ? 100 + row->ball : (int)row->kind; }
 
 static bool is_better(const cpb_recommend_row *a, const cpb_recommend_row *b) {
@@ -106,8 +105,7 @@ static bool is_simpler(const cpb_recommend_row *a, const cpb_recommend_row *b) {
   return effort(a) != effort(b) ? effort(a) < effort(b) : is_better(a, b);
 }
 
-/* The best row of one index among those the choice allows; a simpler one where the sample is too small to
- * tell them apart. */
+/* The best row of one index among the allowed ones; a simpler one if the sample is too small to distinguish them. */
 static size_t best_of(const cpb_recommendation *of, cpb_engine engine, choice *allows) {
   const cpb_recommend_row *rows = of->row + (size_t)engine * PER_INDEX, *best = NULL;
   for (size_t i = 0; i < PER_INDEX; i++)

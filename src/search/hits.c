@@ -1,4 +1,4 @@
-/* Lists of neighbours: sorted, and merged from pieces of a base. */
+/* Hit lists: sorting, and merging the lists of several parts of a base. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static cpb_status check_lists(const cpb_hit *const *lists, const size_t *counts,
   return CPB_OK;
 }
 
-/* The list whose next hit comes first; n: all are used up. */
+/* The list whose next hit comes first; n if all lists are exhausted. */
 static size_t first_list(const cpb_hit *const *lists, const size_t *counts, const size_t *at, size_t n,
                          cpb_metric metric) {
   size_t best = n;

@@ -8,14 +8,14 @@
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 
-/* u' = d+4 roundings (the chain, both factors, the start) with a tenth to spare for their products. */
+/* d+4 roundings (the chain, both factors, the start), plus a tenth for their products. */
 static double sum_error(size_t d) { return 1.1 * ((double)d + 4) * 0x1p-24; }
 
-/* What d terms lose to underflow, factors being below 8. */
+/* Underflow of d terms with factors below 8. */
 static double lost_below(size_t d) { return (double)d * 0x1p-142; }
 
 double cpb_screen_reach(const double *x, const double *center, size_t n) {
-  enum { TOGETHER = 4 }; /* of one alone every number would wait for the one before */
+  enum { TOGETHER = 4 }; /* independent maxima, to break the dependency chain */
   double most[TOGETHER] = {0};
   size_t k = 0;
   for (; k + TOGETHER <= n; k += TOGETHER)
@@ -40,7 +40,7 @@ void cpb_screen_set(cpb_screen *screen, cpb_metric metric, size_t d, int exponen
 
 void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
                      double *center, float *center_f32) {
-  enum { LEAST = -960, MOST = 1000 }; /* least: distances of what is not too far out do not overflow */
+  enum { LEAST = -960, MOST = 1000 }; /* least: distances of rows in range do not overflow */
   double largest = 0;
   memset(center, 0, d * sizeof *center);
   for (size_t i = 0; i < n; i++) largest = cpb_larger(largest, cpb_screen_reach(queries + i * d, center, d));
@@ -54,13 +54,13 @@ void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *querie
   }
 }
 
-/* Not below x, and hardly above it; nextafterf is a call, once a row. */
+/* At least x, and only slightly larger; nextafterf would be a function call per row. */
 static float rounded_up(double x) { return (float)(x + fabs(x) * 0x1p-23 + 0x1p-149); }
 
-/* NaN, as of inf - inf, excludes nothing. */
+/* NaN, as from inf - inf, excludes nothing. */
 static float rounded_down(double x) { return x >= -FLT_MAX ? nextafterf((float)x, -INFINITY) : -INFINITY; }
 
-/* Rows that are floats, or bytes, which floats hold. */
+/* Rows of floats, or of bytes, which floats represent exactly. */
 static bool is_float_row(const cpb_screen *screen, cpb_dtype dtype) {
   return screen->center_f32 != NULL && (dtype == CPB_F32 || dtype == CPB_U8 || dtype == CPB_I8);
 }
@@ -69,7 +69,7 @@ static const char *row_at(cpb_view rows, size_t row) {
   return (const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype);
 }
 
-/* unit (x - center) of such a row as lines `step` floats apart; gives the sum of squares. */
+/* Writes unit (x - center) of such a row, components `step` floats apart; returns the sum of squares. */
 static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const char *x, float unit, float *to,
                             size_t step) {
   const cpb_loops *loops = screen->loops;
@@ -86,8 +86,8 @@ static double spread_floats(const cpb_screen *screen, cpb_dtype dtype, const cha
   return sum;
 }
 
-/* 1/|x|; 0 or the fault of a row that has no direction. Squares of floats are exact in double, so that there a sum is as
- * good as any; `room`, for the row, is left with anything. */
+/* 1/|x|; 0 or the fault of a row without a direction. Squares of floats are exact in double, so a plain sum is accurate
+ * enough for them. `room` is scratch space for the row. */
 static int unit_of_direction(const cpb_screen *screen, cpb_view rows, size_t row, float *room, size_t step,
                              double *unit) {
   if (is_float_row(screen, rows.dtype)) {
@@ -98,9 +98,9 @@ static int unit_of_direction(const cpb_screen *screen, cpb_view rows, size_t row
   double length;
   cpb_ruler metric = {.loops = screen->loops, .x = rows, .c = screen->center, .sign = 1};
   int fault = cpb_ruler_length(&metric, row, &length);
-  *unit = 1 / length; /* inf of the smallest rows, which are too far out then, .. */
+  *unit = 1 / length; /* inf for the smallest rows, which are then out of range, .. */
   if (fault == CPB_FAULT_RANGE) {
-    *unit = INFINITY; /* .. as the largest are */
+    *unit = INFINITY; /* .. like the largest */
     return 0;
   }
   return fault == 0 && length == 0 ? CPB_FAULT_ZERO : fault;
@@ -111,7 +111,7 @@ bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype) {
          (double)(float)screen->unit == screen->unit;
 }
 
-/* unit (x - center) as lines `step` floats apart; gives the sum of squares. */
+/* Writes unit (x - center), components `step` floats apart; returns the sum of squares. */
 static double spread_row(const cpb_screen *screen, cpb_view rows, size_t row, double unit, float *to,
                          size_t step) {
   const cpb_loops *loops = screen->loops;
@@ -132,7 +132,7 @@ static double start_of(const cpb_screen *screen, double size2) {
   return from + lost_below(screen->d);
 }
 
-/* The numbers of a row and their sum of squares; 0 or the fault of the row. */
+/* The components of a row and their sum of squares; 0 or the fault of the row. */
 static int numbers_of(const cpb_screen *screen, cpb_view rows, size_t row, float *to, size_t step,
                       double *size2) {
   double unit = screen->unit;
@@ -164,8 +164,8 @@ void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, const size_t *row,
   for (size_t i = 0; i < count; i++) fault[i] = screen_row(screen, rows, row[i], i, group, start + i);
 }
 
-/* Subnormal values are 2^-1074 apart; those beyond the largest double are all inf. Distances of what is not too far out are
- * below that, and so are products of the longest such row unless |q| is large. */
+/* Subnormal values are 2^-1074 apart; those beyond the largest double are all inf. Distances of rows in range are below
+ * that, and so are products with the longest such row unless |q| is large. */
 static double grain_of(const cpb_screen *screen, const cpb_asked *asked) {
   if (screen->metric == CPB_COSINE) return 0;
   bool far = screen->metric == CPB_L2 ? !(asked->size2 < CPB_SCREEN_MOST)
@@ -173,8 +173,8 @@ static double grain_of(const cpb_screen *screen, const cpb_asked *asked) {
   return far ? INFINITY : cpb_asked_value(asked, 0x1p-1074);
 }
 
-/* A distance D that is off by a grain g moves the key by g D <= g (|x'|+|q'|) <= c (|x'|^2+|q'|^2)/2 + g^2/c, and
- * c = error/32 is to spare in the error of the sum. */
+/* An error g (the grain) of a distance D changes the key by g D <= g (|x'|+|q'|) <= c (|x'|^2+|q'|^2)/2 + g^2/c, and
+ * the error of the sum has a reserve of c = error/32. */
 static double margin_of(const cpb_screen *screen, const cpb_asked *asked) {
   if (screen->metric != CPB_L2) return asked->grain;
   return screen->error * asked->size2 / 2 + 32 * asked->grain * asked->grain / screen->error;

@@ -1,4 +1,4 @@
-/* A search, and the queries that are looked at together. */
+/* A search, and the groups of queries that are processed together. */
 #ifndef CPB_SEARCH_SEARCH_OBJECT_H
 #define CPB_SEARCH_SEARCH_OBJECT_H
 
@@ -12,33 +12,33 @@
 
 enum { CPB_SEARCH_PANEL = CPB_PANEL_COLS };
 
-/* Up to CPB_SEARCH_PANEL queries, and the share of the rows that one task looks at for them. Rows are told
- * apart by bytes (sieve.h) as long as that leaves few to measure, else by floats (screen.h). Both say between
- * which bounds a row lies, smaller is nearer; what a bound means is theirs. */
+/* Up to CPB_SEARCH_PANEL queries, and the part of the rows that one task compares with them. Rows are filtered by bytes
+ * (sieve.h) as long as that leaves few rows to measure, else by floats (screen.h). Both filters give a lower and an
+ * upper bound per row, smaller is nearer; the scale of the bounds depends on the filter. */
 typedef struct cpb_search_group {
   cpb_search *search;
   size_t panel, part;
-  size_t first, count;             /* slots of its queries */
-  bool bytes;                      /* told apart by bytes, .. */
-  bool by_floats;                  /* .. and how the task under way began */
-  bool may_return;                 /* to bytes, after the first block */
-  size_t begin, from, end;         /* rows of the block under way, in its order; from: not looked at yet */
-  double bound[CPB_SEARCH_PANEL];  /* rows beyond it are no answers */
-  cpb_best best[CPB_SEARCH_PANEL]; /* with limits k grows as rows are found */
+  size_t first, count;     /* slots of its queries */
+  bool bytes;              /* filtered by bytes, .. */
+  bool by_floats;          /* .. and whether the current task began with floats */
+  bool may_return;         /* to bytes, after the first block */
+  size_t begin, from, end; /* rows of the current block, in its order; from: the first one not compared yet */
+  double bound[CPB_SEARCH_PANEL];  /* rows beyond it are not answers */
+  cpb_best best[CPB_SEARCH_PANEL]; /* with limits, k grows as rows are found */
   uint64_t compared, measured, wasted;
-  size_t crowded; /* columns of the first block that had no room left: bytes cannot tell its rows apart */
+  size_t crowded; /* columns of the first block whose buffer overflowed: bytes cannot separate its rows */
 
-  size_t waiting[CPB_SEARCH_PANEL]; /* rows that might be answers, .. */
-  float *nearest;                   /* .. PANEL x room: how near they may be, */
-  size_t *row;                      /* .. and rows of those fed */
-  size_t noted[CPB_SEARCH_PANEL];   /* rows, the k that look nearest, .. */
-  float *among;                     /* .. PANEL x k: how far they may be, heaps, the farthest first */
+  size_t waiting[CPB_SEARCH_PANEL]; /* deferred rows, which may be answers: their number, .. */
+  float *nearest;                   /* .. PANEL x room: lower bounds, */
+  size_t *row;                      /* .. and numbers among the rows fed */
+  size_t noted[CPB_SEARCH_PANEL];   /* rows with the k smallest upper bounds, .. */
+  float *among;                     /* .. PANEL x k: heaps of those bounds, the largest first */
 
   float threshold[CPB_SEARCH_PANEL];        /* of floats, .. */
-  double blur[CPB_SEARCH_PANEL];            /* .. and how far apart their bounds are */
+  double blur[CPB_SEARCH_PANEL];            /* .. and the distance between their two bounds */
   int32_t byte_threshold[CPB_SEARCH_PANEL]; /* of bytes, .. */
-  const cpb_sieve_run *run;                 /* .. in this run, .. */
-  int32_t *start;                           /* .. whose sums start here */
+  const cpb_sieve_run *run;                 /* .. for this run, .. */
+  int32_t *start;                           /* .. and the start values of its sums */
 } cpb_search_group;
 
 struct cpb_search {
@@ -51,25 +51,25 @@ struct cpb_search {
   double *center;
   float *center_f32; /* NULL for queries of double */
   cpb_asked *asked;
-  size_t *order, *slot; /* at slot i is query order[i]; panels hold queries of like reach */
+  size_t *order, *slot; /* query order[i] is in slot i; panels hold queries of similar reach */
 
-  size_t panel_count, group_count; /* a group for each panel and part of the rows */
+  size_t panel_count, group_count; /* one group per panel and part of the rows */
   float *panels;                   /* of d x PANEL factors */
   cpb_search_group *groups;        /* parts x panels */
-  size_t room;                     /* for waiting rows of a query, .. */
-  float *spans;                    /* .. and their place, groups x PANEL x (room + k) */
+  size_t room;                     /* for the deferred rows of a query, .. */
+  float *spans;                    /* .. and their storage, groups x PANEL x (room + k) */
   size_t *rows;
   int32_t *starts;     /* groups x rows of a run */
   cpb_ranked *entries; /* groups x PANEL x k, without limits */
   cpb_hit *answer;
   uint64_t offered;
 
-  /* the block under way */
+  /* the current block */
   float *factors, *start;
   size_t *block_order;
   double raise;                    /* of the starts, over all blocks fed */
-  size_t block_rows, float_rows;   /* at most; and where nothing is looked at in bytes */
-  size_t block_first, block_count; /* its rows among those fed */
+  size_t block_rows, float_rows;   /* maximum sizes of a block: with bytes, and with floats alone */
+  size_t block_first, block_count; /* position among the rows fed */
   cpb_view fed;
   const uint64_t *ids; /* of the rows fed; NULL: first_id, first_id+1, .. */
   uint64_t first_id;
@@ -78,10 +78,10 @@ struct cpb_search {
   bool spoilt;
 };
 
-/** How many rows have been offered. */
+/** The number of rows offered so far. */
 uint64_t cpb_search_rows(const cpb_search *search);
 
-/** Offers all rows of a source, from its first, to every query; ids count from 0. EROW: error->row does. */
+/** Offers all rows of a source, from the first, to every query; ids and error->row (EROW) count from 0. */
 cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
                                   cpb_error *error);
 

@@ -1,4 +1,4 @@
-/* T13: search in a base of any size, read block by block. */
+/* T13: exact search in a base of any size, read block by block. */
 #include "capball/search.h"
 #include "core/fail.h"
 #include "core/rows.h"
@@ -6,14 +6,14 @@
 #include "parallel/tell.h"
 #include "search/search_object.h"
 
-enum { BATCH = 16384 }; /* queries whose answers are held at once */
+enum { BATCH = 16384 }; /* queries whose answers are in memory at once */
 
 static cpb_status tell(const cpb_source *base, uint64_t done, const cpb_exec *exec, cpb_error *error) {
   double share = base->rows == CPB_ROWS_UNKNOWN || base->rows == 0 ? 0 : (double)done / (double)base->rows;
   return cpb_exec_tell(exec, share < 1 ? share : 1, error);
 }
 
-/* Large blocks, as of a view, in pieces that all threads are busy with and that can be told of. */
+/* Splits large blocks (such as a whole view) into pieces that occupy all threads and report progress. */
 static cpb_status feed_block(cpb_search *search, cpb_source *base, cpb_view block, uint64_t first,
                              const cpb_exec *quiet, const cpb_exec *exec, cpb_error *error) {
   enum { PIECE_BYTES = 8 << 20 };
@@ -33,7 +33,7 @@ cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cp
   if (search == NULL || base == NULL) return cpb_fail_missing(error, search == NULL ? "search" : "base");
   cpb_exec quiet = {.size = sizeof quiet};
   if (exec != NULL) quiet = *exec;
-  quiet.progress = NULL; /* of a feed: the pass over the base tells */
+  quiet.progress = NULL; /* the pass over the base reports progress */
   cpb_status status = base->rewind(base, error);
   cpb_view block;
   for (uint64_t first = 0; status == CPB_OK; first += block.rows) {

@@ -13,7 +13,7 @@ enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 8 };
 
 static size_t line_floats(size_t d) { return (d + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE; }
 
-/* Long rows are worth a step for a few of them; for short ones choosing steps would cost more than it gains. */
+/* Long rows can afford a step per few rows; for short rows choosing steps would cost more than it saves. */
 static size_t rows_of_a_run(size_t d) {
   enum { NUMBERS = 512, MOST = 8 };
   size_t groups = NUMBERS / d;
@@ -67,9 +67,9 @@ void cpb_sieve_free(cpb_sieve *sieve) {
 
 static double positive(double x) { return cpb_larger(x, 0); }
 
-/* The nearest code; |steps| may be anything. */
+/* The nearest code; |steps| may be arbitrarily large. */
 static double code_of(double steps) {
-  const double to_whole = 0x1.8p52; /* adding and subtracting it rounds to the nearest whole number */
+  const double to_whole = 0x1.8p52; /* adding and subtracting it rounds to the nearest integer */
   double within = steps > -MIDDLE ? steps < MIDDLE - 1 ? steps : MIDDLE - 1 : -MIDDLE;
   return (within + to_whole) - to_whole;
 }
@@ -87,16 +87,16 @@ static cpb_sieve_kind kind_for(const cpb_screen *screen, cpb_dtype dtype) {
   return dtype == CPB_U8 ? CPB_SIEVE_U8 : dtype == CPB_I8 ? CPB_SIEVE_I8 : CPB_SIEVE_FLOATS;
 }
 
-/* A few rows from everywhere, and a few queries that are tried on them. */
+/* Rows sampled from the whole input, and the number of queries tried on them. */
 enum { SAMPLE = 512, TRIED = 8, PLACES = 32 };
 
 typedef struct trial {
-  float *numbers; /* of the rows, whole lines each; x'-m once there is a centre */
+  float *numbers; /* components of the rows, padded to whole lines; x'-m once the centre is known */
   size_t count;
   double size2[SAMPLE + 1], reach[SAMPLE];
-  double *y; /* of a query that is tried: q'-p, .. */
+  double *y; /* the query being tried: q'-p, .. */
   double reach_of_query;
-  double distance[SAMPLE]; /* .. and how far the rows are */
+  double distance[SAMPLE]; /* .. and its distances to the rows */
 } trial;
 
 static void free_trial(trial *t) {
@@ -126,7 +126,7 @@ static void sample_rows(const cpb_sieve *sieve, cpb_view rows, trial *t) {
   }
 }
 
-/* Of some hundred of them; 0 of none. */
+/* For a few hundred numbers; 0 if there are none. */
 static double median_of(const double *x, size_t count) {
   enum { ENOUGH = 256 };
   cpb_ranked sorted[ENOUGH];
@@ -136,7 +136,7 @@ static double median_of(const double *x, size_t count) {
   return taken == 0 ? 0 : sorted[taken / 2].key;
 }
 
-/* The mean of the rows of usual size: rows far out have no say. */
+/* The mean of the rows of typical size; outliers are ignored. */
 static void find_center(cpb_sieve *sieve, trial *t) {
   size_t d = sieve->screen->d, stride = line_floats(d), taken = 0, count = t->count;
   double usual2 = median_of(t->size2, count), *mean = sieve->opposite;
@@ -167,7 +167,7 @@ static column column_at(const cpb_sieve *sieve, const cpb_sieve_queries *queries
   return column_of(sieve, queries, queries->order[slot]);
 }
 
-/* Number k of q', on the side of the queries. */
+/* Component k of q', with the centre of the queries. */
 static inline double query_number(const cpb_sieve *sieve, const column *of, size_t k) {
   if (sieve->kind != CPB_SIEVE_FLOATS) return of->q[k];
   return of->asked.grain < INFINITY ? cpb_screen_number(sieve->screen, of->q, &of->asked, k) : 0;
@@ -189,8 +189,8 @@ static void find_opposite(cpb_sieve *sieve, const cpb_sieve_queries *queries) {
 
 static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
 
-/* One step for a panel: whole numbers where rows are whole numbers and queries too, else fine enough for the
- * largest, and no finer than rows can tell. */
+/* The step of a panel: 1 if rows and queries are integers; else fine enough for the largest query, and no finer than
+ * the rows can resolve. */
 static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t first, size_t count) {
   double reach = sieve->usual_reach / 64, largest = 0;
   bool whole = sieve->kind != CPB_SIEVE_FLOATS;
@@ -208,7 +208,7 @@ static double step_of(const cpb_sieve *sieve, const cpb_sieve_queries *queries, 
   return fmax(reach, 1e-30) / 127;
 }
 
-/* A query on the grid of its panel; every fourth byte of a line is one of its own. */
+/* Puts a query on the grid of its panel; it occupies every fourth byte of a line. */
 static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, column of, uint8_t *codes) {
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < sieve->screen->d; k++) {
@@ -241,7 +241,7 @@ void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t p
     grid_query(sieve, &sieve->panels[panel], j, column_at(sieve, queries, first + j), codes);
 }
 
-/* ---- whether bytes will tell rows apart ---- */
+/* ---- whether bytes can separate the rows ---- */
 
 static void try_query(const cpb_sieve *sieve, column of, trial *t) {
   size_t d = sieve->screen->d;
@@ -254,7 +254,7 @@ static void try_query(const cpb_sieve *sieve, column of, trial *t) {
   for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
 }
 
-/* The place of x among the smallest met so far; those beyond the last place are forgotten. */
+/* Inserts x into the sorted list of the smallest numbers seen so far. */
 static void keep_small(double *smallest, size_t places, double x) {
   if (!(x < smallest[places - 1])) return;
   size_t at = places - 1;
@@ -262,8 +262,8 @@ static void keep_small(double *smallest, size_t places, double x) {
   smallest[at] = x;
 }
 
-/* Whether more than `most` rows of the sample may, as far as grids tell, be among the nearest `places`. What is left of
- * a number has a twelfth of a squared step on the average. */
+/* Whether, at the resolution of the grids, more than `most` rows of the sample may be among the nearest `places`. The
+ * rounding residual of a component is a twelfth of a squared step on average. */
 static bool is_blurred(const cpb_sieve *sieve, const trial *t, size_t places, double most) {
   double per_reach = sqrt((double)sieve->screen->d / 12) / 127, farthest[PLACES];
   double F = per_reach * t->reach_of_query;
@@ -276,8 +276,8 @@ static bool is_blurred(const cpb_sieve *sieve, const trial *t, size_t places, do
   return (double)among > most;
 }
 
-/* Whether more than a quarter of the queries tried are blurred. A sample stands for the first block: twice as many rows as
- * there is room for would wait there. */
+/* Whether more than a quarter of the queries tried are blurred: if the first block is like the sample, it would defer
+ * twice as many rows as the buffer holds. */
 static bool is_in_vain(const cpb_sieve *sieve, const cpb_sieve_queries *queries, trial *t) {
   double part = (double)t->count / (double)queries->block_rows, most = 2 * part * (double)queries->room;
   size_t places = 1 + (size_t)(part * (double)queries->k), blurred = 0;
@@ -347,13 +347,13 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
 
 /* ---- rows ---- */
 
-/* A row's numbers, whole lines, its reach and the sum of squares before the centre is taken, which may be a little
- * large; 0 or its fault. */
+/* The components of a row, padded to whole lines, its reach, and an upper bound on the sum of squares before centring;
+ * 0 or its fault. */
 static int numbers_of(const cpb_sieve *sieve, cpb_view block, size_t row, float *numbers, float *reach,
                       double *size2) {
   const cpb_screen *screen = sieve->screen;
   const double above = 1 + 0x1p-12,
-               below = 0x1p-148; /* of a sum in single precision: 2^10 roundings, underflow */
+               below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
   size_t d = screen->d;
   if (!cpb_screen_takes_floats(screen, block.dtype)) {
     int fault = cpb_screen_numbers(screen, block, row, numbers, size2);
@@ -389,7 +389,7 @@ void cpb_sieve_numbers(cpb_sieve *sieve, cpb_view block, size_t first, size_t co
   }
 }
 
-/* By reach, to a few bits of it: floats >= 0 are ordered as their bits are. */
+/* Sorts by reach, to a few bits of precision: non-negative floats are ordered like their bit patterns. */
 static void order_by_reach(cpb_sieve *sieve, size_t count) {
   enum { DROPPED = 19, KEYS = (0x7f800000 >> DROPPED) + 2 };
   uint32_t begin[KEYS] = {0}, bits;
@@ -427,7 +427,7 @@ static float run_step(const cpb_sieve *sieve, const cpb_sieve_run *run) {
   return largest / 127;
 }
 
-/* <x'-m,p>, for rows of bytes 128 times their sum */
+/* <x'-m,p>; for rows of bytes 128 times their sum */
 static double row_constant(const cpb_sieve *sieve, size_t row, int32_t sum) {
   size_t d = sieve->screen->d;
   const cpb_loops *loops = sieve->screen->loops;
@@ -454,7 +454,7 @@ static void place_codes(cpb_sieve *sieve, cpb_view block, size_t at, float step,
                         sieve->kind == CPB_SIEVE_U8 ? MIDDLE : 0, to, STEP, about);
 }
 
-/* Codes have 127 steps of 2^-22 of their own, and the sum of what is left has as many roundings as columns. */
+/* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
 static double rest_of(const cpb_sieve *sieve, size_t row, double step, const cpb_gridded *about) {
   double root = sqrt((double)sieve->screen->d);
   if (sieve->kind == CPB_SIEVE_FLOATS)
@@ -485,7 +485,7 @@ static void code_row(cpb_sieve *sieve, cpb_view block, size_t at, float step) {
   }
 }
 
-/* Rows of a run lie anywhere in the block. */
+/* The rows of a run are scattered over the block. */
 static void fetch_numbers(const cpb_sieve *sieve, cpb_view block, size_t row) {
   size_t d = sieve->screen->d;
   cpb_view numbers = cpb_rows(sieve->numbers, CPB_F32, block.rows, line_floats(d));
@@ -519,7 +519,7 @@ double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value) {
   }
 }
 
-/* A start may be too high, never too low; beyond what 32 bits hold, it is above every threshold. */
+/* A start may be too high, never too low; if it exceeds 32 bits, it is above every threshold. */
 void cpb_sieve_starts(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, int32_t *start) {
   const float per_step = (float)(1 / sieve->panels[panel].step);
   const float *part = sieve->part + run->first;
@@ -584,9 +584,9 @@ cpb_sieve_span cpb_sieve_look_at(const cpb_sieve *sieve, double step, const cpb_
   }
   double sizes = row->square + panel->square[j], off = row->rest + panel->rest[j];
   double square = sizes - 2 * middle, slack = 1e-14 * sizes;
-  if (sieve->screen->metric == CPB_COSINE) slack += 8 * sieve->error; /* as measured in double */
-  double root = sqrt(positive(square)), less = root, more = root;     /* a root takes its time, .. */
-  if (square < 0x1p24 * slack) { /* .. and seldom the slack is seen in it */
+  if (sieve->screen->metric == CPB_COSINE) slack += 8 * sieve->error; /* of values measured in double */
+  double root = sqrt(positive(square)), less = root, more = root;     /* square roots are slow, .. */
+  if (square < 0x1p24 * slack) { /* .. and the slack rarely changes the result */
     less = sqrt(positive(square - slack));
     more = sqrt(positive(square) + slack);
   }

@@ -1,5 +1,5 @@
-/* T13: exact search. Blocks of base rows become bytes on a grid (sieve.h) or factors of single precision
- * (screen.h), the panel loops name the rows that might be answers, and only those are measured in double
+/* T13: exact search. Blocks of base rows are converted to bytes on a grid (sieve.h) or to single-precision factors
+ * (screen.h), the panel loops report the rows that may be answers, and only those are measured in double
  * (waiting_rows.h). */
 #include <math.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 
 enum {
   PANEL = CPB_SEARCH_PANEL,
-  NUMBERS_AT_ONCE = 1 << 19, /* of base rows that become bytes, .. */
-  FLOATS_AT_ONCE = 1 << 18,  /* .. and factors, 1 MiB: with the panels they stay in the second cache */
+  NUMBERS_AT_ONCE = 1 << 19, /* in base rows converted to bytes, .. */
+  FLOATS_AT_ONCE = 1 << 18,  /* .. and to factors, 1 MiB: fits in the L2 cache with the panels */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
-  GROUPS_WANTED = 16, /* so many tasks keep any usual number of threads busy */
-  FEW_QUERIES = 8,    /* so few do not pay for rows on a grid, .. */
-  FEW_COLUMNS = 32,   /* .. nor do rows so short: their products are the least of the work */
+  GROUPS_WANTED = 16, /* enough tasks for any usual number of threads */
+  FEW_QUERIES = 8,    /* too few to repay the conversion of rows to bytes, .. */
+  FEW_COLUMNS = 32,   /* .. and rows too short: products are a small part of their work */
 };
 
 typedef cpb_search_group group;
@@ -51,7 +51,7 @@ static void meet_faults(cpb_search *search, const size_t *row, const int *fault,
       cpb_first_fault_meet(&search->fault, search->block_first + row[i], (cpb_fault)fault[i]);
 }
 
-/* Both sides of a panel of floats. */
+/* Row and column factors of a panel of floats. */
 static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
@@ -97,7 +97,7 @@ static void look_by_floats(cpb_search *search, group *g) {
   g->from = g->end;
 }
 
-/* Rows as numbers, and those as bytes. */
+/* Converts rows to numbers, from which the codes are computed. */
 static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
@@ -145,8 +145,8 @@ static void look_at_run(group *g, const cpb_sieve_run *run) {
   g->compared += run->count * g->count;
 }
 
-/* Bytes save three quarters of a product of d multiply-adds, 32 at a time; a row that is measured in vain costs
- * some hundred of such steps. A quarter of what is saved may be spent. */
+/* Bytes save three quarters of a product of d multiply-adds, 32 at a time; a row measured unnecessarily costs about a
+ * hundred such steps. Up to a quarter of the saving may be spent on them. */
 static bool bytes_pay(const group *g) {
   enum { FREE_OF_CHARGE = 4 };
   double d = (double)g->search->screen.d, saved = d * (1. / 32 - 1. / 128), spent = 150 + d / 2;
@@ -175,7 +175,7 @@ static void look_by_bytes(const cpb_search *search, group *g) {
   }
 }
 
-/* After the first block rows are known that bound what others can be: bytes may tell them apart now. */
+/* After the first block the known answers give bounds, with which bytes may be able to separate the rows. */
 static void return_to_bytes(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
@@ -192,7 +192,7 @@ static void settle_all(void *arg, size_t task) {
   cpb_group_settle(&search->groups[task]);
 }
 
-/* Every part of the rows begins with a run, or with a group of rows of floats. */
+/* Every part begins at a run, or at a group of rows of floats. */
 static void share_block(cpb_search *search) {
   size_t parts = search->group_count / search->panel_count, rows = search->block_count;
   size_t step = search->bytes ? search->sieve.run_rows : CPB_PANEL_ROWS;
@@ -219,7 +219,7 @@ static bool takes_bytes(const group *g) { return g->bytes; }
 static bool takes_floats(const group *g) { return !g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
-/* Rows are made ready for bytes and for floats: not for a few groups that stay behind. */
+/* A block is converted to bytes and to floats; not worth it if few groups still use bytes. */
 static void turn_the_rest(cpb_search *search) {
   size_t floats = 0;
   for (size_t i = 0; i < search->group_count; i++) floats += !search->groups[i].bytes;
@@ -238,7 +238,7 @@ static cpb_status make_codes(cpb_search *search, const cpb_exec *exec, cpb_error
   return CPB_OK;
 }
 
-/* Where rows were numbers, which nobody needs once there are codes. */
+/* Overwrites the numbers, which are not needed once the codes exist. */
 static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, factor_rows, search}, exec);
   double raise = cpb_screen_raise(&search->screen, search->start, search->block_count);
@@ -246,12 +246,12 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
   return outcome(search, error);
 }
 
-/* Which way a group looks is settled before its tasks begin: they may run in any order, and turn it. */
+/* Fixed before the tasks start, because they run in any order and can change `bytes`. */
 static void settle_ways(cpb_search *search) {
   for (size_t i = 0; i < search->group_count; i++) search->groups[i].by_floats = !search->groups[i].bytes;
 }
 
-/* Every group is two tasks, one of which has nothing to do: those by floats come first, as they take longer. */
+/* Two tasks per group, one of which returns at once: those with floats come first, because they take longer. */
 static void look(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task % search->group_count];
@@ -284,7 +284,7 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   return outcome(search, error);
 }
 
-/* Rows are measured at the end, when thresholds are at their highest and few are left to measure. */
+/* Rows are measured at the end, when thresholds are highest and the fewest rows remain. */
 static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
   for (size_t first = 0; status == CPB_OK && first < search->fed.rows; first += search->block_count) {
@@ -301,7 +301,7 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
   return outcome(search, error);
 }
 
-/* Rows that become bytes are more at once than those that become factors. */
+/* Blocks of bytes have more rows than blocks of factors. */
 static bool make_room_for_numbers(cpb_search *search) {
   if (search->sieve.numbers != NULL) return true;
   size_t groups = search->block_rows / CPB_PANEL_ROWS;
@@ -312,8 +312,8 @@ static bool make_room_for_numbers(cpb_search *search) {
   return true;
 }
 
-/* Puts the queries on grids for rows like these; bounds of other grids mean other things. Where a sample says that
- * bytes would fail, nobody tries. */
+/* Puts the queries on grids for rows of this kind; bounds of other grids are not comparable and are recomputed. If a
+ * sample shows that bytes would fail, they are not used. */
 static bool prepare(cpb_search *search) {
   bool trial = search->offered == 0 && cpb_search_is_choosy(search);
   cpb_sieve_queries queries = {search->n,         search->queries,       search->asked,
@@ -332,14 +332,15 @@ static bool prepare(cpb_search *search) {
   return true;
 }
 
-/* A call is less than its text in both doors. */
+/* noinline: inlining into both callers would double the code size for no speed. */
 static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id,
                                                  const uint64_t *ids, const cpb_exec *exec,
                                                  cpb_error *error) {
   cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt)
-    return cpb_fail(error, CPB_WHY_CALL_ORDER, "search", "a search whose feed has failed takes no more rows");
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "search",
+                    "a search whose feed has failed accepts no more rows");
   search->fed = rows;
   search->first_id = first_id;
   search->ids = ids;
@@ -388,7 +389,7 @@ static bool allocate_bytes(cpb_search *search) {
   return made && search->starts != NULL;
 }
 
-/* Few rows are measured in vain where many can wait for the bound to fall. */
+/* A larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily. */
 static size_t room_for(size_t k) {
   enum { SPARE = 48 };
   return k > SIZE_MAX / 4 ? SIZE_MAX / 2 : k + k / 2 + SPARE;
@@ -459,7 +460,7 @@ static void place_group(cpb_search *search, size_t index) {
     if (search->limits == NULL)
       g->best[column] = (cpb_best){search->k, 0, search->entries + (cells + column) * search->k};
   }
-  if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes wait for rows */
+  if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes are set when rows arrive */
 }
 
 /* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
@@ -468,7 +469,7 @@ static double reach_of(const cpb_search *search, size_t query) {
   return cpb_asked_reach(&search->asked[query], search->queries + query * d, search->center, d);
 }
 
-/* Queries of like reach share a panel, and so a grid. */
+/* Queries of similar reach share a panel, and so a grid. */
 static bool order_queries(cpb_search *search) {
   cpb_ranked *all = malloc(search->n * sizeof *all);
   if (all == NULL) return false;

@@ -73,7 +73,7 @@ static void offer_within(cpb_search_group *g, size_t column, double key, uint64_
   if (!(key <= cpb_search_key(search, search->limits[query_at(g, column)])))
     g->wasted++;
   else if (make_room(&g->best[column]))
-    g->best[column].entry[g->best[column].count++] = (cpb_ranked){key, id}; /* all stay, in any order */
+    g->best[column].entry[g->best[column].count++] = (cpb_ranked){key, id}; /* all of them, in any order */
   else
     atomic_store(&search->out_of_memory, true);
 }
@@ -87,7 +87,7 @@ static void consider(cpb_search_group *g, size_t column, size_t row) {
   double value;
   const double *q = search->queries + query_at(g, column) * search->screen.d;
   int fault = cpb_measure(search->screen.loops, search->screen.metric, search->fed, row, q, search->center,
-                          &value); /* products have no other centre than 0 */
+                          &value); /* products are always about 0 */
   g->measured++;
   if (fault != 0)
     cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
@@ -99,7 +99,7 @@ static void consider(cpb_search_group *g, size_t column, size_t row) {
 
 /* ---- order ---- */
 
-/* At least k of the numbers are as small as this, and hardly more: halving, without a branch on the data. */
+/* At least k of the numbers are <= the result, and only slightly more; bisection without data-dependent branches. */
 static float kth_smallest(const float *x, size_t count, size_t k) {
   enum { HALVINGS = 12 };
   const float edge = 1e38f;
@@ -123,7 +123,7 @@ static float kth_smallest(const float *x, size_t count, size_t k) {
   return high;
 }
 
-/* ---- the k rows that look nearest, at their farthest ---- */
+/* ---- the k smallest upper bounds ---- */
 
 static void sink_farthest(float *heap, size_t count, float sinking) {
   size_t at = 0;
@@ -142,7 +142,7 @@ static void lift_farthest(float *heap, size_t count, float rising) {
   heap[at] = rising;
 }
 
-/* Beyond the farthest that k rows can be, no other is an answer: the largest of the k is the bound. */
+/* No row beyond the upper bounds of k others is an answer: the largest of the k is the bound. */
 static void note_farthest(cpb_search_group *g, size_t column, float farthest) {
   size_t k = g->search->k, noted = g->noted[column];
   float *heap = g->among + column * k;
@@ -155,9 +155,9 @@ static void note_farthest(cpb_search_group *g, size_t column, float farthest) {
   if (g->noted[column] == k) lower_bound(g, column, (double)heap[0]);
 }
 
-/* ---- waiting rows ---- */
+/* ---- deferred rows ---- */
 
-/* The rows that wait for one query. */
+/* The deferred rows of one query. */
 typedef struct waiting_rows {
   float *nearest;
   size_t *row;
@@ -168,7 +168,7 @@ static waiting_rows rows_of(const cpb_search_group *g, size_t column) {
   return (waiting_rows){g->nearest + at, g->row + at};
 }
 
-/* Says without measuring which of the waiting rows have no chance, and leaves them out. */
+/* Drops the deferred rows that can no longer be answers, without measuring them. */
 static void prune(cpb_search_group *g, size_t column) {
   waiting_rows w = rows_of(g, column);
   size_t count = g->waiting[column], kept = 0;
@@ -179,7 +179,7 @@ static void prune(cpb_search_group *g, size_t column) {
   g->waiting[column] = kept;
 }
 
-/* Measures those that may be as near as `edge`; the others wait on. */
+/* Measures the rows whose lower bound is at most `edge`; the others stay deferred. */
 static void measure_within(cpb_search_group *g, size_t column, float edge) {
   waiting_rows w = rows_of(g, column);
   size_t count = g->waiting[column], kept = 0;
@@ -197,7 +197,7 @@ static void measure_within(cpb_search_group *g, size_t column, float edge) {
   g->waiting[column] = kept;
 }
 
-/* The rows that look nearest go first: what they bring lets others be left out. */
+/* Measures the most promising rows first: their values exclude others. */
 static void settle(cpb_search_group *g, size_t column) {
   const cpb_search *search = g->search;
   prune(g, column);
@@ -211,7 +211,7 @@ bool cpb_group_is_first(const cpb_search_group *g) {
   return g->bytes && g->search->offered == 0 && g->search->block_first == 0;
 }
 
-/* Where k is no small part of the block, every other row is among the nearest for a while. */
+/* If k is a large part of the block, nearly every row is among the nearest for a while. */
 bool cpb_search_is_choosy(const cpb_search *search) {
   return search->limits == NULL && 64 * search->k <= search->block_rows;
 }

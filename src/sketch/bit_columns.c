@@ -25,7 +25,7 @@ void cpb_bit_columns_free(cpb_bit_columns *c) {
   free(c->groups);
 }
 
-/* Bit j of word i becomes bit i of word j: halves, quarters, .. change places. */
+/* Bit j of word i becomes bit i of word j: swaps halves, then quarters, .. */
 static void transpose(uint64_t square[SIDE]) {
   uint64_t mask = 0x00000000ffffffffu;
   for (unsigned step = SIDE / 2; step > 0; step /= 2, mask ^= mask << step)
@@ -71,7 +71,7 @@ typedef struct leaning {
 
 static uint64_t take(void *context, size_t group, unsigned below, const uint64_t *distances) {
   const leaning *l = context;
-  (void)below; /* all */
+  (void)below; /* all columns are used */
   double n = (double)l->columns->rows;
   for (size_t k = 0; k < CPB_CODE_GROUP && group * CPB_CODE_GROUP + k < l->columns->bits; k++)
     l->lean[group * CPB_CODE_GROUP + k] = (n - 2 * (double)distances[k]) / n;

@@ -1,4 +1,4 @@
-/* Codes laid side by side, as the Hamming loop reads them. */
+/* Codes interleaved as the Hamming loop reads them. */
 #ifndef CPB_SKETCH_CODE_GROUPS_H
 #define CPB_SKETCH_CODE_GROUPS_H
 
@@ -6,7 +6,7 @@
 
 #include "loop/table.h"
 
-/* Little-endian words of a code; what a last word lacks is 0. */
+/* Word j of a code, little-endian, padded with 0. */
 static inline uint64_t cpb_code_word(const uint8_t *code, size_t bytes, size_t j) {
   uint64_t word = 0;
   size_t left = bytes - 8 * j, count = left < 8 ? left : 8;

@@ -1,6 +1,6 @@
-/* The codes with the fewest differing bits. Blocks of codes are laid out for the loop once and scanned by all
- * queries while they are in the first cache. Every share of the codes has its own k best; a limit that one
- * share has reached holds for all, since nothing beyond it can be among the k best of everything. */
+/* The codes with the fewest differing bits. Blocks of codes are interleaved once and then scanned by all queries
+ * while they are in the first-level cache. Every share of the codes has its own k best; a limit reached by one share
+ * holds for all, since nothing beyond it can be among the k best overall. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
   CODES_PER_SHARE = 1 << 12, /* at least */
   SHARES_MAX = 64,
   QUERIES_AT_ONCE = 256,
-  ENTRIES_AT_ONCE = 1 << 22, /* of all shares and queries; fewer queries where k is large */
+  ENTRIES_AT_ONCE = 1 << 22, /* for all shares and queries; fewer queries at once if k is large */
 };
 
 typedef struct scan {
@@ -28,13 +28,13 @@ typedef struct scan {
   size_t shares, per_share, per_block; /* codes; whole groups */
   size_t queries;                      /* of this batch */
   uint64_t *words_of_queries;
-  _Atomic uint64_t *limits; /* of each query: a distance that k codes are known not to exceed, plus 1 */
+  _Atomic uint64_t *limits; /* of each query: 1 + a distance within which k codes are known to be */
   cpb_best *best;           /* shares x queries */
   cpb_ranked *entries;      /* shares x queries x k */
   uint64_t *groups;         /* shares blocks */
 } scan;
 
-/* One query and the block under way. */
+/* One query and the current block. */
 typedef struct look {
   scan *s;
   cpb_best *best;
@@ -50,8 +50,8 @@ static uint64_t lower(_Atomic uint64_t *limit, uint64_t to) {
   return to < known ? to : known;
 }
 
-/* Ids of a share only grow, so a code as far as its worst one does not displace it; codes as far as
- * another share's worst one may have lower ids, and stay. */
+/* Ids only grow within a share, so a code at the distance of the share's worst does not displace it; a code at the
+ * distance of another share's worst may have a lower id, and is kept. */
 static uint64_t found(void *context, size_t group, unsigned below, const uint64_t *distances) {
   look *l = context;
   size_t first = l->first + group * CPB_CODE_GROUP;
@@ -100,7 +100,7 @@ static void scan_share(void *arg, size_t share) {
     scan_block(s, share, first, end - first < s->per_block ? end - first : s->per_block);
 }
 
-/* The best of all shares, nearest first. */
+/* Merges the best of all shares, nearest first. */
 static void settle(const scan *s, size_t query, cpb_hit *hits) {
   cpb_best *all = &s->best[query];
   for (size_t share = 1; share < s->shares; share++) {
@@ -149,7 +149,7 @@ static bool allocate(scan *s, size_t queries) {
   s->entries = malloc(all * s->k * sizeof *s->entries);
   size_t room = s->shares * s->per_block * s->words * sizeof *s->groups;
   s->groups = aligned_alloc(64, room);
-  if (s->groups != NULL) memset(s->groups, 0, room); /* a last group may have fewer codes */
+  if (s->groups != NULL) memset(s->groups, 0, room); /* the last group may be incomplete */
   return s->words_of_queries != NULL && s->limits != NULL && s->best != NULL && s->entries != NULL &&
          s->groups != NULL;
 }

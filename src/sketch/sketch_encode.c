@@ -1,9 +1,9 @@
-/* T14: codes by the ball form. The panel loop multiplies blocks of rows in single precision, and its signs
- * stand wherever they are farther from 0 than rounding can reach; the others are decided in double.
+/* T14: codes by the ball form. The panel loop multiplies blocks of rows in single precision. Its signs are used where
+ * they are farther from 0 than the rounding error; the other signs are computed in double.
  *
  *   row     z = unit (x-m), and its height sigma^2 - |z|^2      normal   2 sigma c', and c0
- * A sum of d+1 fused terms, both factors rounded before, errs by at most (d+5) u32 |row| |normal| and a
- * little more; |normal| <= 2 sigma. */
+ * The error of a sum of d+1 fused terms with both factors rounded is at most slightly more than
+ * (d+5) u32 |row| |normal|; |normal| <= 2 sigma. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,24 +30,24 @@ typedef struct encoding {
   atomic_bool out_of_memory;
 } encoding;
 
-/* A row as the sphere of scale sigma sees it. */
+/* A row relative to the sphere of scale sigma. */
 typedef struct place {
   double *z;
   double sigma, height, size2; /* sigma^2-|z|^2, |z|^2 */
 } place;
 
-/* The rows of one block, and the panel under way. */
+/* The rows of one block, and the current panel. */
 typedef struct block {
   encoding *e;
   size_t first, panel;
-  float *factors, *start, *margin; /* zeroed; factors in the groups of the panel loop */
+  float *factors, *start, *margin; /* zeroed; factors in the layout of the panel loop */
   float *row;                      /* d+1 */
   bool *faulty;
   place place;
-  size_t placed; /* the row in `place`, counted from the block; SIZE_MAX: none */
+  size_t placed; /* number within the block of the row in `place`; SIZE_MAX: none */
 } block;
 
-/* False when the row has no place: NaN or inf in it, or numbers too far apart for double. */
+/* False if the row cannot be encoded: it contains NaN or inf, or its numbers are too far apart for double. */
 static bool place_row(const encoding *e, size_t row, place *p) {
   size_t d = e->sketch->options.d;
   double buffer[CPB_CHUNK], unit = e->sketch->unit;
@@ -73,14 +73,14 @@ static bool place_row(const encoding *e, size_t row, place *p) {
   return true;
 }
 
-/* The ball form in double: what a bit is. */
+/* The ball form in double, which defines the bit. */
 static bool bit_of(const encoding *e, const place *p, size_t i) {
   size_t d = e->sketch->options.d;
   const double *normal = e->sketch->normals + i * (d + 1);
   return 2 * p->sigma * e->loops->dot(normal, p->z, d) + normal[d] * p->height >= 0;
 }
 
-/* The row's factors, z and its height, go to their lines of the group. */
+/* Writes the factors of the row, z and its height, to their lines of the group. */
 static void spread_factors(block *b, size_t i) {
   const encoding *e = b->e;
   size_t d = e->sketch->options.d;
@@ -92,7 +92,7 @@ static void spread_factors(block *b, size_t i) {
   }
 }
 
-/* Rows that single precision cannot hold stay 0: nothing about them is sure. */
+/* Rows out of range for single precision stay 0, so that all their bits are computed in double. */
 static void prepare_row(block *b, size_t i) {
   encoding *e = b->e;
   size_t d = e->sketch->options.d;
@@ -130,7 +130,7 @@ static void emit(const block *b, size_t row, uint64_t word) {
       e->codes[at * bytes + from + k] = (uint8_t)(word >> 8 * k);
 }
 
-/* Columns of the panel under way. */
+/* Columns of the current panel. */
 static size_t used_columns(const block *b) {
   size_t left = b->e->sketch->options.bits - b->panel * CPB_PANEL_COLS;
   return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;
@@ -140,7 +140,7 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
   block *b = context;
   size_t count = used_columns(b);
   uint64_t used = count == CPB_PANEL_COLS ? UINT64_MAX : ((uint64_t)1 << count) - 1, above, unsure;
-  (void)columns; /* all */
+  (void)columns; /* all columns are used */
   b->e->loops->signs(values, b->margin[row], &above, &unsure);
   uint64_t word = above & used;
   if ((unsure & used) != 0 && !b->faulty[row]) word = decide(b, row, word, unsure & used);

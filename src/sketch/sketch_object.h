@@ -1,4 +1,4 @@
-/* A sketch, and its normals as the panels that encoding multiplies with. */
+/* A sketch, with its normals in the panels that encoding multiplies by. */
 #ifndef CPB_SKETCH_SKETCH_OBJECT_H
 #define CPB_SKETCH_SKETCH_OBJECT_H
 
@@ -7,15 +7,15 @@
 
 struct cpb_sketch {
   cpb_sketch_options options; /* its pointers view into the members below */
-  double *center;             /* d; 0 where the options have none */
+  double *center;             /* d; 0 if the options have none */
   double *normals;            /* bits x (d+1) */
   cpb_sketch_point *curve;
-  double unit;   /* a power of two that brings s near 1 */
-  double sigma;  /* unit s, in [1,2) but for the ends of double */
+  double unit;   /* a power of two that scales s to about 1 */
+  double sigma;  /* unit s, in [1,2) except at the ends of the range of double */
   float *panels; /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0 */
 };
 
-/* Room for a sketch of this shape, normals 0; NULL without memory. */
+/* Allocates a sketch of this shape, normals 0; NULL if out of memory. */
 cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape);
 
 /* Fills the panels of normals [first, first+count) from the normals. */
@@ -25,10 +25,10 @@ static inline size_t cpb_sketch_panels(const cpb_sketch *sketch) {
   return (sketch->options.bits + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
 }
 
-/* EINVAL unless a sketch may have this shape. */
+/* EINVAL unless this is a valid shape of a sketch. */
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);
 
-/* Codes of some panels only, [first, first+count): row i's words, one per panel, at words + i*stride. */
+/* Codes of the panels [first, first+count) only: the words of row i, one per panel, at words + i*stride. */
 typedef struct cpb_sketch_words {
   size_t first, count;
   uint64_t *words;

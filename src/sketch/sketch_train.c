@@ -2,9 +2,9 @@
  *
  *   theta_ij = (2 O_ij/n - 1) pi/2,   u_ij = (c_i <c_i,c_j> - c_j)/|.|
  *   c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij)
- * u_ij is the direction on the sphere in which c_i leaves c_j. Summed over j the step is
+ * u_ij is the direction on the sphere in which c_i moves away from c_j. Summed over j the step is
  *   c_i (1 + sum_j w_ij g_ij) - sum_j w_ij c_j,    g = <c_i,c_j>, w = tan(..)/sqrt(1-g^2)
- * two matrix products for all i at once. The overlaps are a third one, of bits, by the Hamming loop. */
+ * which is two matrix products for all i at once. The overlaps are a third product, of bits, by the Hamming loop. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ enum {
   LEAST_BATCH = 64, /* rows */
   NORMALS_PER_TASK = 8 * CPB_TILE_ROWS,
   ROWS_OF_STARTS = 1024, /* on which sets of first normals are compared */
-  PATIENCE = 10,         /* steps without a fall, for tolerance 0 */
-  HALVINGS = 5,          /* of an angle that made the worst pair no better, before giving up */
+  PATIENCE = 10,         /* steps without improvement, for tolerance 0 */
+  HALVINGS = 5,          /* of an angle that did not improve the worst pair, before giving up */
 };
 
 static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training),
@@ -57,23 +57,23 @@ typedef struct training {
   size_t bits_padded, width_padded, rows_padded;
   cpb_bit_columns columns;
   double *lean;     /* bits x bits */
-  double *normals;  /* rows_padded x width_padded: a copy that tiles can read */
-  double *upright;  /* width x bits_padded: the same, turned */
+  double *normals;  /* rows_padded x width_padded: a padded copy for the tiles */
+  double *upright;  /* width x bits_padded: the transpose */
   double *weights;  /* rows_padded x bits_padded: products, then w_ij */
   double *moves;    /* rows_padded x width_padded: sum_j w_ij c_j */
   double *kept;     /* bits x width: normals before the step */
   double *self;     /* bits: sum_j w_ij g_ij */
-  uint64_t *column; /* of every task: words */
+  uint64_t *column; /* scratch space of every task: words */
   double *worst;    /* bits: the largest |lean| of each row, .. */
-  size_t *partner;  /* .. and whose it is */
+  size_t *partner;  /* .. and its column */
   double strength, jitter, tolerance;
   cpb_sketch_point now;
   size_t curve_room;
   cpb_sketch_report report;
 } training;
 
-/* Measured on many sets: the more bits, the more directions there are to look in, and the sooner more
- * independence is no help. */
+/* An empirical value from many data sets: with more bits there are more directions to search, and the benefit of more
+ * independence ends sooner. */
 static double share_of_bits(size_t bits) { return sqrt((double)bits) / 16; }
 
 static double seconds_now(void) {
@@ -107,7 +107,7 @@ static void random_direction(training *t, double *c) {
   } while (!normalise(t, c));
 }
 
-/* The image of a random row on the sphere, for the centred kinds its direction. */
+/* The image of a random row on the sphere; for the centred kinds, its direction. */
 static cpb_status random_image(training *t, double *y) {
   size_t row = cpb_random_below(&t->random, t->x.rows);
   cpb_status status = cpb_map_embed(t->map, cpb_view_slice(t->x, row, 1),
@@ -120,10 +120,10 @@ static cpb_status random_image(training *t, double *y) {
   return status;
 }
 
-/* The hyperplane halfway between two rows, and a random one of length `jitter` beside it: where the data
- * hardly vary pairs hardly look, but distances still count there. */
+/* The hyperplane halfway between two rows, plus a random one of length `jitter`: differences of pairs rarely point in
+ * directions in which the data hardly vary, but distances still depend on those. */
 static cpb_status pair_normal(training *t, double *c) {
-  double *other = t->self; /* free before the first step, and long enough */
+  double *other = t->self; /* scratch space: unused before the first step, and long enough */
   cpb_status status = random_image(t, c);
   if (status == CPB_OK) status = random_image(t, other);
   if (status != CPB_OK) return status;
@@ -158,7 +158,7 @@ static void lean_rows(void *arg, size_t task, size_t first, size_t count) {
     cpb_bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
 }
 
-/* Sums of |n - 2 differing| are whole numbers: their order does not matter. */
+/* Sums of |n - 2 differing| are integers: their order does not matter. */
 static cpb_sketch_point measure_lean(const training *t) {
   double sum = 0, worst = 0;
   for (size_t i = 0; i < t->bits; i++)
@@ -200,7 +200,7 @@ static cpb_status choose_start(training *t) {
   return CPB_OK;
 }
 
-/* ---- the step of all ---- */
+/* ---- the step of all normals ---- */
 
 static double weight(double lean, double product, double scale) {
   const double most = 1.5; /* below a right angle */
@@ -282,7 +282,7 @@ static void find_partner(training *t, size_t i) {
     }
 }
 
-/* Row i of the overlaps has changed. */
+/* Updates after a change of row i of the overlaps. */
 static void renew_partners(training *t, size_t i) {
   find_partner(t, i);
   for (size_t j = 0; j < t->bits; j++) {
@@ -292,7 +292,7 @@ static void renew_partners(training *t, size_t i) {
   }
 }
 
-/* c_i away from c_j by this share of theta_ij. */
+/* Moves c_i away from c_j by the fraction `scale` of theta_ij. */
 static void turn(training *t, size_t i, size_t j, double scale) {
   double *c = t->sketch->normals + i * t->width;
   const double *from = t->sketch->normals + j * t->width;
@@ -302,7 +302,7 @@ static void turn(training *t, size_t i, size_t j, double scale) {
   if (!normalise(t, c)) memcpy(c, t->kept, t->width * sizeof *c);
 }
 
-/* The bits of normal i alone, and its overlaps with all others into `lean`. */
+/* Computes the bits of normal i alone, and writes its overlaps with all others to `lean`. */
 static cpb_status probe(training *t, size_t i, cpb_sketch *one, cpb_bit_columns *bits, double *lean) {
   memcpy(one->normals, t->sketch->normals + i * t->width, t->width * sizeof(double));
   cpb_sketch_pack(one, 0, 1);
@@ -313,7 +313,7 @@ static cpb_status probe(training *t, size_t i, cpb_sketch *one, cpb_bit_columns 
   return CPB_OK;
 }
 
-/* One end of the worst pair moves; *stuck when no angle makes it better. */
+/* Moves one end of the worst pair; sets *stuck if no angle improves it. */
 static cpb_status move_worst(training *t, cpb_sketch *one, cpb_bit_columns *bits, bool *stuck) {
   size_t end = 0;
   for (size_t i = 1; i < t->bits; i++)
@@ -357,7 +357,7 @@ static cpb_status remember(training *t) {
   return CPB_OK;
 }
 
-/* Whether the last point is no longer worth its step: compared with the point `back` steps before. */
+/* Whether the last point no longer improves enough on the point `back` steps before. */
 static bool has_settled(const training *t, size_t back) {
   const cpb_sketch_point *curve = t->sketch->curve;
   size_t count = t->sketch->options.curve_count;
@@ -375,8 +375,8 @@ static cpb_view batch_of(const training *t, size_t step) {
   return cpb_view_slice(t->x, step % (t->x.rows / batch) * batch, batch);
 }
 
-/* A step that made bits more dependent is taken back, and the next ones are half as long. Other rows of a
- * sample differ by chance: between batches a rise must be larger to be one. */
+/* A step that made the bits more dependent is undone, and the next steps are half as long. Between batches, whose rows
+ * differ by chance, only a larger increase counts. */
 static cpb_status train_all(training *t) {
   size_t batches = t->o->batch == 0 || t->o->batch > t->x.rows ? 1 : t->x.rows / t->o->batch;
   double allowed = batches == 1 ? 1 : 1.05;
@@ -459,7 +459,7 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
   return status;
 }
 
-/* Zeroed: what pads a matrix stays 0. */
+/* Zeroed, because the padding of the matrices must be 0. */
 static bool allocate(training *t) {
   size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
   size_t longer = t->bits > t->width ? t->bits : t->width;

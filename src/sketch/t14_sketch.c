@@ -1,4 +1,4 @@
-/* T14: a sketch as an object. */
+/* T14: the sketch object. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

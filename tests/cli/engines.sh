@@ -21,7 +21,7 @@ check "wrap that asks twice" capball wrap base.csv q.csv -k 5 --candidates 8 --t
 check "finds the nearest rows in two questions" cmp near.csv true.csv
 capball fit --whiten base.csv -o white.json -q
 refuses "asking twice by a map that whitens" 2 'a map that whitens is asked once' capball wrap base.csv q.csv -m white.json --twice -o no.csv --engine-command "$exact"
-refuses "asking a lift twice" 2 'leave --twice out' capball wrap base.csv q.csv --transform lift-cosine --twice -o no.csv --engine-command "$exact"
+refuses "asking a lift twice" 2 'omit --twice' capball wrap base.csv q.csv --transform lift-cosine --twice -o no.csv --engine-command "$exact"
 check "wrap by a file" capball wrap base.csv q.csv -k 5 --candidates 5 -m lift.json --metric ip -o near.csv --engine-command "$exact"
 check "finds the nearest rows by a file" cmp near.csv true.csv
 

@@ -30,7 +30,7 @@ refuses "a format that is none" 2 'no FORMAT "fvec"; did you mean "fvecs"' capba
 refuses "an extension that is none" 2 'no format is called .fvec; did you mean .fvecs' capball info points.fvec
 refuses "a pipe without a format" 2 'name its format with --format' capball info -
 refuses "a flag with a value" 2 '--whiten takes no value' capball fit points.csv -o m.json --whiten=3
-refuses "an option without its value" 2 '--goal wants a value' capball fit points.csv -o m.json --goal
+refuses "an option without its value" 2 '--goal needs a value' capball fit points.csv -o m.json --goal
 refuses "a missing option" 2 '--output FILE is missing' capball fit points.csv
 refuses "a missing operand" 2 'expected, got 1 operand' capball convert points.csv
 refuses "an operand too many" 2 'unexpected operand "c.csv"' capball convert points.csv b.csv c.csv
@@ -46,7 +46,7 @@ refuses "integers on the sphere" 2 'which u8 cannot hold' capball embed -m map.j
 
 refuses "more threads than there can be" 2 '--threads: a pool takes at most' capball info points.csv --threads 100000
 refuses "a type the format does not have" 2 '--dtype: y.fvecs: fvecs files cannot hold f64' capball convert points.csv y.fvecs --dtype f64
-refuses "an empty output" 2 '--output wants a value' capball fit points.csv -o ''
+refuses "an empty output" 2 '--output needs a value' capball fit points.csv -o ''
 refuses "an empty operand" 2 'operand 1 is empty' capball info ''
 refuses "a fit over its data" 2 'the output points.csv is the same file as the input points.csv' capball fit points.csv -o points.csv
 refuses "a fit over its pole" 2 'the output ./three.csv is the same file as the input three.csv' capball fit points.csv --pole three.csv -o ./three.csv
@@ -71,7 +71,7 @@ refuses "half a map" 1 '^capball embed: cut.json' capball embed -m cut.json poin
 refuses "NaN in a fit" 1 '^capball fit: nan.csv: row 1 holds NaN' capball fit nan.csv -o m.json
 refuses "inf in a fit" 1 '^capball fit: inf.csv: row 1 holds inf' capball fit inf.csv -o m.json
 refuses "NaN in an embedding" 1 '^capball embed: nan.csv: row 1 holds NaN' capball embed -m map.json nan.csv -o y.npy
-refuses "rows without a scale" 1 'no scale; give one with --scale' capball fit same.csv -o m.json
+refuses "rows without a scale" 1 'cannot be a scale; give one with --scale' capball fit same.csv -o m.json
 refuses "a column that depends" 1 'line.csv: column 1 depends linearly .* give a ridge' capball fit line.csv -o m.json --whiten
 refuses "equal rows" 1 'all rows are equal' capball fit same.csv -o m.json --whiten
 printf '1,2\n3,2\n4,2\n7,2\n' >constant.csv
@@ -83,7 +83,7 @@ rm -f constant.csv
 refuses "rows that are not there" 1 'has 3 rows, --rows 2:9 asks for more' \
   bash -c 'capball convert points.csv p.fbin && capball convert p.fbin b.csv --rows 2:9; code=$?; rm -f p.fbin; exit $code'
 refuses "fractions as integers" 1 'row 0' bash -c 'echo 1.5,2 | capball convert - y.u8bin --format csv'
-refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, no scale' capball fit same.csv -o m.json --goal hemisphere
+refuses "no scale for a hemisphere" 1 'same.csv: the largest norm about the centre is 0, which cannot be a scale' capball fit same.csv -o m.json --goal hemisphere
 refuses "a pole that is none" 1 'zero.csv: a pole of length 0 has no direction' \
   bash -c 'echo 0,0,0 >zero.csv; capball fit points.csv -o m.json --pole zero.csv; code=$?; rm zero.csv; exit $code'
 refuses "a header that is a row with a slip" 1 'line 1, column 1: "1O" is not a number' bash -c 'printf "1O,2\n3,4\n" | capball info - -f csv'
@@ -114,7 +114,7 @@ refuses "distances in no format" 2 'no format is called .foo; give a file with o
 refuses "weights from a pipe" 2 'a pipe has no extension: give a file with one of' capball ball points.csv -o m.json --nu 1 --weights -
 refuses "no neighbours" 2 '--neighbours must be a whole number >= 1, got "0"' capball knn points.csv points.csv -k 0 -o x.npy
 refuses "an empty sample" 2 '--sample must be a whole number >= 1, got "0"' capball abid points.csv --sample 0
-refuses "a picture that is none" 2 '--plot draws .svg or .png, got "p.foo"' capball abid points.csv --plot p.foo
+refuses "a picture that is none" 2 '--plot writes .svg or .png, got "p.foo"' capball abid points.csv --plot p.foo
 refuses "a line with one field" 1 'line 2 has 1 field, the first line has 2' bash -c 'printf "1,2\n3\n" | capball info - -f csv'
 refuses "a line longer than a line may be" 1 'line 1 has more than 536870912 bytes, or a quote is never closed' \
   bash -c 'truncate -s 536870913 long.csv; capball info long.csv; code=$?; rm long.csv; exit $code'

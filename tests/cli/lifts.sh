@@ -67,7 +67,7 @@ refuses "a row longer than the longest" 1 'far.csv: row 0 has length 44.73.* abo
 refuses "a query without its base" 2 'fitted to the base; name it with --base' capball embed --transform lift-ip far.csv -o y.csv --as query
 refuses "a map and a transform" 2 'exactly one of' capball embed -m map.json --transform none far.csv -o y.csv
 refuses "neither map nor transform" 2 'exactly one of' capball embed far.csv -o y.csv
-refuses "two outputs" 2 'one of the two' capball embed --transform none far.csv y.csv -o z.csv
+refuses "two outputs" 2 'not both' capball embed --transform none far.csv y.csv -o z.csv
 refuses "a base without a transform" 2 'goes with --transform' capball embed -m map.json far.csv -o y.csv --base points.csv
 refuses "a base of another d" 1 'rows.csv has 4 columns, but far.csv has 2' capball embed --transform center far.csv -o y.csv --base rows.csv
 refuses "a base from a pipe" 2 'a pipe can be read once' bash -c 'capball embed --transform normalize - -f csv -o y.csv <points.csv'

@@ -39,9 +39,9 @@ for seal in with without; do
     how="$seal seals${look:+, all rows looked at}"
     # shellcheck disable=SC2086
     {
-      refuses "the map of another scale, $how" 1 'made by another map|not in the order' rescored -m other.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
-      refuses "the map of another centre, $how" 1 'made by another map|not in the order|no point' rescored -m off.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
-      refuses "rows of another map, $how" 1 'made by another map|not in the order' rescored -m map.json q.csv ids.csv --embedded other.csv --radius "$radius" $look
+      refuses "the map of another scale, $how" 1 'computed by another map|not in the order' rescored -m other.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
+      refuses "the map of another centre, $how" 1 'computed by another map|not in the order|not a point' rescored -m off.json q.csv ids.csv --embedded y.csv --radius "$radius" $look
+      refuses "rows of another map, $how" 1 'computed by another map|not in the order' rescored -m map.json q.csv ids.csv --embedded other.csv --radius "$radius" $look
       refuses "a forgotten radius, $how" 1 'ids.csv: query .* not in the order of their scores' rescored -m map.json q.csv ids.csv --embedded y.csv $look
       refuses "a radius that was not asked, $how" 1 'not in the order' rescored -m map.json q.csv point_ids.csv --embedded y.csv --radius "$radius" $look
       refuses "rows of another file, $how" 1 'not in the order' rescored -m map.json q.csv ids.csv --embedded foreign_y.csv --radius "$radius" $look
@@ -58,11 +58,11 @@ capball query -m map.json q.csv --knn 8 --base base.csv -o caps.csv -q
 capball query -m map.json q.csv --point -o points.csv -q
 said() { capball rescore -m map.json q.csv "$@" -o out.csv 2>said.err; }
 said ids.csv --embedded y.csv -k 8 --asked caps.csv
-grep -Eq "^capball rescore: [0-9]+ of 40 queries exact if ids.csv has the engine's best 40 of these queries$" said.err
+grep -Eq "^capball rescore: [0-9]+ of 40 queries exact if ids.csv has the engine's true top 40 for these queries$" said.err
 verdict $? "without a look at all rows the condition is said"
 capball embed -m map.json base.csv -o y.npy -q && head -n 10 q.csv >ten_q.csv && head -n 10 ids.csv >ten_ids.csv
 capball rescore -m map.json ten_q.csv ten_ids.csv --embedded y.npy -k 8 --radius "$radius" -o out.csv 2>said.err
-grep -Eq "^capball rescore: [0-9]+ of 10 queries exact if ten_ids.csv has the engine's best 40 of these queries, and y.npy the rows of map.json$" said.err
+grep -Eq "^capball rescore: [0-9]+ of 10 queries exact if ten_ids.csv has the engine's true top 40 for these queries, and y.npy the rows of map.json$" said.err
 verdict $? "both are where the rows were not all read"
 said ids.csv --embedded y.csv -k 8 --asked caps.csv --certificates c.csv && grep -q ' of 40 queries proven exact' said.err
 verdict $? "with a look at all rows the proof is"
@@ -74,7 +74,7 @@ refuses "the radius of other queries" 1 "but points.csv was made with 0" capball
 refuses "rows for queries" 1 'y.csv: holds rows of the base' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked y.csv -o no.csv
 refuses "queries for rows" 1 'caps.csv: holds queries' capball rescore -m map.json q.csv ids.csv --embedded caps.csv -k 8 -o no.csv
 cp caps.csv bare.csv
-refuses "queries without a seal" 1 'bare.csv has no seal that fits its rows: give the --radius' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked bare.csv -o no.csv
+refuses "queries without a seal" 1 'bare.csv has no seal that matches its rows: give the --radius' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --asked bare.csv -o no.csv
 cp y.csv anew.csv && cp y.csv.capball anew.csv.capball && capball convert y.csv anew.csv -q && [ ! -e anew.csv.capball ]
 verdict $? "rows that are written anew lose the seal of the older"
 # unproven TEXT PATTERN ARGUMENTS..: rescored by the map, all rows looked at; remarks like PATTERN, and nothing is proven.
@@ -88,13 +88,13 @@ unproven() {
 awk -F, -v OFS=, 'NR == 7 { $1 = 0.25 * $1 } 1' y.csv >changed.csv && cp y.csv.capball changed.csv.capball
 refuses "a row that was changed" 1 'row 6 has length' capball rescore -m map.json q.csv ids.csv --embedded changed.csv -k 8 --asked caps.csv -o no.csv --certificates c.csv
 awk -F, -v OFS=, '{ print } NR == 500 { print }' y.csv >stale.csv && cp y.csv.capball stale.csv.capball
-unproven "a file written anew beside an old seal" 'stale.csv: its seal does not fit its rows, and counts as none' ids.csv --embedded stale.csv --asked caps.csv
+unproven "a file written anew beside an old seal" 'stale.csv: its seal does not match its rows and is ignored' ids.csv --embedded stale.csv --asked caps.csv
 sed 's/"role": "base"/"role": "query"/' y.csv.capball >t && cp y.csv forged.csv && mv t forged.csv.capball
-unproven "a seal that was edited" 'checksum .*: this seal counts as none' ids.csv --embedded forged.csv --asked caps.csv
+unproven "a seal that was edited" 'checksum .*: this seal is ignored' ids.csv --embedded forged.csv --asked caps.csv
 printf '{"capball": {"kind": "seal", "version": 1}, "fingerprint": "0123456789abcdef", "role": "base", "radius": 0.0, "bytes": 7}' >old.csv.capball && cp y.csv old.csv
-unproven "a seal of an older version, which does not know the rows" 'is of version 1, wanted 2: this seal counts as none' ids.csv --embedded old.csv --asked caps.csv
+unproven "a seal of an older version, which does not know the rows" 'is of version 1, wanted 2: this seal is ignored' ids.csv --embedded old.csv --asked caps.csv
 cp y.csv deleted.csv
-unproven "a seal that was deleted" "to be certain of that: --base BASE, or once for all .capball seal -m map.json BASE deleted.csv." ids.csv --embedded deleted.csv --asked caps.csv
+unproven "a seal that was deleted" "to verify that: --base BASE, or once and for all .capball seal -m map.json BASE deleted.csv." ids.csv --embedded deleted.csv --asked caps.csv
 
 # Rows under the seal of another map, in every way that was found to bring it about. right MAP ROWS: its map is never refused,
 # and where it is proven the answers are true; wrong MAP ROWS: another map is refused, or proves nothing.
@@ -137,18 +137,18 @@ wrong "moved over" map.json moved.npy
 capball embed -m map.json base.csv -o bare_rows.csv -q && rm bare_rows.csv.capball && capball embed -m other.json base.csv -o bare_rows.csv -q && rm bare_rows.csv.capball
 right "without a seal" other.json bare_rows.csv 'exact if'
 wrong "without a seal" map.json bare_rows.csv
-capball seal -m other.json base.csv bare_rows.csv 2>said.err && grep -q 'bare_rows.csv has the rows that other.json makes of base.csv, in f64: sealed' said.err
+capball seal -m other.json base.csv bare_rows.csv 2>said.err && grep -q 'bare_rows.csv has the images under other.json of base.csv, in f64: sealed' said.err
 verdict $? "rows are sealed once they have been compared with the data"
 right "sealed afterwards" other.json bare_rows.csv 'queries proven'
-refuses "a seal for rows of another map" 1 'bare_rows.csv: row 0 lies .* from the image' capball seal -m map.json base.csv bare_rows.csv
-refuses "a seal for rows of other data" 1 'foreign_y.csv: row 0 lies' capball seal -m map.json base.csv foreign_y.csv
+refuses "a seal for rows of another map" 1 'bare_rows.csv: row 0 is .* from the image' capball seal -m map.json base.csv bare_rows.csv
+refuses "a seal for rows of other data" 1 'foreign_y.csv: row 0 is' capball seal -m map.json base.csv foreign_y.csv
 head -n 499 base.csv >short.csv
 refuses "a seal for rows that are more than the data" 1 'fewer rows of the data than embedded ones' capball seal -m map.json short.csv y.csv
 rm bare_rows.csv.capball
 said=$(capball rescore -m other.json q.csv other_ids.csv --embedded bare_rows.csv -k 8 --asked other_caps.csv -o out.csv --certificates c.csv --base base.csv 2>&1)
 [[ $said == *"queries proven exact"* ]]
 verdict $? "--base makes certain, too"
-refuses "--base of other data" 1 'bare_rows.csv: row 0 lies' capball rescore -m other.json q.csv other_ids.csv --embedded bare_rows.csv -k 8 --asked other_caps.csv -o no.csv --certificates no_c.csv --base foreign.csv
+refuses "--base of other data" 1 'bare_rows.csv: row 0 is' capball rescore -m other.json q.csv other_ids.csv --embedded bare_rows.csv -k 8 --asked other_caps.csv -o no.csv --certificates no_c.csv --base foreign.csv
 
 # Two writers: the first has its rows in place and is held up before its seal is, while the second writes.
 for kind in csv npy; do
@@ -203,17 +203,17 @@ verdict $? "a row off the sphere by more than its type explains proves nothing"
 # Candidates of another query, so few that their order says little.
 cut -d, -f1-2 ids.csv | sed '1!G;h;$!d' >few_reversed.csv
 said few_reversed.csv --embedded y.csv -k 1 --asked caps.csv || grep -q 'not in the order' said.err
-! grep -q proven said.err && { grep -q 'not in the order' said.err || grep -q "exact if few_reversed.csv has the engine's best 2 of these queries" said.err; }
+! grep -q proven said.err && { grep -q 'not in the order' said.err || grep -q "exact if few_reversed.csv has the engine's true top 2 for these queries" said.err; }
 verdict $? "candidates of other queries are exact on a condition alone"
 
 if capball --version | grep -q 'HDF5: yes'; then
   capball embed -m map.json base.csv -o sets.h5:first/rows -q && capball embed -m other.json base.csv -o sets.h5:rows -q
   right "a data set has its seal, whatever else is in its file" map.json sets.h5:/first/rows 'queries proven'
-  refuses "a data set of another map" 1 'sets.h5:rows: was made by another map' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:rows -k 8 --asked caps.csv -o no.csv
+  refuses "a data set of another map" 1 'sets.h5:rows: was computed by another map' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:rows -k 8 --asked caps.csv -o no.csv
   capball convert q.csv sets.h5:first/rows -q
   refuses "a data set written anew" 1 'columns' capball rescore -m map.json q.csv ids.csv --embedded sets.h5:first/rows -k 8 --asked caps.csv -o no.csv
   capball embed -m map.json base.csv -o whole.h5 -q
-  refuses "the set without a name is that of another map" 1 'whole.h5:train: was made by another map' capball rescore -m other.json q.csv ids.csv --embedded whole.h5:train -k 8 --asked caps.csv -o no.csv
+  refuses "the set without a name is that of another map" 1 'whole.h5:train: was computed by another map' capball rescore -m other.json q.csv ids.csv --embedded whole.h5:train -k 8 --asked caps.csv -o no.csv
   capball embed -m map.json base.csv -o s.h5:a/b -q && capball embed -m other.json base.csv -o s.h5:a%b -q
   right "sets a/b and a%b" map.json s.h5:a/b 'queries proven'
   right "sets a%b and a/b" other.json s.h5:a%b 'queries proven'
@@ -244,10 +244,10 @@ said skipping.csv --embedded y.csv -k 8 --asked caps.csv --certificates c.csv
 grep -q '^capball rescore: 0 of 40 queries proven exact' said.err
 verdict $? "an engine that skips a near row proves nothing"
 said skipping.csv --embedded y.csv -k 8 --asked caps.csv
-grep -q "exact if skipping.csv has the engine's best 39 of these queries" said.err && ! grep -q proven said.err
+grep -q "exact if skipping.csv has the engine's true top 39 for these queries" said.err && ! grep -q proven said.err
 verdict $? "and is told only with its condition"
 said shuffled.csv --embedded y.csv -k 8 --asked caps.csv --approximate
-grep -Eq '^capball rescore: recall 100.0 % \(.* with 95 % confidence\), by a random audit: 40 of 40 queries against all 500 rows' said.err
+grep -Eq '^capball rescore: recall 100.0 % \(.* with 95 % confidence\), by a random audit: 40 of 40 queries compared with all 500 rows' said.err
 verdict $? "--approximate takes candidates in any order, and audits them"
 said skipping.csv --embedded y.csv -k 8 --asked caps.csv --approximate && ! grep -Eq 'proven|exact' said.err
 verdict $? "and proves nothing"
@@ -257,7 +257,7 @@ counted=$(awk -F, 'FILENAME == "true.csv" { for (i = 1; i <= 8; i++) is[FNR, $i]
   END { printf "%.1f", n / 3.2 }' true.csv out.csv)
 [ "$audited" = "$counted" ]
 verdict $? "the audit of all queries is their recall: $audited, counted $counted"
-refuses "certificates of an approximate engine" 2 'nothing is certain of an approximate' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --approximate --certificates c.csv -o no.csv
+refuses "certificates of an approximate engine" 2 'nothing can be proven about an approximate' capball rescore -m map.json q.csv ids.csv --embedded y.csv -k 8 --approximate --certificates c.csv -o no.csv
 
 # Ranges.
 capball query -m map.json q.csv --radius 0.8 -o range.csv -q
@@ -302,8 +302,8 @@ capball fit --transform lift-cosine --headroom 2 base.csv -o roomy.json -q
 check "headroom for longer rows" capball embed -m roomy.json long.csv -o long_y.csv
 capball fit --transform normalize base.csv -o normal.json -q && capball embed -m normal.json base.csv -o normal.csv -q
 refuses "normalised rows have no distances" 1 'not of normalize' capball rescore -m normal.json q.csv ids.csv --embedded normal.csv -k 8 -o no.csv
-refuses "nor a way back" 1 'normalize keeps directions alone' capball unembed -m normal.json normal.csv -o no.csv
-refuses "balls of a lift" 2 'is no map of the sphere: its queries are points' capball query -m lift.json q.csv --radius 1 -o no.csv
+refuses "nor a way back" 1 'normalize keeps only directions' capball unembed -m normal.json normal.csv -o no.csv
+refuses "balls of a lift" 2 'is not a map of the sphere: it has only point queries' capball query -m lift.json q.csv --radius 1 -o no.csv
 refuses "headroom of a map" 2 '--headroom goes with' capball fit base.csv --headroom 2 -o no.json
 refuses "a scale of a lift" 2 'transform lift-ip has no scale' capball fit --transform lift-ip --scale 2 base.csv -o no.json
 sed 's/lift-cosine/lift-sideways/' lift.json >edited.json

@@ -73,10 +73,10 @@ capball score -m model.json people.csv $ids --impute median -o predicted.csv --p
 gives "so have predictions" ',label' head -1 predicted.csv
 sed '1s/name/name,city/; 2,$s/,/,Graz,/' plain_people.csv >town.csv
 check "columns that a model does not know may be text, imputed or not" bash -c "capball score -m model.json town.csv $ids --impute mean -o s.csv -q && capball score -m model.json town.csv $ids --skip-bad -o t.csv -q && [ \$(wc -l <s.csv) = 6 ] && [ \$(wc -l <t.csv) = 5 ]"
-refuses "a column of text: what helps" 1 '"Graz" is not a number .*--drop leaves a column out' capball fit town.csv $ids -o no.json
+refuses "a column of text: what helps" 1 '"Graz" is not a number .*--drop omits a column' capball fit town.csv $ids -o no.json
 check "info tells the names" bash -c "capball info people.csv $ids | grep -q '^names     height, we,ight$'"
 check "and so does its JSON" bash -c "capball info people.csv $ids --json | grep -q '\"names\":\[\"height\",\"we,ight\"\]'"
-refuses "a row with an empty cell: what helps" 1 'row 3 holds NaN \(--skip-bad leaves such rows out, --impute fills' capball ball people.csv $ids -o no.json
+refuses "a row with an empty cell: what helps" 1 'row 3 holds NaN \(--skip-bad omits such rows, --impute fills' capball ball people.csv $ids -o no.json
 
 printf 'name,a,b\nz1,0,0\nz2,1,0\nz3,0,1\nz4,1,1\nz5,2,1\nz6,1,2\nz7,9,9\n' >plane.csv
 if command -v gnuplot >/dev/null; then
@@ -90,5 +90,5 @@ else
   skip "pictures" "no gnuplot here"
 fi
 }
-refuses "Parquet is for Python" 2 'go through Python: python -m capball.convert' capball convert x.parquet x.npy
+refuses "Parquet is for Python" 2 'use Python: python -m capball.convert' capball convert x.parquet x.npy
 finish

@@ -113,7 +113,7 @@ capball fit base.csv --whiten -o white.json -q
 capball query -m white.json q.csv --radius 1 -o white.csv 2>&1 | grep -q 'the map whitens: distances are |W(x-q)|'
 verdict $? "a whitened map says what it measures"
 
-[ "$(capball query -m map.json q.csv --knn 1 --base base.csv -o self.csv 2>&1 | tail -n 1)" = "capball query: radius 0 makes point queries: where the queries are rows of base.csv they find themselves, and --knn 2 is their neighbour 1" ]
+[ "$(capball query -m map.json q.csv --knn 1 --base base.csv -o self.csv 2>&1 | tail -n 1)" = "capball query: radius 0 gives point queries: if the queries are rows of base.csv they find themselves, and --knn 2 is their neighbour 1" ]
 verdict $? "queries that find themselves are told"
 rm -f ./*.err *.out
 awk -v OFS=, '{ $1 = 1; $2 = 2; print 1, 2, 2 }' q.csv >twice.csv
@@ -140,14 +140,14 @@ capball convert base.csv base.fvecs -q
 again() { local map=$1 queries=$2 ids=$3 y=$4; shift 4; capball rescore -m "$map" "$queries" "$ids" --embedded "$y" -o no.ivecs "$@"; }
 refuses "no question" 2 'exactly one of --radius, --knn and --point' capball query -m map.json q.csv -o no.csv
 refuses "two questions" 2 'exactly one of' capball query -m map.json q.csv --point --radius 1 -o no.csv
-refuses "a radius that f32 loses" 1 'radius 1e-06 is lost for query 0: rounding to f32 is .* times as large; take --dtype f64' capball query -m map.json q.csv --radius 1e-6 -o no.csv -q
+refuses "a radius that f32 loses" 1 'radius 1e-06 is lost for query 0: rounding to f32 is .* times as large; use --dtype f64' capball query -m map.json q.csv --radius 1e-6 -o no.csv -q
 refuses "a radius that f64 loses" 1 'rounding to f64 is .*; fit a map with a smaller --scale' capball query -m map.json q.csv --radius 1e-12 --dtype f64 -o no.npy
 refuses "a radius of 0" 2 '--radius must be a number > 0, got 0' capball query -m map.json q.csv --radius 0 -o no.csv
 refuses "neighbours of nothing" 2 '--knn and --base go together' capball query -m map.json q.csv --knn 3 -o no.csv
 refuses "thresholds of points" 2 '--thresholds are those of --radius' capball query -m map.json q.csv --point --thresholds b.csv -o no.csv
 refuses "whole numbers as caps" 2 'which u8 cannot hold' capball query -m map.json q.csv --point -o no.u8bin
-refuses "a pole" 1 'under which Euclidean balls are no caps' capball query -m pole.json q.csv --radius 1 -o no.csv
-refuses "a direction" 1 'Euclidean balls are no caps' capball query -m toward.json three.csv --point -o no.csv
+refuses "a pole" 1 'under which Euclidean balls are not caps' capball query -m pole.json q.csv --radius 1 -o no.csv
+refuses "a direction" 1 'Euclidean balls are not caps' capball query -m toward.json three.csv --point -o no.csv
 refuses "queries of another d" 1 'three.csv has 3 columns, but map.json embeds rows of 4' capball query -m map.json three.csv --point -o no.csv
 refuses "a base of another d" 1 'three.csv has 3 columns' capball query -m map.json q.csv --knn 3 --base three.csv -o no.csv
 refuses "a base that is too small" 1 'q.csv: 21 neighbours need a base of as many rows, got 20' capball query -m map.json q.csv --knn 21 --base q.csv -o no.csv
@@ -164,21 +164,21 @@ refuses "a row of nothing" 1 'minus.csv: row 0 names row -1' again map.json q.cs
 refuses "half a row" 1 'names row 2.5' again map.json q.csv half.csv y.fvecs -k 1
 refuses "candidates of other queries" 1 'few.csv has 19 rows of candidates for 20 queries' again map.json q.csv few.csv y.fvecs -k 1
 refuses "rows that are not embedded" 1 'base.csv has 4 columns, but map.json makes rows of 5' again map.json q.csv ids.csv base.csv -k 1
-refuses "candidates as rows" 1 'no points of the sphere' bash -c 'cut -d, -f1-5 ids.csv >five.csv; capball convert five.csv five.ivecs -q
+refuses "candidates as rows" 1 'cannot be points of the sphere' bash -c 'cut -d, -f1-5 ids.csv >five.csv; capball convert five.csv five.ivecs -q
   capball rescore -m map.json q.csv ids.csv --embedded five.ivecs -k 1 -o no.ivecs'
-refuses "rows of another length" 1 'long.csv: row 0 has length 2.*: no point of the sphere' bash -c 'awk -F, -v OFS=, "{ print 1,1,1,1,1 }" base.csv >long.csv
+refuses "rows of another length" 1 'long.csv: row 0 has length 2.*: not a point of the sphere' bash -c 'awk -F, -v OFS=, "{ print 1,1,1,1,1 }" base.csv >long.csv
   capball rescore -m map.json q.csv ids.csv --embedded long.csv -k 1 -o no.ivecs'
 refuses "queries of another d, rescored" 1 'three.csv has 3 columns' again map.json three.csv ids.csv y.fvecs -k 1
 refuses "a query with NaN, rescored" 1 'nan.csv: row 2 holds NaN' again map.json nan.csv ids.csv y.fvecs -k 1
 cp y.fvecs bare.fvecs
 cp other.fvecs bare_other.fvecs
-refuses "a pole, rescored" 1 'no caps' again pole.json q.csv ids.csv bare.fvecs -k 1
+refuses "a pole, rescored" 1 'not caps' again pole.json q.csv ids.csv bare.fvecs -k 1
 check "scores as products and as distances" bash -c 'capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o a.csv --scores points.csv &&
   capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 3 -o b.csv --scores distance.csv --as cosine-distance && cmp a.csv b.csv'
 refuses "scores of other candidates" 1 'scores.csv: there are 20 x 3 scores for 20 x 9 candidates' again map.json q.csv ids.csv y.fvecs -k 1 --scores scores.csv
 refuses "a score that is none" 1 '^capball rescore: inf.csv: query 4, candidate 0 \(row [0-9]+\) has the score inf' again map.json q.csv ids.csv y.fvecs -k 1 --scores inf.csv
 refuses "a score of NaN" 1 '^capball rescore: nans.csv: query 2, candidate 0 \(row [0-9]+\) has the score -?nan' again map.json q.csv ids.csv y.fvecs -k 1 --scores nans.csv
-refuses "a score beyond 1" 1 'beyond.csv: query 0, candidate 0 \(row [0-9]+\) has the score 5, but no ip of unit vectors lies outside' again map.json q.csv ids.csv y.fvecs -k 1 --scores beyond.csv
+refuses "a score beyond 1" 1 'beyond.csv: query 0, candidate 0 \(row [0-9]+\) has the score 5, but the ip of unit vectors is within' again map.json q.csv ids.csv y.fvecs -k 1 --scores beyond.csv
 refuses "distances as products" 1 'distance.csv: query 0, candidate 0 \(row [0-9]+\) has the score .*, but its embedded row gives (0.9|1).* as ip; are kind and radius those of the queries' again map.json q.csv ids.csv y.fvecs -k 1 --scores distance.csv
 refuses "scores of other queries" 1 'points.csv: query 0, candidate 0 \(row [0-9]+\) has the score .* are kind and radius' again map.json q.csv ids.csv y.fvecs -k 1 --scores points.csv --radius 1
 refuses "scores of rows of another map" 1 'points.csv: query 0, candidate 0 .* its embedded row gives' again map.json q.csv ids.csv bare_other.fvecs -k 1 --scores points.csv

@@ -46,7 +46,7 @@ capball convert plain.csv plain.npy -q
 reads "columns of other formats, by number" $'2\n4.25' plain.npy --columns 2
 
 tell() { capball info "$1" 2>&1 >/dev/null; }
-[ "$(tell pandas.csv)" = "capball info: pandas.csv: its first column, without a name, has the names of the rows" ]
+[ "$(tell pandas.csv)" = "capball info: pandas.csv: its first column, without a name, contains the names of the rows" ]
 verdict $? "an index is told of"
 [ "$(tell tabs.csv)" = "capball info: tabs.csv: separated by tabs" ]
 verdict $? "a separator is told of"
@@ -85,9 +85,9 @@ if command -v gzip >/dev/null && capball --version | grep -q 'gz: yes'; then
   reads ".gz of two members" $'1.5,2\n3,4.25\n7,8' two.csv.gz
   check ".gz, read more than once" bash -c "capball fit plain.npy.gz -o m.json -q && capball fit plain.csv.gz -o m.json -q --goal median"
   head -c 30 plain.csv.gz >cut.csv.gz
-  refuses ".gz that ends early" 1 'cut.csv.gz: cannot unpack it by gzip' capball info cut.csv.gz
+  refuses ".gz that ends early" 1 'cut.csv.gz: cannot decompress it with gzip' capball info cut.csv.gz
   cp plain.csv liar.csv.gz
-  refuses ".gz that is none" 1 'liar.csv.gz: cannot unpack it by gzip' capball info liar.csv.gz
+  refuses ".gz that is none" 1 'liar.csv.gz: cannot decompress it with gzip' capball info liar.csv.gz
 else
   skip ".gz" "built without zlib, or no gzip here"
 fi
@@ -96,11 +96,11 @@ if command -v zstd >/dev/null && capball --version | grep -q 'zst: yes'; then
   reads ".csv.zst" "$wanted" plain.csv.zst
   check ".zst, read more than once" capball fit plain.csv.zst -o m.json -q --goal median
   head -c 20 plain.csv.zst >cut.csv.zst
-  refuses ".zst that ends early" 1 'cut.csv.zst: cannot unpack it by zstd' capball info cut.csv.zst
+  refuses ".zst that ends early" 1 'cut.csv.zst: cannot decompress it with zstd' capball info cut.csv.zst
 else
   skip ".zst" "built without libzstd, or no zstd here"
 fi
-refuses "packed files are not written" 1 'packed files are only read' capball convert plain.csv out.csv.gz
+refuses "packed files are not written" 1 'compressed files can only be read' capball convert plain.csv out.csv.gz
 
 printf 'a,b\n1,2\n3,x\n' >text.csv
 refuses "text among numbers: line, column and its name" 1 'line 3, column 2 \(b\): "x" is not a number' capball convert text.csv out.csv
@@ -111,11 +111,11 @@ refuses "a column twice" 1 'column 1 is wanted twice' capball convert plain.csv 
 refuses "no column is left" 1 'no column is left of 2' capball convert plain.csv out.csv --drop a,b
 refuses "ids of rows of numbers alone" 1 'npy files have no columns of text' capball convert plain.npy out.csv --id-column 1
 reads "the fewest digits" $'1.6,0.1' short.csv
-refuses "lines of JSON keep their name" 2 'writes .jsonl, and no .npy' capball range plain.csv plain.csv --radius 1 -o r.npy
-refuses "so do maps" 2 'm.npy: --output writes .json, and no .npy: give it another name' capball fit plain.csv -o m.npy
-refuses "and models" 2 'writes .json, and no .csv' capball ball plain.csv -o m.csv
-refuses "and SQL" 2 '--sql writes .sql, and no .html' capball ball plain.csv -o m.json --sql m.html
-refuses "and pages" 2 '--html writes .html, and no .svg' capball recommend plain.csv --html page.svg
+refuses "lines of JSON keep their name" 2 'writes .jsonl, not .npy' capball range plain.csv plain.csv --radius 1 -o r.npy
+refuses "so do maps" 2 'm.npy: --output writes .json, not .npy: give it another name' capball fit plain.csv -o m.npy
+refuses "and models" 2 'writes .json, not .csv' capball ball plain.csv -o m.csv
+refuses "and SQL" 2 '--sql writes .sql, not .html' capball ball plain.csv -o m.json --sql m.html
+refuses "and pages" 2 '--html writes .html, not .svg' capball recommend plain.csv --html page.svg
 
 # Outliers: columns by name, why a row is strange, labels.
 printf 'height,weight\n170,65\n180,80\n160,55\n175,72\n168,60\n' >people.csv

@@ -174,7 +174,7 @@ static void what_is_refused(void **state) {
   assert_string_equal(error.text, "goal mean needs the norms of all rows, which are not known");
   options.norm_mean = 0;
   assert_int_equal(cpb_choose_scale(few, NULL, &options, &choice, NULL, &error), CPB_EINVAL);
-  assert_string_equal(error.text, "the mean norm about the centre is 0, no scale");
+  assert_string_equal(error.text, "the mean norm about the centre is 0, which cannot be a scale");
   options.goal = CPB_GOAL_SPREAD;
   assert_int_equal(cpb_choose_scale(few, NULL, &options, &choice, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "10 rows with mean norm 0 about the centre have no scale");

@@ -134,7 +134,7 @@ static void npy_guards(void **state) {
               "more bytes than can be counted");
   refused_npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000, 4)}", 8, "promises 1000000000");
   refused_npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", 8, "object");
-  refused_npy("{'descr': '', 'fortran_order': False, 'shape': (1,)}", 8, "none of");
+  refused_npy("{'descr': '', 'fortran_order': False, 'shape': (1,)}", 8, "not one of");
   refused_npy("{'descr': '>i1', 'fortran_order': False, 'shape': (1,)}", 0, "promises 1 row of");
   size_t size = make_npy(file, 1, "{\"shape\":(2L,3L,),\n\"fortran_order\":True,\"descr\":\"=f4\"} ", 24);
   test_status((int)read_bytes("p.npy", file, size, &error), CPB_OK, error.text);
@@ -158,8 +158,8 @@ static void csv_guards(void **state) {
   accepted("o.csv", "nan,inf\n-inf,NaN\nInfinity,-1e-400\n");
   accepted("h.csv", "a,b\n");
   refused_text("f.csv", "1O,2\n3,4\n", 0,
-               "line 1, column 1: \"1O\" is not a number that a double holds, and");
-  refused_text("f.csv", "1,2\n3,4O\n", 1, "line 2, column 2: \"4O\" is not a number that a double holds");
+               "line 1, column 1: \"1O\" is not a number that fits in a double, and");
+  refused_text("f.csv", "1,2\n3,4O\n", 1, "line 2, column 2: \"4O\" is not a number that fits in a double");
   refused_text("f.csv", "2,1e999\n3,4\n", 0, "line 1, column 2: \"1e999\"");
   refused_text("f.csv", "\n0x10,1\n", 0, "line 2, column 1: \"0x10\"");
   accepted("f.csv", "a,,c\n1,2,3\n");
@@ -176,7 +176,7 @@ static void csv_guards(void **state) {
   accepted("s.csv", "1 2 3");
   accepted("s.csv", "-.5e3 2\n\n");
   accepted("s.tsv", "1,2\n");
-  refused_text("s.csv", "1O,2O\n", -1, "begins like numbers");
+  refused_text("s.csv", "1O,2O\n", -1, "begins with numbers");
   refused_text("s.csv", "a,1;2\n", 0, "\"a,1\" is not a number");
   accepted("s.csv", "25%,50%\n1,2\n");
   accepted("s.csv", "-,+.\n");
@@ -199,7 +199,7 @@ static void libsvm_guards(void **state) {
   refused_text("v.libsvm", "1 1:\n", 0, "\"\" is not a number");
   refused_text("c.libsvm", "1 1\n", 0, "\"1\" is not index:value");
   refused_text("c.libsvm", "1 -1:3\n", 0, "\"-1:3\" is not index:value");
-  refused_text("l.libsvm", "1:3 2:4\n", 0, "where the label should be");
+  refused_text("l.libsvm", "1:3 2:4\n", 0, "is not a label");
   accepted("o.libsvm", "1,3 1:nan\r\n\t-1 2:-inf\t4:5 #\n0\n");
 }
 
@@ -229,9 +229,10 @@ static void files_that_cannot_be_opened(void **state) {
   opened(scratch_path("missing.hdf5:train"), NULL, CPB_EIO, "missing.hdf5: cannot open");
   mkdir(scratch_path("dir.npy"), 0700);
   opened(scratch_path("dir.npy"), NULL, CPB_EIO, "Is a directory");
-  opened(scratch_path("x.gz"), NULL, CPB_EINVAL, "no extension that tells its format; name one of fvecs");
+  opened(scratch_path("x.gz"), NULL, CPB_EINVAL,
+         "no extension that determines its format; specify one of fvecs");
   opened("plain", NULL, CPB_EINVAL, "plain: has no extension");
-  opened("-", NULL, CPB_EINVAL, "name one of");
+  opened("-", NULL, CPB_EINVAL, "specify one of");
   opened("a.fvecs", "parquet", CPB_EINVAL, "no format \"parquet\"; there are fvecs");
   opened("-", "libsvm", CPB_EIO, "cannot be read from a pipe");
   opened("-", "hdf5", CPB_EIO, "cannot be read from a pipe");
@@ -330,7 +331,7 @@ static void lying_pipes(void **state) {
   int32_t vecs[] = {2000000000, 1, 2};
   lying_pipe("fbin", wide, sizeof wide, "middle of row 0");
   lying_pipe("fbin", few, sizeof few, "promises 3 rows, but it ends after 2");
-  lying_pipe("fbin", more, sizeof more, "goes on after its last row");
+  lying_pipe("fbin", more, sizeof more, "continues after its last row");
   lying_pipe("fvecs", vecs, sizeof vecs, "middle of row 0");
   lying_pipe("fvecs", vecs, 0, "is empty");
   lying_pipe("npy", "\x93NUMPY\x01", 8, "ends in its header");
