@@ -132,8 +132,7 @@ typedef struct cpb_writer_options {
   /* csv and tsv only; NULL (the default): none. Readers are borrowed for the lifetime of the writer */
   const char *const *columns; /* names for a header line; one per column */
   const cpb_reader *rows_of;  /* row i is preceded by the id of its row i, in an unnamed column */
-  const cpb_reader
-      *cells_of;  /* cells are row numbers of this reader, and are replaced by the ids of these rows */
+  const cpb_reader *cells_of; /* cells are row numbers of this reader, written as the ids of these rows */
   cpb_seal *seal; /* of the rows, written with them (not to a pipe); NULL (the default): none. Borrowed for
                      the lifetime of the writer */
 } cpb_writer_options;

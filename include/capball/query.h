@@ -100,7 +100,7 @@ typedef struct cpb_rescore_out {
  *  transform sphere (cpb_transform_of_map), lift-ip or lift-cosine; EINVAL for the others, which do not determine
  *            distances. Lifts preserve the order, so their proofs need few candidates beyond k.
  *  EROW: an embedded row that is not on the sphere. EINVAL: an impossible row number or score, and candidates
- *  whose scores are not decreasing: they are from another transform, radius or query, or from other rows. */
+ *  whose scores increase: they are from another transform, radius or query, or from other rows. */
 CPB_CALL cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries,
                                           cpb_candidates candidates, const cpb_store *embedded,
                                           const cpb_rescore_options *options, const cpb_rescore_out *out,
