@@ -88,9 +88,9 @@ typedef struct cpb_rescore_out {
 
 /** The k nearest of an engine's candidates, by distances from their embedded rows or from the engine's scores, and
  *  a proof that no other row is nearer, with all rounding errors accounted for. It is a proof about the data if the
- *  embedded rows are the images of the data under this map, rounded to `precision` at most; this call cannot check that,
- *  a seal can (capball/advanced/seal.h). Without options->all the proof assumes that the engine returned its true top
- *  `count` candidates; with it all rows are examined and nothing is assumed about the engine.        T8 T13
+ *  embedded rows are the images of the data under this map, rounded to `precision` at most; this call cannot check
+ *  that, a seal can (capball/advanced/seal.h). Without options->all the proof assumes that the engine returned its true
+ *  top `count` candidates; with it all rows are examined and nothing is assumed about the engine.        T8 T13
  *  Scores in f32 or f16 do not distinguish rows near the query (they determine the squared distance only to
  *  2 s^2 score_error/(rise a)), so a result from scores is proven only if the rows give the same k in the same
  *  order.

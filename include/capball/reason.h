@@ -1,8 +1,8 @@
 /* Why a call failed, as a number.
  *
  * The thousands digit of a reason is its status: 1002 is an EINVAL. Numbers are fixed: new ones are appended to their
- * group, and numbers of removed reasons are not reused. Programs should test status, reason, argument and row; the argument
- * names the parameter or member a general reason is about. The message is for people and may change. */
+ * group, and numbers of removed reasons are not reused. Programs should test status, reason, argument and row; the
+ * argument names the parameter or member a general reason is about. The message is for people and may change. */
 #ifndef CAPBALL_REASON_H
 #define CAPBALL_REASON_H
 

@@ -6,8 +6,8 @@
  * Values are computed in double; rows of equal value are ordered by id, lower ids first. They are correct over the
  * whole range of double, also for rows and queries near 1e-308 or 1e308, subnormal, or of mixed magnitude: sums are
  * computed as if exponents were unbounded, and the value is rounded to double at the end. A distance or inner product
- * beyond the largest double is inf or -inf, one below the smallest is 0, and such rows tie. If the k-th value is used as
- * a limit, at least these k rows are within it.
+ * beyond the largest double is inf or -inf, one below the smallest is 0, and such rows tie. If the k-th value is used
+ * as a limit, at least these k rows are within it.
  * Products in bytes or single precision are only used to exclude rows, with a proven margin, so the result is that of
  * a plain double loop over all rows, for any number of threads. */
 #ifndef CAPBALL_SEARCH_H

@@ -39,13 +39,12 @@ CPB_CALL cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, co
 
 /** The result of a random audit. */
 typedef struct cpb_audit {
-  size_t size;    /* sizeof(cpb_audit) */
-  size_t queries; /* audited, chosen by a hash of their number */
-  uint64_t rows;  /* that each of them was compared with: all rows */
-  double recall;  /* fraction of their true k nearest in the results */
-  double low,
-      high; /* 95 % confidence interval of the recall over all queries (Wilson's interval, with queries
-                       as the sample, as the neighbours of one query are not independent) */
+  size_t size;      /* sizeof(cpb_audit) */
+  size_t queries;   /* audited, chosen by a hash of their number */
+  uint64_t rows;    /* that each of them was compared with: all rows */
+  double recall;    /* fraction of their true k nearest in the results */
+  double low, high; /* 95 % confidence interval of the recall over all queries (Wilson's interval; the sample
+                       is of queries, as the neighbours of one query are not independent) */
 } cpb_audit;
 
 /** What to audit. Start from cpb_audit_options_init. */
@@ -66,7 +65,7 @@ CPB_CALL cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view
                                         cpb_source *all, const cpb_audit_options *options, cpb_audit *audit,
                                         const cpb_exec *exec, cpb_error *error);
 
-/** Checks that all rows are the images of the data under a transform (sphere, lift-ip or lift-cosine).               T13
+/** Checks that all rows are the images of the data under a transform (sphere, lift-ip or lift-cosine).              T13
  *  base       the data, d columns; embedded   the same number of rows of cpb_transform_cols
  *  precision  the finest of f64, f32, f16 whose rounding explains every row: a value for cpb_rescore_options
  *  EROW names the first row farther from its image than f16 explains. ESHAPE if the numbers of rows differ. */

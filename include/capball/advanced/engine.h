@@ -98,10 +98,9 @@ typedef struct cpb_engine_facts {
   double norm_mean, radius; /* of the base about its mean; the median k-th distance */
   size_t count;
   const cpb_engine_trial *trials;
-  size_t
-      pick; /* of the trials with all rows the best after rescoring; of those within half a point of it the best
-                  before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
-  size_t raw;        /* raw rows */
+  size_t pick; /* of the trials with all rows the best after rescoring; of those within half a point of it the
+                  best before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
+  size_t raw;  /* raw rows */
   double low, high;  /* `rescored` of the pick over the seeds */
   bool helps;        /* the pick finds more than raw rows do, by more than its error */
   size_t first_rows; /* of the first round; 0: there was none */

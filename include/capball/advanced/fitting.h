@@ -42,8 +42,8 @@ CPB_CALL cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_sou
 /** The number of passes of cpb_map_fit, for sources that can be read only once. */
 CPB_API size_t cpb_map_fit_passes(const cpb_map_fit_options *options);
 
-/** A map from gathered statistics, about their mean, as cpb_map_fit; of the options only s, goal, target, k and pole are
- *  used. The goals mean, median and hemisphere need pass 2 over all rows. */
+/** A map from gathered statistics, about their mean, as cpb_map_fit; of the options only s, goal, target, k and pole
+ *  are used. The goals mean, median and hemisphere need pass 2 over all rows. */
 CPB_CALL cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
                                             cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
                                             cpb_error *error);
