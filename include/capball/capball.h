@@ -15,8 +15,8 @@
  *   file.h        files of vectors, in blocks of rows */
 
 /* A program that uses only these headers compiles and links with every later release of the same minor version:
- * functions keep their names and parameters, enum values are fixed, and structs only grow at their end. The first member
- * of such a struct is its size: options have an _init function; for a report or a result write = {.size = sizeof report}.
+ * functions keep their names and parameters, enum values are fixed, and structs only grow at their end. Their first
+ * member is their size: options have an _init function; for a report or a result write = {.size = sizeof report}.
  *
  * The headers in capball/advanced/ are not included here and can change with every release: laws, statistics, abid,
  * rounds, feed, candidates, fitting, engine, flow and seal. */
