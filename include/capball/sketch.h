@@ -1,15 +1,14 @@
 /* T14: binary sketches of Euclidean data, and search among them.
  *
- * Bit i of a row is the side of a hyperplane through the origin on which its image on the sphere lies.
- * Through T3 with b = 0 that is a ball of the data space, so that no image is ever made:
+ * Bit i of a row says on which side of a hyperplane through the origin its image on the sphere is located.
+ * By T3 with b = 0 that is a ball of the data space, so images are never computed:
  *
  *   h_i(x) = [ <c_i, S(x-m)> >= 0 ]
  *          = [ 2s<c'_i, x-m> + c0_i (s^2 - |x-m|^2) >= 0 ]
  *
- * the ball of centre m + s c'/c0 and radius s/|c0|; its outside for c0 < 0, a half-space for c0 = 0.
- * Training turns the normals c_i until their bits agree on half of the rows, pair by pair. Codes are
- * compared by the number of bits in which they differ, and what is found is put in order by exact
- * distances. */
+ * the ball of centre m + s c'/c0 and radius s/|c0|; its complement for c0 < 0, a half-space for c0 = 0.
+ * Training rotates the normals c_i until every pair of bits agrees on half of the rows. Codes are compared
+ * by Hamming distance, and the rows found are re-ranked by exact distances. */
 #ifndef CAPBALL_SKETCH_H
 #define CAPBALL_SKETCH_H
 
@@ -18,8 +17,8 @@
 
 CPB_BEGIN
 
-/** Where the normals come from. The first is the one to use, the others are there to be compared with it.
- *  Pinned, append only. */
+/** Where the normals come from. The first kind is recommended; the others are for comparison.
+ *  Values are fixed. */
 typedef enum cpb_sketch_kind {
   CPB_SKETCH_EMBEDDED = 0,        /* trained on S(x-m) */
   CPB_SKETCH_CENTRED = 1,         /* trained on (x-m)/|x-m|: c0 = 0 */
@@ -31,14 +30,14 @@ enum { CPB_SKETCH_KINDS = 4 };
 /** "embedded", "centred", "random-embedded", "random-centred"; a view, never NULL. */
 CPB_API const char *cpb_sketch_kind_name(cpb_sketch_kind kind);
 
-/** How dependent the bits are after so many steps: of m_ij = |O_ij/n - 1/2| over all pairs i < j, where O_ij
- * is the number of rows on which bits i and j agree. */
+/** How dependent the bits are after a number of steps: mean and maximum of m_ij = |O_ij/n - 1/2| over all pairs
+ *  i < j, where O_ij is the number of rows on which bits i and j agree. */
 typedef struct cpb_sketch_point {
   uint64_t steps;
   double mean, worst;
 } cpb_sketch_point;
 
-/** What a sketch is; pointers are views into the sketch. Start from cpb_sketch_options_init. */
+/** The definition of a sketch. Start from cpb_sketch_options_init. */
 typedef struct cpb_sketch_options {
   size_t size; /* sizeof(cpb_sketch_options) */
   cpb_sketch_kind kind;
@@ -47,23 +46,23 @@ typedef struct cpb_sketch_options {
   double s;              /* scale, > 0, in the unit of the data */
   const double *center;  /* m: d coordinates, NULL = 0 */
   const double *normals; /* bits rows of d+1, of length 1 */
-  uint64_t seed;         /* of the training; for the record */
+  uint64_t seed;         /* of the training; informational */
   size_t curve_count;
-  const cpb_sketch_point *curve; /* of the training; NULL with curve_count = 0 */
+  const cpb_sketch_point *curve; /* of the training; NULL if curve_count = 0 */
 } cpb_sketch_options;
 
 CPB_API void cpb_sketch_options_init(cpb_sketch_options *options, size_t size);
 
 typedef struct cpb_sketch cpb_sketch;
 
-/** Gives *sketch to the caller. Checks everything first: EINVAL names the value. */
+/** cpb_sketch_describe copies the options; their pointers are views into the sketch. */
 CPB_API void cpb_sketch_free(cpb_sketch *sketch);
 CPB_API void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options);
 
 /** Which normals move in a step. */
 typedef enum cpb_sketch_step {
   CPB_SKETCH_ALL = 0,   /* all, away from all others at once */
-  CPB_SKETCH_WORST = 1, /* one end of the worst pair, away from the other end; `bits` of these count as one */
+  CPB_SKETCH_WORST = 1, /* one normal of the worst pair, away from the other; `bits` of these are one step */
 } cpb_sketch_step;
 
 /** How a sketch is trained. Start from cpb_sketch_training_init. */
@@ -74,18 +73,18 @@ typedef struct cpb_sketch_training {
   double s;             /* scale, > 0 */
   const double *center; /* d coordinates, NULL = 0 */
   uint64_t seed;
-  size_t starts; /* sets of first normals, of which the most independent one is taken; >= 1, default 16 */
-  double jitter; /* length of the random part of a first normal beside a pair's unit direction; >= 0, NaN (the
-                    default): sqrt(bits)/16 */
+  size_t starts; /* sets of initial normals, of which the most independent one is used; >= 1, default 16 */
+  double jitter; /* length of the random part of an initial normal added to a pair's unit direction; >= 0,
+                    NaN (the default): sqrt(bits)/16 */
   cpb_sketch_step step;
   double strength;  /* of a step: angles are scale*theta with scale = strength/bits for ALL, strength for
                        WORST; > 0, default 1 */
-  size_t max_steps; /* default 1000; 0 for the first normals as they are */
-  double tolerance; /* ends when a step lowers the mean (WORST: or the worst) by a smaller share than this; 0:
-                       when neither has fallen for 10 steps. NaN (the default): 0.03 max(1, sqrt(bits)/16),
-                       where recall is best: bits more independent than that tell less of what is near */
-  size_t batch;     /* rows a step looks at, the next ones of the sample each time; 0 (the default): all.
-                       Fewer than 64 tell bits apart by chance alone, and are refused */
+  size_t max_steps; /* default 1000; 0: keep the initial normals */
+  double tolerance; /* stop when a step reduces the mean (WORST: or the worst) by a smaller fraction; 0:
+                       when neither has decreased for 10 steps. NaN (the default): 0.03 max(1, sqrt(bits)/16),
+                       where recall is best: more independent bits say less about what is near */
+  size_t batch;     /* rows per step, the next ones of the sample each time; 0 (the default): all. Fewer than
+                       64 are rejected: differences between bits would be random */
 } cpb_sketch_training;
 
 CPB_API void cpb_sketch_training_init(cpb_sketch_training *training, size_t size);
@@ -93,70 +92,70 @@ CPB_API void cpb_sketch_training_init(cpb_sketch_training *training, size_t size
 /** How the training went. Set its size. */
 typedef struct cpb_sketch_report {
   size_t size;                  /* sizeof(cpb_sketch_report) */
-  bool settled;                 /* ended by the tolerance, not by max_steps */
-  size_t steps;                 /* taken */
-  size_t refused;               /* steps taken back because they made bits more dependent */
-  cpb_sketch_point first, last; /* of the rows the steps looked at */
+  bool settled;                 /* stopped by the tolerance, not by max_steps */
+  size_t steps;                 /* accepted */
+  size_t refused;               /* steps reverted because they made bits more dependent */
+  cpb_sketch_point first, last; /* on the rows used by the steps */
   double seconds;
 } cpb_sketch_report;
 
-/** What kind of sketch is wanted. Start from cpb_sketch_fit_options_init. */
+/** How to fit a sketch. Start from cpb_sketch_fit_options_init. */
 typedef struct cpb_sketch_fit_options {
   size_t size;
-  const cpb_sketch_training *training; /* NULL: the defaults. s and center: see below */
-  const cpb_map *map;                  /* a centre and a scale, no more; NULL: of the rows */
+  const cpb_sketch_training *training; /* NULL: the defaults. For s and center see below */
+  const cpb_map *map;                  /* only its centre and scale are used; NULL: those of the rows */
   double s;                            /* without a map: the scale, > 0; 0 (the default): by the goal */
   cpb_goal goal;                       /* default CPB_GOAL_MEAN */
-  double target;                       /* of CPB_GOAL_RECALL; default 0.99 */
-  size_t k;                            /* of CPB_GOAL_RECALL; default 10 */
-  size_t sample;                       /* rows the training sees; default 8192 */
+  double target;                       /* for CPB_GOAL_RECALL; default 0.99 */
+  size_t k;                            /* for CPB_GOAL_RECALL; default 10 */
+  size_t sample;                       /* rows used for training; default 8192 */
   bool skip_bad;                       /* default false */
 } cpb_sketch_fit_options;
 
 CPB_API void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size);
 
-/** What was read, beside the report of the training. */
+/** What was read, and the report of the training. */
 typedef struct cpb_sketch_fit_report {
   size_t size;
-  uint64_t rows, bad_rows; /* taken, left out */
-  size_t sample;           /* rows the training saw */
+  uint64_t rows, bad_rows; /* used, skipped */
+  size_t sample;           /* rows used for training */
   cpb_sketch_report training;
 } cpb_sketch_fit_report;
 
-/** Trains a sketch on a sample of the source; gives *sketch to the caller. One pass, two for the goals mean, median
- *  and hemisphere. The sample has the seed of the training.                                                 T14 */
+/** Trains a sketch on a sample of the source; the caller owns *sketch. One pass, two for the goals mean, median
+ *  and hemisphere. The sample uses the seed of the training.                                                T14 */
 CPB_CALL cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *options,
                                    cpb_sketch **sketch, cpb_sketch_fit_report *report, const cpb_exec *exec,
                                    cpb_error *error);
 
-/** Codes of rows, straight from the data.                                                          T14
+/** Codes of rows, computed directly from the data.                                                 T14
  *  x      n rows of d, any dtype                                            borrowed for the call
  *  codes  n rows of bits/8 bytes, caller's; bit i is bit i%8 of byte i/8
- *  A bit is the sign of the ball form in double arithmetic. Single precision decides where its proven margin
- *  allows, so that codes are the same for any number of threads and any instruction set. They are those of
+ *  A bit is the sign of the ball form in double arithmetic. Single precision is used where its proven margin
+ *  allows, so codes are identical for any number of threads and any instruction set. They equal those of
  *  embedding and then taking products, except for rows within 8u (u = 2^-53) of a boundary.
- *  EROW names the first row with NaN or inf; its code is 0, and all other rows are done. */
+ *  EROW names the first row with NaN or inf; its code is 0, and all other rows are encoded. */
 CPB_CALL cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes,
                                       const cpb_exec *exec, cpb_error *error);
 
-/** The k codes of a base that differ in the fewest bits from each query's; of equal ones the lower ids.
- *  codes, queries   u8 rows of as many bytes
- *  hits             queries.rows x k, caller's; value is the number of bits; nearest first
- *  EINVAL when k is 0 or larger than codes.rows. Time: the codes are read from memory once for some hundred
+/** The k codes of a base with the smallest Hamming distance to each query's; ties by lower id.
+ *  codes, queries   u8 rows with the same number of bytes
+ *  hits             queries.rows x k, caller's; value is the number of differing bits; nearest first
+ *  EINVAL if k is 0 or larger than codes.rows. The codes are read from memory once per several hundred
  *  queries. */
 CPB_CALL cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
                                     const cpb_exec *exec, cpb_error *error);
 
-/** The whole text of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
- *  "seed", "curve", "normals", "checksum". Gives *text to the caller, who takes it to cpb_free. */
+/** The content of a sketch file: JSON with keys "capball", "dim", "bits", "variant", "scale", "center",
+ *  "seed", "curve", "normals", "checksum". Free *text with cpb_free. */
 CPB_CALL cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);
 
-/** Reads that text back, bit for bit; gives *sketch. Every fault is EFORMAT with a sentence.
- *  name  what the sentence calls the file */
+/** Reads that text back, bit for bit, into a new *sketch. Any defect gives EFORMAT with a message.
+ *  name  how messages refer to the file */
 CPB_CALL cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name,
                                          cpb_sketch **sketch, cpb_error *error);
 
-/** The same two through a file; save writes it whole or not at all, "-" is standard output. */
+/** Load and save a file of that format; save replaces the file atomically, "-" is standard output. */
 CPB_CALL cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error);
 CPB_CALL cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error *error);
 

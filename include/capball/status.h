@@ -1,7 +1,7 @@
-/* How a call ends: a pinned status and reason, and for the person who called a sentence.
+/* How a call ends: a status and a reason with fixed numbers, and a message for people.
  *
- * The status says whether the call did its work; how good an answer is (a gap, a residual) is
- * part of the answer, never of the status. */
+ * The status says whether the call succeeded. The quality of a result (a gap, a residual) is
+ * part of the result, never of the status. */
 #ifndef CAPBALL_STATUS_H
 #define CAPBALL_STATUS_H
 
@@ -10,7 +10,7 @@
 
 #include "capball/reason.h"
 
-/** Around the declarations of every header: C, also for a C++ compiler. */
+/** Enclose the declarations of every header, so that they have C linkage in C++. */
 #ifdef __cplusplus
 #define CPB_BEGIN extern "C" {
 #define CPB_END }
@@ -21,14 +21,14 @@
 
 CPB_BEGIN
 
-/** The version of these headers; cpb_version() is that of the library that is running. */
+/** Version of these headers; cpb_version() returns the version of the library at run time. */
 #define CPB_VERSION_MAJOR 0
 #define CPB_VERSION_MINOR 3
 #define CPB_VERSION_PATCH 0
 #define CPB_VERSION_NUMBER (CPB_VERSION_MAJOR * 10000 + CPB_VERSION_MINOR * 100 + CPB_VERSION_PATCH)
 
-/** Marks a public function. The build of the library defines CPB_BUILDING; on Windows a program that links the static
- *  library defines CPB_STATIC. Define CPB_API before this header to build the library into something else. */
+/** Marks a public function. CPB_BUILDING is defined while the library itself is built; on Windows, programs that link
+ *  the static library define CPB_STATIC. Define CPB_API before including this header to override it. */
 #ifndef CPB_API
 #if !defined(_WIN32)
 #define CPB_API __attribute__((visibility("default")))
@@ -50,46 +50,45 @@ CPB_BEGIN
 #define CPB_CALL CPB_API
 #endif
 
-/** Numbers are pinned: new ones are appended, old ones never change their meaning. */
+/** Values are fixed: new ones are appended, existing ones never change their meaning. */
 typedef enum cpb_status {
   CPB_OK = 0,
   CPB_EINVAL = 1,   /* a value outside its domain: s <= 0, |v| != 1, a missing pointer */
-  CPB_ESHAPE = 2,   /* rows, columns, stride or overlap that do not fit */
-  CPB_EDTYPE = 3,   /* an element type this call does not take */
-  CPB_EROW = 4,     /* a row without an answer (NaN, a pole, overflow): it is NaN in the output, every
-                       other row is done; the error names the first such row */
-  CPB_ENOMEM = 5,   /* memory could not be had */
-  CPB_EIO = 6,      /* the operating system refused: open, read, write, disk full */
-  CPB_EFORMAT = 7,  /* a file that is not what it claims to be */
-  CPB_ESTOPPED = 8, /* the caller's own progress callback ended the call; nothing is half-written */
+  CPB_ESHAPE = 2,   /* rows, columns or strides that do not match, or buffers that overlap */
+  CPB_EDTYPE = 3,   /* an element type this call does not accept */
+  CPB_EROW = 4,     /* a row without a result (NaN, a pole, overflow): its output is NaN, every other
+                       row is processed; the error names the first such row */
+  CPB_ENOMEM = 5,   /* out of memory */
+  CPB_EIO = 6,      /* the operating system reported an error: open, read, write, disk full */
+  CPB_EFORMAT = 7,  /* a file that is malformed or of another kind */
+  CPB_ESTOPPED = 8, /* the caller's progress callback stopped the call; no partial file is left */
 } cpb_status;
 
-/** What went wrong, as data and for a person. Caller's, and need not be set before; every function takes NULL
- *  instead. Its layout never changes. */
+/** What went wrong, for programs and for people. Owned by the caller, who need not initialise it; every function
+ *  accepts NULL. Its layout never changes. */
 typedef struct cpb_error {
   cpb_status status; /* what the call returned */
-  cpb_reason reason; /* a pinned number of reason.h; 0 in an error of a caller's own callback */
-  int64_t row;       /* the row the sentence speaks of, counted from 0; -1 when it is about no row */
-  int32_t
-      about; /* where what is said of the row begins: text + about is "holds NaN"; 0: the whole sentence */
-  char argument[60]; /* the parameter or member at fault ("s", "weights"), "path" for what is wrong with a
-                        file; "" when it is none of them */
-  char text[512];    /* one sentence that names the value, such as "scale s must be > 0, got -1" */
+  cpb_reason reason; /* see reason.h; 0 for an error set by a caller's own callback */
+  int64_t row;       /* the row the message is about, counted from 0; -1 if it is not about a row */
+  int32_t about;     /* offset in text where the description of the row starts ("holds NaN"); 0: all of it */
+  char argument[60]; /* the invalid parameter or member ("s", "weights"), "path" for an invalid file;
+                        "" if there is none */
+  char text[512];    /* the message, with the value: "scale s must be > 0, got -1" */
 } cpb_error;
 
 /** A short fixed name ("ok", "invalid value", ..); a view, never NULL. */
 CPB_API const char *cpb_status_name(cpb_status status);
 
-/** The version of the library that is running, such as "0.3.0"; a view. */
+/** The version of the library at run time, such as "0.3.0"; a view. */
 CPB_API const char *cpb_version(void);
 
 /** The instruction set the hot loops run on: "plain", "v128", "avx2", "avx512", "avx512vnni" or "amx"; a
- *  view. The environment variable CPB_ISA chooses another one that the machine has. All of them give the
- *  same bits. */
+ *  view. The environment variable CPB_ISA selects another one that the processor supports. All of them give
+ *  identical bits. */
 CPB_API const char *cpb_isa_name(void);
 
-/** Takes back memory that a call has given as plain bytes or text (`char **text`, `void **bytes`).
- *  Objects have a free of their own. NULL is fine. */
+/** Frees memory that a call returned as plain bytes or text (`char **text`, `void **bytes`).
+ *  Objects have their own _free functions. NULL is allowed. */
 CPB_API void cpb_free(void *given);
 
 CPB_END

@@ -1,4 +1,4 @@
-/* What others do to rows before an index that knows only one metric, and the exact lifts.              T13
+/* Common transforms of rows for an index that supports only one metric, and the exact lifts.           T13
  *
  *   name         base row                                      query row            by      columns
  *   none         x                                             q                    L2      d
@@ -9,13 +9,13 @@
  *   ip-cosine    (z, sqrt(M^2-|z|^2))/M                        (q, 0)/|q|           cosine  d+1
  *   ip-l2        (x, L sqrt(M^2-|z|^2))                        (q, 0)               L2      d+1
  * z = (x-m)/L and z_q = (q-m)/L, L the largest norm of the base about its centre m (0 for ip-*), h = sqrt 2,
- * M = 5/4 for lift-cosine and 33/32 for ip-*: 1/16 more under the root than the longest row takes, so that
- * the root keeps its digits.
+ * M = 5/4 for lift-cosine and 33/32 for ip-*: 1/16 more under the root than the longest row needs, so that
+ * the root does not lose precision.
  *
- * The lifts keep an order exactly: nearest by L2 first (lift-ip, lift-cosine), largest inner product first
- * (ip-cosine, ip-l2). All but lift-ip know only rows up to the length L they were made for: that is their
- * weakness, and a longer row is an error with a sentence. The rival of all of them is a cpb_map, which is a
- * transform too, "sphere": x -> S(x) on both sides. */
+ * The lifts preserve an order exactly: nearest by L2 first (lift-ip, lift-cosine), largest inner product first
+ * (ip-cosine, ip-l2). All but lift-ip accept only rows up to the length L they were created for; a longer row
+ * is an error. The alternative to all of them is a cpb_map, which can be used as a transform as well,
+ * "sphere": x -> S(x) for base rows and queries. */
 #ifndef CAPBALL_TRANSFORM_H
 #define CAPBALL_TRANSFORM_H
 
@@ -26,7 +26,7 @@
 
 CPB_BEGIN
 
-/** Pinned, append only. */
+/** Values are fixed. */
 typedef enum cpb_transform_kind {
   CPB_TRANSFORM_NONE = 0,
   CPB_TRANSFORM_CENTER = 1,
@@ -35,29 +35,29 @@ typedef enum cpb_transform_kind {
   CPB_TRANSFORM_LIFT_COSINE = 4,
   CPB_TRANSFORM_IP_COSINE = 5,
   CPB_TRANSFORM_IP_L2 = 6,
-  CPB_TRANSFORM_SPHERE = 7, /* a map, by cpb_transform_of_map */
+  CPB_TRANSFORM_SPHERE = 7, /* a map; see cpb_transform_of_map */
 } cpb_transform_kind;
-enum { CPB_TRANSFORMS = 7 }; /* that cpb_transform_new makes */
+enum { CPB_TRANSFORMS = 7 }; /* kinds that cpb_transform_new creates */
 
-/** Which side of the search a row stands on. Pinned. */
+/** Whether a row is stored in an index or used as a query. Values are fixed. */
 typedef enum cpb_role {
   CPB_ROLE_BASE = 0,
   CPB_ROLE_QUERY = 1,
 } cpb_role;
 
-/** What a kind is called and needs, and how its rows are compared. */
+/** Name and requirements of a kind, and how its rows are compared. */
 typedef struct cpb_transform_facts {
   size_t size;       /* sizeof(cpb_transform_facts) */
   const char *name;  /* "none", "center", "normalize", "lift-ip", .. */
-  size_t extra;      /* columns more than the data have */
+  size_t extra;      /* number of columns added to those of the data */
   cpb_metric metric; /* of transformed rows */
-  cpb_metric keeps;  /* the order of the data that it keeps; `metric` where it is a metric of its own */
+  cpb_metric keeps;  /* the metric of the data whose order it preserves; `metric` if it has its own */
   bool centred;      /* takes a centre */
-  bool bounded;      /* needs the largest norm */
+  bool bounded;      /* needs the largest norm of the base */
 } cpb_transform_facts;
 
-/** The facts of a kind into *facts, whose size is set; name is NULL for a kind there is not.
- *  cpb_transform_about is the same in one line. */
+/** Fills *facts up to facts->size, which the caller has set; name is NULL for an unknown kind.
+ *  cpb_transform_about does the same in one expression. */
 CPB_API void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *facts);
 static inline cpb_transform_facts cpb_transform_about(cpb_transform_kind kind) {
   cpb_transform_facts facts;
@@ -66,81 +66,81 @@ static inline cpb_transform_facts cpb_transform_about(cpb_transform_kind kind) {
   return facts;
 }
 
-/** What a transform is made from. Start from cpb_transform_options_init. */
+/** The definition of a transform. Start from cpb_transform_options_init. */
 typedef struct cpb_transform_options {
   size_t size; /* sizeof(cpb_transform_options) */
   cpb_transform_kind kind;
   size_t d;             /* columns of the data, >= 1 */
   const double *center; /* m: d coordinates, finite; NULL = 0. Borrowed for the call of cpb_transform_new */
-  double max_norm;      /* L: the largest |x-m| of the base, > 0; where the kind is bounded */
-  const char *const *columns; /* d names of the columns of the data; NULL: they have none */
+  double max_norm;      /* L: the largest |x-m| of the base, > 0; for bounded kinds */
+  const char *const *columns; /* d column names; NULL: none */
 } cpb_transform_options;
 
 CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t size);
 
 typedef struct cpb_transform cpb_transform;
 
-/** Gives *transform to the caller. Checks everything first: EINVAL names the value. */
+/** Creates *transform, owned by the caller. All options are checked; EINVAL names the invalid value. */
 CPB_CALL cpb_status cpb_transform_new(const cpb_transform_options *options, cpb_transform **transform,
                                       cpb_error *error);
 CPB_API void cpb_transform_free(cpb_transform *transform);
 
-/** Fits a transform to a base: its mean where the kind is centred, its largest norm where it is bounded; a kind
- *  that is neither reads nothing. Gives *transform to the caller.                                        T13
- *  skip_bad   leave rows with NaN or inf out */
+/** Fits *transform to a base: its mean if the kind is centred, its largest norm if the kind is bounded; for other
+ *  kinds nothing is read. The caller owns *transform.                                                    T13
+ *  skip_bad   skip rows with NaN or inf */
 CPB_CALL cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
                                       cpb_transform **transform, const cpb_exec *exec, cpb_error *error);
 
-/** A map as a transform of kind CPB_TRANSFORM_SPHERE, which holds a copy of it; gives *transform to the caller. */
+/** A map as a transform of kind CPB_TRANSFORM_SPHERE, which holds a copy of it; the caller owns *transform. */
 CPB_CALL cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **transform, cpb_error *error);
 
 /** The map of a sphere, a view into the transform; NULL for the other kinds. */
 CPB_API const cpb_map *cpb_transform_map(const cpb_transform *transform);
 
-/** What it was made from; center and columns are views into the transform. */
+/** The options of the transform; center and columns are views into it. */
 CPB_API void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options);
 
 /** Columns of transformed rows. */
 CPB_API size_t cpb_transform_cols(const cpb_transform *transform);
 
-/** Every row as its kind and role say.                                                                  T13
+/** Transforms every row according to kind and role.                                                     T13
  *  x    n rows of d, any dtype                                        borrowed for the call
  *  y    n rows of cpb_transform_cols, f32 or f64; may not overlap x
- *  Error <= 16u of y's type, normwise; a centre stretches the rounding of double by |x|/|x-m|.
- *  Rows without an image become NaN, EROW, all other rows done: NaN, inf, 0 where a direction is asked, an
- *  answer beyond y's type, and base rows longer than max_norm (1+2^-40) where the root would need it.
+ *  Error <= 16u of y's type, normwise; a centre multiplies the rounding of double by |x|/|x-m|.
+ *  Rows without an image give NaN and EROW, all other rows are computed: NaN, inf, 0 if a direction is needed, a
+ *  result beyond y's type, and base rows longer than max_norm (1+2^-40) for kinds with a root.
  *  Thread-safe; allocates nothing; rows are independent. */
 CPB_CALL cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cpb_view x, cpb_out y,
                                         const cpb_exec *exec, cpb_error *error);
 
-/** Base rows back to the data.                                                                          T13
+/** The inverse, for base rows.                                                                          T13
  *  y    n rows of cpb_transform_cols, any dtype                       borrowed for the call
  *  x    n rows of d, f32 or f64; may not overlap y
- *  Error <= 16u of x's type and what y was rounded by, normwise. EINVAL for normalize, which forgets lengths.
- *  EROW as cpb_map_unembed for the sphere, and for NaN and inf. */
+ *  Error <= 16u of x's type plus the rounding of y, normwise. EINVAL for normalize, which discards lengths.
+ *  EROW as in cpb_map_unembed for the sphere, and for NaN and inf. */
 CPB_CALL cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb_out x,
                                           const cpb_exec *exec, cpb_error *error);
 
-/* A transform as a file: JSON, versioned, 17 digits, with a checksum. That of a sphere is a map's file. */
+/* A transform as a file: JSON, versioned, 17 digits, with a checksum. A sphere is stored as a map file. */
 
-/** The same two through a file; save writes it whole or not at all, "-" is standard output. */
+/** Load and save such a file; save replaces the file atomically, "-" is standard output. */
 CPB_CALL cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error);
 CPB_CALL cpb_status cpb_transform_save(const cpb_transform *transform, const char *path, cpb_error *error);
 
-/* How rows are best prepared for an index: every transform measured on a sample of the data.             T13
+/* Which transform suits an index: all of them measured on a sample of the data.                          T13
  *
  *   transform     none (raw rows by cosine), normalize (centre + normalise), sphere (S at the scale of the
- *                 largest spread, and at 1, 2, 4, 8 times the mean norm, about the mean), and the exact lifts
+ *                 largest spread and at 1, 2, 4, 8 times the mean norm, about the mean), and the exact lifts
  *                 lift-ip (by inner product) and lift-cosine
- *   index         float (f32 rows, all of them compared: the ceiling of any float index), int8 (coordinates
- *                 times 127/max|coordinate|, rounded, rows and queries each by one factor), bits (signs of
- *                 the coordinates, compared by Hamming distance)
+ *   index         float (exhaustive comparison of f32 rows: the ceiling of any float index), int8 (coordinates
+ *                 times 127/max|coordinate|, rounded, with one factor for rows and one for queries), bits (signs
+ *                 of the coordinates, compared by Hamming distance)
  *   query form    point (the transformed query) and, on the sphere, ball: the centre p(q,r) of the cap of
  *                 the ball (q,r), r the median distance of the k-th neighbours
- * Each combination is one row: how many of the true k nearest neighbours by L2 it finds, and how many of its
- * first candidates must be re-ranked to find 99 % of them. */
+ * Each combination is one row: the fraction of the true k nearest neighbours by L2 it finds, and the number of
+ * candidates that must be re-ranked to find 99 % of them. */
 
-/** What an index stores. Pinned, append only. */
+/** What an index stores. Values are fixed. */
 typedef enum cpb_engine {
   CPB_ENGINE_FLOAT = 0,
   CPB_ENGINE_INT8 = 1,
@@ -151,12 +151,12 @@ enum { CPB_ENGINES = 3 };
 /** "float", "int8", "bits"; a view, never NULL. */
 CPB_API const char *cpb_engine_name(cpb_engine engine);
 
-/** What is asked. Start from cpb_recommend_options_init. */
+/** What to measure. Start from cpb_recommend_options_init. */
 typedef struct cpb_recommend_options {
   size_t size; /* sizeof(cpb_recommend_options) */
   size_t k;    /* neighbours, default 10 */
   cpb_engine engine;
-  size_t sample;  /* base rows that are measured, at most, chosen by a hash of their number; default 100000 */
+  size_t sample;  /* base rows to measure, at most, chosen by a hash of their number; default 100000 */
   size_t queries; /* queries, at most, chosen in the same way; default 1000 */
   uint64_t seed;  /* of the hashes; default 0 */
 } cpb_recommend_options;
@@ -166,64 +166,63 @@ CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t s
 /** One combination; a view into the recommendation. */
 typedef struct cpb_recommend_row {
   size_t size;             /* sizeof(cpb_recommend_row) in the library */
-  const char *name;        /* a static name: "none", "normalize", "sphere", "lift-ip", "lift-cosine" */
-  bool sphere;             /* the map; else .. */
-  cpb_transform_kind kind; /* .. this transform, for none the raw rows by cosine */
+  const char *name;        /* static: "none", "normalize", "sphere", "lift-ip", "lift-cosine" */
+  bool sphere;             /* the map; otherwise .. */
+  cpb_transform_kind kind; /* .. this transform; for none, raw rows by cosine */
   double scale;            /* s of the sphere; NaN for the others */
   cpb_engine index;
-  bool ball;                  /* the query form */
-  double recall;              /* share of the true k nearest among its first k; as near as the k-th is true */
+  bool ball;     /* the query form */
+  double recall; /* fraction of the true k nearest among its first k, ties with the k-th included */
   uint64_t candidates_for_99; /* the smallest C whose first C hold 99 % of the true ones, over all queries */
   size_t bytes;               /* per vector */
-  const double *curve;        /* curve_count: share of the true ones among its first `candidates` */
-  uint64_t candidates_most;   /* candidates_for_99 may be so many, one standard error over the queries more */
-  double recall_error;        /* the standard error of recall over the queries */
+  const double *curve;        /* curve_count: fraction of the true ones among its first `candidates` */
+  uint64_t candidates_most;   /* candidates_for_99 plus one standard error over the queries */
+  double recall_error;        /* standard error of recall over the queries */
 } cpb_recommend_row;
 
-/** The measurement and what follows from it; belongs to the caller, who frees it by
- *  cpb_recommendation_free. */
+/** The measurements and the recommendation; the caller frees it with cpb_recommendation_free. */
 typedef struct cpb_recommendation cpb_recommendation;
 CPB_API void cpb_recommendation_free(cpb_recommendation *recommendation);
 
 /** What was measured; arrays are views into the recommendation. */
 typedef struct cpb_recommendation_facts {
   size_t size;                  /* sizeof(cpb_recommendation_facts) */
-  size_t k, base_rows, queries; /* that were measured */
+  size_t k, base_rows, queries; /* as measured */
   double norm_mean;             /* of the base about its mean */
   double radius;                /* r of the ball queries */
   size_t curve_count;
-  const uint64_t *candidates; /* curve_count: k times powers of the third root of 2, at most base_rows */
+  const uint64_t *candidates; /* curve_count: k times powers of the cube root of 2, at most base_rows */
   size_t count;
   const cpb_recommend_row *const *rows; /* count: by index, then in the order of the list above */
 
-  /* the best rows for the engine of the options: fewest candidates, then recall, then bytes; but of those that
-   * differ from the best one by no more than its sampling error, in candidates and in recall, the simplest:
-   * none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries; then the earlier */
+  /* The best rows for the engine of the options: fewest candidates, then recall, then bytes. Among those within
+   * sampling error of the best one, in candidates and in recall, the simplest is chosen: none, normalize,
+   * lift-ip, lift-cosine, sphere with point queries, with ball queries; then the earlier row. */
   size_t pick;        /* of all */
-  size_t rival;       /* of those without the sphere where the pick is one, else of those on the sphere */
-  size_t for_cosine;  /* of those that an engine of cosines can hold: all but lift-ip */
-  size_t for_growing; /* of those with room for rows that are longer than any of today: all but lift-cosine */
-  bool poor;          /* most of what even the pick finds is wrong, and very many rows are to be re-ranked */
+  size_t rival;       /* of those without the sphere if the pick uses it, else of those on the sphere */
+  size_t for_cosine;  /* of those that a cosine engine supports: all but lift-ip */
+  size_t for_growing; /* of those that accept rows longer than any present one: all but lift-cosine */
+  bool poor;          /* even the pick's results are mostly wrong, and very many rows must be re-ranked */
 } cpb_recommendation_facts;
 
-/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
+/** Fills *facts up to facts->size, which the caller has set. */
 CPB_API void cpb_recommendation_describe(const cpb_recommendation *recommendation,
                                          cpb_recommendation_facts *facts);
 
-/** Measures every combination and picks one; gives *recommendation to the caller.                     T13
+/** Measures every combination and picks one; the caller owns *recommendation.                         T13
  *  base      n > k rows of d, any dtype                                 borrowed for the call
- *  queries   rows of d, or no rows: rows of the base ask, and do not find themselves
- *  Scores of equal size are ordered by row, the lower first. A row without a direction (0, under none and
- *  normalize) scores 0. Up to k rows beyond the k-th that are just as near count as true neighbours.
- *  The answer depends on data, seed and sizes alone, not on threads or instruction set.
- *  EROW names a row with NaN or inf; EINVAL for k = 0, k >= n, all rows equal. */
+ *  queries   rows of d, or no rows: then rows of the base are the queries, and do not find themselves
+ *  Rows of equal score are ordered by number. A row without a direction (0, under none and normalize) scores 0.
+ *  Up to k rows beyond the k-th that are equally near count as true neighbours.
+ *  The result depends only on data, seed and sizes, not on threads or instruction set.
+ *  EROW names a row with NaN or inf; EINVAL for k = 0, k >= n, or if all rows are equal. */
 CPB_CALL cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_options *options,
                                   cpb_recommendation **recommendation, const cpb_exec *exec,
                                   cpb_error *error);
 
 /** cpb_recommend on samples of sources: options->sample rows of the base, options->queries of the queries (NULL:
- *  rows of the base ask), options->seed of both.                                                         T13
- *  skip_bad   leave rows with NaN or inf out */
+ *  rows of the base are the queries), options->seed for both.                                            T13
+ *  skip_bad   skip rows with NaN or inf */
 CPB_CALL cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_bad,
                                       const cpb_recommend_options *options,
                                       cpb_recommendation **recommendation, const cpb_exec *exec,

@@ -1,9 +1,9 @@
-/* Engines as they are: anybody's search engine behind one door, measured on every transform, or made Euclidean.
+/* Search engines behind a common interface: measured on every transform, or used for Euclidean search.
  *
- *   cpb_command_door    a command of the shell that reads rows and queries from npy files and writes ids
- *   cpb_engine_measure  which transform, scale and radius an engine answers best on: recall before and after exact
+ *   cpb_command_door    a shell command that reads rows and queries from npy files and writes ids
+ *   cpb_engine_measure  the transform, scale and radius that suit an engine best: recall before and after exact
  *                       rescoring                                                                          T13
- *   cpb_engine_wrap     transform, ask, rescore: ids and true distances                                    T13
+ *   cpb_engine_wrap     transform, query, rescore: ids and true distances                                  T13
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_ENGINE_H
@@ -13,23 +13,23 @@
 
 CPB_BEGIN
 
-/** What an answer has cost; NaN and 0 where nobody knows. */
+/** The cost of a run; NaN and 0 where unknown. */
 typedef struct cpb_engine_cost {
-  double seconds;      /* all of it, on the clock of the wall */
+  double seconds;      /* total wall-clock time */
   double build, query; /* parts of it */
-  double bytes;        /* of the index */
+  double bytes;        /* size of the index */
 } cpb_engine_cost;
 
-/** What an engine is asked. */
+/** The input of an engine. */
 typedef struct cpb_engine_question {
-  cpb_view rows, queries; /* f32, densely packed, of the same columns */
-  size_t count;           /* ids wanted per query, <= rows.rows */
-  cpb_metric metric;      /* what to rank by */
-  uint64_t seed;          /* for engines that draw lots */
+  cpb_view rows, queries; /* f32, densely packed, with the same columns */
+  size_t count;           /* ids requested per query, <= rows.rows */
+  cpb_metric metric;      /* to rank by */
+  uint64_t seed;          /* for randomised engines */
 } cpb_engine_question;
 
-/** Someone's engine: builds an index of the rows and answers every query. Called from one thread.
- *  ids   queries.rows x count, best first; CPB_NO_ROW after the last where it found fewer */
+/** An engine: builds an index of the rows and answers every query. Called from one thread.
+ *  ids   queries.rows x count, best first; padded with CPB_NO_ROW if fewer were found */
 typedef struct cpb_door {
   void *self;
   cpb_status (*ask)(void *self, const cpb_engine_question *question, uint64_t *ids, cpb_engine_cost *cost,
@@ -38,35 +38,34 @@ typedef struct cpb_door {
 
 #define CPB_NO_ROW UINT64_MAX
 
-/** An engine that is a command, run by /bin/sh in a directory of its own that goes away. {base} and {queries} become
- *  the names of npy files, {k} the number of ids wanted per query, {ids} the name of the npy (or any other vector)
- *  file to write them to, of whole numbers, -1 after the last found; {metric} l2, ip or cosine, {seed} a number,
- *  {times} the name of a file that may be written: seconds to build, seconds to ask, bytes of the index. */
+/** An engine that is a command, run by /bin/sh in a temporary directory. {base} and {queries} are replaced by the names
+ *  of npy files, {k} by the number of ids requested per query, {ids} by the name of the npy (or other vector) file to
+ *  write them to, as integers padded with -1; {metric} by l2, ip or cosine, {seed} by a number, {times} by the name of
+ *  a file that may be written: seconds to build, seconds to query, bytes of the index. */
 typedef struct cpb_command_door {
   size_t size; /* sizeof(cpb_command_door) */
   const char *command;
-  double timeout; /* seconds; 0: as long as it takes */
+  double timeout; /* seconds; 0: none */
 } cpb_command_door;
 
-/** A view of `command`, which must live as long. EINVAL where it does not have {base}, {queries}, {k} and {ids}. Its
- *  answers are checked: a command that fails, hangs, writes nothing, too little, something else than a regular file (a
- *  FIFO, a directory), or what is no row number is an error with a sentence. Reading the answers counts as time of the
- *  command. Whatever it has put into its directory is removed. */
+/** Fills *door, which refers to `command`: it must live as long. EINVAL if {base}, {queries}, {k} or {ids} is missing.
+ *  The results are checked: a command that fails, times out, writes nothing, too little, something other than a regular
+ *  file (a FIFO, a directory), or invalid row numbers gives an error with a message. Reading the results counts as
+ *  time of the command. All files in its directory are removed. */
 CPB_CALL cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error);
 
-/** What is measured. Start from cpb_engine_options_init. */
+/** What to measure. Start from cpb_engine_options_init. */
 typedef struct cpb_engine_options {
   size_t size;
   size_t k;          /* neighbours, default 10 */
-  size_t candidates; /* asked of the engine, >= k, default 100 */
-  cpb_metric metric; /* what the engine ranks by: only transforms for it are measured; default cosine */
+  size_t candidates; /* requested from the engine, >= k, default 100 */
+  cpb_metric metric; /* of the engine: only transforms for it are measured; default cosine */
   size_t sample;     /* base rows at most, chosen by a hash of their number; default 100000 */
   size_t queries;    /* queries at most; default 1000 */
   uint64_t seed;
-  size_t seeds; /* how often the pick is asked, for its spread; default 3 */
-  size_t first; /* rows of a first round, where there are more than twice as many; 0: none; default 10000 */
-  unsigned
-      kinds; /* 1 << kind for every transform that is measured, beside rows as they are; 0: all that suit */
+  size_t seeds;   /* number of runs of the pick, to measure its variation; default 3 */
+  size_t first;   /* rows of a first round, if there are more than twice as many; 0: none; default 10000 */
+  unsigned kinds; /* 1 << kind for every transform to measure, besides raw rows; 0: all that are suitable */
 } cpb_engine_options;
 
 CPB_API void cpb_engine_options_init(cpb_engine_options *options, size_t size);
@@ -76,74 +75,72 @@ typedef struct cpb_engine_trial {
   size_t size;
   const char *name; /* "none" (raw rows by the metric), "normalize", "sphere", "lift-ip", "lift-cosine" */
   cpb_transform_kind kind;
-  double scale;         /* s of the sphere; NaN for the others */
-  double norms;         /* s as a multiple of the mean norm about the mean; NaN */
-  double radius;        /* of its ball queries; 0: points */
-  double recall;        /* share of the true k nearest by L2 among the engine's first k, of the odd queries */
-  double rescored;      /* .. among all its candidates, which exact rescoring finds */
-  double error;         /* the standard error of `rescored` over the queries */
-  cpb_engine_cost cost; /* of its share of the queries */
-  double choosing_recall, choosing_rescored; /* of the even queries, by which the pick is found */
+  double scale;    /* s of the sphere; NaN for the others */
+  double norms;    /* s as a multiple of the mean norm about the mean; NaN for the others */
+  double radius;   /* of its ball queries; 0: point queries */
+  double recall;   /* fraction of the true k nearest by L2 in the engine's first k, for the odd queries */
+  double rescored; /* .. among all its candidates, as found by exact rescoring */
+  double error;    /* standard error of `rescored` over the queries */
+  cpb_engine_cost cost;                      /* for its part of the queries */
+  double choosing_recall, choosing_rescored; /* for the even queries, which determine the pick */
   size_t rows;                               /* of the index: those of the base, or of the first round */
 } cpb_engine_trial;
 
-/** The measurement; belongs to the caller, who frees it by cpb_engine_report_free. */
+/** The measurements; the caller frees them with cpb_engine_report_free. */
 typedef struct cpb_engine_report cpb_engine_report;
-/** NULL is fine. */
+/** NULL is allowed. */
 CPB_API void cpb_engine_report_free(cpb_engine_report *report);
 
-/** What was found; arrays are views into the report. */
+/** The results; arrays are views into the report. */
 typedef struct cpb_engine_facts {
   size_t size;
   size_t k, candidates, base_rows, queries;
   double norm_mean, radius; /* of the base about its mean; the median k-th distance */
   size_t count;
   const cpb_engine_trial *trials;
-  size_t pick; /* of those of all rows the best after rescoring; of those within half a point of it the best
-                       before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
-  size_t raw;  /* rows as they are */
+  size_t pick; /* of the trials with all rows the best after rescoring; of those within half a point of it the
+                  best before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
+  size_t raw;  /* raw rows */
   double low, high;  /* `rescored` of the pick over the seeds */
   bool helps;        /* the pick finds more than raw rows do, by more than its error */
   size_t first_rows; /* of the first round; 0: there was none */
 } cpb_engine_facts;
 
-/** Fills *facts, whose size is set; more of it than the caller knows is left out. */
+/** Fills *facts up to facts->size, which the caller has set. */
 CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_engine_facts *facts);
 
-/** Measures an engine on every transform for its metric: rows as they are, normalize, the lifts, and the sphere at
- *  1/2, 1, 2, 4, 8, 16 times the mean norm about the mean and at the root of 2 around the best of them, each with
- *  point queries and with balls of half, once and twice the median k-th distance; gives *report.          T13
- *  Half of the queries choose, the other half tells the figures. Where the base has more than twice `first` rows, all
- *  that is done on so many of them first, with fewer candidates, and what is 20 points behind the best then is not
- *  built of all rows.
+/** Measures an engine on every transform for its metric: raw rows, normalize, the lifts, and the sphere at 1/2, 1, 2,
+ *  4, 8, 16 times the mean norm about the mean and at factors of sqrt 2 around the best of them, each with point
+ *  queries and with balls of half, once and twice the median k-th distance. The caller owns *report.      T13
+ *  Half of the queries determine the pick, the other half the reported figures. If the base has more than twice `first`
+ *  rows, all this is first done on `first` rows with fewer candidates, and what is then 20 points behind the best is
+ *  not measured on all rows.
  *  base      n > k rows of d, any dtype                                 borrowed for the call
- *  queries   rows of d, or no rows: some rows of the base ask, and are left out of it
- *  EROW names a row with NaN or inf; what the door says is handed on. */
+ *  queries   rows of d, or no rows: then some rows of the base are the queries, and are excluded from it
+ *  EROW names a row with NaN or inf; errors of the engine are returned. */
 CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
                                        const cpb_engine_options *options, cpb_engine_report **report,
                                        const cpb_exec *exec, cpb_error *error);
 
-/** How an engine is asked. Start from cpb_wrap_options_init. */
+/** How to query an engine. Start from cpb_wrap_options_init. */
 typedef struct cpb_wrap_options {
   size_t size;
   size_t k;          /* neighbours, default 10 */
-  size_t candidates; /* asked of the engine, >= k, default 100; at most the rows of the base */
-  double radius;     /* on the sphere: queries are balls of it; 0 (the default): points */
-  bool
-      twice; /* on the sphere: ask again by balls of the k-th distance that each query has found, and take the
-                 nearest of both answers; the engine builds its index again for it. Default false */
-  cpb_metric
-      metric;    /* what the engine ranks by: that of the transform, or for unit rows any; default cosine */
-  uint64_t seed; /* for engines that use random numbers */
+  size_t candidates; /* requested from the engine, >= k, default 100; at most the rows of the base */
+  double radius;     /* on the sphere: of ball queries; 0 (the default): point queries */
+  bool twice; /* on the sphere: query again with balls of the k-th distance found for each query, and take the
+                 nearest of both results; the engine builds its index again for it. Default false */
+  cpb_metric metric; /* of the engine: that of the transform, or any for unit rows; default cosine */
+  uint64_t seed;     /* for randomised engines */
 } cpb_wrap_options;
 
 CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
-/** The k nearest of an engine's candidates on transformed rows, by exact distances of the rows themselves.
+/** The k nearest of an engine's candidates on transformed rows, by exact distances of the original rows.
  *  base, queries   rows of d, any dtype                                 borrowed for the call
  *  transform       any kind
  *  hits            n x k, caller's: nearest first, value = |x-q|
- *  EINVAL where it finds fewer than k rows for a query. */
+ *  EINVAL if the engine finds fewer than k rows for a query. */
 CPB_CALL cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
                                     const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
                                     const cpb_exec *exec, cpb_error *error);

@@ -1,4 +1,4 @@
-/* Exact search that is fed block by block, for a base larger than memory and lists of any length.  T13
+/* Exact search over a base that is passed block by block, as it may be larger than memory.         T13
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_FEED_H
@@ -10,7 +10,7 @@ CPB_BEGIN
 
 typedef struct cpb_search cpb_search;
 
-/** Copies the queries; gives *search to the caller.
+/** Creates *search with a copy of the queries; the caller owns it.
  *  queries   n >= 1 rows of d >= 1, any dtype                          borrowed for the call
  *  EROW for a query with NaN or inf, or of length 0 under COSINE; EINVAL for k = 0 without limits, a limit
  *  that is NaN or, under L2, negative. */
@@ -18,32 +18,32 @@ CPB_CALL cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *o
                                    cpb_error *error);
 CPB_API void cpb_search_free(cpb_search *search);
 
-/** Offers rows first_id, first_id+1, .. of the base to every query. Blocks may come in any order and
- *  any size; some thousand rows at a time keep all threads busy.
+/** Searches rows first_id, first_id+1, .. of the base for every query. Blocks may come in any order and
+ *  size; a few thousand rows at a time keep all threads busy.
  *  rows   n >= 0 rows of d, any dtype                                  borrowed for the call
- *  EROW names the first row with NaN or inf, or of length 0 under COSINE; the search is void then. */
+ *  EROW names the first row with NaN or inf, or of length 0 under COSINE; the search is then invalid. */
 CPB_CALL cpb_status cpb_search_feed(cpb_search *search, cpb_view rows, uint64_t first_id,
                                     const cpb_exec *exec, cpb_error *error);
 
-/** The same for rows whose ids are ids[0], ids[1], ..; borrowed for the call. Every id once: a row that is
- *  offered twice may be found twice. */
+/** The same for rows with ids ids[0], ids[1], ..; borrowed for the call. Ids must be unique: a row passed
+ *  twice may be found twice. */
 CPB_CALL cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t *ids,
                                         const cpb_exec *exec, cpb_error *error);
 
-/** The answer to one query so far, nearest first; *hits is a view, valid until the next feed. k hits, fewer
- *  only where fewer rows were offered; or all within the limit. */
+/** The result of one query so far, nearest first; *hits is valid until the next feed. k hits unless fewer rows
+ *  have been passed; or all within the limit. */
 CPB_CALL cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                                     cpb_error *error);
 
-/** What a search has done so far. Set its size. */
+/** Counts of the work done so far. Set its size. */
 typedef struct cpb_search_report {
   size_t size;       /* sizeof(cpb_search_report) */
-  uint64_t rows;     /* offered */
-  uint64_t bytes;    /* pairs of a row and a query that were told apart in bytes; all others in floats */
-  uint64_t measured; /* pairs that were measured in double */
+  uint64_t rows;     /* passed */
+  uint64_t bytes;    /* pairs of a row and a query compared in bytes; all others in floats */
+  uint64_t measured; /* pairs whose value was computed in double */
 } cpb_search_report;
 
-/** Fills *report, whose size is set. */
+/** Fills *report up to report->size, which the caller has set. */
 CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
 
 CPB_END

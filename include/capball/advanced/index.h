@@ -1,12 +1,12 @@
-/* An index that stays: rows are kept with codes of one byte per number, and searched exactly.  T13
+/* A persistent index: rows are stored with codes of one byte per number, and searched exactly.  T13
  *
- * What cpb_knn prepares for every call is kept here, so that one query costs one pass over the codes, a quarter of the
- * bytes of f32 rows. Answers are those of cpb_knn over the live rows, in values, ids and the order of ties, for every
- * instruction set and number of threads: codes only exclude rows that cannot be answers, and the others are measured
- * in double.
+ * The index stores what cpb_knn prepares for every call, so that a query takes one pass over the codes, which are a quarter
+ * of the size of f32 rows. Results are those of cpb_knn over the present rows, in values, ids and the order of ties, for
+ * every instruction set and number of threads: codes only exclude rows, and the values of the others are computed in
+ * double.
  *
- * Rows have ids of 64 bits: the caller's, or their numbers in order of arrival. Any number of threads may search while one
- * adds, removes or replaces: a search sees the state before or after such a call, never a part of it.
+ * Rows have 64-bit ids: the caller's, or their numbers in order of arrival. Any number of threads may search while one
+ * adds, removes or replaces rows: a search sees the state before or after such a call, never a part of it.
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_INDEX_H
@@ -22,52 +22,52 @@ extern "C" {
 
 typedef struct cpb_index cpb_index;
 
-/** What an index holds. Start from cpb_index_options_init. */
+/** The definition of an index. Start from cpb_index_options_init. */
 typedef struct cpb_index_options {
   size_t size;     /* sizeof(cpb_index_options) */
-  size_t cols;     /* numbers of a row, at least 1 */
-  cpb_dtype dtype; /* in which rows are kept: f32 (the default), f64, f16, u8 or i8; those added have it */
+  size_t cols;     /* numbers per row, >= 1 */
+  cpb_dtype dtype; /* of the stored rows: f32 (the default), f64, f16, u8 or i8; added rows must have it */
   cpb_metric metric;
 } cpb_index_options;
 
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
-/** An empty index in memory, which the caller frees. */
+/** Creates an empty index in memory, owned by the caller. */
 CPB_CALL cpb_status cpb_index_new(const cpb_index_options *options, cpb_index **index, cpb_error *error);
 CPB_API void cpb_index_free(cpb_index *index);
 
 /** Adds rows; all of them or, on failure, none.
- *  rows   n >= 0 rows of the index's columns and dtype, copied
- *  ids    n, none of which is in the index or twice; NULL: numbers that go on from the largest id, or from 0
- *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is taken. */
+ *  rows   n >= 0 rows with the index's columns and dtype, copied
+ *  ids    n, distinct and not in the index; NULL: consecutive numbers after the largest id, or from 0
+ *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use. */
 CPB_CALL cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                   cpb_error *error);
 
-/** Removes the rows of some ids; all of them or none. EINVAL: an id that is not in the index, or twice. The memory
- *  is used again after cpb_index_compact. */
+/** Removes the rows with given ids; all of them or none. EINVAL: an id that is not in the index, or given twice. The
+ *  memory is reused after cpb_index_compact. */
 CPB_CALL cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error);
 
-/** Gives ids that are in the index other rows; all of them or none. As cpb_index_add and cpb_index_remove. */
+/** Replaces the rows with given ids; all of them or none. As cpb_index_add and cpb_index_remove. */
 CPB_CALL cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids,
                                       const cpb_exec *exec, cpb_error *error);
 
-/** Which rows a search may find. Exactly one of `allow`, `bitmap` and `ids` is given; all are borrowed for the call. */
+/** Which rows a search may find. Set exactly one of `allow`, `bitmap` and `ids`; all are borrowed for the call. */
 typedef struct cpb_index_filter {
   size_t size; /* sizeof(cpb_index_filter) */
 
-  /** Whether query number `query` may find the row of an id; called from any of the call's threads, and for few rows
-   *  only: those that could be answers. It must not call functions that change the index. */
+  /** Whether query number `query` may find the row with this id; called from any of the call's threads, and only for the
+   *  few rows that could be results. It must not call functions that change the index. */
   bool (*allow)(void *context, size_t query, uint64_t id);
   void *context;
 
-  /** Bit id%64 of word id/64 says whether a row may be found; ids of `bits` and beyond may not. The words of query i begin
-   *  at i*stride; stride 0: one bitmap for all queries. */
+  /** Bit id%64 of word id/64 says whether a row may be found; ids from `bits` on may not. The words of query i start at
+   *  i*stride; stride 0: one bitmap for all queries. */
   const uint64_t *bitmap;
   size_t bits, stride;
 
   /** The ids that may be found, in any order; those that are not in the index are ignored. Query i has those from
-   *  offsets[i] to offsets[i+1]; offsets NULL: the first `count` for all queries. Each is measured: for more than some
-   *  thousand ids a bitmap is quicker. */
+   *  offsets[i] to offsets[i+1]; offsets NULL: the first `count` for all queries. The value of each is computed: for more
+   *  than a few thousand ids a bitmap is faster. */
   const uint64_t *ids;
   const size_t *offsets;
   size_t count;
@@ -76,9 +76,9 @@ typedef struct cpb_index_filter {
 /** The k nearest rows for every query.
  *  queries   n >= 1 rows of any dtype
  *  filter    NULL: all rows
- *  hits      n x k, caller's; query i's are hits[i*k ..], nearest first. Places beyond counts[i] have the id UINT64_MAX
- *            and the value NaN
- *  counts    n, or NULL: k, fewer only where there are fewer rows
+ *  hits      n x k, caller's; those of query i start at hits[i*k], nearest first, padded with the id UINT64_MAX and the
+ *            value NaN
+ *  counts    n, or NULL: k unless there are fewer rows
  *  EROW for a query with NaN or inf, or of length 0 under COSINE. */
 CPB_CALL cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, size_t k,
                                      const cpb_index_filter *filter, cpb_hit *hits, size_t *counts,
@@ -90,47 +90,47 @@ CPB_CALL cpb_status cpb_index_range(const cpb_index *index, cpb_view queries, co
                                     const cpb_index_filter *filter, cpb_search_take *take, void *context,
                                     const cpb_exec *exec, cpb_error *error);
 
-/** The rows of some ids, packed, in the index's dtype.
+/** The rows with given ids, densely packed, in the index's dtype.
  *  rows   count x cols elements, caller's
  *  EINVAL: an id that is not in the index. */
 CPB_CALL cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                                    cpb_error *error);
 
-/** What an index holds and has done. Set its size. */
+/** Contents and counters of an index. Set its size. */
 typedef struct cpb_index_report {
   size_t size; /* sizeof(cpb_index_report) */
   size_t cols;
   cpb_dtype dtype;
   cpb_metric metric;
-  uint64_t rows;       /* that can be found */
-  uint64_t removed;    /* that still take memory, until cpb_index_compact */
-  uint64_t next_id;    /* the first that would be given to a row without one */
-  uint64_t code_bytes; /* held for codes and what belongs to them, ids aside */
-  bool bytes;          /* false: rows are too short for codes, and searched in floats */
+  uint64_t rows;       /* present */
+  uint64_t removed;    /* that still occupy memory, until cpb_index_compact */
+  uint64_t next_id;    /* the next id for a row added without one */
+  uint64_t code_bytes; /* size of the codes and their bounds, without ids */
+  bool bytes;          /* false: rows are too short for codes, and are searched in floats */
   uint64_t queries;    /* answered */
-  uint64_t measured;   /* rows measured in double for them */
-  uint64_t by_floats;  /* queries whose nearest rows bytes could not tell apart: answered in floats */
+  uint64_t measured;   /* rows whose values were computed in double for them */
+  uint64_t by_floats;  /* queries answered in floats because codes could not separate their nearest rows */
 } cpb_index_report;
 
-/** Fills *report, whose size is set. */
+/** Fills *report up to report->size, which the caller has set. */
 CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report);
 
-/** Writes the rows, codes and ids to a file, which appears whole or not at all; docs/index-format.md. The index goes on
- *  in memory, or in the file that it was opened from.
- *  path   NULL: of an index that was opened from a file, all changes so far are on the disk when the call returns */
+/** Writes rows, codes and ids to a file, atomically; for the format see docs/index-format.md. The index remains in memory,
+ *  or in the file it was opened from.
+ *  path   NULL: for an index opened from a file, all changes so far are on disk when the call returns */
 CPB_CALL cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error);
 
-/** Opens a file of cpb_index_save. Codes and rows stay in the file and are mapped: rows are read where bounds cannot
- *  decide on them. A file with the ids of its rows' numbers is open at once, others are read for their ids.
+/** Opens a file of cpb_index_save. Codes and rows are mapped, and rows are read only if their bounds do not exclude
+ *  them. A file whose ids are row numbers opens immediately; for others the ids are read.
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
- *             readers see the state that they found. A process that ends in any way leaves the state before or after
- *             each call, a loss of power that of cpb_index_save or later. What was added since the file was written or
- *             compacted is held in memory.
- *  EIO: another writer has it open. EFORMAT: it is no index, of another version, or damaged. */
+ *             readers see the state at the time they opened it. If the process ends, the state is that before or after
+ *             a call; after a power failure, that of the last cpb_index_save or later. Rows added since the file was
+ *             written or compacted are held in memory.
+ *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is corrupt. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
 
-/** Rebuilds the index without the rows that were removed; ids stay. The file of an index that was opened for writing is
- *  replaced as a whole, and holds all rows then. */
+/** Rebuilds the index without the removed rows; ids are kept. The file of an index opened for writing is replaced
+ *  atomically, and then contains all rows. */
 CPB_CALL cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
-/* Seals: what made a file of rows, and a hash of the rows themselves, so that rows of one map are not read by another and
- * rows that were changed since are recognised.                                                        T13
+/* Seals: a file of rows records which transform computed it, with a hash of the rows, so that rows of one map are not
+ * used with another and later changes of the rows are detected.                                       T13
  *
  *   HDF5     attribute "capball_seal" of the data set
- *   others   a file NAME.capball beside NAME, where symbolic links of NAME are followed
+ *   others   a file NAME.capball next to NAME, after following symbolic links
  *
- * A seal fits when the hash of the rows that are read is the one it has. One that does not fit is as good as none: rows
- * may have been copied, converted or written anew, and no name, size or date would tell. The hash has 128 bits and is not
- * cryptographic: it finds what happens by accident, not what somebody forges.
+ * A seal matches if the hash of the rows that are read equals its own. A seal that does not match is ignored: rows may
+ * have been copied, converted or rewritten, which names, sizes and dates do not show. The hash has 128 bits and is not
+ * cryptographic: it detects accidents, not forgery.
  *
- * Seals of versions before 0.3 do not know the rows: they are read as none. */
+ * Seals of versions before 0.3 have no hash of the rows and are ignored. */
 #ifndef CAPBALL_ADVANCED_SEAL_H
 #define CAPBALL_ADVANCED_SEAL_H
 
@@ -19,58 +19,58 @@
 
 CPB_BEGIN
 
-/** The seal of rows on their way to a file, for cpb_writer_options; gives *seal to the caller. One serves one file.
- *  transform  that makes the rows
- *  radius     of the queries; 0: points, and base rows */
+/** The seal of rows that are being written, for cpb_writer_options; the caller owns *seal. Use it for one file only.
+ *  transform  that computes the rows
+ *  radius     of ball queries; 0: point queries, and base rows */
 CPB_CALL cpb_status cpb_seal_new(const cpb_transform *transform, cpb_role role, double radius,
                                  cpb_seal **seal, cpb_error *error);
 CPB_API void cpb_seal_free(cpb_seal *seal);
 
-/** What a seal says. */
+/** The content of a seal. */
 typedef struct cpb_seal_facts {
   size_t size;          /* sizeof(cpb_seal_facts) */
-  bool found;           /* there is a seal; false: the rest is 0 */
+  bool found;           /* there is a seal; if false, the rest is 0 */
   uint64_t fingerprint; /* of the transform, cpb_transform_fingerprint */
   cpb_role role;
   double radius;
   uint64_t rows;
   size_t cols;
-  cpb_dtype precision; /* what the rows were rounded to; their file may have a wider type */
+  cpb_dtype precision; /* what the rows were rounded to; the file may have a wider type */
   uint64_t hash[2];
 } cpb_seal_facts;
 
-/** Reads the seal of a file that is open; facts->size is set. EFORMAT or EIO: there is one, but it cannot be used.
- *  Whether it fits, the rows tell. */
+/** Reads the seal of an open file; facts->size is set. EFORMAT or EIO: there is a seal, but it cannot be used.
+ *  Whether it matches is known only after reading the rows. */
 CPB_CALL cpb_status cpb_seal_read(const cpb_reader *reader, cpb_seal_facts *facts, cpb_error *error);
 
-/** Rows that are hashed while something else reads them, at the speed of memory. */
+/** Hashes rows while something else reads them, at memory speed. */
 typedef struct cpb_seal_watch cpb_seal_watch;
 
-/** Gives *watch to the caller; the source is borrowed while it lives. */
+/** Creates *watch, owned by the caller; the source is borrowed for its lifetime. */
 CPB_CALL cpb_status cpb_seal_watch_new(cpb_source *rows, cpb_seal_watch **watch, cpb_error *error);
 CPB_API void cpb_seal_watch_free(cpb_seal_watch *watch);
 
-/** The source to be read instead of the one that is watched; a view into the watch. */
+/** The source to read in place of the original; a view into the watch. */
 CPB_API cpb_source *cpb_seal_watch_source(cpb_seal_watch *watch);
 
-/** Reads all rows, where nothing else does. */
+/** Reads all rows, if nothing else does. */
 CPB_CALL cpb_status cpb_seal_watch_all(cpb_seal_watch *watch, cpb_error *error);
 
-/** Whether the last pass went to its end and its rows are those of the seal. */
+/** Whether the last pass was complete and its rows match the seal. */
 CPB_API bool cpb_seal_watch_fits(cpb_seal_watch *watch, const cpb_seal_facts *facts);
 
-/** EFORMAT with a sentence about `path` where a seal that fits names another transform or the other role. */
+/** EFORMAT with a message about `path` if a matching seal names another transform or the other role. */
 CPB_CALL cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path,
                                      const cpb_transform *transform, cpb_role role, cpb_error *error);
 
-/** Reads seal and rows of a file. *found: there is a seal and it fits; *radius is what it says. EFORMAT as compare. */
+/** Reads seal and rows of a file. *found: there is a matching seal, and *radius is its radius. EFORMAT as above. */
 CPB_CALL cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role,
                                    bool *found, double *radius, cpb_error *error);
 
-/** Seals rows that are there, in the place of an older seal; does nothing for a pipe. It is the caller who knows that the
- *  transform made them: cpb_transform_verify finds out.
+/** Seals existing rows, replacing an older seal; does nothing for a pipe. The caller is responsible for the rows being
+ *  those of the transform: see cpb_transform_verify.
  *  precision   what they were rounded to
- *  watch       over a whole pass of these rows; EINVAL where it did not come to its end */
+ *  watch       over a whole pass of these rows; EINVAL if the pass was not complete */
 CPB_CALL cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_role role,
                                  double radius, cpb_dtype precision, cpb_seal_watch *watch, cpb_error *error);
 
