@@ -51,7 +51,7 @@ static const unsigned char *take_bytes(cpb_state *s, size_t count) {
   return bytes;
 }
 
-/* With a size that is known here this is one store. */
+/* Compiles to one store when `bytes` is a constant. */
 static inline void put_little(unsigned char *to, uint64_t number, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
 }

@@ -8,7 +8,6 @@
 #include "geometry/region_kind.h"
 #include "geometry/t2_pole.h"
 
-/* How far an axis or a ratio of axes may be from what it should be. */
 static cpb_status fail_whitened(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_REGION_METRIC, "region", "region has a whitening W: see T6");
 }
@@ -107,8 +106,8 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   return cpb_fail_halfspace(error, h, s);
 }
 
-/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is
- * built where p will stand. */
+/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is built in the
+ * memory of p. */
 static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, double s, const double *v,
                               cpb_cap *cap, cpb_error *error) {
   size_t d = region->d;
