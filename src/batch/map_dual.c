@@ -1,5 +1,5 @@
-/* Caps and regions through a whole map: the centre moves the region, the mirror or the pole's rotation
- * moves the cap, and between them stand T3, T5 and T6. */
+/* Caps and regions under a whole map: the centre moves the region, the mirror or the pole's rotation moves the
+ * cap, with T3, T5 and T6 between them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,7 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
   return status;
 }
 
-/* The cap as S at its pole sees it, in p (d+1 numbers): complete, and turned back by the mirror. */
+/* The cap as seen by S at its pole, with p in `p` (d+1 numbers): complete, with the mirror undone. */
 static cpb_status cap_before_mirror(const cpb_map *map, const cpb_cap *cap, double *p, cpb_cap *before,
                                     cpb_error *error) {
   *before = *cap;
