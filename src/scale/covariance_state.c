@@ -30,7 +30,7 @@ static void write_columns(cpb_state *s, const cpb_covariance *c) {
 }
 
 static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
-  size_t columns = 0; /* that are not 0; each pair of them takes a word */
+  size_t columns = 0; /* that are not all 0; each pair of them takes a word */
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
     cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
     if (bits[i].low == 0 && bits[i].high == -1) {
