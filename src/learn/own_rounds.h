@@ -21,7 +21,7 @@ cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64
 
 /** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
  *  second round has ended.
- *  center   d coordinates, the caller's */
+ *  center   d coordinates, owned by the caller */
 cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, cpb_svdd_report *report,
                                 cpb_error *error);
 

@@ -131,7 +131,7 @@ static void carry(cpb_state *s, void **object) {
   cpb_state_end(s);
 }
 
-/* Rows near the edge go in order: equal states are equal bytes. */
+/* Sorts the rows near the edge: equal states have equal bytes. */
 cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
                                      cpb_error *error) {
   if (rounds == NULL || bytes == NULL || count == NULL)
