@@ -59,7 +59,7 @@ static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb
 
 cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error) {
   if (map == NULL || region == NULL || cap == NULL || cap->p == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, "cap", "a cap needs a map, a region and room for its p");
+    return cpb_fail(error, CPB_WHY_MISSING, "cap", "a cap needs a map, a region and memory for its p");
   size_t d = map->options.d;
   double s = map->options.s;
   if (region->d != d) return fail_coordinates(error, "region", region->d, d);
@@ -109,7 +109,7 @@ static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, c
 
 cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region, cpb_error *error) {
   if (map == NULL || cap == NULL || cap->p == NULL || region == NULL || region->c == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, "region", "a region needs a map, a cap and room for its c");
+    return cpb_fail(error, CPB_WHY_MISSING, "region", "a region needs a map, a cap and memory for its c");
   size_t d = map->options.d, square = map->metric == NULL ? 0 : d * d;
   if (cap->d != d) return fail_coordinates(error, "cap", cap->d + 1, d + 1);
   double *numbers = malloc((2 * d + 1 + square) * sizeof *numbers);

@@ -185,7 +185,7 @@ cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t coun
   size_t size = cpb_dtype_size(view.dtype), bytes = view.cols * size;
   for (size_t i = 0; i < count; i++) {
     if (ids[i] >= view.rows)
-      return cpb_fail(error, CPB_WHY_ROWS_BEYOND, "ids", "row %llu is wanted, but there are %zu rows",
+      return cpb_fail(error, CPB_WHY_ROWS_BEYOND, "ids", "row %llu is requested, but there are only %zu rows",
                       (unsigned long long)ids[i], view.rows);
     memcpy((char *)rows + i * bytes, (const char *)view.data + (size_t)ids[i] * view.stride * size, bytes);
   }

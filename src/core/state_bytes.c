@@ -227,5 +227,5 @@ void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind) {
 
 void cpb_state_end(cpb_state *s) {
   cpb_state_number(s, s->to != NULL ? cpb_checksum(s->to, s->used) : 0, 8);
-  if (s->status == CPB_OK) cpb_state_require(s, s->left == 0, "the state goes on after its end");
+  if (s->status == CPB_OK) cpb_state_require(s, s->left == 0, "there are bytes after the end of the state");
 }

@@ -376,7 +376,7 @@ cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, 
     return cpb_fail_missing(error, door == NULL ? "door" : "command");
   for (size_t i = 0; i < sizeof needed_words / sizeof *needed_words; i++)
     if (strstr(command->command, needed_words[i]) == NULL)
-      return cpb_fail_count(error, "command", 0, "the engine's command must say %s at least once",
+      return cpb_fail_count(error, "command", 0, "the engine's command must contain %s at least once",
                             needed_words[i]);
   if (!(command->timeout >= 0 && command->timeout < INFINITY))
     return cpb_fail_domain(error, "timeout", command->timeout, "timeout must be a number of seconds >= 0");

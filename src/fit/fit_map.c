@@ -77,7 +77,7 @@ size_t cpb_map_fit_passes(const cpb_map_fit_options *options) {
 static cpb_status check(const cpb_map_fit_options *o, cpb_error *error) {
   if (o->spherical && (o->s != 0 || o->centring != CPB_CENTRE_MEAN || o->pole != NULL || o->whiten))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "spherical",
-                    "a spherical map sets scale, centre and pole itself: leave them alone");
+                    "a spherical map sets scale, centre and pole itself: leave them unset");
   if ((unsigned)o->centring > CPB_CENTRE_GIVEN) return cpb_fail_choice(error, "centring", (int)o->centring);
   if ((o->centring == CPB_CENTRE_GIVEN) != (o->center != NULL))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center",
@@ -323,7 +323,7 @@ static cpb_status map_toward(direction_pass *p, cpb_map **map, cpb_error *error)
 static cpb_status fit_spherical(fitting *f, cpb_map **map, cpb_error *error) {
   direction_pass p = {.d = f->d};
   if (p.d < 2)
-    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions want at least 2 columns, got %zu", p.d);
+    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions need at least 2 columns, got %zu", p.d);
   cpb_status status = sum_directions(f, &p, error);
   if (status == CPB_OK) status = map_toward(&p, map, error);
   f->report.rows = p.count;
@@ -360,7 +360,7 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
 static cpb_status check_gathered(const fitting *f, cpb_error *error) {
   if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
-                    "statistics know no whitening, no direction, and no centre but the mean");
+                    "statistics support no whitening, no direction and no centre other than the mean");
   return f->p.norms ? cpb_check_norms(&f->facts, f->o.goal, error) : CPB_OK;
 }
 

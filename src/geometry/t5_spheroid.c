@@ -69,7 +69,7 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
     double tilt = cpb_norm(v, d);
     if (tilt <= tolerance) return CPB_OK;
     return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
-                    "a round region is no cap under a pole with |u| = %.17g", tilt);
+                    "a round region is not a cap under a pole with |u| = %.17g", tilt);
   }
   cpb_status status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
@@ -162,7 +162,7 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
   if (along > r)
     return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
-                    "a prolate ellipsoid (%.17g along its axis, %.17g across it) is no cap: see T6", along,
+                    "a prolate ellipsoid (%.17g along its axis, %.17g across it) is not a cap: see T6", along,
                     r);
   if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;

@@ -607,7 +607,7 @@ static void poles_and_overflow(void **state) {
   test_status(
       (int)cpb_layer_backward(origin, g3, 1e-60, cpb_rows_out(narrow, CPB_F32, 1, 2), &t, NULL, &error),
       CPB_EROW, "no row was named");
-  assert_string_equal(error.text, "gx row 0 has an answer too large for the output's type");
+  assert_string_equal(error.text, "gx row 0 has a result too large for the output's type");
   assert_true(isnan((double)narrow[0]) && isnan((double)narrow[1]));
 
   double zero[3] = {0, 0, 0};
