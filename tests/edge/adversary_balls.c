@@ -1,7 +1,7 @@
-/* Balls and SVDD under attack: points of every kind and size, far from 0, repeated, tied, with weights of any
- * size and rows of weight 0 that are anything. Every certificate is judged in 512 bits: a lower bound is no
- * larger than the objective at the best centre that is known, the multipliers' own mean, which is no double.
- * CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of balls and SVDD: points of every kind and size, far from 0, repeated, tied, with weights of
+ * any size, and arbitrary rows of weight 0. Every certificate is checked in 512 bits: a lower bound must not
+ * exceed the objective at the best known centre, the mean by the multipliers, which need not be a double.
+ * CPB_ADVERSARY=N runs N times as many cases. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "learn/own_rounds.h"

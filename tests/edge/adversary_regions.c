@@ -1,5 +1,5 @@
-/* Regions under attack: balls and caps over 1e+-300, near every edge of T3, against 512 bits; caps whose
- * numbers do not belong together; what is refused, and that it says why. CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of regions: balls and caps over 1e+-300, near every edge of T3, against 512 bits; inconsistent
+ * caps; what is rejected, and with which message. CPB_ADVERSARY=N runs N times as many cases. */
 #include "geometry/quadric.h"
 #include "support/check.h"
 

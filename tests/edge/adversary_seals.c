@@ -1,7 +1,7 @@
-/* Proofs from files under attack: rows of every precision in files of every wider one, converted on the way, under seals that
- * fit, are stale, are missing or are of another map, asked in any order; against distances in long double. Nothing that is
- * proven may be wrong, nothing may be called exact wrongly of rows that are the map's, and the right map is not refused.
- * CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of proofs from files: rows of every precision in files of every wider one, converted on the
+ * way, with seals that are valid, stale, missing or of another map, queried in any order; against distances in
+ * long double. Nothing proven may be wrong, no result on rows of the map may wrongly be called exact, and the
+ * right map is not rejected. CPB_ADVERSARY=N runs N times as many cases. */
 #include "support/check.h"
 
 #include <stdbool.h>

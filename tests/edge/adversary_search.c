@@ -1,7 +1,7 @@
-/* Exact search over the whole range of double: rows and queries of one size, of mixed sizes, subnormal, near the largest
- * double, equal, hardly apart, in every type. Ids, values and the order of equal values are those of a plain loop over
- * all rows in arithmetic of 53 bits whose exponents have no bounds, on every instruction set, for any number of
- * threads, for the k nearest and for limits. CPB_ADVERSARY=N walks N times as far. */
+/* Exact search over the whole range of double: rows and queries of one size, of mixed sizes, subnormal, near the
+ * largest double, equal, almost equal, in every type. Ids, values and the order of equal values must be those of a
+ * plain loop over all rows in 53-bit arithmetic with unbounded exponents, on every instruction set, for any number
+ * of threads, for the k nearest and for limits. CPB_ADVERSARY=N runs N times as many cases. */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
 

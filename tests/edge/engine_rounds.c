@@ -1,5 +1,6 @@
-/* How an engine is measured: what is told is of queries that did not choose, a first round drops what is far behind and
- * nothing else, every index is built once for all query forms. The engine is a plain loop that counts. */
+/* How an engine is measured: reported figures come from queries that did not choose, a first round drops what is
+ * far behind and nothing else, every index is built once for all query forms. The engine is a plain loop that
+ * counts calls. */
 #include <stdbool.h>
 
 #include "capball/capball.h"

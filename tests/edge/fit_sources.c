@@ -1,5 +1,5 @@
-/* Fits from callbacks: however a source is cut into blocks, and on any number of threads, a fit gives what it gives
- * for the array, byte for byte; told to stop it stops, with nothing given; a source that fails is heard. */
+/* Fits from callbacks: however a source is divided into blocks, and on any number of threads, a fit equals that of
+ * the array, byte for byte; a stop request stops it without output; an error of the source is reported. */
 #include "capball/capball.h"
 #include "capball/advanced/fitting.h"
 #include "support/check.h"

@@ -1,5 +1,5 @@
-/* Covariances: right against exact sums, the same bytes however the data are cut and merged, and no damaged
- * state gets in. */
+/* Covariances: correct against exact sums, the same bytes however the data are divided and merged, and damaged
+ * states are rejected. */
 #include "scale/covariance_parts.h"
 #include "support/check.h"
 

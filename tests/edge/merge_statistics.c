@@ -1,5 +1,5 @@
-/* Statistics: the same bytes however the data are cut and merged, right against 512 bits, and no state that
- * is damaged gets in. */
+/* Statistics: the same bytes however the data are divided and merged, correct against 512 bits, and damaged states
+ * are rejected. */
 #include "support/check.h"
 
 #include "capball/advanced/statistics.h"

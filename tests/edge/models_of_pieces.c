@@ -1,4 +1,4 @@
-/* Objects from what was gathered in pieces are those of a fit to all rows. */
+/* Objects fitted from pieces equal those fitted to all rows. */
 #include "capball/advanced/fitting.h"
 #include "learn/own_rounds.h"
 #include "support/check.h"

@@ -1,5 +1,5 @@
-/* Calls that can take long tell how far they are, never less than before, and end when they are told to: with
- * ESTOPPED, and nothing given. What they give when nobody stops them is what they give when nobody listens. */
+/* Long calls report increasing progress, and end when asked to: with ESTOPPED and no output. Results do not depend
+ * on whether progress is reported. */
 #include "capball/capball.h"
 #include "learn/kernel_svdd.h"
 #include "recommend/choice.h"

@@ -1,5 +1,5 @@
-/* The rows of a recommendation against a plain loop over everything: every place, tie and quantile exactly;
- * and the same bytes for any number of threads. */
+/* The rows of a recommendation against a plain loop over everything: every place, tie and quantile exactly; and
+ * the same bytes for any number of threads. */
 #include <stdbool.h>
 
 #include "capball/capball.h"

@@ -1,4 +1,4 @@
-/* The scale for a goal: ceilings against a plain double loop, and each goal is what it says. */
+/* The scale for a goal: ceilings against a plain double loop, and each goal matches its definition. */
 #include "recommend/choice.h"
 #include "support/check.h"
 

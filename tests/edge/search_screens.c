@@ -1,5 +1,5 @@
-/* T13: what screening leaves is what a double loop over all rows finds, to the last id and bit, on data that
- * single precision and bytes cannot tell apart; on every instruction set, for lists of k and for limits. */
+/* T13: the candidate filters keep exactly what a double loop over all rows finds, to the last id and bit, on data
+ * that single precision and bytes cannot separate; on every instruction set, for lists of k and for limits. */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
 

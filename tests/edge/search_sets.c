@@ -1,5 +1,5 @@
-/* T13 on real data: range search by one inner product per row is the Euclidean one, and certificates never
- * lie. A part of each set; `search_sets full [SET]` takes all rows, 1000 queries and more scales:
+/* T13 on real data: range search by one inner product per row equals the Euclidean one, and certificates are never
+ * wrong. Uses a part of each set; `search_sets full [SET]` uses all rows, 1000 queries and more scales:
  * bench/bench_caps.sh. */
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* Every call of the library that allocates, with its 1st, 2nd, .. allocation failing, once or from there on: the
- * call ends with a status and a sentence, and gives back all that it took. */
+ * call ends with a status and a message, and frees everything it allocated. */
 #define _POSIX_C_SOURCE 200809L
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,15 +1,15 @@
 /* Makes the N-th allocation or system call of a program fail: to be preloaded (LD_PRELOAD), or linked in.
  *
- *   FAULT_KIND    alloc: malloc and its kin;  call: files, descriptors, mappings, threads
+ *   FAULT_KIND    alloc: malloc and related functions;  call: files, descriptors, mappings, threads
  *   FAULT_AT      N, counted from 1 of that kind; without it nothing fails
  *   FAULT_MODE    once (default);  on: the N-th and all after it;  short: a read or write does half of its work
- *   FAULT_NAMED   1: there are no files without a name (O_TMPFILE)
- *   FAULT_REPORT  a file of 4096 bytes that takes the counts, as the struct below
- *   FAULT_TRACE   a file that takes every change to files, as the records below, for a power cut to be replayed
+ *   FAULT_NAMED   1: files without a name (O_TMPFILE) are not supported
+ *   FAULT_REPORT  a file of 4096 bytes for the counts, as the struct below
+ *   FAULT_TRACE   a file for every change to files, as the records below, to replay a power failure
  *
- * System calls are caught in the kernel (seccomp sends SIGSYS for them), so that those inside stdio and foreign
- * libraries count as well; the handler does the call with a sixth argument that the filter lets pass. Writes to
- * standard error never fail: sentences are looked for there. A crash inside libhdf5 exits with
+ * System calls are caught in the kernel (seccomp sends SIGSYS for them), so that those inside stdio and other
+ * libraries count as well; the handler repeats the call with a sixth argument that the filter lets pass. Writes to
+ * standard error never fail: tests look for messages there. A crash inside libhdf5 exits with
  * CRASH_ELSEWHERE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

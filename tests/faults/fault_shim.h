@@ -1,4 +1,4 @@
-/* What the shim tells, and how it is driven from inside a program. */
+/* The shim's report, and how to drive it from inside a program. */
 #ifndef FAULTS_FAULT_SHIM_H
 #define FAULTS_FAULT_SHIM_H
 

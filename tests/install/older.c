@@ -1,5 +1,5 @@
-/* Built by older_caller.sh against headers whose structs have lost their last member: an older caller. The
- * library must read and write no more than the caller has, and do what its defaults say for the rest. */
+/* Built by older_caller.sh against headers whose structs have lost their last member: an older caller. The library
+ * must read and write no more than the caller's structs hold, and use its defaults for the rest. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

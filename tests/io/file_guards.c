@@ -1,5 +1,5 @@
-/* Files that lie, are cut off, or are not what they claim: a status, a sentence that names the value,
- * and no memory beyond what the file justifies. */
+/* Files that are inconsistent, truncated, or not what they claim to be: a status, a message that names the value,
+ * and no more memory than the file justifies. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <sys/resource.h>

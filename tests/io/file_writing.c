@@ -1,4 +1,4 @@
-/* A file appears whole or not at all, whatever goes wrong on the way. */
+/* A file appears whole or not at all, whatever fails while writing it. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Files made by NumPy, h5py and struct (tests/golden/make_golden.py) read to the values they were made
- * from, and ours are the same bytes. */
+/* Files written by NumPy, h5py and struct (tests/golden/make_golden.py) read back to their original values, and
+ * our own files have the same bytes. */
 #include "capball/file.h"
 #include "core/rows.h"
 #include "support/check.h"

@@ -1,4 +1,4 @@
-/* JSON: what is read and what is refused, where and why, stays as it was in 0.2, which was compared with libjansson. */
+/* JSON: what is accepted and what is rejected, where and why, is as in 0.2, which was compared with libjansson. */
 #include "json/json_read.h"
 
 #include <inttypes.h>

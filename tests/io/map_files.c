@@ -1,4 +1,4 @@
-/* A map survives its file bit for bit, and a damaged file is refused with a sentence. */
+/* A map survives its file bit for bit, and a damaged file is rejected with a message. */
 #include "capball/file.h"
 #include "capball/map.h"
 #include "support/check.h"

@@ -1,4 +1,4 @@
-/* Models as files: bit for bit, and every fault with a sentence. */
+/* Models as files: bit for bit, and every fault with a message. */
 #include <stdbool.h>
 
 #include "capball/ball.h"

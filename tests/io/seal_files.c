@@ -1,5 +1,5 @@
-/* Seals through every format: what a writer seals fits what a reader reads, whatever container, blocks and threads, and
- * nothing else does. */
+/* Seals through every format: the seal of a writer is valid for a reader, whatever the container, blocks and
+ * threads, and for no other rows. */
 #include "support/check.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Sketches as files: bit for bit, and every fault with a sentence. */
+/* Sketches as files: bit for bit, and every fault with a message. */
 #include "capball/sketch.h"
 #include "sketch/sketch_object.h"
 #include "support/check.h"

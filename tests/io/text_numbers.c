@@ -1,4 +1,4 @@
-/* Numbers as text and as other dtypes: the same bits back, in every locale, and every half. */
+/* Numbers as text and as other dtypes: round trips restore the bits in every locale, for every f16. */
 #define _POSIX_C_SOURCE 200809L
 #include <float.h>
 #include <locale.h>

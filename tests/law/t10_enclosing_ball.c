@@ -1,4 +1,4 @@
-/* T10: the smallest enclosing ball, judged by its own certificate computed again in MPFR. */
+/* T10: the smallest enclosing ball, checked by its own certificate recomputed in MPFR. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/exec.h"

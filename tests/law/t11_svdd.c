@@ -1,4 +1,4 @@
-/* T11: SVDD, judged by its primal and dual values computed again, and by the cases that are known. */
+/* T11: SVDD, checked by its primal and dual values recomputed, and against known cases. */
 #include "capball/ball.h"
 
 #include <float.h>

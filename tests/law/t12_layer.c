@@ -1,6 +1,6 @@
-/* T12: gradients of the embedding, of its inverse and of log s, judged by closed forms and by finite
- * differences in MPFR. Errors are normwise, relative to lambda|g| (|g|/lambda for the inverse), the
- * exact stretch of a conformal map. */
+/* T12: gradients of the embedding, of its inverse and of log s, checked against closed forms and finite
+ * differences in MPFR. Errors are normwise, relative to lambda|g| (|g|/lambda for the inverse), the exact stretch
+ * of a conformal map. */
 #include <stdbool.h>
 
 #include "capball/capball.h"

@@ -1,5 +1,5 @@
-/* T13: balls as questions to an engine of inner products, what its rows and scores say about distances, and
- * the certificate, against MPFR and against plain loops over all rows. */
+/* T13: balls as queries to an inner-product engine, what its rows and scores imply about distances, and the
+ * certificate, against MPFR and against plain loops over all rows. */
 #include <stdbool.h>
 
 #include "capball/capball.h"

@@ -1,4 +1,4 @@
-/* T13: rival transforms and exact lifts, judged by their formulas in MPFR, and by the order they keep. */
+/* T13: rival transforms and exact lifts, checked against their formulas in MPFR, and by the order they preserve. */
 #include <stdbool.h>
 
 #include "capball/capball.h"

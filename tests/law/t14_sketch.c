@@ -1,5 +1,5 @@
-/* T14: bits of the ball form are those of the sphere; training makes them independent; codes, limits and
- * ranks are the same for every table and any number of threads. */
+/* T14: bits of the ball form equal those of the sphere; training makes them independent; codes, limits and ranks
+ * are the same for every loop table and any number of threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "proof/rerank_rows.h"
 #include "sketch/sketch_object.h"

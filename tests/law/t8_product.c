@@ -1,4 +1,4 @@
-/* T8: products and distances of one space computed in the other, judged by explicit embedding in MPFR. */
+/* T8: products and distances of one space computed in the other, checked against explicit embedding in MPFR. */
 #include <stdbool.h>
 
 #include "capball/capball.h"

@@ -1,5 +1,5 @@
-/* What every test shares: cmocka, random numbers with a seed, and law_holds(), which judges a
- * measured error by its bound and writes the line that docs/numerics.md is made from. */
+/* Shared by all tests: cmocka, seeded random numbers, and law_holds(), which compares a measured error with its
+ * bound and writes the line from which docs/numerics.md is generated. */
 #ifndef CPB_TEST_CHECK_H
 #define CPB_TEST_CHECK_H
 

@@ -1,4 +1,4 @@
-/* A directory of a test's own, and files in it. */
+/* A private directory for a test, and files in it. */
 #ifndef CPB_TEST_SCRATCH_H
 #define CPB_TEST_SCRATCH_H
 
