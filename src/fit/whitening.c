@@ -191,11 +191,10 @@ static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double rid
   cpb_status status = add_ridge(covariance, d, ridge, error);
   if (status != CPB_OK) return status;
   if (rows <= d && ridge == 0)
-    return cpb_fail(
-        error, CPB_WHY_COLUMN_SINGULAR, "ridge",
-        "%llu rows do not determine the covariance of %zu columns (more than %zu do): give a ridge, "
-        "such as 1e-6, or do not whiten",
-        (unsigned long long)rows, d, d);
+    return cpb_fail(error, CPB_WHY_COLUMN_SINGULAR, "ridge",
+                    "%llu rows do not determine the covariance of %zu columns (more than %zu do): "
+                    "give a ridge, such as 1e-6, or do not whiten",
+                    (unsigned long long)rows, d, d);
   return factor(covariance, d, U, W, error);
 }
 

@@ -11,9 +11,7 @@
 typedef cpb_capped_solver solver;
 typedef cpb_scored scored;
 
-enum {
-  GROUP = 64
-}; /* rows are summed in groups before they join a longer sum, which keeps the error small */
+enum { GROUP = 64 }; /* rows per partial sum, which keeps the error of long sums small */
 
 /* ---- scores ---- */
 

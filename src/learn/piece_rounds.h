@@ -7,9 +7,7 @@
 
 #include "capball/status.h"
 
-enum {
-  CPB_SAFE_EXPONENT = 250
-}; /* squares of numbers up to 2^this, and their sums, are in the range of double */
+enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
 
 /* ids of the rows of a block: ids[i], or first + i. */
 typedef struct cpb_row_ids {

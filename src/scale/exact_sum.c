@@ -108,8 +108,7 @@ static double value_shifted(const cpb_exact_sum *sum, int shift) {
   enum { USED = 4 }; /* at least 64 bits behind the first */
   double value = 0;
   int from = sum->end - USED > sum->first ? sum->end - USED : sum->first;
-  for (int j = from; j < sum->end;
-       j++) /* from the lowest digit: each step rounds once, the last one decides */
+  for (int j = from; j < sum->end; j++) /* lowest digit first: each step rounds once */
     value = value * 0x1p-32 + (double)sum->digit[j];
   return sum->end == sum->first ? 0 : ldexp(value, 32 * (sum->end - 1) + CPB_EXACT_LOWEST - shift);
 }

@@ -54,7 +54,7 @@ size_t cpb_pair_sums_needed(const cpb_pair_sums *sums, size_t i, size_t j) {
   return words_needed(sums->bits[i], sums->bits[j], sums->terms);
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 /* The widest sum is one of the columns with the largest and the lowest numbers. */
 static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms) {

@@ -18,10 +18,9 @@ typedef struct cpb_row_sample {
   bool repeats;   /* an id may occur more than once */
   uint64_t bound; /* rows with a larger hash can no longer enter */
   size_t count, room;
-  cpb_sample_entry
-      *entries;        /* `room` entries; their places, also beyond count, are a permutation of 0 .. room-1 */
-  unsigned char *rows; /* space for `room` rows */
-  uint64_t *ids;       /* filled by cpb_row_sample_settle */
+  cpb_sample_entry *entries; /* `room` entries; their places are a permutation of 0 .. room-1 */
+  unsigned char *rows;       /* space for `room` rows */
+  uint64_t *ids;             /* filled by cpb_row_sample_settle */
 } cpb_row_sample;
 
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed);
