@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real engines by command: `wrap`, `recommend --engine-command`, and every way in which a command can fail. The exact
-# search of capball itself plays the engine; hnswlib is asked where it was built in.
+# search of capball itself serves as the engine; hnswlib is used if it was built in.
 . "$(dirname "$0")/../support/tap.sh"
 
 seq 1 300 | awk -v OFS=, '{ print sin($1), sin(2.3*$1), cos($1*$1), sin(1.7*$1) + $1 % 5 }' >base.csv

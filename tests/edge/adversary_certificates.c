@@ -243,7 +243,7 @@ static void no_proof_is_wrong(void **state) {
   assert_true(proven[0] > asked / 10 && proven[2] > asked / 100 && asked > trials() / 2);
 }
 
-/* Rows at 1e-4, 1e-5 and 5e-5 from the query, which scores in f32 cannot tell apart. */
+/* Rows at 1e-4, 1e-5 and 5e-5 from the query, which scores in f32 cannot separate. */
 static void scores_that_are_all_1(void **state) {
   (void)state;
   float x[] = {1e-4f, 0, 1e-5f, 0, 5e-5f, 0, 1, 0, -1, 0, 0, 1, 0, -1}, q[] = {0, 0}, y[7 * 3];

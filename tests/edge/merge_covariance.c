@@ -218,7 +218,7 @@ static void constant_columns_are_0(void **unused) {
   cpb_covariance_free(c);
 }
 
-/* ---- any cut, any order ---- */
+/* ---- any division, any order ---- */
 
 typedef struct state {
   void *bytes;
@@ -246,7 +246,7 @@ static cpb_covariance *through_bytes(cpb_covariance *c) {
   return back;
 }
 
-/* Pieces at random ends, some empty, some by way of bytes, merged as a random tree. */
+/* Pieces at random positions, some empty, some serialised, merged as a random tree. */
 static state gather(const data *x, size_t pieces, uint64_t seed, const cpb_exec *exec) {
   cpb_covariance *piece[50];
   test_rng rng = {seed};
@@ -289,7 +289,7 @@ static void any_cut_any_order(void **unused) {
   cpb_pool_free(pool);
 }
 
-/* ---- what is refused ---- */
+/* ---- what is rejected ---- */
 
 static void rows_left_out(void **unused) {
   (void)unused;

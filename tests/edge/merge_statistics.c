@@ -84,7 +84,7 @@ static state state_of(cpb_statistics *s) {
   return t;
 }
 
-/* A copy by way of its bytes. */
+/* A copy through serialisation. */
 static cpb_statistics *through_bytes(cpb_statistics *s) {
   state t = state_of(s);
   cpb_statistics *back;
@@ -244,7 +244,7 @@ static void rows_with_ids(void **unused) {
   free(x.rows);
 }
 
-/* Pieces of pass 2 that know the mean alone travel as bytes, before and after their rows. */
+/* Pieces of pass 2 with nothing but the mean are serialised, before and after their rows. */
 static void pieces_without_columns(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, N, 7, 7, 6);
@@ -576,7 +576,7 @@ static void hash_of_rows(const data *x, size_t first, size_t count, uint64_t *id
   test_status((int)cpb_rows_hash(slice(x, first, count), ids, &error), CPB_OK, error.text);
 }
 
-/* Rows without ids of their own, some of them equal: cut anywhere, the same bytes, and every row counts. */
+/* Rows without ids, some of them equal: for any division, the same bytes, and every row counts. */
 static void rows_named_by_their_hash(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, 500, 5, 7, 4);

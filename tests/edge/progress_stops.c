@@ -11,7 +11,7 @@ enum { N = TEST_SANITIZED ? 300 : 3000, D = 8, SMALL = TEST_SANITIZED ? 100 : 40
 static double x[N * D];
 
 typedef struct listener {
-  size_t told, stop_at; /* ends the call at the telling of this number; SIZE_MAX: never */
+  size_t told, stop_at; /* number of reports, and the one at which to stop the call; SIZE_MAX: never */
   double share;
 } listener;
 

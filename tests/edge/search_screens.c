@@ -98,7 +98,7 @@ static void ask_within(const problem *p) {
   cpb_search_free(search);
 }
 
-/* On every table; gives how many pairs were told apart in bytes by the last one. */
+/* On every table; returns how many pairs the last one separated in bytes. */
 static uint64_t ask_everywhere(const problem *p) {
   const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);

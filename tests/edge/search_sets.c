@@ -14,7 +14,7 @@ static const size_t ks[] = {1, 10, MOST_K};
 
 typedef struct set {
   const char *name;
-  bool ranges; /* range search is judged too */
+  bool ranges; /* range search is checked, too */
 } set;
 
 static const set sets[] = {

@@ -133,7 +133,7 @@ static cpb_status choices(cpb_error *error) {
     cpb_goal_options_init(&options, sizeof options);
     options.goal = goals[i];
     options.k = 3;
-    options.queries = 2; /* all take the same way */
+    options.queries = 2; /* all use the same code */
     options.norm_mean = options.norm_median = options.norm_max = 0.5;
     cpb_choice *choice = NULL;
     status = cpb_choose_scale(rows(), NULL, &options, &choice, NULL, error);

@@ -249,8 +249,8 @@ static void on_call(int signal, siginfo_t *info, void *context) {
 #endif
 }
 
-/* Frames of this shim, of the signal and of the C library say nothing; the first other one tells whose it is. Heaps that
- * libhdf5 leaves damaged, when memory fails it, end in whatever library gives back its memory next. */
+/* Frames of this shim, of the signal and of the C library are skipped; the first other frame identifies the owner.
+ * Heaps that libhdf5 corrupts on allocation failures crash in whichever library frees memory next. */
 static int whose(void *const *frames, size_t count) {
   Dl_info where;
   for (size_t i = 0; i < count; i++) {

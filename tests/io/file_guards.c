@@ -302,7 +302,7 @@ static void shrinking_text(void **state) {
   }
 }
 
-/* Streams that lie about their length: memory grows with what arrives, not with what is promised. */
+/* Streams with a wrong length: memory grows with the bytes received, not with the length announced. */
 static void lying_pipe(const char *format, const void *bytes, size_t count, const char *words) {
   int ends[2];
   char name[32];
@@ -336,7 +336,7 @@ static void lying_pipes(void **state) {
   lying_pipe("npy", "\x93NUMPY\x01", 8, "ends in its header");
 }
 
-/* A Fortran file in a pipe is refused with a sentence that says what to do. */
+/* A Fortran-order file in a pipe is rejected with a message that names the remedy. */
 static void fortran_pipe(void **state) {
   (void)state;
   char npy[256], name[32];

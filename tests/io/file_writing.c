@@ -132,7 +132,7 @@ static void places_that_cannot_be_written(void **state) {
   test_status((int)cpb_write_whole(scratch_path(name), "x", 1, &error), CPB_OK, error.text);
 }
 
-/* Writes 1000 rows to a file that may have 4000 bytes; the status, and the sentence on the way out. */
+/* Writes 1000 rows to a file limited to 4000 bytes; returns the status, and the message. */
 static cpb_status write_limited(const char *name, cpb_dtype dtype, uint64_t rows, cpb_error *error) {
   float row[100] = {0.1f};
   cpb_writer *writer;

@@ -100,7 +100,7 @@ static const char *const texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
-static uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a of all that was read and refused */
+static uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a of all that was accepted and rejected */
 static size_t accepted, looked;
 
 static void mix(const char *bytes, size_t count) {

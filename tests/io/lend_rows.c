@@ -97,7 +97,7 @@ static void what_cannot_be_lent(void **state) {
   unlink(path);
 }
 
-/* A file cut within its last page is full of zeros there, and whoever has looked at them is told. */
+/* A file truncated within its last page reads as zeros there, and the reader reports it. */
 static void rows_that_shrink(void **state) {
   (void)state;
   cpb_error error = {.row = -1};

@@ -192,7 +192,7 @@ static void damaged_files(void **state) {
   refused_edit(0, "\"checksum\"", "\"sum\"", "has no \"checksum\"");
 }
 
-/* Values the map itself refuses, with a checksum that is right: the sentence is the map's. */
+/* Values that the map itself rejects, with a correct checksum: the message is the map's. */
 static void values_the_map_refuses(void **state) {
   (void)state;
   static const char key[] = "\"checksum\": \"", words[] = "have checksum ";

@@ -45,7 +45,7 @@ static void doubles_come_back(void **state) {
   }
 }
 
-/* Any bits, and the sizes that are printed the short way, its borders first. */
+/* Any bits, and the sizes that are printed in the short form, its limits first. */
 static float some_float(test_rng *rng, size_t i) {
   static const float borders[] = {1e-4f,       9.9999997e-5f, 1e-3f,    0.999999999f, 1,
                                   9.99999999f, 99999999.9f,   1e8f,     999999999.f,  1e9f,
@@ -220,7 +220,7 @@ static void ties_of_long_decimals(void **state) {
   free(text);
 }
 
-/* The short way of the parser is judged by strtod. */
+/* The fast path of the parser is compared with strtod. */
 static void short_decimals_are_exact(void **state) {
   (void)state;
   test_rng rng = {3};
@@ -264,7 +264,7 @@ static void what_is_a_number(void **state) {
   assert_true(value == 5e-324);
 }
 
-/* Rounding to half is judged by the definition: no other half is nearer, and a tie goes to the even one. */
+/* Rounding to f16 is checked by the definition: no other f16 is nearer, and ties go to the even one. */
 static void halves(void **state) {
   (void)state;
   for (uint32_t bits = 0; bits < 0x10000; bits++) {
@@ -295,7 +295,7 @@ static void halves(void **state) {
 
 static void conversions(void **state) {
   (void)state;
-  int64_t odd = (1ll << 60) + (1ll << 36) + 1; /* rounds to another float by way of double */
+  int64_t odd = (1ll << 60) + (1ll << 36) + 1; /* rounds to another float via double */
   float single;
   assert_int_equal(cpb_convert(&odd, CPB_I64, &single, CPB_F32, 1), 1);
   assert_true((double)single == 0x1p60 + 0x1p37);

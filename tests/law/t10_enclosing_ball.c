@@ -204,7 +204,7 @@ static void streams_end_at_the_same_ball(void **state) {
 
 enum { PIECES_D = 5, PIECES_N = TEST_SANITIZED ? 1200 : 6000 };
 
-/* A way to cut rows: piece of row i, and in which order rows and pieces come. */
+/* A division of rows: the piece of row i, and the order of rows and pieces. */
 typedef struct cutting {
   size_t pieces, per_update;
   bool shuffled, bytes, backwards;

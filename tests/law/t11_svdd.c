@@ -360,7 +360,7 @@ static void bounds_go_with_the_square_of_the_unit(void **state) {
   free(x);
 }
 
-/* Rows of any size: rbf by differences; products that are no normal doubles are refused, not taken for 0. */
+/* Rows of any size: rbf by differences; products that are not normal doubles are rejected, not treated as 0. */
 static void kernels_of_any_size(void **state) {
   (void)state;
   enum { N = 60, D = 3 };
@@ -409,7 +409,7 @@ static void kernels_of_any_size(void **state) {
   free(x);
 }
 
-/* Stops at the n-th telling; what it is told never falls. */
+/* Stops at the n-th report; reported progress never decreases. */
 typedef struct listener {
   size_t left, told;
   double last;

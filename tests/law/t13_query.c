@@ -393,7 +393,7 @@ static void any_index(void **state) {
   assert_true(proven > (TEST_SANITIZED ? 100 : 500));
 }
 
-/* Without the margin f32 scores would lie: a score error must move the floor by as much. */
+/* Without the margin f32 scores would give wrong proofs: a score error must move the floor by as much. */
 static void the_floor(void **state) {
   (void)state;
   cpb_map *map = map_of(3, 1, NULL, NULL);

@@ -187,7 +187,7 @@ static void wrong_poles(void **state) {
   assert_int_equal(cpb_hyperplane_lift(2, x, unit, -1, h, &error), CPB_EINVAL);
 }
 
-/* Data on a sphere: their mean direction goes to e, so that they come to lie around 0. */
+/* Data on a sphere: their mean direction is moved to e, so that they are around 0. */
 static void mirror_turns_the_direction_onto_e(void **state) {
   (void)state;
   test_rng rng = {13};

@@ -46,7 +46,7 @@ void law_holds(const char *law, const char *what, const char *real, double worst
 /* worst = max(worst, error), keeping NaN. */
 void test_worst(double *worst, double error);
 
-/* Fails with the library's own sentence when status is not wanted. */
+/* Fails with the library's own message when status is not the expected one. */
 void test_status(int status, int wanted, const char *sentence);
 
 #endif
