@@ -81,7 +81,7 @@ static cpb_status check(const cpb_map_fit_options *o, cpb_error *error) {
   if ((unsigned)o->centring > CPB_CENTRE_GIVEN) return cpb_fail_choice(error, "centring", (int)o->centring);
   if ((o->centring == CPB_CENTRE_GIVEN) != (o->center != NULL))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center",
-                    "a center goes with CPB_CENTRE_GIVEN, and only with it");
+                    "center must be set with CPB_CENTRE_GIVEN, and only then");
   if (o->s != 0) return cpb_check_scale(o->s, error);
   if ((unsigned)o->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)o->goal);
   return CPB_OK;

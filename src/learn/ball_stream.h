@@ -4,8 +4,8 @@
 
 #include "capball/ball.h"
 
-/** One step of the cap iteration: the rows about `center` at scale s, the cap whose plane goes through the
- *  support vectors of the widest margin to -e, and the centre of its ball (T3) becomes the new `center`.
+/** One step of the cap iteration: embeds the rows about `center` at scale s, finds the cap whose plane goes through
+ *  the support vectors of the widest margin to -e, and moves `center` to the centre of its ball (T3).
  *  With s = the present radius the distance to the true centre falls cubically.                  T10
  *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
 cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);

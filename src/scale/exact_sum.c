@@ -148,7 +148,7 @@ void cpb_state_sum(cpb_state *s, cpb_exact_sum *of) {
   uint64_t first = cpb_state_number(s, (uint64_t)sum.first, 4);
   uint64_t digits = cpb_state_number(s, (uint64_t)(sum.end - sum.first), 4);
   if (first > CPB_EXACT_DIGITS || digits > CPB_EXACT_DIGITS - first) {
-    cpb_state_refuse(s, "a sum has digits where there are none");
+    cpb_state_refuse(s, "a sum has digits out of range");
     return;
   }
   sum.first = (int)first;

@@ -50,7 +50,7 @@ static void carry_ids(cpb_state *s, cpb_statistics *of) {
   cpb_state_require(s, ids->count > 0 || (ids->high | ids->sum | ids->square) == 0,
                     "there are ids of no rows");
   cpb_state_require(s, ids->unknown || ids->count == of->rows + of->nan_rows + of->inf_rows,
-                    "the ids are not of as many rows as it says");
+                    "the ids do not match the number of rows");
 }
 
 static bool is_extreme(double low, double high) {

@@ -183,7 +183,7 @@ void cpb_json_pack(cpb_text *t, const char *format, ...) {
   va_end(list);
 }
 
-/* ---- values that are made bit by bit ---- */
+/* ---- values built step by step ---- */
 
 cpb_text *cpb_json_new(cpb_json_style style, const char *format, ...) {
   va_list list;

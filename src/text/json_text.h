@@ -57,7 +57,7 @@ void cpb_json_vector(cpb_text *text, const double *numbers, size_t count); /* NU
 void cpb_json_pack(cpb_text *text, const char *format, ...);
 void cpb_json_pack_list(cpb_text *text, const char *format, va_list list);
 
-/* ---- values that are made bit by bit ---- */
+/* ---- values built step by step ---- */
 
 /* A new value; NULL when out of memory. */
 cpb_text *cpb_json_new(cpb_json_style style, const char *format, ...);
