@@ -101,7 +101,7 @@ static bool begin(set *t, test_rng *rng, uint64_t trial) {
   cpb_error error;
   cpb_status status = cpb_query_caps(t->map, cpb_rows(t->q, CPB_F64, 1, t->d), &t->r,
                                      cpb_rows_out(p, CPB_F64, 1, t->d + 1), NULL, NULL, NULL, &error);
-  if (status != CPB_OK) return false; /* a ball whose cap no double holds */
+  if (status != CPB_OK) return false; /* a ball whose cap underflows */
   ask_engine(t, p);
   return true;
 }
@@ -275,7 +275,7 @@ static void scores_that_are_all_1(void **state) {
                                   (cpb_rescore_out){&hit, &needed}, &error),
                    CPB_OK);
   assert_true(needed == 0 && hit.id == 1);
-  scores[3] = 0.5f; /* no score of that row */
+  scores[3] = 0.5f; /* not the score of that row */
   options_of.scores = cpb_rows(scores, CPB_F32, 1, 4);
   assert_int_equal(rescore_by_map(map, query, (cpb_candidates){ids, 4}, &store, &options_of,
                                   (cpb_rescore_out){&hit, &needed}, &error),

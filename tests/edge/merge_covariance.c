@@ -38,7 +38,7 @@ static double tiny(test_rng *rng, size_t row, size_t column) {
 static double holed(test_rng *rng, size_t row, size_t column) {
   return (row + column) % 3 == 0 ? 0 : column == 1 ? -7.5 : test_gauss(rng) * 0x1p-20;
 }
-/* A column of zeros beside those whose last bit is far above 1, or below; row after row they cancel. */
+/* A column of zeros next to columns whose last bit is far above 1, or below; consecutive rows cancel. */
 static double cancelled(test_rng *rng, size_t row, size_t column) {
   (void)rng;
   static const int exponent[] = {100, 0, 500, -900};

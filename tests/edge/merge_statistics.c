@@ -173,7 +173,7 @@ static void any_cut_any_order(void **unused) {
   }
 }
 
-/* Pieces that are emptied and used again, as a scan in waves does. */
+/* Pieces that are emptied and reused, as a scan in waves does. */
 static void restarted_pieces(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, N, 7, 7, 3);
@@ -284,7 +284,7 @@ static void expect_overlap(cpb_statistics *s, const char *what) {
   cpb_statistics_free(s);
 }
 
-/* Without a sample only counting is left. */
+/* Without a sample only counts can detect it. */
 static void rows_given_twice(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, 300, 3, 3, 61);

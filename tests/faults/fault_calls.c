@@ -41,7 +41,7 @@ static cpb_map *make_map(cpb_error *error) {
   return cpb_map_new(&options, &map, error) == CPB_OK ? map : NULL;
 }
 
-/* ---- the calls: each gives a status, with everything given back ---- */
+/* ---- the calls: each returns a status, with everything freed ---- */
 
 static cpb_status maps(cpb_error *error) {
   double y[ROWS * (COLS + 1)];
@@ -241,7 +241,7 @@ static cpb_status files(cpb_error *error) {
 
 static uint64_t faults;
 
-/* True when the call passed, because it allocates less than that. */
+/* True when the call succeeded, because it allocates less than that. */
 static bool attempt(const char *name, cpb_status (*call)(cpb_error *), uint64_t at, bool on) {
   cpb_error error = {.text = ""};
   int64_t before = fault_current()->alive;
@@ -260,7 +260,7 @@ static bool attempt(const char *name, cpb_status (*call)(cpb_error *), uint64_t 
 static void loop(const char *name, cpb_status (*call)(cpb_error *)) {
   enum { MOST = 5000 };
   cpb_error error;
-  test_status((int)call(&error), CPB_OK, error.text); /* what the C library keeps for ever, it has now */
+  test_status((int)call(&error), CPB_OK, error.text); /* permanent allocations of the C library happen here */
   for (int on = 0; on < 2; on++)
     for (uint64_t at = 1; !attempt(name, call, at, on != 0); at += at < MOST ? 1 : MOST) {
     }
@@ -293,7 +293,7 @@ static void files_loop(void **state) {
   }
 }
 
-/* Writes one line of so many bytes, in the pieces that a pipe holds. */
+/* Writes one line of this many bytes, in pieces that fit a pipe. */
 static pid_t write_line(int to, size_t bytes) {
   static char piece[4096];
   pid_t child = fork();

@@ -42,7 +42,7 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-#define LET_PASS 0x6361706261ull /* the sixth argument of calls that are ours */
+#define LET_PASS 0x6361706261ull /* the sixth argument of the shim's own calls */
 
 enum { CRASH_ELSEWHERE = 99 };
 
@@ -105,7 +105,7 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* ---- calls that need no kernel to be caught ---- */
+/* ---- calls that are intercepted without the kernel ---- */
 
 void *mmap(void *where, size_t length, int protection, int flags, int fd, off_t offset) {
   if (is_due(&report->calls, fails_calls)) {
@@ -221,7 +221,7 @@ static void trace_change(long n, const uint64_t *a, long result) {
   if (r.operation == FAULT_WRITE) put((const void *)(uintptr_t)a[1], r.length);
 }
 
-/* What a call of the program gives: its own result, half of it, or a failure. */
+/* The result of a call of the program: its own, half of it, or a failure. */
 static long decide(long n, uint64_t *a) {
   if (n == SYS_openat && named_only && (a[2] & O_TMPFILE) == O_TMPFILE) return -EOPNOTSUPP;
   bool spared = (n == SYS_write && a[0] == STDERR_FILENO) || (shortens && !moves_bytes(n));
@@ -267,7 +267,7 @@ static bool made_elsewhere(void) {
   return whose(frames, (size_t)backtrace(frames, 32)) == 1;
 }
 
-/* A jump to nowhere cannot be unwound: then the words on the stack are looked at. */
+/* A jump to an invalid address cannot be unwound: then the words on the stack are inspected. */
 static bool is_elsewhere(const ucontext_t *context) {
   void *frames[32];
   int found = whose(frames, (size_t)backtrace(frames, 32));
@@ -366,7 +366,7 @@ __attribute__((constructor)) static void begin(void) {
   void *frames[4];
   backtrace(frames, 4); /* the first one allocates */
   if (path == NULL) return;
-  static char stack[1 << 16]; /* a stack that is full is a crash too */
+  static char stack[1 << 16]; /* a stack overflow is a crash, too */
   sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
   struct sigaction crash = {.sa_sigaction = on_crash, .sa_flags = SA_ONSTACK | SA_SIGINFO};
   sigaction(SIGSEGV, &crash, NULL);

@@ -11,8 +11,8 @@
 #include "support/check.h"
 #include "support/scratch.h"
 
-/* Reads a file of these bytes to its end; the first failure. Where there is random access, a read of
- * everything at once must fail or succeed alike. */
+/* Reads a file of these bytes to its end; returns the first failure. With random access, a read of everything at
+ * once must fail or succeed likewise. */
 static cpb_status read_bytes(const char *name, const void *bytes, size_t count, cpb_error *error) {
   cpb_reader *reader;
   cpb_view block = {.rows = 1};
@@ -281,7 +281,7 @@ static void shrinking_files(void **state) {
   }
 }
 
-/* Text that loses its end between two reads has lost rows. */
+/* Text truncated between two reads has lost rows. */
 static void shrinking_text(void **state) {
   (void)state;
   static const char *const names[] = {"s.csv", "s.libsvm"};

@@ -5,7 +5,7 @@
 #include "support/check.h"
 #include "support/scratch.h"
 
-/* The directory of this source has the golden files beside it. */
+/* The golden files are next to the directory of this source. */
 static const char *golden(const char *name) {
   static char path[1024];
   const char *slash = strrchr(__FILE__, '/');

@@ -147,7 +147,7 @@ static void look(const char *text, size_t length, unsigned how) {
   free(value);
 }
 
-/* Every text, every beginning of it, and it with one byte changed. */
+/* Every text, every prefix of it, and the text with one byte changed. */
 static void same_as_before(void **state) {
   (void)state;
   static const unsigned char bytes[] = {1,   ' ', '"', '\\', ',', ':', '[',  ']', '{',
@@ -171,7 +171,7 @@ static void same_as_before(void **state) {
   assert_int_equal(hash, 0x038bf05d338d3e84u);
 }
 
-/* Names are compared by a table: many of them, and none lost. */
+/* Names are compared by a hash table: many of them, and none is lost. */
 static void many_names(void **state) {
   (void)state;
   enum { NAMES = 5000, LENGTH = 16 };
@@ -194,7 +194,7 @@ static void many_names(void **state) {
   free(text);
 }
 
-/* What is passed on as it is written: anything RFC 8259 calls a value. */
+/* What is passed on unparsed: anything that RFC 8259 calls a value. */
 static void looked_at(void **state) {
   (void)state;
   static const char *const fine[] = {

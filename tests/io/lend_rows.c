@@ -89,7 +89,7 @@ static void what_cannot_be_lent(void **state) {
   assert_int_equal(cpb_reader_lend(reader, ROWS - 1, 2, &loan, &block, &error), CPB_ESHAPE);
   assert_int_equal(truncate(path, 8 + 100 * COLS * 4), 0);
   assert_int_equal(cpb_reader_lend(reader, 99, 1, &loan, &block, &error), CPB_OK);
-  assert_int_equal(cpb_reader_give_back(reader, &loan, &error), CPB_EFORMAT); /* it is shorter than it was */
+  assert_int_equal(cpb_reader_give_back(reader, &loan, &error), CPB_EFORMAT); /* it is shorter than before */
   assert_int_equal(cpb_reader_lend(reader, 100, 1, &loan, &block, &error), CPB_EFORMAT);
   assert_non_null(strstr(error.text, "ends before byte"));
   assert_null(loan.memory);

@@ -6,7 +6,7 @@
 
 enum { D = 5 };
 
-/* What a map can be made of; which of the parts are there is a bit each. */
+/* The parts of a map; a bit each says which are present. */
 enum { CENTER = 1, POLE = 2, WHITEN = 4, TOWARD = 8 };
 
 typedef struct numbers {

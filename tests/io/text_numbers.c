@@ -71,7 +71,7 @@ static void floats_come_back(void **state) {
   }
 }
 
-/* The ways that do not go by snprintf print what it prints (but for ties, which are not among these). */
+/* The paths that do not use snprintf print the same (except for ties, which are not among these). */
 static void printed_like_printf(void **state) {
   (void)state;
   test_rng rng = {4};
@@ -160,8 +160,8 @@ static void fewest_digits(void **state) {
   }
 }
 
-/* Zeros in front of the first digit and behind the last, with the exponent that makes up for them: the number of the
- * digits alone, however long the text is. */
+/* Leading and trailing zeros, with an exponent that compensates for them: the number of the digits alone, however
+ * long the text is. */
 static void long_decimals(void **state) {
   (void)state;
   test_rng rng = {6};
@@ -188,8 +188,8 @@ static void long_decimals(void **state) {
   free(text);
 }
 
-/* The middle of two doubles is a tie, which goes to the even one; a last digit that is not 0, however far behind,
- * decides for the upper one. */
+/* The middle of two doubles is a tie, which goes to the even one; a last digit that is not 0, however far to the
+ * right, decides for the upper one. */
 static void ties_of_long_decimals(void **state) {
   (void)state;
   test_rng rng = {7};

@@ -50,7 +50,7 @@ static double primal(const double *x, size_t n, size_t d, const double *w, doubl
   return R2 + slack / (nu * total);
 }
 
-/* sum a|x|^2 - |sum a x|^2 about the centre, after a look at the constraints. */
+/* sum a|x|^2 - |sum a x|^2 about the centre, after checking the constraints. */
 static double dual(const double *x, size_t n, size_t d, const double *w, double nu, const answer *a) {
   double sum = 0, total = 0, height = 0, norm2 = 0, mean[MOST_D] = {0};
   for (size_t i = 0; i < n; i++) total += w == NULL ? 1 : w[i];
@@ -247,8 +247,8 @@ static void a_hard_negative_makes_the_scheme_svdd(void **state) {
   }
 }
 
-/* The linear kernel is SVDD; a degree-1 polynomial with an offset is too; rbf has k(x,x) = 1, so that its
- * objective is at most 1 and its gap is judged by kernel rows computed again. */
+/* The linear kernel is SVDD; so is a degree-1 polynomial with an offset; rbf has k(x,x) = 1, so that its objective
+ * is at most 1 and its gap is checked with recomputed kernel rows. */
 static void kernels_agree_with_what_they_are(void **state) {
   (void)state;
   enum { N = 400, D = 5 };
@@ -335,8 +335,8 @@ static void the_scheme_needs_only_products(void **state) {
   free(x);
 }
 
-/* Twice the unit is four times the bounds, over all of double and beyond it: there the bound is not a number, and the gap is
- * still that of the bounds. */
+/* Twice the unit is four times the bounds, over all of double and beyond it: there the bound is NaN, and the gap
+ * is still that of the bounds. */
 static void bounds_go_with_the_square_of_the_unit(void **state) {
   (void)state;
   enum { N = 80, D = 3 };

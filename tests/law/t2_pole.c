@@ -239,8 +239,7 @@ static void make_random_map(test_rng *rng, size_t d, unsigned kind, random_map *
     m->o.toward = m->toward;
 }
 
-/* Whatever the map: a cap's region holds exactly the points whose images the cap holds, and goes back to
- * the cap. */
+/* For any map: a cap's region holds exactly the points whose images the cap holds, and maps back to the cap. */
 static void caps_and_regions_of_every_map(void **state) {
   (void)state;
   test_rng rng = {14};

@@ -17,7 +17,8 @@
 #define U32 0x1p-24
 #define U64 0x1p-53
 
-/* Sanitizers look at how the code goes, the other builds at its numbers: with them a part of the random cases will do. */
+/* Sanitizers check the code paths, the other builds the numbers: under sanitizers a part of the random cases is
+ * enough. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
