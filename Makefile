@@ -1,4 +1,4 @@
-# The front door. Thin over CMake and Ninja; `make help` lists what there is.
+# A thin wrapper over CMake and Ninja; `make help` lists the targets.
 PREFIX ?= /usr/local
 JOBS ?= 2
 ADVERSARY ?= 128
@@ -18,18 +18,18 @@ sources = $(shell find include src show cli tests bench examples fuzz python -na
 
 all: build ## the library and the command, in build/
 
-demo: build ## set up, build, show what it does
+demo: build ## set up, build, run the demo
 	@build/capball demo
 
 test: setup-test ## set up, build, run every test and check; ends with "N passed, N failed"
 	@$(MAKE) --no-print-directory -j2 build-tests build-asan build-tsan
 	@tools/run-tests
 
-check: setup-test build ## the unit tests alone: no sanitizers, no Python; under a minute once built
+check: setup-test build ## the unit tests only: no sanitizers, no Python; under a minute once built
 	@$(ninja) -C build tests
 	@start=$$(date +%s); tools/run-tests tests; code=$$?; echo "make check: $$(($$(date +%s) - start)) s"; exit $$code
 
-tidy: ## clang-tidy over the sources; .clang-tidy says which checks; minutes
+tidy: ## clang-tidy over the sources, configured by .clang-tidy; takes minutes
 	@tools/tidy
 
 asan: setup-test build-asan ## every test program under ASan and UBSan
@@ -41,13 +41,13 @@ tsan: setup-test build-tsan ## the tests that use threads, under TSan
 valgrind: setup-test build-tests ## the examples, also under valgrind
 	@tools/run-tests examples
 
-faults: setup-test build-tests ## every command, each allocation and system call failing; minutes
+faults: setup-test build-tests ## every command with each allocation and system call failing; takes minutes
 	@build/tests/fault_calls && /usr/bin/python3 tests/faults/fault_loop.py build/capball build/tests/fault_shim.so
 
 fuzz: setup-test build-asan ## each fuzz program for FUZZ_SECONDS (60), with new inputs
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tools/run-tests fuzz
 
-soak: setup-test build-asan ## fuzz until stopped; reports executions and keeps what is new
+soak: setup-test build-asan ## fuzz until stopped; reports executions and stores new inputs
 	@tools/soak
 
 coverage: setup-test ## lines and branches that the tests never take, in build-coverage/
@@ -57,7 +57,7 @@ adversary: setup-test build-tests ## tests/edge/adversary_* at full length: abou
 	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
 	@tests/cli/ranges.sh long
 
-test-python: build ## the Python package in an environment of its own, with every extra
+test-python: build ## the Python package in a separate environment, with every extra
 	@tools/test-python full
 
 test-spark: build ## capball on Spark: local, and a cluster of a master and two workers on this machine
@@ -67,14 +67,14 @@ test-spark: build ## capball on Spark: local, and a cluster of a master and two 
 recipes: build ## the recipes of docs/recipes.md on the engines that $$PYTHON has
 	@tools/recipes
 
-bench-spark: build ## capball on Spark beside Spark itself
+bench-spark: build ## capball on Spark compared with Spark itself
 	@tools/setup spark
 	@tools/test-spark bench
 
 python: ## wheel and sdist of the Python package, in build/dist
 	@tools/package-python here
 
-wheel: ## the wheel for others: zig, glibc 2.17, every Python since 3.11
+wheel: ## the wheel to distribute: zig, glibc 2.17, every Python since 3.11
 	@tools/package-python wheel
 
 asan-python: setup-test ## the Python package called wrongly, under ASan and UBSan
@@ -97,13 +97,13 @@ aarch64: ## the law and loop tests on aarch64, under qemu
 	@TEST_SECONDS=3600 tools/run-tests aarch64
 
 .PHONY: paper
-paper: build ## the paper's figures and tables made again, in build/paper/report.html; QUICK=1, DATA=folder
+paper: build ## repeats the paper's figures and tables, in build/paper/report.html; QUICK=1, DATA=folder
 	@DATA='$(DATA)' QUICK='$(QUICK)' tools/paper
 
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 
-dist: ## capball-VERSION.tar.gz of what is committed, in DIST (here)
+dist: ## capball-VERSION.tar.gz of the last commit, in DIST (default: here)
 	@git archive --format=tar.gz --prefix=capball-$(version)/ -o $(or $(DIST),.)/capball-$(version).tar.gz HEAD && echo capball-$(version).tar.gz
 
 format: ## clang-format every source
@@ -125,7 +125,7 @@ build: setup-run
 	@$(ninja) -C build all
 build-tests: build
 	@$(ninja) -C build tests examples
-# Sanitizers and fuzzers in one build; by clang, so that everything compiles with two compilers, warnings being errors.
+# Sanitizers and fuzzers in one build, with clang, so that everything compiles with two compilers, warnings being errors.
 build-asan:
 	@$(configure) -B build-asan -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ $(call checked,-O0) -DCPB_SANITIZE=address,undefined -DCPB_FUZZ=ON
 	@$(ninja) -C build-asan all tests fuzzers examples benches

@@ -1,4 +1,4 @@
-# Toolchain: Debian's cross compiler and the arm64 packages beside those of this machine; programs run under qemu-user.
+# Toolchain: Debian's cross compiler and the arm64 packages in addition to the native ones; programs run under qemu-user.
 #   cmake -G Ninja -S . -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCPB_HDF5=OFF
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

@@ -1,6 +1,6 @@
-# HDF5, zlib and zstd as capball::hdf5, capball::z and capball::zstd, found on this machine: for the build, and again for who links the
-# installed static library, so that nothing installed knows where they lay. What cannot be found is left to the linker,
-# by its name; who brings a library along defines the target first.
+# HDF5, zlib and zstd as capball::hdf5, capball::z and capball::zstd, found on this machine: for the build, and again when
+# linking the installed static library, so that installed files contain no paths. A library that is not found is passed
+# to the linker by name; a project with its own copy defines the target first.
 macro(capball_find_library name variable module)
   if(NOT TARGET capball::${name})
     find_package(PkgConfig QUIET)

@@ -2,7 +2,7 @@
 file(GLOB CPB_CLI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c ${PROJECT_SOURCE_DIR}/show/*.c)
 list(REMOVE_ITEM CPB_CLI_SOURCES ${PROJECT_SOURCE_DIR}/cli/main.c)
 if(CPB_CLI_SOURCES)
-  # All but main(), which fuzz/ has under another name.
+  # All but main(), which fuzz/ compiles under another name.
   add_library(capball_command STATIC ${CPB_CLI_SOURCES})
   target_include_directories(capball_command PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_definitions(capball_command PUBLIC _GNU_SOURCE CLI_HDF5=$<BOOL:${CPB_WITH_hdf5}> CLI_GZ=$<BOOL:${CPB_WITH_zlib}>
@@ -11,8 +11,8 @@ if(CPB_CLI_SOURCES)
   add_executable(capball_cli cli/main.c)
   set_target_properties(capball_cli PROPERTIES OUTPUT_NAME capball)
   target_link_libraries(capball_cli PRIVATE capball_command)
-  # An engine to measure on, where Debian's libhnswlib-dev or another hnswlib is there: C++, in a module of its own.
-  option(CPB_HNSW "build hnswlib into the command, where its header is found" ON)
+  # An engine for measurements, if Debian's libhnswlib-dev or another hnswlib is installed: C++, in a separate module.
+  option(CPB_HNSW "build hnswlib into the command, if its header is found" ON)
   find_path(CPB_HNSW_INCLUDE hnswlib/hnswlib.h)
   if(CPB_HNSW AND CPB_HNSW_INCLUDE AND NOT CMAKE_CROSSCOMPILING)
     include(CheckLanguage)
@@ -31,7 +31,7 @@ if(CPB_CLI_SOURCES)
       target_sources(capball_command PRIVATE $<TARGET_OBJECTS:capball_hnsw>)
       target_compile_definitions(capball_command PUBLIC CLI_HNSW)
       target_link_libraries(capball_command PUBLIC Threads::Threads)
-      # Commands that need no C++ do not wait for its library to be loaded.
+      # Commands that do not use C++ need not wait for its library to load.
       include(CheckLinkerFlag)
       check_linker_flag(CXX "-static-libstdc++;-static-libgcc" CPB_STATIC_CXX)
       if(CPB_STATIC_CXX AND NOT CPB_SANITIZE)

@@ -1,4 +1,4 @@
-# Fuzzers of everything that reads foreign bytes: one libFuzzer program per file of fuzz/, over the library and the
+# Fuzzers of everything that reads untrusted input: one libFuzzer program per file of fuzz/, over the library and the
 # command of a build under address and undefined sanitizers. Needs clang:
 #   CC=clang CXX=clang++ cmake -G Ninja -B build-asan -DCPB_SANITIZE=address,undefined -DCPB_FUZZ=ON && ninja -C build-asan fuzzers
 #   build-asan/fuzz/fuzz_reader -max_total_time=60 build-asan/fuzz/corpus/reader
@@ -18,7 +18,7 @@ if(CPB_FUZZ)
     add_dependencies(fuzzers ${name})
   endforeach()
   target_link_libraries(fuzz_hdf5 PRIVATE ${CMAKE_DL_LIBS})
-  # The whole command: it ends and catches signals where the fuzzer says.
+  # The whole command: the fuzzer controls how it exits and handles signals.
   add_library(cpb_fuzz_main OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cli/main.c)
   target_compile_definitions(cpb_fuzz_main PRIVATE main=capball_main)
   target_link_libraries(cpb_fuzz_main PRIVATE capball_command)

@@ -1,5 +1,5 @@
-# What is installed: both libraries, the headers, a pkg-config file, a CMake package and, where it is built,
-# the command with its manual page and completions. Nothing installed knows an absolute path, so DESTDIR and
+# What is installed: both libraries, the headers, a pkg-config file, a CMake package and, if it is built,
+# the command with its manual page and completions. No installed file contains an absolute path, so DESTDIR and
 # `cmake --install build --prefix ..` work and the tree may be moved afterwards.
 include(CMakePackageConfigHelpers)
 
@@ -20,8 +20,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/capballConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/capballConfig.cmake ${PROJECT_BINARY_DIR}/capballConfigVersion.cmake
   cmake/capballDependencies.cmake DESTINATION ${cmake_dir})
 
-# pkg-config: what the static library needs is private, so that a shared link names capball alone. libhdf5.a does not say
-# what it needs itself: the shortest list that links stands in a file of its own, as that must come after -lhdf5.
+# pkg-config: what the static library needs is private, so that a shared link names capball alone. libhdf5.a does not list
+# its own dependencies: the shortest list that links is in a separate file, as it must come after -lhdf5.
 set(CPB_PC_REQUIRES "")
 set(CPB_PC_LIBS "")
 if(CPB_WITH_hdf5 AND CPB_LIBHDF5_LINK_LIBRARIES)

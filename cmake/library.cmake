@@ -1,4 +1,4 @@
-# One object library per module (cpb_core, cpb_threads, cpb_files, cpb_json), and both libraries made of them.
+# One object library per module (cpb_core, cpb_threads, cpb_files, cpb_json), and both libraries built from them.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx2 -mavx2 -mfma -mf16c)
   set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512)
@@ -85,7 +85,7 @@ if(CPB_HDF5_LIBRARY)
   list(APPEND CPB_NEEDS ${CMAKE_DL_LIBS})
   add_library(capball_programs STATIC EXCLUDE_FROM_ALL ${CPB_OBJECTS} $<TARGET_OBJECTS:cpb_hdf5_program>)
   list(APPEND CPB_OBJECTS $<TARGET_OBJECTS:cpb_hdf5_loaded>)
-  if(NOT CPB_HDF5_PLACE IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES) # what the linker would have added by itself
+  if(NOT CPB_HDF5_PLACE IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES) # which the linker searches by default
     list(APPEND CMAKE_BUILD_RPATH ${CPB_HDF5_PLACE})
   endif()
 else()
@@ -98,7 +98,7 @@ add_library(capball SHARED ${CPB_OBJECTS})
 add_library(capball_static STATIC ${CPB_OBJECTS_STATIC})
 add_library(capball::capball ALIAS capball)
 add_library(capball::capball_static ALIAS capball_static)
-# Before 1.0 every minor version may break the last one's callers.
+# Before 1.0 every minor version may break the ABI.
 set_target_properties(capball PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set_target_properties(capball_static PROPERTIES OUTPUT_NAME capball)

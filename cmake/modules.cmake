@@ -1,8 +1,8 @@
-# What CPB_MODULES asks for: the sources of each module, and the libraries that it needs.
+# The modules of CPB_MODULES: the sources of each, and the libraries that it needs.
 #   core      geometry, loops, statistics, learning, search, fitting           libc and libm
-#   threads   the ready pool                                                   a thread library
-#   files     vector files; HDF5 where it is found and CPB_HDF5 is on, .gz and .zst by zlib and libzstd, CPB_PACKED
-#   json      maps, models and sketches as files                               brings files along, without those
+#   threads   the thread pool                                                  a thread library
+#   files     vector files; HDF5 if it is found and CPB_HDF5 is on, .gz and .zst by zlib and libzstd, CPB_PACKED
+#   json      maps, models and sketches as files                               includes files, without those
 set(CPB_EVERY_MODULE core threads files json)
 string(REPLACE "," ";" CPB_CHOSEN "${CPB_MODULES}")
 foreach(module ${CPB_CHOSEN})
@@ -46,7 +46,7 @@ endif()
 if(CPB_WITH_zstd AND NOT CPB_LIBZSTD_FOUND)
   set(CPB_WITH_zstd OFF)
 endif()
-# The name that the loader knows the library by. Only ELF has one that is no path; elsewhere HDF5 is linked.
+# The name by which the loader finds the library. Only ELF has one that is not a path; elsewhere HDF5 is linked.
 option(CPB_HDF5_ON_DEMAND "the shared library and the command load libhdf5 when the first HDF5 file is opened" ON)
 set(CPB_HDF5_LIBRARY "")
 if(CPB_WITH_hdf5 AND CPB_HDF5_ON_DEMAND AND CMAKE_OBJDUMP AND NOT APPLE)
@@ -67,15 +67,15 @@ if(CPB_WITH_files)
 endif()
 
 file(GLOB CPB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*.c)
-option(CPB_PLAIN_LOOPS "the loops in plain C alone: for builds that look at what is around them" OFF)
+option(CPB_PLAIN_LOOPS "only the loops in plain C: for builds that test the code around them" OFF)
 if(CPB_PLAIN_LOOPS)
   list(FILTER CPB_SOURCES EXCLUDE REGEX "_(avx[0-9]+|v128|amx)\\.c$")
   add_compile_definitions(CPB_PLAIN_LOOPS)
 elseif(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" OR CMAKE_SIZEOF_VOID_P EQUAL 4)
   list(FILTER CPB_SOURCES EXCLUDE REGEX "_(avx[0-9]+|amx)\\.c$")
 endif()
-# Packages that are sent around: processors with AVX2 need no loops in 128 bits, the few without take the plain ones.
-option(CPB_LEAN "a small library for x86-64: no loops in 128 bits, what is not hot in few bytes" OFF)
+# For distributed packages: processors with AVX2 need no 128-bit loops, the few without use the plain ones.
+option(CPB_LEAN "a small library for x86-64: no 128-bit loops, cold code optimised for size" OFF)
 if(CPB_LEAN)
   list(FILTER CPB_SOURCES EXCLUDE REGEX "_v128\\.c$")
   add_compile_definitions(CPB_NO_V128)

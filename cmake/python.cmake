@@ -1,10 +1,10 @@
-# The Python face: one extension module, everything of the library inside, only its PyInit exported.
+# The Python binding: one extension module that contains the whole library and exports only PyInit.
 option(CPB_PYTHON "build capball._core, the extension module of the Python package" OFF)
 if(NOT CPB_PYTHON)
   return()
 endif()
 
-# The stable ABI of 3.11 serves every later Python; a free-threaded one has none and gets a module of its own.
+# The stable ABI of 3.11 works with every later Python; free-threaded Python has none and needs a separate module.
 set(component Development.Module)
 if(NOT "${SKBUILD_SABI_COMPONENT}" STREQUAL "")
   set(component ${SKBUILD_SABI_COMPONENT})
@@ -16,15 +16,15 @@ python_add_library(capball_python MODULE ${stable} WITH_SOABI ${CPB_PYTHON_SOURC
 set_target_properties(capball_python PROPERTIES OUTPUT_NAME _core)
 target_compile_definitions(capball_python PRIVATE _POSIX_C_SOURCE=200809L $<$<BOOL:${stable}>:CPB_STABLE_ABI>)
 target_compile_options(capball_python PRIVATE -Wno-pedantic -Wno-cast-function-type)
-# Tests of the face need not wait for the library to be compiled twice.
-set(CPB_LIBRARY "" CACHE FILEPATH "a libcapball.a of this tree that is built already, to go into the module")
+# Tests of the binding reuse the compiled library.
+set(CPB_LIBRARY "" CACHE FILEPATH "an existing libcapball.a of this tree to link into the module")
 if(CPB_LIBRARY)
   target_include_directories(capball_python PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(capball_python PRIVATE ${CPB_LIBRARY} ${CPB_NEEDS_STATIC})
 else()
   target_link_libraries(capball_python PRIVATE capball_static)
 endif()
-# zig has no __builtin_cpu_supports of its own.
+# zig has no __builtin_cpu_supports.
 include(CheckCSourceCompiles)
 check_c_source_compiles("int main(void) { return !__builtin_cpu_supports(\"avx2\"); }" CPB_HAS_CPU_MODEL)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT CPB_HAS_CPU_MODEL)
@@ -34,6 +34,6 @@ if(CPB_LEAN)
   target_compile_options(capball_python PRIVATE -Os ${CPB_SMALL})
   target_link_options(capball_python PRIVATE LINKER:--gc-sections)
 endif()
-# What the library exports to others, this module keeps to itself; and no debugging lines in a package.
+# The module hides the symbols that the library exports; packages have no debug information.
 target_link_options(capball_python PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/python/src/exports.map -s)
 install(TARGETS capball_python COMPONENT python DESTINATION capball)

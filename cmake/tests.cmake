@@ -1,10 +1,10 @@
-# Test programs, examples and benchmarks: one program per file, found by their place in the tree.
-# They link the static library, so that they may also look at the rooms behind the public headers.
+# Test programs, examples and benchmarks: one program per file, found by directory.
+# They link the static library, so that they can also test internal modules.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA QUIET cmocka)
 pkg_check_modules(MPFR QUIET mpfr)
 
-# A test is compiled more often than it is run, and its time is the library's.
+# Tests are compiled more often than they are run, and spend their time in the library.
 set(CPB_TEST_OPTIONS $<IF:$<CONFIG:Release>,-O1,-O0>)
 
 enable_testing() # ctest runs the programs that `make check` runs, when the target tests is built
@@ -27,7 +27,7 @@ if(CMOCKA_FOUND AND MPFR_FOUND)
   endforeach()
 endif()
 
-# Makes the N-th allocation or system call of a program fail, preloaded; sanitizers have allocations of their own.
+# Preloaded, makes the N-th allocation or system call of a program fail; not with sanitizers, which replace malloc.
 include(CheckSymbolExists)
 check_symbol_exists(__GLIBC__ features.h CPB_HAVE_GLIBC)
 if(CMAKE_SYSTEM_NAME STREQUAL Linux AND CPB_HAVE_GLIBC AND NOT CPB_SANITIZE AND CMOCKA_FOUND AND MPFR_FOUND)
@@ -47,7 +47,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL Linux AND CPB_HAVE_GLIBC AND NOT CPB_SANITIZE AND 
   add_dependencies(tests fault_shim delay_shim fault_calls)
 endif()
 
-# Sanitizers run the tests alone: of the others they need to see that they compile.
+# Under sanitizers only the tests are run; the other programs are only compiled.
 function(capball_program name source)
   if(CPB_SANITIZE)
     add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
@@ -61,7 +61,7 @@ file(GLOB CPB_BENCH_SUPPORT CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/suppor
 add_library(cpb_bench_support STATIC EXCLUDE_FROM_ALL ${CPB_BENCH_SUPPORT})
 target_include_directories(cpb_bench_support PUBLIC bench src)
 target_link_libraries(cpb_bench_support PUBLIC capball_programs ${CMAKE_DL_LIBS})
-# The copy that is the roofline, also for benchmarks in Python.
+# The memory copy used as the roofline, also for benchmarks in Python.
 add_library(cpb_roofline SHARED EXCLUDE_FROM_ALL bench/support/roofline.c)
 target_include_directories(cpb_roofline PRIVATE bench include)
 target_compile_options(cpb_roofline PRIVATE -fvisibility=default)
@@ -75,7 +75,7 @@ foreach(source ${CPB_BENCHES})
   add_dependencies(benches ${name})
 endforeach()
 
-# The page that search_recall writes has the words of the command.
+# search_recall writes a page with the wording of the command.
 target_sources(search_recall PRIVATE
   ${PROJECT_SOURCE_DIR}/show/recommend_text.c ${PROJECT_SOURCE_DIR}/show/growing_text.c)
 target_include_directories(search_recall PRIVATE ${PROJECT_SOURCE_DIR})

@@ -19,7 +19,7 @@ const float *row_of(cpb_view rows, size_t i) {
   return static_cast<const float *>(rows.data) + i * rows.stride;
 }
 
-/* hnswlib has no cosines: rows of length 1. */
+/* hnswlib has no cosine: uses rows of length 1. */
 void take(const float *row, size_t cols, bool cosine, std::vector<float> &to) {
   double length = 0;
   for (size_t i = 0; i < cols; i++) length += double(row[i]) * double(row[i]);

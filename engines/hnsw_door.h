@@ -1,5 +1,5 @@
-/* hnswlib behind the door of engines: a graph, M = 16, ef = 200. A module of its own, in C++, that is there where
- * hnswlib's header was found at configure time. */
+/* The engine interface implemented with hnswlib: a graph, M = 16, ef = 200. A separate module in C++, built only
+ * if hnswlib's header was found at configure time. */
 #ifndef ENGINES_HNSW_DOOR_H
 #define ENGINES_HNSW_DOOR_H
 

@@ -1,4 +1,4 @@
-/* T1: points of the plane go to the unit sphere and come back. */
+/* T1: maps points of the plane to the unit sphere and back. */
 #include <capball/capball.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* T3: exact range search with nothing but an inner product. All points within r of a query are those with
- * <p,y> >= b, for the p and b of one cap: any index for cosine or inner product can do that. */
+/* T3: exact range search with an inner product alone. The points within r of a query are those with <p,y> >= b,
+ * for the p and b of one cap: any index for cosine or inner product can search for them. */
 #include <capball/capball.h>
 #include <stdio.h>
 

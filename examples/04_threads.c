@@ -1,4 +1,4 @@
-/* Threads belong to the caller, and no number of them changes a single bit. */
+/* Threads belong to the caller, and their number does not change a single bit of the result. */
 #include <capball/capball.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* T8: a Mercer kernel goes to the sphere without a vector in sight: only k(x,x), k(x,y), k(y,y) are
- * needed. Here the RBF kernel exp(-|x-y|^2/2), there and back. */
+/* T8: a Mercer kernel is embedded in the sphere without any vectors: only k(x,x), k(x,y), k(y,y) are needed. Here
+ * the RBF kernel exp(-|x-y|^2/2), embedded and restored. */
 #include <capball/capball.h>
 #include <capball/advanced/laws.h>
 #include <math.h>

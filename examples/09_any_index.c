@@ -1,4 +1,4 @@
-/* Euclidean neighbours from an index that only knows inner products; here it is a plain array. */
+/* Euclidean neighbours from an index that only computes inner products; here it is a plain array. */
 #include <capball/capball.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* A map from an array in one call: centre, whitening, scale; saved, loaded again, and rows put on the sphere. */
+/* Fits a map to an array in one call (centre, whitening, scale), saves it, loads it and embeds rows. */
 #include <capball/capball.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* The smallest ball around the rows of a file of any size: it is read a few times, and never held. */
+/* The smallest ball around the rows of a file of any size: the file is read a few times, and never held in memory. */
 #include <capball/capball.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Rows that are to be looked at in an order of their own are looked at once in the order of the file. */
+/* Checks rows once in file order, before a call that visits them in another order. */
 #ifndef CPB_BATCH_CHECK_FINITE_H
 #define CPB_BATCH_CHECK_FINITE_H
 

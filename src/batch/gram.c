@@ -12,7 +12,7 @@ typedef struct gram_job {
   cpb_gram_side x, y;
   double w, s;
   cpb_gram_result result;
-  /* z = the answers of the elements [offset, offset+count) of a row, from their g */
+  /* z = the results for the elements [offset, offset+count) of a row, from their g */
   void (*answer)(const struct gram_job *job, size_t row, size_t offset, size_t count, const double *g,
                  double *z);
   bool rises;
@@ -36,7 +36,7 @@ static void embed_elements(const gram_job *job, size_t row, size_t offset, size_
   }
 }
 
-/* Under the pole e (or -e) u = 0, and the last coordinates need not be told apart from the rest. */
+/* Under the pole e (or -e) u = 0, and the last coordinates need no separate treatment. */
 static void unembed_elements_upright(const gram_job *job, size_t row, size_t offset, size_t count,
                                      const double *g, double *z) {
   double s = job->s, rise_x = job->x.norm2[row], x0 = job->x.along[row];
@@ -102,7 +102,7 @@ static cpb_status check_not_below_0(const double *norm2, size_t n, const char *n
   return CPB_OK;
 }
 
-/* A number of y concerns every row, so a bad one is no fault of a row: it is refused at once. */
+/* A bad number of y affects every row, so it is rejected at once instead of being the fault of a row. */
 static cpb_status check_columns(const gram_job *job, cpb_error *error) {
   for (size_t j = 0; j < job->g.cols; j++) {
     double norm2 = job->y.norm2[j], rest = along(job->y, j);

@@ -1,7 +1,7 @@
 /* T12 for batches: each row is measured once, then its gradient is written.
  *
- * Rows whose numbers lie in a wide middle range are taken as they are. The others are measured again
- * with powers of two taken out of the row, of g and of s, which go back in with the last product. */
+ * Rows whose sums are in a wide middle range are used as they are. The others are measured again with powers of
+ * two taken out of the row, of g and of s, which are restored by the last multiplication. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ typedef struct layer_job {
   size_t d;
   double s;
   bool s_in_range;
-  double *parts; /* of dL/dt, one per block; NULL: not wanted */
-  int real;      /* 0, 1: row, g and out are all f32, all f64, and have loops; -1 */
-  bool keeps;    /* rows are kept as doubles from sums to gradient */
-  bool stream;   /* past the cache */
+  double *parts; /* parts of dL/dt, one per block; NULL: not requested */
+  int real;      /* 0: row, g and out are all f32; 1: all f64; -1: no loop */
+  bool keeps;    /* rows are cached as doubles between sums and gradient */
+  bool stream;   /* non-temporal stores */
   size_t row_bytes, g_bytes, out_bytes;
   cpb_first_fault row_fault, g_fault, out_fault;
 } layer_job;
@@ -46,7 +46,7 @@ static const double *shifted_chunk(const cpb_loops *loops, cpb_view view, size_t
   return buffer;
 }
 
-/* Coordinate d of a row that has one, else 0. */
+/* Coordinate d of a row, 0 if it has none. */
 static double last_of(cpb_view view, size_t row, size_t d) {
   return view.cols > d ? cpb_view_at(view, row, d) : 0;
 }
@@ -66,7 +66,7 @@ static layer_measure measure(const layer_job *job, size_t i, cpb_layer_powers ta
   return m;
 }
 
-/* Within these bounds no product of the laws leaves the range; NaN and inf are never within. */
+/* Within these bounds no product of the laws leaves the range; NaN and inf are never within them. */
 static bool in_range(double norm2) { return norm2 >= 1e-100 && norm2 <= 1e100; }
 
 static bool needs_no_care(const layer_job *job, const layer_measure *m) {
@@ -138,7 +138,7 @@ static bool do_row(layer_job *job, size_t i, double *t) {
   return false;
 }
 
-/* A row by itself: its part of dL/dt, 0 for one without an answer, which is NaN. */
+/* Handles one row separately: returns its part of dL/dt, 0 for a row without a result, which is written as NaN. */
 static double row_alone(layer_job *job, size_t i) {
   double t;
   if (do_row(job, i, &t)) return t;
@@ -158,12 +158,12 @@ static void add(carried_sum *to, double term) {
   to->sum = sum;
 }
 
-/* Number d of a row of the real. */
+/* Element d of a row of f32 or f64. */
 static double number_at(const layer_job *job, const void *row) {
   return job->real == 0 ? (double)((const float *)row)[job->d] : ((const double *)row)[job->d];
 }
 
-/* What measure has for the row that a loop has summed when nothing is taken out. */
+/* The same numbers as `measure` without powers taken out, from the sums of a loop. */
 static layer_measure measured(const layer_job *job, const cpb_layer_line *line) {
   double g_last = job->law != CPB_OF_INVERSE ? number_at(job, line->next_g) : 0;
   return (layer_measure){.sums = {.norm2 = line->sums[0],
@@ -173,7 +173,7 @@ static layer_measure measured(const layer_job *job, const cpb_layer_line *line) 
                          .g_norm2 = line->sums[2] + g_last * g_last};
 }
 
-/* Where no number can leave the output's type: its square is at most twice the sum of squares. */
+/* True if no element can overflow the output's type: its square is at most twice the sum of squares. */
 static bool fits(const layer_job *job, const cpb_layer_row *row, const layer_measure *m) {
   double g = row->toward_g, own = row->toward_row, last = row->last, most = job->real == 0 ? 1e76 : 1e300;
   return 2 * (g * g * m->g_norm2 + own * own * m->sums.norm2) + last * last < most;
@@ -184,21 +184,22 @@ static void write_carried(cpb_layer_carry *carry) {
   carry->bytes = 0;
 }
 
-/* A range of rows under way; each is summed, then written while the next is summed. */
+/* A range of rows in progress; each row is summed, then written while the next one is summed. */
 typedef struct layer_range {
   size_t first; /* row */
   cpb_layer_carry carry;
   double before[CPB_LANES], kept[2][2 * CPB_LAYER_KEPT], after[CPB_LANES]; /* of one row and the next */
 } layer_range;
 
-/* Row i is the next of its range, unless there is none. */
+/* Sums row i of the range, if there is one. */
 static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *line, size_t i, bool is) {
   line->next_row = is ? (const char *)job->row.data + i * job->row_bytes : NULL;
   line->next_g = is ? (const char *)job->g.data + i * job->g_bytes : NULL;
   line->kept = range->kept[i % 2];
 }
 
-/* Row i, which is summed, is to be written; one that needs care is done by itself. Gives its part of dL/dt. */
+/* Writes row i, which has been summed; rows outside the safe range are handled separately. Returns its part of
+ * dL/dt. */
 static double write_next(layer_job *job, layer_range *range, cpb_layer_line *line, size_t i) {
   layer_measure m = measured(job, line);
   cpb_layer_row row = cpb_layer_row_of(job->law, &m.sums, job->s);
@@ -218,7 +219,7 @@ static double write_next(layer_job *job, layer_range *range, cpb_layer_line *lin
 
 enum { RANGES = 2, RANGED_BYTES = 4096 };
 
-/* `count` ranges of `rows` rows take turns, chunk by chunk, which keeps memory busy. */
+/* Processes `count` ranges of `rows` rows round-robin, chunk by chunk, which keeps memory busy. */
 static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
   cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
   layer_range ranges[RANGES] = {0};
@@ -239,7 +240,7 @@ static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, d
   for (size_t r = 0; r < count; r++) write_carried(&ranges[r].carry);
 }
 
-/* Rows of which two ranges fit a first-level cache are done so. */
+/* Two ranges at a time if both fit in the first-level cache. */
 static void do_rows(layer_job *job, size_t first, size_t rows, double *t) {
   bool ranged = job->d * cpb_dtype_size(job->out.dtype) <= RANGED_BYTES;
   size_t each = ranged ? rows / RANGES : 0, done = each * RANGES;
@@ -251,7 +252,7 @@ static void do_rows(layer_job *job, size_t first, size_t rows, double *t) {
   }
 }
 
-/* The parts of dL/dt are added in the order of the rows. */
+/* The parts of dL/dt are added in row order. */
 static void do_block(void *arg, size_t block, size_t first, size_t count) {
   enum { MOST = 1024 };
   layer_job *job = arg;
@@ -272,7 +273,7 @@ static double sum_in_order(const double *parts, size_t count) {
   return total.sum + total.carry;
 }
 
-/* The first faulty row of all three; of one row, its own fault goes before that of g. */
+/* The first faulty row of all three; within one row, its own fault comes before that of g. */
 static cpb_status report(const layer_job *job, const char *row, const char *out, cpb_error *error) {
   const cpb_first_fault *faults[] = {&job->row_fault, &job->g_fault, &job->out_fault};
   const char *names[] = {row, "g", out};
@@ -303,7 +304,7 @@ static cpb_status check(const layer_job *job, const char *row, const char *out, 
   return status;
 }
 
-/* Loops serve rows of one real; what does not stay in a cache is written past it. */
+/* Loops exist for rows of one float type; output too large for a cache is written with non-temporal stores. */
 static void choose_loops(layer_job *job) {
   enum { LARGE = 32 << 20 };
   cpb_dtype real = job->out.dtype;

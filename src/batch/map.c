@@ -1,4 +1,4 @@
-/* The map object: checked once, then only read. */
+/* The map object: checked once, read-only afterwards. */
 #include "batch/map_object.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
   return status;
 }
 
-/* Hands out pieces of the map's one allocation. */
+/* Takes pieces of the map's single allocation. */
 static double *take(double **free_numbers, size_t count) {
   double *piece = *free_numbers;
   *free_numbers += count;
@@ -76,20 +76,20 @@ static void divide(double *x, size_t n, double by) {
 
 enum { LINE_NUMBERS = 64 / sizeof(double) };
 
-/* The first number from here on that begins a line of 64 bytes. */
+/* The first number from here on that is aligned to 64 bytes. */
 static double *next_line(double *numbers) {
   size_t beyond = (uintptr_t)numbers / sizeof *numbers % LINE_NUMBERS;
   return beyond == 0 ? numbers : numbers + (LINE_NUMBERS - beyond);
 }
 
-/* Numbers from one kind of centre to the next: floats, too, begin a line. */
+/* Numbers from one form of the centre to the next: those in floats are aligned to cache lines, too. */
 static size_t center_step(size_t d) {
   const size_t lines = 2 * LINE_NUMBERS;
   return (d + CPB_LANES + lines - 1) / lines * lines;
 }
 
-/* m as the loops take it, followed by CPB_LANES zeros: in two floats, which cannot hold every m, and in doubles
- * with either sign. */
+/* m in the forms the loops use, each followed by CPB_LANES zeros: as two floats, which cannot hold every m, and as
+ * doubles with either sign. */
 static void lay_out_center(cpb_map *map, double *numbers) {
   size_t d = map->options.d, step = center_step(d);
   double *back = next_line(numbers), *forth = back + step;
@@ -112,8 +112,8 @@ static void lay_out_center(cpb_map *map, double *numbers) {
   map->low = low;
 }
 
-/* The reflection that swaps t = toward/|toward| and e has the normal t - e; near e the difference of
- * the last coordinates is taken as -|t'|^2/(1+t0), which does not cancel. */
+/* The reflection that swaps t = toward/|toward| and e has the normal t - e; near e the difference of the last
+ * coordinates is computed as -|t'|^2/(1+t0), which does not cancel. */
 static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
   size_t d = map->options.d;
   double largest = 0;
@@ -130,7 +130,7 @@ static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
   return CPB_OK;
 }
 
-/* inverse <- W^-1 by Gauss-Jordan with row pivots; `left` is used up. */
+/* inverse <- W^-1 by Gauss-Jordan with row pivots; `left` is destroyed. */
 static cpb_status invert(size_t d, double *left, double *inverse, cpb_error *error) {
   for (size_t i = 0; i < d * d; i++) inverse[i] = i % (d + 1) == 0 ? 1 : 0;
   for (size_t k = 0; k < d; k++) {
@@ -178,7 +178,7 @@ static void fold_pole(cpb_map *map) {
     map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
-/* What a whitened map does with blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
+/* What a whitened map needs for blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
  * which borrows from this one. */
 static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
   size_t d = map->options.d, room = d * cpb_whiten_stride(d);
@@ -200,7 +200,7 @@ static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
 
 static size_t center_numbers(size_t d) { return LINE_NUMBERS + 3 * center_step(d); }
 
-/* Numbers of a map beside its own whitening, which takes three squares. */
+/* Numbers of a map in addition to its own whitening, which takes three squares. */
 static size_t block_numbers(const cpb_map_options *options) {
   size_t d = options->d;
   return options->whiten == NULL ? 0 : LINE_NUMBERS + 2 * d * cpb_whiten_stride(d) + d + CPB_LANES;

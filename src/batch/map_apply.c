@@ -1,4 +1,4 @@
-/* n rows through a map, on the caller's threads: the special loops for the plain S, else row by row. */
+/* Applies a map to n rows on the caller's threads: by special loops for the plain S, else row by row. */
 #include <stdlib.h>
 
 #include "batch/map_object.h"
@@ -8,7 +8,7 @@
 #include "loop/chunk.h"
 
 typedef struct application {
-  cpb_map_rows rows;     /* of the whole call; its map is the bare one of a whitened map */
+  cpb_map_rows rows;     /* of the whole call; for a whitened map, its map is the one without W */
   const cpb_map *whiten; /* the whitened map, or NULL */
   cpb_rows_job job;      /* the same for the loop */
   cpb_rows_loop *loop;   /* NULL: row by row */
@@ -20,7 +20,7 @@ static void careful(void *context, size_t row) {
   rows->one(rows, row);
 }
 
-/* Rows that are `first` .. of the call. */
+/* Applies the map to rows starting at row `first` of the call. */
 static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t first) {
   cpb_map_rows rows = a->rows;
   rows.first = first;
@@ -37,7 +37,8 @@ static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t fi
     for (size_t i = 0; i < in.rows; i++) rows.one(&rows, i);
 }
 
-/* x + m for rows of W^-1 z, as far as they fit: most are so short that all their numbers do. */
+/* x + m for rows of W^-1 z, checking each against the range of the type: most are so short that all their elements
+ * fit. */
 static void store_unwhitened(const application *a, cpb_out out, size_t first, double *x) {
   const cpb_map *map = a->whiten;
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
@@ -54,7 +55,8 @@ static void store_unwhitened(const application *a, cpb_out out, size_t first, do
   }
 }
 
-/* At most CPB_WHITEN_ROWS rows; `room` is for two blocks. The sphere's step comes while they are in the cache. */
+/* At most CPB_WHITEN_ROWS rows; `room` holds two blocks. The step of the sphere follows while they are in the
+ * cache. */
 static void apply_whitened(const application *a, size_t first, size_t count, double *room) {
   const cpb_map *map = a->whiten;
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
@@ -87,20 +89,20 @@ static void apply_block(void *arg, size_t block, size_t first, size_t count) {
   free(room);
 }
 
-/* The loops know T1 about a centre that leaves room for the result. */
+/* The loops implement T1 about a centre for which the result stays in range. */
 static bool has_loop(const cpb_map *map, cpb_dtype out) {
   double most = out == CPB_F32 ? CPB_CENTER_MOST_F32 : CPB_CENTER_MOST_F64;
   return map->center_most <= most && map->pole == NULL && map->mirror == NULL;
 }
 
-/* Above this the output does not stay in a cache anyway; storing past it saves reading it first. */
+/* Above this size the output does not stay in a cache anyway; non-temporal stores avoid reading it first. */
 static bool worth_streaming(cpb_view in, cpb_out out) {
   size_t in_bytes = in.rows * in.stride * cpb_dtype_size(in.dtype);
   size_t out_bytes = out.rows * out.stride * cpb_dtype_size(out.dtype);
   return in_bytes + out_bytes >= (size_t)32 << 20;
 }
 
-/* The loop for the call, chosen once. A whitened map reads, or writes, blocks of doubles. */
+/* Chooses the loop once per call. A whitened map reads or writes blocks of doubles. */
 static void plan(application *a, bool stream) {
   const cpb_map_rows *rows = &a->rows;
   bool embedding = rows->one == cpb_map_embed_row;
@@ -121,12 +123,12 @@ static void plan(application *a, bool stream) {
       .out_stride = out.stride,
       .s = rows->map->options.s,
       .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->taken[embedding]},
-      .stream = stream && a->whiten == NULL, /* whose output is fetched in time */
+      .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
       .careful = careful};
   if (has_loop(rows->map, out.dtype)) a->loop = rows->loops->rows(&a->job);
 }
 
-/* Rows per block; the special loops walk several ranges of a block at once, a whitening takes whole blocks. */
+/* Rows per block; the special loops process several ranges of a block at once, a whitening needs whole blocks. */
 static size_t rows_per_block(const application *a, size_t cols) {
   enum { LONG_RUN = 8 };
   size_t rows = cpb_blocks_rows(cols) * (a->loop != NULL ? LONG_RUN : 1);

@@ -1,5 +1,5 @@
-/* Caps and regions through a whole map: the centre moves the region, the mirror or the pole's rotation
- * moves the cap, and between them stand T3, T5 and T6. */
+/* Caps and regions under a whole map: the centre moves the region, the mirror or the pole's rotation moves the
+ * cap, with T3, T5 and T6 between them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb
 
 cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error) {
   if (map == NULL || region == NULL || cap == NULL || cap->p == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, "cap", "a cap needs a map, a region and room for its p");
+    return cpb_fail(error, CPB_WHY_MISSING, "cap", "a cap needs a map, a region and memory for its p");
   size_t d = map->options.d;
   double s = map->options.s;
   if (region->d != d) return fail_coordinates(error, "region", region->d, d);
@@ -84,7 +84,7 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
   return status;
 }
 
-/* The cap as S at its pole sees it, in p (d+1 numbers): complete, and turned back by the mirror. */
+/* The cap as seen by S at its pole, with p in `p` (d+1 numbers): complete, with the mirror undone. */
 static cpb_status cap_before_mirror(const cpb_map *map, const cpb_cap *cap, double *p, cpb_cap *before,
                                     cpb_error *error) {
   *before = *cap;
@@ -109,7 +109,7 @@ static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, c
 
 cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region, cpb_error *error) {
   if (map == NULL || cap == NULL || cap->p == NULL || region == NULL || region->c == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, "region", "a region needs a map, a cap and room for its c");
+    return cpb_fail(error, CPB_WHY_MISSING, "region", "a region needs a map, a cap and memory for its c");
   size_t d = map->options.d, square = map->metric == NULL ? 0 : d * d;
   if (cap->d != d) return fail_coordinates(error, "cap", cap->d + 1, d + 1);
   double *numbers = malloc((2 * d + 1 + square) * sizeof *numbers);

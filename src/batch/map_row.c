@@ -7,7 +7,7 @@
 #include "geometry/t1_embed.h"
 #include "loop/chunk.h"
 
-/* What follows S on the sphere or precedes it as a slope: the pole's u, or the mirror's normal. */
+/* The slope that follows S on the sphere or precedes it: the pole's u, or the mirror's normal. */
 static const double *slope(const cpb_map *map) { return map->pole != NULL ? map->pole : map->mirror; }
 
 /* factor * z for `count` coordinates of z = x - m - s u from `offset` on. */
@@ -35,7 +35,7 @@ typedef struct row_sums {
   double norm2, along; /* |z|^2, <z,slope> */
 } row_sums;
 
-/* NaN, once met, stays. */
+/* NaN, once found, is kept. */
 static void largest_of(const double *z, size_t count, double *largest) {
   for (size_t i = 0; i < count; i++)
     if (fabs(z[i]) > *largest || z[i] != z[i]) *largest = fabs(z[i]);
@@ -129,8 +129,7 @@ void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
   cpb_row_store(rows->loops, rows->out, row, d, 1, &image.last);
 }
 
-/* What turns a stored row Y into coordinates of y + v, y a unit vector:
- * (y+v)_i = unit Y_i + mirrored h_i + u_i. */
+/* Turns a stored row Y into coordinates of y + v, y a unit vector: (y+v)_i = unit Y_i + mirrored h_i + u_i. */
 typedef struct lifted_row {
   double unit, mirrored, factor;
 } lifted_row;
@@ -167,7 +166,7 @@ static double lifted_norm2(const cpb_map_rows *rows, size_t row, lifted_row lift
   return sum;
 }
 
-/* The length and the mirror's coefficient of a stored row; a fault, or 0. */
+/* The length and the mirror's coefficient of a stored row; returns its fault, or 0. */
 static cpb_fault measure_row(const cpb_map_rows *rows, size_t row, lifted_row *lift, double *buffer) {
   const cpb_map *map = rows->map;
   size_t cols = map->options.d + 1;
@@ -218,8 +217,7 @@ void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row) {
     return;
   }
   double scale = cpb_unembed_scale(gap, map->options.s) * lift.factor, unit = 1;
-  if (!isfinite(
-          scale)) { /* s 2/|y+v|^2 is beyond a double, its products with small coordinates need not be */
+  if (!isfinite(scale)) { /* s 2/|y+v|^2 overflows, its products with small coordinates need not */
     unit = cpb_unit_power(map->options.s);
     scale = cpb_unembed_scale(gap, map->options.s * unit) * lift.factor;
   }

@@ -9,8 +9,8 @@
 #include "core/rows.h"
 #include "geometry/vector.h"
 
-/* Numbers >= 0 are ordered as their bits are, and a maximum does not depend on the order of its
- * terms: one atomic word serves any number of threads. */
+/* Numbers >= 0 are ordered as their bits are, and a maximum does not depend on the order of its terms: one atomic
+ * word is enough for any number of threads. */
 typedef struct norm_job {
   cpb_ruler ruler;
   _Atomic uint64_t largest;

@@ -1,4 +1,4 @@
-/* Whether a row can be answered, and how a row without an answer is written. */
+/* Whether a row has a result, and how a row without one is written. */
 #ifndef CPB_BATCH_ROW_STATE_H
 #define CPB_BATCH_ROW_STATE_H
 
@@ -9,7 +9,7 @@
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 
-/* 0 when every element is finite, else the fault; NaN goes before inf. */
+/* 0 when every element is finite, else the fault; NaN takes precedence over inf. */
 static inline int cpb_row_fault(const cpb_loops *loops, cpb_view view, size_t row) {
   double buffer[CPB_CHUNK];
   int fault = 0;
@@ -25,7 +25,7 @@ static inline int cpb_row_fault(const cpb_loops *loops, cpb_view view, size_t ro
   return fault;
 }
 
-/* A finite number from here on becomes inf in the out's type. */
+/* Finite numbers from this one on become inf in the output's type. */
 static inline double cpb_out_limit(cpb_dtype dtype) { return dtype == CPB_F32 ? 0x1.ffffffp127 : INFINITY; }
 
 static inline bool cpb_chunk_fits(const double *chunk, size_t count, double limit) {

@@ -6,14 +6,14 @@
 #include "core/elementary.h"
 #include "geometry/vector.h"
 
-/* A sum of squares or products between these bounds has neither overflowed nor lost what matters to
+/* A sum of squares or products between these bounds has neither overflowed nor lost significant digits to
  * underflow. */
 static bool in_range(double sum) { return sum > 1e-280 && sum < 1e280; }
 
-/* A sum of squares: in one double, or when that has left its range carefully, with an exponent. */
+/* A sum of squares in one double, or, when that leaves its range, recomputed with an exponent. */
 typedef struct total {
   bool careful;
-  double unit; /* the power of two coordinates are multiplied with, 1 unless careful */
+  double unit; /* the power of two that multiplies the coordinates, 1 unless recomputed */
   double sum;
   cpb_squares squares;
 } total;
@@ -44,7 +44,7 @@ static bool has_direct_loop(const cpb_ruler *ruler) {
   return ruler->c != NULL && ruler->sign > 0 && ruler->loops->rows_dist2[ruler->x.dtype] != NULL;
 }
 
-/* |x-c| where a loop reads rows of this type as they lie; the same bits as by chunks. */
+/* |x-c| by a loop that reads rows of this type directly; same bits as by chunks. */
 static double direct_length(const cpb_ruler *ruler, size_t row) {
   cpb_view x = ruler->x;
   double square;
@@ -67,7 +67,7 @@ static double round_length(const cpb_ruler *ruler, size_t row) {
   return sqrt(sum);
 }
 
-/* The sums of the loops, in their order, with exponents without bounds. */
+/* The sums of the loops, in the same order, with unbounded exponents. */
 static cpb_wide add_wide_lanes(cpb_wide lane[CPB_LANES]) {
   for (size_t width = CPB_LANES / 2; width > 0; width /= 2)
     for (size_t j = 0; j < width; j++) lane[j] = cpb_wide_plus(lane[j], lane[j + width]);
@@ -142,7 +142,7 @@ static double length_in(const cpb_ruler *ruler, size_t row, bool careful, int ex
 
 static bool is_round(const cpb_ruler *ruler) { return ruler->W == NULL && ruler->axis == NULL; }
 
-/* The exponent of the largest coordinate of x and c, kept where 2^-exponent is a double. */
+/* The exponent of the largest coordinate of x and c, clamped so that 2^-exponent is a double. */
 static int row_exponent(const cpb_ruler *ruler, size_t row) {
   enum { LEAST = -1000, MOST = 1000 };
   double buffer[CPB_CHUNK];

@@ -16,20 +16,21 @@ typedef struct cpb_ruler {
   const double *W; /* d*d row-major, or NULL */
 } cpb_ruler;
 
-/* *length = |A(x_row - sign c)| and 0, or the fault of the row (NaN, inf, an answer beyond double, which is inf then).
- * Where a square or a sum would overflow or underflow, exponents have no bounds, and the length is rounded at the end. */
+/* *length = |A(x_row - sign c)| and 0, or the fault of the row (NaN, inf, or a result beyond double, which is then
+ * inf). Where a square or a sum would overflow or underflow, it is computed with unbounded exponents and rounded
+ * at the end. */
 int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length);
 
-/* The same of a row whose |A(x - sign c)| was found to be `known` by other means, as exact as a double holds it. */
+/* The same for a row whose |A(x - sign c)| is already `known`, as exactly as a double can hold it. */
 int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, double *length);
 
-/* |x_row - sign c| before it is rounded: no answer is beyond it. */
+/* |x_row - sign c| before rounding to double: it cannot overflow. */
 int cpb_ruler_wide_length(const cpb_ruler *ruler, size_t row, cpb_wide *length);
 
-/* *value = <n,x_row> in the same way; *below is true when it is negative, even if it underflows. */
+/* *value = <n,x_row> likewise; *below is true when it is negative, even if it underflows. */
 int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, double *value, bool *below);
 
-/* *value = <n,x_row>/|x_row| in the same way, of a row of another length than 0; c is 0. */
+/* *value = <n,x_row>/|x_row| likewise, for a row other than 0; c must be 0. */
 int cpb_ruler_cosine(const cpb_ruler *ruler, const double *n, size_t row, double *value);
 
 #endif

@@ -40,7 +40,7 @@ static int score_plane(const score_job *job, size_t row, double *score) {
   return fault;
 }
 
-/* rho: where it is known, else NULL */
+/* rho; `known`: its value, or NULL */
 static int length_of(const score_job *job, size_t row, const double *known, double *rho) {
   return known == NULL ? cpb_ruler_length(&job->ruler, row, rho)
                        : cpb_ruler_length_known(&job->ruler, row, *known, rho);
@@ -81,7 +81,7 @@ static void store_score(score_job *job, size_t row, const double *known) {
   cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
 }
 
-/* At most CPB_WHITEN_ROWS rows by |W(x-c)|; `room` is for two blocks. */
+/* Scores at most CPB_WHITEN_ROWS rows by |W(x-c)|; `room` holds two blocks. */
 static void score_whitened(score_job *job, size_t first, size_t count, double *room) {
   const cpb_loops *loops = job->ruler.loops;
   size_t d = job->ruler.x.cols, stride = cpb_whiten_stride(d);

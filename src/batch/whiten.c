@@ -5,8 +5,8 @@
 
 #include "core/rows.h"
 
-/* Number (k, column) of a product's right side: panels of CPB_TILE_COLS columns, whose rows follow each other, so
- * that a panel is one run of memory. */
+/* Index of element (k, column) of a product's right side: panels of CPB_TILE_COLS columns whose rows are
+ * contiguous, so that a panel is one run of memory. */
 static size_t panel_at(size_t d, size_t k, size_t column) {
   return column / CPB_TILE_COLS * CPB_TILE_COLS * d + k * CPB_TILE_COLS + column % CPB_TILE_COLS;
 }
@@ -27,7 +27,7 @@ void cpb_whiten_load(const cpb_loops *loops, cpb_view rows, const double *m, dou
   }
 }
 
-/* All of a block that lies closely, in so many steps. */
+/* A prefetch plan for a whole block in `steps` steps; none if its rows have wide gaps. */
 static cpb_ahead ahead_of(cpb_view rows, size_t steps) {
   enum { LINE = 64 };
   size_t bytes = rows.rows * rows.stride * cpb_dtype_size(rows.dtype);

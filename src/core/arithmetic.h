@@ -1,5 +1,5 @@
-/* Results have the same bits everywhere because every operation is rounded once, as IEEE 754 says. Flags and machines that
- * do otherwise are refused here: included by what all rooms include. */
+/* Results have the same bits everywhere because every operation is rounded once, as IEEE 754 requires. This header
+ * rejects compiler flags and machines that do otherwise; every module includes it. */
 #ifndef CPB_CORE_ARITHMETIC_H
 #define CPB_CORE_ARITHMETIC_H
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Nobody can guess how this ends: all of it is looked at, and no branch depends on a part. */
+/* The outcome is unpredictable, so both comparisons are always evaluated and no branch depends on either. */
 static bool worse(cpb_ranked a, cpb_ranked b) {
   return (bool)((a.key > b.key) | ((a.key == b.key) & (a.id > b.id)));
 }
@@ -39,7 +39,7 @@ static void swap(cpb_ranked *a, cpb_ranked *b) {
   *b = kept;
 }
 
-/* The middle one of three becomes the last. */
+/* Moves the median of three to the last position. */
 static void choose_pivot(cpb_ranked *entry, size_t count) {
   cpb_ranked *first = entry, *middle = entry + count / 2, *last = entry + count - 1;
   if (worse(*first, *middle)) swap(first, middle);
@@ -49,7 +49,7 @@ static void choose_pivot(cpb_ranked *entry, size_t count) {
     swap(first, last);
 }
 
-/* Puts the entries before the last one first, then it, then the others; gives its place. */
+/* Partitions around the last entry and returns the final position of that entry. */
 static size_t divide(cpb_ranked *entry, size_t count) {
   cpb_ranked pivot = entry[count - 1];
   size_t before = 0;
@@ -72,7 +72,7 @@ static void insert_each(cpb_ranked *entry, size_t count) {
   }
 }
 
-/* What does not fall apart in so many divisions is left to qsort. */
+/* Falls back to qsort when this many partitions have not sorted the entries. */
 static void sort_parts(cpb_ranked *entry, size_t count, int divisions) {
   enum { FEW = 12 };
   for (; count > FEW && divisions > 0; divisions--) {

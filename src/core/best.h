@@ -10,10 +10,10 @@ typedef struct cpb_ranked {
   uint64_t id;
 } cpb_ranked;
 
-/* A heap, its worst entry first. */
+/* A heap with its worst entry first. */
 typedef struct cpb_best {
   size_t k, count;
-  cpb_ranked *entry; /* k, the owner's */
+  cpb_ranked *entry; /* k entries, owned by the caller */
 } cpb_best;
 
 void cpb_best_offer(cpb_best *best, double key, uint64_t id);

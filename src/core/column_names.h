@@ -1,4 +1,4 @@
-/* Names of columns, as maps, models and transforms keep them of the rows that they were fitted to. */
+/* Column names, as stored by maps, models and transforms for the rows they were fitted to. */
 #ifndef CPB_CORE_COLUMN_NAMES_H
 #define CPB_CORE_COLUMN_NAMES_H
 
@@ -6,12 +6,13 @@
 
 #include "capball/view.h"
 
-/* A copy of `count` names, "" for NULL; NULL of NULL. False without memory, and *copy is NULL then. */
+/* Copies `count` names, a NULL name as ""; the copy of NULL is NULL. Returns false, with *copy = NULL, when out of
+ * memory. */
 bool cpb_column_names_copy(const char *const *names, size_t count, const char *const **copy);
 
-void cpb_column_names_free(const char *const *names, size_t count); /* NULL is fine */
+void cpb_column_names_free(const char *const *names, size_t count); /* NULL is allowed */
 
-/* Those of a source, of a caller that knows of them; NULL: it has none. */
+/* The names of a source, or NULL: an older caller's source may not have the member. */
 const char *const *cpb_source_names(const cpb_source *source);
 
 #endif

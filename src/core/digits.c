@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the two types differ in. Every decimal of `sure` digits comes back from a normal number of the type, so that
- * fewer digits need no attempt: %g leaves out the zeros at their end. */
+/* The differences between the two types. A decimal of `sure` digits survives a round trip through any normal
+ * number of the type, so fewer digits need not be tried: %g drops trailing zeros. */
 typedef struct type {
   int sure, most;
   double least_normal;
@@ -22,7 +22,7 @@ static bool comes_back(const type *t, const char *text, double value) {
   return (t->is_float ? (double)strtof(text, NULL) : strtod(text, NULL)) == value;
 }
 
-/* One more in the last digit of a text with exponent; false where a 9 would carry into a new digit. */
+/* Increments the last digit of a string with an exponent; false if a carry would need a new digit. */
 static bool step_up(char *text) {
   char *p = strpbrk(text, "e");
   while (p != NULL && p > text && *--p == '9') *p = '0';
@@ -31,8 +31,8 @@ static bool step_up(char *text) {
   return true;
 }
 
-/* Below a power of two the numbers are half as far apart as above it: the nearest decimal can lie below, too far away,
- * when the next one above is near enough. */
+/* Below a power of two the numbers are half as far apart as above it: the nearest decimal can be below and too far
+ * away while the next one above is close enough. */
 static bool print_above(const type *t, char *to, double value, int digits) {
   int exponent;
   if (fabs(frexp(value, &exponent)) != 0.5) return false;
@@ -49,7 +49,7 @@ static bool print_with(const type *t, char *to, double value, int digits) {
   return comes_back(t, to, value) || print_above(t, to, value, digits);
 }
 
-/* From the most digits down: most numbers need them, and where N do not suffice fewer do not, either. */
+/* Counts down from the maximum: most numbers need it, and if N digits are not enough, fewer are not either. */
 static size_t print_fewest(const type *t, char *to, double value) {
   char shorter[CPB_DIGITS_ROOM];
   int digits = t->most, least = fabs(value) < t->least_normal ? 1 : t->sure;

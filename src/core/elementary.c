@@ -1,6 +1,6 @@
-/* Each function is a reduction to a small argument, its Taylor series there, and the way back; where
- * roundings would add up, a number is a sum hi + lo of two doubles. No tables: every constant can be checked
- * by eye. */
+/* Each function reduces its argument to a small one, evaluates the Taylor series there, and maps the result back;
+ * where rounding errors would add up, a number is a sum hi + lo of two doubles. There are no tables: every
+ * constant can be checked by eye. */
 #include "core/elementary.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ static twofold ratio_of(twofold a, twofold b) {
   return sum_in_order(q, (rest + (a.lo - q * b.lo)) / b.hi);
 }
 
-/* c[0] + c[1] x + .. + c[2n-1] x^(2n-1), as two chains of which neither waits for the other. */
+/* c[0] + c[1] x + .. + c[2n-1] x^(2n-1), as two independent dependency chains. */
 static inline double series(const double *c, int n, double x) {
   double z = x * x, even = c[2 * n - 2], odd = c[2 * n - 1];
   for (int i = n - 2; i >= 0; i--) {
@@ -78,7 +78,7 @@ static double split(double x, int *k) {
   return x;
 }
 
-/* Roots of 0 and of subnormal sums lose nothing when both sides have unit size. */
+/* The sides are scaled near 1, so that no square is subnormal and loses digits. */
 static double hypot_of_units(double x, double y) {
   double h = sqrt(fma(x, x, y * y)), square = h * h, x2 = x * x;
   double excess = fma(-y, y, square - x2) + (fma(h, h, -square) - fma(x, x, -x2));
@@ -132,9 +132,9 @@ static twofold log_of(double x) {
   return sum_in_order(second.hi, second.lo + (first.lo + (2 * s.lo + (cubic.lo + rest) + k * ln2_lo)));
 }
 
-/* hi + lo = ln x up to `error`, mostly enough to know how log_of rounds, at half its price: with f = m-1 and h = f^2/2,
- * ln m = f - h + s (h + s^2 2/3 + s^4 2/5 + ..), of which all but the last, t, is exact. t has seven roundings of at
- * most 2^-52 of it; 2^-62 of the whole is left for the series' end and for log_of. */
+/* hi + lo = ln x up to `error`, usually enough to know how log_of rounds, at half its cost: with f = m-1 and h =
+ * f^2/2, ln m = f - h + s (h + s^2 2/3 + s^4 2/5 + ..), of which all but the last, t, is exact. t has seven
+ * roundings of at most 2^-52 of it; 2^-62 of the whole is left for the series' end and for log_of. */
 static twofold quick_log(double x, double *error) {
   static const double c[] = {2. / 3,  2. / 5,  2. / 7,  2. / 9,  2. / 11, 2. / 13,
                              2. / 15, 2. / 17, 2. / 19, 2. / 21, 2. / 23, 2. / 25};

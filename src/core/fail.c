@@ -9,7 +9,7 @@
 
 #include "core/digits.h"
 
-/* An error about no row, without a sentence yet. */
+/* Starts an error that names no row and has no message yet. */
 static void begin(cpb_error *error, cpb_reason reason, const char *argument) {
   error->status = cpb_status_of(reason);
   error->reason = reason;
@@ -28,7 +28,7 @@ cpb_status cpb_fail(cpb_error *error, cpb_reason reason, const char *argument, c
   return error->status;
 }
 
-/* "x row 17 " and what is said of it. */
+/* "x row 17 " followed by the predicate. */
 static void say_of_row(cpb_error *error, const char *predicate) {
   error->about =
       (int32_t)snprintf(error->text, sizeof error->text, "%s row %" PRId64 " ", error->argument, error->row);

@@ -1,33 +1,33 @@
-/* Filling the caller's error, in one line at the place that noticed: return cpb_fail(error, ..).
+/* Fills the caller's error in one line where the error is detected: return cpb_fail(error, ..).
  *
- * The reasons that many calls share have a function here each, with one sentence for all of them. `argument` is
- * the parameter or member at fault as the public header calls it, "" when it is none of them. error may be NULL everywhere. */
+ * Each reason that several calls share has one function, and so one message. `argument` is the parameter or member
+ * at fault as the public header names it, "" if there is none. error may be NULL everywhere. */
 #ifndef CPB_CORE_FAIL_H
 #define CPB_CORE_FAIL_H
 
 #include "capball/status.h"
 #include "core/arithmetic.h"
 
-/* The status of a reason is its thousands. */
+/* The thousands of a reason are its status. */
 static inline cpb_status cpb_status_of(cpb_reason reason) { return (cpb_status)(reason / 1000); }
 
 cpb_status cpb_fail(cpb_error *error, cpb_reason reason, const char *argument, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* "x row 17 holds NaN" of the argument "x", row 17, and what is said of it, "holds NaN". */
+/* "x row 17 holds NaN" for the argument "x", row 17 and the predicate "holds NaN". */
 cpb_status cpb_fail_row(cpb_error *error, cpb_reason reason, const char *argument, uint64_t row,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same of a row that is met `first` rows later than error->row counts. Returns the status. */
+/* Adds `first` to the row number of the error, for a row counted from a later start. Returns the status. */
 cpb_status cpb_fail_later(cpb_error *error, uint64_t first);
 
-/* Hands on what a call within this one said. */
+/* Passes on the error of an inner call. */
 cpb_status cpb_fail_again(cpb_error *error, const cpb_error *inner);
 
 /* "map must not be NULL" */
 cpb_status cpb_fail_missing(cpb_error *error, const char *argument);
 
-/* "nu must lie in (0,1], got 2": the claim as a format, and the number that does not keep it. */
+/* "nu must lie in (0,1], got 2": a format for the requirement, and the number that violates it. */
 cpb_status cpb_fail_domain(cpb_error *error, const char *argument, double value, const char *claim, ...)
     __attribute__((format(printf, 4, 5)));
 cpb_status cpb_fail_count(cpb_error *error, const char *argument, uint64_t value, const char *claim, ...)
@@ -36,7 +36,7 @@ cpb_status cpb_fail_count(cpb_error *error, const char *argument, uint64_t value
 /* "there is no metric 7" */
 cpb_status cpb_fail_choice(cpb_error *error, const char *argument, int value);
 
-/* "cap's p is not finite", of the argument "cap". */
+/* "cap's p is not finite", for the argument "cap". */
 cpb_status cpb_fail_not_finite(cpb_error *error, const char *argument, const char *name);
 
 /* "a map of dimension 0 is not possible" */

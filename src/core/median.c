@@ -7,7 +7,7 @@ static int rising(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Halves first: the sum of two large numbers is no double. */
+/* Halves each number first: the sum of two large numbers may overflow. */
 double cpb_median(double *numbers, size_t n) {
   qsort(numbers, n, sizeof *numbers, rising);
   double low = numbers[(n - 1) / 2], high = numbers[n / 2];

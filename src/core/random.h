@@ -23,7 +23,7 @@ static inline uint64_t cpb_random_bits(cpb_random *random) {
   return cpb_mix(random->state += 0x9e3779b97f4a7c15u);
 }
 
-/* 0 .. n-1; its bias, n/2^64, is far below anything that is sampled here. */
+/* 0 .. n-1; the bias, n/2^64, is negligible for the sizes sampled here. */
 static inline size_t cpb_random_below(cpb_random *random, size_t n) {
   return (size_t)(cpb_random_bits(random) % n);
 }

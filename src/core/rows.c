@@ -126,7 +126,7 @@ void cpb_out_set(cpb_out out, size_t row, size_t column, double value) {
 
 cpb_view cpb_view_slice(cpb_view view, size_t first, size_t count) {
   size_t offset = first * view.stride * cpb_dtype_size(view.dtype);
-  if (offset != 0) view.data = (const char *)view.data + offset; /* no rows may have no data */
+  if (offset != 0) view.data = (const char *)view.data + offset; /* without rows, data may be NULL */
   view.rows = count;
   return view;
 }
@@ -153,7 +153,7 @@ cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
   return source->view.rows == 0 ? CPB_OK : cpb_check_view(source->view, "x", source->cols, error);
 }
 
-/* About 4 Mi elements: long enough for all threads, short enough to tell of progress in between. */
+/* About 4 Mi elements: enough work for all threads, little enough to report progress in between. */
 static size_t rows_of_a_block(size_t cols) {
   enum { ELEMENTS = 1 << 22, STEP = 4096 };
   size_t rows = ELEMENTS / (cols == 0 ? 1 : cols) / STEP * STEP;
@@ -185,7 +185,7 @@ cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t coun
   size_t size = cpb_dtype_size(view.dtype), bytes = view.cols * size;
   for (size_t i = 0; i < count; i++) {
     if (ids[i] >= view.rows)
-      return cpb_fail(error, CPB_WHY_ROWS_BEYOND, "ids", "row %llu is wanted, but there are %zu rows",
+      return cpb_fail(error, CPB_WHY_ROWS_BEYOND, "ids", "row %llu is requested, but there are only %zu rows",
                       (unsigned long long)ids[i], view.rows);
     memcpy((char *)rows + i * bytes, (const char *)view.data + (size_t)ids[i] * view.stride * size, bytes);
   }

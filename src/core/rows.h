@@ -1,4 +1,4 @@
-/* Checking views, and reading single elements of any dtype where speed does not matter. */
+/* Checks of views, and access to single elements of any dtype where speed does not matter. */
 #ifndef CPB_CORE_ROWS_H
 #define CPB_CORE_ROWS_H
 
@@ -6,9 +6,9 @@
 
 #include "capball/view.h"
 
-/* `name` is what the sentence calls the argument: "x has 3 columns, wanted 4". */
+/* `name` is what the message calls the argument: "x has 3 columns, wanted 4". */
 cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error);
-/* The same for elements of any type, ids too. */
+/* The same for elements of any type, including ids. */
 cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_error *error);
 
 /* "x is i32, wanted f32, f64, f16, u8 or i8" */
@@ -25,7 +25,8 @@ cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const 
 /* True when `out` is exactly the rows of `in`: same memory, dtype and stride. */
 bool cpb_same_rows(cpb_view in, cpb_out out);
 
-/* EINVAL or ESHAPE unless the source can be read: both functions, columns, a view that is its rows. */
+/* EINVAL or ESHAPE unless the source can be read: it has both functions, columns, and any view agrees with its
+ * rows. */
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error);
 
 double cpb_half_to_double(uint16_t half);
@@ -38,7 +39,7 @@ void cpb_out_set(cpb_out out, size_t row, size_t column, double value);
 cpb_view cpb_view_slice(cpb_view view, size_t first, size_t count);
 cpb_out cpb_out_slice(cpb_out out, size_t first, size_t count);
 
-/* An out seen as a view, for reading what was written. */
+/* An out as a view, to read what was written. */
 cpb_view cpb_view_of(cpb_out out);
 
 #endif

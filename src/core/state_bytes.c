@@ -51,7 +51,7 @@ static const unsigned char *take_bytes(cpb_state *s, size_t count) {
   return bytes;
 }
 
-/* With a size that is known here this is one store. */
+/* Compiles to one store when `bytes` is a constant. */
 static inline void put_little(unsigned char *to, uint64_t number, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
 }
@@ -227,5 +227,5 @@ void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind) {
 
 void cpb_state_end(cpb_state *s) {
   cpb_state_number(s, s->to != NULL ? cpb_checksum(s->to, s->used) : 0, 8);
-  if (s->status == CPB_OK) cpb_state_require(s, s->left == 0, "the state goes on after its end");
+  if (s->status == CPB_OK) cpb_state_require(s, s->left == 0, "there are bytes after the end of the state");
 }

@@ -1,8 +1,8 @@
-/* States as bytes: little-endian numbers, doubles as their bits, between a mark of 8 letters with a version
+/* Serialised states: little-endian numbers, doubles as their bits, between an 8-letter magic string with a version
  * and a checksum.
  *
- * One function carries an object in both directions: every cpb_state_* call writes its argument, or reads into it.
- * The members of structs are tables. */
+ * One function serves both directions: every cpb_state_* call writes its argument, or reads into it. The members of
+ * structs are described by tables. */
 #ifndef CPB_CORE_STATE_BYTES_H
 #define CPB_CORE_STATE_BYTES_H
 
@@ -13,15 +13,15 @@
 
 /* FNV-1a, 64 bits. */
 uint64_t cpb_checksum(const void *bytes, size_t count);
-/* The same of a whole state, which ends with the checksum of all before: that is where it goes on. */
+/* The same for a whole state, which ends with the checksum of the bytes before it: continues from that checksum. */
 uint64_t cpb_state_checksum(const void *state, size_t count);
 
-/* Reading: the first failure stays, and everything after it reads 0. Writing does not fail. */
+/* Reading: the first failure is remembered, and everything after it reads as 0. Writing does not fail. */
 typedef struct cpb_state {
   bool reading;
-  const unsigned char *from; /* reading: the next byte .. */
-  size_t left;               /* .. and how many there are */
-  unsigned char *to;         /* writing; NULL while the size is measured */
+  const unsigned char *from; /* reading: the next byte */
+  size_t left;               /* reading: number of bytes left */
+  unsigned char *to;         /* writing; NULL while measuring the size */
   size_t used;
   const char *name;
   cpb_status status;
@@ -33,38 +33,38 @@ typedef struct cpb_state_kind {
   char mark[9];
   uint64_t version;
   const char *what; /* "statistics": these are not statistics of capball */
-  uint64_t oldest;  /* version that is read, too; 0: only this one */
+  uint64_t oldest;  /* oldest version that can be read; 0: only the current one */
 } cpb_state_kind;
 
-/* Carries *object; reading begins with *object = NULL and makes it. */
+/* Reads or writes *object; reading starts with *object = NULL and creates it. */
 typedef void cpb_state_carry(cpb_state *s, void **object);
 
-/* Carries the object twice, once to measure it; gives *bytes to the caller. */
+/* Runs `carry` twice, first to measure the size; the caller frees *bytes. */
 cpb_status cpb_state_write(cpb_state_carry *carry, void *object, void **bytes, size_t *count,
                            cpb_error *error);
-/* to: where the pointer to the object goes, of whatever type; NULL after a failure, and what was made is released.
- * what: the name of that argument; name: of the bytes. */
+/* to: where the pointer to the object is stored, whatever its type; NULL after a failure, and a partial object is
+ * released. what: the name of that argument; name: the name of the bytes. */
 cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object), const char *what,
                           const void *bytes, size_t count, const char *name, void *to, cpb_error *error);
 
-/* Mark and version; reading checks both and the checksum. */
+/* Magic string and version; reading checks both and the checksum. */
 void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind);
-/* The checksum; reading refuses what follows it. */
+/* The checksum; reading fails if anything follows it. */
 void cpb_state_end(cpb_state *s);
 
 void cpb_state_refuse(cpb_state *s, const char *what);
-/* Refuses, while reading, what does not hold. */
+/* While reading: fails with the message `otherwise` unless `holds`. */
 void cpb_state_require(cpb_state *s, bool holds, const char *otherwise);
 void cpb_state_no_memory(cpb_state *s, const char *what, size_t count);
 
-/* The number that was written or read. */
+/* Returns the number that was written or read. */
 uint64_t cpb_state_number(cpb_state *s, uint64_t number, size_t bytes);
-/* Eight bytes; refuses more than this machine can count. */
+/* Eight bytes; fails for more than size_t can hold. */
 size_t cpb_state_size(cpb_state *s, size_t size);
-/* A size that counts things of so many bytes each; refuses more than are left. 0 after a failure. */
+/* A count of items of `bytes_each` bytes; fails if fewer bytes are left. 0 after a failure. */
 size_t cpb_state_count(cpb_state *s, size_t count, size_t bytes_each);
 double cpb_state_double(cpb_state *s, double x);
-/* Refuses what is not finite. */
+/* Fails for a number that is not finite. */
 void cpb_state_doubles(cpb_state *s, double *x, size_t n);
 
 /* ---- tables ---- */
@@ -76,10 +76,10 @@ typedef enum cpb_state_type {
   CPB_STATE_U64,   /* 8 bytes: uint64_t */
   CPB_STATE_SIZE,  /* 8 bytes: size_t */
   CPB_STATE_F64,   /* double */
-  CPB_STATE_FINITE /* double, refused where it is not finite */
+  CPB_STATE_FINITE /* double, must be finite */
 } cpb_state_type;
 
-/* Where its values are: in the struct, or in an array that it points to, one (of 8 bytes) or n (doubles) for each
+/* Where the values are: in the struct, or in an array that it points to, one (of 8 bytes) or n (doubles) per
  * record. */
 typedef enum cpb_state_place { CPB_STATE_HERE, CPB_STATE_EACH, CPB_STATE_ROWS } cpb_state_place;
 
@@ -96,7 +96,7 @@ typedef struct cpb_state_member {
 #define CPB_MEMBER_ROWS(object, name)                                                                        \
   { CPB_STATE_FINITE, CPB_STATE_ROWS, offsetof(object, name) }
 
-/* Record i: all members of the table in its order. */
+/* Record i: all members in the order of the table. */
 void cpb_state_carry_record(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
                             size_t n, size_t i);
 /* Records 0 .. records-1; stops at a failure. */

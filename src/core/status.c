@@ -6,9 +6,9 @@ const char *cpb_status_name(cpb_status status) {
   switch (status) {
   case CPB_OK: return "ok";
   case CPB_EINVAL: return "invalid value";
-  case CPB_ESHAPE: return "shapes do not fit";
-  case CPB_EDTYPE: return "element type not taken";
-  case CPB_EROW: return "a row without an answer";
+  case CPB_ESHAPE: return "shapes do not match";
+  case CPB_EDTYPE: return "element type not supported";
+  case CPB_EROW: return "a row has no result";
   case CPB_ENOMEM: return "out of memory";
   case CPB_EIO: return "input/output error";
   case CPB_EFORMAT: return "malformed file";

@@ -1,12 +1,12 @@
-/* Double arithmetic whose exponents have no bounds: every operation has the bits it has on doubles, wherever
- * doubles neither overflow nor underflow. For the few sums that do. */
+/* Double arithmetic with unbounded exponents: every operation gives the same bits as on doubles wherever these
+ * neither overflow nor underflow. For the few sums that do. */
 #ifndef CPB_CORE_WIDE_H
 #define CPB_CORE_WIDE_H
 
 #include <limits.h>
 #include <math.h>
 
-/* m 2^e with 1/2 <= |m| < 1, or m = 0 with the least e. */
+/* m 2^e with 1/2 <= |m| < 1, or m = 0 with the smallest e. */
 typedef struct cpb_wide {
   double m;
   int e;
@@ -23,7 +23,7 @@ static inline cpb_wide cpb_wide_of(double x, int e) {
 static inline cpb_wide cpb_wide_times(cpb_wide a, cpb_wide b) { return cpb_wide_of(a.m * b.m, a.e + b.e); }
 
 static inline cpb_wide cpb_wide_plus(cpb_wide a, cpb_wide b) {
-  enum { UNSEEN = 60 }; /* less than half of a last place */
+  enum { UNSEEN = 60 }; /* less than half a unit in the last place */
   cpb_wide large = a.e < b.e ? b : a, small = a.e < b.e ? a : b;
   if (small.m == 0 || large.e - small.e > UNSEEN) return large;
   return cpb_wide_of(large.m + ldexp(small.m, small.e - large.e), large.e);
@@ -34,7 +34,7 @@ static inline cpb_wide cpb_wide_root(cpb_wide a) {
   return cpb_wide_of(sqrt(odd ? 2 * a.m : a.m), (a.e - odd) / 2);
 }
 
-/* a/b, rounded to a double; so is one alone. */
+/* a/b, rounded to a double; likewise a single cpb_wide below. */
 static inline double cpb_wide_ratio(cpb_wide a, cpb_wide b) { return ldexp(a.m / b.m, a.e - b.e); }
 static inline double cpb_wide_round(cpb_wide a) { return ldexp(a.m, a.e); }
 

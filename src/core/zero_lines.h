@@ -1,4 +1,4 @@
-/* Memory in whole lines of the cache. */
+/* Memory in whole cache lines. */
 #ifndef CPB_CORE_ZERO_LINES_H
 #define CPB_CORE_ZERO_LINES_H
 
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zeros that begin a line, and a line more than asked for; NULL without memory. To be freed by free(). */
+/* Zeroed memory aligned to a cache line, one line longer than requested; NULL when out of memory. Release with
+ * free(). */
 static inline void *cpb_zero_lines(size_t count, size_t size) {
   if (count > SIZE_MAX / 2 / size) return NULL;
   size_t bytes = (count * size + 63) / 64 * 64 + 64;

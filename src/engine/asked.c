@@ -13,7 +13,7 @@
 #include "parallel/tell.h"
 #include "search/hit_order.h"
 
-/* Rows that were refused are NaN throughout. */
+/* Rows that were rejected are NaN throughout. */
 static void clear_refused(float *rows, size_t n, size_t cols) {
   for (size_t i = 0; i < n; i++)
     if (isnan(rows[i * cols])) memset(rows + i * cols, 0, cols * sizeof *rows);

@@ -1,23 +1,23 @@
-/* Rows through a transform, an engine's answers, and their distances: what measuring and wrapping share. */
+/* Rows through a transform, an engine's answers, and their distances: shared by measuring and wrapping. */
 #ifndef CPB_ENGINE_ASKED_H
 #define CPB_ENGINE_ASKED_H
 
 #include "capball/transform.h"
 
-/* Rows as an engine gets them, f32, densely packed. Rows without an image (a zero that is to be a direction)
- * become 0 where `lenient`, else they are EROW. The caller frees *out. */
+/* Rows as an engine receives them: f32, densely packed. Rows without an image (a zero that should be a direction)
+ * become 0 if `lenient`, else they are EROW. The caller frees *out. */
 cpb_status cpb_asked_rows(const cpb_transform *transform, cpb_view x, bool lenient, float **out,
                           const cpb_exec *exec, cpb_error *error);
 
-/* The same of queries, on the sphere of this radius. */
+/* The same for queries, as balls of this radius on the sphere. */
 cpb_status cpb_asked_queries(const cpb_transform *transform, cpb_view x, double radius, bool lenient,
                              float *to, const cpb_exec *exec, cpb_error *error);
 
-/* .. each of a radius of its own; NULL: points. */
+/* The same with one radius per query; NULL: points. */
 cpb_status cpb_asked_balls(const cpb_transform *transform, cpb_view x, const double *radii, bool lenient,
                            float *to, const cpb_exec *exec, cpb_error *error);
 
-/* hits[i*count ..]: the candidates of query i by rising distance |x-q|, inf where there is none. */
+/* hits[i*count ..]: the candidates of query i by ascending distance |x-q|, inf where there is none. */
 cpb_status cpb_asked_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
                                cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
 

@@ -1,4 +1,4 @@
-/* An engine that is a command: files out, the shell, files in, and nothing left behind. */
+/* An engine that is a command: write files, run the shell, read files, clean up. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ enum { PATH_ROOM = 512, LAST_BYTES = 4096 };
 
 static const char DESK[] = "capball-engine-";
 
-/* The directory of one question; `lock` goes with the process that holds it. */
+/* The working directory of one question; `lock` is released when the process that holds it ends. */
 typedef struct desk {
   int lock;
   char folder[PATH_ROOM - 32];
@@ -42,7 +42,7 @@ static void name_files(desk *at) {
 
 static void empty_folder(int folder);
 
-/* A file of any kind, a link, or a directory with what is in it. */
+/* Removes a file of any kind, a link, or a directory with its contents. */
 static void remove_entry(int folder, const char *name) {
   const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   if (unlinkat(folder, name, 0) == 0) return;
@@ -52,7 +52,7 @@ static void remove_entry(int folder, const char *name) {
   unlinkat(folder, name, AT_REMOVEDIR);
 }
 
-/* Closes it as well. */
+/* Also closes it. */
 static void empty_folder(int folder) {
   DIR *all = fdopendir(folder);
   for (const struct dirent *one; all != NULL && (one = readdir(all)) != NULL;)
@@ -63,7 +63,7 @@ static void empty_folder(int folder) {
     close(folder);
 }
 
-/* With all that the engine has put there. */
+/* Including everything that the engine has written there. */
 static void clear_desk(const desk *at) {
   fchmod(at->lock, 0700);
   int folder = openat(at->lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -72,8 +72,8 @@ static void clear_desk(const desk *at) {
   close(at->lock);
 }
 
-/* False where another process has it, or it is not ours or no directory. Where there are no locks a new one goes
- * without, and nothing is litter. */
+/* False if another process holds it, or it is not ours or not a directory. Where locks are not supported, a new
+ * directory is used without one, and nothing is treated as abandoned. */
 static bool lock_desk(desk *at, bool made) {
   struct stat opened, named;
   at->lock = open(at->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -86,7 +86,7 @@ static bool lock_desk(desk *at, bool made) {
   return ours;
 }
 
-/* What runs that died have left. */
+/* Removes the directories of processes that died. */
 static void clear_litter(const char *room) {
   DIR *all = opendir(room);
   for (const struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
@@ -99,7 +99,7 @@ static void clear_litter(const char *room) {
   if (all != NULL) closedir(all);
 }
 
-/* Between its making and its lock somebody may have taken it for litter. */
+/* Between creation and locking, another process may have removed it as abandoned. */
 static cpb_status open_desk(desk *at, cpb_error *error) {
   enum { TRIES = 8 };
   const char *room = getenv("TMPDIR");
@@ -130,7 +130,7 @@ static cpb_status write_rows(const char *path, cpb_view rows, cpb_error *error) 
   return status;
 }
 
-/* ---- the words of the command ---- */
+/* ---- the command line ---- */
 
 typedef struct word {
   const char *name, *value;
@@ -141,7 +141,7 @@ enum { WORDS = 7 };
 
 static const char *const needed_words[] = {"{base}", "{queries}", "{k}", "{ids}"};
 
-/* As one word of the shell. */
+/* Quotes it as one word of the shell. */
 static void put_word(FILE *to, const char *text) {
   fputc('\'', to);
   for (; *text != 0; text++) *text == '\'' ? fputs("'\\''", to) : fputc(*text, to);
@@ -190,7 +190,7 @@ static double now(void) {
   return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-/* In a process group of its own, so that what it started ends with it. */
+/* In its own process group, so that its children can be ended with it. */
 static pid_t start(const char *line, const char *said) {
   pid_t child = fork();
   if (child != 0) return child;
@@ -213,7 +213,7 @@ static void put_end_to(pid_t child) {
   }
 }
 
-/* One question: when it began, and when it has to be over. */
+/* One question: when it began, and its time limit. */
 typedef struct time_limit {
   double begin, timeout; /* timeout 0: never */
 } time_limit;
@@ -245,15 +245,15 @@ static bool is_regular(const char *path) {
   return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* NULL where it is no regular file: opening a FIFO would wait for its writer. */
+/* NULL unless it is a regular file: opening a FIFO would block until it has a writer. */
 static FILE *open_regular(const char *path) { return is_regular(path) ? fopen(path, "r") : NULL; }
 
-/* The last line of what it said. */
+/* The last line of the command's output. */
 static void last_words(const char *path, char *line, size_t room) {
   char now_read[256];
   FILE *from = open_regular(path);
   *line = 0;
-  if (from != NULL) fseek(from, -LAST_BYTES, SEEK_END); /* what is shorter is read from its start */
+  if (from != NULL) fseek(from, -LAST_BYTES, SEEK_END); /* a shorter file is read from its start */
   while (from != NULL && fgets(now_read, sizeof now_read, from) != NULL) {
     now_read[strcspn(now_read, "\n")] = 0;
     if (now_read[0] != 0) snprintf(line, room, "%.150s", now_read);
@@ -376,7 +376,7 @@ cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, 
     return cpb_fail_missing(error, door == NULL ? "door" : "command");
   for (size_t i = 0; i < sizeof needed_words / sizeof *needed_words; i++)
     if (strstr(command->command, needed_words[i]) == NULL)
-      return cpb_fail_count(error, "command", 0, "the engine's command must say %s at least once",
+      return cpb_fail_count(error, "command", 0, "the engine's command must contain %s at least once",
                             needed_words[i]);
   if (!(command->timeout >= 0 && command->timeout < INFINITY))
     return cpb_fail_domain(error, "timeout", command->timeout, "timeout must be a number of seconds >= 0");

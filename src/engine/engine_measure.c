@@ -1,5 +1,5 @@
-/* T13: an engine on every transform, scale and query form. Where there are many rows a first round on some of them
- * finds out which are far behind, and not worth an index of all. */
+/* T13: an engine on every transform, scale and query form. With many rows, a first round on a part of them finds
+ * the ones that are far behind and not worth an index of all rows. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,8 +14,8 @@
 enum { RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
 enum { TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) };
 
-/* Behind the best of the first round by this share of the true neighbours; small rounds are easy, so that what is
- * less far behind may yet win. */
+/* Behind the best of the first round by more than this share of the true neighbours. Small rounds are easy, so a
+ * smaller deficit may still be made up. */
 static const double FAR = 0.2;
 
 struct cpb_engine_report {
@@ -49,12 +49,12 @@ typedef struct measuring {
   cpb_map *map;
   cpb_engine_report *out;
   size_t early;       /* trials of the first round */
-  size_t asked, asks; /* indexes built, and how many there will be about */
+  size_t asked, asks; /* indexes built so far, and about how many there will be */
 } measuring;
 
 /* ---- rows ---- */
 
-/* The first `most` rows by the hash of their number. */
+/* The `most` rows with the smallest hashes of their numbers. */
 static cpb_status choose(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample, cpb_view *chosen,
                          cpb_error *error) {
   cpb_row_sample_init(sample, most, rows.cols * cpb_dtype_size(rows.dtype), seed);
@@ -66,7 +66,7 @@ static cpb_status choose(cpb_view rows, size_t most, uint64_t seed, cpb_row_samp
   return status;
 }
 
-/* Without queries the last rows of the sample ask, and are no rows of the base. */
+/* Without queries, the last rows of the sample are the queries and are not part of the base. */
 static cpb_status choose_rows(measuring *m, cpb_view base, cpb_view queries, cpb_error *error) {
   cpb_survey *s = &m->all;
   size_t held = queries.rows > 0 ? 0 : m->o.queries < base.rows / 4 ? m->o.queries : base.rows / 4;
@@ -103,7 +103,7 @@ static bool has_first_round(const measuring *m) {
   return m->o.first > m->o.k && m->o.first < m->all.base.rows / 2;
 }
 
-/* As many candidates by row as there will be, and some more than k. */
+/* The same share of candidates as with all rows, but at least 2 k. */
 static cpb_status prepare_first(measuring *m, const cpb_exec *exec, cpb_error *error) {
   m->first = m->all;
   m->first.kth = NULL;
@@ -122,8 +122,8 @@ static int effort(const cpb_engine_trial *trial) { return 2 * (int)trial->kind +
 
 typedef bool trial_test(const cpb_engine_trial *trial, const void *arg);
 
-/* By the queries that choose: the best after rescoring; of those within half a point of it the best before, of those
- * within half a point the simplest. `count` where none passes. */
+/* By the queries used for choosing: the best after rescoring; among those within half a point of it the best
+ * before rescoring, and among those within half a point the simplest. `count` if none passes. */
 static size_t best_of(const cpb_engine_trial *trials, size_t count, trial_test *passes, const void *arg) {
   double most = 0, first = 0;
   size_t pick = count;
@@ -168,7 +168,7 @@ static cpb_status add(measuring *m, const cpb_survey *s, cpb_transform_kind kind
   return status;
 }
 
-/* Only what the engine can rank by. */
+/* Only transforms that suit the engine's ranking. */
 static bool suits(cpb_transform_kind kind, cpb_metric metric) {
   switch (kind) {
   case CPB_TRANSFORM_NONE:
@@ -185,7 +185,7 @@ static bool is_wanted(const measuring *m, cpb_transform_kind kind) {
   return suits(kind, m->o.metric) && asked;
 }
 
-/* What the first round has left no hope for. */
+/* Whether the first round has ruled it out. */
 static bool is_far_behind(const measuring *m, cpb_transform_kind kind, double norms) {
   const cpb_engine_trial *trials = m->out->trials;
   double best = 0, own = 0;
@@ -220,7 +220,7 @@ static cpb_status try_all(measuring *m, const cpb_survey *s, const cpb_exec *exe
   return status;
 }
 
-/* Two scales more, around the best. */
+/* Tries two more scales around the best. */
 static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   const cpb_engine_facts *facts = &m->out->facts;
   size_t best = best_of(facts->trials, facts->count, is_sphere_of_all_rows, &m->all.base.rows);
@@ -244,7 +244,7 @@ static cpb_status try_rounds(measuring *m, const cpb_exec *exec, cpb_error *erro
   return status == CPB_OK ? refine(m, exec, error) : status;
 }
 
-/* The pick once more under other seeds of the engine. */
+/* Repeats the chosen trial with other seeds of the engine. */
 static cpb_status find_spread(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_engine_facts *facts = &m->out->facts;
   const cpb_engine_trial *pick = &m->out->trials[facts->pick];

@@ -1,4 +1,4 @@
-/* T13: an engine on one transform of the rows, and what its answers hold. */
+/* T13: an engine on one transform of the rows, and the quality of its answers. */
 #include "engine/engine_trial.h"
 
 #include <math.h>
@@ -52,9 +52,9 @@ static cpb_status make_transform(const cpb_survey *s, const cpb_way *w, cpb_tran
                                          : cpb_transform_fit(&source, w->kind, false, transform, exec, error);
 }
 
-/* ---- what the answers hold ---- */
+/* ---- the quality of the answers ---- */
 
-/* Share of the true k among the first `count` candidates of every query. */
+/* Share of the true k among the first `count` candidates of each query. */
 static cpb_status find_shares(const cpb_survey *s, const uint64_t *ids, size_t count, double *shares,
                               const cpb_exec *exec, cpb_error *error) {
   size_t n = s->queries.rows, C = s->candidates;
@@ -74,7 +74,8 @@ static cpb_status find_shares(const cpb_survey *s, const uint64_t *ids, size_t c
   return status;
 }
 
-/* Even queries choose and odd ones tell, so that what is told is not the luck of the choice; one alone does both. */
+/* Even queries choose and odd ones report, so that the reported figures are not biased by the choice; a single
+ * query does both. */
 typedef enum half { CHOOSING = 0, TELLING = 1 } half;
 
 static double mean_of(const double *shares, size_t n, half of, double *error_of) {

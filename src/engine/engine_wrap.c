@@ -21,8 +21,8 @@ typedef struct wrapping {
   cpb_view base, queries;
   const cpb_transform *transform;
   const cpb_door *door;
-  cpb_engine_question question; /* its rows are here, queries come with every question */
-  size_t room;                  /* of the candidates of a query: those of one question, or of two */
+  cpb_engine_question question; /* its rows are set here, queries are set for every question */
+  size_t room;                  /* candidates per query: those of one question, or of two */
   float *rows, *asked;
   uint64_t *ids, *answer;
   double *radii;
@@ -54,7 +54,7 @@ static void close_wrapping(wrapping *w) {
   free(w->hits);
 }
 
-/* Those of the answer that are new, after those that are there. */
+/* Appends the ids of the answer that are new. */
 static void take(const uint64_t *answer, size_t count, uint64_t *ids, size_t room) {
   size_t had = 0, now;
   while (had < room && ids[had] != CPB_NO_ROW) had++;
@@ -66,7 +66,7 @@ static void take(const uint64_t *answer, size_t count, uint64_t *ids, size_t roo
   }
 }
 
-/* By balls of w->radii, or by points; w->hits has what was found so far, nearest first. */
+/* With balls of w->radii, or with points; w->hits holds what was found so far, nearest first. */
 static cpb_status ask(wrapping *w, bool balls, const cpb_exec *exec, cpb_error *error) {
   size_t n = w->queries.rows, count = w->question.count;
   cpb_engine_cost cost;
@@ -80,7 +80,7 @@ static cpb_status ask(wrapping *w, bool balls, const cpb_exec *exec, cpb_error *
   return status;
 }
 
-/* The k-th distance found: a ball of which the first k are the nearest, if they are. */
+/* The k-th distance found: the radius of a ball around the query that contains the k nearest rows found. */
 static void take_own_radii(wrapping *w, size_t k) {
   for (size_t i = 0; i < w->queries.rows; i++) w->radii[i] = w->hits[i * w->room + k - 1].value;
 }
@@ -101,7 +101,7 @@ static cpb_status run(wrapping *w, double radius, size_t k, cpb_hit *hits, const
   return status;
 }
 
-/* Distances that were found are those of the rows; the balls of a map that whitens are not. */
+/* Distances found are those of the original rows; the balls of a map that whitens are not. */
 static cpb_status check_balls(const cpb_transform *transform, double radius, bool twice, cpb_error *error) {
   const cpb_map *map = cpb_transform_map(transform);
   cpb_map_options made = {.size = sizeof made};

@@ -1,4 +1,4 @@
-/* What each column of a source has. */
+/* Statistics of each column of a source. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "core/median.h"
 #include "core/rows.h"
 
-/* The finite numbers of a column, in the order of the rows. */
+/* Copies the finite numbers of a column, in row order. */
 static size_t gather(cpb_view rows, size_t column, double *numbers) {
   size_t count = 0;
   for (size_t i = 0; i < rows.rows; i++) {

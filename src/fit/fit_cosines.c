@@ -44,7 +44,7 @@ typedef struct sample {
   double *rows, *norms, *images;
 } sample;
 
-/* All pairs of rows that have a direction. */
+/* Computes all pairs of rows that have a direction. */
 static void fill_pairs(const sample *s, cpb_cosines *c) {
   const cpb_loops *loops = cpb_loops_here();
   for (size_t i = 0; i < s->n; i++)
@@ -82,7 +82,7 @@ static cpb_status centre_rows(const sample *s, const cpb_statistics_result *fact
   return status;
 }
 
-/* Rows of any size have products and squares about 1. */
+/* Scales the rows so that products and squares are about 1. */
 static void make_unit_size(const sample *s) {
   for (size_t i = 0; i < s->n; i++) {
     double unit = s->norms[i] > 0 ? cpb_unit_power(s->norms[i]) : 1;

@@ -1,4 +1,4 @@
-/* T1 T2 T6 T7 T9 T13: a map from rows. */
+/* T1 T2 T6 T7 T9 T13: fits a map to rows. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,12 +44,12 @@ static cpb_scale_wish wish_of(const cpb_map_fit_options *o) {
   return (cpb_scale_wish){o->s, o->goal, o->target, o->k};
 }
 
-/* ---- what is to be read ---- */
+/* ---- the passes that are needed ---- */
 
 typedef struct plan {
-  bool statistics; /* centre, sample and norms come from mergeable statistics, .. */
-  bool norms;      /* .. which need pass 2 */
-  bool lengths;    /* norms that they do not have: about another centre, or through W */
+  bool statistics; /* centre, sample and norms come from mergeable statistics */
+  bool norms;      /* which then need pass 2 */
+  bool lengths;    /* norms that the statistics lack: about another centre, or through W */
 } plan;
 
 static plan plan_of(const cpb_map_fit_options *o) {
@@ -77,11 +77,11 @@ size_t cpb_map_fit_passes(const cpb_map_fit_options *options) {
 static cpb_status check(const cpb_map_fit_options *o, cpb_error *error) {
   if (o->spherical && (o->s != 0 || o->centring != CPB_CENTRE_MEAN || o->pole != NULL || o->whiten))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "spherical",
-                    "a spherical map sets scale, centre and pole itself: leave them alone");
+                    "a spherical map sets scale, centre and pole itself: leave them unset");
   if ((unsigned)o->centring > CPB_CENTRE_GIVEN) return cpb_fail_choice(error, "centring", (int)o->centring);
   if ((o->centring == CPB_CENTRE_GIVEN) != (o->center != NULL))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "center",
-                    "a center goes with CPB_CENTRE_GIVEN, and only with it");
+                    "center must be set with CPB_CENTRE_GIVEN, and only then");
   if (o->s != 0) return cpb_check_scale(o->s, error);
   if ((unsigned)o->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)o->goal);
   return CPB_OK;
@@ -96,7 +96,7 @@ typedef struct fitting {
   plan p;
   cpb_statistics *statistics;
   cpb_statistics_result facts;
-  const double *center; /* a view: of the statistics or the caller's */
+  const double *center; /* points into the statistics or to the caller's */
   double *W;
   double s;
   cpb_map_fit_report report;
@@ -128,7 +128,7 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
   return status;
 }
 
-/* s by the statistics; the sample as the map sees it, W(x-m), where it whitens. */
+/* Chooses s from the statistics; with whitening the sample is transformed first, W(x-m). */
 static cpb_status choose(fitting *f, cpb_error *error) {
   cpb_scale_wish wish = wish_of(&f->o);
   cpb_view sample = f->facts.sample;
@@ -178,7 +178,7 @@ static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *e
   return status;
 }
 
-/* s by norms the statistics do not have. */
+/* Chooses s from norms that the statistics do not have. */
 static cpb_status find_lengths(fitting *f, cpb_error *error) {
   cpb_norm_fit norms;
   f->passes.skip_bad = f->o.skip_bad;
@@ -197,8 +197,8 @@ static cpb_status find_scale(fitting *f, cpb_error *error) {
   return f->p.lengths ? find_lengths(f, error) : choose(f, error);
 }
 
-/* The mean of rows that are no doubles is taken as floats where these are as good: one subtraction then takes such rows
- * about it, not two. No column moves by more than this part of the scale. */
+/* For rows of other types than double the mean is rounded to floats if that is accurate enough: subtracting it
+ * then takes one operation, not two. No column moves by more than this part of the scale. */
 #define CENTER_MOVES_MOST 0x1p-22
 
 static bool center_in_floats(const fitting *f, double *floats) {
@@ -323,7 +323,7 @@ static cpb_status map_toward(direction_pass *p, cpb_map **map, cpb_error *error)
 static cpb_status fit_spherical(fitting *f, cpb_map **map, cpb_error *error) {
   direction_pass p = {.d = f->d};
   if (p.d < 2)
-    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions want at least 2 columns, got %zu", p.d);
+    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions need at least 2 columns, got %zu", p.d);
   cpb_status status = sum_directions(f, &p, error);
   if (status == CPB_OK) status = map_toward(&p, map, error);
   f->report.rows = p.count;
@@ -334,7 +334,7 @@ static cpb_status fit_spherical(fitting *f, cpb_map **map, cpb_error *error) {
 
 /* ---- the calls ---- */
 
-/* The choice goes to who has a place for it. */
+/* Fills the report and the choice, if requested. */
 static void give_report(const fitting *f, cpb_status status, cpb_map_fit_report *report) {
   if (status == CPB_OK && report != NULL)
     cpb_sized_give(report, &f->report, sizeof f->report);
@@ -360,7 +360,7 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
 static cpb_status check_gathered(const fitting *f, cpb_error *error) {
   if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
-                    "statistics know no whitening, no direction, and no centre but the mean");
+                    "statistics support no whitening, no direction and no centre other than the mean");
   return f->p.norms ? cpb_check_norms(&f->facts, f->o.goal, error) : CPB_OK;
 }
 

@@ -1,4 +1,4 @@
-/* What models from rows and from pieces share. */
+/* Shared by models from rows and models from pieces. */
 #ifndef CPB_FIT_FIT_MODEL_H
 #define CPB_FIT_FIT_MODEL_H
 

@@ -26,8 +26,8 @@ void cpb_norm_fit_free(cpb_norm_fit *fit) {
 
 typedef struct norm_pass {
   cpb_norm_fit *fit;
-  double *norms[CPB_PASS_SLOTS]; /* of a block, the finite ones first .. */
-  size_t good[CPB_PASS_SLOTS];   /* .. so many */
+  double *norms[CPB_PASS_SLOTS]; /* of a block, the finite ones first */
+  size_t good[CPB_PASS_SLOTS];   /* and their number */
   uint64_t nan_rows[CPB_PASS_SLOTS], inf_rows[CPB_PASS_SLOTS], first_bad[CPB_PASS_SLOTS];
   double *scratch[CPB_PASS_SLOTS]; /* with W */
   void (*take)(void *arg, const double *norms, size_t count);
@@ -52,7 +52,7 @@ static cpb_status look_norms(void *arg, size_t slot, cpb_view rows, uint64_t fir
     cpb_whitened_norms(p->fit->whiten, rows, p->fit->center, p->scratch[slot], norms);
   for (size_t i = 0; i < rows.rows; i++) {
     int bad = 0;
-    length = norms[i]; /* of a whitened row; in range it is right */
+    length = norms[i]; /* of a whitened row; exact enough while in range */
     if (p->fit->whiten == NULL || !(length > 1e-140 && length < 1e140))
       bad = cpb_ruler_length(&ruler, i, &length);
     if (bad == 0)
@@ -126,7 +126,7 @@ double cpb_norm_fit_mean(cpb_norm_fit *fit) {
 
 /* ---- the median ---- */
 
-/* A bin of the sketch is cut by the next 17 bits of the mantissa. */
+/* A bin of the sketch is subdivided by the next 17 bits of the mantissa. */
 enum { COARSE = 40, FINE = 23, FINE_BINS = 1 << (COARSE - FINE) };
 
 static uint64_t bits_of(double value) {
@@ -162,6 +162,6 @@ double cpb_fine_median_value(const cpb_fine_median *fine) {
   uint64_t bits = ((fine->prefix << (COARSE - FINE) | bin) << FINE) + ((uint64_t)1 << (FINE - 1));
   double middle;
   memcpy(&middle, &bits, sizeof middle);
-  /* The extremes are known exactly, and a bin may reach past them. */
+  /* The extremes are known exactly, and a bin may extend beyond them. */
   return fmin(fmax(middle, fine->low), fine->high);
 }

@@ -10,7 +10,7 @@ typedef struct cpb_norm_fit {
   const double *whiten;   /* W, lower triangular; NULL = I */
   cpb_norm_sketch sketch; /* of the norms that are finite */
   uint64_t nan_rows, inf_rows, first_bad;
-  double *kept; /* the first norms, in order, CPB_NORMS_KEPT at most */
+  double *kept; /* the first norms, in order, at most CPB_NORMS_KEPT */
   size_t kept_count;
 } cpb_norm_fit;
 
@@ -22,7 +22,7 @@ void cpb_norm_fit_free(cpb_norm_fit *fit);
 /* One pass: sketch, counts, the first norms. */
 cpb_status cpb_norm_fit_run(cpb_norm_fit *fit, cpb_passes *passes, cpb_error *error);
 
-/* Every finite norm once more, from those kept where they are all, else by another pass. */
+/* Iterates over every finite norm again, from the stored ones if these are all, else by another pass. */
 cpb_status cpb_norm_fit_again(cpb_norm_fit *fit, cpb_passes *passes,
                               void (*take)(void *arg, const double *norms, size_t count), void *arg,
                               cpb_error *error);
@@ -32,8 +32,8 @@ bool cpb_norm_fit_kept_all(const cpb_norm_fit *fit);
 
 double cpb_norm_fit_mean(cpb_norm_fit *fit);
 
-/* The norm of the lower middle rank, within 2^-13 of itself by the sketch alone; `refined` by
- * cpb_norm_fit_again into `fine` within 2^-30. */
+/* The norm of the lower middle rank, within 2^-13 of itself by the sketch alone; `refined` by cpb_norm_fit_again
+ * into `fine`, within 2^-30. */
 typedef struct cpb_fine_median {
   uint64_t prefix, rank; /* bits of the bin that holds the median, and its rank inside */
   uint64_t *bins;

@@ -68,14 +68,14 @@ static cpb_status take_base(cpb_radius_sample *sample, cpb_view block, uint64_t 
   return cpb_radius_sample_base(sample, block, exec, error);
 }
 
-/* The share of a pass that is done; where its rows are not known, half of it after so many blocks. */
+/* The share of a pass that is done; if the number of rows is unknown, this many blocks count as half. */
 static double share_read(const cpb_source *source, uint64_t rows, size_t blocks) {
   enum { HALF = 64 };
   if (source->rows == CPB_ROWS_UNKNOWN) return (double)blocks / (double)(blocks + HALF);
   return source->rows > rows ? (double)rows / (double)source->rows : 1;
 }
 
-/* One pass, told as from .. to; what it calls may be stopped, and tells nothing itself. */
+/* One pass, reported as from .. to; calls within it can be stopped, but report no progress themselves. */
 static cpb_status offer(cpb_radius_sample *sample, cpb_source *source, take_block *take, double from,
                         double to, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = source->rewind(source, error);

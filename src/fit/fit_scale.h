@@ -1,11 +1,11 @@
-/* The scale of a goal, for the fits that choose one. */
+/* The scale that a goal asks for, for the fits that choose one. */
 #ifndef CPB_FIT_SCALE_H
 #define CPB_FIT_SCALE_H
 
 #include "capball/advanced/statistics.h"
 #include "capball/map.h"
 
-/* What a caller says of the scale. */
+/* What the caller specifies about the scale. */
 typedef struct cpb_scale_wish {
   double s; /* 0: by the goal */
   cpb_goal goal;
@@ -13,7 +13,7 @@ typedef struct cpb_scale_wish {
   size_t k;
 } cpb_scale_wish;
 
-/* Goals that a sample answers; the others take norms of all rows. */
+/* Goals that need only a sample; the others need the norms of all rows. */
 static inline bool cpb_goal_is_sampled(cpb_goal goal) {
   return goal == CPB_GOAL_SPREAD || goal == CPB_GOAL_RECALL;
 }
@@ -22,7 +22,7 @@ static inline bool cpb_wish_takes_norms(const cpb_scale_wish *wish) {
   return wish->s == 0 && !cpb_goal_is_sampled(wish->goal);
 }
 
-/* Chooses by the goal: the norms of `facts`, or the sample about `center`. Gives *choice, and s. */
+/* Chooses by the goal, from the norms of `facts` or the sample about `center`. Sets *choice, and s. */
 cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
                            const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,
                            cpb_error *error);

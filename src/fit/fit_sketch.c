@@ -1,4 +1,4 @@
-/* T14: a sketch from rows. */
+/* T14: fits a sketch to rows. */
 #include "core/fail.h"
 #include "core/sized.h"
 #include "fit/fit_scale.h"

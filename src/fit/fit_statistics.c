@@ -10,7 +10,7 @@ void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t
 
 typedef struct gathering {
   uint64_t first_id;
-  bool columns; /* pass 1: rows that are left out are met */
+  bool columns; /* pass 1: bad rows are reported as faults */
   cpb_statistics *whole;
   cpb_statistics *piece[CPB_PASS_SLOTS];
 } gathering;

@@ -1,11 +1,12 @@
-/* Mergeable statistics of a source, gathered by all threads: pieces per block, merged to the same in any order. */
+/* Mergeable statistics of a source, gathered by all threads: one piece per block; the merged result does not
+ * depend on the order. */
 #ifndef CPB_FIT_STATISTICS_H
 #define CPB_FIT_STATISTICS_H
 
 #include "capball/advanced/fitting.h"
 #include "fit/passes.h"
 
-/* Pass 1 as part of a longer fit; gives *statistics, and its results so far. EINVAL when no row is left. */
+/* Pass 1 as part of a longer fit; sets *statistics, and the results so far. EINVAL when no row is left. */
 cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
                               cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error);
 
@@ -16,7 +17,7 @@ cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_
 /* EINVAL when statistics hold no row; else their results. */
 cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error);
 
-/* EINVAL where a goal wants the norms of all rows, and there are others. */
+/* EINVAL if a goal needs the norms of all rows, and some are missing. */
 cpb_status cpb_check_norms(const cpb_statistics_result *facts, cpb_goal goal, cpb_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* T13: a transform from the base it is for. */
+/* T13: fits a transform to its base rows. */
 #include <math.h>
 
 #include "capball/transform.h"
@@ -33,7 +33,7 @@ static cpb_status find_center(cpb_passes *passes, cpb_transform_options *options
   return status;
 }
 
-/* About the mean, at the mean norm. */
+/* Centred at the mean, with the mean norm as scale. */
 static cpb_status fit_sphere(cpb_source *base, bool skip_bad, cpb_transform **transform, const cpb_exec *exec,
                              cpb_error *error) {
   cpb_map_fit_options options;

@@ -36,7 +36,7 @@ static void keep(cpb_kept_source *kept, cpb_view block) {
     memcpy(kept->data + kept->used, (const char *)block.data + i * step, kept->row_bytes);
 }
 
-/* From now on the rows are in memory. */
+/* Switches to the cached rows. */
 static void become_view(cpb_kept_source *kept) {
   cpb_source *source = &kept->source;
   source->rows = kept->rows;

@@ -1,5 +1,4 @@
-/* A source that only reading tells the number of rows of: text, whose reading is what costs. As long as they are
- * few its rows are kept, and later passes do not read again. */
+/* Caches the rows of a source of unknown length, as long as they are few, so that text is parsed only once. */
 #ifndef CPB_FIT_KEPT_SOURCE_H
 #define CPB_FIT_KEPT_SOURCE_H
 
@@ -8,7 +7,7 @@
 #include "capball/view.h"
 
 typedef struct cpb_kept_source {
-  cpb_source source; /* to be read instead of `of`; a view once the rows are kept */
+  cpb_source source; /* to be read instead of `of`; a view once the rows are cached */
   cpb_source *of;
   uint64_t rows; /* of the last pass that read `of` */
   bool keeping;

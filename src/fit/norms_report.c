@@ -1,4 +1,4 @@
-/* What the norms of rows are: extremes, mean, median, a histogram. */
+/* The distribution of row norms: extremes, mean, median, a histogram. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ void cpb_norms_fit_options_init(cpb_norms_fit_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
 }
 
-/* Bars of equal width, or equal in the logarithm where a few norms far beyond the rest would leave one long
+/* Bars of equal width, or of equal width in the logarithm if a few very large norms would put all others into one
  * bar. */
 static void set_edges(cpb_norms_report *r, size_t bars) {
   double low = r->min, high = r->max;
@@ -34,7 +34,7 @@ static uint64_t *bar_of(cpb_norms_report *r, double norm) {
   return &r->counts[bar];
 }
 
-/* What one pass knows: bins put into bars by their middles. */
+/* From one pass: bins are assigned to bars by their middles. */
 static void count_bin(void *arg, double middle, uint64_t count) {
   cpb_norms_report *r = arg;
   *bar_of(r, fmin(fmax(middle, r->min), r->max)) += count;
@@ -51,7 +51,7 @@ static void look_again(void *arg, const double *norms, size_t count) {
   cpb_fine_median_take(&look->fine, norms, count);
 }
 
-/* Bars and the last digits of the median, by the norms themselves. */
+/* Bars and the last digits of the median, from the norms themselves. */
 static cpb_status count_norms(cpb_norm_fit *norms, cpb_passes *passes, cpb_norms_report *r,
                               cpb_error *error) {
   second_look look = {.report = r};

@@ -18,7 +18,7 @@ cpb_status cpb_fail_no_rows(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_NO_ROWS, "rows", "there are no rows to fit to");
 }
 
-/* Wide whole numbers pass for floats as large. */
+/* Wide integers are treated as floats of the same size. */
 static cpb_dtype as_law(cpb_dtype dtype) {
   return dtype == CPB_I32 ? CPB_F32 : dtype == CPB_I64 ? CPB_F64 : dtype;
 }
@@ -50,7 +50,7 @@ typedef struct wave {
   cpb_view rows;  /* of the wave */
   uint64_t first; /* its first row in the source */
   size_t per_block;
-  double *wide; /* room for the blocks of a wave as doubles, where they need it */
+  double *wide; /* space for the blocks of a wave as doubles, if they must be converted */
   cpb_first_fault fault;
   cpb_status status[CPB_PASS_SLOTS];
   cpb_error errors[CPB_PASS_SLOTS];
@@ -113,7 +113,7 @@ static cpb_status check_block(const cpb_source *source, cpb_view block, cpb_erro
   return cpb_check_view(block, "a block of the source", source->cols, error);
 }
 
-/* A block of the source, in waves. */
+/* Processes a block of the source in waves. */
 static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
                             cpb_error *error) {
   cpb_status status = check_block(passes->source, block, error);

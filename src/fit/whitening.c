@@ -22,9 +22,9 @@ static void centred_row(const cpb_loops *loops, cpb_view rows, size_t i, const d
   }
 }
 
-/* ---- rows seen through W ---- */
+/* ---- transforming rows by W ---- */
 
-/* Each row of W meets a group of rows while it is in the first cache. */
+/* Each row of W is applied to a group of rows while it is in the first-level cache. */
 enum { GROUP = 16 };
 
 size_t cpb_whitened_scratch(size_t d) { return GROUP * d; }
@@ -161,11 +161,11 @@ static cpb_status refuse_column(size_t column, const char *why, cpb_error *error
       column, why);
 }
 
-/* From here on variances, and what is left of them after other columns, are normal doubles. */
+/* From this value on variances, and what other columns leave of them, are normal doubles. */
 static const double VARIANCE_LEAST = 1e-290;
 
 /* Adds to each variance the share `ridge` of itself, of a column that does not vary that of the mean variance; EINVAL
- * for what no ridge mends. */
+ * for what no ridge can repair. */
 static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_error *error) {
   double trace = 0;
   for (size_t i = 0; i < d; i++) trace += covariance[i * d + i] / (double)d;
@@ -198,14 +198,15 @@ static cpb_status factor(const double *covariance, size_t d, double *U, double *
   cpb_error why;
   if (cpb_whitening_from_metric(covariance, d, U, &why) != CPB_OK)
     return why.row >= 0 ? refuse_column((size_t)why.row, depends, error) : cpb_fail_again(error, &why);
-  /* U_ii^2 is what is left of column i's variance after the columns before it. */
+  /* U_ii^2 is the part of column i's variance that the columns before it leave. */
   for (size_t i = 0; i < d; i++)
     if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i]) return refuse_column(i, depends, error);
   invert_factor(U, d, W);
   return CPB_OK;
 }
 
-/* Takes the unit out of every column, one that does not vary keeps its own; factors are what W is to be multiplied by. */
+/* Divides every column by its standard deviation, except one that does not vary; W is to be multiplied by the
+ * factors. */
 static void standardize(double *covariance, size_t d, double *factors) {
   for (size_t i = 0; i < d; i++) factors[i] = covariance[i * d + i] > 0 ? 1 / sqrt(covariance[i * d + i]) : 1;
   for (size_t i = 0; i < d; i++)
@@ -227,8 +228,8 @@ static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double rid
   if (status != CPB_OK) return status;
   if (rows <= d && ridge == 0)
     return cpb_fail(error, CPB_WHY_COLUMN_SINGULAR, "ridge",
-                    "%llu rows do not tell the covariance of %zu columns (more than %zu do): give a ridge, "
-                    "such as 1e-6, or do not whiten",
+                    "%llu rows do not determine the covariance of %zu columns (more than %zu do): "
+                    "give a ridge, such as 1e-6, or do not whiten",
                     (unsigned long long)rows, d, d);
   return factor(covariance, d, U, W, error);
 }

@@ -1,10 +1,10 @@
-/* W of a whitening, W^T W = (covariance + ridge)^-1, and rows seen through it. */
+/* The whitening W, W^T W = (covariance + ridge)^-1, and rows transformed by it. */
 #ifndef CPB_FIT_WHITENING_H
 #define CPB_FIT_WHITENING_H
 
 #include "fit/passes.h"
 
-/* How columns are weighed. */
+/* How columns are weighted. */
 typedef struct cpb_whitening_wish {
   bool whiten;           /* W^T W = (covariance + ridge)^-1; else W is diagonal */
   bool standardize;      /* columns are divided by their standard deviations first, those that vary */
@@ -13,11 +13,11 @@ typedef struct cpb_whitening_wish {
   cpb_view rows;         /* with weights: the rows, held */
 } cpb_whitening_wish;
 
-/* W for all rows of the source about their mean, in one pass; lower triangular, the caller frees it.
- * EINVAL names a column that does not vary, or depends on those before it, more than the ridge. */
+/* W for all rows of the source about their mean, in one pass; lower triangular, the caller frees it. EINVAL names
+ * a column that does not vary, or depends on those before it, more than the ridge repairs. */
 cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double **W, cpb_error *error);
 
-/* norms[i] = |W(x_i - center)|, by plain sums: what leaves their range is for the caller to notice.
+/* norms[i] = |W(x_i - center)|, by plain sums: the caller must check for overflow and underflow.
  * scratch: cpb_whitened_scratch(d) doubles */
 void cpb_whitened_norms(const double *W, cpb_view rows, const double *center, double *scratch, double *norms);
 size_t cpb_whitened_scratch(size_t d);

@@ -1,14 +1,13 @@
-/* T12 for one row: the few numbers from which its gradient is two vectors added. Inline for rows in blocks.
+/* T12 for one row: the few numbers from which its gradient is a sum of two vectors. Inline for rows in blocks.
  *
  * The gradient is toward_g * g' + toward_row * row', row = x or y. To stay in range a caller may
- * give powers of two away: the row as 2^-c row', g as 2^-h g and s as its mantissa (s = 2^m mantissa).
- * Each law says by which power its answers then have to be multiplied. */
+ * take out powers of two: the row as 2^-c row', g as 2^-h g and s as its mantissa (s = 2^m mantissa).
+ * Each law states the power by which its results must then be multiplied. */
 #ifndef CPB_GEOMETRY_LAYER_ROW_H
 #define CPB_GEOMETRY_LAYER_ROW_H
 
 #include "geometry/product_pair.h"
 
-/* What is known of a row. */
 typedef struct cpb_layer_sums {
   double norm2;    /* <row',row'> */
   double product;  /* <row',g'> */
@@ -22,9 +21,9 @@ typedef struct cpb_layer_row {
   double t;    /* this row's part of dL/dt */
 } cpb_layer_row;
 
-/* y = S(x), from x. With a = max(c, m): s is 2^-a s, `factor` the mantissa of s and `unit` 2^(c-a); without
- * powers s, s and 1. Gradient 2^(m-2a+h), t 2^(m-2a+c+h).
- * dL/dt = |y'|^2 g0 - y0 <y',g'>, with y' = lambda x taken out once. */
+/* y = S(x), from x. With a = max(c, m): s is 2^-a s, `factor` the mantissa of s and `unit` 2^(c-a); without powers
+ * s, s and 1. Gradient 2^(m-2a+h), t 2^(m-2a+c+h). dL/dt = |y'|^2 g0 - y0 <y',g'>, with the factor lambda of y' =
+ * lambda x taken out once. */
 static inline cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double s, double factor,
                                              double unit) {
   double n = unit * unit * sums->norm2, q = n + s * s, lambda = 2 * factor / q;
@@ -54,7 +53,7 @@ static inline cpb_layer_row cpb_layer_of_inverse(const cpb_layer_sums *sums, dou
 
 typedef enum cpb_layer_law { CPB_FROM_X, CPB_FROM_Y, CPB_OF_INVERSE } cpb_layer_law;
 
-/* Where no powers are taken out. */
+/* Without powers taken out. */
 static inline cpb_layer_row cpb_layer_row_of(cpb_layer_law law, const cpb_layer_sums *sums, double s) {
   switch (law) {
   case CPB_FROM_X: return cpb_layer_from_x(sums, s, s, 1);
@@ -68,7 +67,7 @@ typedef struct cpb_layer_powers {
   int row, g, s;
 } cpb_layer_powers;
 
-/* The row's numbers with t complete, and the power of two to multiply the gradient by. */
+/* The row's numbers with t complete, and the power of two by which the gradient must be multiplied. */
 typedef struct cpb_layer_answer {
   cpb_layer_row row;
   int power;

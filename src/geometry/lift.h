@@ -1,13 +1,13 @@
-/* The arithmetic T3, T5 and T6 share: the cap of a ball from the distance of its centre, and the
- * checks of caps and regions. */
+/* The arithmetic that T3, T5 and T6 share: the cap of a ball from the distance of its centre, and the checks of
+ * caps and regions. */
 #ifndef CPB_GEOMETRY_LIFT_H
 #define CPB_GEOMETRY_LIFT_H
 
 #include "capball/region.h"
 #include "geometry/vector.h"
 
-/* What T3 needs of a ball with centre t and radius r at scale s: p = toward (t/h2) + p0 v, t
- * orthogonal to the pole v. Lengths are divided by 2^exponent, which no ratio notices. */
+/* What T3 needs to know of a ball with centre t and radius r at scale s: p = toward (t/h2) + p0 v, t orthogonal to
+ * the pole v. Lengths are divided by 2^exponent, which cancels in every ratio. */
 typedef struct cpb_lift {
   double toward, h2, p0, b, sigma, a;
   int exponent;
@@ -22,16 +22,15 @@ static inline double cpb_lift_toward(const cpb_lift *lift, double t) {
   return lift->toward * (ldexp(t, -lift->exponent) / lift->h2);
 }
 
-/* EINVAL unless the cap is there, holds numbers and they belong together: |p| = 1 and sigma^2 = 1-b^2 within
- * 1e-6. */
+/* EINVAL unless the cap is not NULL, is finite and consistent: |p| = 1 and sigma^2 = 1-b^2 within 1e-6. */
 cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
-/* And a = b+<p,v>; v NULL: e. */
+/* The same, and a = b+<p,v>; v NULL: e. */
 cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error);
 
-/* EINVAL unless the region is there and what its kind needs is finite and in its domain. */
+/* EINVAL unless the region is not NULL and what its kind needs is finite and in its domain. */
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
 
-/* Sentences that several laws have. */
+/* Messages that several laws share. */
 cpb_status cpb_fail_halfspace(cpb_error *error, double h, double s);
 cpb_status cpb_fail_axis_and_whitening(cpb_error *error);
 
@@ -45,8 +44,8 @@ cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, doubl
 /* The kind of region a complete cap is. */
 cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
 
-/* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere
- * lies on its boundary, so scores have one sign. */
+/* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere is on its
+ * boundary, so scores have one sign. */
 void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v);
 
 /* A region without a metric of its own: round, with c = 0 and r = 0. */

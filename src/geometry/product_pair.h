@@ -1,13 +1,13 @@
-/* T8 for one pair of points, inline for the Gram blocks; the public functions are these. */
+/* T8 for one pair of points, inline for the Gram blocks; the public functions call these. */
 #ifndef CPB_GEOMETRY_PRODUCT_PAIR_H
 #define CPB_GEOMETRY_PRODUCT_PAIR_H
 
 #include <math.h>
 
-/* s^2 d/(a b) through mantissas and exponents, for numbers whose products leave the range. */
+/* s^2 d/(a b) by mantissas and exponents, for numbers whose products leave the range of double. */
 double cpb_ratio_wide(double s, double d, double a, double b);
 
-/* s^2 d/(a b), which may neither overflow nor underflow on the way. */
+/* s^2 d/(a b) without intermediate overflow or underflow. */
 static inline double cpb_ratio(double s, double d, double a, double b) {
   const double low = 1e-140, high = 1e140;
   if (s >= 1e-70 && s <= 1e70 && d >= low && d <= high && a >= low && a <= high && b >= low && b <= high)
@@ -42,7 +42,7 @@ static inline double cpb_pair_original_dist2(double dist2_hat, double rise_x, do
   return cpb_ratio(s, dist2_hat, rise_x, rise_y);
 }
 
-/* The fused x0 y0 makes the difference right to one rounding of the numbers as they are given. */
+/* The fused x0 y0 makes the difference exact but for one rounding of the given numbers. */
 static inline double cpb_pair_original_product(double product_hat, double x0, double y0, double rise_x,
                                                double rise_y, double s) {
   double rest = fma(-x0, y0, product_hat);

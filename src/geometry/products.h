@@ -1,7 +1,8 @@
 /* T8 for one pair of points: inner products and distances of one space computed in the other.
  *
- * Errors are in u = 2^-53, of arguments each right to 1u, lengths and s within 1e-150 .. 1e150. Where a difference of the
- * arguments loses digits, the bound names what it loses against; no other form of the same arguments does better. */
+ * Errors are in u = 2^-53, for arguments each accurate to 1u, lengths and s within 1e-150 .. 1e150. Where a
+ * difference of the arguments loses digits, the bound names what it loses against; no other form of the same
+ * arguments does better. */
 #ifndef CPB_GEOMETRY_PRODUCTS_H
 #define CPB_GEOMETRY_PRODUCTS_H
 

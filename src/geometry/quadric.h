@@ -15,7 +15,7 @@ typedef struct cpb_quadric {
 } cpb_quadric;
 
 /** (k2, m, k0, root) = (a, s p', s^2(b-p0), s sigma) of a complete cap, pole e.               T4
- *  b - p0 is taken from the form that does not cancel. EINVAL unless s^2 is a normal double. */
+ *  b - p0 is computed by the form that does not cancel. EINVAL unless s^2 is a normal double. */
 cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadric, cpb_error *error);
 
 /** p' = m/s, p0 = (k2-k0/s^2)/2, b = (k2+k0/s^2)/2, sigma = root/s, a = k2, divided by |p|.   T4

@@ -39,7 +39,7 @@ void cpb_pole_stretch(size_t d, const double *v, double *z) {
 cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
                                cpb_error *error) {
   if (d == 0 || x == NULL || v == NULL || lift == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, "lift", "a lift needs d >= 1, x, v and room for the result");
+    return cpb_fail(error, CPB_WHY_MISSING, "lift", "a lift needs d >= 1, x, v and memory for the result");
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = cpb_check_pole(d, v, error);
   if (status != CPB_OK) return status;

@@ -111,7 +111,7 @@ cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *error) {
   cpb_squares squares = cpb_squares_of(cap->p, n);
   if (squares.hi == 0) return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p is 0 and has no direction");
 
-  /* All differences are taken before the division by |p|, which would round their terms. */
+  /* All differences are computed before the division by |p|, which would round their terms. */
   for (size_t i = 0; i < n; i++) cap->p[i] = ldexp(cap->p[i], -squares.exponent);
   double length = cpb_squares_root(&squares, squares.exponent), b = ldexp(cap->b, -squares.exponent);
   double rise = isinf(b) ? b : v == NULL ? b + cap->p[n - 1] : cpb_dot_from(b, cap->p, v, n);

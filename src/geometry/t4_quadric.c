@@ -18,8 +18,8 @@ static cpb_status check_quadric(const cpb_quadric *quadric, cpb_error *error) {
   return CPB_OK;
 }
 
-/* b-p0. Near the poles, where b and p0 agree, (|p'|-sigma)(|p'|+sigma)/(b+p0) keeps the digits that
- * the difference loses; near the equator it is the other way round. */
+/* b-p0. Near the poles, where b and p0 agree, (|p'|-sigma)(|p'|+sigma)/(b+p0) preserves the digits that the
+ * difference loses; near the equator it is the reverse. */
 static double fall(const cpb_cap *cap) {
   double p0 = cap->p[cap->d];
   if (!(cap->b * p0 > 0 && fabs(cap->b) <= 1 && cap->sigma < fabs(cap->b))) return cap->b - p0;
@@ -72,7 +72,7 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
   cap->b = b / length;
   cap->sigma = root / length;
   cap->a = k2 / length;
-  /* Rounding must not carry a boundary past the end of [-1,1]. */
+  /* Rounding must not carry a boundary out of [-1,1]. */
   if (fabs(cap->b) > 1 && (root > 0 || fabs(cap->b) <= 1 + 1e-12)) cap->b = copysign(1, cap->b);
   if (root == 0 && fabs(cap->b) >= 1 - 1e-12 && fabs(cap->b) < 1) cap->b = copysign(1, cap->b);
   if (fabs(cap->b) <= 1 && !(fabs(cap->sigma * cap->sigma - (1 - cap->b) * (1 + cap->b)) <= 1e-6))

@@ -8,7 +8,6 @@
 #include "geometry/region_kind.h"
 #include "geometry/t2_pole.h"
 
-/* How far an axis or a ratio of axes may be from what it should be. */
 static cpb_status fail_whitened(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_REGION_METRIC, "region", "region has a whitening W: see T6");
 }
@@ -70,7 +69,7 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
     double tilt = cpb_norm(v, d);
     if (tilt <= tolerance) return CPB_OK;
     return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
-                    "a round region is no cap under a pole with |u| = %.17g", tilt);
+                    "a round region is not a cap under a pole with |u| = %.17g", tilt);
   }
   cpb_status status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;
@@ -107,8 +106,8 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   return cpb_fail_halfspace(error, h, s);
 }
 
-/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is
- * built where p will stand. */
+/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is built in the
+ * memory of p. */
 static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, double s, const double *v,
                               cpb_cap *cap, cpb_error *error) {
   size_t d = region->d;
@@ -163,7 +162,7 @@ cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error
   double r = region->r, along = region->axis == NULL ? r : region->along, length = 1;
   if (along > r)
     return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
-                    "a prolate ellipsoid (%.17g along its axis, %.17g across it) is no cap: see T6", along,
+                    "a prolate ellipsoid (%.17g along its axis, %.17g across it) is not a cap: see T6", along,
                     r);
   if (region->axis != NULL) status = cpb_check_axis(region->axis, d, &length, error);
   if (status != CPB_OK) return status;

@@ -82,8 +82,7 @@ static double row_times(const double *row, const double *c, const double *m, siz
   return hi + lo;
 }
 
-/* {<n,x> > h} is {<W^-T n, y> > h - <n,m>}; W is factorised in scratch, the vector is built where p
- * will stand. */
+/* {<n,x> > h} is {<W^-T n, y> > h - <n,m>}; W is factorised in scratch, the vector is built in the memory of p. */
 static cpb_status whiten_halfspace(const cpb_region *region, const double *m, double *scratch, double *p,
                                    double *offset, cpb_error *error) {
   size_t d = region->d;

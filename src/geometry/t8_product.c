@@ -4,7 +4,7 @@
 #include "geometry/products.h"
 
 double cpb_ratio_wide(double s, double d, double a, double b) {
-  if (isinf(a) || isinf(b)) return NAN; /* an overflow of the caller's, not a quotient of 0 */
+  if (isinf(a) || isinf(b)) return NAN; /* the caller overflowed: this is not a quotient of 0 */
   int es, ed, ea, eb;
   double ms = frexp(s, &es), md = frexp(d, &ed), ma = frexp(a, &ea), mb = frexp(b, &eb);
   return ldexp(ms * ms * md / (ma * mb), 2 * es + ed - ea - eb);

@@ -16,7 +16,7 @@ typedef struct cpb_squares {
 
 static inline cpb_squares cpb_squares_none(void) { return (cpb_squares){0, 0, INT_MIN / 8}; }
 
-/* hi+lo += x exactly in hi, with what hi cannot hold in lo. */
+/* hi+lo += x, exactly: lo takes what hi cannot hold. */
 static inline void cpb_twofold_add(double *hi, double *lo, double x) {
   double sum = *hi + x, kept = sum - *hi;
   *lo += (*hi - (sum - kept)) + (x - kept);
@@ -54,7 +54,7 @@ static inline double cpb_squares_root(const cpb_squares *sum, int shift) {
   return ldexp(sqrt(sum->hi + sum->lo), sum->exponent - shift);
 }
 
-/* |x|, within one rounding wherever the norm itself is a double. */
+/* |x|, within one rounding whenever the norm is a double. */
 static inline double cpb_norm(const double *x, size_t n) {
   cpb_squares sum = cpb_squares_of(x, n);
   return cpb_squares_root(&sum, 0);
@@ -67,7 +67,7 @@ static inline double cpb_dot_from(double start, const double *x, const double *y
   return hi + lo;
 }
 
-/* s/a kept as mantissas and exponent, so that (s/a) x leaves the range of double only if it must. */
+/* s/a as mantissas and exponent, so that (s/a) x leaves the range of double only if it must. */
 typedef struct cpb_ratio {
   double s, a;
   int exponent;

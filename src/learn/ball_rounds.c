@@ -1,5 +1,5 @@
-/* T10: rounds in which nothing depends on how the rows are cut. What is gathered are extremes of columns, a sample, a
- * largest distance and the farthest rows by (distance, id); these come in that order into what is solved. */
+/* T10: rounds whose results do not depend on how the rows are divided. A round gathers column extremes, a sample,
+ * a largest distance and the farthest rows by (distance, id), which enter the solver in that order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   return status;
 }
 
-/* As after cpb_ball_rounds_new. */
+/* Resets to the state after cpb_ball_rounds_new. */
 static void begin_anew(cpb_ball_rounds *rounds) {
   rounds->round = 0;
   rounds->exponent = 0;
@@ -56,11 +56,11 @@ static void begin_anew(cpb_ball_rounds *rounds) {
   rounds->iterations = 0;
   rounds->sample_rank = -1;
   memset(rounds->hull.point, 0, rounds->d * sizeof *rounds->hull.point);
-  memset(rounds->origin, 0, 3 * rounds->d * sizeof *rounds->origin); /* with point and center */
+  memset(rounds->origin, 0, 3 * rounds->d * sizeof *rounds->origin); /* and point and center */
   cpb_ball_rounds_begin_pass(rounds);
 }
 
-/* Rows whose largest distance is within these need no other unit, whatever their columns are. */
+/* If the largest squared distance is within these bounds no other unit is needed, whatever the columns are. */
 static bool needs_no_unit(double largest2) { return largest2 > 0x1p-400 && largest2 < 0x1p480; }
 
 bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range) {
@@ -149,7 +149,7 @@ cpb_status cpb_ball_rounds_restart(cpb_ball_rounds *piece, const cpb_ball_rounds
   piece->done = rounds->done;
   piece->lower2 = rounds->lower2;
   piece->proven2 = rounds->proven2;
-  memcpy(piece->origin, rounds->origin, 3 * rounds->d * sizeof *piece->origin); /* with point and center */
+  memcpy(piece->origin, rounds->origin, 3 * rounds->d * sizeof *piece->origin); /* and point and center */
   piece->sample_rank = -1;
   piece->set.count = piece->hull.count = 0;
   piece->support_count = 0;

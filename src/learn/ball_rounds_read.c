@@ -1,4 +1,4 @@
-/* One read of the rows: those farthest from the present centre are staged. */
+/* One read of the rows: stages those farthest from the present centre. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct read_job {
   const cpb_ball_rounds *rounds;
   cpb_view x;
   cpb_row_ids ids;
-  _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: rows nearer than this are of no interest */
+  _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: nearer rows are ignored */
   size_t most;
   cpb_far_row *far;  /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
@@ -29,8 +29,8 @@ typedef struct read_job {
   cpb_first_fault fault;
 } read_job;
 
-/* Rows that may join in one round: enough for a support of d+1 and its neighbours; of many rows more, lest
- * those on one side of a centre that is not the last take all places. */
+/* Rows that may join in one round: enough for a support of d+1 and its neighbours; more of a large set, so that
+ * the rows on one side of a centre that is not final do not take all places. */
 static size_t far_rows(size_t d, uint64_t rows) {
   size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS;
   uint64_t share = rows / ROWS_PER_FAR_ROW;
@@ -68,7 +68,7 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
-/* -1 and doubles >= 0 are ordered as their bits. */
+/* -1 and doubles >= 0 are ordered like their bits. */
 static int64_t bits_of(double x) {
   int64_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -82,15 +82,15 @@ static double cut_now(read_job *job) {
   return cut;
 }
 
-/* So many rows are at least as far as `cut`: nobody needs nearer ones. When a block hears of it is not seen in the
- * result. */
+/* This many rows are at least as far as `cut`: nearer ones are not needed. When a block notices does not affect
+ * the result. */
 static void raise_cut(read_job *job, double cut) {
   int64_t known = atomic_load_explicit(&job->cut, memory_order_relaxed), wanted = bits_of(cut);
   while (known < wanted && !atomic_compare_exchange_weak(&job->cut, &known, wanted)) {
   }
 }
 
-/* Of rows as far as the nearest of a full heap those of smaller ids still count. */
+/* Among rows as far as the nearest of a full heap, smaller ids still count. */
 static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1; }
 
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
@@ -111,8 +111,8 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   job->largest2[block] = largest;
 }
 
-/* The farthest rows of all blocks, in order, into far[0..]; returns how many. They fill the place of the first block,
- * whose rows have been looked at before. */
+/* Collects the farthest rows of all blocks, in order, in far[0..]; returns how many. Overwrites the heap of the
+ * first block, whose rows are handled first. */
 static size_t join_blocks(read_job *job, size_t blocks) {
   size_t held = 0;
   for (size_t block = 0; block < blocks; block++)
@@ -131,7 +131,7 @@ cpb_status cpb_ball_rounds_keep_far(cpb_ball_rounds *rounds) {
   return cpb_working_set_keep(&rounds->staged, far_rows(rounds->d, rounds->rows));
 }
 
-/* Far rows of this read join those staged before in the same pass; the farthest stay. */
+/* Adds the far rows of this read to those staged before in the same pass; keeps the farthest. */
 static cpb_status stage(cpb_ball_rounds *rounds, const read_job *job, size_t count) {
   double *row = malloc(rounds->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;

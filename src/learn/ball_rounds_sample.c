@@ -1,5 +1,5 @@
-/* What a ball starts from: a sample of the rows, the same however they are cut, its first row as origin and its mean
- * or its ball's centre as first centre. */
+/* The start of a ball: a sample of the rows that does not depend on how they are divided, its first row as origin,
+ * and its mean or the centre of its ball as the first centre. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,13 +9,13 @@
 
 enum {
   SAMPLE = 1024,
-  OF_MEAN = 128,       /* rows of it that a mean is taken of */
-  SOLVED_SAMPLE = 4096 /* rows per dimension from which the ball of a sample is worth finding */
+  OF_MEAN = 128,       /* rows of the sample that are averaged */
+  SOLVED_SAMPLE = 4096 /* rows per dimension from which solving the ball of the sample pays off */
 };
 
 /* ---- taking it ---- */
 
-/* How many zeros an id ends with: rows whose numbers are multiples of a high power of two are spread evenly. */
+/* Number of trailing zeros of an id: multiples of a high power of two are spread evenly. */
 static double rank_of(uint64_t id) {
   unsigned zeros = 0;
   while (zeros < 64 && (id >> zeros & 1) == 0) zeros++;
@@ -26,7 +26,7 @@ static bool wanted(const cpb_ball_rounds *rounds, double rank, uint64_t id) {
   return rank > rounds->sample_rank || (rank == rounds->sample_rank && id < rounds->sample_id);
 }
 
-/* Drops what is too much, and notes what the rows to come must beat. */
+/* Drops excess rows, and updates the rank that further rows must exceed. */
 static cpb_status shrink(cpb_ball_rounds *rounds) {
   cpb_working_set *sample = &rounds->staged;
   if (sample->count <= SAMPLE) return CPB_OK;
@@ -42,7 +42,7 @@ static cpb_status shrink(cpb_ball_rounds *rounds) {
   return CPB_OK;
 }
 
-/* Row i of a block, where it is finite. */
+/* Adds row i of a block if it is finite. */
 static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_t id, double *row) {
   cpb_scaled_row(rounds->loops, x, 0, i, row);
   bool finite = true;
@@ -50,7 +50,7 @@ static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_
   return finite ? cpb_working_set_add(&rounds->staged, row, id, rank_of(id)) : CPB_OK;
 }
 
-/* From row i on the first whose id may end with zeros enough. */
+/* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
   if (ids.ids != NULL || rounds->sample_rank <= 0 || rounds->sample_rank > 62) return i;
   uint64_t step = (uint64_t)1 << (unsigned)rounds->sample_rank;
@@ -74,7 +74,7 @@ static bool is_solved(const cpb_ball_rounds *rounds, uint64_t rows) {
   return rows / SOLVED_SAMPLE >= rounds->d;
 }
 
-/* Of a block that begins with row `first` the rows from, from + step, .. before `end`; step is a power of two. */
+/* Adds rows from, from + step, .. before `end` of a block that begins with row `first`; step is a power of two. */
 static cpb_status add_every(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t from, uint64_t step,
                             uint64_t end, double *row) {
   cpb_status status = CPB_OK;
@@ -84,8 +84,9 @@ static cpb_status add_every(cpb_ball_rounds *rounds, cpb_view x, uint64_t first,
   return status;
 }
 
-/* Multiples of the least power of two that leaves no more than wanted of them, and odd ones of the one before as far
- * as there is room: the first rows of what cpb_ball_rounds_sample finds one by one, as many as the start needs. */
+/* Multiples of the smallest power of two that has no more of them than requested, then odd multiples of the next
+ * lower one as long as there is space: the first rows of what cpb_ball_rounds_sample finds one at a time, as many
+ * as the start needs. */
 cpb_status cpb_ball_rounds_sample_of(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t rows) {
   uint64_t step = 1, most = is_solved(rounds, rows) ? SAMPLE : OF_MEAN;
   while ((rows - 1) / step >= most) step *= 2;
@@ -106,7 +107,7 @@ cpb_status cpb_ball_rounds_sample_join(cpb_ball_rounds *rounds, const cpb_ball_r
 
 /* ---- starting from it ---- */
 
-/* The sample about its first row in the unit; of what the unit cannot hold nothing is left. */
+/* Makes the sample relative to its first row, in the unit; rows that the unit cannot hold are dropped. */
 static void make_relative(cpb_ball_rounds *rounds) {
   cpb_working_set *sample = &rounds->staged;
   size_t kept = 0, d = rounds->d;
@@ -144,8 +145,8 @@ static double largest_square(const cpb_ball_rounds *rounds) {
   return largest2;
 }
 
-/* Where the ball of the sample costs little beside a read, its centre is a better one: on points near a sphere it
- * saves reads. */
+/* Where the ball of the sample is cheap compared to a read, its centre is a better start: for points near a sphere
+ * it saves reads. */
 static cpb_status solve_sample(cpb_ball_rounds *rounds, cpb_error *error) {
   double safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
   rounds->largest2 = largest_square(rounds);

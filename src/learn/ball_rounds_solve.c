@@ -1,4 +1,4 @@
-/* The ball of the working set, by active sets or by caps, and what it proves. */
+/* The ball of the working set, by active sets or by caps, and the bound it proves. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "learn/distances.h"
 #include "learn/paper_schemes.h"
 
-/* The farthest first, whatever order they came in. */
+/* The farthest first, whatever their order of arrival. */
 static cpb_status take_staged(cpb_ball_rounds *rounds) {
   cpb_status status = cpb_working_set_sort(&rounds->staged);
   if (status == CPB_OK && rounds->set.count > CPB_WORKING_ROWS)
@@ -70,7 +70,7 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   return status;
 }
 
-/* Of a mean of squared distances from a mean, as cpb_working_set_dual adds it up. */
+/* The rounding error of a mean of squared distances from a mean, as cpb_working_set_dual computes it. */
 static double dual_error(size_t count, size_t d) {
   return (8 * (double)count + 8 * (40 + (double)(d / CPB_CHUNK))) * DBL_EPSILON / 2;
 }
@@ -105,7 +105,7 @@ cpb_status cpb_ball_rounds_move(cpb_ball_rounds *rounds, cpb_error *error) {
   return CPB_OK;
 }
 
-/* A bound is rounded down. */
+/* Rounded down, because it is a lower bound. */
 static double proven_radius(const cpb_ball_rounds *rounds) {
   double lower = ldexp(sqrt(fmax(rounds->proven2, 0)) * (1 - DBL_EPSILON), rounds->exponent);
   return rounds->exponent == 0 || lower >= DBL_MIN ? lower : fmax(0, lower - DBL_TRUE_MIN);

@@ -45,8 +45,8 @@ static const cpb_state_member best_table[] = {
 
 static void carry_round(cpb_state *s, cpb_ball_rounds *rounds) {
   cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(round_table), 0);
-  cpb_state_require(s, rounds->exponent >= -1100 && rounds->exponent <= 1100, "its unit cannot be");
-  if (rounds->round > 0) cpb_state_doubles(s, rounds->origin, 3 * rounds->d); /* with point and center */
+  cpb_state_require(s, rounds->exponent >= -1100 && rounds->exponent <= 1100, "the unit is out of range");
+  if (rounds->round > 0) cpb_state_doubles(s, rounds->origin, 3 * rounds->d); /* and point and center */
   if (rounds->round == 0 && rounds->rows_seen > 0)
     cpb_state_doubles(s, rounds->low, 2 * rounds->d); /* and high */
 }
@@ -100,7 +100,7 @@ static void carry_hull(cpb_state *s, cpb_hull *hull) {
   cpb_state_doubles(s, &hull->value, 1);
   cpb_state_doubles(s, hull->point, hull->dim);
   for (size_t k = 0; k < count && s->status == CPB_OK; k++) carry_column(s, hull, k);
-  if (s->status == CPB_OK) cpb_state_require(s, hull->unit > 0, "its unit cannot be");
+  if (s->status == CPB_OK) cpb_state_require(s, hull->unit > 0, "the unit of the hull is not positive");
   hull->count = s->status == CPB_OK ? count : 0;
 }
 
@@ -133,7 +133,7 @@ static void carry(cpb_state *s, void **object) {
   cpb_state_end(s);
 }
 
-/* What was staged is put in order first: equal states are equal bytes. */
+/* Sorts the staged rows first: equal states have equal bytes. */
 cpb_status cpb_ball_rounds_serialize(const cpb_ball_rounds *rounds, void **bytes, size_t *count,
                                      cpb_error *error) {
   if (rounds == NULL || bytes == NULL || count == NULL)

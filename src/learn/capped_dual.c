@@ -1,10 +1,9 @@
-/* The iteration, and what its bounds are worth.
+/* The iteration, and the error of its bounds.
  *
- * Every sum over the rows is known to unit_error of its size, from the lengths of its chains of additions. A
- * column's height and point are two such sums, so that the hull's value is that of feasible multipliers but
- * for `doubt`; what is subtracted for it makes `lower` a bound of the exact maximum. Sizes stay small because
- * origin is the mean of the rows: it and every mean of a filling are within sqrt(maximum) of the best point.
- */
+ * Every sum over the rows is accurate to unit_error times its size, which follows from the lengths of its chains of
+ * additions. A column's height and point are two such sums, so that the hull's value is that of feasible multipliers
+ * up to `doubt`; subtracting it makes `lower` a bound of the exact maximum. Sizes stay small because origin is the
+ * mean of the rows: it and every mean of a filling are within sqrt(maximum) of the best point. */
 #include "learn/capped_dual_parts.h"
 
 #include <float.h>
@@ -19,7 +18,7 @@ enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
 
 typedef cpb_capped_solver solver;
 
-/* ---- the multipliers that make up the answer ---- */
+/* ---- the multipliers of the result ---- */
 
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
@@ -59,7 +58,7 @@ static double lower_bound(const solver *s) {
   return cpb_hull_proven(&s->hull, s->doubt, s->unit_error, s->dual->x.rows);
 }
 
-/* A column joins the hull, and its multipliers are kept as long as it is there. */
+/* Enters a column into the hull; its multipliers are stored as long as it is there. */
 static cpb_status enter(solver *s, cpb_filling made, cpb_margin_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
   cpb_status status = room_for_filling(s);
@@ -76,7 +75,7 @@ static cpb_status enter(solver *s, cpb_filling made, cpb_margin_column column, b
   return status;
 }
 
-/* The present filling, its bits copied, as multipliers to be kept. */
+/* A copy of the present filling, including its bits. */
 static cpb_status keep_filling(const solver *s, cpb_filling *made) {
   size_t words = (s->dual->x.rows + 63) / 64;
   *made = (cpb_filling){.bits = malloc(words * sizeof *made->bits), .parts = malloc(sizeof *made->parts)};
@@ -143,7 +142,7 @@ static bool close_enough(const cpb_capped_dual *dual) {
   return dual->upper - dual->lower <= dual->gap * size;
 }
 
-/* A start that is farther from the mean than the rows are is no help, and its numbers are large. */
+/* A start that is farther from the mean than the rows are does not help, and its numbers are large. */
 static bool begin_at_mean(const solver *s, double *point) {
   double norm2 = s->dual->loops->dot(point, point, s->d);
   if (!s->dual->squares || s->hull.count > 0 || norm2 <= s->now.value / 2) return false;
@@ -179,7 +178,7 @@ static cpb_status enter_filling(solver *s, bool *better) {
   return status;
 }
 
-/* Scores at `point`, the bounds that follow, and the new column into the hull. */
+/* Scores at `point`, updates the bounds, and enters the new column into the hull. */
 static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   cpb_capped_dual *dual = s->dual;
   cpb_capped_score(s, point);
@@ -200,7 +199,7 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   return CPB_OK;
 }
 
-/* The best point is judged by all rows if those left out may matter there. */
+/* The best point must be checked against all rows if those left out may matter there. */
 static bool must_look_again(solver *s, double *point) {
   if (cpb_capped_decisions_hold(s, s->dual->point)) return false;
   cpb_capped_take_all_back(s);

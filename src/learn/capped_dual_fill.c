@@ -11,7 +11,7 @@
 typedef cpb_capped_solver solver;
 typedef cpb_scored scored;
 
-enum { GROUP = 64 }; /* rows added up before they join a longer sum, which keeps its error small */
+enum { GROUP = 64 }; /* rows per partial sum, which keeps the error of long sums small */
 
 /* ---- scores ---- */
 
@@ -28,7 +28,7 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
       s->score[i] = norm2 - 2 * dual->loops->dot(rows + i * dual->x.stride, point, s->d);
   }
   if (dual->caps == NULL) return;
-  for (size_t i = first; i < first + count; i++) /* rows without weight are not there */
+  for (size_t i = first; i < first + count; i++) /* rows of weight 0 are ignored */
     if (!(cpb_capped_cap(s, i) > 0)) s->score[i] = -INFINITY;
 }
 
@@ -59,7 +59,7 @@ static void middle_of_three_to_the_end(scored *rows, size_t n) {
   swap(b, c);
 }
 
-/* Rows before the last one go to the front, and it behind them; returns where it is. */
+/* Partitions around the last row; returns its final position. */
 static size_t partition(scored *rows, size_t n) {
   size_t front = 0;
   for (size_t i = 0; i + 1 < n; i++)
@@ -87,7 +87,7 @@ int cpb_scored_compare(const void *a, const void *b) {
   return cpb_scored_before(*x, *y) ? -1 : cpb_scored_before(*y, *x);
 }
 
-/* The row, in the order of scores, at which the caps add up to *need, which becomes its part. */
+/* The row, in order of scores, at which the caps add up to *need, which becomes its part. */
 static scored fill_up(const solver *s, scored *rows, size_t n, double *need) {
   for (;;) {
     middle_of_three_to_the_end(rows, n);
@@ -97,7 +97,7 @@ static scored fill_up(const solver *s, scored *rows, size_t n, double *need) {
     double weight = cpb_cap_sum_value(s, sum), own = cpb_capped_cap(s, rows[front].row);
     if (weight >= *need && front > 0) {
       n = front;
-    } else if (weight + own >= *need || front + 1 == n) { /* or rounding left a crumb */
+    } else if (weight + own >= *need || front + 1 == n) { /* or a remainder from rounding */
       *need = fmin(fmax(*need - weight, 0), own);
       return rows[front];
     } else {
@@ -108,7 +108,7 @@ static scored fill_up(const solver *s, scored *rows, size_t n, double *need) {
   }
 }
 
-/* Rows with scores in [low, high] as candidates for the edge; false when it is not among them. */
+/* Collects the rows with scores in [low, high] as candidates for the edge; false when it is not among them. */
 static bool bracket(solver *s, double low, double high, size_t *count, double *need) {
   cpb_cap_sum above = s->full.cap, within = {0};
   size_t found = 0;
@@ -125,8 +125,7 @@ static bool bracket(solver *s, double low, double high, size_t *count, double *n
   return *need > 0 && cpb_cap_sum_value(s, within) > *need;
 }
 
-/* What the last step of the point can have changed: the edge of a squared distance moves, as a distance,
- * no more than the point. */
+/* Bounds what the last step of the point can have changed: as a distance, the edge moves no more than the point. */
 static bool bracket_by_step(solver *s, size_t *count, double *need) {
   double edge = sqrt(fmax(s->last_edge, 0)), slack = s->moved + 1e-12 * edge;
   double low = edge > slack ? (edge - slack) * (edge - slack) : -1;
@@ -138,7 +137,7 @@ static int by_score_down(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* A guess from every so many rows, wide enough to be right almost always. */
+/* An estimate from equally spaced rows, wide enough to be right almost always. */
 static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   enum { SAMPLE = 2048, MARGIN = 128 };
   double sample[SAMPLE];
@@ -215,7 +214,7 @@ static void sum_block(void *argument, size_t block, size_t first, size_t count) 
   s->sums[block] = s->dual->loops->dot(weights, scores, taken);
 }
 
-/* What the rows that are full for good add to the filling; marks all its rows. */
+/* Adds the rows that are permanently full to the filling; marks all its rows. */
 static void add_full_rows(solver *s, const double *point) {
   const cpb_loops *loops = s->dual->loops;
   const cpb_full_rows *full = &s->full;

@@ -1,6 +1,6 @@
-/* Feasible multipliers that are the best over the rows about the edge, and at least as good as the hull's.
- * Where many rows are almost equally far from every centre in sight, as on a sphere, fillings alone would
- * have to be met one by one. */
+/* Feasible multipliers that are optimal over the rows near the edge, and at least as good as the hull's. Where
+ * many rows are almost equally far from every plausible centre, as on a sphere, the iteration would otherwise have
+ * to visit fillings one at a time. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef cpb_capped_solver solver;
 typedef struct margin_rows {
   size_t count, first;
   size_t *row;
-  double *p, *norm2, *cap, *before, *weight; /* before: of the hull */
+  double *p, *norm2, *cap, *before, *weight; /* before: those of the hull */
   double *fixed, *point;
 } margin_rows;
 
@@ -37,9 +37,9 @@ static cpb_status margin_alloc(margin_rows *margin, size_t count, size_t d) {
   return CPB_OK;
 }
 
-/* ---- the hull's multipliers, and the rows in question about them ---- */
+/* ---- the hull's multipliers, and the undecided rows ---- */
 
-/* Of all rows, and in bits those that are full in every filling of the hull. */
+/* Of all rows; the bits mark those that are full in every filling of the hull. */
 typedef struct mixture {
   double *a;
   uint64_t *bits;
@@ -77,7 +77,7 @@ static int by_row(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The rows of the margin to the front of the candidates, in order; returns how many. */
+/* Moves the rows of the margin to the front of the candidates, in order; returns how many. */
 static size_t choose_rows(solver *s, const mixture *mix) {
   size_t found = 0, in_part = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -118,7 +118,7 @@ static void fill_margin(const solver *s, margin_rows *margin, double weight) {
   }
 }
 
-/* What the hull has outside the margin. */
+/* The part of the hull outside the margin. */
 static cpb_hull_full rest_of_hull(const solver *s, const margin_rows *margin, double height) {
   cpb_hull_full fixed = {.point = margin->fixed, .height = height, .weight = 1};
   memcpy(margin->fixed, s->hull.point, s->d * sizeof *margin->fixed);
@@ -133,8 +133,8 @@ static cpb_hull_full rest_of_hull(const solver *s, const margin_rows *margin, do
 
 /* ---- the column ---- */
 
-/* The hull's point and height with the changes of the margin; `size` so that rounding, and the sum of all
- * multipliers, which is no longer 1 to the last bit, are within unit_error of it. */
+/* The hull's point and height with the changes of the margin; `size` is such that rounding errors, including a sum
+ * of multipliers that is no longer exactly 1, are within unit_error times it. */
 static void change_column(solver *s, const margin_rows *margin, double hull_height, cpb_margin_column *to) {
   cpb_twofold height = {hull_height, 0}, sum = {0, 0};
   double size = 0, changed = 8;

@@ -1,6 +1,5 @@
-/* The inside of cpb_capped_dual_solve, by parts: scores and the best filling (capped_dual_fill.c), rows about the edge
- * (capped_dual_margin.c), rows that are out of the question (capped_dual_rows.c), the iteration and its bounds (capped_dual.c).
- */
+/* Internals of cpb_capped_dual_solve: scores and the best filling (capped_dual_fill.c), rows near the edge
+ * (capped_dual_margin.c), rows that are decided (capped_dual_rows.c), the iteration and its bounds (capped_dual.c). */
 #ifndef CPB_LEARN_CAPPED_DUAL_PARTS_H
 #define CPB_LEARN_CAPPED_DUAL_PARTS_H
 
@@ -14,13 +13,13 @@ typedef struct cpb_scored {
   size_t row;
 } cpb_scored;
 
-/* A sum of caps: counted where all are the same. */
+/* A sum of caps: a count where all are equal. */
 typedef struct cpb_cap_sum {
   size_t rows;
   cpb_twofold sum;
 } cpb_cap_sum;
 
-/* Feasible multipliers: rows with a bit are full, parts hold what they say. */
+/* Feasible multipliers: rows with a bit are full, `parts` lists the others. */
 typedef struct cpb_filling {
   uint64_t tag;
   uint64_t *bits;
@@ -34,12 +33,12 @@ typedef struct cpb_best_filling {
   double edge_weight, edge_score;
   double value;   /* sum of multiplier times score */
   double height;  /* sum of multiplier times |p|^2 */
-  double size;    /* of the numbers that were added for it: what rounding is measured by */
+  double size;    /* magnitude of the numbers that were added, to which rounding errors are relative */
   double *column; /* sum of multiplier times p */
   uint64_t *bits;
 } cpb_best_filling;
 
-/* Rows whose multipliers are known to be full: their caps, and the sums of caps times p and |p|^2. */
+/* Rows known to be full: their caps, and the sums of caps times p and |p|^2. */
 typedef struct cpb_full_rows {
   cpb_cap_sum cap;
   double squares;
@@ -54,17 +53,17 @@ typedef struct cpb_decision {
 
 typedef struct cpb_capped_solver {
   cpb_capped_dual *dual;
-  size_t n, d, blocks; /* n rows are still in question */
-  cpb_view x;          /* those rows: the caller's, or copies */
+  size_t n, d, blocks; /* n rows are undecided */
+  cpb_view x;          /* the undecided rows: the caller's, or copies */
   double *copies;
-  size_t *name; /* their numbers in the data; NULL: they are all rows */
-  double *caps; /* theirs, once copies were made of rows with caps of their own */
+  size_t *name; /* their numbers in the data; NULL: all rows */
+  double *caps; /* their caps, once rows with individual caps were copied */
   cpb_full_rows full;
   cpb_decision *decisions;
   size_t decision_count;
   double *score;
   cpb_scored *candidates;
-  double *center;  /* origin + point, of the scores */
+  double *center;  /* origin + point, where the scores were computed */
   double *partial; /* per block: twice d sums */
   double *sums;    /* per block: sum of cap times score */
   cpb_hull hull;
@@ -72,11 +71,11 @@ typedef struct cpb_capped_solver {
   size_t filling_count, filling_room;
   uint64_t filling_tag; /* of the next */
   cpb_best_filling now;
-  double moved; /* |point - the point before|, for the bracket of the edge */
+  double moved; /* |point - the previous point|, to bracket the edge */
   double last_edge;
-  size_t margin_rows; /* to look at in the next margin */
+  size_t margin_rows; /* number of rows to use in the next margin */
   double unit_error;  /* of one sum over the rows, relative to its size */
-  double doubt;       /* of the columns: what rounding can have added to a value */
+  double doubt;       /* bound of what rounding can have added to the value of a column */
 } cpb_capped_solver;
 
 static inline double cpb_capped_cap(const cpb_capped_solver *s, size_t i) {
@@ -109,19 +108,19 @@ static inline bool cpb_capped_is_full(const cpb_capped_solver *s, size_t i) {
   return cpb_scored_before((cpb_scored){s->score[i], i}, (cpb_scored){s->now.edge_score, s->now.edge});
 }
 
-/* to += from, which is then 0: rows join sums in groups, which keeps the error of long sums small. */
+/* to += from, then from = 0: rows are summed in groups, which keeps the error of long sums small. */
 void cpb_capped_move_sum(double *from, double *to, size_t d);
 
 /* sum += weight p_i */
 void cpb_capped_add_row(const cpb_capped_solver *s, size_t row, double weight, double *sum);
 
-/* The first `count` of the rows in order, in any order, to the front. */
+/* Moves the first `count` rows of the order to the front, in any order. */
 void cpb_scored_select(cpb_scored *rows, size_t n, size_t count);
 
-/* Scores of all rows at point, which becomes that of the nearest centre that is a double. */
+/* Scores of all rows at point, which is replaced by the nearest point whose centre is a double. */
 void cpb_capped_score(cpb_capped_solver *s, double *point);
 
-/* The filling that is best at the scores' point, into s->now; marks its rows in s->now.bits. */
+/* Computes the best filling at the scores' point into s->now; marks its rows in s->now.bits. */
 void cpb_capped_fill(cpb_capped_solver *s, const double *point);
 
 /* For qsort: in that order. */
@@ -130,24 +129,23 @@ int cpb_scored_compare(const void *a, const void *b);
 /* The multipliers of the hull: a mixture of its fillings, one number per row of the data. */
 void cpb_capped_multipliers(const cpb_capped_solver *s, double *a);
 
-/* A column of the hull besides fillings; size as in cpb_best_filling. */
+/* A column of the hull that is not a filling; size as in cpb_best_filling. */
 typedef struct cpb_margin_column {
   double *p; /* d, the caller's */
   double q, size;
 } cpb_margin_column;
 
-/* Multipliers better than the hull's, by the rows about the edge of s->now: what they are into `made`,
- * which owns it, and their column. */
+/* Multipliers better than the hull's, using the rows near the edge of s->now: stores them in `made`, which owns
+ * them, and their column. */
 cpb_status cpb_capped_improve(cpb_capped_solver *s, cpb_filling *made, cpb_margin_column *column);
 
-/* Copies of the rows in question take the place of all rows once they are less than half of them. Without
- * memory for them nothing changes. */
+/* Copies the undecided rows to replace all rows once they are fewer than half. Without memory nothing changes. */
 void cpb_capped_leave_decided(cpb_capped_solver *s, const double *point);
 
-/* Whether everything decided holds at the point. */
+/* Whether all decisions hold at the point. */
 bool cpb_capped_decisions_hold(const cpb_capped_solver *s, const double *point);
 
-/* All rows are in question again. */
+/* Makes all rows undecided again. */
 void cpb_capped_take_all_back(cpb_capped_solver *s);
 
 #endif

@@ -1,6 +1,5 @@
-/* Rows that are out of the question. The best centre is within sqrt(gap) of the present one, because the
- * upper bound grows at least like the square of the distance from it; so every distance, and with them the
- * edge, is within that of what it is here. */
+/* Decided rows. The best centre is within sqrt(gap) of the present one, because the upper bound grows at least
+ * like the square of the distance from it; so every distance, and with it the edge, changes by at most that. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static decided decide(const solver *s) {
 
 static bool in_question(const solver *s, decided known, size_t i) {
   return (s->score[i] >= known.inside) &
-         (s->score[i] <= known.outside); /* no branch: nobody can foretell it */
+         (s->score[i] <= known.outside); /* no branch: it would be unpredictable */
 }
 
 static bool note_decision(solver *s, const double *point, double slack) {
@@ -48,7 +47,7 @@ bool cpb_capped_decisions_hold(const solver *s, const double *point) {
   return true;
 }
 
-/* Sums of the rows that become full for good: rows in groups, groups in blocks. */
+/* Sums of the rows that become permanently full: rows in groups, groups in blocks. */
 typedef struct full_sum {
   double *row, *group, *block, *total;
   cpb_twofold squares;
@@ -68,7 +67,7 @@ static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   if (sum->count % (GROUP * GROUP) == 0) cpb_capped_move_sum(sum->block, sum->total, s->d);
 }
 
-/* Memory for a decision; all or nothing. */
+/* Allocates memory for a decision, all or nothing. */
 static bool decision_alloc(solver *s, size_t count, double **copies, double **caps, size_t **name,
                            double **sums) {
   size_t all = s->dual->x.rows;

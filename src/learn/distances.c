@@ -12,7 +12,7 @@ double cpb_in_data_unit(double x, int exponent) {
   return exponent == 0 ? x : ldexp(ldexp(x, exponent), -exponent);
 }
 
-/* Two factors, because one alone may overflow. */
+/* Two factors, because a single one may overflow. */
 static void scale_chunk(const double *from, size_t count, int exponent, double *to) {
   double first = ldexp(1, -(exponent / 2)), second = ldexp(1, -(exponent - exponent / 2));
   for (size_t i = 0; i < count; i++) to[i] = from[i] * first * second;
@@ -59,7 +59,7 @@ int cpb_spread_exponent(cpb_view x, const double *weights, const double *origin)
   for (size_t i = 0; i < x.rows; i++)
     for (size_t j = 0; j < x.cols && (weights == NULL || weights[i] > 0); j++) {
       double at = cpb_view_at(x, i, j), half = at / 2 - origin[j] / 2;
-      if (half == 0) half = at - origin[j]; /* halves of the smallest numbers */
+      if (half == 0) half = at - origin[j]; /* halves of the smallest numbers underflow */
       int exponent = half == 0 || !isfinite(half) ? INT_MIN : ilogb(half) + 1;
       if (exponent > largest) largest = exponent;
     }

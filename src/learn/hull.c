@@ -7,8 +7,8 @@
 
 #include "core/elementary.h"
 
-/* A column whose distance from the span of the others is below this share of its length is taken as
- * dependent: it is exchanged for one of them instead of joining them. */
+/* A column whose distance from the span of the others is below this share of its length is treated as dependent:
+ * it is exchanged for one of them instead of joining them. */
 static const double DEPENDENT = 1e-9;
 
 enum { REFINEMENTS = 3 };
@@ -87,8 +87,8 @@ static void solve_lower(const cpb_hull *hull, double *x) {
   }
 }
 
-/* (unit,p) = sum_k coefficient_k basis_k + residual, by Gram-Schmidt, done twice unless most was left the
- * first time. True when the rest is large enough to be a new direction; its length is *rest. */
+/* (unit,p) = sum_k coefficient_k basis_k + residual, by Gram-Schmidt, repeated unless most was left the first
+ * time. True when the residual is large enough to be a new direction; its length is *rest. */
 static bool project(const cpb_hull *hull, const double *p, double *coefficient, double *rest) {
   size_t length = hull->dim + 1;
   double *residual = residual_of(hull);
@@ -121,7 +121,7 @@ static void append(cpb_hull *hull, const cpb_hull_column *column, const double *
   for (size_t j = 0; j <= hull->dim; j++) basis_at(hull, k)[j] = residual[j] / rest;
 }
 
-/* Rows x, y of the basis turned by the rotation (c, s). */
+/* Applies the rotation (c, s) to rows x, y of the basis. */
 static void rotate(double *x, double *y, double c, double s, size_t n) {
   for (size_t j = 0; j < n; j++) {
     double first = c * x[j] + s * y[j];
@@ -130,7 +130,7 @@ static void rotate(double *x, double *y, double c, double s, size_t n) {
   }
 }
 
-/* Takes column k out; the triangle, now with one diagonal too many, is rotated back. */
+/* Removes column k; the matrix, which then has one extra diagonal, is rotated back to a triangle. */
 static void drop(cpb_hull *hull, size_t k) {
   size_t last = --hull->count;
   for (size_t j = k; j < last; j++) {
@@ -149,7 +149,7 @@ static void drop(cpb_hull *hull, size_t k) {
   }
 }
 
-/* Moves a column's cap into the sums of the full ones (sign 1) or out of them (-1). */
+/* Adds a column's cap to the sums of the full ones (sign 1) or removes it (-1). */
 static void move_to_full(cpb_hull *hull, const double *p, double q, double cap, int sign) {
   hull->full.weight += sign * cap;
   hull->full.height += sign * cap * q;
@@ -196,13 +196,13 @@ double cpb_sum_error(size_t d, size_t blocks) {
   return chain * DBL_EPSILON / 2;
 }
 
-/* By how much the form would grow, to first order, if weight moved to column k; 0 for all at the optimum. */
+/* First-order growth of the form if weight moved to column k; 0 for all at the optimum. */
 static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
   double along = hull->loops->dot(column_at(hull, k), hull->point, hull->dim);
   return (hull->q[k] - 2 * along + norm2) - hull->value;
 }
 
-/* Gains about their mean: beside full columns the optimum has them equal, not 0. */
+/* Gains relative to their mean: with full columns present, at the optimum they are equal rather than 0. */
 static double gains_about_mean(const cpb_hull *hull, double *gain) {
   double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim), mean = 0, largest = 0;
   for (size_t k = 0; k < hull->count; k++) {
@@ -214,9 +214,9 @@ static double gains_about_mean(const cpb_hull *hull, double *gain) {
   return largest;
 }
 
-/* The step of the weights to the optimum over the affine hull: half of (A^T A)^-1 times the gains of the
- * columns, less what keeps the sum of weights. Written with the gains at the present weights, it is its
- * own iterative refinement. Returns the largest gain. */
+/* The step of the weights to the optimum over the affine hull: half of (A^T A)^-1 times the gains of the columns,
+ * corrected to preserve the sum of weights. Because it uses the gains at the present weights, it is its own
+ * iterative refinement. Returns the largest gain. */
 static double step_to_optimum(const cpb_hull *hull, double *step) {
   double top = 0, bottom = 0, largest = gains_about_mean(hull, step);
   solve_lower(hull, step);
@@ -230,7 +230,7 @@ static double step_to_optimum(const cpb_hull *hull, double *step) {
   return largest;
 }
 
-/* How far a weight can go along its step. */
+/* How far a weight can move along its step. */
 static double room_along(double weight, double cap, double step) {
   return step < 0 ? weight / -step : step > 0 ? fmax(0, cap - weight) / step : INFINITY;
 }
@@ -252,12 +252,11 @@ static void advance(cpb_hull *hull, const double *step, double t) {
   for (size_t k = 0; k < hull->count; k++) hull->weight[k] = fmax(0, hull->weight[k] + t * step[k]);
 }
 
-/* What became of a column in the span of the others. */
+/* What happened to a column in the span of the others. */
 typedef enum exchanged { NO_GAIN, PLACE_MADE, WENT_ACROSS } exchanged;
 
-/* A column in the span of the others: weight flows to it, or from its cap, along the direction that leaves
- * the point where it is, until one of the others is empty or full, or the column has gone from 0 to its
- * cap or back. */
+/* For a column in the span of the others: weight flows to it, or from its cap, along the direction that leaves the
+ * point unchanged, until one of the others is empty or full, or the column has moved from 0 to its cap or back. */
 static exchanged exchange(cpb_hull *hull, cpb_hull_column *column, bool down, double *coefficient) {
   size_t stopper;
   double gain = column->q, own = down ? column->weight : column->cap - column->weight;
@@ -288,7 +287,7 @@ static void descend_to_optimum(cpb_hull *hull) {
   }
 }
 
-/* The column is full, or empty, after all. */
+/* The column turned out to be full, or empty. */
 static void put_aside(cpb_hull *hull, const cpb_hull_column *column, bool full) {
   if (full) move_to_full(hull, column->p, column->q, column->cap, 1);
   if (hull->left != NULL) hull->left(hull->context, column->tag, full);
@@ -311,7 +310,7 @@ cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *b
     return CPB_OK;
   }
   append(hull, &column, coefficient, rest);
-  if (column.weight > 0) settle(hull); /* a column without weight yet has moved nothing */
+  if (column.weight > 0) settle(hull); /* a column that has no weight yet has moved nothing */
   descend_to_optimum(hull);
   *better = hull->value > before;
   return CPB_OK;

@@ -1,15 +1,15 @@
-/* The point of a convex hull where a concave form is largest, kept while columns come one by one.
+/* The point of a convex hull where a concave form is largest, updated as columns are added one at a time.
  *
  *   maximise  sum_k w_k q_k - |sum_k w_k p_k|^2      over  w >= 0, sum w = 1
  *
  * Columns (p_k, q_k) with q_k = |p_k|^2 make it the dual of the enclosing ball (T10), columns that are
  * means of points the dual of SVDD (T11), and q = 0 the point of the hull nearest to 0: one solver for
  * all. It is Wolfe's active-set method: the columns with w_k > 0 stay affinely independent, and the
- * matrix of the columns (unit, p_k) is kept as an orthonormal basis times a triangle, so that columns
- * that almost coincide cost no more digits than they must.
+ * matrix of the columns (unit, p_k) is stored as an orthonormal basis times a triangle, so that columns
+ * that almost coincide lose no more digits than they must.
  *
- * Columns may have a cap, w_k <= cap_k. One that reaches it leaves the active set as one that reaches 0
- * does, and goes on weighing in `full`; `left` tells the caller, who may let it in again from there. */
+ * Columns may have a cap, w_k <= cap_k. A column that reaches it leaves the active set, like one that reaches 0,
+ * and continues to count in `full`; `left` notifies the caller, who may enter it again from there. */
 #ifndef CPB_LEARN_HULL_H
 #define CPB_LEARN_HULL_H
 
@@ -19,42 +19,42 @@
 
 /* Columns at their caps: the sums of cap times p, q and 1. */
 typedef struct cpb_hull_full {
-  double *point; /* dim, the caller's; NULL: there are none */
+  double *point; /* dim numbers, owned by the caller; NULL: there are none */
   double height, weight;
 } cpb_hull_full;
 
 typedef struct cpb_hull {
   const cpb_loops *loops;
   size_t dim, room, count;
-  double unit;    /* a length like those of the columns, > 0 */
+  double unit;    /* a typical length of the columns, > 0 */
   double *p;      /* count rows of dim */
-  double *q;      /* count numbers, as the next two */
+  double *q;      /* count numbers, like the next two */
   double *weight; /* > 0, sum 1 - full.weight */
   double *cap;
-  uint64_t *tag; /* the caller's name of the column */
+  uint64_t *tag; /* the caller's identifier of the column */
   double *point; /* sum w p, dim coordinates */
   double value;  /* sum w q - |point|^2 */
   cpb_hull_full full;
-  void (*left)(void *context, uint64_t tag, bool full); /* NULL: nobody asks */
+  void (*left)(void *context, uint64_t tag, bool full); /* NULL: not called */
   void *context;
   double *basis;    /* count orthonormal rows of dim+1 */
   double *triangle; /* column k holds its k+1 coefficients at triangle + k*room */
   double *scratch;  /* a column with its 1, and two vectors of weights */
 } cpb_hull;
 
-/* An empty hull that owns nothing yet but its point. ENOMEM leaves it fit for cpb_hull_free. */
+/* An empty hull that owns only its point so far. After ENOMEM cpb_hull_free may still be called. */
 cpb_status cpb_hull_init(cpb_hull *hull, const cpb_loops *loops, size_t dim, double unit);
 
-/* Room for `count` columns and one more. */
+/* Allocates space for `count` columns and one more. */
 cpb_status cpb_hull_reserve(cpb_hull *hull, size_t count);
 void cpb_hull_free(cpb_hull *hull);
 
-/* Lets a column in and moves to the optimum over what is there, dropping columns that lost their
- * weight (perhaps the new one). *better: the value grew. p is copied. */
+/* Enters a column and moves to the optimum over the columns present, dropping those that lost their weight
+ * (perhaps the new one). *better: the value grew. p is copied. */
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better);
 
-/* The same for a column with a cap, and a weight that it has already: 0, or the cap, when it comes from
- * `full`; any part of it for the first one. */
+/* The same for a column with a cap, and with an initial weight: 0, or the cap when it comes from `full`; any part
+ * of it for the first column. */
 typedef struct cpb_hull_column {
   const double *p;
   double q, cap, weight;
@@ -63,17 +63,17 @@ typedef struct cpb_hull_column {
 
 cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better);
 
-/* A lower bound of the value that these weights have exactly, for columns with q = |p|^2 or a mean of such:
- * less what rounding can have added in `value`. q may have been rounded as a product of p is, and p as a
- * difference; what else the columns owe to rounding is the caller's. */
+/* A lower bound of the exact value of these weights, for columns with q = |p|^2 or a mean of such: `value` minus
+ * what rounding can have added to it. q may have been rounded as a product of p is, and p as a difference; other
+ * rounding errors of the columns are up to the caller. */
 double cpb_hull_lower(const cpb_hull *hull);
 
-/* The same of columns that are sums over `rows` rows: `doubt` is what rounding can have added to a column, unit_error
- * what one such sum owes to it, relative to its size. */
+/* The same for columns that are sums over `rows` rows: `doubt` bounds what rounding can have added to a column,
+ * unit_error is the error of one such sum relative to its size. */
 double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, uint64_t rows);
 
-/* That unit_error, for rows of d columns: chains of additions, of a score over the columns of the data, of a sum over
- * groups and so many blocks of rows. */
+/* That unit_error, for rows of d columns: chains of additions, of a score over the columns of the data, and of a
+ * sum over groups and this many blocks of rows. */
 double cpb_sum_error(size_t d, size_t blocks);
 
 #endif

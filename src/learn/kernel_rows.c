@@ -32,7 +32,7 @@ static double of_rows(const cpb_loops *loops, double (*fold)(const double *, con
   return sum;
 }
 
-/* gamma |x-y|^2 where |x-y|^2 alone is no normal double: half of every difference times twice the root of
+/* gamma |x-y|^2 where |x-y|^2 alone is not a normal double: half of every difference times twice the root of
  * gamma. */
 static double scaled_dist2(double gamma, cpb_view x, size_t i, cpb_view y, size_t j) {
   double root = 2 * sqrt(gamma), sum = 0;
@@ -43,7 +43,7 @@ static double scaled_dist2(double gamma, cpb_view x, size_t i, cpb_view y, size_
   return sum;
 }
 
-/* By the difference, not by products: of rows far from 0 these would leave nothing. */
+/* By the difference, not by products, which would lose all digits for rows far from 0. */
 static double rbf(const cpb_loops *loops, double gamma, cpb_view x, size_t i, cpb_view y, size_t j) {
   double dist2 = of_rows(loops, loops->dist2, x, i, y, j);
   bool normal = dist2 == 0 || (dist2 > 1e-290 && dist2 < INFINITY);
@@ -120,7 +120,7 @@ cpb_status cpb_kernel_rows_look(cpb_kernel_rows *m, cpb_error *error) {
     m->norm2[i] = of_rows(m->loops, m->loops->dot, m->x, i, m->x, i);
     largest = fmax(largest, m->norm2[i]);
     m->diagonal[i] = kernel_of(m->kernel, m->loops, m->x, i, m->x, i);
-    if (!isfinite(m->diagonal[i])) /* where the diagonal is finite, all of the matrix is */
+    if (!isfinite(m->diagonal[i])) /* if the diagonal is finite, the whole matrix is */
       return cpb_fail_row(error, CPB_WHY_ROW_RANGE, "x", i, "has a k(x,x) too large for a double");
   }
   if (m->kernel->kind != CPB_KERNEL_RBF && largest < 1e-290 && any_number(m))

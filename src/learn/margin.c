@@ -15,7 +15,7 @@ typedef struct solver {
   bool *set_aside; /* entering it did not help; cleared when something else does */
   double *norm2;
   double *score; /* |p_i - point|^2 */
-  double edge;   /* of the rows in part */
+  double edge;   /* common to the rows in part */
 } solver;
 
 /* A column left the hull: the tag is the row. */
@@ -45,7 +45,7 @@ static cpb_status enter(solver *s, size_t i) {
   return status;
 }
 
-/* Scores at the hull's point, and the edge: what the rows in part have in common. */
+/* Scores at the hull's point, and the edge: the common score of the rows in part. */
 static void look(solver *s) {
   const cpb_margin *margin = s->margin;
   double sum = 0;
@@ -55,12 +55,12 @@ static void look(solver *s) {
   s->edge = sum / (double)s->hull.count;
 }
 
-/* By how much a row is on the wrong side of the edge, > 0 for those that are. */
+/* How far a row is on the wrong side of the edge, > 0 if it is. */
 static double wrong_by(const solver *s, size_t i, double score) {
   return s->where[i] == EMPTY ? score - s->edge : s->where[i] == FULL ? s->edge - score : -1;
 }
 
-/* The rows that are most wrong, the worst first; returns how many. */
+/* The rows that violate the edge most, worst first; returns how many. */
 static size_t most_wrong(const solver *s, double least, size_t rows[ENTRIES]) {
   double wrong[ENTRIES];
   size_t count = 0;
@@ -78,7 +78,7 @@ static size_t most_wrong(const solver *s, double least, size_t rows[ENTRIES]) {
   return count;
 }
 
-/* One look at all rows serves several entries: whether a row is still wrong costs little to ask. */
+/* One pass over all rows serves several entries: checking whether a row still violates the edge is cheap. */
 static bool still_wrong(solver *s, size_t i, double least) {
   const cpb_loops *loops = s->margin->loops;
   double sum = 0;

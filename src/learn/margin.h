@@ -1,8 +1,8 @@
-/* The concave form of capped_dual.h over few rows with caps, solved exactly, beside a part that stays as it is:
+/* The concave form of capped_dual.h over few rows with caps, solved exactly, plus a fixed part:
  *
  *   maximise  height + sum a_i |p_i|^2 - |point + sum a_i p_i|^2     over  0 <= a_i <= cap_i, sum a = weight
  *
- * The rows are those about the edge of a filling: which of them are full, empty or in part is in question,
+ * The rows are those near the edge of a filling: it is undecided which of them are full, empty or in part,
  * while all others are far from it. At most dim+1 rows are in part; they are the columns of a hull. */
 #ifndef CPB_LEARN_MARGIN_H
 #define CPB_LEARN_MARGIN_H
@@ -16,11 +16,11 @@ typedef struct cpb_margin {
   const double *rows;  /* count rows p of d */
   const double *cap;   /* theirs */
   size_t first;        /* the row taken in part at the start; all others are full or empty */
-  cpb_hull_full fixed; /* the part that stays; its point is the caller's and changed */
-  double tolerance;    /* rows on the wrong side of the edge by this share of it may stay there */
-  /* the answer */
+  cpb_hull_full fixed; /* the fixed part; its point is the caller's and is modified */
+  double tolerance;    /* rows may stay on the wrong side of the edge by this share of it */
+  /* the result */
   double *weight; /* count numbers: a start, then the solution */
-  double *point;  /* d coordinates: of all together */
+  double *point;  /* d coordinates, of the fixed part and the rows together */
 } cpb_margin;
 
 cpb_status cpb_margin_solve(cpb_margin *margin);

@@ -1,8 +1,8 @@
-/* T10 by caps. About the present centre, with scale s, a row x becomes S(x), and z = S(x)+e =
- * 2s(x,s)/(|x|^2+s^2). The point z* of the hull of all z nearest to 0 is the normal of the hyperplane
- * that separates the rows from -e with the widest margin. P = z* over its squared length and B = 1-P0
- * are the plane through the support vectors; its cap has a = B+P0 = 1, so by T3 its ball has the centre
- * sP'. With s = the present radius, going there and starting again is cubic. */
+/* T10 by caps. About the present centre, with scale s, a row x becomes S(x), and z = S(x)+e = 2s(x,s)/(|x|^2+s^2).
+ * The point z* of the hull of all z nearest to 0 is the normal of the hyperplane that separates the rows from -e
+ * with the widest margin. P = z* over its squared length and B = 1-P0 are the plane through the support vectors;
+ * its cap has a = B+P0 = 1, so by T3 its ball has the centre sP'. With s = the present radius, moving there and
+ * repeating converges cubically. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static size_t lowest(const lifted *all, const double *normal, double *product) {
   return best;
 }
 
-/* The hull's point becomes the point of conv(z) nearest to 0. */
+/* Moves the hull's point to the point of conv(z) nearest to 0. */
 static cpb_status nearest_point(const lifted *all, cpb_hull *hull) {
   size_t limit = 64 * (all->count + all->d) + 1024;
   memset(all->set_aside, 0, all->count * sizeof *all->set_aside);
@@ -95,8 +95,8 @@ static double radius_about(const cpb_working_set *set, const cpb_loops *loops, c
   return sqrt(largest);
 }
 
-/* Multipliers of the lifted rows are those of the rows times |x-c|^2+s^2; at the fixpoint this factor
- * is the same for all, before it the quotient is what z* = sum w z says. */
+/* Multipliers of the lifted rows are those of the rows times |x-c|^2+s^2; at the fixpoint this factor is the same
+ * for all, before that the quotient follows from z* = sum w z. */
 static void multipliers_of(const cpb_hull *hull, double s, double *multiplier, size_t count) {
   double sum = 0;
   memset(multiplier, 0, count * sizeof *multiplier);

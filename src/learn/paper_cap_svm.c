@@ -1,12 +1,12 @@
 /* T11, the paper's scheme. Positives S(x_i), one negative -e; z = S(x)+e. A nu-SVM with a hard negative
- * looks for the point z* nearest to 0 of the reduced hull {sum a z : a <= C}; its margin plane
+ * finds the point z* nearest to 0 of the reduced hull {sum a z : a <= C}; its margin plane
  * <z*,z> = rho goes through the row taken in part. With P = z* over rho the plane is <P,S(x)> = B, B = 1-P0,
  * its cap has a = 1 and by T3 the ball c = sP', r^2 = s^2(|P'|^2+1-2B).
  *
  * With one C for all, as in the paper, the multipliers of the positives add up to that of the negative,
  * at most C, so that none of them can reach C: no slack, the hard margin and with it the enclosing ball
- * for every C. The plane through the support vectors is taken there too: with the decision f = 0, half way
- * to -e, every step goes twice too far and the centre never comes to rest. */
+ * for every C. The plane through the support vectors is used there, too: with the decision f = 0, half way
+ * to -e, every step is twice too long and the centre never converges. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct lift_job {
   double s;
   double *z;        /* n rows of d+1 */
   double *distance; /* per block: sum of |x-center| */
-  double *whole;    /* one C for all rows that are there; NULL: for all */
+  double *whole;    /* one C for all rows with a weight; NULL: for all rows */
 } lift_job;
 
 static bool weighs(const cpb_capped_dual *dual, size_t i) { return dual->caps == NULL || dual->caps[i] > 0; }
@@ -36,7 +36,7 @@ static void lift_block(void *argument, size_t block, size_t first, size_t count)
   double sum = 0;
   for (size_t i = first; i < first + count; i++) {
     double *z = job->z + i * (d + 1);
-    if (!weighs(job->dual, i)) { /* not there */
+    if (!weighs(job->dual, i)) { /* a row of weight 0 */
       memset(z, 0, (d + 1) * sizeof *z);
       continue;
     }
@@ -60,8 +60,8 @@ static double lift(lift_job *job) {
   return sum / (double)rows;
 }
 
-/* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose
- * region is no ball. */
+/* One SVM and the ball of its plane: point moves by sP', *radius is the ball's. False for a plane whose region is
+ * not a ball. */
 static cpb_status one_round(lift_job *job, cpb_capped_dual *dual, bool paper, const cpb_exec *exec,
                             double *radius, double *moved) {
   size_t d = dual->x.cols;

@@ -63,8 +63,8 @@ static void embedded_row(void *context, size_t i, double *to) {
   for (size_t j = 0; j < e->n; j++) to[j] = e->rise[i] + e->rise[j] - to[j] / 2;
 }
 
-/* One SVM and the ball of its plane. *moved is how far the centre went, NaN for a plane whose region is no
- * ball. */
+/* One SVM and the ball of its plane. *moved is the distance the centre moved, NaN for a plane whose region is not
+ * a ball. */
 static cpb_status one_round(embedded_rows *e, cpb_paper_kernel_fit *fit, double *moved) {
   cpb_exec_part part;
   double round = (double)fit->rounds, *radius = &fit->radius;
@@ -89,8 +89,8 @@ static cpb_status one_round(embedded_rows *e, cpb_paper_kernel_fit *fit, double 
   return CPB_OK;
 }
 
-/* Where the centre is at rest it is the mean of the support by a times rise. Written so, rows that were only
- * met on the way have no part in it. */
+/* Where the centre has converged it is the mean of the support weighted by a times rise. In this form, rows from
+ * earlier steps have no part in it. */
 static void write_center(const embedded_rows *e) {
   double sum = e->rows->loops->dot(e->a, e->rise, e->n);
   for (size_t i = 0; i < e->n; i++) e->center[i] = e->a[i] * e->rise[i] / sum;

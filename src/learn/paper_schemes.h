@@ -1,6 +1,6 @@
 /* The paper's own schemes: the cap iteration for the enclosing ball (T10), the cap SVM for SVDD (T11), and the cap
- * SVM where only a Mercer kernel is known. All embed the rows about the present centre, find a plane that separates
- * them from -e, go to the centre of the ball that the plane is, and repeat. */
+ * SVM where only a Mercer kernel is known. All embed the rows about the present centre, find a plane that
+ * separates them from -e, move to the centre of the ball that corresponds to the plane, and repeat. */
 #ifndef CPB_LEARN_PAPER_SCHEMES_H
 #define CPB_LEARN_PAPER_SCHEMES_H
 
@@ -17,7 +17,7 @@ cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *
                                    double *multiplier, double *lower2, size_t *steps);
 
 /* SVDD. dual->point: a start, then the centre (relative to origin); *radius of the last ball; *settled: the centre
- * converged within 50 rounds. paper: one C for all. Multipliers, where wanted, are those of the last SVM. */
+ * converged within 50 rounds. paper: one C for all. Multipliers, if requested, are those of the last SVM. */
 cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, bool *settled,
                              double *radius);
 
@@ -25,8 +25,8 @@ typedef struct cpb_paper_kernel_fit {
   const double *cap; /* of each row, sum >= 1 */
   double gap;        /* of each SVM */
   bool paper;        /* one C for all */
-  cpb_error *error;  /* what is said when it is stopped */
-  /* the answer */
+  cpb_error *error;  /* for the error when it is stopped */
+  /* the result */
   double *a;      /* n multipliers of the last SVM */
   double *center; /* n coefficients >= 0 of sum 1: c = sum center_i phi(x_i) */
   double radius;

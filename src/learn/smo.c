@@ -11,7 +11,7 @@
 
 enum { CACHE_BYTES = 1 << 28, STEPS_PER_ROW = 1000, LOOKS = 64 };
 
-/* Row i of g, kept in place of the one that was not used for longest; never the one used just before. */
+/* Row i of g, cached in place of the least recently used one; never replaces the row used just before. */
 static const double *row_of(cpb_smo *m, size_t i) {
   size_t slot = m->slot[i];
   if (slot == m->room) {
@@ -69,7 +69,7 @@ static void find_slopes(cpb_smo *m) {
   }
 }
 
-/* The row that most wants weight; n when none can take any. */
+/* The row that gains most from more weight; n when none can take any. */
 static size_t most_eager(const cpb_smo *m) {
   size_t best = m->n;
   for (size_t i = 0; i < m->n; i++)
@@ -77,7 +77,7 @@ static size_t most_eager(const cpb_smo *m) {
   return best;
 }
 
-/* The row whose weight gains most when it goes to `to`, and the largest difference of slopes. */
+/* The row whose weight gains most when moved to `to`, and the largest difference of slopes. */
 static size_t best_giver(const cpb_smo *m, size_t to, const double *row, double *violation) {
   size_t best = m->n;
   double most = 0;
@@ -140,7 +140,7 @@ static cpb_status judge(cpb_smo *m) {
   return status;
 }
 
-/* Rows taken in part, 0 < a < cap, all have the slope of the edge, and their mean carries less noise. */
+/* Rows in part, 0 < a < cap, all have the slope of the edge, and their mean has less rounding noise. */
 static void edge_of_free_rows(cpb_smo *m) {
   double sum = 0, weight = 0;
   for (size_t i = 0; i < m->n; i++) {
@@ -151,7 +151,8 @@ static void edge_of_free_rows(cpb_smo *m) {
   if (weight > 0) m->edge = sum / weight;
 }
 
-/* What the sums over the support, and products over the columns before them, can have added to `lower`. */
+/* Subtracts what the sums over the support, and the products over the columns before them, can have added to
+ * `lower`. */
 static void take_rounding_off(cpb_smo *m) {
   double size = 0, support = 0;
   for (size_t i = 0; i < m->n; i++) {
@@ -181,7 +182,7 @@ static cpb_status iterate(cpb_smo *m) {
       status = cpb_exec_tell(m->exec, told, m->error);
     }
   }
-  if (status == CPB_OK) find_slopes(m); /* anew: steps leave their rounding in them */
+  if (status == CPB_OK) find_slopes(m); /* again: the steps accumulate rounding errors in them */
   if (status == CPB_OK) status = judge(m);
   if (status == CPB_OK) take_rounding_off(m);
   if (status == CPB_OK) edge_of_free_rows(m);

@@ -21,30 +21,30 @@ typedef struct cpb_smo {
   const double *diagonal; /* n numbers g_ii */
   const double *cap;      /* n numbers, sum >= 1 */
   double gap;             /* wanted, relative to the bounds */
-  const cpb_exec *exec;   /* told how far it is */
-  cpb_error *error;       /* what is said when it is stopped */
-  /* the answer */
+  const cpb_exec *exec;   /* for progress reports */
+  cpb_error *error;       /* for the error when it is stopped */
+  /* the result */
   double *a; /* n numbers: a feasible start, then the multipliers */
   double upper, lower, norm2;
-  double edge; /* D where the weight is used up; of all rows taken in part, if there are */
+  double edge; /* D where the weight is used up; the mean over the rows in part, if any */
   size_t iterations;
   /* the solver's own */
   double *slope;
   double *cache; /* room rows of n */
   size_t room;
-  size_t *owner;  /* row kept in a slot, n: none */
+  size_t *owner;  /* row cached in a slot, n: none */
   size_t *slot;   /* slot of a row, room: none */
   uint64_t *used; /* when a slot was used last */
   uint64_t now;
 } cpb_smo;
 
-/* A feasible start: the caps of the first rows, as many as add up to 1. */
+/* A feasible start: the caps of the first rows until they add up to 1. */
 void cpb_smo_start(const double *cap, size_t n, double *a);
 
-/* Rows are kept as far as 256 MB go. Frees what it allocated. */
+/* Caches up to 256 MB of rows. Frees what it allocated. */
 cpb_status cpb_smo_solve(cpb_smo *smo);
 
-/* The filling that is best at some slopes: caps of the rows with the largest, in full but for the last.
+/* The best filling at given slopes: the caps of the rows with the largest slopes, in full except for the last.
  * Returns its sum of part times slope. part: n numbers, or NULL; edge: the slope of its last row. */
 cpb_status cpb_smo_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
                         double *edge);

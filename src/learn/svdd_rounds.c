@@ -1,4 +1,4 @@
-/* T11 in pieces: what a round gathers, in an order that nothing depends on. */
+/* T11 in pieces: what a round gathers; nothing depends on the order. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static void set_row(cpb_svdd_rounds_rows *rows, size_t d, size_t to, const cpb_s
   memcpy(rows->p + to * d, from->p + i * d, d * sizeof *rows->p);
 }
 
-/* i before j: farther from the edge, of equals the larger id. */
+/* i before j: farther from the edge, ties in favour of the larger id. */
 static bool goes_first(const cpb_svdd_rounds *rounds, size_t i, size_t j) {
   const cpb_svdd_rounds_rows *rows = &rounds->got.near_edge;
   double a = fabs(rows->dist2[i] - rounds->ask.edge), b = fabs(rows->dist2[j] - rounds->ask.edge);
@@ -119,7 +119,7 @@ static bool goes_first(const cpb_svdd_rounds *rounds, size_t i, size_t j) {
 static void sift_down(cpb_svdd_rounds *rounds, size_t i) {
   cpb_svdd_rounds_rows *rows = &rounds->got.near_edge;
   size_t spare = CPB_SVDD_ROUNDS_ROWS,
-         n = rows->count; /* the place behind the last is for the one that sinks */
+         n = rows->count; /* the place behind the last is for the row that sinks */
   set_row(rows, rounds->d, spare, rows, i);
   for (size_t child; (child = 2 * i + 1) < n; i = child) {
     if (child + 1 < n && goes_first(rounds, child + 1, child)) child++;
@@ -136,7 +136,7 @@ void cpb_svdd_rounds_take_rows(cpb_svdd_rounds *rounds, size_t count) {
     sift_down(rounds, i);
 }
 
-/* A row that is not kept: in the sums when it is beyond the edge, or upon it. */
+/* Drops a row: it is added to the sums if it is beyond or on the edge. */
 static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
   if (dist2 < rounds->ask.edge) return;
   cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
@@ -237,7 +237,7 @@ static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, block_rows bloc
   }
 }
 
-/* All that can be wrong is found before anything is gathered. */
+/* All errors are detected before anything is gathered. */
 static cpb_status check_block(const cpb_svdd_rounds *rounds, cpb_view x, block_rows block,
                               const double *dist2, cpb_error *error) {
   for (size_t i = 0; i < x.rows; i++) {

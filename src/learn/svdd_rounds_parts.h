@@ -1,6 +1,6 @@
-/* The inside of SVDD in pieces. A round asks about one centre and one guess of the edge, a squared distance:
- * of the rows beyond it the sums, without rounding, of the rows nearest to it the rows themselves, and of all
- * how their weight is spread about it. Everything is in units of 2^exponent of the data. */
+/* Internals of SVDD in pieces. A round is about one centre and one guess of the edge, a squared distance: it
+ * gathers the exact sums of the rows beyond the edge, the rows nearest to it, and a histogram of the weight of all
+ * rows around it. Everything is in units of 2^exponent of the data. */
 #ifndef CPB_LEARN_SVDD_ROUNDS_PARTS_H
 #define CPB_LEARN_SVDD_ROUNDS_PARTS_H
 
@@ -11,7 +11,7 @@
 
 enum { CPB_SVDD_ROUNDS_ROWS = 2048, CPB_SVDD_ROUNDS_BINS = 4096 }; /* half of the bins are below the edge */
 
-/* Rows kept, with their ids, weights and squared distances; p = x - center. */
+/* Stored rows, with their ids, weights and squared distances; p = x - center. */
 typedef struct cpb_svdd_rounds_rows {
   size_t count, room;
   uint64_t *id;
@@ -19,9 +19,9 @@ typedef struct cpb_svdd_rounds_rows {
   double *p; /* count rows of d */
 } cpb_svdd_rounds_rows;
 
-/* What a round asks, the same for all its pieces. */
+/* The parameters of a round, the same for all its pieces. */
 typedef struct cpb_svdd_rounds_question {
-  uint64_t round; /* 0: the columns alone */
+  uint64_t round; /* 0: only the columns */
   int exponent;
   int octave;     /* of the squares that occur: the middle of the bins */
   double total;   /* weight of all rows */
@@ -33,14 +33,14 @@ typedef struct cpb_svdd_rounds_question {
 typedef struct cpb_svdd_rounds_gathered {
   uint64_t rows;      /* with a weight */
   double *low, *high; /* round 0: of each column, in the unit of the data */
-  cpb_exact_sum *sum; /* d + 2, of rows let go: weight times p, weight, weight times squared distance; those
-                         beyond the edge, then as many of those upon it. Round 0: of all rows the columns
-                         themselves, and weights */
+  cpb_exact_sum *sum; /* d + 2, of dropped rows: weight times p, weight, weight times squared distance; those
+                         beyond the edge, then the same for those on it. Round 0: the columns of all rows,
+                         and weights */
   uint64_t *bins;     /* CPB_SVDD_ROUNDS_BINS: weight by distance from the edge, in 2^-62 of the total */
   cpb_svdd_rounds_rows near_edge; /* a heap, the farthest from the edge first, once it is full */
 } cpb_svdd_rounds_gathered;
 
-/* What the driver knows: columns of the hull about `origin`, the bounds, the best centre. */
+/* The state of the driver: columns of the hull about `origin`, the bounds, the best centre. */
 typedef struct cpb_svdd_rounds_known {
   size_t column_count, column_room;
   double *p, *q, *mass; /* rows of d; heights; the weight each had in the hull */
@@ -61,24 +61,24 @@ struct cpb_svdd_rounds {
 
 static inline size_t cpb_svdd_rounds_sums(const cpb_svdd_rounds *rounds) { return 2 * (rounds->d + 2); }
 
-/* Nothing gathered yet. */
+/* Resets what was gathered. */
 void cpb_svdd_rounds_clear(cpb_svdd_rounds *rounds);
 
-/* A row among those near the edge, or what is left of it in the sums when it has to go. */
+/* Stores a row among those near the edge; a row that must be dropped for it is added to the sums. */
 cpb_status cpb_svdd_rounds_keep(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2,
                                 const double *p);
 
-/* Room for the rows near the edge. */
+/* Allocates space for the rows near the edge. */
 cpb_status cpb_svdd_rounds_rows_room(cpb_svdd_rounds_rows *rows, size_t d);
 
-/* The first `count` rows in that room are those near the edge. */
+/* Declares the first `count` rows in that space to be those near the edge. */
 void cpb_svdd_rounds_take_rows(cpb_svdd_rounds *rounds, size_t count);
 
-/* The rows near the edge in the order of distance, the farthest from the centre first; of equals by id. */
+/* The rows near the edge by distance, the farthest from the centre first; ties by id. */
 cpb_status cpb_svdd_rounds_sort(const cpb_svdd_rounds_rows *rows, size_t d, cpb_svdd_rounds_rows *sorted);
 void cpb_svdd_rounds_rows_free(cpb_svdd_rounds_rows *rows);
 
-/* Room for so many columns of the hull in all. */
+/* Allocates space for `count` columns of the hull in all. */
 cpb_status cpb_svdd_rounds_columns_room(cpb_svdd_rounds *rounds, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
-/* T11 in pieces: the end of a round. The rows kept about the edge and the sums of those beyond it make the best
- * filling at the centre and with it both bounds; the rows kept are solved exactly beside the rest; both are
- * columns of a hull, whose point is the next centre. Where the edge was guessed wrong the weights by distance
- * say where it is. */
+/* T11 in pieces: the end of a round. The rows stored near the edge and the sums of those beyond it give the best
+ * filling at the centre and with it both bounds; the stored rows are solved exactly, with the rest fixed; both are
+ * columns of a hull, whose point is the next centre. If the guess of the edge was wrong, the histogram of weights
+ * by distance locates it. */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -63,7 +63,7 @@ typedef struct round_sums {
   double C, unit_error;
   sums beyond, upon;
   double *part;    /* of each row, in multipliers */
-  double *numbers; /* what all these lie in */
+  double *numbers; /* the memory of all of these */
   double *column, *shift;
   cpb_hull hull;
 } round_sums;
@@ -102,7 +102,7 @@ static void round_free(round_sums *r) {
 
 typedef enum where { EDGE_BEYOND, EDGE_WITHIN, EDGE_BELOW } where;
 
-/* Parts of the rows kept, in order, until the multipliers add up to 1; *rest is what is missing. */
+/* Fills the stored rows in order until the multipliers add up to 1; *rest is what is missing. */
 static where fill(round_sums *r, double *edge, double *rest) {
   double need = 1 - r->beyond.weight;
   for (size_t k = 0; k < r->rows.count; k++) {
@@ -163,7 +163,7 @@ static cpb_status add_column(cpb_svdd_rounds *rounds, const double *p, double q)
   return CPB_OK;
 }
 
-/* The column about the centre becomes one about origin and joins the hull. */
+/* Converts the column from about the centre to about origin and enters it into the hull. */
 static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double sum) {
   const cpb_loops *loops = rounds->loops;
   double along = 2 * loops->dot(r->shift, r->column, rounds->d),
@@ -178,7 +178,7 @@ static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double
   return cpb_hull_enter(&r->hull, rounds->known.p + k * rounds->d, rounds->known.q[k], k, &better);
 }
 
-/* beyond, the parts, and of the rows upon the edge what is missing. */
+/* The rows beyond the edge, the parts, and the missing weight from the rows on the edge. */
 static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double rest) {
   cpb_twofold sum = {r->beyond.weight, 0};
   double q = parts_value(r);
@@ -197,7 +197,7 @@ static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double res
   return enter(rounds, r, q, cpb_twofold_value(sum));
 }
 
-/* Too much weight beyond: all of it, in less than full, is feasible too. */
+/* Too much weight beyond the edge: all of it, at less than full weight, is feasible, too. */
 static cpb_status enter_beyond(cpb_svdd_rounds *rounds, round_sums *r) {
   for (size_t j = 0; j < rounds->d; j++) r->column[j] = r->beyond.p[j] / r->beyond.weight;
   return enter(rounds, r, r->beyond.dist2 / r->beyond.weight, 1);
@@ -227,7 +227,7 @@ static cpb_status enter_margin(cpb_svdd_rounds *rounds, round_sums *r) {
   return status == CPB_OK ? enter_parts(rounds, r, 0) : status;
 }
 
-/* The hull of the columns kept, entered in their order. */
+/* The hull of the stored columns, entered in their order. */
 static cpb_status remake_hull(const cpb_svdd_rounds *rounds, round_sums *r) {
   cpb_status status = CPB_OK;
   bool better;
@@ -257,14 +257,14 @@ static double lower_bound(const cpb_svdd_rounds *rounds, const round_sums *r) {
 
 /* ---- the next question ---- */
 
-/* Where a bin at a distance from the edge begins. */
+/* Where the bin at a given distance from the edge begins. */
 static double bin_begin(const cpb_svdd_rounds *rounds, int at) {
   return at <= 0
              ? 0
              : ldexp(0.5 + 0.5 * (at % PER_OCTAVE) / PER_OCTAVE, at / PER_OCTAVE - 96 + rounds->ask.octave);
 }
 
-/* The squared distance beyond which the share nu of the weight lies, as far as the bins tell. */
+/* The squared distance beyond which the share nu of the weight lies, within the resolution of the bins. */
 static double edge_by_bins(const cpb_svdd_rounds *rounds, double share) {
   double total = 0, above = 0;
   for (size_t b = 0; b < CPB_SVDD_ROUNDS_BINS; b++) total += (double)rounds->got.bins[b];
@@ -283,7 +283,7 @@ static double edge_by_bins(const cpb_svdd_rounds *rounds, double share) {
   return 0;
 }
 
-/* The edge of the rows kept as seen from the new centre, if it is still among them. */
+/* The edge of the stored rows as seen from the new centre, if it is still among them. */
 static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, const double *center,
                                double *edge) {
   size_t n = r->rows.count;
@@ -316,8 +316,8 @@ static double gap_of(const cpb_svdd_rounds_known *known) {
   return known->upper > 0 ? (known->upper - fmin(fmax(known->lower, 0), known->upper)) / known->upper : 0;
 }
 
-/* The centre of the first round is a mean without weights, and may be far out: from the second on all columns
- * are about the centre of that. */
+/* The centre of the first round is an unweighted mean, and may be far out: from the second round on all columns
+ * are relative to that round's centre. */
 static void begin_anew(cpb_svdd_rounds *rounds) {
   memcpy(rounds->known.origin, rounds->ask.center, rounds->d * sizeof *rounds->known.origin);
   rounds->known.column_count = 0;
@@ -332,7 +332,7 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
   if (at != EDGE_BELOW && r->hull.count > 0) next_center(rounds, &r->hull, center);
   if (at == EDGE_WITHIN)
     status = edge_of_rows(rounds, r, center, &edge);
-  else /* a little low, lest there be no column in the next round */
+  else /* a little low, so that the next round has a column */
     edge = fmax(0, edge_by_bins(rounds, fmin(1, rounds->options.nu * (coarse ? 1.004 : 1))));
   memcpy(rounds->ask.center, center, rounds->d * sizeof *center);
   rounds->ask.edge = edge;

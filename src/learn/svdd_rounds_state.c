@@ -48,8 +48,8 @@ static bool within(int x, int limit) { return x >= -limit && x <= limit; }
 static void carry_round(cpb_state *s, cpb_svdd_rounds *rounds) {
   cpb_svdd_rounds_question *ask = &rounds->ask;
   cpb_state_carry_members(s, ask, CPB_STATE_TABLE(question_table), rounds->d);
-  cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "its unit cannot be");
-  cpb_state_require(s, ask->round == 0 || ask->total > 0, "its weight cannot be");
+  cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "the unit is out of range");
+  cpb_state_require(s, ask->round == 0 || ask->total > 0, "the total weight is not positive");
   rounds->got.rows = cpb_state_number(s, rounds->got.rows, 8);
   if (ask->round == 0 && rounds->got.rows > 0)
     cpb_state_doubles(s, rounds->got.low, 2 * rounds->d); /* and high */
@@ -100,7 +100,7 @@ static void carry_known(cpb_state *s, cpb_svdd_rounds *rounds) {
   cpb_state_carry_records(s, known, CPB_STATE_TABLE(column_table), rounds->d, count);
   known->column_count = count;
   cpb_state_carry_members(s, known, CPB_STATE_TABLE(known_table), rounds->d);
-  cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "its bounds cannot be");
+  cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "the bounds are impossible");
 }
 
 static void make(cpb_state *s, void **object, const cpb_svdd_options *options, size_t d) {
@@ -131,7 +131,7 @@ static void carry(cpb_state *s, void **object) {
   cpb_state_end(s);
 }
 
-/* Rows near the edge go in order: equal states are equal bytes. */
+/* Sorts the rows near the edge: equal states have equal bytes. */
 cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
                                      cpb_error *error) {
   if (rounds == NULL || bytes == NULL || count == NULL)

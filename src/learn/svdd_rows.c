@@ -13,7 +13,7 @@
 
 enum { BLOCK_ROWS = 4096 };
 
-/* One look at every row: sums and largest distance about one of them. */
+/* One pass over all rows: sums and largest distance about one of them. */
 typedef struct mean_job {
   const cpb_loops *loops;
   cpb_view x;
@@ -65,7 +65,7 @@ static void write_mean(const mean_job *job, size_t blocks, double *mean) {
   }
 }
 
-/* The mean of rows about `first`, one of them, and the largest squared distance from it. */
+/* The mean of the rows, computed relative to `first`, one of them, and the largest squared distance from it. */
 static cpb_status look(mean_job *job, const double *first, double *mean, double *largest2,
                        const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, mean_block, job};
@@ -83,7 +83,7 @@ static cpb_status look(mean_job *job, const double *first, double *mean, double 
   return cpb_first_fault_report(&job->fault, "x", error);
 }
 
-/* The row of the largest weight: it is never far out for its weight, so that sums about it lose nothing. */
+/* The row of the largest weight: it is never far out for its weight, so that sums about it lose no digits. */
 static size_t heaviest(const double *caps, size_t n) {
   size_t best = 0;
   for (size_t i = 1; caps != NULL && i < n; i++)
@@ -107,7 +107,7 @@ static cpb_status make_ready(cpb_svdd_rows *rows, mean_job *job, double *first, 
   double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
   int fault = cpb_row_fault(job->loops, job->x, heavy);
   cpb_scaled_row(job->loops, job->x, 0, heavy, first);
-  if (fault != 0) memset(first, 0, job->x.cols * sizeof *first); /* the first fault is the one to tell */
+  if (fault != 0) memset(first, 0, job->x.cols * sizeof *first); /* the first fault is the one to report */
   cpb_status status = look(job, first, rows->origin, &largest2, exec, error);
   if (status != CPB_OK || (largest2 > 1 / safe2 && largest2 < safe2)) return status;
   int exponent = cpb_spread_exponent(job->x, job->caps, first);

@@ -1,5 +1,5 @@
-/* The rows of SVDD made ready: in a unit in which their squares are normal doubles, with their mean. Rows of
- * weight 0 are not there: nothing of them is read. */
+/* Prepares the rows of SVDD: in a unit in which their squares are normal doubles, with their mean. Rows of weight
+ * 0 are ignored and never read. */
 #ifndef CPB_LEARN_SVDD_ROWS_H
 #define CPB_LEARN_SVDD_ROWS_H
 
@@ -13,7 +13,7 @@ typedef struct cpb_svdd_rows {
   double *copies;
 } cpb_svdd_rows;
 
-/* caps: what each row weighs, or NULL: all the same. EROW for the first row of weight that is not finite,
+/* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite,
  * ENOMEM; the rows are then empty. */
 cpb_status cpb_svdd_rows_init(cpb_svdd_rows *rows, const cpb_loops *loops, cpb_view x, const double *caps,
                               const cpb_exec *exec, cpb_error *error);

@@ -1,4 +1,4 @@
-/* T10: rounds of one read of the data and one exact solution on a working set. */
+/* T10: each round reads the data once and solves a working set exactly. */
 #include "capball/ball.h"
 
 #include <math.h>
@@ -79,7 +79,7 @@ typedef struct reading {
   bool out_of_range;
 } reading;
 
-/* What a pass does with a block, whose first row is r->rows. */
+/* Processes one block of a pass, whose first row is r->rows. */
 typedef cpb_status take_block(reading *r, cpb_view block, cpb_error *error);
 
 static cpb_status read_pass(reading *r, take_block *take, cpb_error *error) {
@@ -128,7 +128,7 @@ static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
   return status;
 }
 
-/* Round 1 after a look at a sample alone, where squares of the data are safe: the columns need not be read. */
+/* Starts round 1 from a sample alone if squares of the data are safe: the columns need not be read. */
 static cpb_status begin(reading *r, bool *begun, cpb_error *error) {
   r->passes += r->source->view.rows == 0;
   cpb_status status = read_pass(r, sample, error);

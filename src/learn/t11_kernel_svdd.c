@@ -1,4 +1,4 @@
-/* T11 with a Mercer kernel: SVDD needs only k, by SMO; the paper's scheme needs T8 besides. */
+/* T11 with a Mercer kernel: SVDD needs only k, by SMO; the paper's scheme also needs T8. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double
   return status;
 }
 
-/* What a centre is worth as SVDD: the best filling at its slopes gives the upper bound, feasible multipliers
- * the lower one. a: such, or NULL for the filling; numbers: 3n to write to. */
+/* The bounds of a centre as a solution of SVDD: the best filling at its slopes gives the upper bound, feasible
+ * multipliers the lower one. a: feasible multipliers, or NULL for the filling; numbers: space for 3n numbers. */
 static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const double *center,
                                const double *a, double *numbers, double *norm2, cpb_svdd_report *report) {
   size_t n = rows->x.rows;
@@ -73,7 +73,7 @@ static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const 
                                 double *multipliers, double *norm2, cpb_svdd_report *report,
                                 cpb_error *error) {
   size_t n = rows->x.rows;
-  bool paper = options->method == CPB_SVDD_CAP_SVM_PAPER; /* its multipliers may be above the caps */
+  bool paper = options->method == CPB_SVDD_CAP_SVM_PAPER; /* its multipliers may exceed the caps */
   double *numbers = calloc(4 * n, sizeof *numbers);
   cpb_paper_kernel_fit fit = {.cap = cap,
                               .gap = fmax(options->gap, 0x1p-40),

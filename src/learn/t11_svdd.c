@@ -42,7 +42,7 @@ cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cp
   return cpb_fail_nu_rows(error, options->nu, rows);
 }
 
-/* The sum of weights, after a look at each. */
+/* The sum of weights, after checking each. */
 static cpb_status check_weights(const double *weights, size_t n, double *sum, cpb_error *error) {
   cpb_twofold total = {0, 0};
   *sum = (double)n;
@@ -80,7 +80,7 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   if (options->method != CPB_SVDD_EXACT) {
     status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled,
                                &report->radius);
-    /* what their ball is worth as SVDD: one read at its centre */
+    /* the bounds of their ball as a solution of SVDD: one read at its centre */
     cpb_capped_dual judged = *dual;
     cpb_exec_part part;
     judged.multipliers = NULL;
@@ -117,14 +117,14 @@ double cpb_svdd_lower_in_unit(double x, int exponent) {
   return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
 }
 
-/* Everything in the unit of the data again; what is squared may leave the range of double there. */
+/* Converts everything back to the unit of the data; squares may overflow there. */
 static void to_data_unit(cpb_svdd_report *report, int exponent) {
   report->radius = ldexp(report->radius, exponent);
   report->objective = ldexp(report->objective, 2 * exponent);
   report->lower_bound = cpb_svdd_lower_in_unit(report->lower_bound, 2 * exponent);
 }
 
-/* C w_i, none above 1. A quotient first: the product nu sum may be too small. */
+/* C w_i, at most 1. Divides first: the product nu sum may underflow. */
 static double *caps_of(const cpb_svdd_options *options, size_t n, double sum) {
   double *caps = malloc(n * sizeof *caps);
   for (size_t i = 0; caps != NULL && i < n; i++) caps[i] = fmin(options->weights[i] / sum / options->nu, 1);

@@ -1,5 +1,5 @@
-/* A sum of doubles in two: what is rounded away is kept. Of numbers of one sign it is right to some units of
- * the last place, however many they are. */
+/* A sum of doubles held in two: what rounding drops from the first is added to the second. For numbers of one sign
+ * it is accurate to a few units in the last place, however many there are. */
 #ifndef CPB_LEARN_TWOFOLD_H
 #define CPB_LEARN_TWOFOLD_H
 

@@ -151,7 +151,7 @@ static void take_all_back(cpb_working_set *set) {
   memset(set->set_aside, 0, set->count * sizeof *set->set_aside);
 }
 
-/* Enters a row of the set and notes whether that helped. */
+/* Enters a row of the set and records whether that helped. */
 static cpb_status enter(cpb_working_set *set, cpb_hull *hull, size_t i, double height) {
   bool better;
   cpb_status status = cpb_hull_enter(hull, set->rows + i * set->d, height, set->tag[i], &better);
@@ -162,7 +162,7 @@ static cpb_status enter(cpb_working_set *set, cpb_hull *hull, size_t i, double h
   return status;
 }
 
-/* Exact arithmetic needs no limit; rounded arithmetic gets one far above what is ever used. */
+/* Exact arithmetic needs no limit; with rounding, a limit far above any observed count. */
 static size_t entry_limit(const cpb_working_set *set) { return 64 * (set->count + set->d) + 1024; }
 
 /* Rows beyond this are worth entering; before the first column all are. */
@@ -177,7 +177,7 @@ cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double to
   while (status == CPB_OK && *entered < limit && count > 0) {
     distances(set, hull->loops, hull->point);
     count = farthest(set, cut_of(hull, tolerance), rows);
-    /* One look at the set serves several entries: whether a row is still outside costs little to ask. */
+    /* One pass over the set serves several entries: checking whether a row is still outside is cheap. */
     for (size_t k = 0; status == CPB_OK && k < count; k++) {
       const double *row = set->rows + rows[k] * set->d;
       if (k > 0 && !(hull->loops->dist2(row, hull->point, set->d) > cut_of(hull, tolerance))) continue;

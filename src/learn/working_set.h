@@ -1,4 +1,4 @@
-/* Rows that matter: copies of the farthest rows of a pass, on which a ball is solved exactly. */
+/* The working set: copies of the farthest rows of a pass, on which a ball is solved exactly. */
 #ifndef CPB_LEARN_WORKING_SET_H
 #define CPB_LEARN_WORKING_SET_H
 
@@ -12,29 +12,28 @@ typedef struct cpb_working_set {
   size_t d, count, room;
   double *rows;    /* count rows of d */
   uint64_t *tag;   /* the row's number in the data */
-  double *dist2;   /* to the last centre asked for */
+  double *dist2;   /* to the centre used last */
   bool *set_aside; /* entering it did not help; cleared when something else does */
 } cpb_working_set;
 
 void cpb_working_set_free(cpb_working_set *set);
 
-/* Room for `count` rows in all. */
+/* Allocates space for `count` rows in all. */
 cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count);
 
-/* Adds a row. */
 cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2);
 
-/* Adds the rows of another set whose tags are new; *count says how many. */
+/* Adds the rows of another set whose tags are new; *count is their number. */
 cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count);
 
-/* Keeps the `most` rows with the largest dist2, of equals those of the smallest tags. */
+/* Keeps the `most` rows with the largest dist2, ties in favour of smaller tags. */
 cpb_status cpb_working_set_keep(cpb_working_set *set, size_t most);
 
-/* The largest dist2 first, of equals the smallest tag; each tag once, which has one dist2. */
+/* Sorts by descending dist2, then ascending tag; removes duplicate tags, which have equal dist2. */
 cpb_status cpb_working_set_sort(cpb_working_set *set);
 
-/* Solves the ball of the set on the hull (columns (p, |p|^2)), which keeps what it has: T10. Stops when
- * no row is farther than (1+tolerance) value. *entered counts columns. */
+/* Solves the ball of the set on the hull (columns (p, |p|^2)), continuing from its present columns: T10. Stops
+ * when no row is farther than (1+tolerance) value. *entered counts columns. */
 cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered);
 
 /* sum a|x|^2 - |sum a x|^2 about the mean, which is written to `mean`: a lower bound of R^2 for any

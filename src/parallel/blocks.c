@@ -23,7 +23,7 @@ cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name
       [CPB_FAULT_INFINITE] = {CPB_WHY_ROW_INFINITE, "holds inf"},
       [CPB_FAULT_POLE] = {CPB_WHY_ROW_POLE, "is the pole -v, the image of infinity: it has no inverse"},
       [CPB_FAULT_ZERO] = {CPB_WHY_ROW_ZERO, "is 0: it has no direction"},
-      [CPB_FAULT_RANGE] = {CPB_WHY_ROW_RANGE, "has an answer too large for the output's type"},
+      [CPB_FAULT_RANGE] = {CPB_WHY_ROW_RANGE, "has a result too large for the output's type"},
       [CPB_FAULT_LONG] = {CPB_WHY_ROW_LONG, "is longer than the longest row allowed"}};
   return cpb_fail_row(error, said[key % 8].reason, name, key / 8, "%s", said[key % 8].predicate);
 }

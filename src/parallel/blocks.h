@@ -18,17 +18,17 @@ typedef enum cpb_fault {
   CPB_FAULT_LONG = 6,     /* it is longer than the rows the call was prepared for */
 } cpb_fault;
 
-/* The first faulty row of a call and its fault, whatever thread meets it first. */
+/* The first faulty row of a call and its fault, whichever thread meets it first. */
 typedef struct cpb_first_fault {
   _Atomic uint64_t key; /* row*8 + fault; UINT64_MAX: none */
 } cpb_first_fault;
 
 void cpb_first_fault_init(cpb_first_fault *first);
-/* The report of one fault that was met without blocks. */
+/* Reports one fault that was found without blocks. */
 cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error);
 void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault);
 
-/* CPB_OK without a fault, else EROW and the sentence "x row 17 holds NaN", name = "x". */
+/* CPB_OK without a fault, else EROW and the message "x row 17 holds NaN", name = "x". */
 cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error);
 
 typedef struct cpb_blocks {
@@ -40,7 +40,7 @@ typedef struct cpb_blocks {
 size_t cpb_blocks_count(const cpb_blocks *blocks);
 void cpb_blocks_run(const cpb_blocks *blocks, const cpb_exec *exec);
 
-/* The same for calls that may take long: the caller is told of blocks done, and ESTOPPED leaves the rest. */
+/* The same for calls that may take long: reports finished blocks to the caller, and ESTOPPED skips the rest. */
 cpb_status cpb_blocks_run_told(const cpb_blocks *blocks, const cpb_exec *exec, cpb_error *error);
 
 /* Rows per block for rows of this many elements: about 64 Ki elements, a multiple of 64 rows. */

@@ -1,5 +1,5 @@
-/* A small pool of POSIX threads. Any number of callers may have a parallel-for under way: each works on its own,
- * and the workers help where they are fewest. */
+/* A small pool of POSIX threads. Any number of callers may run a parallel-for at the same time: each works on its
+ * own tasks, and a free worker joins the one with the fewest helpers. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,7 +27,7 @@ struct cpb_pool {
   cpb_exec exec;
   size_t workers;
   pthread_t *threads;
-  _Atomic pid_t owner; /* the process whose threads these are; -pid while it starts them anew after a fork */
+  _Atomic pid_t owner; /* the process that owns these threads; -pid while it restarts them after a fork */
   pthread_mutex_t lock;
   pthread_cond_t wake, left;
   /* guarded by lock */
@@ -43,7 +43,7 @@ static void take_tasks(job *of) {
   }
 }
 
-/* The job with the fewest helpers among those that have tasks left. */
+/* The job with the fewest helpers among those with tasks left. */
 static job *job_in_need(const cpb_pool *pool) {
   job *found = NULL;
   for (job *j = pool->jobs; j != NULL; j = j->after)
@@ -72,7 +72,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/* As many workers as the system gives, up to those wanted. */
+/* Starts as many workers as the system allows, at most the number requested. */
 static void start_workers(cpb_pool *pool) {
   pthread_mutex_init(&pool->lock, NULL);
   pthread_cond_init(&pool->wake, NULL);
@@ -82,8 +82,7 @@ static void start_workers(cpb_pool *pool) {
     if (pthread_create(&pool->threads[pool->workers], NULL, work, pool) != 0) return;
 }
 
-/* A fork leaves the workers behind, and perhaps a lock that nobody will open: the child's first call starts its
- * own. */
+/* A fork does not copy the workers, and may leave a lock held forever: the first call of the child starts its own. */
 static void own_workers(cpb_pool *pool) {
   pid_t me = getpid(), owner = atomic_load(&pool->owner);
   if (owner == me) return;
@@ -102,7 +101,7 @@ static void enter(cpb_pool *pool, job *of) {
   pthread_mutex_unlock(&pool->lock);
 }
 
-/* When all tasks are taken: nobody joins any more, and those who help are waited for. */
+/* Once all tasks are taken: lets nobody else join, and waits for the helpers. */
 static void leave(cpb_pool *pool, job *of) {
   pthread_mutex_lock(&pool->lock);
   job **at = &pool->jobs;
@@ -173,7 +172,7 @@ static void end_workers(cpb_pool *pool) {
 
 void cpb_pool_free(cpb_pool *pool) {
   if (pool == NULL) return;
-  if (atomic_load(&pool->owner) == getpid()) end_workers(pool); /* else they stayed with the parent */
+  if (atomic_load(&pool->owner) == getpid()) end_workers(pool); /* otherwise they stayed with the parent */
   free(pool->threads);
   free(pool);
 }

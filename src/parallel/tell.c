@@ -45,7 +45,7 @@ cpb_status cpb_fail_stopped(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_STOPPED, "", "stopped by the caller");
 }
 
-/* Some of the tasks, between two tellings. */
+/* The tasks between two reports of progress. */
 typedef struct stretch {
   void (*task)(void *arg, size_t i);
   void *arg;

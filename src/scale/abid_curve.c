@@ -1,6 +1,6 @@
-/* T9 as a function of s alone. The rows enter F(s) only through functions of log|x| that are smooth (their
- * poles lie pi/2 beside the real axis). Replacing the functions by their values at a few nodes moves all sums
- * over rows in front of s: what is left is a quadratic form in the values at the nodes. */
+/* T9 as a function of s alone. The rows enter F(s) only through functions of log|x| that are smooth (their poles
+ * are pi/2 off the real axis). Replacing the functions by their values at a few nodes moves all sums over rows in
+ * front of s: what is left is a quadratic form in the values at the nodes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const double half_pi = 0x1.921fb54442d18p+0, log_10 = 0x1.26bb1bbb55516p+
 
 struct cpb_abid_curve {
   size_t n, nodes;
-  double mean_norm, at_center; /* rows at the centre: there z = 1 for every s */
+  double mean_norm, at_center; /* at_center: rows at the centre, where z = 1 for every s */
   double *norm;                /* nodes */
   double *rows;                /* nodes: sum of the weights */
   double *squares, *products;  /* nodes x nodes */
@@ -35,8 +35,8 @@ static range range_of(const cpb_directions *u) {
   return r;
 }
 
-/* The error of interpolation at r Chebyshev nodes falls like rho^-r, rho the sum of the half-axes of the
- * ellipse through the poles; the poles are double, which costs a few nodes more. */
+/* The error of interpolation at r Chebyshev nodes falls like rho^-r, rho the sum of the half-axes of the ellipse
+ * through the poles; the poles are double, which costs a few more nodes. */
 static size_t chebyshev_count(range r) {
   double half = fmax((r.high - r.low) / 2, 1e-9), b = half_pi / half;
   return (size_t)ceil(34 / cpb_log(b + sqrt(1 + b * b))) + 6;
@@ -51,7 +51,7 @@ static void set_places(size_t nodes, double *place, double *weight) {
   }
 }
 
-/* The cardinal functions of the nodes at t. */
+/* The values of the nodes' cardinal functions at t. */
 static void set_cardinal(size_t nodes, const double *place, const double *weight, double t, double *values) {
   double sum = 0;
   for (size_t k = 0; k < nodes; k++) {
@@ -88,8 +88,8 @@ static int by_value(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* The borders between bins: half of them follow the count of rows, half the width of log|x|, so that no
- * bin is wide where rows are few nor crowded where they are many. `sorted` holds log|x| in order. */
+/* The borders between bins: half of them follow the number of rows, half the width of log|x|, so that no bin is
+ * wide where rows are few or crowded where they are many. `sorted` holds log|x| in ascending order. */
 static void set_borders(const double *sorted, size_t count, size_t borders, double *border) {
   double low = sorted[0], width = sorted[count - 1] - low;
   size_t i = 0;
@@ -102,7 +102,7 @@ static void set_borders(const double *sorted, size_t count, size_t borders, doub
   }
 }
 
-/* A row between two borders counts to both, in proportion: linear interpolation in log|x|. */
+/* A row between two borders is shared between both in proportion: linear interpolation in log|x|. */
 static void set_shares(const cpb_abid_curve *c, const double *border, double log_norm, double *values) {
   size_t low = 0, high = c->nodes - 1;
   while (high - low > 1) {
@@ -257,7 +257,7 @@ static double height_at(const ascent *a, double log_s, double *slope) {
   return abid;
 }
 
-/* Where the slope changes its sign, between a place where it is > 0 and one where it is not. */
+/* Where the slope changes sign, between a point where it is > 0 and one where it is not. */
 static double top_between(const ascent *a, double left, double right) {
   double slope;
   for (double middle = (left + right) / 2; right - left > 1e-9; middle = (left + right) / 2) {
@@ -267,7 +267,7 @@ static double top_between(const ascent *a, double left, double right) {
   return (left + right) / 2;
 }
 
-/* Keeps the list in order, higher ones first; the lowest falls off a full list. */
+/* Keeps the list sorted, higher ones first; a full list drops the lowest. */
 static void keep_maximum(cpb_abid_maximum *maxima, size_t room, size_t *found, cpb_abid_maximum top) {
   size_t at = *found < room ? (*found)++ : room;
   for (; at > 0 && maxima[at - 1].abid < top.abid; at--)

@@ -69,8 +69,8 @@ static bool find_extremes(cpb_column_sums *c, const cpb_loops *loops, cpb_view s
   return finite;
 }
 
-/* Two quanta below the largest number of each column; false when one is too large for that. The numbers of
- * one chunk of columns lie together: magic and part hold 2 count numbers from 2 offset on. */
+/* Two quanta below the largest number of each column; false when one is too large for that. The numbers of one
+ * chunk of columns are contiguous: magic and part hold 2 count numbers from 2 offset on. */
 static bool choose_quanta(cpb_column_sums *c, size_t columns) {
   for (size_t i = 0; i < columns; i++) {
     double largest = fmax(fabs(c->slab_low[i]), fabs(c->slab_high[i]));
@@ -89,7 +89,7 @@ static bool choose_quanta(cpb_column_sums *c, size_t columns) {
   return true;
 }
 
-/* What two quanta leave of a row, number by number. */
+/* Adds what two quanta leave of a row, one number at a time. */
 static void add_rest(cpb_column_sums *c, const double *x, size_t offset, size_t count) {
   const double *magic = c->magic + 2 * offset;
   for (size_t i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ static void add_parts(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab)
   }
 }
 
-/* Numbers near the end of double's range, one by one. */
+/* Adds numbers near the end of double's range, one at a time. */
 static void add_singly(cpb_column_sums *c, cpb_view slab) {
   for (size_t row = 0; row < slab.rows; row++)
     for (size_t i = 0; i < slab.cols; i++) cpb_exact_add(&c->sum[i % c->d], cpb_view_at(slab, row, i));
@@ -131,7 +131,7 @@ static void add_slab(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) 
   }
 }
 
-/* The first `count` rows, as rows of c->wide columns where they are short and lie without gaps. */
+/* The first `count` rows, viewed as rows of c->wide columns if they are short and have no gaps. */
 static cpb_view widened(const cpb_column_sums *c, cpb_view rows, size_t *count) {
   size_t per = rows.stride == rows.cols ? c->wide / c->d : 1;
   cpb_view slab = rows;

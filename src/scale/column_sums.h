@@ -10,7 +10,7 @@ typedef struct cpb_column_sums {
   size_t d;
   double *low, *high; /* inf and -inf without rows */
   cpb_exact_sum *sum;
-  /* Short rows are taken several at once, as one row of `wide` columns. */
+  /* Short rows are processed several at a time, as one row of `wide` columns. */
   size_t wide;
   double *slab_low, *slab_high; /* wide */
   double *magic, *part;         /* 2 wide */
@@ -21,7 +21,7 @@ cpb_status cpb_column_sums_new(cpb_column_sums *columns, size_t d, cpb_error *er
 void cpb_column_sums_free(cpb_column_sums *columns);
 void cpb_column_sums_clear(cpb_column_sums *columns);
 
-/* Adds rows from the first on and gives back how many: all, or, when one holds NaN or inf, some before it. */
+/* Adds rows from the first on and returns how many: all, or, if one holds NaN or inf, some number before it. */
 size_t cpb_column_sums_add(cpb_column_sums *columns, const cpb_loops *loops, cpb_view rows);
 
 void cpb_column_sums_merge(cpb_column_sums *columns, const cpb_column_sums *other);

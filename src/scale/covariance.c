@@ -44,8 +44,8 @@ uint64_t cpb_covariance_bad_rows(const cpb_covariance *c) { return c->nan_rows +
 
 /* ---- a slab of rows into the sums ----
  * A number of column i is cut into limbs of 21 bits, x = 2^(high_i-20) (k_0 + k_1 2^-21 + k_2 2^-42 + ..),
- * |k| <= 2^20: then double products of columns of limbs are exact, and those of l+m = t count the same. The
- * few numbers that are too small for the last limb are multiplied one by one. */
+ * |k| <= 2^20: then products of columns of limbs are exact in double, and those with l+m = t have the same unit. The
+ * few numbers that are too small for the last limb are multiplied one at a time. */
 
 enum { LIMB_BITS = 21, TOP_BITS = 20, NUMBERS_PER_LEFTOVER = 256 };
 
@@ -53,9 +53,9 @@ typedef struct slab {
   cpb_covariance *c;
   const cpb_loops *loops;
   cpb_column_bits *bits;          /* of this slab, d+1 */
-  _Atomic size_t need[LIMBS + 1]; /* numbers by the limbs they need */
+  _Atomic size_t need[LIMBS + 1]; /* numbers, by how many limbs they need */
   size_t limbs;                   /* 1 .. LIMBS */
-  size_t left;                    /* numbers that they are too few for */
+  size_t left;                    /* numbers that need more limbs */
 } slab;
 
 /* -1022 <= n <= 1023. */
@@ -66,7 +66,7 @@ static double power_of_2(int n) {
   return power;
 }
 
-/* x is not 0: a multiple of 2^low, below 2^high. */
+/* x != 0 is a multiple of 2^low, below 2^high. */
 static cpb_column_bits bits_of_number(double x) {
   uint64_t bits, fraction;
   memcpy(&bits, &x, sizeof bits);
@@ -97,7 +97,7 @@ static void clear_limbs(const cpb_covariance *c, size_t row, size_t i) {
   for (size_t limb = 0; limb < LIMBS; limb++) limb_at(c, limb, row)[i] = 0;
 }
 
-/* t 2^-20 = x 2^-high; how many limbs it has. None: x is 0, or too small for LIMBS of them. */
+/* t 2^-20 = x 2^-high; returns its number of limbs. 0: x is 0, or too small for LIMBS of them. */
 static size_t cut_number(const cpb_covariance *c, double t, size_t row, size_t i) {
   static const double magic = 0x1.8p52;
   size_t used = 0;
@@ -127,7 +127,7 @@ static void cut_rows(void *arg, size_t block, size_t first, size_t count) {
   for (size_t limbs = 0; limbs <= LIMBS; limbs++) atomic_fetch_add(&s->need[limbs], need[limbs]);
 }
 
-/* As few limbs as leave only some numbers over. */
+/* As few limbs as leave only a few numbers over. */
 static void choose_limbs(slab *s) {
   const cpb_covariance *c = s->c;
   size_t most = c->held * (c->d + 1) / NUMBERS_PER_LEFTOVER;
@@ -140,7 +140,7 @@ static void choose_limbs(slab *s) {
         if (limb_at(c, limb, row)[i] != 0) clear_limbs(c, row, i);
 }
 
-/* Sums of limbs [i0, i0+BAND) with [j0, j0+STRIP) whose numbers add to t. */
+/* Sums of limbs [i0, i0+BAND) with [j0, j0+STRIP) whose indexes add up to t. */
 static void multiply_limbs(const slab *s, size_t i0, size_t j0, size_t t, double *sums) {
   const cpb_covariance *c = s->c;
   memset(sums, 0, (size_t)BAND * STRIP * sizeof *sums);

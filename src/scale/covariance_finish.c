@@ -1,5 +1,5 @@
-/* From exact sums to mean and covariance: n^2 cov_ij = n sum x_i x_j - sum x_i sum x_j, all of it exact; the
- * only roundings are of this number and of two divisions by n. */
+/* From exact sums to mean and covariance: n^2 cov_ij = n sum x_i x_j - sum x_i sum x_j, computed exactly; the only
+ * roundings are of this number and of two divisions by n. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void big_count(big *a, uint64_t n) {
   trim(a);
 }
 
-/* Word `place` of a, counted from 2^0; 0 outside. */
+/* Word `place` of a, counted from 2^0; 0 outside its range. */
 static uint32_t word_at(const big *a, int place) {
   int k = place - a->first;
   return k < 0 || k >= (int)a->words ? 0 : a->word[k];
@@ -76,7 +76,7 @@ static int compare_magnitudes(const big *a, const big *b, int first, int end) {
 
 /* c = a - b. */
 static void big_subtract(big *c, const big *a, const big *b) {
-  if (a->words == 0 || b->words == 0) { /* whose first word may be anywhere */
+  if (a->words == 0 || b->words == 0) { /* the first word of 0 may be anywhere */
     *c = a->words == 0 ? *b : *a;
     c->negative = a->words == 0 ? !b->negative : a->negative;
     return;
@@ -145,14 +145,14 @@ static void finish_row(void *arg, size_t block, size_t i, size_t count) {
   }
 }
 
-/* The sum of column i as cpb_statistics has it, so that the means agree. */
+/* The sum of column i as in cpb_statistics, so that the means agree. */
 static double mean_of(const cpb_covariance *c, size_t i) {
   cpb_exact_sum sum;
   cpb_exact_clear(&sum);
   cpb_wide_int from = cpb_pair_sums_at(&c->sums, i, c->d);
   int at = from.first - CPB_EXACT_LOWEST / 32;
   size_t words = from.words;
-  while (words > 0 && at + (int)words > CPB_EXACT_DIGITS) words--; /* those only repeat the sign */
+  while (words > 0 && at + (int)words > CPB_EXACT_DIGITS) words--; /* such words only repeat the sign */
   for (size_t k = 0; k < words; k++) sum.digit[at + (int)k] = from.word[k];
   if (words > 0 && from.word[words - 1] >> 31 != 0) sum.digit[at + (int)words - 1] -= (int64_t)1 << 32;
   sum.first = words > 0 ? at : 0;

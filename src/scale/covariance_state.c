@@ -30,7 +30,7 @@ static void write_columns(cpb_state *s, const cpb_covariance *c) {
 }
 
 static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
-  size_t columns = 0; /* that are not 0; each pair of them takes a word */
+  size_t columns = 0; /* that are not all 0; each pair of them takes a word */
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
     cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
     if (bits[i].low == 0 && bits[i].high == -1) {
@@ -65,7 +65,7 @@ static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
   if (!s->reading) return;
   cpb_state_require(s, i != j || word[needed - 1] >> 31 == 0, "a sum of squares is negative");
   uint64_t rows = word[0] | (uint64_t)(needed > 1 ? word[1] : 0) << 32;
-  cpb_state_require(s, i != c->d || rows == c->rows, "the sums are not of as many rows as it says");
+  cpb_state_require(s, i != c->d || rows == c->rows, "the sums do not match the number of rows");
   cpb_pair_sums_set(&c->sums, i, j, word);
 }
 

@@ -25,7 +25,7 @@ typedef struct direction_job {
   cpb_first_fault fault;
 } direction_job;
 
-/* unit = (x-c)/length. Lengths whose reciprocal is no plain number are first brought near 1. */
+/* unit = (x-c)/length. Lengths whose reciprocal is not a normal number are scaled near 1 first. */
 static void set_unit(const direction_job *job, size_t row, double length, double *unit) {
   const cpb_ruler *m = &job->metric;
   bool plain = length >= 0x1p-1000 && length <= 0x1p1000;

@@ -9,17 +9,17 @@ enum { CPB_DIRECTIONS_BLOCK = 192 }; /* a multiple of both sides of a tile */
 
 typedef struct cpb_directions {
   size_t n, d;
-  size_t rows, stride; /* n and d rounded up; what is beyond n or d is 0 */
+  size_t rows, stride; /* n and d rounded up; elements beyond n or d are 0 */
   double *unit;        /* rows x stride; a row at the centre is 0 */
   double *norm;        /* rows */
 } cpb_directions;
 
-/* EROW for a row with NaN or inf, or whose norm is beyond double. Freed also after a failure. */
+/* EROW for a row with NaN or inf, or whose norm is beyond double. Must also be freed after a failure. */
 cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const double *center,
                               const cpb_exec *exec, cpb_error *error);
 void cpb_directions_free(cpb_directions *directions);
 
-/* size zeroed doubles on a cache line, or NULL. */
+/* size zeroed doubles aligned to a cache line, or NULL. */
 double *cpb_aligned_zeros(size_t size);
 
 #endif

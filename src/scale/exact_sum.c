@@ -24,7 +24,7 @@ static void widen_range(cpb_exact_sum *sum, int first, int end) {
 }
 
 void cpb_exact_deposit(cpb_exact_sum *sum, int64_t whole, int exponent) {
-  enum { MOST = 1 << 28 }; /* a digit takes 2^30 numbers of 33 bits */
+  enum { MOST = 1 << 28 }; /* a digit can add up 2^30 numbers of 33 bits */
   if (whole == 0) return;
   int place = exponent - CPB_EXACT_LOWEST, at = place / 32, shift = place % 32;
   int64_t low = whole & low_bits, high = (whole - low) / (low_bits + 1), factor = (int64_t)1 << shift;
@@ -45,7 +45,7 @@ void cpb_exact_add(cpb_exact_sum *sum, double x) {
   cpb_exact_deposit(sum, (int64_t)ldexp(mantissa, 53), exponent - 53);
 }
 
-/* Brings every digit into 0 .. 2^32-1; gives back what is left, 0 or the sign -1. */
+/* Brings every digit into 0 .. 2^32-1; returns the remaining carry, 0 or the sign -1. */
 static int64_t carry_digits(cpb_exact_sum *sum) {
   int64_t carry = 0;
   for (int j = sum->first; j < CPB_EXACT_DIGITS && (j < sum->end || (carry != 0 && carry != -1)); j++) {
@@ -89,7 +89,7 @@ bool cpb_exact_is_carried(const cpb_exact_sum *sum) {
   for (int j = sum->first; j < sum->end - 1; j++)
     if (sum->digit[j] < 0 || sum->digit[j] > low_bits) return false;
   if ((sum->digit[sum->first] & low_bits) == 0 || top == 0) return false;
-  if (sum->end - sum->first > 1 && top == -1) return false; /* shorter: the digit below, less 2^32 */
+  if (sum->end - sum->first > 1 && top == -1) return false; /* shorter: the digit below, minus 2^32 */
   return top >= -low_bits - 1 && top <= low_bits;
 }
 
@@ -108,13 +108,13 @@ static double value_shifted(const cpb_exact_sum *sum, int shift) {
   enum { USED = 4 }; /* at least 64 bits behind the first */
   double value = 0;
   int from = sum->end - USED > sum->first ? sum->end - USED : sum->first;
-  for (int j = from; j < sum->end; j++) /* from below: each step rounds once, the last one decides */
+  for (int j = from; j < sum->end; j++) /* lowest digit first: each step rounds once */
     value = value * 0x1p-32 + (double)sum->digit[j];
   return sum->end == sum->first ? 0 : ldexp(value, 32 * (sum->end - 1) + CPB_EXACT_LOWEST - shift);
 }
 
-/* Whether sum / count is a double in units of the highest digit: rows that are all the same have themselves as mean,
- * which the rounded sum divided need not give. */
+/* Whether sum / count is a double in units of the highest digit: the mean of equal rows is the row itself, which
+ * dividing the rounded sum need not give. */
 static bool divides(const cpb_exact_sum *sum, double count, double *quotient) {
   enum { HELD = 4 };
   double high = 0, low = 0;
@@ -134,7 +134,7 @@ double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count) {
   cpb_exact_carry(sum);
   if (count < (uint64_t)1 << 53 && divides(sum, (double)count, &quotient))
     return ldexp(quotient, 32 * (sum->end - 1) + CPB_EXACT_LOWEST);
-  /* a sum of doubles may be beyond double where their mean is not */
+  /* the sum of doubles may overflow where their mean does not */
   int shift = 32 * sum->end + CPB_EXACT_LOWEST > 900 ? 128 : 0;
   return ldexp(value_shifted(sum, shift) / (double)count, shift);
 }
@@ -148,7 +148,7 @@ void cpb_state_sum(cpb_state *s, cpb_exact_sum *of) {
   uint64_t first = cpb_state_number(s, (uint64_t)sum.first, 4);
   uint64_t digits = cpb_state_number(s, (uint64_t)(sum.end - sum.first), 4);
   if (first > CPB_EXACT_DIGITS || digits > CPB_EXACT_DIGITS - first) {
-    cpb_state_refuse(s, "a sum has digits where there are none");
+    cpb_state_refuse(s, "a sum has digits out of range");
     return;
   }
   sum.first = (int)first;

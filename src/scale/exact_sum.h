@@ -1,5 +1,5 @@
-/* Sums of doubles without rounding: a fixed-point number of 69 digits of 32 bits that covers every double.
- * Digits are carried lazily; once carried, equal sums have equal digits, however they came about. */
+/* Exact sums of doubles: a fixed-point number of 69 digits of 32 bits that covers every double. Digits are carried
+ * lazily; after a carry, equal sums have equal digits, whatever the order of addition. */
 #ifndef CPB_SCALE_EXACT_SUM_H
 #define CPB_SCALE_EXACT_SUM_H
 
@@ -26,17 +26,17 @@ void cpb_exact_add(cpb_exact_sum *sum, double x);
 
 void cpb_exact_merge(cpb_exact_sum *sum, const cpb_exact_sum *other);
 
-/* Carries: digits [first, end) are then 0 .. 2^32-1 but for the last, which has the sign; the outer ones
- * are not 0 (no digits for 0). */
+/* Carries: digits [first, end) are then 0 .. 2^32-1 except the last, which has the sign; the outer ones are not 0
+ * (no digits for the sum 0). */
 void cpb_exact_carry(cpb_exact_sum *sum);
 
-/* Whether carried digits are as cpb_exact_carry leaves them. */
+/* Whether the digits are as cpb_exact_carry leaves them. */
 bool cpb_exact_is_carried(const cpb_exact_sum *sum);
 
 /* sum/count, count > 0, within 1 ulp. */
 double cpb_exact_mean(cpb_exact_sum *sum, uint64_t count);
 
-/* As bytes of a state:  u32 first digit  u32 digits, per digit  i64. */
+/* Serialised as  u32 first digit  u32 digits, per digit  i64. */
 void cpb_state_sum(cpb_state *s, cpb_exact_sum *sum);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef CPB_SCALE_HEIGHT_H
 #define CPB_SCALE_HEIGHT_H
 
-/* h = 2 r/(1+r^2), z = (1-r^2)/(1+r^2), r = |x|/s; the larger of norm and s divides, so that nothing
- * overflows. dh/dlog s = -h z, dz/dlog s = h^2. */
+/* h = 2 r/(1+r^2), z = (1-r^2)/(1+r^2), r = |x|/s; divides by the larger of norm and s, so that nothing overflows.
+ * dh/dlog s = -h z, dz/dlog s = h^2. */
 typedef struct cpb_height {
   double h, z;
 } cpb_height;
@@ -14,7 +14,7 @@ static inline cpb_height cpb_height_of(double norm, double s) {
   return (cpb_height){2 * r / q, south ? -z : z};
 }
 
-/* The three functions of the norm that F(s) is made of, and their derivatives by log s. */
+/* The three functions of the norm that F(s) consists of, and their derivatives by log s. */
 typedef struct cpb_height_terms {
   double hh, hz, zz;
 } cpb_height_terms;

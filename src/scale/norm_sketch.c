@@ -56,7 +56,7 @@ cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, const cpb_loops *loops, 
 }
 
 cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch *other, cpb_error *error) {
-  for (uint32_t page = 0; page < CPB_NORM_PAGES; page++) /* first what can fail */
+  for (uint32_t page = 0; page < CPB_NORM_PAGES; page++) /* first the step that can fail */
     if (other->page[page] != NULL) {
       cpb_status status = cpb_norm_sketch_count(sketch, page * CPB_NORM_PER_PAGE, 0, error);
       if (status != CPB_OK) return status;

@@ -5,34 +5,34 @@
 #include "capball/status.h"
 #include "scale/column_sums.h"
 
-/* The bits of a positive double grow with its value: exponent and 12 bits of the mantissa number a bin of
- * relative width 2^-12. Counts come in pages of one exponent, made when first needed. */
+/* The bits of a positive double grow with its value: exponent and 12 bits of the mantissa select a bin of relative
+ * width 2^-12. Counts are stored in pages of one exponent, allocated when first needed. */
 enum { CPB_NORM_PAGES = 2048, CPB_NORM_PER_PAGE = 4096 };
 
 typedef struct cpb_norm_sketch {
-  uint64_t count, overflows; /* norms; those whose square is beyond double */
+  uint64_t count, overflows; /* norms; those whose square overflows */
   cpb_column_sums moments;   /* of the rows (norm, norm^2) */
   uint64_t *page[CPB_NORM_PAGES];
 } cpb_norm_sketch;
 
-cpb_status cpb_norm_sketch_init(cpb_norm_sketch *sketch, cpb_error *error); /* over zeros */
+cpb_status cpb_norm_sketch_init(cpb_norm_sketch *sketch, cpb_error *error); /* expects zeroed memory */
 void cpb_norm_sketch_clear(cpb_norm_sketch *sketch);                        /* keeps the pages, empty */
 void cpb_norm_sketch_free(cpb_norm_sketch *sketch);
 
 /* Norms >= 0 and finite. */
 cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, const cpb_loops *loops, const double *norms,
                                size_t count, cpb_error *error);
-/* `count` more norms in one bin of the histogram, which is all that changes. */
+/* Adds `count` norms to one bin of the histogram; changes nothing else. */
 cpb_status cpb_norm_sketch_count(cpb_norm_sketch *sketch, uint32_t bin, uint64_t count, cpb_error *error);
 cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch *other, cpb_error *error);
 
-/* The middle of the bin of the norm of rank `rank` < count, from 0; within 2^-13 of it, and 0 for 0. */
+/* The middle of the bin of the norm of rank `rank` < count, from 0; within 2^-13 of the norm, and 0 for 0. */
 double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank);
 
-/* The number of that bin: the upper 24 bits of the norm, but for its sign; *rank becomes the rank inside. */
+/* The number of that bin: the upper 24 bits of the norm, without its sign; *rank becomes the rank within the bin. */
 uint32_t cpb_norm_sketch_bin(const cpb_norm_sketch *sketch, uint64_t *rank);
 
-/* Every bin that has norms, in order. */
+/* Calls back for every bin that is not empty, in order. */
 void cpb_norm_sketch_each(const cpb_norm_sketch *sketch,
                           void (*take)(void *arg, double middle, uint64_t count), void *arg);
 

@@ -54,9 +54,9 @@ size_t cpb_pair_sums_needed(const cpb_pair_sums *sums, size_t i, size_t j) {
   return words_needed(sums->bits[i], sums->bits[j], sums->terms);
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
-/* The widest sum is one of columns with the largest and the lowest numbers. */
+/* The widest sum is one of the columns with the largest and the lowest numbers. */
 static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms) {
   size_t most = 0;
   for (size_t i = 0; i < columns; i++)
@@ -67,7 +67,7 @@ static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms
   return most;
 }
 
-/* to += from, both two's complement; `to` has room. */
+/* to += from, both two's complement; `to` has enough words. */
 static void add_wide(uint32_t *to, size_t words, cpb_wide_int from, int to_first) {
   if (from.words == 0) return;
   size_t shift = (size_t)(from.first - to_first);
@@ -88,7 +88,7 @@ void cpb_pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
                first_of(sums->bits[i]) + first_of(sums->bits[j]));
 }
 
-/* All sums once more, in other units. */
+/* Converts all sums to other units. */
 static cpb_status rebuild(cpb_pair_sums *sums, const cpb_column_bits *bits, size_t words, cpb_error *error) {
   size_t count = pair_count(sums->columns);
   uint32_t *word = words > SIZE_MAX / 4 / count ? NULL : calloc(count * words, sizeof *word);
@@ -169,7 +169,8 @@ void cpb_pair_sums_product(cpb_pair_sums *sums, size_t i, size_t j, double x, do
   int xe, ye;
   halves(x, &xh, &xl, &xe);
   halves(y, &yh, &yl, &ye);
-  /* below the unit only together: the two numbers are multiples of 2^low, their halves as well */
+  /* exponents may be below the sum's unit, but the products are multiples of it: the halves of a multiple of 2^low
+   * are multiples of 2^low */
   cpb_pair_sums_deposit(sums, i, j, xl * yl, xe + ye);
   cpb_pair_sums_deposit(sums, i, j, xl * yh + xh * yl, xe + ye + 27);
   cpb_pair_sums_deposit(sums, i, j, xh * yh, xe + ye + 54);

@@ -1,11 +1,10 @@
-/* Sums of the products of columns without rounding: the upper triangle of X^T X in integers of as many bits
- * as the data need. */
+/* Exact sums of the products of columns: the upper triangle of X^T X in integers of as many bits as the data need. */
 #ifndef CPB_SCALE_PAIR_SUMS_H
 #define CPB_SCALE_PAIR_SUMS_H
 
 #include "capball/status.h"
 
-/* What is known of the numbers of a column: all are multiples of 2^low and less than 2^high. */
+/* What is known of the numbers of a column: all are multiples of 2^low and smaller than 2^high. */
 typedef struct cpb_column_bits {
   int low, high; /* low > high: all are 0 */
 } cpb_column_bits;
@@ -27,7 +26,7 @@ typedef struct cpb_pair_sums {
   uint32_t *word;
 } cpb_pair_sums;
 
-/* One of them, as it lies in memory. */
+/* One of the sums, in place. */
 typedef struct cpb_wide_int {
   const uint32_t *word;
   size_t words;
@@ -37,7 +36,7 @@ typedef struct cpb_wide_int {
 cpb_status cpb_pair_sums_new(cpb_pair_sums *sums, size_t columns, cpb_error *error);
 void cpb_pair_sums_free(cpb_pair_sums *sums);
 
-/* Makes room for `terms` more terms from columns of such bits. On ENOMEM nothing has changed. */
+/* Makes space for `terms` more terms from columns with these bits. On ENOMEM nothing has changed. */
 cpb_status cpb_pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bits, uint64_t terms,
                                  cpb_error *error);
 
@@ -45,12 +44,12 @@ cpb_status cpb_pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bit
 void cpb_pair_sums_deposit(cpb_pair_sums *sums, size_t i, size_t j, int64_t whole, int exponent);
 /* Adds the product of two doubles, as above. */
 void cpb_pair_sums_product(cpb_pair_sums *sums, size_t i, size_t j, double x, double y);
-/* Adds all sums of another, for which there is room. */
+/* Adds all sums of another object; the space must have been reserved. */
 void cpb_pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other);
 
 cpb_wide_int cpb_pair_sums_at(const cpb_pair_sums *sums, size_t i, size_t j);
 
-/* Words that sum (i,j) needs; the others only repeat its sign. */
+/* Number of words that sum (i,j) needs; the others only repeat its sign. */
 size_t cpb_pair_sums_needed(const cpb_pair_sums *sums, size_t i, size_t j);
 /* Sets it from that many words. */
 void cpb_pair_sums_set(cpb_pair_sums *sums, size_t i, size_t j, const uint32_t *word);

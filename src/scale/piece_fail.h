@@ -1,4 +1,4 @@
-/* Sentences about pieces that do not go together. */
+/* Errors about pieces that cannot be merged. */
 #ifndef CPB_SCALE_PIECE_FAIL_H
 #define CPB_SCALE_PIECE_FAIL_H
 

@@ -51,7 +51,7 @@ static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error)
   return CPB_OK;
 }
 
-/* Sorts the entries and lets go of those beyond `most`; rows stay where they are. */
+/* Sorts the entries and drops those beyond `most`; rows stay in place. */
 static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
   for (size_t i = 1; i < sample->count && !sample->repeats; i++)
@@ -64,7 +64,7 @@ static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   return CPB_OK;
 }
 
-/* Rows into the order of their entries, along the cycles of the permutation. */
+/* Permutes the rows into the order of their entries, along the cycles of the permutation. */
 static void sort_rows(cpb_row_sample *sample, unsigned char *spare) {
   size_t bytes = sample->row_bytes;
   for (size_t start = 0; start < sample->room; start++) {
@@ -92,7 +92,7 @@ cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error) {
   return status;
 }
 
-/* Room for twice as many as wanted, so that thinning out is rare. */
+/* Allocates twice the number requested, so that thinning out is rare. */
 static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
   size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
   if (sample->room >= limit) return thin_out(sample, error);

@@ -1,5 +1,5 @@
-/* The rows with the smallest hashes of (seed, row id): a uniform sample that does not depend on how the
- * data were cut into pieces. */
+/* The rows with the smallest hashes of (seed, row id): a uniform sample that does not depend on how the data are
+ * divided into pieces. */
 #ifndef CPB_SCALE_ROW_SAMPLE_H
 #define CPB_SCALE_ROW_SAMPLE_H
 
@@ -9,31 +9,31 @@
 
 typedef struct cpb_sample_entry {
   uint64_t hash, id;
-  size_t place; /* of its row */
+  size_t place; /* index of its row */
 } cpb_sample_entry;
 
 typedef struct cpb_row_sample {
   size_t most, row_bytes;
   uint64_t seed;
-  bool repeats;   /* an id may come more than once */
-  uint64_t bound; /* rows with a larger hash cannot enter any more */
+  bool repeats;   /* an id may occur more than once */
+  uint64_t bound; /* rows with a larger hash can no longer enter */
   size_t count, room;
-  cpb_sample_entry *entries; /* room; the places of all of them, also beyond count, are 0 .. room-1 */
-  unsigned char *rows;       /* room rows */
+  cpb_sample_entry *entries; /* `room` entries; their places are a permutation of 0 .. room-1 */
+  unsigned char *rows;       /* space for `room` rows */
   uint64_t *ids;             /* filled by cpb_row_sample_settle */
 } cpb_row_sample;
 
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed);
 void cpb_row_sample_free(cpb_row_sample *sample);
 
-/* Empties it; rows above `bound` will not be kept. */
+/* Empties it; rows with hashes above `bound` will not be kept. */
 void cpb_row_sample_clear(cpb_row_sample *sample, uint64_t bound);
 
 uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id);
 
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error);
 
-/* Down to `most` rows, in the order of (hash, id), rows and ids in that order too. EINVAL when an id was
+/* Reduces the sample to `most` rows, sorted by (hash, id), with rows and ids in that order. EINVAL when an id was
  * offered twice and may not repeat. */
 cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
 

@@ -1,4 +1,4 @@
-/* Ids from the rows themselves. */
+/* Row ids computed from the rows themselves. */
 #include <string.h>
 
 #include "capball/advanced/statistics.h"
@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "core/rows.h"
 
-/* The bits of an element as a number, so that a row has one hash on machines of either byte order. */
+/* The bits of an element as a number, so that the hash of a row does not depend on the byte order. */
 static uint64_t bits_of(const unsigned char *element, size_t size) {
   uint64_t wide;
   uint32_t word;
@@ -23,7 +23,7 @@ static uint64_t hash_row(const unsigned char *row, size_t size, size_t d) {
     hash = (hash ^ bits_of(row + i * size, size)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
   }
-  return cpb_mix(hash) >> 1; /* ids are whole numbers in files too, which end at 2^63 */
+  return cpb_mix(hash) >> 1; /* files store ids as signed integers, which end at 2^63 */
 }
 
 cpb_status cpb_rows_hash(cpb_view rows, uint64_t *ids, cpb_error *error) {

@@ -68,7 +68,7 @@ void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *op
 
 /* ---- taking rows in ---- */
 
-/* The ids of rows: given, or one after the other. */
+/* The ids of rows: given, or consecutive. */
 typedef struct row_ids {
   const uint64_t *given;
   uint64_t first;
@@ -90,12 +90,12 @@ static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_
   return status;
 }
 
-/* Rows up to the first that is not finite; *count of them were taken. */
+/* Adds the rows before the first that is not finite; *count is their number. */
 static cpb_status take_finite(cpb_statistics *s, cpb_view rows, row_ids ids, size_t *count,
                               cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   *count = cpb_column_sums_add(&s->columns, loops, rows);
-  if (*count < rows.rows) { /* somewhere in the next rows; those before it still count */
+  if (*count < rows.rows) { /* the bad row is among the next rows; those before it still count */
     size_t end = *count;
     while (end < rows.rows && cpb_row_fault(loops, rows, end) == 0) end++;
     cpb_column_sums_add(&s->columns, loops, cpb_view_slice(rows, *count, end - *count));
@@ -238,7 +238,7 @@ void cpb_statistics_set_mean(cpb_statistics *s) {
   if (s->rows == 0) return;
   for (size_t i = 0; i < s->options.d; i++) {
     s->mean[i] = cpb_exact_mean(&s->columns.sum[i], s->rows);
-    /* which of 0 and -0 came first is not to be seen */
+    /* 0 and -0 are equal: their order of arrival must not show */
     s->columns.low[i] += 0.;
     s->columns.high[i] += 0.;
   }

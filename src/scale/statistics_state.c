@@ -10,7 +10,7 @@
  *   u64 FNV-1a of all before
  *   ids         u64 unknown (0, 1; 2: they may repeat)  u64 count  u64 low  u64 high  u64 sum  u64 sum of squares
  *   a sum       u32 first digit  u32 digits, per digit  i64
- * An order of things for everything, so that equal statistics are equal bytes. */
+ * Everything has a fixed order, so that equal statistics have equal bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void carry_ids(cpb_state *s, cpb_statistics *of) {
   cpb_state_require(s, ids->count > 0 || (ids->high | ids->sum | ids->square) == 0,
                     "there are ids of no rows");
   cpb_state_require(s, ids->unknown || ids->count == of->rows + of->nan_rows + of->inf_rows,
-                    "the ids are not of as many rows as it says");
+                    "the ids do not match the number of rows");
 }
 
 static bool is_extreme(double low, double high) {
@@ -61,7 +61,7 @@ static bool is_extreme(double low, double high) {
 static void carry_columns(cpb_state *s, cpb_statistics *of) {
   cpb_column_sums *columns = &of->columns;
   for (size_t i = 0; of->rows > 0 && i < of->options.d && s->status == CPB_OK; i++) {
-    /* 0, never -0: which came first is not to be seen */
+    /* 0, never -0: their order of arrival must not show */
     double low = cpb_state_double(s, columns->low[i] + 0.), high = cpb_state_double(s, columns->high[i] + 0.);
     cpb_state_require(s, is_extreme(low, high), "a column has impossible extremes");
     if (s->reading) columns->low[i] = low;
@@ -72,7 +72,7 @@ static void carry_columns(cpb_state *s, cpb_statistics *of) {
 
 /* ---- the sample ---- */
 
-/* Elements of 1, 2, 4 or 8 bytes, in the order of this machine. */
+/* Elements of 1, 2, 4 or 8 bytes, in native byte order. */
 static void carry_elements(cpb_state *s, unsigned char *row, size_t size, size_t d) {
   bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
   for (size_t i = 0; i < d * size; i += size) {
@@ -188,12 +188,12 @@ static void carry_norms(cpb_state *s, cpb_statistics *of) {
     write_bins(s, norms);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole state ---- */
 
 static void make(cpb_state *s, const cpb_statistics_options *options, void **object) {
   cpb_statistics *made = NULL;
   cpb_error why;
-  /* a column takes 8 bytes and more, so a short state cannot make us allocate much */
+  /* a column takes at least 8 bytes, so a short state cannot cause a large allocation */
   enum { WITHOUT_ROWS = 88 };
   cpb_state_require(s, options->d <= 1 || options->d <= s->left / 8 || s->left <= WITHOUT_ROWS,
                     "the state is truncated");
@@ -254,7 +254,7 @@ cpb_status cpb_statistics_begin_norms(cpb_statistics *s, cpb_error *error) {
   return CPB_OK;
 }
 
-/* Pass 2 measures from the mean. */
+/* In pass 2 norms are measured from the mean. */
 static void carry_finished(cpb_state *s, void **object) {
   cpb_statistics_result result = {.size = sizeof result};
   carry(s, object);

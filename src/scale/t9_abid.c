@@ -51,8 +51,8 @@ cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, 
   return status;
 }
 
-/* Everything for `count` scales: columns k are values at s_k and, where slopes are wanted, columns
- * count+k their derivatives. */
+/* Everything for `count` scales: columns k hold values at s_k and, if slopes are requested, columns count+k their
+ * derivatives. */
 typedef struct sweep {
   size_t count, columns;
   cpb_weights hh, hz;

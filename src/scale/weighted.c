@@ -27,14 +27,14 @@ void cpb_weights_free(cpb_weights *weights) {
   *weights = (cpb_weights){0};
 }
 
-/* A sum over tasks: each leaves its own matrix, and they are added in order. */
+/* A sum over tasks: each writes its own matrix, and these are added in order. */
 typedef struct pair_job {
   const cpb_loops *loops;
   const cpb_directions *u;
   const cpb_weights *w;
   size_t tall;      /* columns of weights, rounded up to rows of tiles */
   double *partials; /* tasks x columns x columns */
-  double *shares;   /* by moments: what shares of the rows sum to */
+  double *shares;   /* by moments: the sums of each share of the rows */
   atomic_bool out_of_memory;
 } pair_job;
 
@@ -116,7 +116,7 @@ static void gram_pair(const pair_job *job, size_t i, size_t j, const gram_scratc
 static void gram_task(void *argument, size_t task) {
   pair_job *job = argument;
   const cpb_weights *w = job->w;
-  /* the longest first, so that threads end together */
+  /* the longest first, so that all threads finish at about the same time */
   size_t blocks = job->u->rows / BLOCK, j = blocks - 1 - task, corner = job->tall * w->stride;
   size_t sizes[] = {BLOCK * job->u->d, BLOCK * BLOCK, BLOCK * w->stride, corner, corner}, total = 0;
   for (size_t k = 0; k < 5; k++) total += cpb_round_up(sizes[k], 8);
@@ -158,7 +158,7 @@ static void task_panels(size_t task, size_t *a, size_t *b) {
   *a = task;
 }
 
-/* How many columns b one a takes: short rows share a panel of products between several a. */
+/* Number of columns b per a: short rows share a panel of products between several a. */
 static size_t moment_width(size_t d) {
   return d <= PANEL / 4 ? PANEL / 4 : d <= PANEL / 2 ? PANEL / 2 : PANEL;
 }
@@ -172,7 +172,7 @@ static size_t group_count(size_t d, size_t panel) {
   return (panel_count(d, panel) + per_group - 1) / per_group;
 }
 
-/* Beyond d the rows are 0, and so are the products of columns that are not there. */
+/* Beyond d the rows are 0, and so are the products with columns beyond d. */
 static void set_products(const double *x, size_t stride, size_t count, size_t first_a, size_t first_b,
                          size_t width, double *products) {
   for (size_t i = 0; i < count; i++, x += stride, products += PANEL)
@@ -204,7 +204,7 @@ static void add_moments(const pair_job *job, size_t row, size_t count, size_t a,
   }
 }
 
-/* The symmetric matrices' inner products: an element off the diagonal stands for two. */
+/* The inner product of symmetric matrices: an off-diagonal element counts twice. */
 static double moment_product(const pair_job *job, const double *moments, size_t k, size_t l, size_t columns,
                              bool diagonal) {
   size_t width = moment_width(job->u->d), per_group = PANEL / width;
@@ -224,7 +224,7 @@ static size_t moment_tasks(const cpb_directions *directions) {
   return panels * (panels + 1) / 2;
 }
 
-/* Few columns are few tasks: then the rows are cut too, into shares that depend on n and d alone. */
+/* Few columns give few tasks: then the rows are divided, too, into shares that depend on n and d alone. */
 static size_t moment_shares(const cpb_directions *directions) {
   enum { ENOUGH = 10, SHARES = 8, LEAST_ROWS = 256 };
   size_t shares = directions->n / LEAST_ROWS;
@@ -236,7 +236,7 @@ static size_t moments_size(const pair_job *job, size_t a) {
   return group_count(job->u->d, a) * job->tall * PANEL;
 }
 
-/* The moments of one share of the rows, into memory that is 0. */
+/* The moments of one share of the rows, into zeroed memory. */
 static void sum_share(const pair_job *job, size_t share, size_t a, size_t b, double *products,
                       double *moments) {
   size_t n = job->u->n, shares = moment_shares(job->u), end = n * (share + 1) / shares;
@@ -269,7 +269,7 @@ static void moment_task(void *argument, size_t task) {
   free(memory);
 }
 
-/* One share of the rows for one task, and then, when all are there, their sum in order. */
+/* One share of the rows for one task; join_task adds them in order. */
 static void share_task(void *argument, size_t i) {
   pair_job *job = argument;
   size_t a, b, shares = moment_shares(job->u);
@@ -309,8 +309,8 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   return status;
 }
 
-/* Multiply-adds of the two ways, with what rounding up to tiles adds; building a panel of products costs
- * about as much as four rows of weights. */
+/* Multiply-adds of both methods, including the padding to tiles; building a panel of products costs about as much
+ * as four rows of weights. */
 cpb_status cpb_weighted_squares(const cpb_directions *directions, const cpb_weights *weights, double *squares,
                                 const cpb_exec *exec, cpb_error *error) {
   double blocks = (double)(directions->rows / BLOCK), d = (double)directions->d;
@@ -348,7 +348,7 @@ cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_wei
                                  double *products, const cpb_exec *exec, cpb_error *error) {
   pair_job job = {.u = directions, .w = weights};
   start_job(&job);
-  cpb_exec_part after; /* of the squares, which take the time */
+  cpb_exec_part after; /* after the squares, which dominate the time */
   return run_tasks(&job, sum_task, directions->stride / PANEL, products, cpb_exec_part_of(&after, exec, 1, 1),
                    error);
 }

@@ -14,12 +14,12 @@ cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *direction
                            cpb_error *error);
 void cpb_weights_free(cpb_weights *weights);
 
-/* squares[k*columns + l] = sum_ij w_ik w_jl <u_i,u_j>^2, by the Gram matrix or by second moments
- * (sum_i w_ik u_i u_i^T), whichever costs less. */
+/* squares[k*columns + l] = sum_ij w_ik w_jl <u_i,u_j>^2, by the Gram matrix or by second moments (sum_i w_ik u_i
+ * u_i^T), whichever is cheaper. */
 cpb_status cpb_weighted_squares(const cpb_directions *directions, const cpb_weights *weights, double *squares,
                                 const cpb_exec *exec, cpb_error *error);
 
-/* The two ways of it, for tests. */
+/* Both methods separately, for tests. */
 cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const cpb_weights *weights,
                                         double *squares, const cpb_exec *exec, cpb_error *error);
 cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, const cpb_weights *weights,

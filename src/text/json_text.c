@@ -43,7 +43,7 @@ void cpb_text_format(cpb_text *t, const char *format, ...) {
 
 /* ---- numbers ---- */
 
-/* Whatever stands for the point in this locale becomes one. */
+/* Replaces the decimal point of the locale by '.'. */
 static size_t set_point(char *digits) {
   size_t at = strspn(digits, "+-0123456789e"), after = at + strcspn(digits + at, "+-0123456789e");
   if (at == after) return at;
@@ -57,7 +57,7 @@ size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value) {
   return isfinite(value) ? set_point(to) : length;
 }
 
-/* e+07 as e7. */
+/* Turns e+07 into e7. */
 static void shorten_exponent(char *digits) {
   char *to = strchr(digits, 'e');
   if (to == NULL) return;
@@ -183,14 +183,14 @@ void cpb_json_pack(cpb_text *t, const char *format, ...) {
   va_end(list);
 }
 
-/* ---- values that are made bit by bit ---- */
+/* ---- values built step by step ---- */
 
 cpb_text *cpb_json_new(cpb_json_style style, const char *format, ...) {
   va_list list;
   cpb_text unused = {.style = style}, *value = calloc(1, sizeof *value);
   if (value != NULL) value->style = style;
   va_start(list, format);
-  cpb_json_pack_list(value != NULL ? value : &unused, format, list); /* which frees the values in the list */
+  cpb_json_pack_list(value != NULL ? value : &unused, format, list); /* frees the values in the list */
   va_end(list);
   free(unused.bytes);
   return value;
@@ -201,7 +201,7 @@ void cpb_json_free(cpb_text *value) {
   free(value);
 }
 
-/* Before the bracket that ends it. */
+/* Inserts before the closing bracket. */
 static cpb_text *grow(cpb_text *whole, const char *key, cpb_text *value) {
   if (whole != NULL && whole->failure == CPB_JSON_WHOLE) {
     char end[2] = {whole->bytes[--whole->used], 0};

@@ -1,5 +1,5 @@
-/* JSON written as text. A value under construction is its text: a list grows by appending to it, and what went wrong
- * (no memory, a number that is not finite, a string that is not UTF-8) is remembered until somebody asks. */
+/* JSON written as text. A value under construction is its text: a list grows by appending to it, and a failure
+ * (out of memory, a number that is not finite, a string that is not UTF-8) is remembered until the caller checks. */
 #ifndef CPB_TEXT_JSON_TEXT_H
 #define CPB_TEXT_JSON_TEXT_H
 
@@ -14,33 +14,35 @@ typedef enum cpb_json_failure {
   CPB_JSON_UNSAYABLE /* JSON has no such value */
 } cpb_json_failure;
 
-/* How it is printed; {0}: as in files, 17 digits, "1e7" and not "1e+07", blanks after ':' and ','. */
+/* Print style; {0}: as in files, 17 digits, "1e7" rather than "1e+07", blanks after ':' and ','. */
 typedef struct cpb_json_style {
   bool compact;       /* no blanks */
-  bool fewest;        /* the fewest digits that bring a number back */
+  bool fewest;        /* the fewest digits that restore a number */
   bool long_exponent; /* e+07 */
 } cpb_json_style;
 
-/* A text that grows, always ended by a 0. */
+/* A growing string, always terminated by a 0. */
 typedef struct cpb_text {
   char *bytes; /* NULL while it is empty; the owner frees it */
   size_t used, room;
   cpb_json_style style;
-  cpb_json_failure failure; /* the first one stays */
+  cpb_json_failure failure; /* the first failure is kept */
 } cpb_text;
 
 void cpb_text_put(cpb_text *text, const char *bytes, size_t count);
 void cpb_text_puts(cpb_text *text, const char *string);
 void cpb_text_format(cpb_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A number with 17 digits, or the fewest, and a mark of a real: 2.0, not 2; '.' in every locale. Returns its length. */
+/* A number with 17 digits, or the fewest, always marked as a real: 2.0, not 2; '.' in every locale. Returns its
+ * length. */
 enum { CPB_JSON_NUMBER_ROOM = 40 };
 size_t cpb_json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json_style style);
 
-/* The fewest digits that bring a double back, as printf's %g. */
+/* The fewest digits that restore a double, in the style of printf's %g. */
 size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 
-/* Bytes of the character that begins here, 0 when it is none: RFC 3629, without surrogates and longer forms. */
+/* Number of bytes of the character that starts here, 0 if it is invalid: RFC 3629, no surrogates or overlong
+ * forms. */
 size_t cpb_utf8_length(const char *text);
 bool cpb_is_utf8(const char *text);
 
@@ -48,18 +50,18 @@ void cpb_json_real(cpb_text *text, double value);
 void cpb_json_string(cpb_text *text, const char *string);                  /* NULL: null */
 void cpb_json_vector(cpb_text *text, const double *numbers, size_t count); /* NULL: null */
 
-/* Values after a format of these letters, everything else as it stands there, blanks as the style wants them:
+/* Writes values by a format of these letters; everything else is copied, with blanks as the style demands:
  *   s  const char *, NULL: null      f  double                             I  uint64_t
  *   b  int: true or false            V  const double *, size_t: an array   o  cpb_text *: a value, which is freed
  * "{s:f, s:[I, b]}" takes a name, a number, a name, and two values. o with NULL, or with a failure, fails. */
 void cpb_json_pack(cpb_text *text, const char *format, ...);
 void cpb_json_pack_list(cpb_text *text, const char *format, va_list list);
 
-/* ---- values that are made bit by bit ---- */
+/* ---- values built step by step ---- */
 
-/* A value of its own; NULL without memory. */
+/* A new value; NULL when out of memory. */
 cpb_text *cpb_json_new(cpb_json_style style, const char *format, ...);
-/* The array with one value more, or the object with one member more; frees the value. NULL passes through. */
+/* Appends a value to the array, or a member to the object, and frees the value. NULL is passed through. */
 cpb_text *cpb_json_append(cpb_text *array, cpb_text *value);
 cpb_text *cpb_json_set(cpb_text *object, const char *key, cpb_text *value);
 void cpb_json_free(cpb_text *value);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs ball_cgal.cpp where CGAL (Debian: libcgal-dev) and a C++ compiler are installed. TAP.
+# Builds and runs ball_cgal.cpp if CGAL (Debian: libcgal-dev) and a C++ compiler are installed. TAP.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real data to the sphere and back: whole numbers exactly, floats within 4 u; the fit against NumPy.
+# Real data embedded and restored: integers exactly, floats within 4 u; the fit against NumPy.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data
 python=/usr/bin/python3

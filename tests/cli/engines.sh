@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real engines by command: `wrap`, `recommend --engine-command`, and every way in which a command can fail. The exact
-# search of capball itself plays the engine; hnswlib is asked where it was built in.
+# search of capball itself serves as the engine; hnswlib is used if it was built in.
 . "$(dirname "$0")/../support/tap.sh"
 
 seq 1 300 | awk -v OFS=, '{ print sin($1), sin(2.3*$1), cos($1*$1), sin(1.7*$1) + $1 % 5 }' >base.csv
@@ -61,7 +61,7 @@ began=$SECONDS
 refuses "an engine that hangs" 1 '^capball wrap: the engine must end within 0.3 seconds, got ' capball wrap base.csv q.csv -o no.csv --timeout 0.3 --engine-command "sleep 60 $words"
 [ $((SECONDS - began)) -lt 30 ]
 verdict $? "is not waited for"
-refuses "a command without {ids}" 2 'must say \{ids\} at least once' capball wrap base.csv q.csv -o no.csv --engine-command 'x {base} {queries} {k}'
+refuses "a command without {ids}" 2 'must contain \{ids\} at least once' capball wrap base.csv q.csv -o no.csv --engine-command 'x {base} {queries} {k}'
 refuses "no time at all" 2 '--timeout must be a number of seconds > 0' capball wrap base.csv q.csv -o no.csv --timeout 0 --engine-command "x $words"
 cut -d, -f1-3 q.csv >narrow.csv
 refuses "queries of another d" 1 'narrow.csv has 3 columns' capball wrap base.csv narrow.csv -o no.csv --engine-command "$exact"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What goes wrong gets a sentence and an exit code, and leaves no output and no litter behind.
+# Every error gives a message and an exit code, and leaves no output and no temporary files.
 . "$(dirname "$0")/../support/tap.sh"
 
 printf '3,4\n6,8\n0,1\n' >points.csv

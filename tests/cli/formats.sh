@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every format the command knows by name: there and back, by extension and by name, from a file and a pipe.
+# Round trips through every format of the command, by extension and by name, from a file and a pipe.
 . "$(dirname "$0")/../support/tap.sh"
 
 # Whole numbers 0..100 and no row that ends in 0: every element type holds them, and sparse text keeps d.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command with --json, in all ways that change its members, beside the lists of docs/json.md.
+# Every command with --json, with all options that change its members, compared with the lists of docs/json.md.
 . "$(dirname "$0")/../support/tap.sh"
 if ! command -v python3 >/dev/null; then
   skip "members of --json" "no python3 here"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The exact lifts on real data: neighbours after the lift are those of before, by distance; and what
-# `capball recommend` says does not depend on threads or instruction set.
+# The exact lifts on real data: neighbours after the lift are those before it, by distance; and the
+# output of `capball recommend` does not depend on threads or instruction set.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data
 python=/usr/bin/python3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `info` of more rows than it keeps in memory.
+# `info` of more rows than it holds in memory.
 . "$(dirname "$0")/../support/tap.sh"
 
 # Norms in a range of 1e-8: a file is read twice, a pipe is not.

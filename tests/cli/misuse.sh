@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every way of holding the certificates wrong: each is refused or says its condition, and none is called proven.
-# An awk loop over all rows plays the engine.
+# Misuse of certificates: each case is rejected or reports its condition, and none is reported as proven.
+# An awk loop over all rows serves as the engine.
 . "$(dirname "$0")/../support/tap.sh"
 
 seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2.3*$1), cos($1*$1), sin(1.7*$1) + $1 % 5 }' >base.csv

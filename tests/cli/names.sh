@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names of columns and rows, all the way: through maps, transforms, models, SQL, pictures and every table that is written.
+# Names of columns and rows are preserved through maps, transforms, models, SQL, pictures and every table that is written.
 . "$(dirname "$0")/../support/tap.sh"
 
 printf 'name,height,"we,ight"\nAda,1,65\n"Bo ""x"", 2",2,80\nCy,3,55\nDi,4,\nEd,2.5,60\n' >people.csv

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The pages in a real browser, as wide as a telephone and as a desk, light and dark: no error, nothing to scroll sideways,
+# The pages in a real browser, at phone and desktop width, light and dark: no error, no horizontal scrolling,
 # names for pictures and headings, numbers right-aligned, contrast.
 . "$(dirname "$0")/../support/tap.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Data in pieces: any cut, any order of merging and any number of threads give the same map, to the byte.
+# Data in pieces: any division, any order of merging and any number of threads give the same map, to the byte.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Euclidean questions to an engine that knows only inner products: NumPy's f32 product plays the engine.
+# Euclidean queries to an engine that supports only inner products: NumPy's f32 product serves as the engine.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data
 python=/usr/bin/python3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command over 1e-300 .. 1e300: right, or one sentence. `tests/cli/ranges.sh long` goes through all powers, `brief` through one each.
+# Every command over 1e-300 .. 1e300: correct, or one error message. `tests/cli/ranges.sh long` tests all powers, `brief` one each.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../support/tap.sh"
 python=$(command -v /usr/bin/python3 || command -v python3) || {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Exact search on real data: the neighbours everybody else found, up to equal distances; any thread count,
+# Exact search on real data: the published neighbours, up to equal distances; any thread count,
 # any format, from a pipe.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sketches from files to neighbours: the same whatever threads and processor, against NumPy, and every refusal.
+# Sketches from files to neighbours: the same for any threads and processor, compared with NumPy, and every error.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data
 python=/usr/bin/python3

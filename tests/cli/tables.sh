@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables as people have them: what pandas, Excel and R write, packed or not, with cells missing. python/tests/test_tables.py
+# Tables found in practice: written by pandas, Excel and R, compressed or not, with cells missing. python/tests/test_tables.py
 # compares the same with pandas.
 . "$(dirname "$0")/../support/tap.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every file of expected/ is a session: lines "$ command", then what it prints; lines of stderr begin with
 # "! ", and "? N" is an exit code other than 0. Each command is one case.
-# `tests/cli/transcripts.sh --write` writes them anew from what the command does now: read the diff.
+# `tests/cli/transcripts.sh --write` rewrites them from the current output: review the diff.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../support/tap.sh"
 

@@ -1,7 +1,7 @@
-/* Balls and SVDD under attack: points of every kind and size, far from 0, repeated, tied, with weights of any
- * size and rows of weight 0 that are anything. Every certificate is judged in 512 bits: a lower bound is no
- * larger than the objective at the best centre that is known, the multipliers' own mean, which is no double.
- * CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of balls and SVDD: points of every kind and size, far from 0, repeated, tied, with weights of
+ * any size, and arbitrary rows of weight 0. Every certificate is checked in 512 bits: a lower bound must not
+ * exceed the objective at the best known centre, the mean by the multipliers, which need not be a double.
+ * CPB_ADVERSARY=N runs N times as many cases. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "learn/own_rounds.h"
@@ -17,13 +17,13 @@ static uint64_t cases = TEST_SANITIZED ? 500 : 1500, unconverged;
 
 typedef struct attack {
   point_set set;
-  double size, offset; /* spread is about size, everything is about offset */
+  double size, offset; /* the spread is about size, all points are near offset */
   double *weights;     /* or NULL */
   double nu;
   size_t weighing;
 } attack;
 
-/* Weights of any size; every third row is not there, and may be anything. */
+/* Weights of any size; every third row has weight 0, and may hold anything. */
 static void add_weights(test_rng *rng, attack *a) {
   size_t n = a->set.n, d = a->set.d;
   double span = test_log_uniform(rng, 1, 1e15);
@@ -83,7 +83,7 @@ static big exact_dist2(const double *x, const big *c, size_t d) {
 
 static big least_of(big x, big y) { return mpfr_cmp(x, y) < 0 ? x : y; }
 
-/* The mean of the worst share of |x-c|^2; with `largest` the largest alone. */
+/* The mean of the worst share of |x-c|^2; with `largest` only the largest. */
 static big objective_at(const attack *a, const big *c, bool largest) {
   static ranked order[MOST_N];
   size_t n = 0;
@@ -121,14 +121,14 @@ static void exact_mean(const attack *a, const double *multipliers, const uint64_
 
 static bool above(double x, big y) { return mpfr_cmp_d(y, x) < 0; }
 
-/* |x - y| <= share y, or y is beyond what a double can say and x says so. */
+/* |x - y| <= share y, or y overflows and so does x. */
 static bool about(double x, big y, double share) {
   if (mpfr_cmp_d(y, 1.7976931348623157e308) > 0) return x == INFINITY;
   if (mpfr_cmp_d(y, 1e-290) < 0) return fabs(x - big_to_double(y)) <= 1e-290 * share + 0x1p-1073;
   return big_to_double(big_abs(big_sub(big_of(x), y))) <= share * big_to_double(y);
 }
 
-/* Where doubles are near enough to every centre of a ball of this radius, the wanted gap is reached. */
+/* Where doubles are dense enough around the centre of a ball of this radius, the requested gap is reached. */
 static bool must_converge(const attack *a, double radius) {
   double largest = 0;
   for (size_t i = 0; i < a->set.n; i++)
@@ -162,7 +162,7 @@ static void judge_svdd(const attack *a, uint64_t i) {
   big there = objective_at(a, c, false), truth = least_of(there, objective_at(a, best, false));
   if (above(report.lower_bound, truth)) TELL(a, i, "the lower bound is above the optimum");
   if (!about(report.objective, there, 1e-12)) TELL(a, i, "the objective is not that of the centre");
-  /* rows on a sphere are flat for the dual: a few of their hulls come to rest before the wanted gap, and say so */
+  /* rows on a sphere are flat for the dual: a few of their hulls stop before the requested gap, and report it */
   if (must_converge(a, big_to_double(big_sqrt(there))) && !report.converged) {
     unconverged++;
     if (report.gap > 1e-6) TELL(a, i, "the gap is too large");
@@ -226,7 +226,7 @@ static void svdd_is_judged(void **state) {
   assert_true(unconverged <= cases / 1000);
 }
 
-/* 1e8 + 1e-6 N(0,1): what is squared first has no digit left. */
+/* 1e8 + 1e-6 N(0,1): squaring first would lose all digits. */
 static void far_and_narrow(void **state) {
   (void)state;
   for (uint64_t i = 0; i < cases; i++) {
@@ -264,7 +264,7 @@ static void judge_ball(const attack *a, uint64_t i) {
   big truth = least_of(there, big_sqrt(objective_at(a, best, true)));
   if (above(report.lower_bound, truth)) TELL(a, i, "the ball's lower bound is above the optimum");
   if (!about(report.radius, there, 1e-13)) TELL(a, i, "the ball's radius is not that of the centre");
-  /* going from cap to cap comes to rest where rows are almost on a sphere, in one of 10^5 sets, and says so */
+  /* the cap iteration stalls where rows are almost on a sphere, in one of 10^5 sets, and reports it */
   double rest = options.method == CPB_BALL_CAPS ? 1e-7 : 0;
   if (options.gap > 0 && must_converge(a, report.radius) && !report.converged && report.gap > rest)
     TELL(a, i, "the ball's gap is too large");

@@ -1,7 +1,6 @@
-/* Certificates under attack: near rows, duplicates, ties and far offsets over 1e+-140, images in f32 and f64,
- * scores of every precision, against distances in long double, and in 512 bits, which hold them exactly, where these do
- * not tell two of them apart. No proof may be wrong.
- * CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of certificates: near rows, duplicates, ties and far offsets over 1e+-140, images in f32 and
+ * f64, scores of every precision, against distances in long double, and in 512 bits, which are exact, where long
+ * double cannot separate two of them. No proof may be wrong. CPB_ADVERSARY=N runs N times as many cases. */
 #include "proof/certificate.h"
 #include "support/check.h"
 
@@ -102,7 +101,7 @@ static bool begin(set *t, test_rng *rng, uint64_t trial) {
   cpb_error error;
   cpb_status status = cpb_query_caps(t->map, cpb_rows(t->q, CPB_F64, 1, t->d), &t->r,
                                      cpb_rows_out(p, CPB_F64, 1, t->d + 1), NULL, NULL, NULL, &error);
-  if (status != CPB_OK) return false; /* a ball whose cap no double holds */
+  if (status != CPB_OK) return false; /* a ball whose cap underflows */
   ask_engine(t, p);
   return true;
 }
@@ -244,7 +243,7 @@ static void no_proof_is_wrong(void **state) {
   assert_true(proven[0] > asked / 10 && proven[2] > asked / 100 && asked > trials() / 2);
 }
 
-/* Rows at 1e-4, 1e-5 and 5e-5 from the query, which scores in f32 cannot tell apart. */
+/* Rows at 1e-4, 1e-5 and 5e-5 from the query, which scores in f32 cannot separate. */
 static void scores_that_are_all_1(void **state) {
   (void)state;
   float x[] = {1e-4f, 0, 1e-5f, 0, 5e-5f, 0, 1, 0, -1, 0, 0, 1, 0, -1}, q[] = {0, 0}, y[7 * 3];
@@ -276,7 +275,7 @@ static void scores_that_are_all_1(void **state) {
                                   (cpb_rescore_out){&hit, &needed}, &error),
                    CPB_OK);
   assert_true(needed == 0 && hit.id == 1);
-  scores[3] = 0.5f; /* no score of that row */
+  scores[3] = 0.5f; /* not the score of that row */
   options_of.scores = cpb_rows(scores, CPB_F32, 1, 4);
   assert_int_equal(rescore_by_map(map, query, (cpb_candidates){ids, 4}, &store, &options_of,
                                   (cpb_rescore_out){&hit, &needed}, &error),

@@ -1,5 +1,5 @@
-/* Regions under attack: balls and caps over 1e+-300, near every edge of T3, against 512 bits; caps whose
- * numbers do not belong together; what is refused, and that it says why. CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of regions: balls and caps over 1e+-300, near every edge of T3, against 512 bits; inconsistent
+ * caps; what is rejected, and with which message. CPB_ADVERSARY=N runs N times as many cases. */
 #include "geometry/quadric.h"
 #include "support/check.h"
 
@@ -19,7 +19,7 @@ typedef struct truth {
   big p[D + 1], b, sigma, a;
 } truth;
 
-/* T3 as it is defined. */
+/* T3 by its definition. */
 static truth truth_of(const double *c, double r, double s) {
   truth t;
   big C[D], S = big_of(s), R = big_of(r);
@@ -74,7 +74,7 @@ static void balls_over_the_range(void **state) {
     bool held = big_to_double(t.sigma) >= 0x1p-1022 && big_to_double(t.a) >= 0x1p-1022;
     cpb_status status = cpb_cap_from_region(&region, s, &cap, &error);
     bool edge = big_to_double(t.sigma) < 0x1p-1021 || big_to_double(t.a) < 0x1p-1021;
-    if (!edge) assert_true((status == CPB_OK) == held); /* no refusal but the one of the contract */
+    if (!edge) assert_true((status == CPB_OK) == held); /* no error other than the documented one */
     if (status != CPB_OK) {
       assert_int_equal(status, CPB_EINVAL);
       assert_non_null(strstr(error.text, "no double holds"));
@@ -96,7 +96,7 @@ static void balls_over_the_range(void **state) {
   law_holds("T3", "caps of balls over 1e+-300, r near |c| and far", "f64", worst, 8);
 }
 
-/* Every number of a cap is moved away in turn. */
+/* Each number of a cap is changed in turn. */
 static void contradictions(void **state) {
   (void)state;
   test_rng rng = {2002};
@@ -122,7 +122,7 @@ static void contradictions(void **state) {
     cpb_status status = cpb_region_from_cap(&cap, 1, &out, &error);
     if (off > 1e-6) assert_int_equal(status, CPB_EINVAL);
     if (off < 1e-13)
-      assert_int_equal(status, CPB_OK); /* between them, small numbers may be wrong by all they are */
+      assert_int_equal(status, CPB_OK); /* within limits, small numbers may be wrong by their size */
     if (status != CPB_OK) assert_non_null(strstr(error.text, "cap"));
     assert_int_equal(cpb_quadric_from_cap(&cap, 1, &quadric, NULL), status);
   }

@@ -1,7 +1,7 @@
-/* Proofs from files under attack: rows of every precision in files of every wider one, converted on the way, under seals that
- * fit, are stale, are missing or are of another map, asked in any order; against distances in long double. Nothing that is
- * proven may be wrong, nothing may be called exact wrongly of rows that are the map's, and the right map is not refused.
- * CPB_ADVERSARY=N walks N times as far. */
+/* Adversarial tests of proofs from files: rows of every precision in files of every wider one, converted on the
+ * way, with seals that are valid, stale, missing or of another map, queried in any order; against distances in
+ * long double. Nothing proven may be wrong, no result on rows of the map may wrongly be called exact, and the
+ * right map is not rejected. CPB_ADVERSARY=N runs N times as many cases. */
 #include "support/check.h"
 
 #include <stdbool.h>
@@ -97,7 +97,7 @@ static cpb_status apply(const void *arg, cpb_view in, cpb_out out, const cpb_exe
   return cpb_transform_apply(arg, CPB_ROLE_BASE, in, out, exec, error);
 }
 
-/* As `capball embed` does, with a seal or without. */
+/* As `capball embed` does, with or without a seal. */
 static void embed(const set *t, const cpb_transform *by, const char *path, cpb_dtype dtype, bool sealed) {
   cpb_flow_options flow;
   cpb_writer_options to;
@@ -130,7 +130,7 @@ static void embed(const set *t, const cpb_transform *by, const char *path, cpb_d
   cpb_seal_free(seal);
 }
 
-/* To another file of a type as wide, which has no seal. */
+/* Into another file of an equally wide type, without a seal. */
 static void convert(const char *from, const char *path, cpb_dtype dtype) {
   cpb_flow_options flow;
   cpb_writer_options to;
@@ -144,7 +144,7 @@ static void convert(const char *from, const char *path, cpb_dtype dtype) {
   cpb_reader_free(reader);
 }
 
-/* Embedded in some precision, and up to two conversions later. */
+/* Embedded in some precision, after up to two conversions. */
 static void make_rows(const set *t, test_rng *rng, const cpb_transform *by, char path[512]) {
   static const cpb_dtype floats[] = {CPB_F16, CPB_F32, CPB_F64};
   static const char *const stems[] = {"a", "b", "c"};
@@ -174,7 +174,8 @@ static void seal_later(const set *t, const cpb_transform *by, const char *path) 
   cpb_reader_free(reader);
 }
 
-/* Rows in another precision, of another map or in another order under the seal of those that were here before. */
+/* Rows in another precision, of another map or in another order, under the seal of the rows that were there
+ * before. */
 static void make_stale(set *t, test_rng *rng) {
   char seal[520], fresh[512];
   size_t count;
@@ -217,7 +218,7 @@ static void ask_engine(set *t, test_rng *rng) {
   ok(cpb_transform_apply(t->transform, CPB_ROLE_QUERY, cpb_rows(t->q, CPB_F64, QUERIES, t->d),
                          cpb_rows_out(p, CPB_F64, QUERIES, t->d + 1), NULL, &error),
      &error);
-  bool skips = test_below(rng, 3) == 0; /* candidates of an engine that does not find all */
+  bool skips = test_below(rng, 3) == 0; /* candidates of an engine that misses some */
   for (size_t query = 0; query < QUERIES; query++) {
     size_t count = 0;
     uint64_t best[MOST_N];
@@ -242,7 +243,7 @@ static void ask_engine(set *t, test_rng *rng) {
 /* ---- what `capball rescore --certificates` does ---- */
 
 typedef struct answer {
-  bool refused, checked; /* by its seal; the seal fits */
+  bool refused, checked; /* rejected by its seal; the seal is valid */
   uint64_t needed[QUERIES];
   cpb_hit hits[QUERIES * MOST_N];
 } answer;
@@ -341,7 +342,7 @@ static void judge(const set *t, const answer *a, size_t trial, counts *of) {
   }
 }
 
-/* The same queries the other way round. */
+/* The same queries in reverse order. */
 static void judge_order(const set *t, const answer *a, size_t trial, counts *of) {
   double q[QUERIES * MOST_D];
   uint64_t ids[QUERIES * MOST_N];

@@ -1,7 +1,7 @@
-/* Exact search over the whole range of double: rows and queries of one size, of mixed sizes, subnormal, near the largest
- * double, equal, hardly apart, in every type. Ids, values and the order of equal values are those of a plain loop over
- * all rows in arithmetic of 53 bits whose exponents have no bounds, on every instruction set, for any number of
- * threads, for the k nearest and for limits. CPB_ADVERSARY=N walks N times as far. */
+/* Exact search over the whole range of double: rows and queries of one size, of mixed sizes, subnormal, near the
+ * largest double, equal, almost equal, in every type. Ids, values and the order of equal values must be those of a
+ * plain loop over all rows in 53-bit arithmetic with unbounded exponents, on every instruction set, for any number
+ * of threads, for the k nearest and for limits. CPB_ADVERSARY=N runs N times as many cases. */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
 
@@ -110,7 +110,7 @@ static void rank_all(void) {
   }
 }
 
-/* How far a value is from the exact one, in units of u of the sizes of the terms, what a double cannot hold aside. */
+/* The error of a value, in units of u of the sizes of the terms, except for what a double cannot hold. */
 static double error_of(size_t query, cpb_ranked found) {
   size_t d = p.base.cols, mark = big_mark();
   const double *x = p.x + found.id * d, *q = p.q + query * d;
@@ -136,7 +136,7 @@ static double error_of(size_t query, cpb_ranked found) {
   return error;
 }
 
-/* ---- both kinds of question ---- */
+/* ---- both kinds of query ---- */
 
 static void same_hits(size_t query, const cpb_hit *hits, size_t count) {
   for (size_t i = 0; i < count; i++)
@@ -202,7 +202,7 @@ static void ask_everywhere(test_rng *rng, const cpb_exec *exec) {
 
 typedef enum kind { ONE_SIZE, ROW_SIZES, MIXED, WHOLE, SMALLEST, LARGEST, NEAR_QUERIES, KINDS } kind;
 
-/* Of all doubles, and as often of those near an end. */
+/* Of all doubles, and equally often of those near an end. */
 static int any_exponent(test_rng *rng) {
   enum { LEAST = -1074, MOST = 1023, END = 80 };
   switch (test_below(rng, 4)) {
@@ -244,7 +244,7 @@ static void put(cpb_view view, size_t i, double value, test_rng *rng) {
   }
 }
 
-/* Sizes of f32 are drawn from theirs. */
+/* Sizes of f32 are drawn from the range of f32. */
 static int exponent_for(cpb_dtype dtype, test_rng *rng) {
   return dtype == CPB_F32 ? (int)test_below(rng, 149 + 128) - 149 : any_exponent(rng);
 }
@@ -324,8 +324,8 @@ static void whole_range(void **state) {
   law_holds("T13", "cosines over the whole range", "f64", worst[CPB_COSINE], 16);
 }
 
-/* Normal numbers times a size, which is less for the first rows: bytes tell such rows apart. The queries are in pairs of
- * opposite ones: their mean is 0. */
+/* Normal numbers times a size, which is smaller for the first rows: bytes can separate such rows. The queries are
+ * pairs of opposite ones: their mean is 0. */
 static void fill_gauss(cpb_metric metric, double of_base, double of_queries, test_rng *rng) {
   enum { N = 100, ASKED = 16, D = 40, K = 7 };
   p.metric = metric;
@@ -337,7 +337,7 @@ static void fill_gauss(cpb_metric metric, double of_base, double of_queries, tes
     p.q[i] = i / D % 2 == 0 ? of_queries * test_gauss(rng) : -p.q[i - D];
 }
 
-/* One of a kind: values that underflow, subnormal ones, and those near the largest double and beyond it. */
+/* One of each kind: values that underflow, subnormal ones, and those near the largest double and beyond it. */
 static void ends_of_the_range(void **state) {
   (void)state;
   static const struct {
@@ -360,7 +360,7 @@ static void ends_of_the_range(void **state) {
   loop_clear();
 }
 
-/* Rows and queries of another power of two have the same answers, in their units. */
+/* Rows and queries scaled by a power of two have the same answers, scaled. */
 static void powers_of_two(void **state) {
   (void)state;
   static const int exponents[] = {-1000, -700, -400, 400, 700, 1000};
@@ -386,7 +386,7 @@ static void powers_of_two(void **state) {
   }
 }
 
-/* Answers that need no arithmetic to be known. */
+/* Answers that are known without arithmetic. */
 static void known_values(void **state) {
   (void)state;
   static const struct {

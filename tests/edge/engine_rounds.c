@@ -1,5 +1,6 @@
-/* How an engine is measured: what is told is of queries that did not choose, a first round drops what is far behind and
- * nothing else, every index is built once for all query forms. The engine is a plain loop that counts. */
+/* How an engine is measured: reported figures come from queries that did not choose, a first round drops what is
+ * far behind and nothing else, every index is built once for all query forms. The engine is a plain loop that
+ * counts calls. */
 #include <stdbool.h>
 
 #include "capball/capball.h"
@@ -50,7 +51,7 @@ static cpb_status ask(void *self, const cpb_engine_question *q, uint64_t *ids, c
   return CPB_OK;
 }
 
-/* Far from the origin, so that cosines of raw rows say little of distances. */
+/* Far from the origin, so that cosines of raw rows are unrelated to distances. */
 static void fill(float *rows, size_t count, uint64_t seed) {
   test_rng rng = {seed};
   for (size_t i = 0; i < count * D; i++) rows[i] = (float)test_gauss(&rng) + (i % D == 0 ? 3 : 0);
@@ -79,7 +80,7 @@ static cpb_engine_report *measure(counting *engine, size_t first, unsigned kinds
   return report;
 }
 
-/* none, normalize, lift-cosine, eight scales, two seeds more of the pick. */
+/* none, normalize, lift-cosine, eight scales, two more seeds of the chosen one. */
 static void one_index_answers_all_query_forms(void **state) {
   (void)state;
   counting engine = {0};
@@ -160,7 +161,8 @@ static void the_metric_says_what_is_offered(void **state) {
   assert_string_equal(error.text, "transforms must suit an engine that ranks by cosine, got 3");
 }
 
-/* A ball of the k-th distance has the k nearest first; asked for no more than k, one radius for all has not. */
+/* With a ball of the k-th distance the k nearest come first; with one radius for all and only k candidates they do
+ * not. */
 static void own_radii_find_what_one_for_all_does_not(void **state) {
   (void)state;
   static float base[N * D], queries[Q * D];

@@ -1,5 +1,5 @@
-/* Fits from callbacks: however a source is cut into blocks, and on any number of threads, a fit gives what it gives
- * for the array, byte for byte; told to stop it stops, with nothing given; a source that fails is heard. */
+/* Fits from callbacks: however a source is divided into blocks, and on any number of threads, a fit equals that of
+ * the array, byte for byte; a stop request stops it without output; an error of the source is reported. */
 #include "capball/capball.h"
 #include "capball/advanced/fitting.h"
 #include "support/check.h"
@@ -26,7 +26,7 @@ static cpb_status next_block(cpb_source *source, cpb_view *block, cpb_error *err
     return CPB_EIO;
   }
   memcpy(cut->block, x + cut->at * D, count * D * sizeof *x);
-  if (count < N) cut->block[count * D] = NAN; /* what is behind is nobody's */
+  if (count < N) cut->block[count * D] = NAN; /* the memory after the block is invalid */
   *block = cpb_rows(cut->block, CPB_F64, count, D);
   cut->at += count;
   return CPB_OK;
@@ -241,7 +241,7 @@ static void cuts_are_not_seen(void **state) {
     char *wanted = scratch_read(scratch_path("whole"), &length);
     expect(fit, &whole, cpb_pool_exec(pool), "an array on two threads", wanted, length);
     for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
-      if (steps[k] == 1 && fit % 3 != 0) continue; /* slow, and one of them tells */
+      if (steps[k] == 1 && fit % 3 != 0) continue; /* slow, and one of them is enough */
       cut = (cut_rows){.step = steps[k], .fails_at = SIZE_MAX, .uneven = k % 2 == 1};
       cpb_source rows = source_of(&cut);
       expect(fit, &rows, k % 2 ? cpb_pool_exec(pool) : NULL, "blocks", wanted, length);

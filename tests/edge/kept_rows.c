@@ -1,5 +1,5 @@
-/* Rows of a source whose number only reading tells are read once as long as they are few, again where they are many; what
- * comes is the same. */
+/* Sources of unknown length are read once and cached if they have few rows, and read again if they have many; the
+ * rows are the same. */
 #include "fit/kept_source.h"
 
 #include "support/check.h"

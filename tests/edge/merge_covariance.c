@@ -1,5 +1,5 @@
-/* Covariances: right against exact sums, the same bytes however the data are cut and merged, and no damaged
- * state gets in. */
+/* Covariances: correct against exact sums, the same bytes however the data are divided and merged, and damaged
+ * states are rejected. */
 #include "scale/covariance_parts.h"
 #include "support/check.h"
 
@@ -38,7 +38,7 @@ static double tiny(test_rng *rng, size_t row, size_t column) {
 static double holed(test_rng *rng, size_t row, size_t column) {
   return (row + column) % 3 == 0 ? 0 : column == 1 ? -7.5 : test_gauss(rng) * 0x1p-20;
 }
-/* A column of zeros beside those whose last bit is far above 1, or below; row after row they cancel. */
+/* A column of zeros next to columns whose last bit is far above 1, or below; consecutive rows cancel. */
 static double cancelled(test_rng *rng, size_t row, size_t column) {
   (void)rng;
   static const int exponent[] = {100, 0, 500, -900};
@@ -218,7 +218,7 @@ static void constant_columns_are_0(void **unused) {
   cpb_covariance_free(c);
 }
 
-/* ---- any cut, any order ---- */
+/* ---- any division, any order ---- */
 
 typedef struct state {
   void *bytes;
@@ -246,7 +246,7 @@ static cpb_covariance *through_bytes(cpb_covariance *c) {
   return back;
 }
 
-/* Pieces at random ends, some empty, some by way of bytes, merged as a random tree. */
+/* Pieces at random positions, some empty, some serialised, merged as a random tree. */
 static state gather(const data *x, size_t pieces, uint64_t seed, const cpb_exec *exec) {
   cpb_covariance *piece[50];
   test_rng rng = {seed};
@@ -289,7 +289,7 @@ static void any_cut_any_order(void **unused) {
   cpb_pool_free(pool);
 }
 
-/* ---- what is refused ---- */
+/* ---- what is rejected ---- */
 
 static void rows_left_out(void **unused) {
   (void)unused;

@@ -1,5 +1,5 @@
-/* Statistics: the same bytes however the data are cut and merged, right against 512 bits, and no state that
- * is damaged gets in. */
+/* Statistics: the same bytes however the data are divided and merged, correct against 512 bits, and damaged states
+ * are rejected. */
 #include "support/check.h"
 
 #include "capball/advanced/statistics.h"
@@ -84,7 +84,7 @@ static state state_of(cpb_statistics *s) {
   return t;
 }
 
-/* A copy by way of its bytes. */
+/* A copy through serialisation. */
 static cpb_statistics *through_bytes(cpb_statistics *s) {
   state t = state_of(s);
   cpb_statistics *back;
@@ -173,7 +173,7 @@ static void any_cut_any_order(void **unused) {
   }
 }
 
-/* Pieces that are emptied and used again, as a scan in waves does. */
+/* Pieces that are emptied and reused, as a scan in waves does. */
 static void restarted_pieces(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, N, 7, 7, 3);
@@ -244,7 +244,7 @@ static void rows_with_ids(void **unused) {
   free(x.rows);
 }
 
-/* Pieces of pass 2 that know the mean alone travel as bytes, before and after their rows. */
+/* Pieces of pass 2 with nothing but the mean are serialised, before and after their rows. */
 static void pieces_without_columns(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, N, 7, 7, 6);
@@ -284,7 +284,7 @@ static void expect_overlap(cpb_statistics *s, const char *what) {
   cpb_statistics_free(s);
 }
 
-/* Without a sample only counting is left. */
+/* Without a sample only counts can detect it. */
 static void rows_given_twice(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, 300, 3, 3, 61);
@@ -576,7 +576,7 @@ static void hash_of_rows(const data *x, size_t first, size_t count, uint64_t *id
   test_status((int)cpb_rows_hash(slice(x, first, count), ids, &error), CPB_OK, error.text);
 }
 
-/* Rows without ids of their own, some of them equal: cut anywhere, the same bytes, and every row counts. */
+/* Rows without ids, some of them equal: for any division, the same bytes, and every row counts. */
 static void rows_named_by_their_hash(void **unused) {
   (void)unused;
   data x = make_data(CPB_F32, 500, 5, 7, 4);

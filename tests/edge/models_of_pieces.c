@@ -1,4 +1,4 @@
-/* Objects from what was gathered in pieces are those of a fit to all rows. */
+/* Objects fitted from pieces equal those fitted to all rows. */
 #include "capball/advanced/fitting.h"
 #include "learn/own_rounds.h"
 #include "support/check.h"
@@ -12,7 +12,7 @@ static void fill(void) {
   for (size_t i = 0; i < N * D; i++) x[i] = 2 + test_gauss(&rng);
 }
 
-/* The rows of piece p lie side by side. */
+/* The rows of piece p are contiguous. */
 static cpb_view rows_of(size_t p, uint64_t *first) {
   size_t from = p * N / PIECES, to = (p + 1) * N / PIECES;
   *first = from;

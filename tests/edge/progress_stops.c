@@ -1,5 +1,5 @@
-/* Calls that can take long tell how far they are, never less than before, and end when they are told to: with
- * ESTOPPED, and nothing given. What they give when nobody stops them is what they give when nobody listens. */
+/* Long calls report increasing progress, and end when asked to: with ESTOPPED and no output. Results do not depend
+ * on whether progress is reported. */
 #include "capball/capball.h"
 #include "learn/kernel_svdd.h"
 #include "recommend/choice.h"
@@ -11,7 +11,7 @@ enum { N = TEST_SANITIZED ? 300 : 3000, D = 8, SMALL = TEST_SANITIZED ? 100 : 40
 static double x[N * D];
 
 typedef struct listener {
-  size_t told, stop_at; /* ends the call at the telling of this number; SIZE_MAX: never */
+  size_t told, stop_at; /* number of reports, and the one at which to stop the call; SIZE_MAX: never */
   double share;
 } listener;
 

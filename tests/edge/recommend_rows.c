@@ -1,5 +1,5 @@
-/* The rows of a recommendation against a plain loop over everything: every place, tie and quantile exactly;
- * and the same bytes for any number of threads. */
+/* The rows of a recommendation against a plain loop over everything: every place, tie and quantile exactly; and
+ * the same bytes for any number of threads. */
 #include <stdbool.h>
 
 #include "capball/capball.h"
@@ -11,12 +11,12 @@ enum { MOST_N = 700, MOST_D = 20, MOST_Q = 90, MOST_K = 12, WIDE = MOST_D + 2 };
 
 typedef struct plain_set {
   size_t n, d, q, k;
-  bool own; /* rows of the base ask */
+  bool own; /* rows of the base are the queries */
   float x[MOST_N * MOST_D], queries[MOST_Q * MOST_D];
   size_t self[MOST_Q];
 } plain_set;
 
-/* ---- by the book ---- */
+/* ---- by the definition ---- */
 
 static double distance(const float *a, const float *b, size_t d) {
   double sum = 0;
@@ -40,7 +40,7 @@ static double kth_distance(const plain_set *s, size_t q) {
   return all[s->k - 1];
 }
 
-/* As near as the k-th; of more than 2k such rows the nearest, and of equals the lower. */
+/* As near as the k-th; of more than 2k such rows the nearest, ties in favour of the lower id. */
 static bool is_true(const plain_set *s, size_t q, size_t row, double limit, const double *distances) {
   size_t before = 0;
   if (is_self(s, q, row) || distances[row] > limit) return false;
@@ -244,7 +244,7 @@ static void expect_same(const cpb_recommendation_facts *a, const cpb_recommendat
   for (size_t i = 0; i < a->count; i++) expect_same_row(a->rows[i], b->rows[i], a->curve_count);
 }
 
-/* Which rows of the base ask: all of them here, in the order of their hashes, which is not ours to know;
+/* Which rows of the base are queries: all of them here, in the order of their hashes, which is internal; the
  * places of all queries together do not depend on it. */
 static void let_all_ask(plain_set *s) {
   s->q = s->n;
@@ -391,7 +391,7 @@ static void any_threads_same_bytes(void **state) {
   cpb_recommendation_free(one.made);
 }
 
-/* A sample asks fewer rows; equal rows are found at once by everybody. */
+/* A sample uses fewer rows as queries; every index finds equal rows at once. */
 static void samples_and_equal_rows(void **state) {
   (void)state;
   cpb_recommendation *made;
@@ -418,7 +418,7 @@ static void samples_and_equal_rows(void **state) {
   cpb_recommendation_free(made);
 }
 
-/* The numbers count, not how they are kept: bytes and doubles with gaps between the rows. */
+/* The values count, not their storage: bytes and doubles with gaps between the rows. */
 static void any_type_same_answer(void **state) {
   (void)state;
   enum { N = 300, D = 9, STRIDE = 13 };
@@ -434,7 +434,7 @@ static void any_type_same_answer(void **state) {
     set.x[i] = (float)narrow[i / D * STRIDE + i % D];
     wide[i / D * STRIDE + i % D] = (double)set.x[i];
   }
-  options.sample = 250; /* both ways of reading rows: chosen ones, and by their ids */
+  options.sample = 250; /* both ways of reading rows: a selection, and by id */
   cpb_view none = {0}, rows = cpb_rows(set.x, CPB_F32, N, D);
   test_status((int)cpb_recommend(rows, none, &options, &made[0], NULL, NULL), CPB_OK, "f32");
   rows = (cpb_view){narrow, CPB_U8, N, D, STRIDE};
@@ -447,7 +447,7 @@ static void any_type_same_answer(void **state) {
   for (size_t i = 0; i < 3; i++) cpb_recommendation_free(made[i]);
 }
 
-/* Ends the call when it has begun. */
+/* Stops the call once it has begun. */
 static int stop(void *context, double share) {
   assert_true(share >= *(double *)context && share <= 1);
   *(double *)context = share;

@@ -1,4 +1,4 @@
-/* The scale for a goal: ceilings against a plain double loop, and each goal is what it says. */
+/* The scale for a goal: ceilings against a plain double loop, and each goal matches its definition. */
 #include "recommend/choice.h"
 #include "support/check.h"
 
@@ -79,7 +79,7 @@ static void ceiling_is_the_plain_loop(void **state) {
   assert_true(again[0] == 1);
 }
 
-/* Few scales look at fewer rows than many do, the least one deciding which: every answer is the same number. */
+/* Few scales read fewer rows than many do, depending on the smallest: every answer is the same number. */
 static void other_scales_change_nothing(void **state) {
   (void)state;
   static const double s[] = {0.05, 0.3, 1, 2, 4, 16, 300, 1e9};
@@ -101,7 +101,7 @@ static void other_scales_change_nothing(void **state) {
   }
 }
 
-/* The facts stay good until the next choice. */
+/* The facts stay valid until the next choice. */
 static void choose(cpb_view sample, const cpb_goal_options *options, cpb_choice_facts *facts) {
   static cpb_choice *choice;
   cpb_error error;

@@ -1,5 +1,5 @@
-/* T13: what screening leaves is what a double loop over all rows finds, to the last id and bit, on data that
- * single precision and bytes cannot tell apart; on every instruction set, for lists of k and for limits. */
+/* T13: the candidate filters keep exactly what a double loop over all rows finds, to the last id and bit, on data
+ * that single precision and bytes cannot separate; on every instruction set, for lists of k and for limits. */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
 
@@ -64,7 +64,7 @@ static void same_hits(const problem *p, size_t query, const cpb_hit *hits, size_
   }
 }
 
-/* ---- both kinds of question ---- */
+/* ---- both kinds of query ---- */
 
 static void ask_nearest(const problem *p) {
   static cpb_hit hits[QUERIES * K_MOST];
@@ -98,13 +98,13 @@ static void ask_within(const problem *p) {
   cpb_search_free(search);
 }
 
-/* On every table; gives how many pairs were told apart in bytes by the last one. */
+/* On every table; returns how many pairs the last one separated in bytes. */
 static uint64_t ask_everywhere(const problem *p) {
   const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   rank_all(p);
   for (size_t t = 0; t < count; t++) {
-    if (t > 0 && t + 1 < count && p->base.cols % 5 != 0) continue; /* the ones between, now and then */
+    if (t > 0 && t + 1 < count && p->base.cols % 5 != 0) continue; /* the ones between, only sometimes */
     setenv("CPB_ISA", tables[t]->name, 1);
     ask_nearest(p);
     ask_within(p);
@@ -227,7 +227,7 @@ enum { SETS = sizeof sets / sizeof *sets };
 static void fill(cpb_view view, make *of, cpb_metric metric, test_rng *rng) {
   for (size_t row = 0; row < view.rows; row++)
     for (size_t k = 0; k < view.cols; k++) put(view, row * view.cols + k, of(rng, row, k));
-  for (size_t row = 0; metric == CPB_COSINE && row < view.rows; row++) { /* a direction is wanted */
+  for (size_t row = 0; metric == CPB_COSINE && row < view.rows; row++) { /* cosine needs a direction */
     bool zero = true;
     for (size_t k = 0; k < view.cols; k++) zero = zero && cpb_view_at(view, row, k) == 0;
     if (zero) put(view, row * view.cols, 1);
@@ -275,7 +275,7 @@ static void long_rows(void **state) {
   ask_set(&sets[22], ROWS, QUERIES, COLS, &rng);
 }
 
-/* Rows of several types in one search: each has grids of its own. */
+/* Rows of several types in one search: each has its own grids. */
 static void types_in_turn(void **state) {
   (void)state;
   enum { N = 90, D = 25, ASKED = 12, K = 7 };
@@ -311,8 +311,9 @@ static void types_in_turn(void **state) {
   }
 }
 
-/* Queries far out, a panel of them: bytes cannot tell rows apart that are all as far as the grid goes. They go by floats
- * in the first block of rows and are tried once more after it; a few queries alone, which go by floats, judge. */
+/* Queries far out, a whole panel: bytes cannot separate rows that are all at the limit of the grid. They use
+ * floats in the first block of rows and try bytes again after it; a few queries on their own, which use floats,
+ * are the reference. */
 enum { FAR_ROWS = 1500, FAR_COLS = 1024, FAR_QUERIES = 5 * CPB_SEARCH_PANEL, FAR_K = 5, FEW = 7 };
 
 /* Along a line, so that few are near; far ones beside it. */
@@ -362,7 +363,8 @@ static void panels_return_to_bytes(void **state) {
   free(queries);
 }
 
-/* Any order is put right: ties, runs up and down, and entries that are all the same and do not fall apart. */
+/* Any order is sorted correctly: ties, ascending and descending runs, and equal entries, which cannot be
+ * partitioned. */
 static void sorted_as_by_qsort(void **state) {
   (void)state;
   enum { MOST = 1000, KINDS = 5 };

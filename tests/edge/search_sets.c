@@ -1,5 +1,5 @@
-/* T13 on real data: range search by one inner product per row is the Euclidean one, and certificates never
- * lie. A part of each set; `search_sets full [SET]` takes all rows, 1000 queries and more scales:
+/* T13 on real data: range search by one inner product per row equals the Euclidean one, and certificates are never
+ * wrong. Uses a part of each set; `search_sets full [SET]` uses all rows, 1000 queries and more scales:
  * bench/bench_caps.sh. */
 #include <stdbool.h>
 
@@ -14,7 +14,7 @@ static const size_t ks[] = {1, 10, MOST_K};
 
 typedef struct set {
   const char *name;
-  bool ranges; /* range search is judged too */
+  bool ranges; /* range search is checked, too */
 } set;
 
 static const set sets[] = {
@@ -42,7 +42,7 @@ static void *room(size_t count, size_t size) {
   return memory;
 }
 
-/* The first rows of a file; data NULL when it is not there. */
+/* The first rows of a file; data NULL when there is no such file. */
 static cpb_view load(const char *name, const char *file, size_t most) {
   char path[256];
   cpb_reader *reader;
@@ -136,7 +136,7 @@ static void ask(const table *t, const cpb_map *map, const double *radii, double 
 
 /* ---- range search ---- */
 
-/* A radius half way between neighbour `rank` and the next one that is not as far; false: there is none. */
+/* A radius half way between neighbour `rank` and the next one that is farther; false: there is none. */
 static bool radius_between(const cpb_hit *nearest, size_t rank, double *radius, size_t *inside) {
   for (size_t i = rank; i <= MOST_K; i++) {
     double before = nearest[i - 1].value, after = nearest[i].value;
@@ -148,8 +148,8 @@ static bool radius_between(const cpb_hit *nearest, size_t rank, double *radius, 
   return false;
 }
 
-/* How many rows the caps and the balls do not agree on, and how far from b their scores are: a ball that is
- * small against s has neighbours that no double tells apart. */
+/* How many rows the caps and the balls disagree on, and how far from b their scores are: a ball that is small
+ * against s has neighbours that no double can separate. */
 typedef struct difference {
   size_t rows;
   double farthest;
@@ -170,7 +170,7 @@ static void compare(const table *t, size_t query, const cpb_hit *hits, size_t co
   }
 }
 
-/* With rows of double the complete cap (T3) decides right where a product and a threshold no longer can. */
+/* With rows of double the complete cap (T3) decides correctly where a product and a threshold no longer can. */
 static void chords_decide(const table *t, const cpb_map *map, cpb_view f64, size_t query, double radius,
                           size_t inside) {
   double *q = room(t->d, sizeof *q), *p = room(t->d + 1, sizeof *p);
@@ -200,7 +200,7 @@ static difference ranges_at(const table *t, const cpb_map *map, cpb_view rows, c
     if (!radius_between(t->nearest + i * (MOST_K + 1), rank, &radii[i], &inside[i])) radii[i] = 0;
   ask(t, map, radii, p, b);
   for (size_t i = 0; i < t->n; i++)
-    if (radii[i] == 0) b[i] = 2; /* nothing is asked */
+    if (radii[i] == 0) b[i] = 2; /* no query */
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
   cpb_search *search;
@@ -258,7 +258,7 @@ static int ascending(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* The k nearest are among the first C candidates, ties and what the rows do not resolve aside. */
+/* The k nearest are among the first C candidates, except for ties and what the rows cannot resolve. */
 static bool is_true(const table *t, size_t query, size_t k, const cpb_hit *hits, const double *distances,
                     size_t C, double D, double slack) {
   const cpb_hit *nearest = t->nearest + query * (MOST_K + 1);

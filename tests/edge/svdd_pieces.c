@@ -1,5 +1,5 @@
-/* SVDD of rows in pieces: both bounds are true, the gap is reached by rounds, and the bits are the same for any
- * cut, any order and any travel through bytes. */
+/* SVDD of rows in pieces: both bounds hold, the rounds reach the gap, and the bits are the same for any division,
+ * any order and any number of serialisations. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "learn/own_rounds.h"

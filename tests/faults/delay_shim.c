@@ -1,5 +1,5 @@
-/* To be preloaded: a process waits before it gives a file a name that ends with DELAY_SUFFIX. It makes the file
- * DELAY_MARK.waiting and goes on once DELAY_MARK.go is there, or after ten seconds. */
+/* For LD_PRELOAD: a process waits before it renames a file to a name that ends with DELAY_SUFFIX. It creates the
+ * file DELAY_MARK.waiting and continues once DELAY_MARK.go exists, or after ten seconds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Every call of the library that allocates, with its 1st, 2nd, .. allocation failing, once or from there on: the
- * call ends with a status and a sentence, and gives back all that it took. */
+ * call ends with a status and a message, and frees everything it allocated. */
 #define _POSIX_C_SOURCE 200809L
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static cpb_map *make_map(cpb_error *error) {
   return cpb_map_new(&options, &map, error) == CPB_OK ? map : NULL;
 }
 
-/* ---- the calls: each gives a status, with everything given back ---- */
+/* ---- the calls: each returns a status, with everything freed ---- */
 
 static cpb_status maps(cpb_error *error) {
   double y[ROWS * (COLS + 1)];
@@ -133,7 +133,7 @@ static cpb_status choices(cpb_error *error) {
     cpb_goal_options_init(&options, sizeof options);
     options.goal = goals[i];
     options.k = 3;
-    options.queries = 2; /* all take the same way */
+    options.queries = 2; /* all use the same code */
     options.norm_mean = options.norm_median = options.norm_max = 0.5;
     cpb_choice *choice = NULL;
     status = cpb_choose_scale(rows(), NULL, &options, &choice, NULL, error);
@@ -241,7 +241,7 @@ static cpb_status files(cpb_error *error) {
 
 static uint64_t faults;
 
-/* True when the call passed, because it allocates less than that. */
+/* True when the call succeeded, because it allocates less than that. */
 static bool attempt(const char *name, cpb_status (*call)(cpb_error *), uint64_t at, bool on) {
   cpb_error error = {.text = ""};
   int64_t before = fault_current()->alive;
@@ -260,7 +260,7 @@ static bool attempt(const char *name, cpb_status (*call)(cpb_error *), uint64_t 
 static void loop(const char *name, cpb_status (*call)(cpb_error *)) {
   enum { MOST = 5000 };
   cpb_error error;
-  test_status((int)call(&error), CPB_OK, error.text); /* what the C library keeps for ever, it has now */
+  test_status((int)call(&error), CPB_OK, error.text); /* permanent allocations of the C library happen here */
   for (int on = 0; on < 2; on++)
     for (uint64_t at = 1; !attempt(name, call, at, on != 0); at += at < MOST ? 1 : MOST) {
     }
@@ -293,7 +293,7 @@ static void files_loop(void **state) {
   }
 }
 
-/* Writes one line of so many bytes, in the pieces that a pipe holds. */
+/* Writes one line of this many bytes, in pieces that fit a pipe. */
 static pid_t write_line(int to, size_t bytes) {
   static char piece[4096];
   pid_t child = fork();

@@ -1,15 +1,15 @@
 /* Makes the N-th allocation or system call of a program fail: to be preloaded (LD_PRELOAD), or linked in.
  *
- *   FAULT_KIND    alloc: malloc and its kin;  call: files, descriptors, mappings, threads
+ *   FAULT_KIND    alloc: malloc and related functions;  call: files, descriptors, mappings, threads
  *   FAULT_AT      N, counted from 1 of that kind; without it nothing fails
  *   FAULT_MODE    once (default);  on: the N-th and all after it;  short: a read or write does half of its work
- *   FAULT_NAMED   1: there are no files without a name (O_TMPFILE)
- *   FAULT_REPORT  a file of 4096 bytes that takes the counts, as the struct below
- *   FAULT_TRACE   a file that takes every change to files, as the records below, for a power cut to be replayed
+ *   FAULT_NAMED   1: files without a name (O_TMPFILE) are not supported
+ *   FAULT_REPORT  a file of 4096 bytes for the counts, as the struct below
+ *   FAULT_TRACE   a file for every change to files, as the records below, to replay a power failure
  *
- * System calls are caught in the kernel (seccomp sends SIGSYS for them), so that those inside stdio and foreign
- * libraries count as well; the handler does the call with a sixth argument that the filter lets pass. Writes to
- * standard error never fail: sentences are looked for there. A crash inside libhdf5 exits with
+ * System calls are caught in the kernel (seccomp sends SIGSYS for them), so that those inside stdio and other
+ * libraries count as well; the handler repeats the call with a sixth argument that the filter lets pass. Writes to
+ * standard error never fail: tests look for messages there. A crash inside libhdf5 exits with
  * CRASH_ELSEWHERE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,7 +42,7 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-#define LET_PASS 0x6361706261ull /* the sixth argument of calls that are ours */
+#define LET_PASS 0x6361706261ull /* the sixth argument of the shim's own calls */
 
 enum { CRASH_ELSEWHERE = 99 };
 
@@ -105,7 +105,7 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* ---- calls that need no kernel to be caught ---- */
+/* ---- calls that are intercepted without the kernel ---- */
 
 void *mmap(void *where, size_t length, int protection, int flags, int fd, off_t offset) {
   if (is_due(&report->calls, fails_calls)) {
@@ -221,7 +221,7 @@ static void trace_change(long n, const uint64_t *a, long result) {
   if (r.operation == FAULT_WRITE) put((const void *)(uintptr_t)a[1], r.length);
 }
 
-/* What a call of the program gives: its own result, half of it, or a failure. */
+/* The result of a call of the program: its own, half of it, or a failure. */
 static long decide(long n, uint64_t *a) {
   if (n == SYS_openat && named_only && (a[2] & O_TMPFILE) == O_TMPFILE) return -EOPNOTSUPP;
   bool spared = (n == SYS_write && a[0] == STDERR_FILENO) || (shortens && !moves_bytes(n));
@@ -249,8 +249,8 @@ static void on_call(int signal, siginfo_t *info, void *context) {
 #endif
 }
 
-/* Frames of this shim, of the signal and of the C library say nothing; the first other one tells whose it is. Heaps that
- * libhdf5 leaves damaged, when memory fails it, end in whatever library gives back its memory next. */
+/* Frames of this shim, of the signal and of the C library are skipped; the first other frame identifies the owner.
+ * Heaps that libhdf5 corrupts on allocation failures crash in whichever library frees memory next. */
 static int whose(void *const *frames, size_t count) {
   Dl_info where;
   for (size_t i = 0; i < count; i++) {
@@ -267,7 +267,7 @@ static bool made_elsewhere(void) {
   return whose(frames, (size_t)backtrace(frames, 32)) == 1;
 }
 
-/* A jump to nowhere cannot be unwound: then the words on the stack are looked at. */
+/* A jump to an invalid address cannot be unwound: then the words on the stack are inspected. */
 static bool is_elsewhere(const ucontext_t *context) {
   void *frames[32];
   int found = whose(frames, (size_t)backtrace(frames, 32));
@@ -366,7 +366,7 @@ __attribute__((constructor)) static void begin(void) {
   void *frames[4];
   backtrace(frames, 4); /* the first one allocates */
   if (path == NULL) return;
-  static char stack[1 << 16]; /* a stack that is full is a crash too */
+  static char stack[1 << 16]; /* a stack overflow is a crash, too */
   sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
   struct sigaction crash = {.sa_sigaction = on_crash, .sa_flags = SA_ONSTACK | SA_SIGINFO};
   sigaction(SIGSEGV, &crash, NULL);

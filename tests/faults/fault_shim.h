@@ -1,4 +1,4 @@
-/* What the shim tells, and how it is driven from inside a program. */
+/* The shim's report, and how to drive it from inside a program. */
 #ifndef FAULTS_FAULT_SHIM_H
 #define FAULTS_FAULT_SHIM_H
 
@@ -8,7 +8,7 @@
 
 typedef struct fault_report {
   _Atomic uint64_t allocations, calls, hits; /* hits: those that failed */
-  _Atomic int64_t alive;                     /* blocks of memory not given back */
+  _Atomic int64_t alive;                     /* allocations not yet freed */
 } fault_report;
 
 /* One change to the files, followed by `first` and `second` bytes of names, and of a write by its bytes. */
@@ -21,7 +21,7 @@ typedef struct fault_record {
 
 fault_report *fault_current(void);
 
-/* From here on the at-th allocation fails, or with `on` all from it; 0: none. */
+/* From here on the at-th allocation fails, or with `on` that one and all later ones; 0: none. */
 void fault_set(bool allocations, uint64_t at, bool on);
 
 #endif

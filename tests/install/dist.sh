@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make dist`: the archive has every file that the build reads, and configures by itself. What is not committed is not in it.
+# `make dist`: the archive has every file that the build reads, and can be configured. Uncommitted files are not in it.
 . "$(dirname "$0")/../support/tap.sh"
 if ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
   skip "make dist" "this tree is no clone: it may be the archive itself"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The checks of the tree find what they are for: a page or a table that no longer says what the source does. Each case
-# changes one thing in a copy of the tree. TAP.
+# The checks of the tree detect pages and tables that no longer match the source. Each case changes one thing in a copy
+# of the tree. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 mkdir pristine
 (cd "$root" && cp -R include src engines show cli docs tools README.md SECURITY.md "$work/pristine/")

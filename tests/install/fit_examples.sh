@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The examples that fit are the command: the same numbers bit for bit, from an array and from a file that memory does
-# not hold.
+# The fitting examples agree with the command bit for bit, from an array and from a file that is not held in memory.
 . "$(dirname "$0")/../support/tap.sh"
 examples=$BUILD/examples
 

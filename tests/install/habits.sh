@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an editor, an IDE or another's CI takes from the tree: ctest runs the programs that `make check` runs, and the
+# For editors, IDEs and CI: ctest runs the programs that `make check` runs, and the
 # presets of CMake are the builds of the Makefile. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 cd "$root" || exit 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The modules of the build: each list configures, and its objects ask for nothing outside of what it may need. Flags and
-# machines that compute otherwise are refused. TAP.
+# The modules of the build: each list configures, and its objects use no symbols beyond its allowed libraries. Compiler
+# flags and machines that change results are rejected. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 cc=${CC:-cc}
-# Of sources that are there: a build keeps the objects of those that moved.
+# Only of existing sources: a build directory keeps the objects of files that moved.
 objects() {
   local module object source
   for module; do

@@ -1,5 +1,5 @@
-/* Built by older_caller.sh against headers whose structs have lost their last member: an older caller. The
- * library must read and write no more than the caller has, and do what its defaults say for the rest. */
+/* Built by older_caller.sh against headers whose structs have lost their last member: an older caller. The library
+ * must read and write no more than the caller's structs hold, and use its defaults for the rest. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static int wrong;
 #define MUST(claim) ((claim) ? (void)0 : (void)(wrong++, printf("line %d: %s\n", __LINE__, #claim)))
 
-/* Room behind a struct that nobody may touch. */
+/* Guard bytes behind a struct. */
 #define GUARDED(type, name)                                                                                  \
   struct {                                                                                                   \
     type it;                                                                                                 \
@@ -81,7 +81,7 @@ static void statistics(void) {
   cpb_statistics_free(of);
 }
 
-/* A caller that is newer than the library is told so, and one that forgot to say its size. */
+/* A caller newer than the library, or one that did not set the size, gets an error. */
 static void sizes_that_cannot_be(void) {
   struct {
     cpb_ball_options it;

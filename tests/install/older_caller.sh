@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A caller built against older headers: every struct that begins with its size loses its last member, and the
-# program runs against the library as it is. TAP.
+# program runs against the present library. TAP.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}

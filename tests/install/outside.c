@@ -1,4 +1,4 @@
-/* A stranger's program: it sees only what was installed, and touches what pulls in every dependency. */
+/* An external program: it sees only what was installed, and uses what pulls in every dependency. */
 #include <capball/advanced/abid.h>
 #include <capball/advanced/candidates.h>
 #include <capball/advanced/engine.h>

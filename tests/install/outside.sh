@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs into an empty place and builds a program outside the tree against it: through pkg-config shared
+# Installs into an empty directory and builds a program outside the tree against it: through pkg-config shared
 # and static, and through CMake shared and static. TAP.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1

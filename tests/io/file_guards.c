@@ -1,5 +1,5 @@
-/* Files that lie, are cut off, or are not what they claim: a status, a sentence that names the value,
- * and no memory beyond what the file justifies. */
+/* Files that are inconsistent, truncated, or not what they claim to be: a status, a message that names the value,
+ * and no more memory than the file justifies. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,8 +11,8 @@
 #include "support/check.h"
 #include "support/scratch.h"
 
-/* Reads a file of these bytes to its end; the first failure. Where there is random access, a read of
- * everything at once must fail or succeed alike. */
+/* Reads a file of these bytes to its end; returns the first failure. With random access, a read of everything at
+ * once must fail or succeed likewise. */
 static cpb_status read_bytes(const char *name, const void *bytes, size_t count, cpb_error *error) {
   cpb_reader *reader;
   cpb_view block = {.rows = 1};
@@ -282,7 +282,7 @@ static void shrinking_files(void **state) {
   }
 }
 
-/* Text that loses its end between two reads has lost rows. */
+/* Text truncated between two reads has lost rows. */
 static void shrinking_text(void **state) {
   (void)state;
   static const char *const names[] = {"s.csv", "s.libsvm"};
@@ -303,7 +303,7 @@ static void shrinking_text(void **state) {
   }
 }
 
-/* Streams that lie about their length: memory grows with what arrives, not with what is promised. */
+/* Streams with a wrong length: memory grows with the bytes received, not with the length announced. */
 static void lying_pipe(const char *format, const void *bytes, size_t count, const char *words) {
   int ends[2];
   char name[32];
@@ -337,7 +337,7 @@ static void lying_pipes(void **state) {
   lying_pipe("npy", "\x93NUMPY\x01", 8, "ends in its header");
 }
 
-/* A Fortran file in a pipe is refused with a sentence that says what to do. */
+/* A Fortran-order file in a pipe is rejected with a message that names the remedy. */
 static void fortran_pipe(void **state) {
   (void)state;
   char npy[256], name[32];

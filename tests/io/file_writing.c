@@ -1,4 +1,4 @@
-/* A file appears whole or not at all, whatever goes wrong on the way. */
+/* A file appears whole or not at all, whatever fails while writing it. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -132,7 +132,7 @@ static void places_that_cannot_be_written(void **state) {
   test_status((int)cpb_write_whole(scratch_path(name), "x", 1, &error), CPB_OK, error.text);
 }
 
-/* Writes 1000 rows to a file that may have 4000 bytes; the status, and the sentence on the way out. */
+/* Writes 1000 rows to a file limited to 4000 bytes; returns the status, and the message. */
 static cpb_status write_limited(const char *name, cpb_dtype dtype, uint64_t rows, cpb_error *error) {
   float row[100] = {0.1f};
   cpb_writer *writer;
@@ -149,8 +149,8 @@ static cpb_status write_limited(const char *name, cpb_dtype dtype, uint64_t rows
   return status;
 }
 
-/* In a child, because the limit cannot be lifted again. It ends by exit(), not _exit(): libhdf5 works on
- * then, and must find nothing to crash on. */
+/* In a child, because the limit cannot be raised again. It ends by exit(), not _exit(): libhdf5 does work there,
+ * and must not crash. */
 static int limited_child(const char *name, cpb_dtype dtype, uint64_t rows) {
   struct rlimit limit = {4000, 4000};
   cpb_error error;
@@ -273,8 +273,8 @@ static void options_that_are_wrong(void **state) {
   cpb_writer_free(writer);
 }
 
-/* What a run that died has left is removed by the next writer of the name, and nothing else is: neither what
- * another writer holds the lock of, nor what only has such a name. */
+/* The leftovers of a killed process are removed by the next writer of the name, and nothing else is: neither files
+ * whose lock another writer holds, nor files that only have a similar name. */
 static void litter(void **state) {
   (void)state;
   static const char *const names[] = {".a.csv.capball-unfinished-0", ".a.csv.capball-unfinished-31"};

@@ -1,11 +1,11 @@
-/* Files made by NumPy, h5py and struct (tests/golden/make_golden.py) read to the values they were made
- * from, and ours are the same bytes. */
+/* Files written by NumPy, h5py and struct (tests/golden/make_golden.py) read back to their original values, and
+ * our own files have the same bytes. */
 #include "capball/file.h"
 #include "core/rows.h"
 #include "support/check.h"
 #include "support/scratch.h"
 
-/* The directory of this source has the golden files beside it. */
+/* The golden files are next to the directory of this source. */
 static const char *golden(const char *name) {
   static char path[1024];
   const char *slash = strrchr(__FILE__, '/');

@@ -1,4 +1,4 @@
-/* The table of libhdf5's functions: threads that ask for it at the same time get one table or one reason. */
+/* The table of libhdf5's functions: threads that request it at the same time get the same table or the same error. */
 #include <stdatomic.h>
 
 #include "capball/exec.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Data sets of HDF5 files: added without loss, compared by what they are, and never read from another file. The
-# hostile files are made by h5py.
+# Data sets of HDF5 files: added without loss, compared by identity, and never read from another file. The
+# malicious files are written by h5py.
 source "$(dirname "$0")/../support/tap.sh"
 capball --version | grep -q 'HDF5: yes' || { skip "HDF5" "built without it"; finish; exit 0; }
 

@@ -1,4 +1,4 @@
-/* JSON: what is read and what is refused, where and why, stays as it was in 0.2, which was compared with libjansson. */
+/* JSON: what is accepted and what is rejected, where and why, is as in 0.2, which was compared with libjansson. */
 #include "json/json_read.h"
 
 #include <inttypes.h>
@@ -100,7 +100,7 @@ static const char *const texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
-static uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a of all that was read and refused */
+static uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a of all that was accepted and rejected */
 static size_t accepted, looked;
 
 static void mix(const char *bytes, size_t count) {
@@ -147,7 +147,7 @@ static void look(const char *text, size_t length, unsigned how) {
   free(value);
 }
 
-/* Every text, every beginning of it, and it with one byte changed. */
+/* Every text, every prefix of it, and the text with one byte changed. */
 static void same_as_before(void **state) {
   (void)state;
   static const unsigned char bytes[] = {1,   ' ', '"', '\\', ',', ':', '[',  ']', '{',
@@ -171,7 +171,7 @@ static void same_as_before(void **state) {
   assert_int_equal(hash, 0x038bf05d338d3e84u);
 }
 
-/* Names are compared by a table: many of them, and none lost. */
+/* Names are compared by a hash table: many of them, and none is lost. */
 static void many_names(void **state) {
   (void)state;
   enum { NAMES = 5000, LENGTH = 16 };
@@ -194,7 +194,7 @@ static void many_names(void **state) {
   free(text);
 }
 
-/* What is passed on as it is written: anything RFC 8259 calls a value. */
+/* What is passed on unparsed: anything that RFC 8259 calls a value. */
 static void looked_at(void **state) {
   (void)state;
   static const char *const fine[] = {

@@ -1,4 +1,4 @@
-/* Rows lent from a file's own pages are the rows that are read; what cannot be lent says so. */
+/* Rows lent from a file's own pages equal the rows that are read; a file that cannot lend them says so. */
 #define _POSIX_C_SOURCE 200809L
 #include "io/random_access.h"
 #include "support/check.h"
@@ -89,7 +89,7 @@ static void what_cannot_be_lent(void **state) {
   assert_int_equal(cpb_reader_lend(reader, ROWS - 1, 2, &loan, &block, &error), CPB_ESHAPE);
   assert_int_equal(truncate(path, 8 + 100 * COLS * 4), 0);
   assert_int_equal(cpb_reader_lend(reader, 99, 1, &loan, &block, &error), CPB_OK);
-  assert_int_equal(cpb_reader_give_back(reader, &loan, &error), CPB_EFORMAT); /* it is shorter than it was */
+  assert_int_equal(cpb_reader_give_back(reader, &loan, &error), CPB_EFORMAT); /* it is shorter than before */
   assert_int_equal(cpb_reader_lend(reader, 100, 1, &loan, &block, &error), CPB_EFORMAT);
   assert_non_null(strstr(error.text, "ends before byte"));
   assert_null(loan.memory);
@@ -97,7 +97,7 @@ static void what_cannot_be_lent(void **state) {
   unlink(path);
 }
 
-/* A file cut within its last page is full of zeros there, and whoever has looked at them is told. */
+/* A file truncated within its last page reads as zeros there, and the reader reports it. */
 static void rows_that_shrink(void **state) {
   (void)state;
   cpb_error error = {.row = -1};

@@ -1,4 +1,4 @@
-/* A map survives its file bit for bit, and a damaged file is refused with a sentence. */
+/* A map survives its file bit for bit, and a damaged file is rejected with a message. */
 #include "capball/file.h"
 #include "capball/map.h"
 #include "support/check.h"
@@ -6,7 +6,7 @@
 
 enum { D = 5 };
 
-/* What a map can be made of; which of the parts are there is a bit each. */
+/* The parts of a map; a bit each says which are present. */
 enum { CENTER = 1, POLE = 2, WHITEN = 4, TOWARD = 8 };
 
 typedef struct numbers {
@@ -192,7 +192,7 @@ static void damaged_files(void **state) {
   refused_edit(0, "\"checksum\"", "\"sum\"", "has no \"checksum\"");
 }
 
-/* Values the map itself refuses, with a checksum that is right: the sentence is the map's. */
+/* Values that the map itself rejects, with a correct checksum: the message is the map's. */
 static void values_the_map_refuses(void **state) {
   (void)state;
   static const char key[] = "\"checksum\": \"", words[] = "have checksum ";

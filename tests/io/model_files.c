@@ -1,4 +1,4 @@
-/* Models as files: bit for bit, and every fault with a sentence. */
+/* Models as files: bit for bit, and every fault with a message. */
 #include <stdbool.h>
 
 #include "capball/ball.h"
@@ -77,7 +77,7 @@ static void models_come_back_bit_for_bit(void **state) {
   round_trip(&whitened);
 }
 
-/* Every single byte that is changed, and every cut, is noticed or leaves the model as it was. */
+/* Every changed byte, and every truncation, is detected or leaves the model as it was. */
 static void no_change_goes_unnoticed(void **state) {
   (void)state;
   cpb_model_options o = linear();
@@ -119,8 +119,8 @@ static char *spaced_anew(const char *text) {
   return to;
 }
 
-/* The checksum is of the text in the file: what another library's functions gave for numbers that are computed from the
- * others (the cap) is not judged by ours, and where lines are broken does not matter. */
+/* The checksum is of the text in the file: numbers that are computed from others (the cap) by another library are
+ * not compared with ours, and line breaks do not matter. */
 static void checksums_are_of_what_is_stored(void **state) {
   (void)state;
   cpb_model_options o = linear();

@@ -1,5 +1,5 @@
-/* Seals through every format: what a writer seals fits what a reader reads, whatever container, blocks and threads, and
- * nothing else does. */
+/* Seals through every format: the seal of a writer is valid for a reader, whatever the container, blocks and
+ * threads, and for no other rows. */
 #include "support/check.h"
 
 #include <stdbool.h>
@@ -107,7 +107,7 @@ static cpb_seal_facts facts_of(const char *path, bool *fits) {
   ok(cpb_seal_read(reader, &facts, &error), &error);
   cpb_source rows = cpb_reader_source(reader, true);
   ok(cpb_seal_watch_new(&rows, &watch, &error), &error);
-  assert_false(cpb_seal_watch_fits(watch, &facts)); /* before a pass has come to its end */
+  assert_false(cpb_seal_watch_fits(watch, &facts)); /* before a pass has ended */
   ok(cpb_seal_watch_all(watch, &error), &error);
   *fits = cpb_seal_watch_fits(watch, &facts);
   cpb_seal_watch_free(watch);
@@ -185,7 +185,7 @@ static void other_maps_and_roles_are_refused(void **state) {
   assert_true(found && radius == 1.5);
 }
 
-/* The seal stays, a row changes: as good as none. */
+/* The seal is unchanged, a row changes: the seal is ignored. */
 static void changed_rows_have_no_seal(void **state) {
   (void)state;
   cpb_error error;

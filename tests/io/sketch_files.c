@@ -1,4 +1,4 @@
-/* Sketches as files: bit for bit, and every fault with a sentence. */
+/* Sketches as files: bit for bit, and every fault with a message. */
 #include "capball/sketch.h"
 #include "sketch/sketch_object.h"
 #include "support/check.h"
@@ -64,7 +64,7 @@ static void files_come_back_bit_for_bit(void **state) {
   }
 }
 
-/* The text with its first `from` replaced by `to` is refused with these words. */
+/* The text with its first `from` replaced by `to` is rejected with this message. */
 static void refused(const char *from, const char *to, const char *words) {
   cpb_sketch_options o = plain();
   char *text;

@@ -1,4 +1,4 @@
-/* Numbers as text and as other dtypes: the same bits back, in every locale, and every half. */
+/* Numbers as text and as other dtypes: round trips restore the bits in every locale, for every f16. */
 #define _POSIX_C_SOURCE 200809L
 #include <float.h>
 #include <locale.h>
@@ -45,7 +45,7 @@ static void doubles_come_back(void **state) {
   }
 }
 
-/* Any bits, and the sizes that are printed the short way, its borders first. */
+/* Any bits, and the sizes that are printed in the short form, its limits first. */
 static float some_float(test_rng *rng, size_t i) {
   static const float borders[] = {1e-4f,       9.9999997e-5f, 1e-3f,    0.999999999f, 1,
                                   9.99999999f, 99999999.9f,   1e8f,     999999999.f,  1e9f,
@@ -71,7 +71,7 @@ static void floats_come_back(void **state) {
   }
 }
 
-/* The ways that do not go by snprintf print what it prints (but for ties, which are not among these). */
+/* The paths that do not use snprintf print the same (except for ties, which are not among these). */
 static void printed_like_printf(void **state) {
   (void)state;
   test_rng rng = {4};
@@ -160,8 +160,8 @@ static void fewest_digits(void **state) {
   }
 }
 
-/* Zeros in front of the first digit and behind the last, with the exponent that makes up for them: the number of the
- * digits alone, however long the text is. */
+/* Leading and trailing zeros, with an exponent that compensates for them: the number of the digits alone, however
+ * long the text is. */
 static void long_decimals(void **state) {
   (void)state;
   test_rng rng = {6};
@@ -188,8 +188,8 @@ static void long_decimals(void **state) {
   free(text);
 }
 
-/* The middle of two doubles is a tie, which goes to the even one; a last digit that is not 0, however far behind,
- * decides for the upper one. */
+/* The middle of two doubles is a tie, which goes to the even one; a last digit that is not 0, however far to the
+ * right, decides for the upper one. */
 static void ties_of_long_decimals(void **state) {
   (void)state;
   test_rng rng = {7};
@@ -220,7 +220,7 @@ static void ties_of_long_decimals(void **state) {
   free(text);
 }
 
-/* The short way of the parser is judged by strtod. */
+/* The fast path of the parser is compared with strtod. */
 static void short_decimals_are_exact(void **state) {
   (void)state;
   test_rng rng = {3};
@@ -264,7 +264,7 @@ static void what_is_a_number(void **state) {
   assert_true(value == 5e-324);
 }
 
-/* Rounding to half is judged by the definition: no other half is nearer, and a tie goes to the even one. */
+/* Rounding to f16 is checked by the definition: no other f16 is nearer, and ties go to the even one. */
 static void halves(void **state) {
   (void)state;
   for (uint32_t bits = 0; bits < 0x10000; bits++) {
@@ -295,7 +295,7 @@ static void halves(void **state) {
 
 static void conversions(void **state) {
   (void)state;
-  int64_t odd = (1ll << 60) + (1ll << 36) + 1; /* rounds to another float by way of double */
+  int64_t odd = (1ll << 60) + (1ll << 36) + 1; /* rounds to another float via double */
   float single;
   assert_int_equal(cpb_convert(&odd, CPB_I64, &single, CPB_F32, 1), 1);
   assert_true((double)single == 0x1p60 + 0x1p37);

@@ -1,4 +1,4 @@
-/* T10: the smallest enclosing ball, judged by its own certificate computed again in MPFR. */
+/* T10: the smallest enclosing ball, checked by its own certificate recomputed in MPFR. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/exec.h"
@@ -204,7 +204,7 @@ static void streams_end_at_the_same_ball(void **state) {
 
 enum { PIECES_D = 5, PIECES_N = TEST_SANITIZED ? 1200 : 6000 };
 
-/* A way to cut rows: piece of row i, and in which order rows and pieces come. */
+/* A division of rows: the piece of row i, and the order of rows and pieces. */
 typedef struct cutting {
   size_t pieces, per_update;
   bool shuffled, bytes, backwards;
@@ -222,7 +222,7 @@ static cpb_ball_rounds *through_bytes(cpb_ball_rounds *rounds) {
   return again;
 }
 
-/* One piece's rows of one round, in updates of some rows each. */
+/* One piece's rows of one round, a few rows per update. */
 static void update_piece(cpb_ball_rounds *piece, const double *x, const uint64_t *order, size_t p,
                          const cutting *cut) {
   double block[64 * PIECES_D];
@@ -276,8 +276,8 @@ static answer ball_of_pieces(const double *x, const cutting *cut, const uint64_t
   return a;
 }
 
-/* Any cut, any order, bytes or not: the same ball to the last bit, and that of everything. Also where all rows
- * are equally far, and where every row is there twice. */
+/* Any division, any order, serialised or not: the same ball to the last bit, also as that of all rows at once.
+ * Also where all rows are equally far, and where every row occurs twice. */
 static void pieces_end_at_the_same_bits(void **state) {
   (void)state;
   static const cutting cuts[] = {{1, 64, false, false, false},
@@ -398,7 +398,7 @@ static void many_more_dimensions_than_rows(void **state) {
   free(center);
 }
 
-/* Rows so many that a sample of them is solved first: the far row may be in it or not, and so may NaN. */
+/* So many rows that a sample of them is solved first: the far row may be in it or not, and so may NaN. */
 static void many_rows_begin_with_a_sample(void **state) {
   (void)state;
   static const double units[] = {1, 1e-200, 1e200};

@@ -1,4 +1,4 @@
-/* T11: SVDD, judged by its primal and dual values computed again, and by the cases that are known. */
+/* T11: SVDD, checked by its primal and dual values recomputed, and against known cases. */
 #include "capball/ball.h"
 
 #include <float.h>
@@ -50,7 +50,7 @@ static double primal(const double *x, size_t n, size_t d, const double *w, doubl
   return R2 + slack / (nu * total);
 }
 
-/* sum a|x|^2 - |sum a x|^2 about the centre, after a look at the constraints. */
+/* sum a|x|^2 - |sum a x|^2 about the centre, after checking the constraints. */
 static double dual(const double *x, size_t n, size_t d, const double *w, double nu, const answer *a) {
   double sum = 0, total = 0, height = 0, norm2 = 0, mean[MOST_D] = {0};
   for (size_t i = 0; i < n; i++) total += w == NULL ? 1 : w[i];
@@ -247,8 +247,8 @@ static void a_hard_negative_makes_the_scheme_svdd(void **state) {
   }
 }
 
-/* The linear kernel is SVDD; a degree-1 polynomial with an offset is too; rbf has k(x,x) = 1, so that its
- * objective is at most 1 and its gap is judged by kernel rows computed again. */
+/* The linear kernel is SVDD; so is a degree-1 polynomial with an offset; rbf has k(x,x) = 1, so that its objective
+ * is at most 1 and its gap is checked with recomputed kernel rows. */
 static void kernels_agree_with_what_they_are(void **state) {
   (void)state;
   enum { N = 400, D = 5 };
@@ -335,8 +335,8 @@ static void the_scheme_needs_only_products(void **state) {
   free(x);
 }
 
-/* Twice the unit is four times the bounds, over all of double and beyond it: there the bound is not a number, and the gap is
- * still that of the bounds. */
+/* Twice the unit is four times the bounds, over all of double and beyond it: there the bound is NaN, and the gap
+ * is still that of the bounds. */
 static void bounds_go_with_the_square_of_the_unit(void **state) {
   (void)state;
   enum { N = 80, D = 3 };
@@ -360,7 +360,7 @@ static void bounds_go_with_the_square_of_the_unit(void **state) {
   free(x);
 }
 
-/* Rows of any size: rbf by differences; products that are no normal doubles are refused, not taken for 0. */
+/* Rows of any size: rbf by differences; products that are not normal doubles are rejected, not treated as 0. */
 static void kernels_of_any_size(void **state) {
   (void)state;
   enum { N = 60, D = 3 };
@@ -409,7 +409,7 @@ static void kernels_of_any_size(void **state) {
   free(x);
 }
 
-/* Stops at the n-th telling; what it is told never falls. */
+/* Stops at the n-th report; reported progress never decreases. */
 typedef struct listener {
   size_t left, told;
   double last;

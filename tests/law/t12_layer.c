@@ -1,6 +1,6 @@
-/* T12: gradients of the embedding, of its inverse and of log s, judged by closed forms and by finite
- * differences in MPFR. Errors are normwise, relative to lambda|g| (|g|/lambda for the inverse), the
- * exact stretch of a conformal map. */
+/* T12: gradients of the embedding, of its inverse and of log s, checked against closed forms and finite
+ * differences in MPFR. Errors are normwise, relative to lambda|g| (|g|/lambda for the inverse), the exact stretch
+ * of a conformal map. */
 #include <stdbool.h>
 
 #include "capball/capball.h"
@@ -353,7 +353,7 @@ static void gradients_survive_the_round_trip(void **state) {
 
 /* --- The far ends of f64 ---------------------------------------------------------------------------- */
 
-/* True when the answer of this size and its parts can be had in f64. */
+/* True when a result of this size and its parts can be represented in f64. */
 static bool representable(big scale) { return mpfr_cmp_d(scale, 1e-280) > 0 && mpfr_cmp_d(scale, 1e300) < 0; }
 
 static void extreme_case(test_rng *rng, double s, double length, double size, layer_worst worst[3]) {
@@ -502,7 +502,7 @@ static void dldt_is_summed_over_the_batch(void **state) {
   free(b);
 }
 
-/* A plain sum of so many equal terms drifts by hundreds of u. */
+/* A plain sum of this many equal terms drifts by hundreds of u. */
 static void dldt_does_not_drift_in_a_long_batch(void **state) {
   (void)state;
   enum { LONG = 300000 };
@@ -528,7 +528,8 @@ static void dldt_does_not_drift_in_a_long_batch(void **state) {
   free(gx);
 }
 
-/* A batch so large that it is written past the cache has the bits of small ones, faulty rows and their neighbours too. */
+/* A batch large enough for non-temporal stores has the bits of small ones, including faulty rows and their
+ * neighbours. */
 static void large_batches_are_small_ones(void **state) {
   (void)state;
   enum { d = 20, LARGE = 450000, SMALL = 1000 };
@@ -607,7 +608,7 @@ static void poles_and_overflow(void **state) {
   test_status(
       (int)cpb_layer_backward(origin, g3, 1e-60, cpb_rows_out(narrow, CPB_F32, 1, 2), &t, NULL, &error),
       CPB_EROW, "no row was named");
-  assert_string_equal(error.text, "gx row 0 has an answer too large for the output's type");
+  assert_string_equal(error.text, "gx row 0 has a result too large for the output's type");
   assert_true(isnan((double)narrow[0]) && isnan((double)narrow[1]));
 
   double zero[3] = {0, 0, 0};

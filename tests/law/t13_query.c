@@ -1,5 +1,5 @@
-/* T13: balls as questions to an engine of inner products, what its rows and scores say about distances, and
- * the certificate, against MPFR and against plain loops over all rows. */
+/* T13: balls as queries to an inner-product engine, what its rows and scores imply about distances, and the
+ * certificate, against MPFR and against plain loops over all rows. */
 #include <stdbool.h>
 
 #include "capball/capball.h"
@@ -282,7 +282,7 @@ typedef struct plain {
 static double plain_score(const plain *index, const double *p, size_t row) {
   size_t cols = index->t->d + 1;
   if (!index->single) return dot(p, index->t->y + row * cols, cols);
-  volatile float sum = 0; /* one rounding per step, whatever the compiler likes */
+  volatile float sum = 0; /* one rounding per step, whatever the compiler does */
   for (size_t k = 0; k < cols; k++) sum += (float)p[k] * index->t->y32[row * cols + k];
   return (double)sum;
 }
@@ -393,7 +393,7 @@ static void any_index(void **state) {
   assert_true(proven > (TEST_SANITIZED ? 100 : 500));
 }
 
-/* Without the margin f32 scores would lie: a score error must move the floor by as much. */
+/* Without the margin f32 scores would give wrong proofs: a score error must move the floor by as much. */
 static void the_floor(void **state) {
   (void)state;
   cpb_map *map = map_of(3, 1, NULL, NULL);
@@ -401,7 +401,7 @@ static void the_floor(void **state) {
   assert_true(fabs(none - (1 - 2 * cpb_query_reach(1, 0, 1, 0.5))) < 1e-13);
   assert_true(none < 1 - 2 * cpb_query_reach(1, 0, 1, 0.5));
   assert_true(fabs(none - with - 0.01) < 1e-15);
-  /* a row moved by 1e-4 may lie farther than it says by 1e-4 (|x|^2+s^2)/(2s) */
+  /* a row moved by 1e-4 may be farther than its score says by 1e-4 (|x|^2+s^2)/(2s) */
   for (double D = 0.001; D < 4; D *= 2) {
     double farther = D + 1e-4 * ((1 + D) * (1 + D) + 1) / 2;
     assert_true(cpb_query_floor(map, 1, 0, D, 1e-4, 0) <= 1 - 2 * cpb_query_reach(1, 0, 1, farther) - 1e-4);
@@ -608,7 +608,7 @@ static void refusals_of_an_index(void **state) {
   assert_int_equal(cpb_external_knn(t.map, &index, query, 1, &options, hits, NULL, &error), CPB_EINVAL);
   test_status((int)cpb_external_knn(t.map, &index, query, 30, NULL, hits, &report, &error), CPB_OK, "");
   assert_true(report.proven && report.looked == 30);
-  index.search = few_rows; /* an index that gives fewer than asked for proves nothing */
+  index.search = few_rows; /* an index that returns fewer than requested proves nothing */
   test_status((int)cpb_external_knn(t.map, &index, query, 1, NULL, hits, &report, &error), CPB_OK, "");
   assert_false(report.proven);
   index.rows = 3;

@@ -40,7 +40,7 @@ static long double plain_value(const problem *p, size_t row, size_t query) {
   return p->metric == CPB_IP ? sum : sum / sqrtl(xx) / sqrtl(qq);
 }
 
-/* How far double arithmetic may be off: in units of u64 of the size of what is summed. */
+/* Bound of the error of double arithmetic: in units of u64 of the size of what is summed. */
 static long double value_error(const problem *p, size_t row, size_t query) {
   long double xx = 0, qq = 0, unit = 0x1p-53L * (16 + (long double)p->base.cols / 16);
   if (p->metric == CPB_L2) return unit * plain_value(p, row, query);
@@ -68,7 +68,7 @@ static void values_are_right(const problem *p, size_t query, const cpb_hit *hits
   }
 }
 
-/* Nothing that was left out is nearer than the last one found; where values are exact, ties are too. */
+/* Nothing left out is nearer than the last one found; where values are exact, so are ties. */
 static void nothing_is_missing(const problem *p, size_t query, const cpb_hit *hits, size_t count) {
   bool *taken = calloc(p->base.rows, sizeof *taken);
   for (size_t i = 0; i < count; i++) taken[hits[i].id] = true;
@@ -126,7 +126,7 @@ static void whole_numbers_and_ties(void **state) {
                  cpb_rows(memory_queries, dtype, queries, d), true};
     fill_whole(memory_base, dtype, n * d, &rng, 3);
     fill_whole(memory_queries, dtype, queries * d, &rng, 3);
-    if (p.metric == CPB_COSINE) { /* a direction is wanted */
+    if (p.metric == CPB_COSINE) { /* cosine needs a direction */
       for (size_t i = 0; i < n; i++)
         fill_whole((char *)memory_base + i * d * cpb_dtype_size(dtype), dtype, 1, &rng, 1);
       p.whole = false;
@@ -136,7 +136,7 @@ static void whole_numbers_and_ties(void **state) {
   }
 }
 
-/* Offsets, units and rows far out, in which single precision alone would be lost. */
+/* Offsets, units and outliers for which single precision alone would fail. */
 static void wide_ranges(void **state) {
   (void)state;
   static const double units[] = {1, 1e-30, 1e-150, 1e-290, 1e30, 1e150};
@@ -238,7 +238,7 @@ static void same_bits_on_every_table(void **state) {
   free(other);
 }
 
-/* Rows in another order, with their ids, in pieces that are merged: the hits of the whole, ties too. */
+/* Rows in another order, with their ids, in pieces that are merged: the hits of the whole, including ties. */
 static void ids_and_merged_lists(void **state) {
   (void)state;
   enum { N = 240, Q = 9, D = 3, K = 25, PIECES = 4 };
@@ -283,7 +283,7 @@ static void ids_and_merged_lists(void **state) {
     for (size_t i = 0; i < Q; i++) {
       const cpb_hit *lists[PIECES + 1];
       size_t lengths[PIECES + 1], count;
-      for (size_t piece = 0; piece <= PIECES; piece++) { /* the first one twice: taken once */
+      for (size_t piece = 0; piece <= PIECES; piece++) { /* the first one twice: counted once */
         lists[piece] = found[piece % PIECES][i];
         lengths[piece] = counts[piece % PIECES];
       }

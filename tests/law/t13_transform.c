@@ -1,4 +1,4 @@
-/* T13: rival transforms and exact lifts, judged by their formulas in MPFR, and by the order they keep. */
+/* T13: rival transforms and exact lifts, checked against their formulas in MPFR, and by the order they preserve. */
 #include <stdbool.h>
 
 #include "capball/capball.h"
@@ -176,7 +176,7 @@ static double nearness(cpb_metric metric, const double *a, const double *b, size
   return sum;
 }
 
-/* Pairs of rows that the data tell apart by more than rounding stand in the same order after the lift. */
+/* Pairs of rows that differ by more than rounding have the same order after the lift. */
 static void lifts_keep_the_order(void **state) {
   (void)state;
   enum { N = 120, Q = 12, D = 9 };

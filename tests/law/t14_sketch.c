@@ -1,5 +1,5 @@
-/* T14: bits of the ball form are those of the sphere; training makes them independent; codes, limits and
- * ranks are the same for every table and any number of threads. */
+/* T14: bits of the ball form equal those of the sphere; training makes them independent; codes, limits and ranks
+ * are the same for every loop table and any number of threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "proof/rerank_rows.h"
 #include "sketch/sketch_object.h"
@@ -77,8 +77,7 @@ static double worst_wrong_side(const cpb_sketch *sketch, const double *x, const 
   return worst;
 }
 
-/* Every other row is moved onto a boundary, by Newton's method along its normal, so that bits are close
- * calls. */
+/* Every other row is moved onto a boundary, by Newton's method along its normal, so that its bits are close calls. */
 static void push_to_boundaries(const cpb_sketch_options *o, double *x, size_t rows) {
   size_t d = o->d;
   for (size_t row = 0; row < rows; row += 2) {
@@ -194,7 +193,7 @@ static cpb_sketch_training training_for(const double *center, double s) {
   return training;
 }
 
-/* The curve falls, the kinds keep their promises, and full training is 3 times below random normals. */
+/* The curve decreases, the kinds keep their promises, and full training is 3 times below random normals. */
 static void training_makes_bits_independent(void **state) {
   (void)state;
   enum { N = 2000, D = 40 };
@@ -244,7 +243,7 @@ static void worst_pairs_and_batches(void **state) {
   for (size_t i = 1; i < o.curve_count; i++) assert_true(o.curve[i].worst <= o.curve[i - 1].worst);
   cpb_sketch_point seen;
   assert_int_equal(cpb_sketch_dependence(sketch, rows, &seen, NULL, NULL), CPB_OK);
-  assert_true(seen.worst == report.last.worst); /* what is kept while steps go on is what is there */
+  assert_true(seen.worst == report.last.worst); /* the value kept during the steps is the final one */
   cpb_sketch_free(sketch);
   training.step = CPB_SKETCH_ALL;
   training.max_steps = 30;
@@ -309,7 +308,7 @@ static int nearer(const void *a, const void *b) {
   return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The last share first: what it finds must not hide codes of lower ids that are as near. */
+/* The last share first: its hits must not hide equally near codes of lower ids. */
 static void run_backwards(void *none, size_t tasks, void (*task)(void *arg, size_t i), void *arg) {
   (void)none;
   while (tasks-- > 0) task(arg, tasks);
@@ -431,7 +430,7 @@ static void edges(void **state) {
   cpb_sketch *sketch = train(same, &training, NULL, NULL); /* repeated rows, d = 1 */
   cpb_sketch_free(sketch);
   training.kind = CPB_SKETCH_CENTRED;
-  sketch = train(same, &training, NULL, NULL); /* two normals only: no direction leads away */
+  sketch = train(same, &training, NULL, NULL); /* two normals only: no direction is left */
   cpb_sketch_free(sketch);
   cpb_error error;
   assert_int_equal(cpb_sketch_train(cpb_rows(x, CPB_F32, 8, 1), &training, &sketch, NULL, NULL, &error),

@@ -170,8 +170,8 @@ static cpb_map *new_centered_map(size_t d, double s, const double *m) {
   return map;
 }
 
-/* Rows about a centre from a thousandth to a thousand times as far away as s; the error of the way back is of
- * |x| and of the length it is found at, |x-m|. */
+/* Rows about a centre from a thousandth to a thousand times as far away as s; the error of the inverse is relative
+ * to |x| and to |x-m|, the length it is computed from. */
 static void walk_centers(void (*through)(const cpb_map *, size_t, sample *), double u, const char *real,
                          double bound) {
   static sample p;

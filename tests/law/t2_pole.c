@@ -187,7 +187,7 @@ static void wrong_poles(void **state) {
   assert_int_equal(cpb_hyperplane_lift(2, x, unit, -1, h, &error), CPB_EINVAL);
 }
 
-/* Data on a sphere: their mean direction goes to e, so that they come to lie around 0. */
+/* Data on a sphere: their mean direction is moved to e, so that they are around 0. */
 static void mirror_turns_the_direction_onto_e(void **state) {
   (void)state;
   test_rng rng = {13};
@@ -239,8 +239,7 @@ static void make_random_map(test_rng *rng, size_t d, unsigned kind, random_map *
     m->o.toward = m->toward;
 }
 
-/* Whatever the map: a cap's region holds exactly the points whose images the cap holds, and goes back to
- * the cap. */
+/* For any map: a cap's region holds exactly the points whose images the cap holds, and maps back to the cap. */
 static void caps_and_regions_of_every_map(void **state) {
   (void)state;
   test_rng rng = {14};

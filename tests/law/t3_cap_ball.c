@@ -148,7 +148,7 @@ static void numbers_of_any_size(void **state) {
   law_holds("T3", "sizes 1e-150 .. 1e150: r, c normwise", "f64", fmax(worst.r, worst.c), 8);
 }
 
-/* Near the ends of the range of double nothing overflows on the way. */
+/* Near the ends of the range of double no intermediate result overflows. */
 static void the_ends_of_the_range(void **state) {
   (void)state;
   static const double size[] = {0x1p-1060, 1e-300, 1e300, 1.7e308};

@@ -21,8 +21,8 @@ static void embed(const double *x, size_t d, double s, double *y) {
   y[d] = (s - sqrt(n)) * (s + sqrt(n)) / (n + s * s);
 }
 
-/* Balls at |c| ~ s with radii down to `least`: points at 0.9r and 1.1r from the centre, embedded and
- * stored as `dtype`, are judged by the cap as the ball judges them. */
+/* Balls at |c| ~ s with radii down to `least`: for points at 0.9r and 1.1r from the centre, embedded and stored as
+ * `dtype`, the cap and the ball agree. */
 static void no_point_is_misjudged(cpb_dtype dtype, double least, int balls) {
   test_rng rng = {35};
   enum { D = 3 };
@@ -258,7 +258,7 @@ static double score_of(const cpb_region *region, const double *x, cpb_dtype out,
   return out == CPB_F64 ? score : (double)narrow;
 }
 
-/* Where squares leave the range of double the sign stays right, or the row says it has no answer. */
+/* Where squares leave the range of double the sign is correct, or the row is reported as having no result. */
 static void huge_and_tiny_coordinates(void **state) {
   (void)state;
   static const double size[] = {0x1p-1060, 1e-300, 1e-200, 1e-160, 1e-100, 1, 1e100, 1e150, 1e200, 1e300};

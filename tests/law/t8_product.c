@@ -1,4 +1,4 @@
-/* T8: products and distances of one space computed in the other, judged by explicit embedding in MPFR. */
+/* T8: products and distances of one space computed in the other, checked against explicit embedding in MPFR. */
 #include <stdbool.h>
 
 #include "capball/capball.h"
@@ -69,7 +69,7 @@ static big lifted_dist2(const pair *p) { /* D */
 static big lifted_norm2(const pair *p, big xx, big xu) { /* Q */
   return big_add(xx, square(big_div(big_sub(p->S, xu), p->W)));
 }
-/* s^2/(rise_x rise_y), by which the products of the sphere grow on the way back */
+/* s^2/(rise_x rise_y), by which the products of the sphere grow under the inverse */
 static big growth(const pair *p) { return big_div(square(p->S), big_mul(p->rise_x, p->rise_y)); }
 
 /* The worst errors in u. */
@@ -88,7 +88,7 @@ static void judge_embedding(const pair *p, worst *e) {
   test_worst(&e->Q,
              big_error_in(Qx, lifted_norm2(p, p->xx, p->xu), big_div(lifted_norm2(p, p->xx, p->xu), W), U64));
   test_worst(&e->D, big_error_in(lift, exactD, big_add(exactD, lossD), U64));
-  /* the rest is judged for a D and Q that are right */
+  /* the rest is checked for a correct D and Q */
   lift = big_to_double(exactD);
   Qx = big_to_double(lifted_norm2(p, p->xx, p->xu));
   Qy = big_to_double(lifted_norm2(p, p->yy, p->yu));

@@ -255,7 +255,7 @@ static void bins_come_close(void **state) {
   }
 }
 
-/* Interpolation is as good as it says for norms over 10 orders, with rows at the centre. */
+/* Interpolation is as accurate as documented for norms over 10 orders of magnitude, with rows at the centre. */
 static void curve_over_wide_norms(void **state) {
   (void)state;
   test_rng rng = {69};
@@ -288,8 +288,8 @@ static void center_rows(size_t n, size_t d) {
   }
 }
 
-/* The more columns, the closer the two maxima lie to the mean norm: both are found, and the higher one comes
- * first, by a look at every thousandth. */
+/* The more columns, the closer the two maxima are to the mean norm: both are found, and the higher one comes
+ * first, checked at every thousandth. */
 static void close_maxima(void **state) {
   (void)state;
   enum { N = 300 };
@@ -362,7 +362,7 @@ static void two_maxima(void **state) {
         assert_true(value == tops[k].abid && fabs(slope) <= 1e-4);
       }
       test_status((int)cpb_abid_curve_at(curve, unit, CPB_PAIRS_ALL, &value, NULL, NULL), CPB_OK, "");
-      assert_true(value < tops[1].abid); /* the mean norm lies in the dip */
+      assert_true(value < tops[1].abid); /* the mean norm is in the dip */
       for (double s = 0.1; s < 11; s *= 100) {
         test_status((int)cpb_abid_curve_at(curve, s * unit, CPB_PAIRS_ALL, &value, NULL, NULL), CPB_OK, "");
         assert_true(value < 1.2);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The gap asked for on every outlier set of the shared data, hard and soft, with the command. TAP.
+# The requested gap is reached on every outlier set of the shared data, hard and soft, with the command. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 data=$root/../shared/data
 sets=("$data"/outlier-*/base.npy)

@@ -1,5 +1,5 @@
-/* Rows of bytes: codes, and products with a panel. Every table has the bits of the plain one, and the plain one
- * is judged by the definition. */
+/* Rows of bytes: codes, and products with a panel. Every table has the bits of the plain one, and the plain one is
+ * checked against the definition. */
 #include "support/check.h"
 
 #include <stdlib.h>

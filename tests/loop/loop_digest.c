@@ -1,5 +1,5 @@
-/* The digest of rows: every table gives the sums of the plain one, the digest of rows does not depend on blocks, stride and
- * order, and it sees every change that is made here. */
+/* The digest of rows: every table gives the sums of the plain one, the digest does not depend on blocks, stride
+ * and order, and it detects every change made here. */
 #include "support/check.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Every table of loops gives the bits of the plain one, and the plain one is right. */
+/* Every table of loops gives the bits of the plain one, and the plain one is correct. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* setenv */
 #endif

@@ -1,5 +1,5 @@
-/* Hamming distances and signs: every table tells the groups, codes and distances of the plain one, and the
- * plain one counts bits one by one. */
+/* Hamming distances and signs: every table gives the groups, codes and distances of the plain one, and the plain
+ * one is checked bit by bit. */
 #include "support/check.h"
 
 #include "loop/table.h"

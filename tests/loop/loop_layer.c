@@ -1,4 +1,5 @@
-/* Rows of T12: every instruction set gives the bits of the plain loops, for every length, place and way of storing. */
+/* Rows of T12: every instruction set gives the bits of the plain loops, for every length, alignment and kind of
+ * store. */
 #include "support/check.h"
 
 #include "loop/table.h"

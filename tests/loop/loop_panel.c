@@ -1,5 +1,5 @@
-/* Products with a panel: every table tells the rows, columns and bits of the plain one, and the plain one is
- * the chain of fused multiply-adds that the table promises. */
+/* Products with a panel: every table gives the rows, columns and bits of the plain one, and the plain one is the
+ * documented chain of fused multiply-adds. */
 #include "support/check.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The loops behind exact sums: every table gives the bits of the plain one, and nothing is lost. */
+/* The loops behind exact sums: every table gives the bits of the plain one, and the sums are exact. */
 #include "support/check.h"
 
 #include "loop/table.h"

@@ -1,5 +1,4 @@
-/* Tiles of a matrix product: every table gives the bits of the plain one, and the plain one is the product.
- */
+/* Tiles of a matrix product: every table gives the bits of the plain one, and the plain one is the product. */
 #include "support/check.h"
 
 #include "loop/block_product.h"

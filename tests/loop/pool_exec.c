@@ -1,4 +1,4 @@
-/* The pool runs every task once, and the first faulty row is the lowest whatever thread meets it. */
+/* The pool runs every task once, and the reported faulty row is the lowest, whichever thread meets it. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>

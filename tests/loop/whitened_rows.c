@@ -1,5 +1,5 @@
-/* Whitened maps and ellipsoid scores take blocks of rows: the same bits whatever the instruction set, the threads, the
- * place of the output and the rows beside a row; and W(x-m) it is. */
+/* Whitened maps and ellipsoid scores process rows in blocks: the same bits whatever the instruction set, the
+ * threads, the alignment of the output and the neighbouring rows; and the result is W(x-m). */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Thirty runs of the command whose outputs must have the same bytes on every platform, and their checksums.
-#   command_runs.sh DIRECTORY COMMAND..            in an empty directory, which keeps the files
+#   command_runs.sh DIRECTORY COMMAND..            in an empty directory, where the files stay
 #   command_runs.sh --with OTHER DIRECTORY COMMAND..   reads the maps, models, sketches and states of another run's directory
-# COMMAND.. is what starts capball here: the program, or an emulator and the program.
+# COMMAND.. starts capball: the program, or an emulator and the program.
 set -u
 export LC_ALL=C
 others=.

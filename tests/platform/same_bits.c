@@ -1,5 +1,5 @@
-/* Runs of the core whose results must have the same bits on every machine: one line each, a name and the FNV-1a of the
- * bytes of its results. tools/check-platforms compares the lines of different compilers, processors and libraries. */
+/* Computations of the core whose results must have the same bits on every machine: one line each, a name and the
+ * FNV-1a of the result bytes. tools/platforms compares the lines of different compilers, processors and libraries. */
 #include <capball/capball.h>
 #include <capball/advanced/abid.h>
 #include <capball/advanced/feed.h>

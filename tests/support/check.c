@@ -1,6 +1,6 @@
 #include "support/check.h"
 
-/* CPB_TESTS='*threads*' runs the tests of such a name only, '-slow*' all the others. */
+/* CPB_TESTS='*threads*' runs only the tests with such a name, '-slow*' all the others. */
 __attribute__((constructor)) static void take_filter(void) {
   const char *wanted = getenv("CPB_TESTS");
   if (wanted != NULL && wanted[0] == '-')

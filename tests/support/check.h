@@ -1,5 +1,5 @@
-/* What every test shares: cmocka, random numbers with a seed, and law_holds(), which judges a
- * measured error by its bound and writes the line that docs/numerics.md is made from. */
+/* Shared by all tests: cmocka, seeded random numbers, and law_holds(), which compares a measured error with its
+ * bound and writes the line from which docs/numerics.md is generated. */
 #ifndef CPB_TEST_CHECK_H
 #define CPB_TEST_CHECK_H
 
@@ -17,7 +17,8 @@
 #define U32 0x1p-24
 #define U64 0x1p-53
 
-/* Sanitizers look at how the code goes, the other builds at its numbers: with them a part of the random cases will do. */
+/* Sanitizers check the code paths, the other builds the numbers: under sanitizers a part of the random cases is
+ * enough. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -46,7 +47,7 @@ void law_holds(const char *law, const char *what, const char *real, double worst
 /* worst = max(worst, error), keeping NaN. */
 void test_worst(double *worst, double error);
 
-/* Fails with the library's own sentence when status is not wanted. */
+/* Fails with the library's own message when status is not the expected one. */
 void test_status(int status, int wanted, const char *sentence);
 
 #endif

@@ -1,5 +1,5 @@
-/* Sets of points that are hard on enclosing balls: random, cospherical, collinear, repeated, lattices,
- * of any size from 1e-300 to 1e150. */
+/* Point sets that are hard for enclosing balls: random, cospherical, collinear, repeated, lattices, of any size
+ * from 1e-300 to 1e150. */
 #ifndef CPB_TEST_POINT_SETS_H
 #define CPB_TEST_POINT_SETS_H
 

@@ -2,8 +2,7 @@
 #ifndef CPB_TEST_ROUND_H
 #define CPB_TEST_ROUND_H
 
-/* gcc 12.2 at -O2 drops (double)(float)x on two neighbours that it turns into one vector; a volatile
- * float it has to round. */
+/* gcc 12.2 at -O2 drops (double)(float)x on two neighbours that it vectorises; it must round a volatile float. */
 static inline double test_round_f32(double value) {
   volatile float rounded = (float)value;
   return (double)rounded;

@@ -1,19 +1,19 @@
-/* A directory of a test's own, and files in it. */
+/* A private directory for a test, and files in it. */
 #ifndef CPB_TEST_SCRATCH_H
 #define CPB_TEST_SCRATCH_H
 
 #include <stddef.h>
 
-/* Makes an empty directory; gives its name. Group setup and teardown of the tests that use files. */
+/* Creates an empty directory; returns its name. Group setup and teardown of the tests that use files. */
 const char *scratch_make(void);
 void scratch_remove(void);
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 
-/* The path of a file in it; a view that lives for a few calls. */
+/* The path of a file in it; valid for the next few calls. */
 const char *scratch_path(const char *name);
 
-/* How many files it holds, hidden ones included. */
+/* How many files it holds, including hidden ones. */
 size_t scratch_count(void);
 
 /* Writes and reads whole files; a failure fails the test. The bytes read are followed by a 0, and the

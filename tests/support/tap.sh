@@ -1,4 +1,4 @@
-# For shell tests: the command on PATH, an empty directory that goes away, and lines of TAP.
+# For shell tests: the command on PATH, a temporary directory, and TAP output.
 # shellcheck shell=bash
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=$(cd "${BUILD:-$root/build}" && pwd)
@@ -9,13 +9,13 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 count=0
 
-# verdict STATUS TEXT: one case, good when STATUS is 0.
+# verdict STATUS TEXT: one case, passes when STATUS is 0.
 verdict() {
   count=$((count + 1))
   if [ "$1" = 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
 }
 
-# check TEXT COMMAND..: good when the command succeeds.
+# check TEXT COMMAND..: passes when the command succeeds.
 check() {
   local text=$1 status=0
   shift
@@ -24,7 +24,7 @@ check() {
   if [ "$status" != 0 ]; then sed 's/^/# /' check.out check.err; fi
 }
 
-# refuses TEXT CODE PATTERN COMMAND..: good when it exits with CODE, prints nothing, and complains like PATTERN.
+# refuses TEXT CODE PATTERN COMMAND..: passes when it exits with CODE, prints nothing to stdout, and its error matches PATTERN.
 refuses() {
   local text=$1 code=$2 pattern=$3 status=0 complains=0
   shift 3
