@@ -11,16 +11,23 @@
 #include "data_file.h"
 #include "format_names.h"
 
-const cli_command *const cli_commands[] = {
-    &cli_verb_demo,          &cli_verb_info,         &cli_verb_convert,
-    &cli_verb_fit,           &cli_verb_merge,        &cli_verb_abid,
-    &cli_verb_cosines,       &cli_verb_embed,        &cli_verb_unembed,
-    &cli_verb_dual,          &cli_verb_knn,          &cli_verb_range,
-    &cli_verb_recommend,     &cli_verb_wrap,         &cli_verb_query,
-    &cli_verb_rescore,       &cli_verb_seal,         &cli_verb_ball,
-    &cli_verb_score,         &cli_verb_sketch_train, &cli_verb_sketch_encode,
-    &cli_verb_sketch_search, &cli_verb_theory,       &cli_verb_help,
-    &cli_verb_man,           &cli_verb_completion,   NULL};
+const cli_command *const cli_commands[] = {&cli_verb_demo,          &cli_verb_info,
+                                           &cli_verb_convert,       &cli_verb_fit,
+                                           &cli_verb_merge,         &cli_verb_abid,
+                                           &cli_verb_cosines,       &cli_verb_embed,
+                                           &cli_verb_unembed,       &cli_verb_dual,
+                                           &cli_verb_knn,           &cli_verb_range,
+                                           &cli_verb_recommend,     &cli_verb_wrap,
+                                           &cli_verb_query,         &cli_verb_rescore,
+                                           &cli_verb_seal,          &cli_verb_ball,
+                                           &cli_verb_score,         &cli_verb_sketch_train,
+                                           &cli_verb_sketch_encode, &cli_verb_sketch_search,
+                                           &cli_verb_index_build,   &cli_verb_index_add,
+                                           &cli_verb_index_remove,  &cli_verb_index_search,
+                                           &cli_verb_index_range,   &cli_verb_index_info,
+                                           &cli_verb_index_compact, &cli_verb_theory,
+                                           &cli_verb_help,          &cli_verb_man,
+                                           &cli_verb_completion,    NULL};
 
 const cli_command *cli_command_find(const char *verb) {
   for (const cli_command *const *command = cli_commands; *command != NULL; command++)

@@ -147,7 +147,7 @@ static void code_block(void *arg, size_t task) {
   give_coder(c, coder);
 }
 
-static int fault_of_row(const cpb_index *index, cpb_view rows, size_t row) {
+int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row) {
   int fault = cpb_row_fault(index->screen.loops, rows, row);
   if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
   for (size_t k = 0; k < rows.cols; k++)
@@ -160,7 +160,7 @@ static void check_block(void *arg, size_t task) {
   size_t block = c->first_block + task;
   cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
   for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
-    int fault = fault_of_row(c->index, rows, row);
+    int fault = cpb_index_row_fault(c->index, rows, row);
     if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
   }
 }

@@ -11,11 +11,14 @@
 #include <unistd.h>
 
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/state_bytes.h"
 #include "index/blocks_of_rows.h"
 #include "index/codes.h"
 #include "io/file_fail.h"
 #include "io/whole_file.h"
+#include "parallel/blocks.h"
+#include "parallel/tell.h"
 
 enum {
   BLOCK = CPB_INDEX_BLOCK,
@@ -253,6 +256,12 @@ static cpb_status check_machine(const char *path, cpb_error *error) {
                 error);
 }
 
+static void finish_writing(writing *w) {
+  cpb_whole_close(&w->file);
+  cpb_coder_free(w->coder);
+  free(w->block.memory);
+}
+
 static bool has_ids(const cpb_index *index) { return index->ids.ids != NULL || index->removed > 0; }
 
 cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cpb_error *error) {
@@ -268,9 +277,94 @@ cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cp
   if (status == CPB_OK) status = write_ids(&w, error);
   if (status == CPB_OK) status = write_head(&w, error);
   if (status == CPB_OK) status = cpb_whole_commit(&w.file, error);
-  cpb_whole_close(&w.file);
-  cpb_coder_free(w.coder);
-  free(w.block.memory);
+  finish_writing(&w);
+  return status;
+}
+
+/* ---- building from a source ---- */
+
+/* The centre is chosen by the rows that come first, which `index` holds for it. */
+static cpb_status begin_build(writing *w, cpb_index *index, cpb_view first, cpb_error *error) {
+  enum { ENOUGH = 4096 };
+  size_t step = 1 + (first.rows - 1) / ENOUGH;
+  cpb_view sample = first;
+  sample.rows = (first.rows - 1) / step + 1;
+  sample.stride *= step;
+  if (index->bytes && !cpb_codes_prepare(index, sample))
+    return cpb_fail_memory(error, "a sample of the rows");
+  index->prepared = sample.rows;
+  w->coder = index->bytes ? cpb_coder_new(index) : NULL;
+  if ((index->bytes && w->coder == NULL) || !cpb_block_new(index, &w->block))
+    return cpb_fail_memory(error, "a block of rows");
+  return CPB_OK;
+}
+
+static cpb_status flush_checked(writing *w, uint64_t written, cpb_error *error) {
+  size_t faulty = 0;
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  int fault = w->index->bytes ? cpb_coder_run(w->coder, w->index, &w->block, 0, &faulty) : 0;
+  for (size_t i = 0; !w->index->bytes && fault == 0 && i < w->block.count; i++)
+    if ((fault = cpb_index_row_fault(w->index, cpb_block_rows(w->index, &w->block), i)) != 0) faulty = i;
+  if (fault != 0) cpb_first_fault_meet(&first, written + faulty, (cpb_fault)fault);
+  cpb_status status = cpb_first_fault_report(&first, "rows", error);
+  if (status == CPB_OK) status = write_block(w, &w->block, error);
+  w->block.count = 0;
+  return status;
+}
+
+static cpb_status take_block(writing *w, cpb_index *index, cpb_view rows, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  size_t stride = rows.stride * cpb_dtype_size(rows.dtype);
+  if (w->block.memory == NULL) status = begin_build(w, index, rows, error);
+  for (size_t i = 0; status == CPB_OK && i < rows.rows; i++) {
+    memcpy(w->block.rows + w->block.count++ * index->row_bytes, (const char *)rows.data + i * stride,
+           index->row_bytes);
+    if (w->block.count < BLOCK) continue;
+    status = flush_checked(w, index->next_id, error);
+    index->next_id += BLOCK;
+  }
+  return status;
+}
+
+static cpb_status build(writing *w, cpb_index *index, cpb_source *source, const cpb_exec *exec,
+                        cpb_error *error) {
+  cpb_view rows;
+  cpb_status status = source->rewind(source, error);
+  while (status == CPB_OK && (status = source->next(source, &rows, error)) == CPB_OK && rows.rows > 0) {
+    status = take_block(w, index, rows, error);
+    double share = source->rows == CPB_ROWS_UNKNOWN ? 0 : (double)index->next_id / (double)(source->rows + 1);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, share, error);
+  }
+  size_t rest = w->block.count;
+  if (status == CPB_OK && rest > 0) status = flush_checked(w, index->next_id, error);
+  index->next_id += rest;
+  w->l = layout_of(index, index->next_id, false);
+  if (status == CPB_OK) status = cpb_whole_resize(&w->file, w->l.log_at, error);
+  if (status == CPB_OK) status = write_head(w, error);
+  return status == CPB_OK ? cpb_whole_commit(&w->file, error) : status;
+}
+
+cpb_status cpb_index_build(cpb_source *source, cpb_metric metric, const char *path, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_index_options options;
+  cpb_index *index = NULL;
+  cpb_index_options_init(&options, sizeof options);
+  cpb_status status = check_machine(path, error);
+  if (status == CPB_OK) status = cpb_check_source(source, error);
+  if (status != CPB_OK) return status;
+  options.cols = source->cols;
+  options.dtype = source->dtype;
+  options.metric = metric;
+  status = cpb_index_new(&options, &index, error);
+  if (status != CPB_OK) return status;
+  writing w = {.index = index, .l = layout_of(index, 0, false)};
+  status = cpb_whole_open(path, &w.file, error);
+  if (status == CPB_OK && w.file.stream)
+    status = refuse(path, CPB_WHY_CALL_ORDER, "an index is written to a regular file", error);
+  if (status == CPB_OK) status = build(&w, index, source, exec, error);
+  finish_writing(&w);
+  cpb_index_free(index);
   return status;
 }
 

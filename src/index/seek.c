@@ -306,7 +306,7 @@ static void grid_queries(seek *s, float *factors) {
 
 static void share_work(seek *s) {
   enum { PER_THREAD = 2 };
-  size_t threads = s->asked->exec == NULL || s->asked->exec->run == NULL ? 1 : s->asked->exec->threads;
+  size_t threads = cpb_exec_threads(s->asked->exec);
   size_t wanted = threads > 1 ? PER_THREAD * threads : 1, blocks = s->index->block_count;
   s->group_shares = s->groups < wanted ? s->groups : wanted;
   s->parts = wanted / s->group_shares < blocks ? wanted / s->group_shares : blocks;

@@ -120,6 +120,11 @@ CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report
  *  path   NULL: of an index that was opened from a file, all changes so far are on the disk when the call returns */
 CPB_CALL cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error);
 
+/** Writes the index of all rows of a source to a file, as cpb_index_save would, with a block of rows in memory at a
+ *  time. Ids are the numbers of the rows, and the dtype is the source's. EROW: error->row counts from its first row. */
+CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const char *path,
+                                    const cpb_exec *exec, cpb_error *error);
+
 /** Opens a file of cpb_index_save. Codes and rows stay in the file and are mapped: rows are read where bounds cannot
  *  decide on them. A file with the ids of its rows' numbers is open at once, others are read for their ids.
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
