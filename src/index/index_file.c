@@ -60,37 +60,54 @@ cpb_status cpb_index_check_writable(const cpb_index *index, cpb_error *error) {
 
 /* ---- places ---- */
 
+static bool read_at(int fd, uint64_t offset, void *bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    ssize_t n = pread(fd, (char *)bytes + done, count - done, (off_t)(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
 static uint64_t whole_pages(uint64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
-
-static uint64_t segment_codes(const cpb_index *index) {
-  return whole_pages((uint64_t)SEGMENT * cpb_block_code_bytes(index));
-}
-
-static uint64_t segment_bytes(const cpb_index *index) {
-  return segment_codes(index) + whole_pages((uint64_t)SEGMENT * cpb_block_row_bytes(index));
-}
-
-static uint64_t codes_at(const cpb_index *index, uint64_t first, size_t block) {
-  return first + block / SEGMENT * segment_bytes(index) + block % SEGMENT * cpb_block_code_bytes(index);
-}
-
-static uint64_t rows_at(const cpb_index *index, uint64_t first, size_t block) {
-  return first + block / SEGMENT * segment_bytes(index) + segment_codes(index) +
-         block % SEGMENT * cpb_block_row_bytes(index);
-}
 
 /* What the head says besides the centres. */
 typedef struct layout {
   uint64_t slots, next_id, has_ids, blocks_at, ids_at, log_at;
 } layout;
 
+static uint64_t segment_codes(const cpb_index *index, uint64_t blocks) {
+  return whole_pages(blocks * cpb_block_code_bytes(index));
+}
+
+static uint64_t segment_bytes(const cpb_index *index) {
+  return segment_codes(index, SEGMENT) + whole_pages((uint64_t)SEGMENT * cpb_block_row_bytes(index));
+}
+
+static uint64_t blocks_of(const layout *l) { return l->slots / BLOCK + (l->slots % BLOCK != 0); }
+
+static uint64_t codes_at(const cpb_index *index, const layout *l, size_t block) {
+  return l->blocks_at + block / SEGMENT * segment_bytes(index) +
+         block % SEGMENT * cpb_block_code_bytes(index);
+}
+
+/* The last segment has as many codes as it has blocks. */
+static uint64_t rows_at(const cpb_index *index, const layout *l, size_t block) {
+  uint64_t left = blocks_of(l) - block / SEGMENT * SEGMENT;
+  return l->blocks_at + block / SEGMENT * segment_bytes(index) +
+         segment_codes(index, left < SEGMENT ? left : SEGMENT) + block % SEGMENT * cpb_block_row_bytes(index);
+}
+
 static uint64_t head_bytes(size_t d) { return 8 + 4 + 4 * 8 + 6 * 8 + 4 * 8 + d * 16 + 8; }
 
 static layout layout_of(const cpb_index *index, uint64_t slots, bool has_ids) {
   layout l = {.slots = slots, .next_id = index->next_id, .has_ids = has_ids};
-  uint64_t blocks = (slots + BLOCK - 1) / BLOCK, segments = (blocks + SEGMENT - 1) / SEGMENT;
-  l.blocks_at = whole_pages(HEAD_AT + head_bytes(index->options.cols));
-  l.ids_at = l.blocks_at + segments * segment_bytes(index);
+  l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head_bytes(index->options.cols));
+  if (slots > 0) {
+    size_t last = (size_t)blocks_of(&l) - 1;
+    l.ids_at = whole_pages(rows_at(index, &l, last) + (slots - (uint64_t)last * BLOCK) * index->row_bytes);
+  }
   l.log_at = whole_pages(l.ids_at + (has_ids ? 8 * slots : 0));
   return l;
 }
@@ -183,10 +200,10 @@ typedef struct writing {
 
 static cpb_status write_block(writing *w, const cpb_index_block *block, cpb_error *error) {
   size_t number = w->blocks++;
-  cpb_status status = cpb_whole_write_at(&w->file, rows_at(w->index, w->l.blocks_at, number), block->rows,
+  cpb_status status = cpb_whole_write_at(&w->file, rows_at(w->index, &w->l, number), block->rows,
                                          block->count * w->index->row_bytes, error);
   if (status != CPB_OK || !w->index->bytes) return status;
-  return cpb_whole_write_at(&w->file, codes_at(w->index, w->l.blocks_at, number), block->codes,
+  return cpb_whole_write_at(&w->file, codes_at(w->index, &w->l, number), block->codes,
                             cpb_block_code_bytes(w->index), error);
 }
 
@@ -327,6 +344,25 @@ static cpb_status take_block(writing *w, cpb_index *index, cpb_view rows, cpb_er
   return status;
 }
 
+/* While the number of rows is not known a segment has room for all its codes: the rows of the last one move up to those
+ * that came. */
+static cpb_status move_rows(const writing *w, const layout *known, cpb_error *error) {
+  size_t blocks = w->blocks, size = cpb_block_row_bytes(w->index);
+  cpb_status status = CPB_OK;
+  char *rows = malloc(size);
+  if (rows == NULL) return cpb_fail_memory(error, "a block of rows");
+  for (size_t i = blocks / SEGMENT * SEGMENT; status == CPB_OK && i < blocks; i++) {
+    uint64_t left = known->slots - (uint64_t)i * BLOCK;
+    size_t bytes = (size_t)(left < BLOCK ? left : BLOCK) * w->index->row_bytes;
+    if (!read_at(w->file.fd, rows_at(w->index, &w->l, i), rows, bytes))
+      status = cpb_file_fail_errno(error, w->file.path, "read");
+    else
+      status = cpb_whole_write_at(&w->file, rows_at(w->index, known, i), rows, bytes, error);
+  }
+  free(rows);
+  return status;
+}
+
 static cpb_status build(writing *w, cpb_index *index, cpb_source *source, const cpb_exec *exec,
                         cpb_error *error) {
   cpb_view rows;
@@ -339,7 +375,9 @@ static cpb_status build(writing *w, cpb_index *index, cpb_source *source, const 
   size_t rest = w->block.count;
   if (status == CPB_OK && rest > 0) status = flush_checked(w, index->next_id, error);
   index->next_id += rest;
-  w->l = layout_of(index, index->next_id, false);
+  layout known = layout_of(index, index->next_id, false);
+  if (status == CPB_OK) status = move_rows(w, &known, error);
+  w->l = known;
   if (status == CPB_OK) status = cpb_whole_resize(&w->file, w->l.log_at, error);
   if (status == CPB_OK) status = write_head(w, error);
   return status == CPB_OK ? cpb_whole_commit(&w->file, error) : status;
@@ -359,6 +397,7 @@ cpb_status cpb_index_build(cpb_source *source, cpb_metric metric, const char *pa
   status = cpb_index_new(&options, &index, error);
   if (status != CPB_OK) return status;
   writing w = {.index = index, .l = layout_of(index, 0, false)};
+  w.l.slots = UINT64_MAX / 2; /* not known */
   status = cpb_whole_open(path, &w.file, error);
   if (status == CPB_OK && w.file.stream)
     status = refuse(path, CPB_WHY_CALL_ORDER, "an index is written to a regular file", error);
@@ -440,16 +479,6 @@ cpb_status cpb_index_log(cpb_index *index, const cpb_index_change *change, cpb_e
 
 /* ---- reading the log ---- */
 
-static bool read_at(int fd, uint64_t offset, void *bytes, size_t count) {
-  for (size_t done = 0; done < count;) {
-    ssize_t n = pread(fd, (char *)bytes + done, count - done, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += (size_t)n;
-  }
-  return true;
-}
-
 /* Bytes that a record has for one of its rows. */
 static uint64_t unit_of(const record *r, uint64_t row_bytes) {
   return (r->has_ids != 0 ? 8 : 0) + (r->kind != CPB_CHANGE_REMOVE ? row_bytes : 0);
@@ -511,7 +540,7 @@ static cpb_status fail_shape(const cpb_index_file *file, cpb_error *error) {
 
 static bool fits(const cpb_index *index, const layout *l, uint64_t size) {
   uint64_t most = size / (index->row_bytes > 8 ? index->row_bytes : 1) + BLOCK;
-  if (l->slots > most || l->slots > size || l->has_ids > 1) return false;
+  if (l->slots > most || l->has_ids > 1) return false;
   layout own = layout_of(index, l->slots, l->has_ids != 0);
   return own.blocks_at == l->blocks_at && own.ids_at == l->ids_at && own.log_at == l->log_at &&
          l->log_at <= size;
@@ -538,8 +567,7 @@ static cpb_status take_blocks(cpb_index *index, const layout *l, char *map, cpb_
   for (size_t i = 0; i < blocks; i++) {
     cpb_index_block *block = &index->blocks[index->block_count++];
     *block = (cpb_index_block){.count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
-    cpb_block_place(index, block, map + rows_at(index, l->blocks_at, i),
-                    map + codes_at(index, l->blocks_at, i));
+    cpb_block_place(index, block, map + rows_at(index, l, i), map + codes_at(index, l, i));
   }
   index->slots = l->slots;
   index->next_id = l->next_id;
