@@ -674,7 +674,7 @@ static bool is_own(const cpb_index *index, const char *path) {
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   cpb_status status = CPB_OK;
-  pthread_rwlock_rdlock(&index->shared->lock);
+  cpb_index_lock_shared(index);
   if (path != NULL && is_own(index, path))
     status = refuse(path, CPB_WHY_CALL_ORDER,
                     "the index is kept in this file: it is rewritten by compacting it", error);
@@ -684,6 +684,6 @@ cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) 
     status = cpb_fail_missing(error, "path");
   else if (fdatasync(index->file->fd) != 0)
     status = cpb_file_fail_errno(error, index->file->path, "write");
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   return status;
 }

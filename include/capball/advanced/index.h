@@ -56,7 +56,7 @@ typedef struct cpb_index_filter {
   size_t size; /* sizeof(cpb_index_filter) */
 
   /** Whether query number `query` may find the row of an id; called from any of the call's threads, and for few rows
-   *  only: those that could be answers. It must not call functions that change the index. */
+   *  only: those that could be answers. It must not call functions of the index. */
   bool (*allow)(void *context, size_t query, uint64_t id);
   void *context;
 
@@ -85,7 +85,7 @@ CPB_CALL cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, s
                                      const cpb_exec *exec, cpb_error *error);
 
 /** All rows within limits[i] of query i: |x-q| <= limit under L2, else value >= limit. `take` is called once for each
- *  query, in order, and must not call functions that change the index. */
+ *  query, in order, and must not call functions of the index. */
 CPB_CALL cpb_status cpb_index_range(const cpb_index *index, cpb_view queries, const double *limits,
                                     const cpb_index_filter *filter, cpb_search_take *take, void *context,
                                     const cpb_exec *exec, cpb_error *error);
