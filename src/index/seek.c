@@ -12,7 +12,7 @@
 #include "search/query_numbers.h"
 #include "search/measure.h"
 
-enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 4 * COLS };
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 8 * COLS };
 
 /* A query, in one part of the rows. */
 typedef struct seeker {
@@ -158,6 +158,7 @@ typedef struct look {
   const cpb_index_block *block;
   size_t block_slot; /* of the block's first row */
   cpb_sieve_run run;
+  const int32_t *threshold; /* of the panel's rows */
   int32_t edge[BAND]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
 } look;
 
@@ -201,15 +202,13 @@ static void find_edges(look *l) {
 static void look_at_panel(look *l) {
   seek *s = l->s;
   size_t words = s->sieve.words, first = l->of->first;
-  int32_t start[BAND + CPB_BYTES_ROWS], threshold[COLS];
+  int32_t start[BAND + CPB_BYTES_ROWS];
   find_edges(l);
   for (size_t i = 0; i < l->of->count; i++) {
     l->edge[i] = within_sums(l->edge[i]);
     start[i] = -s->offset[first + i] - l->edge[i];
   }
   for (size_t i = 0; i < CPB_BYTES_ROWS; i++) start[l->of->count + i] = 0;
-  cpb_codes_thresholds(&s->sieve, &l->run, l->block->term + l->run.first, (float)(1 / l->of->step),
-                       threshold);
   s->index->screen.loops->scan_bytes(
       &(cpb_panel_bytes){.rows = l->of->count,
                          .words = words,
@@ -217,7 +216,7 @@ static void look_at_panel(look *l) {
                          .a = s->codes + first / COLS * 2 * cpb_bytes_group(words),
                          .start = start,
                          .b = l->block->codes + l->run.first * words * CPB_BYTES_WORD,
-                         .threshold = threshold,
+                         .threshold = l->threshold,
                          .found = found,
                          .context = l});
 }
@@ -230,7 +229,25 @@ static cpb_sieve_run run_at(const cpb_index_block *block, size_t at) {
   return run;
 }
 
-static void look_at_block(seek *s, size_t part, const band *of, size_t block) {
+/* The thresholds of a block's rows, for queries of one step. */
+typedef struct block_thresholds {
+  size_t block;
+  double step; /* 0: none yet */
+  int32_t row[CPB_INDEX_BLOCK];
+} block_thresholds;
+
+static void find_thresholds(const seek *s, size_t block, double step, block_thresholds *t) {
+  const cpb_index_block *of = &s->index->blocks[block];
+  if (t->block == block && t->step == step) return;
+  t->block = block;
+  t->step = step;
+  for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
+    cpb_sieve_run run = run_at(of, at);
+    cpb_codes_thresholds(&s->sieve, &run, of->term + at, (float)(1 / step), t->row + at);
+  }
+}
+
+static void look_at_block(seek *s, size_t part, const band *of, size_t block, const block_thresholds *t) {
   look l = {.s = s,
             .of = of,
             .seekers = s->seekers + part * s->groups * COLS + of->first,
@@ -238,6 +255,7 @@ static void look_at_block(seek *s, size_t part, const band *of, size_t block) {
             .block_slot = block * CPB_INDEX_BLOCK};
   for (size_t at = 0; at < l.block->count; at += CPB_INDEX_PANEL) {
     l.run = run_at(l.block, at);
+    l.threshold = t->row + at;
     look_at_panel(&l);
   }
 }
@@ -245,10 +263,14 @@ static void look_at_block(seek *s, size_t part, const band *of, size_t block) {
 /* All queries of a share look at a block while it is in the cache. */
 static void look_at_part(void *arg, size_t task) {
   seek *s = arg;
+  block_thresholds t = {.step = 0};
   size_t part = task / s->shares, share = task % s->shares, blocks = s->index->block_count;
   size_t from = share * s->band_count / s->shares, to = (share + 1) * s->band_count / s->shares;
   for (size_t block = part * blocks / s->parts; block < (part + 1) * blocks / s->parts; block++)
-    for (size_t i = from; i < to; i++) look_at_block(s, part, &s->bands[i], block);
+    for (size_t i = from; i < to; i++) {
+      find_thresholds(s, block, s->bands[i].step, &t);
+      look_at_block(s, part, &s->bands[i], block, &t);
+    }
 }
 
 /* ---- what the parts found ---- */
