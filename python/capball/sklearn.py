@@ -384,8 +384,17 @@ class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return tags
 
 
-class SphereNeighbors(BaseEstimator):
-    """Exact nearest neighbours by Euclidean distance, inner product or cosine.
+def _graph(values: np.ndarray, ids: np.ndarray, ends: np.ndarray, rows: int, mode: str) -> Any:
+    """A sparse matrix of queries by fitted rows: 1, or with mode="distance" the distance."""
+    from scipy.sparse import csr_matrix
+
+    if mode not in ("connectivity", "distance"):
+        raise ValueError(f'mode is "connectivity" or "distance", got {mode!r}')
+    return csr_matrix((values if mode == "distance" else np.ones(len(ids)), ids, ends), shape=(len(ends) - 1, rows))
+
+
+class Neighbors(BaseEstimator):
+    """Exact nearest neighbours by Euclidean distance, inner product or cosine, from a capball.Index.
 
     kneighbors, radius_neighbors and the two graphs answer as those of sklearn.neighbors.NearestNeighbors do.
     """
@@ -395,43 +404,105 @@ class SphereNeighbors(BaseEstimator):
         self.radius = radius
         self.metric = metric
 
-    def fit(self, X: Any, y: Any = None) -> "SphereNeighbors":
-        """Keeps the rows."""
-        self._fit_X = validate_data(self, X, dtype=_TYPES)
-        self.n_samples_fit_ = len(self._fit_X)
+    def fit(self, X: Any, y: Any = None) -> "Neighbors":
+        """Keeps the rows in an index."""
+        rows = validate_data(self, X, dtype=_TYPES)
+        self.index_ = capball.Index(rows.shape[1], self._metric(), rows.dtype)
+        self.index_.add(rows)
+        self.n_samples_fit_ = len(rows)
         return self
 
+    def _metric(self) -> str:
+        return self.metric
+
     def _queries(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "_fit_X")
-        return self._fit_X if X is None else _asked(self, "_fit_X", X)
+        check_is_fitted(self, "index_")
+        return self.index_.rows(np.arange(self.n_samples_fit_)) if X is None else _asked(self, "index_", X)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """(distances, indices) of the nearest rows; of the fitted rows without themselves where X is None."""
         k = self.n_neighbors if n_neighbors is None else n_neighbors
-        queries = self._queries(X)
-        found = capball.knn(self._fit_X, queries, k + (X is None), self.metric)
-        distances, ids = _without_self(found, k) if X is None else found
+        queries, own = self._queries(X), X is None
+        if k + own > self.n_samples_fit_:
+            raise ValueError(f"{k} neighbours asked of {self.n_samples_fit_} rows")
+        found = self.index_.search(queries, k + own)
+        distances, ids = _without_self(found, k) if own else found
         return (distances, ids) if return_distance else ids
+
+    def _within(self, X: Any, radius: float | None) -> capball.Within:
+        queries = self._queries(X)
+        found = self.index_.range_search(queries, self.radius if radius is None else radius)
+        if X is not None:
+            return found
+        others = found.ids != np.repeat(np.arange(len(queries)), np.diff(found.lims))
+        ends = np.concatenate([[0], np.cumsum(others)])[found.lims]
+        return capball.Within(ends, found.ids[others], found.distances[others])
 
     def radius_neighbors(self, X: Any = None, radius: float | None = None, return_distance: bool = True) -> Any:
         """Arrays of (distances, indices), one per query, of the rows within the radius, nearest first."""
-        queries = self._queries(X)
-        found = capball.range_search(self._fit_X, queries, self.radius if radius is None else radius, self.metric)
-        distances, ids = np.empty(len(queries), object), np.empty(len(queries), object)
-        for i in range(len(queries)):
-            near = found.of(i)
-            keep = slice(None) if X is not None else near.ids != i
-            distances[i], ids[i] = near.distances[keep], near.ids[keep]
+        found = self._within(X, radius)
+        count = len(found.lims) - 1
+        distances, ids = np.empty(count, object), np.empty(count, object)
+        for i in range(count):
+            distances[i], ids[i] = found.of(i)
         return (distances, ids) if return_distance else ids
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
         """A sparse matrix of queries by fitted rows: 1, or with mode="distance" the distance."""
-        from scipy.sparse import csr_matrix
-
         distances, ids = self.kneighbors(X, n_neighbors)
-        values = distances.ravel() if mode == "distance" else np.ones(ids.size)
         ends = np.arange(0, ids.size + 1, ids.shape[1])
-        return csr_matrix((values, ids.ravel(), ends), shape=(len(ids), self.n_samples_fit_))
+        return _graph(distances.ravel(), ids.ravel(), ends, self.n_samples_fit_, mode)
+
+    def radius_neighbors_graph(self, X: Any = None, radius: float | None = None, mode: str = "connectivity") -> Any:
+        """The same of the rows within the radius."""
+        found = self._within(X, radius)
+        return _graph(found.distances, found.ids, found.lims, self.n_samples_fit_, mode)
+
+
+SphereNeighbors = Neighbors
+
+
+class _GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neighbors):
+    """Rows to a sparse graph of their neighbours, for estimators with metric="precomputed"."""
+
+    def _metric(self) -> str:
+        return "l2"
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_samples_fit_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class KNeighborsTransformer(_GraphTransformer):
+    """The graph of the nearest rows, as sklearn.neighbors.KNeighborsTransformer gives it: with mode="distance" one more than
+    n_neighbors, for a row that was fitted is its own nearest."""
+
+    def __init__(self, *, mode: str = "distance", n_neighbors: int = 5):
+        self.mode = mode
+        self.n_neighbors = n_neighbors
+
+    def transform(self, X: Any) -> Any:
+        """The graph of queries by fitted rows."""
+        check_is_fitted(self, "index_")
+        return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
+
+
+class RadiusNeighborsTransformer(_GraphTransformer):
+    """The graph of the rows within a radius, as sklearn.neighbors.RadiusNeighborsTransformer gives it."""
+
+    def __init__(self, *, mode: str = "distance", radius: float = 1.0):
+        self.mode = mode
+        self.radius = radius
+
+    def transform(self, X: Any) -> Any:
+        """The graph of queries by fitted rows."""
+        check_is_fitted(self, "index_")
+        return self.radius_neighbors_graph(X, self.radius, self.mode)
 
 
 def _without_self(found: capball.Neighbors, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,5 @@
 /* T13: an index that stays. Ids are int64, distances double. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "face_hits.h"
@@ -286,7 +287,7 @@ static cpb_status keep(void *context, size_t query, const cpb_hit *hits, size_t 
   (void)error;
   if (w->count + count > w->room) {
     size_t room = 2 * (w->count + count) + 64;
-    cpb_hit *larger = PyMem_RawRealloc(w->hits, room * sizeof *larger);
+    cpb_hit *larger = realloc(w->hits, room * sizeof *larger);
     if (larger == NULL) return CPB_ENOMEM;
     w->hits = larger;
     w->room = room;
@@ -333,7 +334,7 @@ static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limi
   face_run_end(&run);
   PyObject *result = status == CPB_OK ? split_within(&w, &lims) : face_fail(status, &error);
   if (status != CPB_OK) face_out_drop(&lims);
-  PyMem_RawFree(w.hits);
+  free(w.hits);
   return result;
 }
 

@@ -11,7 +11,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capball.sklearn import BallClassifier, BallDetector, EnclosingBall, SketchTransformer, SphereEmbedding, SphereNeighbors
+from capball.sklearn import (
+    BallClassifier,
+    BallDetector,
+    EnclosingBall,
+    KNeighborsTransformer,
+    Neighbors,
+    RadiusNeighborsTransformer,
+    SketchTransformer,
+    SphereEmbedding,
+)
 
 
 GROUPS = {name: "the first centres are drawn: repeated rows draw others than weights" for name in
@@ -20,7 +29,8 @@ GROUPS = {name: "the first centres are drawn: repeated rows draw others than wei
 
 @parametrize_with_checks([SphereEmbedding(), SphereEmbedding(goal="median"), EnclosingBall(), BallDetector(),
                           BallDetector(kernel="rbf"), BallDetector(contamination=None, nu=0.1), BallDetector(balls=2), BallClassifier(),
-                          SketchTransformer(bits=16), SphereNeighbors()],
+                          SketchTransformer(bits=16), Neighbors(),
+                          KNeighborsTransformer(), RadiusNeighborsTransformer()],
                          expected_failed_checks=lambda estimator: GROUPS if getattr(estimator, "balls", 1) > 1 else {})
 def test_sklearns_own_checks(estimator, check):
     check(estimator)
@@ -176,6 +186,22 @@ def test_neighbours_without_themselves(rng):
     from sklearn.neighbors import NearestNeighbors
 
     x = rng.normal(size=(100, 3))
-    ours, theirs = SphereNeighbors(4).fit(x), NearestNeighbors(n_neighbors=4).fit(x)
+    ours, theirs = Neighbors(4).fit(x), NearestNeighbors(n_neighbors=4).fit(x)
     np.testing.assert_array_equal(ours.kneighbors(return_distance=False), theirs.kneighbors(return_distance=False))
     np.testing.assert_array_equal(ours.kneighbors_graph(x).toarray(), theirs.kneighbors_graph(x).toarray())
+
+
+def test_graphs_of_neighbours_go_into_estimators(rng):
+    cluster, neighbors = pytest.importorskip("sklearn.cluster"), pytest.importorskip("sklearn.neighbors")
+    x = np.concatenate([rng.normal(size=(150, 40)), rng.normal(size=(100, 40)) + 5])
+    for ours, theirs in ((KNeighborsTransformer(n_neighbors=7), neighbors.KNeighborsTransformer(n_neighbors=7)),
+                         (RadiusNeighborsTransformer(radius=8.5), neighbors.RadiusNeighborsTransformer(radius=8.5))):
+        graph, wanted = ours.fit_transform(x), theirs.fit_transform(x)
+        assert graph.nnz == wanted.nnz
+        np.testing.assert_allclose(graph.toarray(), wanted.toarray(), rtol=1e-7, atol=1e-5)  # theirs are off by that near 0
+    graph = RadiusNeighborsTransformer(radius=8.5).fit_transform(x)
+    labels = cluster.DBSCAN(eps=8.5, metric="precomputed").fit(graph).labels_
+    np.testing.assert_array_equal(labels, cluster.DBSCAN(eps=8.5).fit(x).labels_)
+    graph = KNeighborsTransformer(n_neighbors=21).fit_transform(x)
+    scores = neighbors.LocalOutlierFactor(n_neighbors=20, metric="precomputed").fit(graph).negative_outlier_factor_
+    np.testing.assert_allclose(scores, neighbors.LocalOutlierFactor(n_neighbors=20).fit(x).negative_outlier_factor_)

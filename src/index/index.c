@@ -44,17 +44,16 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
 static bool make_shared(cpb_index *index) {
   cpb_index_shared *shared = calloc(1, sizeof *shared);
   if (shared == NULL) return false;
-  if (pthread_rwlock_init(&shared->lock, NULL) != 0) {
-    free(shared);
-    return false;
+  bool turn = pthread_mutex_init(&shared->turn, NULL) == 0;
+  bool scratch = turn && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
+  if (scratch && pthread_rwlock_init(&shared->lock, NULL) == 0) {
+    index->shared = shared;
+    return true;
   }
-  if (pthread_mutex_init(&shared->scratch_lock, NULL) != 0) {
-    pthread_rwlock_destroy(&shared->lock);
-    free(shared);
-    return false;
-  }
-  index->shared = shared;
-  return true;
+  if (scratch) pthread_mutex_destroy(&shared->scratch_lock);
+  if (turn) pthread_mutex_destroy(&shared->turn);
+  free(shared);
+  return false;
 }
 
 static void free_shared(cpb_index *index) {
@@ -62,6 +61,7 @@ static void free_shared(cpb_index *index) {
   cpb_scratch_free_all(index);
   pthread_rwlock_destroy(&index->shared->lock);
   pthread_mutex_destroy(&index->shared->scratch_lock);
+  pthread_mutex_destroy(&index->shared->turn);
   free(index->shared);
 }
 
@@ -147,7 +147,7 @@ static void code_block(void *arg, size_t task) {
   give_coder(c, coder);
 }
 
-static int fault_of_row(const cpb_index *index, cpb_view rows, size_t row) {
+int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row) {
   int fault = cpb_row_fault(index->screen.loops, rows, row);
   if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
   for (size_t k = 0; k < rows.cols; k++)
@@ -160,7 +160,7 @@ static void check_block(void *arg, size_t task) {
   size_t block = c->first_block + task;
   cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
   for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
-    int fault = fault_of_row(c->index, rows, row);
+    int fault = cpb_index_row_fault(c->index, rows, row);
     if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
   }
 }
@@ -363,11 +363,11 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, const 
   if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
     status = cpb_fail_missing(error, "ids");
   if (status != CPB_OK) return status;
-  pthread_rwlock_wrlock(&index->shared->lock);
+  cpb_index_lock_alone(index);
   size_t before = index->slots;
   status = cpb_index_check_writable(index, error);
   if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   return fail_from(status, before, error);
 }
 
@@ -390,7 +390,7 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
                           cpb_error *error) {
   cpb_status status = CPB_OK;
   if (ids == NULL && count > 0) return cpb_fail_missing(error, "ids");
-  pthread_rwlock_rdlock(&index->shared->lock);
+  cpb_index_lock_shared(index);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
     size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
     if (slot == CPB_NO_SLOT)
@@ -399,12 +399,12 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
     else
       memcpy((char *)rows + i * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
   }
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   return status;
 }
 
 void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
-  pthread_rwlock_rdlock(&index->shared->lock);
+  cpb_index_lock_shared(index);
   cpb_index_report ours = {.size = sizeof ours,
                            .cols = index->options.cols,
                            .dtype = index->options.dtype,
@@ -417,7 +417,7 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
                            .by_floats = atomic_load(&index->shared->by_floats)};
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
 }
 
@@ -461,11 +461,11 @@ static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec 
 
 cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index *fresh = NULL;
-  pthread_rwlock_wrlock(&index->shared->lock);
+  cpb_index_lock_alone(index);
   cpb_status status = cpb_index_check_writable(index, error);
   if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
   if (status == CPB_OK) exchange(index, fresh);
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   cpb_index_free(fresh);
   return status;
 }

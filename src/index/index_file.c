@@ -11,11 +11,14 @@
 #include <unistd.h>
 
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/state_bytes.h"
 #include "index/blocks_of_rows.h"
 #include "index/codes.h"
 #include "io/file_fail.h"
 #include "io/whole_file.h"
+#include "parallel/blocks.h"
+#include "parallel/tell.h"
 
 enum {
   BLOCK = CPB_INDEX_BLOCK,
@@ -57,37 +60,54 @@ cpb_status cpb_index_check_writable(const cpb_index *index, cpb_error *error) {
 
 /* ---- places ---- */
 
+static bool read_at(int fd, uint64_t offset, void *bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    ssize_t n = pread(fd, (char *)bytes + done, count - done, (off_t)(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
 static uint64_t whole_pages(uint64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
-
-static uint64_t segment_codes(const cpb_index *index) {
-  return whole_pages((uint64_t)SEGMENT * cpb_block_code_bytes(index));
-}
-
-static uint64_t segment_bytes(const cpb_index *index) {
-  return segment_codes(index) + whole_pages((uint64_t)SEGMENT * cpb_block_row_bytes(index));
-}
-
-static uint64_t codes_at(const cpb_index *index, uint64_t first, size_t block) {
-  return first + block / SEGMENT * segment_bytes(index) + block % SEGMENT * cpb_block_code_bytes(index);
-}
-
-static uint64_t rows_at(const cpb_index *index, uint64_t first, size_t block) {
-  return first + block / SEGMENT * segment_bytes(index) + segment_codes(index) +
-         block % SEGMENT * cpb_block_row_bytes(index);
-}
 
 /* What the head says besides the centres. */
 typedef struct layout {
   uint64_t slots, next_id, has_ids, blocks_at, ids_at, log_at;
 } layout;
 
+static uint64_t segment_codes(const cpb_index *index, uint64_t blocks) {
+  return whole_pages(blocks * cpb_block_code_bytes(index));
+}
+
+static uint64_t segment_bytes(const cpb_index *index) {
+  return segment_codes(index, SEGMENT) + whole_pages((uint64_t)SEGMENT * cpb_block_row_bytes(index));
+}
+
+static uint64_t blocks_of(const layout *l) { return l->slots / BLOCK + (l->slots % BLOCK != 0); }
+
+static uint64_t codes_at(const cpb_index *index, const layout *l, size_t block) {
+  return l->blocks_at + block / SEGMENT * segment_bytes(index) +
+         block % SEGMENT * cpb_block_code_bytes(index);
+}
+
+/* The last segment has as many codes as it has blocks. */
+static uint64_t rows_at(const cpb_index *index, const layout *l, size_t block) {
+  uint64_t left = blocks_of(l) - block / SEGMENT * SEGMENT;
+  return l->blocks_at + block / SEGMENT * segment_bytes(index) +
+         segment_codes(index, left < SEGMENT ? left : SEGMENT) + block % SEGMENT * cpb_block_row_bytes(index);
+}
+
 static uint64_t head_bytes(size_t d) { return 8 + 4 + 4 * 8 + 6 * 8 + 4 * 8 + d * 16 + 8; }
 
 static layout layout_of(const cpb_index *index, uint64_t slots, bool has_ids) {
   layout l = {.slots = slots, .next_id = index->next_id, .has_ids = has_ids};
-  uint64_t blocks = (slots + BLOCK - 1) / BLOCK, segments = (blocks + SEGMENT - 1) / SEGMENT;
-  l.blocks_at = whole_pages(HEAD_AT + head_bytes(index->options.cols));
-  l.ids_at = l.blocks_at + segments * segment_bytes(index);
+  l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head_bytes(index->options.cols));
+  if (slots > 0) {
+    size_t last = (size_t)blocks_of(&l) - 1;
+    l.ids_at = whole_pages(rows_at(index, &l, last) + (slots - (uint64_t)last * BLOCK) * index->row_bytes);
+  }
   l.log_at = whole_pages(l.ids_at + (has_ids ? 8 * slots : 0));
   return l;
 }
@@ -180,10 +200,10 @@ typedef struct writing {
 
 static cpb_status write_block(writing *w, const cpb_index_block *block, cpb_error *error) {
   size_t number = w->blocks++;
-  cpb_status status = cpb_whole_write_at(&w->file, rows_at(w->index, w->l.blocks_at, number), block->rows,
+  cpb_status status = cpb_whole_write_at(&w->file, rows_at(w->index, &w->l, number), block->rows,
                                          block->count * w->index->row_bytes, error);
   if (status != CPB_OK || !w->index->bytes) return status;
-  return cpb_whole_write_at(&w->file, codes_at(w->index, w->l.blocks_at, number), block->codes,
+  return cpb_whole_write_at(&w->file, codes_at(w->index, &w->l, number), block->codes,
                             cpb_block_code_bytes(w->index), error);
 }
 
@@ -252,6 +272,12 @@ static cpb_status check_machine(const char *path, cpb_error *error) {
   return refuse(path, CPB_WHY_BUILT_WITHOUT, "index files are for 64-bit machines", error);
 }
 
+static void finish_writing(writing *w) {
+  cpb_whole_close(&w->file);
+  cpb_coder_free(w->coder);
+  free(w->block.memory);
+}
+
 static bool has_ids(const cpb_index *index) { return index->ids.ids != NULL || index->removed > 0; }
 
 cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cpb_error *error) {
@@ -267,9 +293,116 @@ cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cp
   if (status == CPB_OK) status = write_ids(&w, error);
   if (status == CPB_OK) status = write_head(&w, error);
   if (status == CPB_OK) status = cpb_whole_commit(&w.file, error);
-  cpb_whole_close(&w.file);
-  cpb_coder_free(w.coder);
-  free(w.block.memory);
+  finish_writing(&w);
+  return status;
+}
+
+/* ---- building from a source ---- */
+
+/* The centre is chosen by the rows that come first, which `index` holds for it. */
+static cpb_status begin_build(writing *w, cpb_index *index, cpb_view first, cpb_error *error) {
+  enum { ENOUGH = 4096 };
+  size_t step = 1 + (first.rows - 1) / ENOUGH;
+  cpb_view sample = first;
+  sample.rows = (first.rows - 1) / step + 1;
+  sample.stride *= step;
+  if (index->bytes && !cpb_codes_prepare(index, sample))
+    return cpb_fail_memory(error, "a sample of the rows");
+  index->prepared = sample.rows;
+  w->coder = index->bytes ? cpb_coder_new(index) : NULL;
+  if ((index->bytes && w->coder == NULL) || !cpb_block_new(index, &w->block))
+    return cpb_fail_memory(error, "a block of rows");
+  return CPB_OK;
+}
+
+static cpb_status flush_checked(writing *w, uint64_t written, cpb_error *error) {
+  size_t faulty = 0;
+  cpb_first_fault first;
+  cpb_first_fault_init(&first);
+  int fault = w->index->bytes ? cpb_coder_run(w->coder, w->index, &w->block, 0, &faulty) : 0;
+  for (size_t i = 0; !w->index->bytes && fault == 0 && i < w->block.count; i++)
+    if ((fault = cpb_index_row_fault(w->index, cpb_block_rows(w->index, &w->block), i)) != 0) faulty = i;
+  if (fault != 0) cpb_first_fault_meet(&first, written + faulty, (cpb_fault)fault);
+  cpb_status status = cpb_first_fault_report(&first, "rows", error);
+  if (status == CPB_OK) status = write_block(w, &w->block, error);
+  w->block.count = 0;
+  return status;
+}
+
+static cpb_status take_block(writing *w, cpb_index *index, cpb_view rows, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  size_t stride = rows.stride * cpb_dtype_size(rows.dtype);
+  if (w->block.memory == NULL) status = begin_build(w, index, rows, error);
+  for (size_t i = 0; status == CPB_OK && i < rows.rows; i++) {
+    memcpy(w->block.rows + w->block.count++ * index->row_bytes, (const char *)rows.data + i * stride,
+           index->row_bytes);
+    if (w->block.count < BLOCK) continue;
+    status = flush_checked(w, index->next_id, error);
+    index->next_id += BLOCK;
+  }
+  return status;
+}
+
+/* While the number of rows is not known a segment has room for all its codes: the rows of the last one move up to those
+ * that came. */
+static cpb_status move_rows(const writing *w, const layout *known, cpb_error *error) {
+  size_t blocks = w->blocks, size = cpb_block_row_bytes(w->index);
+  cpb_status status = CPB_OK;
+  char *rows = malloc(size);
+  if (rows == NULL) return cpb_fail_memory(error, "a block of rows");
+  for (size_t i = blocks / SEGMENT * SEGMENT; status == CPB_OK && i < blocks; i++) {
+    uint64_t left = known->slots - (uint64_t)i * BLOCK;
+    size_t bytes = (size_t)(left < BLOCK ? left : BLOCK) * w->index->row_bytes;
+    if (!read_at(w->file.fd, rows_at(w->index, &w->l, i), rows, bytes))
+      status = cpb_file_fail_errno(error, w->file.path, "read");
+    else
+      status = cpb_whole_write_at(&w->file, rows_at(w->index, known, i), rows, bytes, error);
+  }
+  free(rows);
+  return status;
+}
+
+static cpb_status build(writing *w, cpb_index *index, cpb_source *source, const cpb_exec *exec,
+                        cpb_error *error) {
+  cpb_view rows;
+  cpb_status status = source->rewind(source, error);
+  while (status == CPB_OK && (status = source->next(source, &rows, error)) == CPB_OK && rows.rows > 0) {
+    status = take_block(w, index, rows, error);
+    double share = source->rows == CPB_ROWS_UNKNOWN ? 0 : (double)index->next_id / (double)(source->rows + 1);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, share, error);
+  }
+  size_t rest = w->block.count;
+  if (status == CPB_OK && rest > 0) status = flush_checked(w, index->next_id, error);
+  index->next_id += rest;
+  layout known = layout_of(index, index->next_id, false);
+  if (status == CPB_OK) status = move_rows(w, &known, error);
+  w->l = known;
+  if (status == CPB_OK) status = cpb_whole_resize(&w->file, w->l.log_at, error);
+  if (status == CPB_OK) status = write_head(w, error);
+  return status == CPB_OK ? cpb_whole_commit(&w->file, error) : status;
+}
+
+cpb_status cpb_index_build(cpb_source *source, cpb_metric metric, const char *path, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_index_options options;
+  cpb_index *index = NULL;
+  cpb_index_options_init(&options, sizeof options);
+  cpb_status status = check_machine(path, error);
+  if (status == CPB_OK) status = cpb_check_source(source, error);
+  if (status != CPB_OK) return status;
+  options.cols = source->cols;
+  options.dtype = source->dtype;
+  options.metric = metric;
+  status = cpb_index_new(&options, &index, error);
+  if (status != CPB_OK) return status;
+  writing w = {.index = index, .l = layout_of(index, 0, false)};
+  w.l.slots = UINT64_MAX / 2; /* not known */
+  status = cpb_whole_open(path, &w.file, error);
+  if (status == CPB_OK && w.file.stream)
+    status = refuse(path, CPB_WHY_CALL_ORDER, "an index is written to a regular file", error);
+  if (status == CPB_OK) status = build(&w, index, source, exec, error);
+  finish_writing(&w);
+  cpb_index_free(index);
   return status;
 }
 
@@ -345,16 +478,6 @@ cpb_status cpb_index_log(cpb_index *index, const cpb_index_change *change, cpb_e
 
 /* ---- reading the log ---- */
 
-static bool read_at(int fd, uint64_t offset, void *bytes, size_t count) {
-  for (size_t done = 0; done < count;) {
-    ssize_t n = pread(fd, (char *)bytes + done, count - done, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += (size_t)n;
-  }
-  return true;
-}
-
 /* Bytes that a record has for one of its rows. */
 static uint64_t unit_of(const record *r, uint64_t row_bytes) {
   return (r->has_ids != 0 ? 8 : 0) + (r->kind != CPB_CHANGE_REMOVE ? row_bytes : 0);
@@ -416,7 +539,7 @@ static cpb_status fail_shape(const cpb_index_file *file, cpb_error *error) {
 
 static bool fits(const cpb_index *index, const layout *l, uint64_t size) {
   uint64_t most = size / (index->row_bytes > 8 ? index->row_bytes : 1) + BLOCK;
-  if (l->slots > most || l->slots > size || l->has_ids > 1) return false;
+  if (l->slots > most || l->has_ids > 1) return false;
   layout own = layout_of(index, l->slots, l->has_ids != 0);
   return own.blocks_at == l->blocks_at && own.ids_at == l->ids_at && own.log_at == l->log_at &&
          l->log_at <= size;
@@ -443,8 +566,7 @@ static cpb_status take_blocks(cpb_index *index, const layout *l, char *map, cpb_
   for (size_t i = 0; i < blocks; i++) {
     cpb_index_block *block = &index->blocks[index->block_count++];
     *block = (cpb_index_block){.count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
-    cpb_block_place(index, block, map + rows_at(index, l->blocks_at, i),
-                    map + codes_at(index, l->blocks_at, i));
+    cpb_block_place(index, block, map + rows_at(index, l, i), map + codes_at(index, l, i));
   }
   index->slots = l->slots;
   index->next_id = l->next_id;
@@ -552,7 +674,7 @@ static bool is_own(const cpb_index *index, const char *path) {
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   cpb_status status = CPB_OK;
-  pthread_rwlock_rdlock(&index->shared->lock);
+  cpb_index_lock_shared(index);
   if (path != NULL && is_own(index, path))
     status = refuse(path, CPB_WHY_CALL_ORDER,
                     "the index is kept in this file: it is rewritten by compacting it", error);
@@ -562,6 +684,6 @@ cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) 
     status = cpb_fail_missing(error, "path");
   else if (fdatasync(index->file->fd) != 0)
     status = cpb_file_fail_errno(error, index->file->path, "write");
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   return status;
 }

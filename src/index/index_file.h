@@ -25,6 +25,9 @@ typedef struct cpb_index_change {
 cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                            cpb_error *error);
 
+/* 0, or why a row cannot be in the index. */
+int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row);
+
 /* Appends a change to the log; on failure the log is as before. Fine without a file. */
 cpb_status cpb_index_log(cpb_index *index, const cpb_index_change *change, cpb_error *error);
 

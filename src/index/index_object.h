@@ -33,6 +33,8 @@ typedef struct cpb_index_scratch {
 
 /* What threads share, and what stays when an index is compacted. */
 typedef struct cpb_index_shared {
+  pthread_mutex_t
+      turn; /* whoever waits for the lock holds it: a writer waits for the searches under way alone */
   pthread_rwlock_t lock; /* searches share it */
   pthread_mutex_t scratch_lock;
   cpb_index_scratch *scratch;
@@ -62,6 +64,20 @@ struct cpb_index {
   cpb_index_shared *shared;
   struct cpb_index_file *file; /* that it was opened from; NULL: it is in memory alone */
 };
+
+static inline void cpb_index_lock_shared(const cpb_index *index) {
+  pthread_mutex_lock(&index->shared->turn);
+  pthread_rwlock_rdlock(&index->shared->lock);
+  pthread_mutex_unlock(&index->shared->turn);
+}
+
+static inline void cpb_index_lock_alone(const cpb_index *index) {
+  pthread_mutex_lock(&index->shared->turn);
+  pthread_rwlock_wrlock(&index->shared->lock);
+  pthread_mutex_unlock(&index->shared->turn);
+}
+
+static inline void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
 
 static inline bool cpb_index_is_gone(const cpb_index *index, size_t slot) {
   return index->gone[slot / 64] >> slot % 64 & 1;

@@ -264,11 +264,11 @@ static cpb_status search(cpb_seek_question *asked, const receiver *to, cpb_error
   if (status != CPB_OK) return status;
   if (asked->filter != NULL) asked->filter = &filter;
   const cpb_index *index = asked->index;
-  pthread_rwlock_rdlock(&index->shared->lock);
+  cpb_index_lock_shared(index);
   size_t live = index->slots - index->removed;
   if (asked->k > live && live > 0) asked->k = live;
   status = search_locked(asked, to, error);
-  pthread_rwlock_unlock(&index->shared->lock);
+  cpb_index_unlock(index);
   if (status == CPB_OK) atomic_fetch_add(&index->shared->queries, asked->queries.rows);
   return status;
 }

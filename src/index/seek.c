@@ -12,7 +12,7 @@
 #include "search/query_numbers.h"
 #include "search/measure.h"
 
-enum { COLS = CPB_BYTES_COLS, MIDDLE = 128 };
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 8 * COLS };
 
 /* A query, in one part of the rows. */
 typedef struct seeker {
@@ -24,16 +24,24 @@ typedef struct seeker {
   uint64_t wasted;
 } seeker;
 
+/* Queries of about one step, which look at panels together: whole panels of the sieve, at most BAND queries. */
+typedef struct band {
+  size_t first, count; /* places */
+  double step;
+} band;
+
 typedef struct seek {
   const cpb_seek_question *asked;
   const cpb_index *index;
-  size_t n, groups, parts, room;
-  size_t group_shares; /* tasks are parts x group_shares */
+  size_t n, groups, parts, room; /* groups: panels of the sieve */
+  size_t shares;                 /* tasks are parts x shares of the bands */
+  band *bands;
+  size_t band_count;
   cpb_sieve sieve; /* the index's, with the grids of the queries; slots of queries are places in the order */
   double *q;
   cpb_asked *known;
   size_t *order;
-  int8_t *codes;   /* groups x room for COLS queries */
+  int8_t *codes;   /* of bands, which begin at 2 groups of rows for each panel before them */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
   seeker *seekers; /* parts x groups x COLS */
   _Atomic bool out_of_memory;
@@ -142,29 +150,29 @@ static void take(seek *s, size_t place, seeker *of, size_t slot, cpb_sieve_span 
 
 /* ---- panels ---- */
 
-/* A group of queries at a panel of rows. */
+/* A band of queries at a panel of rows. */
 typedef struct look {
   seek *s;
-  size_t first, count; /* places of the queries */
+  const band *of;
   seeker *seekers;
   const cpb_index_block *block;
   size_t block_slot; /* of the block's first row */
-  cpb_sieve_run run_here;
-  const cpb_sieve_run *run;
-  int32_t edge[COLS]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
+  cpb_sieve_run run;
+  const int32_t *threshold; /* of the panel's rows */
+  int32_t edge[BAND]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
 } look;
 
 static void found(void *context, size_t column, uint64_t rows, const int32_t *values) {
   look *l = context;
   seek *s = l->s;
   seeker *of = &l->seekers[column];
-  size_t place = l->first + column;
+  size_t place = l->of->first + column;
   if (of->answer.undecided) return;
   for (; rows != 0; rows &= rows - 1) {
-    size_t j = (size_t)__builtin_ctzll(rows), at = l->run->first + j;
-    cpb_sieve_row row = cpb_codes_row(&s->sieve, l->run, l->block->term[at]);
+    size_t j = (size_t)__builtin_ctzll(rows), at = l->run.first + j;
+    cpb_sieve_row row = cpb_codes_row(&s->sieve, &l->run, l->block->term[at]);
     cpb_sieve_span span =
-        cpb_sieve_look_at(&s->sieve, l->run->step, &row, place, (double)values[j] + l->edge[column]);
+        cpb_sieve_look_at(&s->sieve, l->run.step, &row, place, (double)values[j] + l->edge[column]);
     if (!((double)span.nearest <= of->bound)) continue;
     size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
     if (row_of >= l->block->count) continue; /* of a damaged file */
@@ -180,46 +188,74 @@ static int32_t within_sums(int32_t edge) {
   return edge < LEAST ? LEAST : edge;
 }
 
+/* Edges of the panels of a band. */
+static void find_edges(look *l) {
+  const seek *s = l->s;
+  for (size_t at = 0; at < l->of->count; at += COLS) {
+    size_t count = l->of->count - at < COLS ? l->of->count - at : COLS;
+    double bound[COLS];
+    for (size_t i = 0; i < count; i++) bound[i] = l->seekers[at + i].bound;
+    cpb_sieve_thresholds(&s->sieve, &l->run, (l->of->first + at) / COLS, 0, count, bound, l->edge + at);
+  }
+}
+
 static void look_at_panel(look *l) {
   seek *s = l->s;
-  const cpb_sieve_run *run = l->run;
-  size_t group = l->first / COLS, words = s->sieve.words;
-  double bound[COLS];
-  int32_t start[COLS + CPB_BYTES_ROWS] = {0}, threshold[COLS];
-  for (size_t i = 0; i < l->count; i++) bound[i] = l->seekers[i].bound;
-  cpb_sieve_thresholds(&s->sieve, run, group, 0, l->count, bound, l->edge);
-  for (size_t i = 0; i < l->count; i++) {
+  size_t words = s->sieve.words, first = l->of->first;
+  int32_t start[BAND + CPB_BYTES_ROWS];
+  find_edges(l);
+  for (size_t i = 0; i < l->of->count; i++) {
     l->edge[i] = within_sums(l->edge[i]);
-    start[i] = -s->offset[l->first + i] - l->edge[i];
+    start[i] = -s->offset[first + i] - l->edge[i];
   }
-  cpb_codes_thresholds(&s->sieve, run, l->block->term + run->first, (float)(1 / s->sieve.panels[group].step),
-                       threshold);
+  for (size_t i = 0; i < CPB_BYTES_ROWS; i++) start[l->of->count + i] = 0;
   s->index->screen.loops->scan_bytes(
-      &(cpb_panel_bytes){.rows = l->count,
+      &(cpb_panel_bytes){.rows = l->of->count,
                          .words = words,
-                         .columns = run->count,
-                         .a = s->codes + group * 2 * cpb_bytes_group(words),
+                         .columns = l->run.count,
+                         .a = s->codes + first / COLS * 2 * cpb_bytes_group(words),
                          .start = start,
-                         .b = l->block->codes + run->first * words * CPB_BYTES_WORD,
-                         .threshold = threshold,
+                         .b = l->block->codes + l->run.first * words * CPB_BYTES_WORD,
+                         .threshold = l->threshold,
                          .found = found,
                          .context = l});
 }
 
-static void look_at_block(seek *s, size_t part, size_t group, size_t block) {
+/* Whatever a file says of a panel's place. */
+static cpb_sieve_run run_at(const cpb_index_block *block, size_t at) {
+  cpb_sieve_run run = block->panels[at / CPB_INDEX_PANEL];
+  run.first = at;
+  run.count = block->count - at < CPB_INDEX_PANEL ? block->count - at : CPB_INDEX_PANEL;
+  return run;
+}
+
+/* The thresholds of a block's rows, for queries of one step. */
+typedef struct block_thresholds {
+  size_t block;
+  double step; /* 0: none yet */
+  int32_t row[CPB_INDEX_BLOCK];
+} block_thresholds;
+
+static void find_thresholds(const seek *s, size_t block, double step, block_thresholds *t) {
   const cpb_index_block *of = &s->index->blocks[block];
-  size_t first = group * COLS;
-  look l = {.s = s,
-            .first = first,
-            .count = s->n - first < COLS ? s->n - first : COLS,
-            .seekers = s->seekers + (part * s->groups + group) * COLS,
-            .block = of,
-            .block_slot = block * CPB_INDEX_BLOCK};
+  if (t->block == block && t->step == step) return;
+  t->block = block;
+  t->step = step;
   for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
-    l.run_here = of->panels[at / CPB_INDEX_PANEL];
-    l.run_here.first = at; /* whatever a file says */
-    l.run_here.count = of->count - at < CPB_INDEX_PANEL ? of->count - at : CPB_INDEX_PANEL;
-    l.run = &l.run_here;
+    cpb_sieve_run run = run_at(of, at);
+    cpb_codes_thresholds(&s->sieve, &run, of->term + at, (float)(1 / step), t->row + at);
+  }
+}
+
+static void look_at_block(seek *s, size_t part, const band *of, size_t block, const block_thresholds *t) {
+  look l = {.s = s,
+            .of = of,
+            .seekers = s->seekers + part * s->groups * COLS + of->first,
+            .block = &s->index->blocks[block],
+            .block_slot = block * CPB_INDEX_BLOCK};
+  for (size_t at = 0; at < l.block->count; at += CPB_INDEX_PANEL) {
+    l.run = run_at(l.block, at);
+    l.threshold = t->row + at;
     look_at_panel(&l);
   }
 }
@@ -227,10 +263,14 @@ static void look_at_block(seek *s, size_t part, size_t group, size_t block) {
 /* All queries of a share look at a block while it is in the cache. */
 static void look_at_part(void *arg, size_t task) {
   seek *s = arg;
-  size_t part = task / s->group_shares, share = task % s->group_shares, blocks = s->index->block_count;
-  size_t from = share * s->groups / s->group_shares, to = (share + 1) * s->groups / s->group_shares;
+  block_thresholds t = {.step = 0};
+  size_t part = task / s->shares, share = task % s->shares, blocks = s->index->block_count;
+  size_t from = share * s->band_count / s->shares, to = (share + 1) * s->band_count / s->shares;
   for (size_t block = part * blocks / s->parts; block < (part + 1) * blocks / s->parts; block++)
-    for (size_t group = from; group < to; group++) look_at_block(s, part, group, block);
+    for (size_t i = from; i < to; i++) {
+      find_thresholds(s, block, s->bands[i].step, &t);
+      look_at_block(s, part, &s->bands[i], block, &t);
+    }
 }
 
 /* ---- what the parts found ---- */
@@ -264,23 +304,37 @@ static void settle(void *arg, size_t place) {
 
 /* ---- queries ---- */
 
-static void pack_group(seek *s, size_t group) {
-  size_t words = s->sieve.words, first = group * COLS, count = s->n - first < COLS ? s->n - first : COLS;
-  const uint8_t *columns = s->sieve.codes_of_queries + group * cpb_bytes_panel(words);
-  int8_t *to = s->codes + group * 2 * cpb_bytes_group(words);
-  memset(to, 0, 2 * cpb_bytes_group(words));
-  for (size_t j = 0; j < count; j++) {
-    int32_t sum = 0;
-    for (size_t k = 0; k < s->index->options.cols; k++) {
-      int32_t code = columns[cpb_bytes_panel_at(k, j)] - MIDDLE;
-      to[cpb_bytes_at(words, j, k)] = (int8_t)code;
-      sum += code;
-    }
-    s->offset[first + j] = MIDDLE * sum;
+static void pack_query(seek *s, const band *of, size_t place) {
+  size_t words = s->sieve.words;
+  const uint8_t *columns = s->sieve.codes_of_queries + place / COLS * cpb_bytes_panel(words);
+  int8_t *to = s->codes + of->first / COLS * 2 * cpb_bytes_group(words);
+  int32_t sum = 0;
+  for (size_t k = 0; k < s->index->options.cols; k++) {
+    int32_t code = columns[cpb_bytes_panel_at(k, place % COLS)] - MIDDLE;
+    to[cpb_bytes_at(words, place - of->first, k)] = (int8_t)code;
+    sum += code;
+  }
+  s->offset[place] = MIDDLE * sum;
+}
+
+/* A panel joins the band before it where one step is good for both. */
+static void find_bands(seek *s, const cpb_sieve_queries *queries) {
+  const double alike = 1.25;
+  s->band_count = 0;
+  for (size_t panel = 0; panel < s->groups; panel++) {
+    double step = cpb_sieve_step(&s->sieve, queries, panel);
+    size_t first = panel * COLS, count = s->n - first < COLS ? s->n - first : COLS;
+    band *last = s->band_count > 0 ? &s->bands[s->band_count - 1] : NULL;
+    if (last != NULL && last->count + count <= BAND && step <= alike * last->step &&
+        last->step <= alike * step) {
+      last->count += count;
+      last->step = step > last->step ? step : last->step;
+    } else
+      s->bands[s->band_count++] = (band){first, count, step};
   }
 }
 
-/* Queries of like reach share a group, and so a grid. */
+/* Queries of like reach share a panel, and so a grid. */
 static void order_queries(seek *s) {
   cpb_ranked *all = s->seekers[0].waiting; /* nobody waits yet: parts x groups x COLS x room */
   size_t d = s->index->options.cols;
@@ -296,9 +350,12 @@ static void grid_queries(seek *s, float *factors) {
   order_queries(s);
   for (size_t i = 0; i < s->n; i++)
     cpb_screen_query(&s->index->screen, s->q + i * d, &s->known[i], factors, 1);
-  for (size_t group = 0; group < s->groups; group++) {
-    cpb_sieve_grid(&s->sieve, &queries, group);
-    pack_group(s, group);
+  find_bands(s, &queries);
+  memset(s->codes, 0, 2 * s->groups * cpb_bytes_group(s->sieve.words));
+  for (const band *of = s->bands; of < s->bands + s->band_count; of++) {
+    for (size_t at = 0; at < of->count; at += COLS)
+      cpb_sieve_grid(&s->sieve, &queries, (of->first + at) / COLS, of->step);
+    for (size_t i = 0; i < of->count; i++) pack_query(s, of, of->first + i);
   }
 }
 
@@ -306,10 +363,11 @@ static void grid_queries(seek *s, float *factors) {
 
 static void share_work(seek *s) {
   enum { PER_THREAD = 2 };
-  size_t threads = s->asked->exec == NULL || s->asked->exec->run == NULL ? 1 : s->asked->exec->threads;
+  size_t threads = cpb_exec_threads(s->asked->exec);
   size_t wanted = threads > 1 ? PER_THREAD * threads : 1, blocks = s->index->block_count;
-  s->group_shares = s->groups < wanted ? s->groups : wanted;
-  s->parts = wanted / s->group_shares < blocks ? wanted / s->group_shares : blocks;
+  size_t bands = (s->n + BAND - 1) / BAND; /* or a few more */
+  s->shares = bands < wanted ? bands : wanted;
+  s->parts = wanted / s->shares < blocks ? wanted / s->shares : blocks;
 }
 
 typedef struct carver {
@@ -333,6 +391,7 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
   s->known = carve(c, s->n, sizeof *s->known);
   s->order = carve(c, s->n, sizeof *s->order);
   s->offset = carve(c, s->groups * COLS, sizeof *s->offset);
+  s->bands = carve(c, s->groups, sizeof *s->bands);
   s->codes = carve(c, 2 * s->groups, cpb_bytes_group(words));
   s->sieve.panels = carve(c, s->groups, sizeof *s->sieve.panels);
   s->sieve.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
@@ -373,7 +432,7 @@ static void forget(seek *s) {
 }
 
 static cpb_status look_at_all(seek *s, cpb_error *error) {
-  cpb_status status = cpb_exec_run_told(s->asked->exec, s->parts * s->group_shares, look_at_part, s, error);
+  cpb_status status = cpb_exec_run_told(s->asked->exec, s->parts * s->shares, look_at_part, s, error);
   if (status == CPB_OK) cpb_exec_run(s->asked->exec, s->n, settle, s);
   if (status == CPB_OK && atomic_load(&s->out_of_memory)) status = cpb_fail_memory(error, "the rows found");
   if (status != CPB_OK) forget(s);

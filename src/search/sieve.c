@@ -232,11 +232,20 @@ static void grid_query(cpb_sieve *sieve, cpb_sieve_panel *panel, size_t j, colum
   panel->asked[j] = sieve->kind == CPB_SIEVE_FLOATS ? of.asked : (cpb_asked){.length = 1, .scale = {1, 1}};
 }
 
-void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
-  size_t first = panel * COLS, count = queries->n - first < COLS ? queries->n - first : COLS;
+static size_t queries_in(const cpb_sieve_queries *queries, size_t panel) {
+  size_t left = queries->n - panel * COLS;
+  return left < COLS ? left : COLS;
+}
+
+double cpb_sieve_step(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel) {
+  return step_of(sieve, queries, panel * COLS, queries_in(queries, panel));
+}
+
+void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel, double step) {
+  size_t first = panel * COLS, count = queries_in(queries, panel);
   uint8_t *codes = sieve->codes_of_queries + panel * cpb_bytes_panel(sieve->words);
   memset(codes, 0, cpb_bytes_panel(sieve->words));
-  sieve->panels[panel].step = step_of(sieve, queries, first, count);
+  sieve->panels[panel].step = step;
   for (size_t j = 0; j < count; j++)
     grid_query(sieve, &sieve->panels[panel], j, column_at(sieve, queries, first + j), codes);
 }
@@ -341,7 +350,7 @@ bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries 
   free_trial(t);
   if (!sieve->fails && !make_room(sieve, queries->block_rows)) return false;
   for (size_t panel = 0; !sieve->fails && panel < sieve->panel_count; panel++)
-    cpb_sieve_grid(sieve, queries, panel);
+    cpb_sieve_grid(sieve, queries, panel, cpb_sieve_step(sieve, queries, panel));
   return true;
 }
 

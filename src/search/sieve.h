@@ -108,8 +108,9 @@ void cpb_sieve_restore(cpb_sieve *sieve, cpb_sieve_kind kind, double usual_reach
 /* Room for blocks of rows and their numbers, in runs of run_rows; false without memory. */
 bool cpb_sieve_room(cpb_sieve *sieve, size_t block_rows, size_t run_rows);
 
-/* Puts the queries of a panel on its grid. */
-void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel);
+/* A step for the queries of a panel, and these on the grid of a step. */
+double cpb_sieve_step(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel);
+void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel, double step);
 
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
  * order of the runs; runs as codes, in any order. fault[i] is 0 or the fault of a row. */

@@ -55,8 +55,8 @@ CPB_CALL cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uin
 typedef struct cpb_index_filter {
   size_t size; /* sizeof(cpb_index_filter) */
 
-  /** Whether query number `query` may find the row with this id; called from any of the call's threads, and only for the
-   *  few rows that could be results. It must not call functions that change the index. */
+  /** Whether query number `query` may find the row of an id; called from any of the call's threads, and for few rows
+   *  only: those that could be answers. It must not call functions of the index. */
   bool (*allow)(void *context, size_t query, uint64_t id);
   void *context;
 
@@ -85,7 +85,7 @@ CPB_CALL cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, s
                                      const cpb_exec *exec, cpb_error *error);
 
 /** All rows within limits[i] of query i: |x-q| <= limit under L2, else value >= limit. `take` is called once for each
- *  query, in order, and must not call functions that change the index. */
+ *  query, in order, and must not call functions of the index. */
 CPB_CALL cpb_status cpb_index_range(const cpb_index *index, cpb_view queries, const double *limits,
                                     const cpb_index_filter *filter, cpb_search_take *take, void *context,
                                     const cpb_exec *exec, cpb_error *error);
@@ -120,8 +120,13 @@ CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report
  *  path   NULL: for an index opened from a file, all changes so far are on disk when the call returns */
 CPB_CALL cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error);
 
-/** Opens a file of cpb_index_save. Codes and rows are mapped, and rows are read only if their bounds do not exclude
- *  them. A file whose ids are row numbers opens immediately; for others the ids are read.
+/** Writes the index of all rows of a source to a file, as cpb_index_save would, with a block of rows in memory at a
+ *  time. Ids are the numbers of the rows, and the dtype is the source's. EROW: error->row counts from its first row. */
+CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const char *path,
+                                    const cpb_exec *exec, cpb_error *error);
+
+/** Opens a file of cpb_index_save. Codes and rows stay in the file and are mapped: rows are read where bounds cannot
+ *  decide on them. A file with the ids of its rows' numbers is open at once, others are read for their ids.
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
  *             readers see the state at the time they opened it. If the process ends, the state is that before or after
  *             a call; after a power failure, that of the last cpb_index_save or later. Rows added since the file was

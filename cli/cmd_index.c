@@ -1,0 +1,384 @@
+/* An index that stays in a file: built, changed and searched, exactly. */
+#include "capball/advanced/index.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "data_file.h"
+#include "format_names.h"
+#include "json_print.h"
+#include "output.h"
+#include "search_job.h"
+
+static int fail(const cli_job *job, const cpb_error *error) { return cli_fail(job, "%s", error->text); }
+
+static int open_index(const cli_job *job, bool writable, cpb_index **index) {
+  cpb_error error;
+  return cpb_index_open(job->operands[0], writable, index, &error) == CPB_OK ? CLI_OK : fail(job, &error);
+}
+
+static cpb_index_report facts_of(const cpb_index *index) {
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  return report;
+}
+
+/* ---- build ---- */
+
+static int build(cli_job *job) {
+  cli_input in = {0};
+  cpb_error error;
+  const char *path = job->operands[0];
+  int result = cli_input_open(&in, job, path, cli_operand_format(job, path));
+  if (result == CLI_OK) {
+    cpb_status status = cpb_index_build(&in.source, (cpb_metric)job->options.metric.at, job->options.output,
+                                        cli_exec(job), &error);
+    if (status != CPB_OK)
+      result = cli_is_about(&error, "path") ? fail(job, &error) : cli_fail_input(&in, status, &error);
+  }
+  cli_input_close(&in);
+  return result;
+}
+
+CLI_OPTIONS(build_options, &cli_opt_output, &cli_opt_metric, CLI_OPT_TABLE, &cli_opt_quiet, &cli_opt_threads,
+            &cli_opt_help);
+
+const cli_command cli_verb_index_build = {.verb = "index build",
+                                          .operands = "BASE -o INDEX",
+                                          .summary = "an index of the rows of a file, for exact search",
+                                          .text = "The index holds the rows and one byte for each of their "
+                                                  "numbers. Ids are the numbers of the rows. BASE is read "
+                                                  "once, a block at a time, and may be larger than memory.",
+                                          .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
+                                                     "capball index build base.csv -o base.index\n"
+                                                     "capball index info base.index",
+                                          .least = 1,
+                                          .most = 1,
+                                          .options = build_options,
+                                          .required = 1,
+                                          .run = build};
+
+/* ---- changes ---- */
+
+static cpb_view in_dtype(cpb_view rows, cpb_dtype dtype, void **converted) {
+  *converted = NULL;
+  if (rows.dtype == dtype || dtype > CPB_F64) return rows;
+  double *wide = cli_alloc(rows.rows * rows.cols + 1, sizeof *wide);
+  cpb_view_widen(rows, wide);
+  *converted = wide;
+  if (dtype == CPB_F64) return cpb_rows(wide, CPB_F64, rows.rows, rows.cols);
+  float *single = cli_alloc(rows.rows * rows.cols + 1, sizeof *single);
+  for (size_t i = 0; i < rows.rows * rows.cols; i++) single[i] = (float)wide[i];
+  free(wide);
+  *converted = single;
+  return cpb_rows(single, CPB_F32, rows.rows, rows.cols);
+}
+
+static int add_rows(cli_job *job, cpb_index *index) {
+  cli_input in = {0};
+  cpb_error error;
+  const char *path = job->operands[1];
+  int result = cli_input_open(&in, job, path, cli_operand_format(job, path));
+  if (result == CLI_OK)
+    result = cli_input_check_cols(&in, facts_of(index).cols, "", job->operands[0], "holds rows");
+  cpb_status status = result == CLI_OK ? in.source.rewind(&in.source, &error) : CPB_OK;
+  for (bool more = result == CLI_OK; status == CPB_OK && more;) {
+    cpb_view rows;
+    void *converted;
+    status = in.source.next(&in.source, &rows, &error);
+    more = status == CPB_OK && rows.rows > 0;
+    if (!more) break;
+    rows = in_dtype(rows, facts_of(index).dtype, &converted);
+    status = cpb_index_add(index, rows, NULL, cli_exec(job), &error);
+    free(converted);
+  }
+  if (status == CPB_OK && result == CLI_OK) status = cpb_index_save(index, NULL, &error);
+  if (status != CPB_OK) result = cli_fail_input(&in, status, &error);
+  cli_input_close(&in);
+  return result;
+}
+
+static int add(cli_job *job) {
+  cpb_index *index = NULL;
+  int result = open_index(job, true, &index);
+  if (result == CLI_OK) result = add_rows(job, index);
+  cpb_index_free(index);
+  return result;
+}
+
+CLI_OPTIONS(add_options, CLI_OPT_TABLE, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+
+const cli_command cli_verb_index_add = {
+    .verb = "index add",
+    .operands = "INDEX ROWS",
+    .summary = "add the rows of a file to an index",
+    .text = "Their ids follow the largest id of the index. Each block of rows is added as a whole, and all "
+            "are on the disk at "
+            "the end. One writer at a time; readers go on with the state that they found.",
+    .example = "printf '0,0\\n3,4\\n' > base.csv\n"
+               "printf '1,1\\n' > more.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index add base.index more.csv",
+    .least = 2,
+    .most = 2,
+    .options = add_options,
+    .run = add};
+
+static int remove_ids(cli_job *job, cpb_index *index) {
+  cpb_error error;
+  size_t count = job->count - 1;
+  uint64_t *ids = cli_alloc(count, sizeof *ids);
+  int result = CLI_OK;
+  for (size_t i = 0; i < count && result == CLI_OK; i++) {
+    char *end;
+    ids[i] = strtoull(job->operands[i + 1], &end, 10);
+    if (end == job->operands[i + 1] || *end != '\0')
+      result = cli_misuse(job, "\"%s\" is no id", job->operands[i + 1]);
+  }
+  if (result == CLI_OK && (cpb_index_remove(index, ids, count, &error) != CPB_OK ||
+                           cpb_index_save(index, NULL, &error) != CPB_OK))
+    result = fail(job, &error);
+  free(ids);
+  return result;
+}
+
+static int remove_rows(cli_job *job) {
+  cpb_index *index = NULL;
+  int result = open_index(job, true, &index);
+  if (result == CLI_OK) result = remove_ids(job, index);
+  cpb_index_free(index);
+  return result;
+}
+
+CLI_OPTIONS(plain_options, &cli_opt_quiet, &cli_opt_help);
+
+const cli_command cli_verb_index_remove = {.verb = "index remove",
+                                           .operands = "INDEX ID ..",
+                                           .summary = "remove rows from an index by their ids",
+                                           .text = "All of them or, where one is not in the index, none. "
+                                                   "Their place is used again by `capball index compact`.",
+                                           .example = "printf '0,0\\n3,4\\n' > base.csv\n"
+                                                      "capball index build base.csv -o base.index\n"
+                                                      "capball index remove base.index 1",
+                                           .least = 2,
+                                           .most = 1 << 20,
+                                           .options = plain_options,
+                                           .run = remove_rows};
+
+static int compact(cli_job *job) {
+  cpb_index *index = NULL;
+  cpb_error error;
+  int result = open_index(job, true, &index);
+  if (result == CLI_OK && cpb_index_compact(index, cli_exec(job), &error) != CPB_OK)
+    result = fail(job, &error);
+  cpb_index_free(index);
+  return result;
+}
+
+CLI_OPTIONS(compact_options, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+
+const cli_command cli_verb_index_compact = {.verb = "index compact",
+                                            .operands = "INDEX",
+                                            .summary = "write an index again, without rows that were removed",
+                                            .text = "Ids stay. The file is replaced as a whole; what was "
+                                                    "added since it was built is held in memory before, and "
+                                                    "mapped after.",
+                                            .example = "printf '0,0\\n3,4\\n' > base.csv\n"
+                                                       "capball index build base.csv -o base.index\n"
+                                                       "capball index remove base.index 0\n"
+                                                       "capball index compact base.index",
+                                            .least = 1,
+                                            .most = 1,
+                                            .options = compact_options,
+                                            .run = compact};
+
+static int info(cli_job *job) {
+  cpb_index *index = NULL;
+  int result = open_index(job, false, &index);
+  if (result != CLI_OK) return result;
+  cpb_index_report f = facts_of(index);
+  if (job->options.json)
+    printf(
+        "{\"rows\":%llu,\"columns\":%zu,\"dtype\":\"%s\",\"metric\":\"%s\",\"removed\":%llu,\"next_id\":%llu,"
+        "\"code_bytes\":%llu,\"bytes\":%s}\n",
+        (unsigned long long)f.rows, f.cols, cpb_dtype_name(f.dtype), cpb_metric_name(f.metric),
+        (unsigned long long)f.removed, (unsigned long long)f.next_id, (unsigned long long)f.code_bytes,
+        f.bytes ? "true" : "false");
+  else
+    printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched %s\n", (unsigned long long)f.rows,
+           cli_s(f.rows), f.cols, cpb_dtype_name(f.dtype), cpb_metric_name(f.metric),
+           (unsigned long long)f.removed, (unsigned long long)f.next_id,
+           f.bytes ? "by codes of a byte" : "in floats: rows are too short for codes");
+  cpb_index_free(index);
+  return CLI_OK;
+}
+
+CLI_OPTIONS(info_options, &cli_opt_json, &cli_opt_help);
+
+const cli_command cli_verb_index_info = {
+    .verb = "index info",
+    .operands = "INDEX",
+    .summary = "what an index holds",
+    .text = "Rows, columns, element type, metric, rows removed, and how it is searched.",
+    .example = "printf '0,0\\n3,4\\n' > base.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index info base.index --json",
+    .least = 1,
+    .most = 1,
+    .options = info_options,
+    .run = info};
+
+/* ---- searches ---- */
+
+typedef struct asking {
+  cli_job *job;
+  cpb_index *index;
+  cli_input queries;
+  cpb_index_report facts;
+} asking;
+
+static int begin(asking *a, cli_job *job) {
+  const char *path = job->operands[1];
+  *a = (asking){.job = job};
+  int result = open_index(job, false, &a->index);
+  if (result != CLI_OK) return result;
+  a->facts = facts_of(a->index);
+  result = cli_input_open(&a->queries, job, path, cli_operand_format(job, path));
+  if (result == CLI_OK)
+    result = cli_input_check_cols(&a->queries, a->facts.cols, "queries of ", job->operands[0], "holds rows");
+  return result == CLI_OK ? cli_input_take(&a->queries) : result;
+}
+
+static void end(asking *a) {
+  cli_input_close(&a->queries);
+  cpb_index_free(a->index);
+}
+
+/* A block of queries at a time, so that hits of all need not be held. */
+static int search_and_write(asking *a, cli_output *out, size_t k) {
+  enum { AT_ONCE = 4096 };
+  cpb_view all = a->queries.rows;
+  cpb_hit *hits = cli_alloc(AT_ONCE * k, sizeof *hits);
+  int64_t *ids = cli_alloc(AT_ONCE * k, sizeof *ids);
+  double *values = cli_alloc(AT_ONCE * k, sizeof *values);
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  for (size_t first = 0; status == CPB_OK && first < all.rows; first += AT_ONCE) {
+    size_t here = all.rows - first < AT_ONCE ? all.rows - first : AT_ONCE;
+    cpb_view part = all;
+    part.data = (const char *)all.data + first * all.stride * cpb_dtype_size(all.dtype);
+    part.rows = here;
+    status = cpb_index_search(a->index, part, k, NULL, hits, NULL, cli_exec(a->job), &error);
+    for (size_t i = 0; status == CPB_OK && i < here * k; i++)
+      ids[i] = (int64_t)hits[i].id, values[i] = hits[i].value;
+    if (status == CPB_OK)
+      status = cpb_writer_append(out->writers[0], cpb_rows(ids, CPB_I64, here, k), &error);
+    if (status == CPB_OK && out->writers[1] != NULL)
+      status = cpb_writer_append(out->writers[1], cpb_rows(values, CPB_F64, here, k), &error);
+  }
+  free(hits);
+  free(ids);
+  free(values);
+  return status == CPB_OK ? CLI_OK : cli_fail_input(&a->queries, status, &error);
+}
+
+static int search(cli_job *job) {
+  asking a;
+  const cli_options *o = &job->options;
+  size_t k = o->neighbours == 0 ? 10 : (size_t)o->neighbours;
+  int result = cli_check_id_format(job, o->output, o->to, "to");
+  if (result == CLI_OK) result = cli_check_distances(job);
+  if (result != CLI_OK) return result;
+  result = begin(&a, job);
+  if (result == CLI_OK && k > a.facts.rows)
+    result =
+        cli_fail(job, "%zu neighbours asked of an index of %llu rows", k, (unsigned long long)a.facts.rows);
+  if (result == CLI_OK) {
+    cli_output out = {.job = job, .rows = &a.queries};
+    size_t n = a.queries.rows.rows;
+    result = cli_output_add(&out, o->output, o->to, CPB_I64, k, n, "neighbour");
+    if (result == CLI_OK)
+      result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), k, n,
+                              cli_value_word(a.facts.metric));
+    if (result == CLI_OK) result = search_and_write(&a, &out, k);
+    result = cli_output_finish(&out, result);
+  }
+  end(&a);
+  return result;
+}
+
+CLI_OPTIONS(search_options, &cli_opt_output, &cli_opt_neighbours, &cli_opt_distances, &cli_opt_distance_dtype,
+            CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+
+const cli_command cli_verb_index_search = {
+    .verb = "index search",
+    .operands = "INDEX QUERIES -o IDS",
+    .summary = "the k nearest rows of an index for each query, exactly",
+    .text = "The answers of `capball knn` over the rows of the index, as ids. The index is mapped: what "
+            "bounds of the codes "
+            "can decide is not read.",
+    .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
+               "printf '0,1\\n5,5\\n' > queries.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index search base.index queries.csv -k 2 -o ids.csv\n"
+               "cat ids.csv",
+    .least = 2,
+    .most = 2,
+    .options = search_options,
+    .required = 1,
+    .run = search};
+
+static cpb_status put_line(void *context, size_t query, const cpb_hit *hits, size_t count, cpb_error *error) {
+  const asking *a = context;
+  (void)error;
+  printf("{\"query\":%zu,\"ids\":[", query);
+  for (size_t i = 0; i < count; i++) printf("%s%llu", i == 0 ? "" : ",", (unsigned long long)hits[i].id);
+  printf("],\"%ss\":[", cli_value_word(a->facts.metric));
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) putchar(',');
+    if (isinf(hits[i].value))
+      fputs(hits[i].value > 0 ? "1e999" : "-1e999", stdout); /* JSON has no inf */
+    else
+      cli_put_number(stdout, hits[i].value);
+  }
+  puts("]}");
+  return CPB_OK;
+}
+
+static int range(cli_job *job) {
+  asking a;
+  cpb_error error;
+  int result = begin(&a, job);
+  size_t n = a.queries.rows.rows;
+  double *limits = cli_alloc(n + 1, sizeof *limits);
+  for (size_t i = 0; i < n; i++) limits[i] = job->options.radius.value;
+  if (result == CLI_OK) {
+    cpb_status status =
+        cpb_index_range(a.index, a.queries.rows, limits, NULL, put_line, &a, cli_exec(job), &error);
+    if (status != CPB_OK) result = cli_fail_input(&a.queries, status, &error);
+  }
+  if (result == CLI_OK && (fflush(stdout) != 0 || ferror(stdout))) result = cli_fail_stdout(job);
+  free(limits);
+  end(&a);
+  return result;
+}
+
+static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+                  "all rows within this distance; with ip and cosine, of at least this value");
+
+CLI_OPTIONS(range_options, &radius, CLI_OPT_TABLE, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+
+const cli_command cli_verb_index_range = {
+    .verb = "index range",
+    .operands = "INDEX QUERIES --radius R",
+    .summary = "all rows of an index within a radius of each query, exactly",
+    .text = "One line of JSON for each query, its rows the nearest first.",
+    .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
+               "printf '0,1\\n5,5\\n' > queries.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index range base.index queries.csv --radius 2.5",
+    .least = 2,
+    .most = 2,
+    .options = range_options,
+    .required = 1,
+    .run = range};

@@ -1,0 +1,108 @@
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import capball
+
+
+def same(found, wanted):
+    np.testing.assert_array_equal(found.ids, wanted.ids)
+    np.testing.assert_array_equal(found.distances, wanted.distances)
+
+
+@pytest.mark.parametrize("metric", ["l2", "ip", "cosine"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int8"])
+def test_answers_are_those_of_knn(rng, metric, dtype):
+    base, queries = ((40 * rng.normal(size=(n, 50)) + 100).clip(0, 120).astype(dtype) for n in (3000, 9))
+    index = capball.Index(50, metric, dtype)
+    index.add(base[:1000])
+    index.add(base[1000:])
+    for n in (1, 9):
+        same(index.search(queries[:n], k=7), capball.knn(base, queries[:n], 7, metric))
+    radius = np.median(index.search(queries, k=7).distances[:, -1])
+    found, wanted = index.range_search(queries, radius), capball.range_search(base, queries, radius, metric)
+    np.testing.assert_array_equal(found.lims, wanted.lims)
+    same(found, wanted)
+
+
+def test_rows_come_and_go(rng):
+    base = rng.normal(size=(500, 40)).astype(np.float32)
+    index = capball.Index(40)
+    index.add(base, ids=np.arange(500) * 10)
+    index.remove([0, 20])
+    index.replace(base[:1] + 1, ids=[30])
+    assert len(index) == 498 and 10 in index and 20 not in index and 11 not in index
+    np.testing.assert_array_equal(index.rows([30, 10]), [base[0] + 1, base[1]])
+    assert index.search(base[:1] + 1, k=1).ids[0, 0] == 30
+    with pytest.raises(capball.InvalidValue, match="id 20 is not in the index"):
+        index.remove([10, 20])
+    with pytest.raises(capball.InvalidValue, match="id 10 is already in the index"):
+        index.add(base[:1], ids=[10])
+    with pytest.raises(capball.RowError, match="row 1"):
+        index.add(np.array([base[0], base[0] * np.nan]))
+    assert len(index) == 498
+    index.compact()
+    assert len(index) == 498 and index.describe()["removed"] == 0
+
+
+def test_filters(rng):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (2000, 3))
+    index = capball.Index(40)
+    index.add(base)
+    mask = np.arange(2000) % 3 == 0
+    wanted = capball.knn(base[mask], queries, 4).ids * 3
+    for only in (mask, np.flatnonzero(mask), lambda query, id: id % 3 == 0):
+        np.testing.assert_array_equal(index.search(queries, 4, only=only).ids, wanted)
+    few = index.search(queries, 4, only=[5, 6])
+    assert (few.ids[:, 2:] == -1).all() and np.isnan(few.distances[:, 2:]).all()
+    with pytest.raises(ZeroDivisionError):
+        index.search(queries, 4, only=lambda query, id: 1 // 0)
+
+
+def test_files_and_pickles(rng, tmp_path):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (3000, 3))
+    index = capball.Index(40, "cosine")
+    index.add(base)
+    path = tmp_path / "rows.index"
+    index.save(path)
+    wanted = index.search(queries)
+    same(pickle.loads(pickle.dumps(index)).search(queries), wanted)
+    with capball.Index.open(path, writable=True) as opened:
+        same(opened.search(queries), wanted)
+        opened.add(queries)
+        with pytest.raises(capball.FileError, match="another program"):
+            capball.Index.open(path, writable=True)
+    del opened
+    reader = capball.Index.open(path)
+    assert len(reader) == 3003 and (reader.search(queries, 1).ids[:, 0] == [3000, 3001, 3002]).all()
+    with pytest.raises(capball.CapballError, match="opened for reading"):
+        reader.remove([0])
+    path.write_bytes(b"something else")
+    with pytest.raises(capball.FormatError, match="not an index"):
+        capball.Index.open(path)
+
+
+def test_threads_search_while_one_adds(rng):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (4000, 2))
+    index = capball.Index(40)
+    index.add(base[:100])
+    failed = []
+
+    def search():
+        for _ in range(50):
+            n = len(index)
+            found = index.search(queries, 3, threads=1)
+            if not any((found.ids == capball.knn(base[:m], queries, 3, threads=1).ids).all()
+                       for m in range(n - n % 100, len(index) + 1, 100)):
+                failed.append(found)
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for first in range(100, 1000, 100):
+        index.add(base[first:first + 100])
+    for thread in threads:
+        thread.join()
+    assert not failed

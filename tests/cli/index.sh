@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# An index in a file: built, changed, searched, and refused where it is none.
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/../support/tap.sh"
+
+awk 'BEGIN { srand(5); for (i = 0; i < 3000; i++) { for (j = 0; j < 40; j++) printf "%s%.4f", j ? "," : "", rand(); print "" } }' >base.csv
+head -n 7 base.csv | sed 's/^0\./0.1/' >queries.csv
+same() { capball knn "$1" queries.csv -k 4 -o near.csv --distances far.csv && capball index search "$2" queries.csv -k 4 -o ids.csv --distances away.csv &&
+  cmp near.csv ids.csv && cmp far.csv away.csv; }
+
+check "an index is built" capball index build base.csv -o base.index
+check "its answers are those of knn" same base.csv base.index
+built_in_pieces() { head -n 1000 base.csv >a.csv && tail -n 2000 base.csv >b.csv && capball index build a.csv -o pieces.index &&
+  capball index add pieces.index b.csv; }
+check "rows are added" built_in_pieces
+check "the answers do not see the cut" same base.csv pieces.index
+check "nor that it was compacted" capball index compact pieces.index
+check "and still do not" same base.csv pieces.index
+check "a compacted file has the bytes of a new one, the centre aside" test "$(stat -c %s base.index)" = "$(stat -c %s pieces.index)"
+
+without_first() { capball index remove base.index 0 1 && capball index info base.index | grep -q '^2998 rows of 40, f64, l2; 2 removed, next id 3000' &&
+  capball index search base.index queries.csv -k 1 -o ids.csv && ! grep -Eqx '0|1' ids.csv; }
+check "rows are removed" without_first
+ranges() { capball index range base.index queries.csv --radius 1.5 >lines && [ "$(wc -l <lines)" = 7 ] && grep -q '"query":6,"ids":\[6' lines; }
+check "a range has the rows within it" ranges
+from_pipe() { capball index build - --format csv -o pipe.index <base.csv && same base.csv pipe.index; }
+check "a stream becomes an index" from_pipe
+
+refuses "another file is no index" 1 'it is not an index of capball' capball index info base.csv
+refuses "an id that is not there" 1 'id 1 is not in the index' capball index remove base.index 2 1
+refuses "an id that is none" 2 'is no id' capball index remove base.index two
+refuses "more neighbours than rows" 1 '4000 neighbours asked of an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
+cut -d, -f1-3 queries.csv >short.csv
+refuses "queries of other columns" 1 'has 3 columns' capball index search base.index short.csv -o x.csv
+head -c 5000 base.index >torn.index
+refuses "a torn file" 1 'torn.index' capball index info torn.index
+cp base.index flipped.index
+printf '\377' | dd of=flipped.index bs=1 seek=61 conv=notrunc status=none
+refuses "a damaged head" 1 'checksum' capball index info flipped.index
+finish
