@@ -233,7 +233,7 @@ static CLI_OPTION(model, "model", 'm', CLI_PATH, "MODEL.json", model, NULL,
                   "the model that `capball ball` wrote");
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output, NULL,
                   "a file of all scores, in the order of the rows");
-static CLI_OPTION(top, "top", 't', CLI_POSITIVE_COUNT, "N", top, NULL,
+static CLI_OPTION(top, "top", 0, CLI_POSITIVE_COUNT, "N", top, NULL,
                   "print the N strangest rows, and the columns that make them so (default 20 where no file "
                   "is asked for)");
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,

@@ -397,6 +397,8 @@ class SphereNeighbors(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "SphereNeighbors":
         """Keeps the rows."""
+        if self.metric not in ("l2", "ip", "cosine"):
+            raise ValueError(f"metric must be 'l2', 'ip' or 'cosine', got {self.metric!r}")
         self._fit_X = validate_data(self, X, dtype=_TYPES)
         self.n_samples_fit_ = len(self._fit_X)
         return self
