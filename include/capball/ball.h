@@ -183,6 +183,9 @@ typedef struct cpb_model_options {
   const double *ball_radii;  /* each ball's own radius, of the fit to its rows; NULL: not known */
   const double *ball_gaps;   /* each ball's own gap; NULL: not known */
   const uint64_t *ball_rows; /* rows that each ball was fitted to; NULL: not known */
+  const double
+      *fill; /* d numbers: what cells that are NaN became before the fit, and are to become before scoring
+                         (cpb_reader_fill); scores do not do it. NULL: nothing */
 } cpb_model_options;
 
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
@@ -213,7 +216,8 @@ typedef struct cpb_model_fit_options {
       balls; /* for rows in several clouds: they are grouped by k-means, after W, each group of at least 1/8 of its
                     even share gets a ball, and all balls the radius at which the share nu of the rows lies outside
                     of all of them. 0 and 1 (the default): one ball. Not with a kernel; rows are held */
-  uint64_t seed; /* of the first centres of the groups; default 0 */
+  uint64_t seed;      /* of the first centres of the groups; default 0 */
+  const double *fill; /* d numbers for the model to keep; NULL: none */
 } cpb_model_fit_options;
 
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);

@@ -79,6 +79,7 @@ static cpb_status put_model(cpb_json_lines *l, const cpb_model *model, cpb_error
   cpb_json_put(l, "converged", json_boolean(o.converged));
   cpb_json_put(l, "rows", json_integer((json_int_t)o.rows));
   cpb_json_put(l, "whiten", cpb_json_vector(o.whiten, o.d * o.d));
+  if (o.fill != NULL) cpb_json_put(l, "fill", cpb_json_vector(o.fill, o.d));
   if (o.balls > 1) cpb_json_put(l, "balls", balls_value(&o));
   cpb_json_put(l, "kernel", kernel_value(&o.kernel));
   cpb_json_put(l, "norm2", json_real(o.norm2));
@@ -115,7 +116,7 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 /* What reading allocates; freed in one place. */
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
-  double *centers, *ball_radii, *ball_gaps;
+  double *centers, *ball_radii, *ball_gaps, *fill;
   uint64_t *rows, *ball_rows;
   const char **columns; /* the texts are the JSON's */
 } parts;
@@ -131,6 +132,7 @@ static void parts_free(parts *p) {
   free(p->ball_radii);
   free(p->ball_gaps);
   free(p->ball_rows);
+  free(p->fill);
   free((void *)(uintptr_t)p->columns);
 }
 
@@ -237,6 +239,8 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
   if (status == CPB_OK) status = read_balls(root, name, o, p, error);
+  if (status == CPB_OK && json_object_get(root, "fill") != NULL)
+    status = cpb_json_numbers(root, name, "fill", o->d, NULL, &p->fill, error);
   if (status == CPB_OK) status = cpb_json_read_names(root, name, o->d, &p->columns, error);
   o->columns = p->columns;
   o->center = p->center;
@@ -249,6 +253,7 @@ static cpb_status read_options(const json_t *root, const char *name, cpb_model_o
   o->ball_radii = p->ball_radii;
   o->ball_gaps = p->ball_gaps;
   o->ball_rows = p->ball_rows;
+  o->fill = p->fill;
   return status;
 }
 
