@@ -156,6 +156,7 @@ static int fit(cli_input *in) {
   int result = hold_where_needed(in);
   if (result == CLI_OK && job->options.weights != NULL) result = read_weights(in, &weights);
   wish.weights = weights;
+  wish.fill = in->fill;
   wish.weight_count = in->source.rows;
   if (result == CLI_OK) {
     cpb_status status = cpb_model_fit(&in->source, &wish, &model, &report, cli_exec(job), &error);

@@ -38,9 +38,19 @@ static int check_range(const cli_input *in, const cpb_flow_options *flow) {
   return CLI_OK;
 }
 
+/* OUT is the second operand, or --output. */
+static const char *output_of(const cli_job *job) {
+  return job->count == 2 ? job->operands[1] : job->options.output;
+}
+
+static int check(const cli_job *job) {
+  if ((job->options.output != NULL) != (job->count == 2)) return CLI_OK;
+  return cli_misuse(job, "name the output by --output FILE or as the second operand, one of the two");
+}
+
 static int convert(cli_input *in) {
   const cli_options *o = &in->job->options;
-  const char *output = in->job->operands[1];
+  const char *output = output_of(in->job);
   cpb_flow_options flow;
   cpb_flow_options_init(&flow, sizeof flow);
   int result = o->rows != NULL ? parse_rows(in->job, o->rows, &flow.first, &flow.last) : CLI_OK;
@@ -53,12 +63,12 @@ static int convert(cli_input *in) {
 static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,
                   "rows A <= i < B only, counted from 0; either may be left out");
 
-CLI_OPTIONS(options, &rows, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare, &cli_opt_skip_bad,
-            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &cli_opt_output, &rows, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_skip_bad, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_convert = {
     .verb = "convert",
-    .operands = "IN OUT",
+    .operands = "IN -o OUT",
     .summary = "copy vectors from any format to any other",
     .text = "Formats: fvecs bvecs ivecs fbin u8bin i8bin f16bin ibin npy hdf5 csv tsv libsvm, by extension "
             "or by --format (of IN) and --to (of OUT); FILE.hdf5:train names a data set; - is a pipe.\n"
@@ -66,13 +76,15 @@ const cli_command cli_verb_convert = {
             "Names of columns and rows are preserved if both files are csv or tsv; --bare writes only "
             "numbers. To convert Parquet and Arrow files, use Python: `python -m capball.convert`.\n"
             "A value that does not fit in the new type is an error that names the row; floats are rounded to "
-            "nearest. OUT is written atomically; it may not be IN.",
+            "nearest. OUT is written atomically; it may not be IN. It can also be given as the second "
+            "operand, without -o.",
     .example = "printf '3,4\\n6,8\\n0,1\\n' > points.csv\n"
-               "capball convert points.csv points.fbin\n"
+               "capball convert points.csv -o points.fbin\n"
                "capball convert --rows 1: --dtype f64 points.fbin tail.npy\n"
-               "capball convert tail.npy - --to csv",
-    .least = 2,
+               "capball convert tail.npy -o - --to csv",
+    .least = 1,
     .most = 2,
     .made = 1,
     .options = options,
+    .check = check,
     .look = convert};

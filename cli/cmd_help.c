@@ -105,6 +105,10 @@ static void print_option(const cli_option *option, FILE *to) {
   int column = snprintf(head, sizeof head, "  %s--%s%s%s", letter, option->name,
                         option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
   fputs(head, to);
+  if (column > 24) { /* no room for two blanks between the columns */
+    fputc('\n', to);
+    column = 0;
+  }
   cli_print_wrapped(to, option->help, 26, column);
 }
 

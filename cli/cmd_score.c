@@ -215,7 +215,7 @@ static int score(cli_input *in) {
   if (cpb_model_load(in->job->options.model, &s.model, &error) != CPB_OK)
     return cli_fail(in->job, "%s", error.text);
   s.facts = cli_model_options(s.model);
-  int result = cli_input_match(in, s.facts.columns, s.facts.d, "", in->job->options.model, "scores rows of");
+  int result = cli_input_match_filled(in, &s.facts, in->job->options.model);
   if (result == CLI_OK && shows_rows(&in->job->options)) result = cli_input_hold(in);
   if (result == CLI_OK) {
     cpb_status status =
@@ -233,7 +233,7 @@ static CLI_OPTION(model, "model", 'm', CLI_PATH, "MODEL.json", model, NULL,
                   "the model that `capball ball` wrote");
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output, NULL,
                   "a file of all scores, in the order of the rows");
-static CLI_OPTION(top, "top", 't', CLI_POSITIVE_COUNT, "N", top, NULL,
+static CLI_OPTION(top, "top", 0, CLI_POSITIVE_COUNT, "N", top, NULL,
                   "print the N strangest rows, and the columns that make them so (default 20 where no file "
                   "is asked for)");
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
@@ -262,7 +262,9 @@ const cli_command cli_verb_score = {
             "behind the name of the row, where rows have names. --top prints the "
             "rows with the lowest scores: rank, row, score, the share of the training rows that score no "
             "more, and the three columns that add most to |W(x-c)|^2, + where the row is above the centre. "
-            "Where model and DATA have names for their columns, columns are found by name.\n"
+            "Where model and DATA have names for their columns, columns are found by name. Empty cells "
+            "become what "
+            "the --impute of the fit put there, which the model has kept.\n"
             "With labels: AUC and average precision, the rows with the lowest scores taken as outliers "
             "first; ties count half.",
     .example = "printf 'height,weight\\n170,65\\n180,80\\n160,55\\n175,72\\n168,60\\n' > people.csv\n"

@@ -96,7 +96,8 @@ static int impute(cli_input *in) {
   if (status == CPB_OK) status = cpb_columns_fit(&in->source, &facts, cli_exec(job), &error);
   if (status == CPB_OK) status = cpb_reader_rewind(in->reader, &error);
   if (status == CPB_OK) status = cpb_reader_fill(in->reader, values, &error);
-  free(values);
+  free(in->fill);
+  in->fill = values;
   if (status != CPB_OK) return cli_fail_input(in, status, &error);
   look_at(in);
   return CLI_OK;
@@ -127,6 +128,7 @@ int cli_input_open_unmatched(cli_input *in, const cli_job *job, const char *path
 void cli_input_close(cli_input *in) {
   cpb_free((void *)(uintptr_t)in->rows.data);
   cpb_reader_free(in->reader);
+  free(in->fill);
   *in = (cli_input){.job = in->job};
 }
 
@@ -186,16 +188,31 @@ int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, c
                   cli_s(in->info.cols), what, maker, makes, wanted);
 }
 
-int cli_input_match(cli_input *in, const char *const *names, size_t wanted, const char *what,
-                    const char *maker, const char *makes) {
+static int match_columns(cli_input *in, const char *const *names, size_t wanted, const char *what,
+                         const char *maker, const char *makes) {
   cpb_error error;
   if (names != NULL && in->info.names && in->job->options.columns == NULL) {
     if (cpb_reader_select(in->reader, names, wanted, &error) != CPB_OK)
       return cli_fail(in->job, "%s", error.text);
     look_at(in);
   }
-  int result = cli_input_check_cols(in, wanted, what, maker, makes);
+  return cli_input_check_cols(in, wanted, what, maker, makes);
+}
+
+int cli_input_match(cli_input *in, const char *const *names, size_t wanted, const char *what,
+                    const char *maker, const char *makes) {
+  int result = match_columns(in, names, wanted, what, maker, makes);
   return result == CLI_OK && in->job->options.impute.at != 0 ? impute(in) : result;
+}
+
+int cli_input_match_filled(cli_input *in, const cpb_model_options *model, const char *maker) {
+  if (model->fill == NULL) return cli_input_match(in, model->columns, model->d, "", maker, "scores rows of");
+  cpb_error error;
+  int result = match_columns(in, model->columns, model->d, "", maker, "scores rows of");
+  if (result == CLI_OK && cpb_reader_fill(in->reader, model->fill, &error) != CPB_OK)
+    result = cli_fail(in->job, "%s", error.text);
+  look_at(in);
+  return result;
 }
 
 /* ---- as numbers ---- */

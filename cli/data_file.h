@@ -11,6 +11,7 @@ typedef struct cli_input {
   cpb_file_info info;
   cpb_source source;
   cpb_view rows; /* all of them, once they are held */
+  double *fill;  /* what --impute puts into empty cells, a number per column; NULL: nothing */
 } cli_input;
 
 /* Opens a vector file by the rules of --format, --columns and the other options of tables. CLI_OK, or an exit code after a sentence; close it in any case. */
@@ -48,6 +49,9 @@ int cli_input_check_cols(const cli_input *in, size_t wanted, const char *what, c
  * Before the first row is read. */
 int cli_input_match(cli_input *in, const char *const *names, size_t wanted, const char *what,
                     const char *maker, const char *makes);
+
+/* The same where a model may know what empty cells are to become: its `fill`, else the --impute of this file. */
+int cli_input_match_filled(cli_input *in, const cpb_model_options *model, const char *maker);
 
 /* A failure of the library about these rows. */
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error);

@@ -219,12 +219,44 @@ static void print_table(const show_scores *s, FILE *to) {
   fputs("</tbody></table></div>\n", to);
 }
 
+/* With a large nu the ball is small, and most rows lie outside of it: only the order of the scores says something. */
+static bool edge_matters(const show_scores *s) { return s->facts->nu < 0.5; }
+
+static size_t stranger_than(const show_scores *s, double score) {
+  size_t count = 0;
+  for (size_t i = 0; i < s->count; i++) count += s->scores[i] <= score;
+  return count;
+}
+
+/* "The strangest is r17: weight +61 %, income +22 %." */
+static void print_strangest(const show_scores *s, FILE *to) {
+  char buffer[24];
+  if (s->top == 0) return;
+  fputs("<p>The strangest is <b>", to);
+  show_page_text(to, row_name(s, s->strange[0].row, buffer, sizeof buffer));
+  fputs("</b>", to);
+  if (has_reasons(s) && s->strange[0].reason_count > 0) {
+    show_text reasons;
+    FILE *text = show_text_open(&reasons);
+    if (text != NULL) show_reasons(s->facts, &s->strange[0], text);
+    if (text != NULL && show_text_close(&reasons, text)) {
+      fputs(", by ", to);
+      show_page_text(to, reasons.bytes);
+      free(reasons.bytes);
+    }
+  }
+  fputs(".</p>\n", to);
+}
+
 static void print_summary(const show_scores *s, FILE *to) {
-  fprintf(to,
-          "<div class=\"sums\"><div class=\"sum\"><b>%zu</b> rows</div><div class=\"sum\"><b>%zu</b> inside "
-          "the ball</div>"
-          "<div class=\"sum\"><b>%zu</b> outside</div>",
-          s->count, s->inside, s->count - s->inside);
+  const cpb_model_options *m = s->facts;
+  fprintf(to, "<div class=\"sums\"><div class=\"sum\"><b>%zu</b> rows</div>", s->count);
+  if (m->quantile_count > 100)
+    fprintf(to,
+            "<div class=\"sum\"><b>%zu</b> as strange as the strangest 1&nbsp;%% of the training rows</div>",
+            stranger_than(s, m->quantiles[(m->quantile_count - 1) / 100]));
+  if (edge_matters(s))
+    fprintf(to, "<div class=\"sum\"><b>%zu</b> outside the ball</div>", s->count - s->inside);
   if (s->ranking != NULL)
     fprintf(to, "<div class=\"sum\"><b>%.3f</b> AUC, %zu labelled outliers</div>", s->ranking->auc,
             s->ranking->outliers);
@@ -257,6 +289,7 @@ char *show_score_page(const show_scores *s, size_t *length) {
   fputs("<h1>The strangest rows of ", to);
   show_page_text(to, s->data);
   fputs("</h1>\n", to);
+  print_strangest(s, to);
   print_summary(s, to);
   draw_histogram(s, to);
   print_table(s, to);

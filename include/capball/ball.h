@@ -181,6 +181,8 @@ typedef struct cpb_model_options {
   const double *ball_radii;  /* radius of each ball as fitted to its rows; NULL: unknown */
   const double *ball_gaps;   /* gap of each ball; NULL: unknown */
   const uint64_t *ball_rows; /* number of rows each ball was fitted to; NULL: unknown */
+  const double *fill; /* d numbers that replaced NaN before the fit and should replace it before scoring
+                         (cpb_reader_fill); scoring does not. NULL: none */
 } cpb_model_options;
 
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
@@ -211,6 +213,7 @@ typedef struct cpb_model_fit_options {
                    ball, all with the radius at which the fraction nu of the rows is outside all of them. 0 and
                    1 (the default): one ball. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
+  const double *fill; /* d numbers for the model to store; NULL: none */
 } cpb_model_fit_options;
 
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);

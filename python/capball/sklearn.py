@@ -413,7 +413,9 @@ class Neighbors(BaseEstimator):
         return self
 
     def _metric(self) -> str:
-        return self.metric
+        if self.metric not in ("l2", "ip", "cosine"):
+            raise ValueError(f"metric must be 'l2', 'ip' or 'cosine', got {self.metric!r}")
+        return str(self.metric)
 
     def _queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "index_")

@@ -31,3 +31,16 @@ def test_samples_of_the_page():
         runner.run(test, clear_globs=False)
         names = test.globs
     assert len(blocks) >= 5 and runner.failures == 0
+
+
+def test_samples_of_the_readme():
+    """Its blocks of Python, one after the other in one session; they assert what they promise."""
+    pytest.importorskip("sklearn")
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    names = {}
+    for block in blocks:
+        if "torch" in block and importlib.util.find_spec("torch") is None:
+            continue
+        exec(compile(block, "README.md", "exec"), names)
+    assert len(blocks) == 7 and sum("assert" in block for block in blocks) >= 5

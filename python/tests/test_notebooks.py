@@ -9,7 +9,7 @@ nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("matplotlib")
 
 BOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-NEEDS = {"outliers": "sklearn", "layer": "torch"}
+NEEDS = {"linear": "sklearn", "outliers": "sklearn", "layer": "torch"}
 
 
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
@@ -23,5 +23,5 @@ def test_notebook(path, tmp_path, monkeypatch):
     assert sum(cell.cell_type == "code" for cell in book.cells) >= 4
 
 
-def test_there_are_four():
-    assert len(BOOKS) == 4
+def test_there_are_five():
+    assert len(BOOKS) == 5

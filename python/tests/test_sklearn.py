@@ -182,6 +182,11 @@ def test_contamination_is_the_share_of_outliers(rng):
         BallDetector(contamination=0.9).fit(x)
 
 
+def test_neighbours_check_their_metric_when_fitted(rng):
+    with pytest.raises(ValueError, match="'l2', 'ip' or 'cosine', got 'euclidean'"):
+        SphereNeighbors(metric="euclidean").fit(rng.normal(size=(9, 2)))
+
+
 def test_neighbours_without_themselves(rng):
     from sklearn.neighbors import NearestNeighbors
 

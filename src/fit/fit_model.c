@@ -309,6 +309,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, sees_through_W(&f) ? 2 : 1, exec, error);
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
+  f.model.fill = f.o.fill;
   f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
   f.center = calloc(rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);

@@ -157,7 +157,7 @@ static cpb_status refuse_column(size_t column, const char *why, cpb_error *error
   return cpb_fail(
       error, CPB_WHY_COLUMN_SINGULAR, "ridge",
       "column %zu %s, and the covariance has no inverse: give a ridge (1e-6, say, adds that share of "
-      "its variance to every column's), leave the column out, or do not whiten",
+      "itself to every variance), leave the column out, or do not whiten",
       column, why);
 }
 

@@ -70,6 +70,7 @@ static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *erro
   cpb_json_put(l, "converged", "b", (int)o.converged);
   cpb_json_put(l, "rows", "I", o.rows);
   cpb_json_put(l, "whiten", "V", o.whiten, o.d * o.d);
+  if (o.fill != NULL) cpb_json_put(l, "fill", "V", o.fill, o.d);
   if (o.balls > 1) put_balls(l, &o);
   cpb_json_put(l, "kernel", "{s:s, s:f, s:f, s:I}", "kind", kernel_names[o.kernel.kind], "gamma",
                o.kernel.gamma, "offset", o.kernel.offset, "degree", (uint64_t)o.kernel.degree);
@@ -101,7 +102,7 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 /* Everything reading allocates; freed in one place. */
 typedef struct parts {
   double *center, *whiten, *quantiles, *multipliers, *vectors;
-  double *centers, *ball_radii, *ball_gaps;
+  double *centers, *ball_radii, *ball_gaps, *fill;
   uint64_t *rows, *ball_rows;
   const char **columns; /* the texts are the JSON's */
 } parts;
@@ -117,6 +118,7 @@ static void parts_free(parts *p) {
   free(p->ball_radii);
   free(p->ball_gaps);
   free(p->ball_rows);
+  free(p->fill);
   free((void *)(uintptr_t)p->columns);
 }
 
@@ -223,6 +225,8 @@ static cpb_status read_options(const cpb_json *root, const char *name, cpb_model
     status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
   if (status == CPB_OK) status = read_support(root, name, o, p, error);
   if (status == CPB_OK) status = read_balls(root, name, o, p, error);
+  if (status == CPB_OK && cpb_json_get(root, "fill") != NULL)
+    status = cpb_json_numbers(root, name, "fill", o->d, NULL, &p->fill, error);
   if (status == CPB_OK) status = cpb_json_read_names(root, name, o->d, &p->columns, error);
   o->columns = p->columns;
   o->center = p->center;
@@ -235,6 +239,7 @@ static cpb_status read_options(const cpb_json *root, const char *name, cpb_model
   o->ball_radii = p->ball_radii;
   o->ball_gaps = p->ball_gaps;
   o->ball_rows = p->ball_rows;
+  o->fill = p->fill;
   return status;
 }
 

@@ -101,6 +101,8 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
   if (status == CPB_OK) status = check_balls(o, error);
   if (status == CPB_OK && o->whiten != NULL && !cpb_all_finite(o->whiten, o->d * o->d))
     status = cpb_fail_not_finite(error, "whiten", "whitening W");
+  if (status == CPB_OK && o->fill != NULL && !cpb_all_finite(o->fill, o->d))
+    status = cpb_fail_not_finite(error, "fill", "fill");
   return status;
 }
 
@@ -139,6 +141,7 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->centers = copy_of(options->centers, balls * d, sizeof(double), &whole);
   o->ball_radii = copy_of(options->ball_radii, balls, sizeof(double), &whole);
   o->ball_gaps = copy_of(options->ball_gaps, balls, sizeof(double), &whole);
+  o->fill = copy_of(options->fill, d, sizeof(double), &whole);
   o->ball_rows = copy_of(options->ball_rows, balls, sizeof(uint64_t), &whole);
   if (!cpb_column_names_copy(options->columns, d, &o->columns)) whole = false;
   if (!whole) {
@@ -161,6 +164,7 @@ void cpb_model_free(cpb_model *model) {
   free((void *)(uintptr_t)model->options.ball_radii);
   free((void *)(uintptr_t)model->options.ball_gaps);
   free((void *)(uintptr_t)model->options.ball_rows);
+  free((void *)(uintptr_t)model->options.fill);
   cpb_column_names_free(model->options.columns, model->options.d);
   free(model);
 }

@@ -32,7 +32,7 @@ refuses "a pipe without a format" 2 'name its format with --format' capball info
 refuses "a flag with a value" 2 '--whiten takes no value' capball fit points.csv -o m.json --whiten=3
 refuses "an option without its value" 2 '--goal needs a value' capball fit points.csv -o m.json --goal
 refuses "a missing option" 2 '--output FILE is missing' capball fit points.csv
-refuses "a missing operand" 2 'expected, got 1 operand' capball convert points.csv
+refuses "a missing operand" 2 'name the output by --output FILE or as the second operand' capball convert points.csv
 refuses "an operand too many" 2 'unexpected operand "c.csv"' capball convert points.csv b.csv c.csv
 refuses "a scale of 0" 2 '--scale must be a number > 0, got "0"' capball fit points.csv -o m.json --scale 0
 refuses "a scale that is none" 2 '--scale must be a number > 0, got "nan"' capball fit points.csv -o m.json --scale nan

@@ -184,10 +184,11 @@ class Euclidean:
         k = min(k, len(base))
         truth = capball.knn(base, queries, k).ids
         shares: list[np.ndarray] = []
+        count = max(k, self._count(k) * len(base) // len(rows))  # of fewer rows fewer candidates: as hard as all rows are
         ways = [way for way in _TRIED if way[1] in self.engine.metrics and self.metric in ("", way[1])]
         for transform, metric, scale in ways if len(ways) > 1 else []:
             trial = Euclidean(self._fresh(), transform=transform, metric=metric, scale=scale, ball=self.ball,
-                              candidates=self.candidates, twice=self.twice).add(base)
+                              candidates=count, twice=self.twice).add(base)
             found = trial.search(queries, k).ids
             shares.append(np.array([len(np.intersect1d(*both)) / k for both in zip(found, truth)]))
             self.trials.append(Trial(transform, metric, scale, *_mean(shares[-1])))
