@@ -75,22 +75,23 @@ static int run(cli_job *job) {
          "S(x) = (2 s x, s\\(ha2\\-|x|\\(ha2) / (|x|\\(ha2+s\\(ha2) maps the data space to the unit sphere\n"
          "of one dimension more. A ball of the data space becomes a cap, one threshold of an inner product,\n"
          "and the other way round.\n.PP\n"
-         "Data go to standard output, remarks to standard error; \\- names standard input or output.\n"
-         "Files written with \\fB\\-o\\fR appear whole or not at all.\n.PP\n"
-         "T\\-numbers beside formulas, as in T3, are laws: \\fBcapball theory T3\\fR prints one, and where "
-         "it is\n"
+         "Data go to standard output, messages to standard error; \\- names standard input or output.\n"
+         "Files written with \\fB\\-o\\fR are written atomically.\n.PP\n"
+         "T\\-numbers next to formulas, as in T3, refer to laws: \\fBcapball theory T3\\fR prints one, and\n"
+         "where it is "
          "declared, computed and tested. docs/json.md lists what \\fB\\-\\-json\\fR prints.\n.SH COMMANDS\n",
          cpb_version());
   for (const cli_command *const *command = job->commands; *command != NULL; command++)
     print_command(*command);
   fputs(
-      ".SH EXIT STATUS\n0 done; 1 the data or the machine refused; 2 wrong usage; 128+N ended by signal N.\n"
-      "A command whose output is a pipe that nobody reads any more ends by SIGPIPE, without a message; the "
+      ".SH EXIT STATUS\n0 success; 1 an error in the data or the system; 2 wrong usage; 128+N ended by "
+      "signal N.\n"
+      "A command whose output pipe is closed is terminated by SIGPIPE, without a message; the "
       "shell\nshows 141. Where SIGPIPE is ignored, it is an error with exit status 1.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on the terminal\n.TP\n.B TMPDIR\n"
-      "where files live that are needed for a while, instead of /tmp\n.TP\n.B CPB_ISA\n"
+      "directory for temporary files, instead of /tmp\n.TP\n.B CPB_ISA\n"
       "the instruction set of the loops: plain, v128, avx2, avx512, avx512vnni or amx; one that the machine\n"
-      "does not have is ignored, and \\fBcapball \\-\\-version\\fR says which run\n",
+      "does not support is ignored, and \\fBcapball \\-\\-version\\fR shows the one in use\n",
       stdout);
   return CLI_OK;
 }
