@@ -1,6 +1,7 @@
 /* The index as an object: adding, removing and replacing rows. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -439,14 +440,15 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
   return status == CPB_OK ? code_new_rows(to, 0, exec, error) : status;
 }
 
-/* Everything but what threads share, and the id that comes next. */
+/* Everything that changes, but for the id that comes next. What does not is read without the lock. */
 static void exchange(cpb_index *index, cpb_index *other) {
-  cpb_index kept = *index;
-  *index = *other;
-  *other = kept;
-  other->shared = index->shared;
-  index->shared = kept.shared;
-  index->next_id = kept.next_id;
+  enum { CHANGES = offsetof(cpb_index, screen) };
+  char *own = (char *)index + CHANGES, *fresh = (char *)other + CHANGES, kept[sizeof *index - CHANGES];
+  uint64_t next_id = index->next_id;
+  memcpy(kept, own, sizeof kept);
+  memcpy(own, fresh, sizeof kept);
+  memcpy(fresh, kept, sizeof kept);
+  index->next_id = next_id;
   index->sieve.screen = &index->screen;
   other->sieve.screen = &other->screen;
   cpb_coder_free(index->coder); /* it knows the other's screen */

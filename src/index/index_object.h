@@ -45,7 +45,9 @@ struct cpb_index {
   cpb_index_options options;
   size_t row_bytes;
   bool bytes; /* rows have codes */
+  cpb_index_shared *shared;
 
+  /* What changes, under the lock; from here to the end. */
   cpb_screen screen; /* chosen by a sample of the rows, as is the centre of the codes */
   cpb_sieve sieve;
   double *center;
@@ -61,7 +63,6 @@ struct cpb_index {
   cpb_id_map ids;
   struct cpb_coder *coder; /* kept for the next call that adds */
 
-  cpb_index_shared *shared;
   struct cpb_index_file *file; /* that it was opened from; NULL: it is in memory alone */
 };
 
