@@ -229,7 +229,7 @@ typedef struct cpb_model_fit_report {
  *    min_c max |x-c|,   or   min R^2 + 1/(nu n) sum max(0, |x-c|^2 - R^2)
  *  Without nu and whitening the source is read a few times and no rows are held; otherwise the rows are held, unless
  *  the source has them in memory. Support vectors are listed up to 10000, with a kernel all of them.
- *  EINVAL names an option, a weight, or data without a ball of radius > 0. */
+ *  EINVAL names an option, a weight, or data without a ball of radius > 0; ESHAPE: fewer rows than balls. */
 CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                                   cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 

@@ -152,7 +152,7 @@ def _edge(ball: Any, ax: Any, rows: np.ndarray | None, color: str = "black", off
 
 
 def _metric(ball: Any) -> np.ndarray:
-    W = getattr(ball, "whiten", getattr(ball, "W", None))
+    W: Any = getattr(ball, "whiten", getattr(ball, "W", None))
     return W.T @ W
 
 

@@ -98,7 +98,7 @@ cpb_status cpb_index_new(const cpb_index_options *given, cpb_index **index, cpb_
 void cpb_index_free(cpb_index *index) {
   if (index == NULL) return;
   cpb_blocks_free(index);
-  cpb_index_file_close(index->file);
+  if (index->file != NULL) index->file_calls->close(index->file);
   cpb_coder_free(index->coder);
   cpb_sieve_free(&index->sieve);
   free(index->center);
@@ -307,6 +307,14 @@ static void undo_add(cpb_index *index, size_t slots, uint64_t next_id) {
   take_back(index, slots, index->prepared);
 }
 
+static cpb_status log_change(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  return index->file == NULL ? CPB_OK : index->file_calls->log(index, change, error);
+}
+
+static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
+  return index->file == NULL ? CPB_OK : index->file_calls->check_writable(index, error);
+}
+
 /* Adds the rows of a change and appends it to the log. */
 static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                              cpb_error *error) {
@@ -314,7 +322,7 @@ static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, c
   uint64_t next_id = index->next_id;
   cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
   if (status != CPB_OK) return status;
-  status = cpb_index_log(index, change, error);
+  status = log_change(index, change, error);
   if (status != CPB_OK) undo_add(index, slots, next_id);
   return status;
 }
@@ -325,7 +333,7 @@ static void mark_gone(cpb_index *index, size_t slot) {
 }
 
 static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
-  cpb_status status = cpb_index_log(index, change, error);
+  cpb_status status = log_change(index, change, error);
   for (size_t i = 0; status == CPB_OK && i < change->count; i++)
     mark_gone(index, cpb_id_map_find(&index->ids, change->ids[i], index->gone));
   return status;
@@ -366,7 +374,7 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, const 
   if (status != CPB_OK) return status;
   cpb_index_lock_alone(index);
   size_t before = index->slots;
-  status = cpb_index_check_writable(index, error);
+  status = check_writable(index, error);
   if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
   cpb_index_unlock(index);
   return fail_from(status, before, error);
@@ -456,7 +464,7 @@ static void exchange(cpb_index *index, cpb_index *other) {
 }
 
 static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
-  if (index->file != NULL) return cpb_index_rewrite(index, fresh, error);
+  if (index->file != NULL) return index->file_calls->rewrite(index, fresh, error);
   cpb_status status = cpb_index_new(&index->options, fresh, error);
   return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
 }
@@ -464,7 +472,7 @@ static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec 
 cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index *fresh = NULL;
   cpb_index_lock_alone(index);
-  cpb_status status = cpb_index_check_writable(index, error);
+  cpb_status status = check_writable(index, error);
   if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
   if (status == CPB_OK) exchange(index, fresh);
   cpb_index_unlock(index);

@@ -42,7 +42,7 @@ struct cpb_index_file {
   uint64_t end, sequence; /* of the log */
 };
 
-void cpb_index_file_close(cpb_index_file *file) {
+static void close_file(cpb_index_file *file) {
   if (file == NULL) return;
   if (file->map != NULL) munmap(file->map, file->mapped);
   if (file->fd >= 0) close(file->fd);
@@ -50,9 +50,9 @@ void cpb_index_file_close(cpb_index_file *file) {
   free(file);
 }
 
-cpb_status cpb_index_check_writable(const cpb_index *index, cpb_error *error) {
+static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
   const cpb_index_file *file = index->file;
-  if (file == NULL || (file->writable && !file->broken)) return CPB_OK;
+  if (file->writable && !file->broken) return CPB_OK;
   if (file->broken)
     return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, file->path, "a write before failed: open it again");
   return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened for reading");
@@ -468,9 +468,9 @@ static bool write_record(cpb_index_file *file, const cpb_index_change *change) {
   return true;
 }
 
-cpb_status cpb_index_log(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+static cpb_status log_change(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
   cpb_index_file *file = index->file;
-  if (file == NULL || change->count == 0 || write_record(file, change)) return CPB_OK;
+  if (change->count == 0 || write_record(file, change)) return CPB_OK;
   cpb_status status = cpb_file_fail_errno(error, file->path, "write");
   if (ftruncate(file->fd, (off_t)file->end) != 0) file->broken = true;
   return status;
@@ -635,6 +635,10 @@ static cpb_status open_file(const char *path, bool writable, cpb_index_file *fil
   return writable ? lock_file(file, error) : CPB_OK;
 }
 
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
+
+static const cpb_index_file_calls file_calls = {log_change, check_writable, rewrite, close_file};
+
 cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
   *index = NULL;
   if (path == NULL) return cpb_fail_missing(error, "path");
@@ -648,16 +652,17 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
     status = cpb_file_fail_errno(error, path, "write");
   if (status != CPB_OK) {
     cpb_index_free(made);
-    cpb_index_file_close(file);
+    close_file(file);
     return status;
   }
   made->file = file;
+  made->file_calls = &file_calls;
   *index = made;
   return CPB_OK;
 }
 
 /* What is written to a file that has lost its name is lost with it. */
-cpb_status cpb_index_rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error) {
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error) {
   cpb_status status = cpb_index_write_snapshot(index, index->file->path, error);
   if (status != CPB_OK) return status;
   index->file->broken = true;

@@ -28,19 +28,7 @@ cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, con
 /* 0, or why a row cannot be in the index. */
 int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row);
 
-/* Appends a change to the log; on failure the log is as before. Fine without a file. */
-cpb_status cpb_index_log(cpb_index *index, const cpb_index_change *change, cpb_error *error);
-
-/* EINVAL where the file was opened for reading; fine without a file. */
-cpb_status cpb_index_check_writable(const cpb_index *index, cpb_error *error);
-
 /* Writes live rows, their codes and ids to a file of its own. */
 cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cpb_error *error);
-
-/* Writes the index to the place of its own file and opens that: *fresh is to take the place of the index. */
-cpb_status cpb_index_rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
-
-/* Closes and unlocks; NULL is fine. */
-void cpb_index_file_close(cpb_index_file *file);
 
 #endif

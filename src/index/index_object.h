@@ -9,6 +9,9 @@
 #include "index/id_map.h"
 #include "search/sieve.h"
 
+struct cpb_index_change;
+struct cpb_index_file;
+
 enum { CPB_INDEX_BLOCK = 1024, CPB_INDEX_PANEL = CPB_BYTES_COLS };
 
 /* Rows in order of arrival, and their codes in panels of CPB_INDEX_PANEL rows of like reach: position `at` holds row
@@ -41,6 +44,18 @@ typedef struct cpb_index_shared {
   _Atomic uint64_t queries, measured, by_floats;
 } cpb_index_shared;
 
+/* What the file of an index does for it: the object calls its file only by these. */
+typedef struct cpb_index_file_calls {
+  /* Appends a change to the log; on failure the log is as before. */
+  cpb_status (*log)(cpb_index *index, const struct cpb_index_change *change, cpb_error *error);
+  /* EINVAL if the file was opened for reading. */
+  cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
+  /* Writes the index in place of its own file and opens that: *fresh is to replace the index. */
+  cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  /* Closes and unlocks. */
+  void (*close)(struct cpb_index_file *file);
+} cpb_index_file_calls;
+
 struct cpb_index {
   cpb_index_options options;
   size_t row_bytes;
@@ -64,6 +79,7 @@ struct cpb_index {
   struct cpb_coder *coder; /* kept for the next call that adds */
 
   struct cpb_index_file *file; /* that it was opened from; NULL: it is in memory alone */
+  const cpb_index_file_calls *file_calls;
 };
 
 static inline void cpb_index_lock_shared(const cpb_index *index) {
