@@ -156,7 +156,7 @@ for kind in csv npy; do
   capball embed -m other.json base.csv -o raced.$kind -q
   DELAY_SUFFIX=raced.$kind.capball DELAY_MARK=$PWD/race LD_PRELOAD=$BUILD/tests/delay_shim.so capball embed -m map.json base.csv -o raced.$kind -q &
   first=$!
-  for ((i = 0; i < 500; i++)); do [ ! -e race.waiting ] || break; sleep 0.01; done
+  for ((i = 0; i < 6000; i++)); do [ ! -e race.waiting ] || break; sleep 0.01; done
   capball embed -m other.json base.csv -o raced.$kind -q &
   second=$!
   for ((i = 0; i < 100; i++)); do kill -0 $second 2>/dev/null || break; sleep 0.01; done
@@ -168,7 +168,7 @@ done
 rm -f race.waiting race.go
 DELAY_SUFFIX=killed.csv.capball DELAY_MARK=$PWD/race LD_PRELOAD=$BUILD/tests/delay_shim.so capball embed -m map.json base.csv -o killed.csv -q &
 first=$!
-for ((i = 0; i < 500; i++)); do [ ! -e race.waiting ] || break; sleep 0.01; done
+for ((i = 0; i < 6000; i++)); do [ ! -e race.waiting ] || break; sleep 0.01; done
 kill -9 $first && wait $first 2>/dev/null
 right "killed between rows and seal" map.json killed.csv 'exact if'
 check "and the next writer is not kept waiting" timeout 20 capball embed -m other.json base.csv -o killed.csv -q
