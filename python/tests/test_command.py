@@ -1,7 +1,10 @@
 """What Python gives is what the command gives, bit for bit, and each reads the other's files."""
 
 import json
+import os
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,3 +71,11 @@ def test_json_is_the_commands(command, tmp_path, rng):
     capball.fit(x).save(tmp_path / "map.json")
     assert json.loads((tmp_path / "map.json").read_text())["dim"] == 3
     run(command, "dual", "-m", tmp_path / "map.json", "-h")
+
+
+def test_module_runs_the_command(command):
+    """python -m capball becomes the command of the package, or the one on PATH."""
+    path = os.pathsep.join([str(Path(command).parent), os.environ["PATH"]])
+    said = subprocess.run([sys.executable, "-m", "capball", "--version"], capture_output=True, text=True,
+                          env={**os.environ, "PATH": path})
+    assert said.returncode == 0 and said.stdout.startswith("capball ")
