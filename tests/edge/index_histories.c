@@ -31,7 +31,7 @@ typedef struct model {
 } model;
 
 static cpb_error failure;
-static void must(cpb_status status) { test_status(status, CPB_OK, failure.text); }
+static void must(cpb_status status) { test_status((int)status, CPB_OK, failure.text); }
 
 /* ---- ends of processes ---- */
 
