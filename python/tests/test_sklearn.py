@@ -184,7 +184,7 @@ def test_contamination_is_the_share_of_outliers(rng):
 
 def test_neighbours_check_their_metric_when_fitted(rng):
     with pytest.raises(ValueError, match="'l2', 'ip' or 'cosine', got 'euclidean'"):
-        SphereNeighbors(metric="euclidean").fit(rng.normal(size=(9, 2)))
+        Neighbors(metric="euclidean").fit(rng.normal(size=(9, 2)))
 
 
 def test_neighbours_without_themselves(rng):
