@@ -7,7 +7,7 @@ export JOBS
 ninja = ninja -j$(JOBS)
 configure = cmake -G Ninja -S . >/dev/null
 checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
-thread_tests = $(basename $(notdir $(shell grep -ls cpb_pool_new tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
+thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) own_functions map_files model_files sketch_files
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)

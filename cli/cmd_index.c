@@ -198,19 +198,18 @@ static int info(cli_job *job) {
   if (result != CLI_OK) return result;
   cpb_index_report f = facts_of(index);
   if (job->options.json)
-    printf(
-        "{\"rows\":%llu,\"columns\":%zu,\"dtype\":\"%s\",\"metric\":\"%s\",\"removed\":%llu,\"next_id\":%llu,"
-        "\"code_bytes\":%llu,\"bytes\":%s}\n",
-        (unsigned long long)f.rows, f.cols, cpb_dtype_name(f.dtype), cpb_metric_name(f.metric),
-        (unsigned long long)f.removed, (unsigned long long)f.next_id, (unsigned long long)f.code_bytes,
-        f.bytes ? "true" : "false");
+    result = cli_print_json(job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b}", "rows",
+                                          (uint64_t)f.rows, "columns", (uint64_t)f.cols, "dtype",
+                                          cpb_dtype_name(f.dtype), "metric", cpb_metric_name(f.metric),
+                                          "removed", (uint64_t)f.removed, "next_id", (uint64_t)f.next_id,
+                                          "code_bytes", (uint64_t)f.code_bytes, "bytes", (int)f.bytes));
   else
     printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched %s\n", (unsigned long long)f.rows,
            cli_s(f.rows), f.cols, cpb_dtype_name(f.dtype), cpb_metric_name(f.metric),
            (unsigned long long)f.removed, (unsigned long long)f.next_id,
            f.bytes ? "by codes of a byte" : "in floats: rows are too short for codes");
   cpb_index_free(index);
-  return CLI_OK;
+  return result;
 }
 
 CLI_OPTIONS(info_options, &cli_opt_json, &cli_opt_help);

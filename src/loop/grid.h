@@ -3,6 +3,7 @@
 #ifndef CPB_LOOP_GRID_H
 #define CPB_LOOP_GRID_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -115,9 +116,12 @@ static void grid(const float *restrict z, size_t n, float per_step, int8_t *rest
     grid_load(z + i, n - i, &some);
     grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
   }
-  about->sum = (int32_t)add_float_lanes(&sums.sum);
-  about->square = (int32_t)add_float_lanes(&sums.square);
-  about->rest = add_float_lanes(&sums.left);
+  float sum = add_float_lanes(&sums.sum), square = add_float_lanes(&sums.square);
+  bool known =
+      sum > -0x1p31f && sum < 0x1p31f && square < 0x1p31f; /* not so of numbers that are not finite */
+  about->sum = known ? (int32_t)sum : 0;
+  about->square = known ? (int32_t)square : 0;
+  about->rest = known ? add_float_lanes(&sums.left) : INFINITY;
 }
 
 static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *restrict to, size_t step,

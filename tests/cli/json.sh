@@ -29,6 +29,8 @@ says ball capball ball rows.csv $ids -o ball.json --nu 0.2 --json -q
 says cosines capball cosines rows.csv $ids --json -q
 says fit capball fit rows.csv $ids -o map.json --json -q
 says fit capball fit --transform lift-ip rows.csv $ids -o lift.json --json -q
+capball index build rows.csv $ids -o rows.index -q
+says index-info capball index info rows.index --json
 says info capball info rows.csv $ids --json -q
 says info capball info bad.csv --json -q
 says query capball query -m map.json asked.csv $ids --point -o q.npy --json -q

@@ -116,7 +116,7 @@ for set in link far/train softlink self; do
 done
 refuses "numbers in another file" 1 'data set "raw" has its numbers in other files' capball convert hostile.hdf5:raw stolen.csv
 for set in virtual own; do
-  refuses "a virtual set: $set" 1 "data set \"$set\" is made of sets of other files" capball convert "hostile.hdf5:$set" stolen.csv
+  refuses "a virtual set: $set" 1 "data set \"$set\" consists of sets of other files" capball convert "hostile.hdf5:$set" stolen.csv
 done
 for set in link far/train softlink self virtual own; do
   check "with --follow-external: $set" bash -c "[ \"\$(capball convert hostile.hdf5:$set - --to csv --follow-external | head -n 1)\" = 0,1 ]"
@@ -126,8 +126,8 @@ refuses "the list of sets leads nowhere either" 1 'has no data set "none"; it ha
 [ ! -e stolen.csv ]
 verdict $? "nothing was copied"
 refuses "a set is not written through a link" 1 'its name leads to another file' capball convert a.csv hostile.hdf5:far/new
-refuses "a group is not replaced by a set" 1 '"group" is a group in it and no data set' capball convert a.csv hostile.hdf5:group
-refuses "nor through a link to it" 1 '"folder" is a group in it' capball convert a.csv hostile.hdf5:folder
+refuses "a group is not replaced by a set" 1 '"group" is a group, not a data set' capball convert a.csv hostile.hdf5:group
+refuses "nor through a link to it" 1 '"folder" is a group, not a data set' capball convert a.csv hostile.hdf5:folder
 refuses "nor a named type" 1 '"type" is a named type' capball convert a.csv hostile.hdf5:type
 check "the file is as it was" cmp hostile.hdf5 hostile0.hdf5
 refuses "a hard link is the set" 2 'the same file as the input' capball convert hostile.hdf5:inside hostile.hdf5:hard

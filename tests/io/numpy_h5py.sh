@@ -132,7 +132,7 @@ report(good and same(np.load(at("c.npy")), y), "csv f32: 9 digits bring the same
 
 refusals = {"object": np.array([1, "a"], dtype=object), "big-endian": np.zeros((2, 2), dtype=">f4"),
             "structured": np.zeros(2, dtype=[("a", "<f4")]), "dimensions": np.zeros((2, 2, 2), dtype="<f4"),
-            "none of": np.zeros((2, 2), dtype="<u8")}
+            "not one of": np.zeros((2, 2), dtype="<u8")}
 for word, x in refusals.items():
     np.save(at("a.npy"), x, allow_pickle=True)
     result = run(at("a.npy"), at("refused.npy"))
