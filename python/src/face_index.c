@@ -8,6 +8,14 @@
 static PyTypeObject *index_type;
 
 static void free_index(void *held) { cpb_index_free(held); }
+
+/* Without the interpreter's lock: a writer that reports its progress holds the index and waits for that lock. */
+static void describe(const cpb_index *index, cpb_index_report *report) {
+  Py_BEGIN_ALLOW_THREADS;
+  cpb_index_describe(index, report);
+  Py_END_ALLOW_THREADS;
+}
+
 static void index_dealloc(PyObject *self) { face_release(self, free_index); }
 static cpb_index *held(PyObject *self) { return ((face_object *)self)->held; }
 
@@ -51,7 +59,7 @@ static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t na
   Py_DecRef(path);
   if (status != CPB_OK) return face_fail(status, &error);
   cpb_index_report report = {.size = sizeof report};
-  cpb_index_describe(index, &report);
+  describe(index, &report);
   return face_hold((PyTypeObject *)type, index, free_index, report.cols, 0);
 }
 
@@ -154,7 +162,7 @@ static PyObject *index_rows(PyObject *self, PyObject *ids) {
   cpb_status status;
   cpb_index_report report = {.size = sizeof report};
   if (take_words(ids, &buffer) < 0) return NULL;
-  cpb_index_describe(held(self), &report);
+  describe(held(self), &report);
   size_t count = (size_t)buffer.len / 8;
   if (face_out_take(&rows, NULL, "rows", report.dtype, count, report.cols, FACE_ROWS) < 0) {
     PyBuffer_Release(&buffer);
@@ -361,7 +369,7 @@ static PyObject *index_range(FACE_CALL) {
 static PyObject *index_describe(PyObject *self, PyObject *unused) {
   cpb_index_report r = {.size = sizeof r};
   (void)unused;
-  cpb_index_describe(held(self), &r);
+  describe(held(self), &r);
   return Py_BuildValue("{sn ss ss sK sK sK sK sO sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
                        cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
                        (unsigned long long)r.rows, "removed", (unsigned long long)r.removed, "next_id",
