@@ -71,10 +71,12 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
   if (!cpb_blocks_reserve(index, l->slots)) return cpb_fail_memory(error, "%zu blocks of rows", blocks);
   for (size_t i = 0; i < blocks; i++) {
     cpb_index_block *block = &index->blocks[index->block_count++];
-    *block = (cpb_index_block){.count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
+    *block = (cpb_index_block){.mapped = true,
+                               .count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
     cpb_block_place(index, block, map + cpb_index_layout_rows(index, l, i),
                     map + cpb_index_layout_codes(index, l, i));
   }
+  index->block_made = index->block_count;
   index->slots = l->slots;
   index->next_id = l->next_id;
   if (l->slots % BLOCK != 0 && !cpb_block_own(index, &index->blocks[blocks - 1]))
