@@ -103,6 +103,12 @@ bool cpb_blocks_reserve(cpb_index *index, size_t slots) {
   return true;
 }
 
+const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer) {
+  const char *row = cpb_slot_row(index, slot);
+  if (!index->blocks[slot / BLOCK].mapped || index->row_bytes > sizeof buffer->bytes) return row;
+  return index->file_calls->read(index->file, row, buffer->bytes, index->row_bytes) ? buffer->bytes : NULL;
+}
+
 /* Many rows at once get large pages; for few rows at a time an eighth of the memory may be unused. */
 static bool make_more(cpb_index *index, size_t blocks) {
   while (index->block_made < blocks) {

@@ -34,4 +34,12 @@ static inline char *cpb_slot_row(const cpb_index *index, size_t slot) {
   return index->blocks[slot / CPB_INDEX_BLOCK].rows + slot % CPB_INDEX_BLOCK * index->row_bytes;
 }
 
+/* Short rows of a mapped block are read from the file: a page fault would make their neighbours resident too. */
+typedef struct cpb_row_buffer {
+  _Alignas(64) char bytes[8192];
+} cpb_row_buffer;
+
+/* One row, in its block or copied to the buffer; NULL if it cannot be read. */
+const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer);
+
 #endif

@@ -14,6 +14,7 @@
 #include "index/change.h"
 #include "index/codes.h"
 #include "index/scratch.h"
+#include "index/seek.h"
 #include "parallel/tell.h"
 
 enum {
@@ -416,6 +417,14 @@ cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *id
   return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
 }
 
+static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_error *error) {
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  if (row == NULL) return cpb_seek_fail_read(error);
+  memcpy(to, row, index->row_bytes);
+  return CPB_OK;
+}
+
 cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                           cpb_error *error) {
   cpb_status status = CPB_OK;
@@ -427,7 +436,7 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
       status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
                         (unsigned long long)ids[i]);
     else
-      memcpy((char *)rows + i * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+      status = copy_row(index, slot, (char *)rows + i * index->row_bytes, error);
   }
   cpb_index_unlock(index);
   return status;

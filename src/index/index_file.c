@@ -38,6 +38,10 @@ static cpb_status log_change(cpb_index *index, const cpb_index_change *change, c
   return cpb_log_append(index->file, change, error);
 }
 
+static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
+  return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
+}
+
 /* ---- opening ---- */
 
 /* Ids in no order are checked here, as they are entered into a hash table. */
@@ -138,7 +142,7 @@ static cpb_status open_file(const char *path, bool writable, cpb_index_file *fil
 
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
 
-static const cpb_index_file_calls file_calls = {log_change, check_writable, rewrite, close_file};
+static const cpb_index_file_calls file_calls = {log_change, check_writable, rewrite, read_mapped, close_file};
 
 cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
   *index = NULL;

@@ -54,6 +54,8 @@ typedef struct cpb_index_file_calls {
   cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
   /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
   cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  /* Copies mapped bytes by reading the file; false if that fails. */
+  bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
   void (*close)(struct cpb_index_file *file);
 } cpb_index_file_calls;
