@@ -68,12 +68,12 @@ def installed(base, metric, k):
     return found
 
 
-def best_times(searches, rounds, now, slow=0.3):
-    """Seconds of the best of some rounds, in which all run once; those that take longer than `slow` have two."""
+def best_times(searches, rounds, now):
+    """Seconds of the best of some rounds, in which all run once; slow ones run less often."""
     best = {}
     for turn in range(rounds):
         for name, search in searches.items():
-            if turn > 1 and best[name] > slow:
+            if turn > 0 and best[name] * turn > 0.3:
                 continue
             start = now()
             search()
