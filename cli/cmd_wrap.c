@@ -86,10 +86,10 @@ static int tell(const wrapping *w) {
 
 static int ask(wrapping *w) {
   const cli_options *o = &w->job->options;
-  cpb_command_door command;
-  cpb_door door;
+  cpb_engine_command command;
+  cpb_engine_calls engine;
   cpb_error error;
-  int result = cli_open_door(w->job, &command, &door);
+  int result = cli_open_engine(w->job, &command, &engine);
   if (result == CLI_OK) result = get_transform(w);
   if (result == CLI_OK) result = find_radius(w);
   if (result != CLI_OK) return result;
@@ -102,7 +102,7 @@ static int ask(wrapping *w) {
   options.twice = o->twice;
   options.metric = cli_engine_metric(w->job);
   options.seed = o->seed;
-  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, &door, &options, w->hits,
+  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, &engine, &options, w->hits,
                                       cli_exec(w->job), &error);
   if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
   result = write_answers(w);

@@ -13,7 +13,7 @@ bool cli_is_built_in(const cli_job *job); /* --engine names one */
 int cli_check_engine(const cli_job *job);
 
 /* The engine of the job; `command` must live as long. */
-int cli_open_door(const cli_job *job, cpb_command_door *command, cpb_door *door);
+int cli_open_engine(const cli_job *job, cpb_engine_command *command, cpb_engine_calls *engine);
 
 /* What the engine ranks by: --metric, cosine without it. */
 cpb_metric cli_engine_metric(const cli_job *job);
