@@ -71,7 +71,7 @@ static int write_answers(const wrapping *w) {
   return result;
 }
 
-static int tell(const wrapping *w) {
+static int report_result(const wrapping *w) {
   cli_tell_bad(&w->base);
   cli_tell_bad(&w->queries);
   const char *name = cpb_transform_about(cli_transform_options(w->transform).kind).name;
@@ -106,7 +106,7 @@ static int ask(wrapping *w) {
                                       cli_exec(w->job), &error);
   if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
   result = write_answers(w);
-  return result == CLI_OK ? tell(w) : result;
+  return result == CLI_OK ? report_result(w) : result;
 }
 
 static int check(const cli_job *job) {

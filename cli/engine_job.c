@@ -150,7 +150,7 @@ static int print_facts(const cli_job *job, const cpb_engine_facts *f) {
                                       (uint64_t)f->first_rows, "rows", rows));
 }
 
-static int tell(const cli_job *job, const cpb_engine_report *report) {
+static int report_result(const cli_job *job, const cpb_engine_report *report) {
   cpb_engine_facts f = {.size = sizeof f};
   char recall[32], rescored[32];
   cpb_engine_report_describe(report, &f);
@@ -189,7 +189,7 @@ int cli_recommend_engine(cli_input *base, cli_input *queries) {
   cpb_status status =
       cpb_engine_measure(base->rows, queries->rows, &engine, &options, &report, cli_exec(job), &error);
   if (status != CPB_OK) return cli_fail_engine(base, queries, status, &error);
-  result = tell(job, report);
+  result = report_result(job, report);
   cpb_engine_report_free(report);
   return result;
 }
