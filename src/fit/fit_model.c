@@ -12,8 +12,8 @@
 #include "fit/fit_model.h"
 #include "fit/kept_source.h"
 #include "fit/whitening.h"
-#include "learn/ball_stream.h"
-#include "learn/kernel_svdd.h"
+#include "learn/piece_rounds.h"
+#include "learn/smo.h"
 #include "learn/quantiles.h"
 
 enum { LISTED = 10000 };

@@ -4,10 +4,9 @@
 #include "capball/advanced/fitting.h"
 #include "core/fail.h"
 #include "fit/fit_model.h"
-#include "learn/ball_rounds_parts.h"
-#include "learn/own_rounds.h"
+#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 #include "learn/quantiles.h"
-#include "learn/svdd_rounds_parts.h"
 
 typedef struct ball_arrays {
   double *center, *multipliers;

@@ -12,7 +12,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
-#include "learn/kernel_svdd.h"
+#include "learn/smo.h"
 #include "learn/quantiles.h"
 #include "text/json_text.h"
 

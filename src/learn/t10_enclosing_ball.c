@@ -1,5 +1,4 @@
 /* T10: each round reads the data once and solves a working set exactly. */
-#include "capball/ball.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,11 +7,8 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "learn/ball_rounds_parts.h"
-#include "learn/ball_stream.h"
+#include "learn/rounds_parts.h"
 #include "learn/capped_dual.h"
-#include "learn/own_rounds.h"
-#include "learn/svdd_fail.h"
 #include "parallel/tell.h"
 
 static const cpb_ball_options defaults = {.size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200};

@@ -1,6 +1,5 @@
 /* T11: SVDD as the maximum of a concave form over a simplex with caps. The mean of the worst share of
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
-#include "capball/ball.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,10 +11,7 @@
 #include "core/sized.h"
 #include "learn/paper_schemes.h"
 #include "learn/distances.h"
-#include "learn/capped_dual.h"
-#include "learn/svdd_fail.h"
-#include "learn/svdd_rows.h"
-#include "learn/twofold.h"
+#include "learn/piece_rounds.h"
 #include "parallel/tell.h"
 
 static const cpb_svdd_options defaults = {
