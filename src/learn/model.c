@@ -1,4 +1,3 @@
-#include "capball/advanced/rounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +7,6 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/column_names.h"
-#include "core/digits.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"

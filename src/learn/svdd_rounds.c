@@ -1,8 +1,6 @@
 /* T11 in pieces: what a round gathers; nothing depends on the order. */
 #include "learn/rounds_parts.h"
 
-#include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

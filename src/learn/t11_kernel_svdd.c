@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
-#include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"

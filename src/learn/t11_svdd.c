@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/paper_schemes.h"
 #include "learn/distances.h"
 #include "learn/piece_rounds.h"
 #include "parallel/tell.h"
+#include "batch/row_state.h"
 
 static const cpb_svdd_options defaults = {
     .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
