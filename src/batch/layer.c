@@ -9,7 +9,6 @@
 
 #include "batch/row_state.h"
 #include "capball/advanced/laws.h"
-#include "capball/map.h"
 #include "core/fail.h"
 #include "geometry/layer_row.h"
 

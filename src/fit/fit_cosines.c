@@ -4,9 +4,8 @@
 
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
-#include "core/rows.h"
 #include "core/sized.h"
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
 #include "geometry/t1_embed.h"
 #include "loop/table.h"
 

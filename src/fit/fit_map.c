@@ -2,17 +2,13 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "batch/ruler.h"
 #include "core/rows.h"
-#include "fit/fit_norms.h"
-#include "fit/fit_scale.h"
-#include "fit/fit_statistics.h"
-#include "fit/whitening.h"
+#include "fit/fit_parts.h"
 #include "geometry/vector.h"
 #include "recommend/choice.h"
 

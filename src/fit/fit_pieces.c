@@ -1,13 +1,11 @@
 /* T10 T11: models from rounds over pieces. */
 #include <stdlib.h>
 
-#include "capball/advanced/fitting.h"
 #include "core/fail.h"
-#include "fit/fit_model.h"
-#include "learn/ball_rounds_parts.h"
-#include "learn/own_rounds.h"
+#include "fit/fit_parts.h"
+#include "learn/rounds_parts.h"
 #include "learn/quantiles.h"
-#include "learn/svdd_rounds_parts.h"
+#include "learn/rounds_parts.h"
 
 typedef struct ball_arrays {
   double *center, *multipliers;

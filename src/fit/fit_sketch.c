@@ -1,8 +1,7 @@
 /* T14: fits a sketch to rows. */
 #include "core/fail.h"
 #include "core/sized.h"
-#include "fit/fit_scale.h"
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
 #include "sketch/sketch_train.h"
 
 void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size) {

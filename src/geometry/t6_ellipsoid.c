@@ -1,5 +1,4 @@
 /* T6: any ellipsoid is a cap, by a whitening W in front of the map. */
-#include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/ellipsoids.h"

@@ -1,12 +1,10 @@
 /* A vector format: a table of functions used by the one reader and the one writer.
  *
- *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
- *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
- *               .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
- *   npy.c       .npy                                           whole_file.c  bytes out
- *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it               convert.c dtype to dtype
- *   text.c      .csv .tsv; field.c texts.c columns.c under it
- *   libsvm.c    .libsvm .svm */
+ *   formats.c   the table: names, extensions, functions        reader.c      rows out of a file
+ *   fixed.c     rows of a fixed number of bytes: .npy,         writer.c      rows into a file, dtype to dtype, seals
+ *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
+ *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it              whole_file.c  bytes out
+ *   text.c      .csv .tsv; libsvm.c .libsvm .svm               field.c       lines, fields, columns, names */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
 
@@ -14,8 +12,7 @@
 #include <stdbool.h>
 
 #include "capball/file.h"
-#include "io/buffer.h"
-#include "io/columns.h"
+#include "io/field.h"
 #include "io/input.h"
 #include "io/random_access.h"
 #include "io/sealing.h"

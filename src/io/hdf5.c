@@ -1,6 +1,5 @@
 /* .hdf5 .h5 in the layout of ann-benchmarks: data sets of one or two dimensions, "file.hdf5:train".
  * libhdf5 is not thread-safe and prints errors; the printing is suppressed here. */
-#include "capball/advanced/flow.h"
 #include "io/format.h"
 
 #include "core/fail.h"

@@ -7,7 +7,6 @@
 #include "core/fail.h"
 #include "io/file_fail.h"
 #include "io/format.h"
-#include "io/lines.h"
 #include "io/number.h"
 
 typedef struct entry {

@@ -437,3 +437,26 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');
+
+/* ---- ids and labels ---- */
+
+uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
+  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
+  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (bad[middle] - middle <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return row + low;
+}
+
+const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
+}
+
+const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
+}

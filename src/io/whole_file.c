@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "capball/advanced/flow.h"
-#include "capball/file.h"
 #include "core/fail.h"
 #include "io/file_fail.h"
 

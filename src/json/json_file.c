@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/file.h"
 #include "capball/advanced/flow.h"
 #include "core/fail.h"
-#include "io/buffer.h"
 #include "io/file_fail.h"
 #include "io/input.h"
 

@@ -9,7 +9,6 @@
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "io/file_fail.h"
 #include "io/number.h"
 #include "json/json_file.h"
 

@@ -10,7 +10,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "io/buffer.h"
+#include "io/input.h"
 #include "io/file_fail.h"
 #include "io/sealing.h"
 #include "json/json_file.h"

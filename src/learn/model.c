@@ -1,4 +1,3 @@
-#include "capball/advanced/rounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,11 +7,10 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/column_names.h"
-#include "core/digits.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
-#include "learn/kernel_svdd.h"
+#include "learn/smo.h"
 #include "learn/quantiles.h"
 #include "text/json_text.h"
 

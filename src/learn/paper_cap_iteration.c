@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/ball.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "learn/ball_stream.h"
+#include "learn/piece_rounds.h"
 #include "learn/distances.h"
-#include "learn/svdd_fail.h"
 #include "learn/paper_schemes.h"
 
 enum { CAP_STEPS = 64, STEPS_WITHOUT_GAIN = 2 };

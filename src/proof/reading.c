@@ -7,15 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "capball/advanced/candidates.h"
 #include "capball/query.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "geometry/vector.h"
 #include "proof/question.h"
 #include "proof/transform_object.h"
+#include "batch/map_object.h"
 
 static const double u64 = DBL_EPSILON / 2;
 

@@ -5,15 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
 #include "proof/certificate.h"
-#include "search/hit_order.h"
-#include "proof/reading.h"
+#include "search/query_numbers.h"
 #include "proof/row_look.h"
 
 static const cpb_rescore_options defaults = {

@@ -1,13 +1,13 @@
 /* T13: the caps of balls around queries, as vectors for an inner-product engine. */
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "proof/certificate.h"
 #include "proof/question.h"
+#include "batch/map_object.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
   if (map == NULL) return cpb_fail_missing(error, "map");

@@ -1,4 +1,4 @@
-#include "search/waiting_rows.h"
+#include "search/search_object.h"
 
 #include <math.h>
 #include <stdlib.h>

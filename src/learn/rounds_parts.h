@@ -1,16 +1,13 @@
-/* Internals of enclosing balls: each round reads the rows once and solves a working set exactly.
- *
- * Everything is in units of 2^exponent of the data and relative to `origin`; the exponent is 0 unless squares
- * of the data would leave the range of double. Data in memory, streams and pieces use the same method: a sample of
- * the rows, then in each round the farthest rows by (distance, id), which join in that order. Nothing depends on how
- * the rows are divided. */
-#ifndef CPB_LEARN_BALL_ROUNDS_PARTS_H
-#define CPB_LEARN_BALL_ROUNDS_PARTS_H
+/* Internals of rounds over pieces: enclosing balls, then SVDD. */
+#ifndef CPB_LEARN_ROUNDS_PARTS_H
+#define CPB_LEARN_ROUNDS_PARTS_H
 
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
+#include "learn/hull.h"
 #include "learn/piece_rounds.h"
 #include "learn/working_set.h"
+#include "scale/exact_sum.h"
 
 /* The smallest ball seen, in units of the data. */
 typedef struct cpb_best_ball {
@@ -45,15 +42,10 @@ struct cpb_ball_rounds {
   cpb_best_ball best;
 };
 
-void cpb_ball_rounds_begin_pass(cpb_ball_rounds *rounds);
-
 /* One read about the present centre: stages the farthest rows. *out_of_range: some row is out of the range of the
  * unit, and nothing was staged. */
 cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, bool *out_of_range,
                                 const cpb_exec *exec, cpb_error *error);
-
-/* Keeps only the staged rows that may join. */
-cpb_status cpb_ball_rounds_keep_far(cpb_ball_rounds *rounds);
 
 /* ---- the sample: the rows whose ids have the most trailing zeros, ties in favour of smaller ids ---- */
 
@@ -63,22 +55,64 @@ cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
 /* The same for a block that begins with row `first` of `rows` rows, whose ids are their numbers. */
 cpb_status cpb_ball_rounds_sample_of(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t rows);
 
-/* Adds the sample of another piece. */
-cpb_status cpb_ball_rounds_sample_join(cpb_ball_rounds *rounds, const cpb_ball_rounds *piece);
-
 /* Begins round 1: unit, origin and first centre. */
 cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error);
 
 /* Whether round 1, which was read in the unit of the data without reading the columns, is valid; if not, the
  * rounds are reset, and round 0 must be read. */
 bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range);
-
-/* Ends a pass: staged rows join, the ball moves. */
-cpb_status cpb_ball_rounds_move(cpb_ball_rounds *rounds, cpb_error *error);
-
-/* After a pass over all rows: keeps the smallest ball seen, and its gap. */
-void cpb_ball_rounds_keep_best(cpb_ball_rounds *rounds);
-
 void cpb_ball_rounds_write(const cpb_ball_rounds *rounds, const cpb_ball_out *out, cpb_ball_report *report);
+
+enum { CPB_EDGE_ROWS = 2048, CPB_EDGE_BINS = 4096 }; /* half of the bins are below the edge */
+
+/* Stored rows, with their ids, weights and squared distances; p = x - center. */
+typedef struct cpb_edge_rows {
+  size_t count, room;
+  uint64_t *id;
+  double *weight, *dist2;
+  double *p; /* count rows of d */
+} cpb_edge_rows;
+
+/* The parameters of a round, the same for all its pieces. */
+typedef struct cpb_svdd_question {
+  uint64_t round; /* 0: only the columns */
+  int exponent;
+  int octave;     /* of the squares that occur: the middle of the bins */
+  double total;   /* weight of all rows */
+  double edge;    /* squared */
+  double *center; /* d */
+} cpb_svdd_question;
+
+/* What a round gathers. */
+typedef struct cpb_svdd_gathered {
+  uint64_t rows;      /* with a weight */
+  double *low, *high; /* round 0: of each column, in the unit of the data */
+  cpb_exact_sum *sum; /* d + 2, of dropped rows: weight times p, weight, weight times squared distance; those
+                         beyond the edge, then the same for those on it. Round 0: the columns of all rows,
+                         and weights */
+  uint64_t *bins;     /* CPB_EDGE_BINS: weight by distance from the edge, in 2^-62 of the total */
+  cpb_edge_rows near_edge; /* a heap, the farthest from the edge first, once it is full */
+} cpb_svdd_gathered;
+
+/* The state of the driver: columns of the hull about `origin`, the bounds, the best centre. */
+typedef struct cpb_svdd_known {
+  size_t column_count, column_room;
+  double *p, *q, *mass; /* rows of d; heights; the weight each had in the hull */
+  double *origin, *best;
+  double doubt, upper, lower, edge;
+  uint64_t stalls;
+  bool done;
+} cpb_svdd_known;
+
+struct cpb_svdd_rounds {
+  const cpb_loops *loops;
+  size_t d;
+  cpb_svdd_options options;
+  cpb_svdd_question ask;
+  cpb_svdd_gathered got;
+  cpb_svdd_known known;
+};
+
+static inline size_t cpb_svdd_sums(const cpb_svdd_rounds *rounds) { return 2 * (rounds->d + 2); }
 
 #endif
