@@ -13,7 +13,7 @@ version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' 
 sources = $(shell find include src show cli sql tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
 .PHONY: recipes test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
-.PHONY: python wheel asan-python
+.PHONY: python wheel asan-python histories
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan
 
 all: build ## the library and the command, in build/
@@ -56,6 +56,9 @@ coverage: setup-test ## lines and branches that the tests never take, in build-c
 adversary: setup-test build-tests ## tests/edge/adversary_* at full length: about a million certificates
 	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
 	@tests/cli/ranges.sh long
+
+histories: setup-test build-tests ## 10,000 random histories of an index file, with kills and power failures; takes minutes
+	@INDEX_HISTORIES=$(or $(HISTORIES),10000) build/tests/index_histories
 
 test-python: build ## the Python package in a separate environment, with every extra
 	@tools/test-python full

@@ -95,6 +95,22 @@ static PyObject *index_compact(FACE_CALL) {
   return outcome(status, &error);
 }
 
+static PyObject *index_check(FACE_CALL) {
+  static const char *const names[] = {"progress", NULL};
+  PyObject *values[1];
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  if (face_arguments("check", names, 0, args, nargs, kwnames, values) < 0 ||
+      face_run_begin(&run, NULL, values[0]) < 0)
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_check(held(self), run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  return outcome(status, &error);
+}
+
 /* ---- changes */
 
 typedef cpb_status changing(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
@@ -382,6 +398,7 @@ static PyMethodDef index_methods[] = {
     FACE_CLASS("open", index_open, "an index from its file, mapped"),
     FACE_METHOD("save", index_save, "writes a file; without a name, what changed in the index's own"),
     FACE_METHOD("compact", index_compact, "rebuilds the index without removed rows"),
+    FACE_METHOD("check", index_check, "verifies the checksums of the index's file"),
     FACE_METHOD("add", index_add, "adds rows"),
     FACE_METHOD("replace", index_replace, "gives ids other rows"),
     {"remove", index_remove, METH_O, "removes the rows of ids"},

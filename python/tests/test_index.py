@@ -77,7 +77,7 @@ def test_files_and_pickles(rng, tmp_path):
     del opened
     reader = capball.Index.open(path)
     assert len(reader) == 3003 and (reader.search(queries, 1).ids[:, 0] == [3000, 3001, 3002]).all()
-    with pytest.raises(capball.CapballError, match="opened for reading"):
+    with pytest.raises(capball.CapballError, match="opened read-only"):
         reader.remove([0])
     path.write_bytes(b"something else")
     with pytest.raises(capball.FormatError, match="not an index"):

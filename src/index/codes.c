@@ -7,7 +7,7 @@
 
 #include "core/zero_lines.h"
 
-enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that no bound excludes */ };
+enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
   size_t d = sample.cols;
@@ -23,7 +23,7 @@ bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
 void cpb_coder_free(cpb_coder *coder) {
   if (coder == NULL) return;
   free(coder->sieve.numbers);
-  coder->sieve.center = NULL; /* the index's */
+  coder->sieve.center = NULL; /* owned by the index */
   coder->sieve.opposite = NULL;
   cpb_sieve_free(&coder->sieve);
   free(coder);
@@ -38,7 +38,7 @@ cpb_coder *cpb_coder_new(const cpb_index *index) {
   return NULL;
 }
 
-/* L2, COSINE: ii. IP: the sum of i, which is used where rows are bytes. */
+/* L2, COSINE: ii. IP: the sum of i, which is used if rows are bytes. */
 static int32_t term_of(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t at) {
   const cpb_sieve_row *row = &sieve->rows[at];
   if (!(row->rest < INFINITY)) return ALWAYS;
@@ -55,7 +55,7 @@ cpb_sieve_row cpb_codes_row(const cpb_sieve *sieve, const cpb_sieve_run *run, in
   return row;
 }
 
-/* As code_row of the sieve has the parts. */
+/* Agrees with code_row of search/sieve.c. */
 void cpb_codes_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, const int32_t *term,
                           float per_step, int32_t *threshold) {
   bool products = sieve->screen->metric == CPB_IP, whole = sieve->kind != CPB_SIEVE_FLOATS;
@@ -87,7 +87,7 @@ static void keep_run(const cpb_sieve *sieve, size_t run, cpb_index_block *block,
   }
 }
 
-/* Rows [first, first+count) of a block, which take the positions of the same numbers. */
+/* Rows [first, first+count) of a block, at the positions of the same numbers. */
 static int code_rows(cpb_sieve *sieve, const cpb_index *index, cpb_index_block *block, size_t first,
                      size_t count, size_t *faulty) {
   cpb_view rows =
@@ -104,7 +104,7 @@ static int code_rows(cpb_sieve *sieve, const cpb_index *index, cpb_index_block *
   return 0;
 }
 
-/* Rows of a last panel that is not full are not mixed with those before: it is made again when more rows come. */
+/* An incomplete last panel is coded separately from the others, because it is coded again when rows are added. */
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
                   size_t *faulty) {
   size_t first = panel * PANEL, full = block->count / PANEL * PANEL;

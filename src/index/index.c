@@ -1,4 +1,4 @@
-/* The index as an object: adding, removing and replacing rows. */
+/* The index object: adding, removing and replacing rows, compaction. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stddef.h>
@@ -11,18 +11,18 @@
 #include "core/sized.h"
 #include "core/zero_lines.h"
 #include "index/blocks_of_rows.h"
+#include "index/change.h"
 #include "index/codes.h"
-#include "index/index_file.h"
 #include "index/scratch.h"
 #include "parallel/tell.h"
 
 enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
-  FEW_COLUMNS = 32, /* codes of rows so short do not tell them apart */
-  SAMPLE = 1024,    /* rows by which the centre is chosen; .. */
-  SETTLED = 4096,   /* .. with so many it stays, with fewer it is chosen again once there are .. */
-  GROWTH = 4        /* .. so many times as many */
+  FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
+  SAMPLE = 1024,    /* rows from which the centre is chosen */
+  SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
+  GROWTH = 4        /* .. when the number of rows has grown by this factor */
 };
 
 static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
@@ -109,7 +109,7 @@ void cpb_index_free(cpb_index *index) {
 
 /* ---- codes of new rows ---- */
 
-/* Blocks from the panel of a slot on. */
+/* Computes the codes of blocks, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
   size_t first_block, first_panel;
@@ -166,7 +166,7 @@ static void check_block(void *arg, size_t task) {
   }
 }
 
-/* Rows from everywhere, gone or not. */
+/* From rows at regular distances, removed or not. */
 static bool prepare(cpb_index *index) {
   size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
   for (size_t i = 0; i < index->block_count; i++)
@@ -183,7 +183,7 @@ static bool prepare(cpb_index *index) {
   return made;
 }
 
-/* Faults are of rows counted from `first`. */
+/* EROW counts rows from the first of the index. */
 static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
   coding c = {.index = index, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
   if (first == index->slots) return CPB_OK;
@@ -199,7 +199,7 @@ static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec
   return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
 }
 
-/* Codes for rows from `first` on, and for all where the centre is chosen anew. */
+/* Codes for rows from `first` on, and for all rows if the centre is chosen again. */
 static cpb_status code_new_rows(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
   bool choose = index->bytes && (index->prepared == 0 ||
                                  (index->prepared < SETTLED && index->slots >= GROWTH * index->prepared));
@@ -222,7 +222,7 @@ static int compare_ids(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* EINVAL for an id that is twice among them. */
+/* EINVAL if an id occurs twice. */
 static cpb_status check_once(const uint64_t *ids, size_t count, cpb_error *error) {
   uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
   if (sorted == NULL) return cpb_fail_memory(error, "%zu ids", count);
@@ -247,8 +247,8 @@ static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t 
           cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
                    (unsigned long long)ids[i], present ? "not in" : "already in");
     else if (ids[i] == UINT64_MAX)
-      status =
-          cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "the id %llu means no row", (unsigned long long)ids[i]);
+      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "the id %llu is reserved for \"no row\"",
+                        (unsigned long long)ids[i]);
   }
   return status;
 }
@@ -261,14 +261,7 @@ static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
   }
 }
 
-static bool are_numbers(const cpb_index *index, const uint64_t *ids, size_t count) {
-  if (ids == NULL) return index->next_id == index->slots;
-  for (size_t i = 0; i < count; i++)
-    if (ids[i] != index->slots + i) return false;
-  return true;
-}
-
-/* Takes back what was appended after `slots`. The rows before have had codes. */
+/* Removes what was appended after `slots`. Codes of the rows before cannot fail: they have had some. */
 static void take_back(cpb_index *index, size_t slots, size_t prepared) {
   cpb_blocks_drop(index, slots);
   if (slots == 0) index->prepared = 0;
@@ -281,9 +274,9 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   size_t before = index->slots, prepared = index->prepared;
   cpb_status status = CPB_OK;
   if (rows.rows == 0) return CPB_OK;
-  bool stored = !are_numbers(index, ids, rows.rows);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, rows.rows, stored, index->gone) || !cpb_blocks_append(index, rows))
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->gone) ||
+      !cpb_blocks_append(index, rows))
     status = cpb_fail_memory(error, "%zu rows", rows.rows);
   if (status == CPB_OK) status = code_new_rows(index, before / PANEL * PANEL, exec, error);
   if (status == CPB_OK) {
@@ -300,7 +293,6 @@ static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) 
   return status;
 }
 
-/* Rows that were added go again. */
 static void undo_add(cpb_index *index, size_t slots, uint64_t next_id) {
   cpb_id_map_shrink(&index->ids, slots);
   index->next_id = next_id;
@@ -315,7 +307,6 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
   return index->file == NULL ? CPB_OK : index->file_calls->check_writable(index, error);
 }
 
-/* Adds the rows of a change and appends it to the log. */
 static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                              cpb_error *error) {
   size_t slots = index->slots;
@@ -339,7 +330,7 @@ static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change
   return status;
 }
 
-/* The new rows are added before the old ones go: what fails leaves the old ones. */
+/* The new rows are added before the old ones are removed, so that a failure leaves the old ones. */
 static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                                  cpb_error *error) {
   size_t *old = malloc((change->count + 1) * sizeof *old);
@@ -438,8 +429,7 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
     if (cpb_index_is_gone(from, slot)) continue;
     const char *row = cpb_slot_row(from, slot);
     uint64_t id = cpb_id_map_id(&from->ids, slot);
-    bool stored = to->ids.ids != NULL || id != to->slots;
-    if (!cpb_blocks_reserve(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, 1, stored, to->gone) ||
+    if (!cpb_blocks_reserve(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone) ||
         !cpb_blocks_append(to, cpb_rows(row, from->options.dtype, 1, from->options.cols)))
       status = cpb_fail_memory(error, "the rows of an index");
     else
@@ -448,7 +438,7 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
   return status == CPB_OK ? code_new_rows(to, 0, exec, error) : status;
 }
 
-/* Everything that changes, but for the id that comes next. What does not is read without the lock. */
+/* Swaps all members that are read under the lock, except the next id. */
 static void exchange(cpb_index *index, cpb_index *other) {
   enum { CHANGES = offsetof(cpb_index, screen) };
   char *own = (char *)index + CHANGES, *fresh = (char *)other + CHANGES, kept[sizeof *index - CHANGES];
@@ -459,7 +449,7 @@ static void exchange(cpb_index *index, cpb_index *other) {
   index->next_id = next_id;
   index->sieve.screen = &index->screen;
   other->sieve.screen = &other->screen;
-  cpb_coder_free(index->coder); /* it knows the other's screen */
+  cpb_coder_free(index->coder); /* it refers to the other's screen */
   index->coder = NULL;
 }
 
