@@ -4,206 +4,18 @@
 #include <stdlib.h>
 
 #include "batch/check_finite.h"
-#include "capball/advanced/engine.h"
-#include "capball/map.h"
 #include "core/fail.h"
-#include "core/median.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "engine/asked.h"
+#include "engine/engine_trial.h"
 #include "parallel/tell.h"
+#include "recommend/recipe.h"
 #include "scale/row_sample.h"
 
-enum { CPB_TRIAL_FORMS = 4 };
-
-/* Rows, queries and the ground truth. */
-typedef struct cpb_survey {
-  const cpb_engine_calls *engine;
-  cpb_view base, queries;
-  size_t k, candidates;
-  cpb_metric metric;
-  double *kth;   /* the k-th distance of every query */
-  double radius; /* the median of kth */
-  const cpb_map *map;
-  double s; /* of the map: the mean norm about the mean */
-} cpb_survey;
-
-/* What an index is built from. */
-typedef struct cpb_way {
-  cpb_transform_kind kind;
-  double norms;                  /* s of the sphere in mean norms; NaN without a sphere */
-  size_t forms;                  /* number of query forms */
-  double radii[CPB_TRIAL_FORMS]; /* and their radii */
-  uint64_t seed;
-} cpb_way;
-
-/* T13: an engine on one transform of the rows, and the quality of its answers. */
-
-/* Computes kth and radius. The caller frees kth. */
-static cpb_status survey_find_truth(cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
-  size_t n = s->queries.rows, k = s->k;
-  cpb_hit *hits = malloc(n * k * sizeof *hits);
-  double *middle = malloc(n * sizeof *middle);
-  s->kth = malloc(n * sizeof *s->kth);
-  cpb_status status = hits == NULL || middle == NULL || s->kth == NULL
-                          ? cpb_fail_memory(error, "%zu neighbours of %zu queries", k, n)
-                          : cpb_knn(s->base, s->queries, k, CPB_L2, hits, exec, error);
-  for (size_t i = 0; i < n && status == CPB_OK; i++) middle[i] = s->kth[i] = hits[i * k + k - 1].value;
-  if (status == CPB_OK) s->radius = cpb_median(middle, n);
-  free(middle);
-  free(hits);
-  return status;
-}
-
-/* With all its query forms: points, and on the sphere balls of half, one and two times the usual radius. */
-static cpb_way way_of(const cpb_survey *s, cpb_transform_kind kind, double norms, uint64_t seed) {
-  double r = kind == CPB_TRANSFORM_SPHERE ? s->radius : 0;
-  return (cpb_way){.kind = kind,
-                   .norms = norms,
-                   .forms = r > 0 ? CPB_TRIAL_FORMS : 1,
-                   .radii = {0, r / 2, r, 2 * r},
-                   .seed = seed};
-}
-
-static cpb_status make_sphere(const cpb_survey *s, double norms, cpb_transform **transform,
-                              cpb_error *error) {
-  cpb_map_options options = {.size = sizeof options};
-  cpb_map *map = NULL;
-  cpb_map_describe(s->map, &options);
-  options.s = norms * s->s;
-  cpb_status status = cpb_map_new(&options, &map, error);
-  if (status == CPB_OK) status = cpb_transform_of_map(map, transform, error);
-  cpb_map_free(map);
-  return status;
-}
-
-static cpb_status make_transform(const cpb_survey *s, const cpb_way *w, cpb_transform **transform,
-                                 const cpb_exec *exec, cpb_error *error) {
-  cpb_source source = cpb_source_from_view(s->base);
-  return w->kind == CPB_TRANSFORM_SPHERE ? make_sphere(s, w->norms, transform, error)
-                                         : cpb_transform_fit(&source, w->kind, false, transform, exec, error);
-}
-
-/* ---- the quality of the answers ---- */
-
-/* Share of the true k among the first `count` candidates of each query. */
-static cpb_status find_shares(const cpb_survey *s, const uint64_t *ids, size_t count, double *shares,
-                              const cpb_exec *exec, cpb_error *error) {
-  size_t n = s->queries.rows, C = s->candidates;
-  cpb_hit *hits = malloc(n * count * sizeof *hits);
-  uint64_t *first = malloc(n * count * sizeof *first);
-  cpb_status status =
-      hits == NULL || first == NULL ? cpb_fail_memory(error, "%zu candidates", n * count) : CPB_OK;
-  for (size_t i = 0; i < n * count && status == CPB_OK; i++) first[i] = ids[i / count * C + i % count];
-  if (status == CPB_OK) status = cpb_asked_distances(s->base, s->queries, first, count, hits, exec, error);
-  for (size_t i = 0; i < n && status == CPB_OK; i++) {
-    size_t found = 0;
-    while (found < s->k && hits[i * count + found].value <= s->kth[i] * (1 + 1e-12)) found++;
-    shares[i] = (double)found / (double)s->k;
-  }
-  free(hits);
-  free(first);
-  return status;
-}
-
-/* Even queries choose and odd ones report, so that the reported figures are not biased by the choice; a single
- * query does both. */
-typedef enum half { CHOOSING = 0, TELLING = 1 } half;
-
-static double mean_of(const double *shares, size_t n, half of, double *error_of) {
-  double sum = 0, squares = 0, count = 0;
-  for (size_t i = n < 2 ? 0 : (size_t)of; i < n; i += 2, count++) {
-    sum += shares[i];
-    squares += shares[i] * shares[i];
-  }
-  double mean = sum / count;
-  if (error_of != NULL) *error_of = sqrt(fmax(0, squares / count - mean * mean) / count);
-  return mean;
-}
-
-static cpb_status judge_form(const cpb_survey *s, const uint64_t *ids, cpb_engine_trial *trial,
-                             const cpb_exec *exec, cpb_error *error) {
-  size_t n = s->queries.rows;
-  double *recall = malloc(2 * n * sizeof *recall), *rescored = recall + n;
-  if (recall == NULL) return cpb_fail_memory(error, "%zu shares", 2 * n);
-  cpb_status status = find_shares(s, ids, s->k, recall, exec, error);
-  if (status == CPB_OK) status = find_shares(s, ids, s->candidates, rescored, exec, error);
-  if (status == CPB_OK) {
-    trial->recall = mean_of(recall, n, TELLING, NULL);
-    trial->rescored = mean_of(rescored, n, TELLING, &trial->error);
-    trial->choosing_recall = mean_of(recall, n, CHOOSING, NULL);
-    trial->choosing_rescored = mean_of(rescored, n, CHOOSING, NULL);
-  }
-  free(recall);
-  return status;
-}
-
-/* ---- asking ---- */
-
-static cpb_status ask_forms(const cpb_survey *s, const cpb_way *w, const cpb_transform *transform,
-                            const float *rows, uint64_t *ids, cpb_engine_cost *cost, const cpb_exec *exec,
-                            cpb_error *error) {
-  size_t cols = cpb_transform_cols(transform), n = s->queries.rows;
-  float *asked = malloc(w->forms * n * cols * sizeof *asked);
-  if (asked == NULL) return cpb_fail_memory(error, "%zu queries", n);
-  cpb_status status = CPB_OK;
-  for (size_t form = 0; form < w->forms && status == CPB_OK; form++)
-    status =
-        cpb_asked_queries(transform, s->queries, w->radii[form], true, asked + form * n * cols, exec, error);
-  cpb_engine_question question = {.rows = cpb_rows(rows, CPB_F32, s->base.rows, cols),
-                                  .queries = cpb_rows(asked, CPB_F32, w->forms * n, cols),
-                                  .count = s->candidates,
-                                  .metric = s->metric,
-                                  .seed = w->seed};
-  if (status == CPB_OK) status = s->engine->ask(s->engine->self, &question, ids, cost, exec, error);
-  free(asked);
-  return status;
-}
-
-static cpb_status ask(const cpb_survey *s, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
-                      const cpb_exec *exec, cpb_error *error) {
-  cpb_transform *transform = NULL;
-  float *rows = NULL;
-  cpb_status status = make_transform(s, w, &transform, exec, error);
-  if (status == CPB_OK) status = cpb_asked_rows(transform, s->base, true, &rows, exec, error);
-  if (status == CPB_OK) status = ask_forms(s, w, transform, rows, ids, cost, exec, error);
-  free(rows);
-  cpb_transform_free(transform);
-  return status;
-}
-
-static cpb_engine_trial trial_of(const cpb_survey *s, const cpb_way *w, size_t form,
-                                 const cpb_engine_cost *cost) {
-  cpb_engine_trial trial = {.size = sizeof trial,
-                            .name = cpb_transform_about(w->kind).name,
-                            .kind = w->kind,
-                            .scale = w->norms * s->s,
-                            .norms = w->norms,
-                            .radius = w->radii[form],
-                            .cost = *cost,
-                            .rows = s->base.rows};
-  trial.cost.query /= (double)w->forms;
-  return trial;
-}
-
-/* Fills trials[0 .. forms-1]. */
-static cpb_status way_try(const cpb_survey *s, const cpb_way *w, cpb_engine_trial *trials,
-                          const cpb_exec *exec, cpb_error *error) {
-  size_t room = s->queries.rows * s->candidates;
-  cpb_engine_cost cost = {NAN, NAN, NAN, 0};
-  uint64_t *ids = malloc(w->forms * room * sizeof *ids);
-  if (ids == NULL) return cpb_fail_memory(error, "%zu candidates", w->forms * room);
-  cpb_status status = ask(s, w, ids, &cost, exec, error);
-  for (size_t form = 0; form < w->forms && status == CPB_OK; form++) {
-    trials[form] = trial_of(s, w, form, &cost);
-    status = judge_form(s, ids + form * room, &trials[form], exec, error);
-  }
-  free(ids);
-  return status;
-}
-
 enum { RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
-enum { TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) };
+enum {
+  TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) + 2
+}; /* one is asked twice, one under other seeds */
 
 /* Behind the best of the first round by more than this share of the true neighbours. Small rounds are easy, so a
  * smaller deficit may still be made up. */
@@ -239,6 +51,8 @@ typedef struct measuring {
   cpb_row_sample rows, asking, first_rows;
   cpb_map *map;
   cpb_engine_report *out;
+  double *memory; /* of the shares */
+  cpb_shares shares[TRIALS];
   size_t early;       /* trials of the first round */
   size_t asked, asks; /* indexes built so far, and about how many there will be */
 } measuring;
@@ -304,31 +118,42 @@ static cpb_status prepare_first(measuring *m, const cpb_exec *exec, cpb_error *e
   m->first.candidates = fewer > 2 * m->o.k ? fewer : 2 * m->o.k;
   if (m->first.candidates > m->all.candidates) m->first.candidates = m->all.candidates;
   if (m->first.candidates > m->first.base.rows) m->first.candidates = m->first.base.rows;
-  return status == CPB_OK ? survey_find_truth(&m->first, exec, error) : status;
+  return status == CPB_OK ? cpb_survey_find_truth(&m->first, exec, error) : status;
 }
 
 /* ---- the best ---- */
 
-static int effort(const cpb_engine_trial *trial) { return 2 * (int)trial->kind + (trial->radius > 0); }
+static int effort(const cpb_engine_trial *trial) {
+  return 4 * (int)trial->kind + 2 * trial->twice + (trial->radius > 0);
+}
 
 typedef bool trial_test(const cpb_engine_trial *trial, const void *arg);
 
-/* By the queries used for choosing: the best after rescoring; among those within half a point of it the best
- * before rescoring, and among those within half a point the simplest. `count` if none passes. */
-static size_t best_of(const cpb_engine_trial *trials, size_t count, trial_test *passes, const void *arg) {
-  double most = 0, first = 0;
-  size_t pick = count;
+/* Whether a trial is no more behind another one than one standard error of the difference, over the same queries. */
+static bool is_close(const measuring *m, const double *to, const double *trial) {
+  double error, behind = cpb_mean_of(to, trial, m->all.queries.rows, CPB_CHOOSING, &error);
+  return behind <= error;
+}
+
+/* The criterion is the share of the true k among the candidates; within its noise the higher share among the first
+ * k wins, and within the noise of that the simplest. `count` if none passes. */
+static size_t best_of(const measuring *m, trial_test *passes, const void *arg) {
+  const cpb_engine_trial *trials = m->out->trials;
+  const cpb_shares *shares = m->shares;
+  size_t count = m->out->facts.count, best = count, first = count, pick = count;
   for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg)) most = fmax(most, trials[i].choosing_rescored);
-  for (int turn = 0; turn < 2; turn++)
-    for (size_t i = 0; i < count; i++) {
-      const cpb_engine_trial *t = &trials[i];
-      if (!passes(t, arg) || t->choosing_rescored < most - 0.005) continue;
-      if (turn == 0)
-        first = fmax(first, t->choosing_recall);
-      else if (t->choosing_recall >= first - 0.005 && (pick == count || effort(t) < effort(&trials[pick])))
-        pick = i;
-    }
+    if (passes(&trials[i], arg) &&
+        (best == count || trials[i].choosing_rescored > trials[best].choosing_rescored))
+      best = i;
+  for (size_t i = 0; i < count; i++)
+    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
+        (first == count || trials[i].choosing_recall > trials[first].choosing_recall))
+      first = i;
+  for (size_t i = 0; i < count; i++)
+    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
+        is_close(m, shares[first].first, shares[i].first) &&
+        (pick == count || effort(&trials[i]) < effort(&trials[pick])))
+      pick = i;
   return pick;
 }
 
@@ -347,33 +172,22 @@ static cpb_status try_way(measuring *m, const cpb_survey *s, const cpb_way *w, c
   cpb_exec_part part;
   double from = fmin(1, (double)m->asked / (double)m->asks),
          to = fmin(1, (double)++m->asked / (double)m->asks);
-  return way_try(s, w, trials, cpb_exec_part_of(&part, exec, from, to), error);
+  return cpb_way_try(s, w, trials, m->shares + (trials - m->out->trials),
+                     cpb_exec_part_of(&part, exec, from, to), error);
 }
 
 static cpb_status add(measuring *m, const cpb_survey *s, cpb_transform_kind kind, double norms,
                       const cpb_exec *exec, cpb_error *error) {
   cpb_engine_facts *facts = &m->out->facts;
-  cpb_way w = way_of(s, kind, norms, m->o.seed);
+  cpb_way w = cpb_way_of(s, kind, norms, m->o.seed);
   cpb_status status = try_way(m, s, &w, m->out->trials + facts->count, exec, error);
   if (status == CPB_OK) facts->count += w.forms;
   return status;
 }
 
-/* Only transforms that suit the engine's ranking. */
-static bool suits(cpb_transform_kind kind, cpb_metric metric) {
-  switch (kind) {
-  case CPB_TRANSFORM_NONE:
-  case CPB_TRANSFORM_SPHERE: return true;
-  case CPB_TRANSFORM_NORMALIZE: return metric == CPB_COSINE;
-  case CPB_TRANSFORM_LIFT_IP: return metric == CPB_IP;
-  case CPB_TRANSFORM_LIFT_COSINE: return metric != CPB_L2;
-  default: return false;
-  }
-}
-
 static bool is_wanted(const measuring *m, cpb_transform_kind kind) {
   bool asked = m->o.kinds == 0 || (m->o.kinds >> (unsigned)kind & 1) != 0;
-  return suits(kind, m->o.metric) && asked;
+  return cpb_recipe_suits(kind, m->o.metric) && asked;
 }
 
 /* Whether the first round has ruled it out. */
@@ -414,7 +228,7 @@ static cpb_status try_all(measuring *m, const cpb_survey *s, const cpb_exec *exe
 /* Tries two more scales around the best. */
 static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   const cpb_engine_facts *facts = &m->out->facts;
-  size_t best = best_of(facts->trials, facts->count, is_sphere_of_all_rows, &m->all.base.rows);
+  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
   double root2 = 0x1.6a09e667f3bcdp+0;
   if (best == facts->count) return CPB_OK;
   double norms = facts->trials[best].norms;
@@ -422,9 +236,31 @@ static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   return status == CPB_OK ? add(m, &m->all, CPB_TRANSFORM_SPHERE, norms * root2, exec, error) : status;
 }
 
+static cpb_way way_of_trial(const measuring *m, size_t at) {
+  const cpb_engine_trial *t = &m->out->trials[at];
+  return (cpb_way){.kind = t->kind,
+                   .norms = t->norms,
+                   .forms = 1,
+                   .radii = {t->radius},
+                   .twice = t->twice,
+                   .seed = m->o.seed};
+}
+
+/* The best sphere, queried again with balls of the distances found. */
+static cpb_status try_twice(measuring *m, const cpb_exec *exec, cpb_error *error) {
+  cpb_engine_facts *facts = &m->out->facts;
+  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
+  if (best == facts->count || !(m->all.radius > 0)) return CPB_OK;
+  cpb_way w = way_of_trial(m, best);
+  w.twice = true;
+  cpb_status status = try_way(m, &m->all, &w, m->out->trials + facts->count, exec, error);
+  if (status == CPB_OK) facts->count++;
+  return status;
+}
+
 static cpb_status try_rounds(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
-  m->asks = WAYS + m->o.seeds;
+  m->asks = WAYS + 1 + m->o.seeds;
   if (has_first_round(m)) {
     m->asks += RIVALS + SCALES;
     status = prepare_first(m, exec, error);
@@ -432,34 +268,57 @@ static cpb_status try_rounds(measuring *m, const cpb_exec *exec, cpb_error *erro
     m->early = m->out->facts.count;
   }
   if (status == CPB_OK) status = try_all(m, &m->all, exec, error);
-  return status == CPB_OK ? refine(m, exec, error) : status;
+  if (status == CPB_OK) status = refine(m, exec, error);
+  return status == CPB_OK ? try_twice(m, exec, error) : status;
 }
 
 /* Repeats the chosen trial with other seeds of the engine. */
 static cpb_status find_spread(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_engine_facts *facts = &m->out->facts;
-  const cpb_engine_trial *pick = &m->out->trials[facts->pick];
-  facts->low = facts->high = pick->rescored;
+  cpb_engine_trial *again = m->out->trials + facts->count;
+  facts->low = facts->high = m->out->trials[facts->pick].rescored;
   cpb_status status = CPB_OK;
   for (size_t i = 1; i < m->o.seeds && status == CPB_OK; i++) {
-    cpb_engine_trial again;
-    cpb_way w = {.kind = pick->kind, .norms = pick->norms, .forms = 1, .radii = {pick->radius}};
+    cpb_way w = way_of_trial(m, facts->pick);
     w.seed = m->o.seed + i;
-    status = try_way(m, &m->all, &w, &again, exec, error);
+    status = try_way(m, &m->all, &w, again, exec, error);
     if (status != CPB_OK) break;
-    facts->low = fmin(facts->low, again.rescored);
-    facts->high = fmax(facts->high, again.rescored);
+    facts->low = fmin(facts->low, again->rescored);
+    facts->high = fmax(facts->high, again->rescored);
   }
   return status;
 }
 
-static void conclude(const measuring *m) {
+/* Marks what the criterion alone does not distinguish from the best. */
+static void mark_close(measuring *m) {
+  cpb_engine_trial *trials = m->out->trials;
+  size_t count = m->out->facts.count, best = m->out->facts.pick;
+  for (size_t i = 0; i < count; i++)
+    if (trials[i].rows == m->all.base.rows && trials[i].choosing_rescored > trials[best].choosing_rescored)
+      best = i;
+  for (size_t i = 0; i < count; i++)
+    trials[i].close =
+        trials[i].rows == m->all.base.rows && is_close(m, m->shares[best].all, m->shares[i].all);
+}
+
+static void conclude(measuring *m) {
   cpb_engine_report *out = m->out;
   cpb_engine_facts *facts = &out->facts;
-  facts->pick = best_of(out->trials, facts->count, is_of_all_rows, &m->all.base.rows);
+  facts->pick = best_of(m, is_of_all_rows, &m->all.base.rows);
+  mark_close(m);
   const cpb_engine_trial *pick = &out->trials[facts->pick], *raw = &out->trials[facts->raw];
   double more = pick->rescored - raw->rescored, before = pick->recall - raw->recall;
   facts->helps = more > pick->error || (more >= -pick->error && before > 0.01);
+}
+
+/* Room for the shares of every trial. */
+static cpb_status hold_shares(measuring *m, cpb_error *error) {
+  size_t n = m->all.queries.rows;
+  m->memory = malloc(2 * TRIALS * n * sizeof *m->memory);
+  if (m->memory == NULL) return cpb_fail_memory(error, "%zu shares", 2 * TRIALS * n);
+  for (size_t i = 0; i < TRIALS; i++)
+    m->shares[i] = (cpb_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
+  return CPB_OK;
 }
 
 static void state_facts(measuring *m) {
@@ -485,8 +344,9 @@ static cpb_status run(measuring *m, cpb_view base, cpb_view queries, const cpb_e
   if (s->k == 0 || s->k > s->candidates)
     return cpb_fail_count(error, "k", s->k, "k must be at least 1 and at most the %zu candidates",
                           s->candidates);
-  status = survey_find_truth(s, exec, error);
+  status = cpb_survey_find_truth(s, exec, error);
   if (status == CPB_OK) status = find_scale(m, exec, error);
+  if (status == CPB_OK) status = hold_shares(m, error);
   if (status == CPB_OK) state_facts(m);
   if (status == CPB_OK) status = try_rounds(m, exec, error);
   if (status != CPB_OK) return status;
@@ -497,7 +357,7 @@ static cpb_status run(measuring *m, cpb_view base, cpb_view queries, const cpb_e
 static cpb_status check_options(const cpb_engine_options *o, cpb_error *error) {
   if ((unsigned)o->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)o->metric);
   for (unsigned kind = 0; o->kinds >> kind != 0; kind++)
-    if ((o->kinds >> kind & 1) != 0 && !suits((cpb_transform_kind)kind, o->metric))
+    if ((o->kinds >> kind & 1) != 0 && !cpb_recipe_suits((cpb_transform_kind)kind, o->metric))
       return cpb_fail_count(error, "kinds", kind, "transforms must suit an engine that ranks by %s",
                             cpb_metric_name(o->metric));
   return CPB_OK;
@@ -510,6 +370,7 @@ static void free_parts(measuring *m) {
   cpb_map_free(m->map);
   free(m->all.kth);
   free(m->first.kth);
+  free(m->memory);
 }
 
 cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_calls *engine,
