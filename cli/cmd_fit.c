@@ -111,7 +111,7 @@ static int save(const cli_input *in, const cpb_map *map, const wish *w, const cp
   const cli_job *job = in->job;
   uint64_t known = in->info.rows == CPB_ROWS_UNKNOWN ? 0 : in->info.rows;
   const char *goal = w->fit.spherical ? "spherical" : w->fit.s != 0 ? "given" : cpb_goal_name(w->fit.goal);
-  char *evidence = report->choice != NULL ? cli_evidence(job, w->fit.goal, report->choice) : NULL;
+  char *evidence = report->choice != NULL ? cli_evidence(&w->fit, report->choice) : NULL;
   if (report->choice != NULL && evidence == NULL) return cli_fail(job, "no memory for the evidence");
   cpb_map_origin origin = {sizeof origin, goal, in->info.path, report->passes > 0 ? report->rows : known,
                            evidence};

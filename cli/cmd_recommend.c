@@ -79,10 +79,19 @@ static int write_page(const cli_job *job, const cpb_recommendation_facts *r, con
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
+/* BASE and QUERIES stand for what came by a pipe or was not given. */
+static cli_names names_of(const cli_job *job) {
+  const char *base = job->operands[0], *queries = job->options.queries;
+  return (cli_names){.base = strcmp(base, "-") == 0 ? "BASE" : base,
+                     .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
+                     .format = job->options.format};
+}
+
 static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
   cpb_recommendation_facts r = {.size = sizeof r};
   cpb_recommendation_describe(recommendation, &r);
-  char *commands = cli_recommend_commands(job, &r), *text = show_recommend_text(&r);
+  cli_names names = names_of(job);
+  char *commands = cli_recommend_commands(&names, &r), *text = show_recommend_text(&r);
   int result =
       commands == NULL || text == NULL ? cli_fail(job, "no memory for the recommendation in words") : CLI_OK;
   if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text, commands);

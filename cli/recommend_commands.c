@@ -7,7 +7,7 @@
 
 typedef struct naming {
   FILE *to;
-  const char *base, *queries, *format;
+  cli_names names;
 } naming;
 
 /* Quotes a word for the shell. */
@@ -27,7 +27,7 @@ static void put_word(FILE *to, const char *word) {
 static void put_input(const naming *n, const char *path) {
   fputc(' ', n->to);
   put_word(n->to, path);
-  if (n->format != NULL) fprintf(n->to, " --format %s", n->format);
+  if (n->names.format != NULL) fprintf(n->to, " --format %s", n->names.format);
 }
 
 static void put_fit(const naming *n, const cpb_recommend_row *pick) {
@@ -36,7 +36,7 @@ static void put_fit(const naming *n, const cpb_recommend_row *pick) {
     fprintf(n->to, "capball fit --scale %s", cli_digits(pick->scale, digits));
   else
     fprintf(n->to, "capball fit --transform %s", pick->name);
-  put_input(n, n->base);
+  put_input(n, n->names.base);
   fputs(" -o map.json\n", n->to);
 }
 
@@ -47,9 +47,9 @@ static void put_commands(const naming *n, const cpb_recommendation_facts *r) {
   char digits[CPB_JSON_NUMBER_ROOM];
   put_fit(n, pick);
   fputs("capball embed -m map.json", n->to);
-  put_input(n, n->base);
+  put_input(n, n->names.base);
   fputs(" -o rows.npy\ncapball query -m map.json", n->to);
-  put_input(n, n->queries);
+  put_input(n, n->names.queries);
   if (ball)
     fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
   else
@@ -57,20 +57,16 @@ static void put_commands(const naming *n, const cpb_recommendation_facts *r) {
   fputs(" -o asked.npy\n", n->to);
   if (!pick->sphere && pick->kind == CPB_TRANSFORM_NORMALIZE) return;
   fputs("capball rescore -m map.json", n->to);
-  put_input(n, n->queries);
+  put_input(n, n->names.queries);
   fputs(" ids.npy --embedded rows.npy", n->to);
   if (ball) fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
   fprintf(n->to, " -k %zu -o nearest.npy\n", r->k);
 }
 
-char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r) {
-  const char *base = job->operands[0], *queries = job->options.queries;
+char *cli_recommend_commands(const cli_names *names, const cpb_recommendation_facts *r) {
   const cpb_recommend_row *pick = r->rows[r->pick];
   show_text text;
-  naming n = {.to = show_text_open(&text),
-              .base = strcmp(base, "-") == 0 ? "BASE" : base,
-              .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
-              .format = job->options.format};
+  naming n = {.to = show_text_open(&text), .names = *names};
   if (n.to == NULL) return NULL;
   if (pick->sphere || pick->kind != CPB_TRANSFORM_NONE) put_commands(&n, r);
   show_text_close(&text, n.to);

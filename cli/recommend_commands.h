@@ -2,11 +2,15 @@
 #ifndef CLI_RECOMMEND_COMMANDS_H
 #define CLI_RECOMMEND_COMMANDS_H
 
-#include "cli.h"
+#include "capball/transform.h"
 
-/* Lines of shell, apart by newlines, with the file names of the job; BASE and QUERIES stand for what came by
- * a pipe or was not given. The caller frees them. NULL when there is no memory; "" where rows go into the
- * index as they are. */
-char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r);
+typedef struct cli_names {
+  const char *base, *queries; /* files */
+  const char *format;         /* NULL: by their extensions */
+} cli_names;
+
+/* Lines of shell, separated by newlines. The caller frees them. NULL when out of memory; "" if rows go into the
+ * index unchanged. */
+char *cli_recommend_commands(const cli_names *names, const cpb_recommendation_facts *r);
 
 #endif
