@@ -4,14 +4,14 @@
 
 #include "json_print.h"
 
-/* CLI_USAGE after a sentence for a --target that is none, or that no goal asks for. */
+/* CLI_USAGE after a message if --target is invalid, or no goal uses it. */
 int cli_check_target(const cli_job *job);
 
 /* The defaults with --scale, --goal, --target and --neighbours. */
 void cli_map_wish(const cli_job *job, cpb_map_fit_options *options);
 
-/* "evidence" of a map file, text that the caller frees: what the goal measures at s, the curves and the
- * scales of the other goals. */
+/* The member "evidence" of a map file: the value of the goal at s, the curves, and the scales of the other goals. The
+ * caller frees it. */
 char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *choice);
 
 /* [[s, value], ..] */

@@ -6,7 +6,7 @@
 
 #include "json_print.h"
 #ifdef CLI_HNSW
-#include "engines/hnsw_door.h"
+#include "engines/hnsw_engine.h"
 #endif
 
 const char *cli_built_in(size_t i) { return i == CPB_ENGINES ? "hnsw" : NULL; }
@@ -20,18 +20,19 @@ cpb_metric cli_engine_metric(const cli_job *job) {
   return metrics[job->options.metric.at];
 }
 
-int cli_open_door(const cli_job *job, cpb_command_door *command, cpb_door *door) {
+int cli_open_engine(const cli_job *job, cpb_engine_command *command, cpb_engine_calls *engine) {
   const cli_options *o = &job->options;
   cpb_error error;
 #ifdef CLI_HNSW
   if (cli_is_built_in(job)) {
-    *door = hnsw_door();
+    *engine = hnsw_engine();
     return CLI_OK;
   }
 #endif
   if (cli_is_built_in(job)) return cli_fail(job, "this capball was built without hnswlib (libhnswlib-dev)");
-  *command = (cpb_command_door){sizeof *command, o->engine_command, o->timeout.given ? o->timeout.value : 0};
-  cpb_status status = cpb_door_of_command(command, door, &error);
+  *command =
+      (cpb_engine_command){sizeof *command, o->engine_command, o->timeout.given ? o->timeout.value : 0};
+  cpb_status status = cpb_engine_from_command(command, engine, &error);
   return status == CPB_OK ? CLI_OK : cli_misuse(job, "%s", error.text);
 }
 
@@ -149,7 +150,7 @@ static int print_facts(const cli_job *job, const cpb_engine_facts *f) {
                                       (uint64_t)f->first_rows, "rows", rows));
 }
 
-static int tell(const cli_job *job, const cpb_engine_report *report) {
+static int report_result(const cli_job *job, const cpb_engine_report *report) {
   cpb_engine_facts f = {.size = sizeof f};
   char recall[32], rescored[32];
   cpb_engine_report_describe(report, &f);
@@ -167,8 +168,8 @@ static int tell(const cli_job *job, const cpb_engine_report *report) {
 int cli_recommend_engine(cli_input *base, cli_input *queries) {
   const cli_job *job = base->job;
   const cli_options *o = &job->options;
-  cpb_command_door command;
-  cpb_door door;
+  cpb_engine_command command;
+  cpb_engine_calls engine;
   cpb_engine_options options;
   cpb_engine_report *report = NULL;
   cpb_error error;
@@ -181,14 +182,14 @@ int cli_recommend_engine(cli_input *base, cli_input *queries) {
   if (o->seeds != 0) options.seeds = (size_t)o->seeds;
   if (o->transform.given) options.kinds = 1u << o->transform.at;
   options.seed = o->seed;
-  int result = cli_open_door(job, &command, &door);
+  int result = cli_open_engine(job, &command, &engine);
   if (result == CLI_OK) result = cli_input_hold(base);
   if (result == CLI_OK && queries->reader != NULL) result = cli_input_hold(queries);
   if (result != CLI_OK) return result;
   cpb_status status =
-      cpb_engine_measure(base->rows, queries->rows, &door, &options, &report, cli_exec(job), &error);
+      cpb_engine_measure(base->rows, queries->rows, &engine, &options, &report, cli_exec(job), &error);
   if (status != CPB_OK) return cli_fail_engine(base, queries, status, &error);
-  result = tell(job, report);
+  result = report_result(job, report);
   cpb_engine_report_free(report);
   return result;
 }

@@ -321,11 +321,11 @@ static void free_parts(measuring *m) {
   free(m->first.kth);
 }
 
-cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
+cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_calls *engine,
                               const cpb_engine_options *options, cpb_engine_report **report,
                               const cpb_exec *exec, cpb_error *error) {
   measuring m = {.o = defaults};
-  if (door == NULL || report == NULL) return cpb_fail_missing(error, door == NULL ? "door" : "report");
+  if (engine == NULL || report == NULL) return cpb_fail_missing(error, engine == NULL ? "engine" : "report");
   *report = NULL;
   cpb_status status = cpb_sized_take(&m.o, sizeof m.o, options, "cpb_engine_options", error);
   if (status == CPB_OK) status = check_options(&m.o, error);
@@ -333,7 +333,7 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *d
   if (status == CPB_OK && queries.rows > 0)
     status = cpb_check_finite(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
-  m.all = (cpb_survey){.door = door, .k = m.o.k, .candidates = m.o.candidates, .metric = m.o.metric};
+  m.all = (cpb_survey){.engine = engine, .k = m.o.k, .candidates = m.o.candidates, .metric = m.o.metric};
   m.out = calloc(1, sizeof *m.out);
   if (m.out == NULL) return cpb_fail_memory(error, "a report");
   m.out->facts.size = sizeof m.out->facts;

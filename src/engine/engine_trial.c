@@ -123,7 +123,7 @@ static cpb_status ask_forms(const cpb_survey *s, const cpb_way *w, const cpb_tra
                                   .count = s->candidates,
                                   .metric = s->metric,
                                   .seed = w->seed};
-  if (status == CPB_OK) status = s->door->ask(s->door->self, &question, ids, cost, exec, error);
+  if (status == CPB_OK) status = s->engine->ask(s->engine->self, &question, ids, cost, exec, error);
   free(asked);
   return status;
 }

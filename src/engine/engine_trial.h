@@ -9,7 +9,7 @@ enum { CPB_TRIAL_FORMS = 4 };
 
 /* Rows, queries and the ground truth. */
 typedef struct cpb_survey {
-  const cpb_door *door;
+  const cpb_engine_calls *engine;
   cpb_view base, queries;
   size_t k, candidates;
   cpb_metric metric;

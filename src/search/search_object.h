@@ -13,14 +13,14 @@
 enum { CPB_SEARCH_PANEL = CPB_PANEL_COLS };
 
 /* Up to CPB_SEARCH_PANEL queries, and the part of the rows that one task compares with them. Rows are filtered by bytes
- * (sieve.h) as long as that leaves few rows to measure, else by floats (screen.h). Both filters give a lower and an
- * upper bound per row, smaller is nearer; the scale of the bounds depends on the filter. */
+ * (sieve.h) until that leaves too many rows to measure in one part, from then on by floats (screen.h). Both filters give
+ * a lower and an upper bound per row, smaller is nearer; the scale of the bounds depends on the filter. */
 typedef struct cpb_search_group {
   cpb_search *search;
   size_t panel, part;
   size_t first, count;     /* slots of its queries */
   bool bytes;              /* filtered by bytes, .. */
-  bool by_floats;          /* .. and whether the current task began with floats */
+  bool fails;              /* .. which leaves too many rows; of part 0: for its panel */
   bool may_return;         /* to bytes, after the first block */
   size_t begin, from, end; /* rows of the current block, in its order; from: the first one not compared yet */
   double bound[CPB_SEARCH_PANEL];  /* rows beyond it are not answers */

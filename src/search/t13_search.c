@@ -147,36 +147,11 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void turn_to_floats(group *g) {
-  g->may_return = cpb_group_is_first(g);
-  if (g->may_return)
-    cpb_group_start_over(g);
-  else
-    cpb_group_settle(g);
-  g->bytes = false;
-  cpb_group_renew_bounds(g);
-}
-
 static void look_by_bytes(const cpb_search *search, group *g) {
-  for (; g->bytes && g->from < g->end; g->from += g->run->count) {
+  for (; !g->fails && g->from < g->end; g->from += g->run->count) {
     look_at_run(g, &search->sieve.runs[g->from / search->sieve.run_rows]);
-    if (bytes_pay(g)) continue;
-    g->from += g->run->count;
-    turn_to_floats(g);
-    return;
+    g->fails = !bytes_pay(g);
   }
-}
-
-/* After the first block the known answers give bounds, with which bytes may be able to separate the rows. */
-static void return_to_bytes(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (!g->may_return) return;
-  cpb_group_settle(g);
-  g->wasted = 0;
-  g->may_return = false;
-  g->bytes = true;
-  cpb_group_renew_bounds(g);
 }
 
 static void settle_all(void *arg, size_t task) {
@@ -211,14 +186,6 @@ static bool takes_bytes(const group *g) { return g->bytes; }
 static bool takes_floats(const group *g) { return !g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
-/* A block is converted to bytes and to floats; not worth it if few groups still use bytes. */
-static void turn_the_rest(cpb_search *search) {
-  size_t floats = 0;
-  for (size_t i = 0; i < search->group_count; i++) floats += !search->groups[i].bytes;
-  for (size_t i = 0; 4 * floats > search->group_count && i < search->group_count; i++)
-    if (search->groups[i].bytes) turn_to_floats(&search->groups[i]);
-}
-
 static cpb_status make_codes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_sieve *sieve = &search->sieve;
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, number_rows, search}, exec);
@@ -238,39 +205,70 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
   return outcome(search, error);
 }
 
-/* Fixed before the tasks start, because they run in any order and can change `bytes`. */
-static void settle_ways(cpb_search *search) {
-  for (size_t i = 0; i < search->group_count; i++) search->groups[i].by_floats = !search->groups[i].bytes;
-}
-
-/* Two tasks per group, one of which returns at once: those with floats come first, because they take longer. */
 static void look(void *arg, size_t task) {
   cpb_search *search = arg;
-  group *g = &search->groups[task % search->group_count];
-  bool floats = task < search->group_count;
-  if (floats != g->by_floats) return;
-  if (floats)
-    look_by_floats(search, g);
-  else
+  group *g = &search->groups[task];
+  if (g->bytes)
     look_by_bytes(search, g);
+  else
+    look_by_floats(search, g);
+}
+
+/* Where bytes fail for one part of the rows, the panel goes on with floats. If few panels are left for bytes, so do
+ * they: a block is not worth converting twice. True if a panel changes over. */
+static bool choose_ways(cpb_search *search) {
+  size_t floats = 0, failed = 0;
+  for (size_t i = 0; i < search->group_count; i++)
+    search->groups[i % search->panel_count].fails |= search->groups[i].fails;
+  for (size_t panel = 0; panel < search->panel_count; panel++) {
+    floats += !search->groups[panel].bytes;
+    failed += search->groups[panel].bytes && search->groups[panel].fails;
+  }
+  for (size_t panel = 0; 4 * (floats + failed) > search->panel_count && panel < search->panel_count; panel++)
+    search->groups[panel].fails = true;
+  return failed > 0;
+}
+
+/* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first block,
+ * for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it gives;
+ * otherwise floats are used for good. */
+static void change_to_floats(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
+  if (!g->bytes || !search->groups[g->panel].fails) return;
+  g->may_return = cpb_group_is_first(g);
+  if (g->may_return)
+    cpb_group_start_over(g);
+  else
+    cpb_group_settle(g);
+  g->bytes = false;
+  cpb_group_renew_bounds(g);
+}
+
+static void return_to_bytes(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
+  if (!g->may_return) return;
+  cpb_group_settle(g);
+  g->wasted = 0;
+  g->fails = g->may_return = false;
+  g->bytes = true;
+  cpb_group_renew_bounds(g);
 }
 
 static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
-  bool bytes = any_group(search, takes_bytes), floats = any_group(search, takes_floats);
+  bool floats = any_group(search, takes_floats);
   share_block(search);
   for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = i;
-  if (bytes) status = make_codes(search, exec, error);
+  if (any_group(search, takes_bytes)) status = make_codes(search, exec, error);
   if (status == CPB_OK && floats) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  settle_ways(search);
-  cpb_exec_run(exec, 2 * search->group_count, look, search);
-  turn_the_rest(search);
-  status = outcome(search, error);
-  if (status != CPB_OK || !any_group(search, has_rows_left)) return status;
-  if (!floats) status = make_factors(search, exec, error);
+  cpb_exec_run(exec, search->group_count, look, search);
+  if (!choose_ways(search)) return outcome(search, error);
+  cpb_exec_run(exec, search->group_count, change_to_floats, search);
+  if (!floats && any_group(search, has_rows_left)) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  settle_ways(search);
   cpb_exec_run(exec, search->group_count, look, search);
   if (any_group(search, takes_bytes)) cpb_exec_run(exec, search->group_count, return_to_bytes, search);
   return outcome(search, error);

@@ -63,7 +63,7 @@ static cpb_engine_report *measure(counting *engine, size_t first, unsigned kinds
   cpb_engine_options options;
   cpb_engine_report *report = NULL;
   cpb_error error;
-  cpb_door door = {engine, ask};
+  cpb_engine_calls calls = {engine, ask};
   fill(base, N, 1);
   fill(queries, Q, 2);
   cpb_engine_options_init(&options, sizeof options);
@@ -73,7 +73,7 @@ static cpb_engine_report *measure(counting *engine, size_t first, unsigned kinds
   options.kinds = kinds;
   options.metric = metric;
   cpb_status status = cpb_engine_measure(cpb_rows(base, CPB_F32, N, D), cpb_rows(queries, CPB_F32, Q, D),
-                                         &door, &options, &report, NULL, &error);
+                                         &calls, &options, &report, NULL, &error);
   test_status((int)status, CPB_OK, error.text);
   *facts = (cpb_engine_facts){.size = sizeof *facts};
   cpb_engine_report_describe(report, facts);
@@ -150,11 +150,11 @@ static void the_metric_says_what_is_offered(void **state) {
   cpb_engine_options options;
   cpb_error error;
   float rows[N * D];
-  cpb_door door = {&engine, ask};
+  cpb_engine_calls calls = {&engine, ask};
   fill(rows, N, 1);
   cpb_engine_options_init(&options, sizeof options);
   options.kinds = 1u << CPB_TRANSFORM_LIFT_IP;
-  cpb_status status = cpb_engine_measure(cpb_rows(rows, CPB_F32, N, D), cpb_rows(rows, CPB_F32, 1, D), &door,
+  cpb_status status = cpb_engine_measure(cpb_rows(rows, CPB_F32, N, D), cpb_rows(rows, CPB_F32, 1, D), &calls,
                                          &options, &report, NULL, &error);
   test_status((int)status, CPB_EINVAL, error.text);
   assert_null(report);
@@ -172,7 +172,7 @@ static void own_radii_find_what_one_for_all_does_not(void **state) {
   cpb_transform *sphere = NULL;
   cpb_error error;
   counting engine = {0};
-  cpb_door door = {&engine, ask};
+  cpb_engine_calls calls = {&engine, ask};
   size_t right_once = 0, right_twice = 0;
   fill(base, N, 1);
   fill(queries, Q, 2);
@@ -184,7 +184,7 @@ static void own_radii_find_what_one_for_all_does_not(void **state) {
   for (int again = 0; again < 2; again++) {
     options.twice = again;
     assert_int_equal(
-        cpb_engine_wrap(rows, asked, sphere, &door, &options, again ? twice : once, NULL, &error), CPB_OK);
+        cpb_engine_wrap(rows, asked, sphere, &calls, &options, again ? twice : once, NULL, &error), CPB_OK);
   }
   assert_int_equal(engine.asks, 3);
   for (size_t i = 0; i < Q * K; i++) {

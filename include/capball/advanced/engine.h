@@ -1,6 +1,6 @@
 /* Search engines behind a common interface: measured on every transform, or used for Euclidean search.
  *
- *   cpb_command_door    a shell command that reads rows and queries from npy files and writes ids
+ *   cpb_engine_command  a shell command that reads rows and queries from npy files and writes ids
  *   cpb_engine_measure  the transform, scale and radius that suit an engine best: recall before and after exact
  *                       rescoring                                                                          T13
  *   cpb_engine_wrap     transform, query, rescore: ids and true distances                                  T13
@@ -30,11 +30,11 @@ typedef struct cpb_engine_question {
 
 /** An engine: builds an index of the rows and answers every query. Called from one thread.
  *  ids   queries.rows x count, best first; padded with CPB_NO_ROW if fewer were found */
-typedef struct cpb_door {
+typedef struct cpb_engine_calls {
   void *self;
   cpb_status (*ask)(void *self, const cpb_engine_question *question, uint64_t *ids, cpb_engine_cost *cost,
                     const cpb_exec *exec, cpb_error *error);
-} cpb_door;
+} cpb_engine_calls;
 
 #define CPB_NO_ROW UINT64_MAX
 
@@ -42,17 +42,18 @@ typedef struct cpb_door {
  *  of npy files, {k} by the number of ids requested per query, {ids} by the name of the npy (or other vector) file to
  *  write them to, as integers padded with -1; {metric} by l2, ip or cosine, {seed} by a number, {times} by the name of
  *  a file that may be written: seconds to build, seconds to query, bytes of the index. */
-typedef struct cpb_command_door {
-  size_t size; /* sizeof(cpb_command_door) */
+typedef struct cpb_engine_command {
+  size_t size; /* sizeof(cpb_engine_command) */
   const char *command;
   double timeout; /* seconds; 0: none */
-} cpb_command_door;
+} cpb_engine_command;
 
-/** Fills *door, which refers to `command`: it must live as long. EINVAL if {base}, {queries}, {k} or {ids} is missing.
+/** Fills *engine, which refers to `command`: it must live as long. EINVAL if {base}, {queries}, {k} or {ids} is missing.
  *  The results are checked: a command that fails, times out, writes nothing, too little, something other than a regular
  *  file (a FIFO, a directory), or invalid row numbers gives an error with a message. Reading the results counts as
  *  time of the command. All files in its directory are removed. */
-CPB_CALL cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error);
+CPB_CALL cpb_status cpb_engine_from_command(const cpb_engine_command *command, cpb_engine_calls *engine,
+                                            cpb_error *error);
 
 /** What to measure. Start from cpb_engine_options_init. */
 typedef struct cpb_engine_options {
@@ -118,7 +119,7 @@ CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_eng
  *  base      n > k rows of d, any dtype                                 borrowed for the call
  *  queries   rows of d, or no rows: then some rows of the base are the queries, and are excluded from it
  *  EROW names a row with NaN or inf; errors of the engine are returned. */
-CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
+CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_calls *engine,
                                        const cpb_engine_options *options, cpb_engine_report **report,
                                        const cpb_exec *exec, cpb_error *error);
 
@@ -142,8 +143,8 @@ CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
  *  hits            n x k, caller's: nearest first, value = |x-q|
  *  EINVAL if the engine finds fewer than k rows for a query. */
 CPB_CALL cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
-                                    const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
-                                    const cpb_exec *exec, cpb_error *error);
+                                    const cpb_engine_calls *engine, const cpb_wrap_options *options,
+                                    cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
 
 CPB_END
 #endif

@@ -1,4 +1,4 @@
-#include "engines/hnsw_door.h"
+#include "engines/hnsw_engine.h"
 
 #include <chrono>
 #include <cmath>
@@ -76,4 +76,4 @@ cpb_status ask(void *, const cpb_engine_question *question, uint64_t *ids, cpb_e
 
 } // namespace
 
-cpb_door hnsw_door(void) { return cpb_door{nullptr, ask}; }
+cpb_engine_calls hnsw_engine(void) { return cpb_engine_calls{nullptr, ask}; }

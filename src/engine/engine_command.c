@@ -342,8 +342,8 @@ static void read_times(const desk *at, cpb_engine_cost *cost) {
   fclose(from);
 }
 
-static cpb_status run(const cpb_command_door *of, const desk *at, const cpb_engine_question *q, uint64_t *ids,
-                      cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
+static cpb_status run(const cpb_engine_command *of, const desk *at, const cpb_engine_question *q,
+                      uint64_t *ids, cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
   int ended = 0;
   char *line = command_line(of->command, at, q);
   if (line == NULL) return cpb_fail_memory(error, "a command");
@@ -371,15 +371,16 @@ static cpb_status ask(void *self, const cpb_engine_question *q, uint64_t *ids, c
   return status;
 }
 
-cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error) {
-  if (command == NULL || command->command == NULL || door == NULL)
-    return cpb_fail_missing(error, door == NULL ? "door" : "command");
+cpb_status cpb_engine_from_command(const cpb_engine_command *command, cpb_engine_calls *engine,
+                                   cpb_error *error) {
+  if (command == NULL || command->command == NULL || engine == NULL)
+    return cpb_fail_missing(error, engine == NULL ? "engine" : "command");
   for (size_t i = 0; i < sizeof needed_words / sizeof *needed_words; i++)
     if (strstr(command->command, needed_words[i]) == NULL)
       return cpb_fail_count(error, "command", 0, "the engine's command must contain %s at least once",
                             needed_words[i]);
   if (!(command->timeout >= 0 && command->timeout < INFINITY))
     return cpb_fail_domain(error, "timeout", command->timeout, "timeout must be a number of seconds >= 0");
-  *door = (cpb_door){(void *)(uintptr_t)command, ask};
+  *engine = (cpb_engine_calls){(void *)(uintptr_t)command, ask};
   return CPB_OK;
 }

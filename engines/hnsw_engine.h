@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* One thread; {seed} is the seed of the graph's levels. */
-cpb_door hnsw_door(void);
+cpb_engine_calls hnsw_engine(void);
 
 #ifdef __cplusplus
 }
