@@ -1,0 +1,20 @@
+/* Memory that is freed together: the first request that fails is remembered, so that one check serves several. */
+#ifndef CPB_CORE_MEMORY_H
+#define CPB_CORE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* {0} is empty. */
+typedef struct cpb_memory {
+  void *last;
+  bool failed;
+} cpb_memory;
+
+/* `count` elements, aligned for any type; NULL, and failed, if there is no memory or the size overflows. */
+void *cpb_memory_take(cpb_memory *memory, size_t count, size_t size);
+/* The same, all bytes 0. */
+void *cpb_memory_zeros(cpb_memory *memory, size_t count, size_t size);
+void cpb_memory_free(cpb_memory *memory);
+
+#endif
