@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef union block {
   union block *before;
@@ -37,4 +38,18 @@ void cpb_memory_free(cpb_memory *memory) {
     free(one);
   }
   memory->failed = false;
+}
+
+void *cpb_memory_copy(cpb_memory *memory, const void *from, size_t count, size_t size) {
+  void *copy = from == NULL || count == 0 ? NULL : cpb_memory_take(memory, count, size);
+  if (copy != NULL) memcpy(copy, from, count * size);
+  return copy;
+}
+
+bool cpb_resize(void *array, size_t count, size_t size) {
+  void *before;
+  memcpy(&before, array, sizeof before);
+  void *after = fits(count, size) ? realloc(before, count * size > 0 ? count * size : 1) : NULL;
+  if (after != NULL) memcpy(array, &after, sizeof after);
+  return after != NULL;
 }

@@ -15,6 +15,12 @@ typedef struct cpb_memory {
 void *cpb_memory_take(cpb_memory *memory, size_t count, size_t size);
 /* The same, all bytes 0. */
 void *cpb_memory_zeros(cpb_memory *memory, size_t count, size_t size);
+/* A copy; NULL of NULL, and of no elements. */
+void *cpb_memory_copy(cpb_memory *memory, const void *from, size_t count, size_t size);
 void cpb_memory_free(cpb_memory *memory);
+
+/* Changes the number of elements of an array from malloc; `array` is the address of the pointer to it, of any type.
+ * False, and nothing is changed, if there is no memory. */
+bool cpb_resize(void *array, size_t count, size_t size);
 
 #endif
