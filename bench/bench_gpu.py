@@ -115,19 +115,39 @@ def bench_layer():
 # ---- block sizes ----
 
 
-def shapes(D):
-    """What is tried: numbers, warps, and whether rows are written as one run."""
-    some = [(256, 1), (512, 1), (1024, 1), (512, 2), (1024, 2), (2048, 2), (1024, 4), (2048, 4)]
+def blocks(D):
+    """Blocks of rows that are tried: numbers and warps."""
+    some = [(256, 1), (512, 1), (1024, 1), (512, 2), (1024, 2), (2048, 2)]
     if D > 256:
-        some = [(1024, 1), (1024, 2), (1024, 4), (2048, 1), (2048, 2), (2048, 4), (4096, 4), (4096, 8)]
+        some = [(1024, 1), (1024, 2), (2048, 1), (2048, 2), (2048, 4), (4096, 8)]
     if D > 4096:
         some = [(D, 4), (D, 8), (D, 16)]
-    return [(numbers, warps, flat) for numbers, warps in some if numbers >= D for flat in (False, True) if not flat or numbers >= 16 * D]
+    return [(numbers, warps, 0, 0) for numbers, warps in some if numbers >= D]
+
+
+def runs(size, d, D):
+    """Runs of rows that are tried: numbers, warps, how rows are read, and how many numbers neighbouring threads are apart."""
+    narrow, wide = max(1, 4 // size), 16 // size
+    if D <= 128:
+        yield from ((rows * D, warps, 0, word) for rows, warps in ((64, 2), (128, 4)) for word in (narrow, wide) if rows * D * size <= 32768)
+    if 64 <= D <= 2048:
+        yield from ((rows * D, warps, 1, narrow) for rows, warps in ((8, 4), (16, 4), (16, 8), (32, 4)) if 2048 <= rows * D <= 16384)
+    if d * size % 16 == 0 and D <= 2048:
+        yield from ((numbers, warps, 2, word) for numbers, warps, word in ((2048, 2, narrow), (2048, 4, narrow), (4096, 4, narrow),
+                                                                            (4096, 4, wide), (8192, 8, narrow)) if numbers >= 8 * D)
+
+
+def shapes(name, d):
+    D = 1 << (d - 1).bit_length()
+    return [*blocks(D), *runs(TYPES[name].itemsize, d, D)]
 
 
 def with_shape(shape):
     from capball.torch._shapes import Shape
-    layers._triton()._shape = lambda kernel, size, d, D: Shape(*shape)
+    layers._triton()._shape = SHAPES.setdefault(shape, lambda kernel, size, d, D: Shape(*shape))
+
+
+SHAPES = {}
 
 
 def compile_one(job):
@@ -141,8 +161,8 @@ def compile_one(job):
 
 def tune():
     copy, t = copy_speed(), torch.tensor(0.3, device="cuda")
-    jobs = [(name, d, shape) for name in ("f32", "bf16", "f64") for d in (1, 2, 3, 10, 16, 32, 64, 128, 256, 784, 2048, 8192)
-            if name != "f64" or d in (2, 16, 128, 784) for shape in shapes(1 << (d - 1).bit_length())]
+    jobs = [(name, d, shape) for name in ("f32", "bf16", "f64") for d in LENGTHS
+            if name != "f64" or d in (2, 16, 128, 784) for shape in shapes(name, d)]
     with ProcessPoolExecutor(os.cpu_count() - 1, get_context("spawn")) as pool:
         list(pool.map(compile_one, jobs, chunksize=4))
     for (name, d), group in itertools.groupby(jobs, lambda job: job[:2]):

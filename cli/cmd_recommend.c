@@ -73,21 +73,10 @@ static int write_page(const cli_job *job, const cpb_recommendation_facts *r, con
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
-static char *commands_of(const cli_job *job, const cpb_recommendation_facts *r) {
-  const cpb_recommend_row *pick = r->rows[r->pick];
-  uint64_t candidates = pick->candidates_for_99 > r->k ? pick->candidates_for_99 : r->k;
-  return cli_recommend_commands(job, &(cli_recommended){.kind = pick->kind,
-                                                        .scale = pick->scale,
-                                                        .radius = pick->ball ? r->radius : 0,
-                                                        .metric = pick->metric,
-                                                        .k = r->k,
-                                                        .candidates = (size_t)candidates});
-}
-
 static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
   cpb_recommendation_facts r = {.size = sizeof r};
   cpb_recommendation_describe(recommendation, &r);
-  char *commands = commands_of(job, &r), *text = show_recommend_text(&r);
+  char *commands = cli_recommend_commands(job, show_recommended_of(&r)), *text = show_recommend_text(&r);
   int result =
       commands == NULL || text == NULL ? cli_fail(job, "no memory for the recommendation in words") : CLI_OK;
   if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text, commands);

@@ -99,14 +99,14 @@ typedef struct words {
 
 static bool put_in_words(const cli_job *job, const cpb_engine_facts *f, words *w) {
   const cpb_engine_trial *pick = &f->trials[f->pick];
-  cli_recommended of = {.kind = pick->kind,
-                        .scale = pick->scale,
-                        .radius = pick->radius,
-                        .twice = pick->twice,
-                        .metric = cli_engine_metric(job),
-                        .k = f->k,
-                        .candidates = f->candidates};
-  *w = (words){show_engine_text(f), show_engine_method(f, of.metric), cli_recommend_commands(job, &of)};
+  show_recommended of = {.kind = pick->kind,
+                         .scale = pick->scale,
+                         .radius = pick->radius,
+                         .twice = pick->twice,
+                         .metric = cli_engine_metric(job),
+                         .k = f->k,
+                         .candidates = f->candidates};
+  *w = (words){show_engine_text(f), show_engine_method(f, of.metric), cli_recommend_commands(job, of)};
   return w->text != NULL && w->method != NULL && w->commands != NULL;
 }
 

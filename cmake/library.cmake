@@ -63,6 +63,10 @@ foreach(library hdf5 zlib zstd)
   endif()
 endforeach()
 
+if(CPB_WEB) # which links the objects itself
+  return()
+endif()
+
 # libhdf5 on demand: the table of its functions is filled by dlopen in the shared library and in the programs of this
 # tree, and by the linker in the static library, which must work in programs without a dynamic loader.
 set(CPB_OBJECTS_STATIC ${CPB_OBJECTS})

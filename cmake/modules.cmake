@@ -67,6 +67,9 @@ if(CPB_WITH_files)
 endif()
 
 file(GLOB CPB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*.c)
+if(CPB_WEB) # a browser has no processes and no shared files
+  list(FILTER CPB_SOURCES EXCLUDE REGEX "/src/(engine|index)/")
+endif()
 option(CPB_PLAIN_LOOPS "only the loops in plain C: for builds that test the code around them" OFF)
 if(CPB_PLAIN_LOOPS)
   list(FILTER CPB_SOURCES EXCLUDE REGEX "_(avx[0-9]+|v128|amx)\\.c$")

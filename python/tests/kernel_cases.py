@@ -8,6 +8,8 @@ import capball
 from capball.torch import _C
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+RUNS = [(way, word) for way in range(3) for word in (1,)]  # of Shape: how rows of runs are read, and the steps of threads
+WAYS = [(0, 0), *RUNS]
 UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 
 RANGE = {torch.float32: (-38, 37), torch.float64: (-300, 300), torch.float16: (-7, 4), torch.bfloat16: (-38, 37)}
@@ -57,6 +59,15 @@ def check_rows(kernels, device, dtype, d, n=40, scales=(1.0, 1e-10, 1e12)):
         back = kernels.unembed(y, there[1], None)
         assert_near(back, _C.unembed(y.cpu().double(), t, None), dtype, 16 if dtype == torch.float64 else 4)
         check_gradients(kernels, device, x, y, t, s)
+
+
+def check_usual_rows(kernels, device, dtype, d, n):
+    """Rows of usual size and unit points of them, none of which needs to be scaled."""
+    x, t = torch.randn(n, d, dtype=torch.float64).to(dtype), scale(1.5)
+    y = kernels.embed(x.to(device), t.to(device), None)
+    assert_near(y, _C.embed(x.double(), t, None), dtype, 4)
+    assert_near(kernels.unembed(y, t.to(device), None), _C.unembed(y.cpu().double(), t, None), dtype, 16 if dtype == torch.float64 else 4)
+    check_gradients(kernels, device, x, y, t, 1.5)
 
 
 def check_gradients(kernels, device, x, y, t, s):

@@ -29,10 +29,20 @@ def test_edges(way, dtype):
     cases.check_edges(way, "cuda", dtype)
 
 
-@pytest.mark.parametrize("flat", [False, True])
-def test_layouts(monkeypatch, flat):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, flat))
+@pytest.mark.parametrize("way", cases.WAYS)
+def test_layouts(monkeypatch, way):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, *way))
     cases.check_layouts(_kernels, "cuda")
+
+
+@pytest.mark.parametrize("way", cases.RUNS)
+@pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
+def test_runs(monkeypatch, dtype, way):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(64 * D, 4, *way))
+    torch.manual_seed(0)
+    for d in (1, 5, 16, 50, 100):
+        cases.check_rows(_kernels, "cuda", dtype, d, n=1000, scales=(1.0,))
+        cases.check_usual_rows(_kernels, "cuda", dtype, d, n=10000)
 
 
 def test_rows_longer_than_a_kernel_has_them():

@@ -207,7 +207,7 @@ void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
 void cpb_map_free(cpb_map *map) {
   if (map == NULL) return;
   free(map->bare);
-  cpb_column_names_free(map->options.columns, map->options.d);
+  cpb_column_names_free(map->options.columns);
   free(map);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/column_names.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "learn/piece_rounds.h"
@@ -35,9 +36,8 @@ static cpb_status gather_scores(void *arg, size_t slot, size_t rows, cpb_error *
   score_pass *p = arg;
   if (p->count + rows > p->room) {
     p->room = 2 * (p->count + rows);
-    double *larger = realloc(p->scores, p->room * sizeof *larger);
-    if (larger == NULL) return cpb_fail_memory(error, "%zu scores", p->room);
-    p->scores = larger;
+    if (!cpb_resize(&p->scores, p->room, sizeof *p->scores))
+      return cpb_fail_memory(error, "%zu scores", p->room);
   }
   memcpy(p->scores + p->count, p->block[slot], rows * sizeof *p->scores);
   p->count += rows;
@@ -85,8 +85,9 @@ typedef struct fitting {
   cpb_passes passes;
   const cpb_exec *exec; /* of the solver */
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
-  cpb_kept_source kept;          /* what is read instead while they stream */
-  void *held, *whitened;         /* memory of theirs */
+  cpb_kept_source kept; /* what is read instead while they stream */
+  cpb_memory memory;
+  void *held;                    /* memory of the rows */
   double *W, *center;            /* NULL without whitening; in the unit of the data */
   uint64_t *support;             /* the listed support vectors, .. */
   double *multipliers, *vectors; /* .. their multipliers, and with a kernel they themselves */
@@ -126,9 +127,8 @@ static cpb_status check(const fitting *f, cpb_error *error) {
 
 /* y = W x for all rows. */
 static cpb_status whiten_rows(fitting *f, cpb_error *error) {
-  double *y = calloc(f->rows.rows * f->rows.cols + 1, sizeof *y);
+  double *y = cpb_memory_zeros(&f->memory, f->rows.rows, f->rows.cols * sizeof *y);
   if (y == NULL) return no_memory(f, error);
-  f->whitened = y;
   f->y = cpb_rows(y, CPB_F64, f->rows.rows, f->rows.cols);
   return cpb_whitened_rows(f->W, f->rows, NULL, y, f->exec, error);
 }
@@ -141,9 +141,9 @@ static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
   options.gap = f->o.gap;
-  f->support = calloc(d + 1, sizeof *f->support);
-  f->multipliers = calloc(d + 1, sizeof *f->multipliers);
-  if (f->support == NULL || f->multipliers == NULL) return no_memory(f, error);
+  f->support = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->support);
+  f->multipliers = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->multipliers);
+  if (f->memory.failed) return no_memory(f, error);
   cpb_ball_out out = {f->center, f->support, f->multipliers};
   cpb_source held = cpb_source_from_view(f->y);
   cpb_status status = cpb_enclosing_ball_stream(f->y.data == NULL ? f->passes.source : &held, &options, &out,
@@ -174,11 +174,10 @@ static cpb_status keep_support(fitting *f, const double *a, cpb_error *error) {
   size_t listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
   f->model.listed = listed;
   if (listed == 0) return CPB_OK;
-  f->support = calloc(listed, sizeof *f->support);
-  f->multipliers = calloc(listed, sizeof *f->multipliers);
-  if (has_kernel(f)) f->vectors = calloc(listed * f->y.cols, sizeof *f->vectors);
-  if (f->support == NULL || f->multipliers == NULL || (has_kernel(f) && f->vectors == NULL))
-    return no_memory(f, error);
+  f->support = cpb_memory_zeros(&f->memory, listed, sizeof *f->support);
+  f->multipliers = cpb_memory_zeros(&f->memory, listed, sizeof *f->multipliers);
+  if (has_kernel(f)) f->vectors = cpb_memory_zeros(&f->memory, listed, f->y.cols * sizeof *f->vectors);
+  if (f->memory.failed) return no_memory(f, error);
   list_support(f, a);
   return CPB_OK;
 }
@@ -203,7 +202,7 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   options.gap = f->o.gap;
   options.method = f->o.method;
   options.weights = f->o.weights;
-  double *a = calloc(f->y.rows + 1, sizeof *a);
+  double *a = cpb_memory_zeros(&f->memory, f->y.rows, sizeof *a);
   if (a == NULL) return no_memory(f, error);
   cpb_status status;
   if (has_kernel(f)) {
@@ -216,7 +215,6 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
     take_report(f, &report);
     status = keep_support(f, a, error);
   }
-  free(a);
   return status;
 }
 
@@ -340,13 +338,9 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
 static void clear(fitting *f) {
   cpb_kept_source_free(&f->kept);
   free(f->held);
-  free(f->whitened);
   free(f->W);
-  free(f->center);
-  free(f->support);
-  free(f->multipliers);
-  free(f->vectors);
   free(f->scores);
+  cpb_memory_free(&f->memory);
   cpb_balls_free(&f->balls);
 }
 
@@ -365,7 +359,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
   f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
-  f.center = calloc(rows->cols, sizeof *f.center);
+  f.center = cpb_memory_zeros(&f.memory, rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
   clear(&f);
   if (status == CPB_OK)

@@ -101,7 +101,7 @@ void cpb_reader_free(cpb_reader *reader) {
   cpb_columns_free(&reader->columns);
   cpb_texts_free(&reader->ids);
   cpb_texts_free(&reader->labels);
-  cpb_column_names_free(reader->names, reader->named);
+  cpb_column_names_free(reader->names);
   free(reader->fill);
   free(reader->file);
   free(reader->path);

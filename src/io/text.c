@@ -217,7 +217,7 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
 /* The names of the columns taken, in their order. */
 static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
-  cpb_column_names_free(reader->names, reader->named);
+  cpb_column_names_free(reader->names);
   reader->names = NULL;
   reader->named = reader->columns.taken;
   if (state->names.count == 0) return CPB_OK;

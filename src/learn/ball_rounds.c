@@ -43,8 +43,11 @@ cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *given, cpb_ball
   if (made != NULL) {
     *made = (cpb_ball_rounds){
         .loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d, .sample_rank = -1};
-    made->origin = d > SIZE_MAX / sizeof(double) / 6 ? NULL : calloc(6 * d, sizeof *made->origin);
-    if (made->origin != NULL && cpb_hull_init(&made->hull, made->loops, d, 1) == CPB_OK) {
+    cpb_memory *m = &made->memory;
+    made->origin = d > SIZE_MAX / 6 ? NULL : cpb_memory_zeros(m, 6 * d, sizeof *made->origin);
+    made->multiplier = cpb_memory_take(m, d + 1, sizeof *made->multiplier);
+    made->support_row = cpb_memory_take(m, d + 1, sizeof *made->support_row);
+    if (made->origin != NULL && !m->failed && cpb_hull_init(&made->hull, made->loops, d, 1) == CPB_OK) {
       made->point = made->origin + d;
       made->center = made->origin + 2 * d;
       made->low = made->origin + 3 * d;
@@ -63,9 +66,7 @@ void cpb_ball_rounds_free(cpb_ball_rounds *rounds) {
   cpb_working_set_free(&rounds->set);
   cpb_working_set_free(&rounds->staged);
   cpb_hull_free(&rounds->hull);
-  free(rounds->origin);
-  free(rounds->multiplier);
-  free(rounds->support_row);
+  cpb_memory_free(&rounds->memory);
   free(rounds);
 }
 
@@ -91,6 +92,7 @@ static void ball_rounds_begin_pass(cpb_ball_rounds *rounds) {
 }
 
 typedef struct read_job {
+  cpb_memory memory;
   const cpb_ball_rounds *rounds;
   cpb_view x;
   cpb_row_ids ids;
@@ -222,15 +224,14 @@ static cpb_status run_read(cpb_ball_rounds *rounds, read_job *job, const cpb_exe
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
   size_t count = cpb_blocks_count(&blocks);
   job->most = far_rows(rounds->d, rounds->rows);
-  if (count > SIZE_MAX / sizeof *job->far / job->most) return CPB_ENOMEM;
-  job->far = malloc(count * job->most * sizeof *job->far);
-  job->far_count = calloc(count, sizeof *job->far_count);
-  job->largest2 = calloc(count, sizeof *job->largest2);
+  job->far = cpb_memory_take(&job->memory, count, job->most * sizeof *job->far);
+  job->far_count = cpb_memory_zeros(&job->memory, count, sizeof *job->far_count);
+  job->largest2 = cpb_memory_zeros(&job->memory, count, sizeof *job->largest2);
   cpb_first_fault_init(&job->fault);
   atomic_init(&job->out_of_range, false);
   double beyond = 1 + fmax(rounds->options.gap / 8, 0x1p-51);
   atomic_init(&job->cut, bits_of(rounds->lower2 > 0 ? rounds->lower2 * beyond : -1));
-  if (job->far == NULL || job->far_count == NULL || job->largest2 == NULL) return CPB_ENOMEM;
+  if (job->memory.failed) return CPB_ENOMEM;
   cpb_blocks_run(&blocks, exec);
   cpb_status status = cpb_first_fault_report(&job->fault, "x", error);
   if (status != CPB_OK || atomic_load(&job->out_of_range)) return status;
@@ -243,9 +244,7 @@ cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids
   read_job job = {.rounds = rounds, .x = x, .ids = ids};
   cpb_status status = run_read(rounds, &job, exec, error);
   *out_of_range = status == CPB_OK && atomic_load(&job.out_of_range);
-  free(job.far);
-  free(job.far_count);
-  free(job.largest2);
+  cpb_memory_free(&job.memory);
   return status == CPB_ENOMEM ? cpb_fail_memory(error, "a pass over %zu rows", x.rows) : status;
 }
 
@@ -273,26 +272,13 @@ static int by_multiplier_down(const void *a, const void *b) {
 }
 
 /* Keeps the support, the largest multipliers first. */
-static cpb_status keep_support(cpb_ball_rounds *rounds, support_row *rows, size_t count) {
+static void keep_support(cpb_ball_rounds *rounds, support_row *rows, size_t count) {
   qsort(rows, count, sizeof *rows, by_multiplier_down);
-  if (count > rounds->d + 1) count = rounds->d + 1;
-  double *multiplier = malloc(count * sizeof *multiplier);
-  uint64_t *row = malloc(count * sizeof *row);
-  if (multiplier == NULL || row == NULL) {
-    free(multiplier);
-    free(row);
-    return CPB_ENOMEM;
+  rounds->support_count = count > rounds->d + 1 ? rounds->d + 1 : count;
+  for (size_t k = 0; k < rounds->support_count; k++) {
+    rounds->multiplier[k] = rows[k].multiplier;
+    rounds->support_row[k] = rows[k].tag;
   }
-  for (size_t k = 0; k < count; k++) {
-    multiplier[k] = rows[k].multiplier;
-    row[k] = rows[k].tag;
-  }
-  free(rounds->multiplier);
-  free(rounds->support_row);
-  rounds->multiplier = multiplier;
-  rounds->support_row = row;
-  rounds->support_count = count;
-  return CPB_OK;
 }
 
 static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
@@ -304,12 +290,12 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   if (rows == NULL) return CPB_ENOMEM;
   for (size_t k = 0; k < rounds->hull.count; k++)
     rows[k] = (support_row){rounds->hull.weight[k], rounds->hull.tag[k]};
-  status = keep_support(rounds, rows, rounds->hull.count);
+  keep_support(rounds, rows, rounds->hull.count);
   free(rows);
   memcpy(rounds->point, rounds->hull.point, rounds->d * sizeof *rounds->point);
   rounds->lower2 = fmax(rounds->lower2, rounds->hull.value);
   rounds->proven2 = fmax(rounds->proven2, cpb_hull_lower(&rounds->hull));
-  return status;
+  return CPB_OK;
 }
 
 /* The rounding error of a mean of squared distances from a mean, as cpb_working_set_dual computes it. */
@@ -319,21 +305,21 @@ static double dual_error(size_t count, size_t d) {
 
 static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
-  double *multiplier = malloc(n * sizeof *multiplier), lower2 = 0;
-  support_row *rows = malloc(n * sizeof *rows);
-  cpb_status status = multiplier == NULL || rows == NULL ? CPB_ENOMEM : CPB_OK;
+  cpb_memory memory = {0};
+  double *multiplier = cpb_memory_take(&memory, n, sizeof *multiplier), lower2 = 0;
+  support_row *rows = cpb_memory_take(&memory, n, sizeof *rows);
+  cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   if (status == CPB_OK)
     status = cpb_paper_cap_iteration(&rounds->set, rounds->loops, rounds->point, multiplier, &lower2, &steps);
   if (status == CPB_OK) {
     for (size_t i = 0; i < n; i++)
       if (multiplier[i] > 0) rows[count++] = (support_row){multiplier[i], rounds->set.tag[i]};
-    status = keep_support(rounds, rows, count);
+    keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
     rounds->proven2 = fmax(rounds->proven2, lower2 * (1 - dual_error(count, rounds->d)));
   }
-  free(multiplier);
-  free(rows);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -785,11 +771,6 @@ static void carry_support(cpb_state *s, cpb_ball_rounds *rounds) {
   size_t count = cpb_state_count(s, rounds->support_count, 16);
   cpb_state_require(s, count <= rounds->d + 1, "the support has too many rows");
   if (count == 0 || s->status != CPB_OK) return;
-  if (s->reading) {
-    rounds->support_row = malloc(count * sizeof *rounds->support_row);
-    rounds->multiplier = malloc(count * sizeof *rounds->multiplier);
-    if (rounds->support_row == NULL || rounds->multiplier == NULL) cpb_state_no_memory(s, "rows", count);
-  }
   cpb_state_carry_records(s, rounds, CPB_STATE_TABLE(support_table), 0, count);
   rounds->support_count = count;
 }

@@ -12,12 +12,13 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "core/memory.h"
 #include "learn/distances.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 
-enum { CAPPED_BLOCK = 4096, MARGIN_MOST = 4096 };
+enum { CAPPED_BLOCK = 4096, MARGIN_MOST = 4096, MOST_DECISIONS = 64 };
 
 /* A sum of caps: a count where all are equal. */
 typedef struct cap_sum {
@@ -59,13 +60,13 @@ typedef struct decision {
 
 typedef struct solver {
   cpb_capped_dual *dual;
-  size_t n, d, blocks; /* n rows are undecided */
-  cpb_view x;          /* the undecided rows: the caller's, or copies */
-  double *copies;
-  size_t *name; /* their numbers in the data; NULL: all rows */
-  double *caps; /* their caps, once rows with individual caps were copied */
+  size_t n, d, blocks;     /* n rows are undecided */
+  cpb_view x;              /* the undecided rows: the caller's, or copies */
+  cpb_memory memory, kept; /* of the solver; of the copies */
+  size_t *name;            /* their numbers in the data; NULL: all rows */
+  double *caps;            /* their caps, once rows with individual caps were copied */
   full_rows full;
-  decision *decisions;
+  decision decisions[MOST_DECISIONS];
   size_t decision_count;
   double *score;
   cpb_scored *candidates;
@@ -389,8 +390,6 @@ static void capped_multipliers(const solver *s, double *a) {
 /* Decided rows. The best centre is within sqrt(gap) of the present one, because the upper bound grows at least
  * like the square of the distance from it; so every distance, and with it the edge, changes by at most that. */
 
-enum { MOST_DECISIONS = 64 };
-
 /* Scores below `inside` and above `outside` are decided. */
 typedef struct decided {
   double inside, outside, slack;
@@ -410,13 +409,10 @@ static bool in_question(const solver *s, decided known, size_t i) {
 }
 
 static bool note_decision(solver *s, const double *point, double slack) {
-  if (s->decisions == NULL) s->decisions = calloc(MOST_DECISIONS, sizeof *s->decisions);
-  if (s->decisions == NULL || s->decision_count == MOST_DECISIONS) return false;
-  double *kept = malloc(s->d * sizeof *kept);
-  if (kept == NULL) return false;
-  memcpy(kept, point, s->d * sizeof *kept);
-  s->decisions[s->decision_count++] = (decision){kept, slack};
-  return true;
+  bool room = s->decision_count < MOST_DECISIONS;
+  double *kept = room ? cpb_memory_copy(&s->memory, point, s->d, sizeof *kept) : NULL;
+  if (kept != NULL) s->decisions[s->decision_count++] = (decision){kept, slack};
+  return kept != NULL;
 }
 
 /* Whether all decisions hold at the point. */
@@ -448,51 +444,25 @@ static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   if (sum->count % (GROUP * GROUP) == 0) capped_move_sum(sum->block, sum->total, s->d);
 }
 
-/* Allocates memory for a decision, all or nothing. */
-static bool decision_alloc(solver *s, size_t count, double **copies, double **caps, size_t **name,
-                           double **sums) {
-  size_t all = s->dual->x.rows;
-  bool weighted = s->dual->caps != NULL;
-  *copies = malloc(count * s->d * sizeof **copies);
-  *caps = weighted ? malloc(count * sizeof **caps) : NULL;
-  *name = malloc(count * sizeof **name);
-  *sums = calloc(3 * s->d, sizeof **sums);
-  if (s->full.bits == NULL) s->full.bits = calloc((all + 63) / 64, sizeof *s->full.bits);
-  if (s->full.column == NULL) s->full.column = calloc(s->d, sizeof *s->full.column);
-  if (*copies != NULL && (*caps != NULL || !weighted) && *name != NULL && *sums != NULL &&
-      s->full.bits != NULL && s->full.column != NULL)
-    return true;
-  free(*copies);
-  free(*caps);
-  free(*name);
-  free(*sums);
-  return false;
-}
-
-static void use_copies(solver *s, size_t count, double *copies, double *caps, size_t *name) {
-  free(s->copies);
-  free(s->caps);
-  free(s->name);
-  s->copies = copies;
-  s->caps = caps;
-  s->name = name;
-  s->x = cpb_rows(copies, CPB_F64, count, s->d);
-  s->n = count;
-  s->blocks = count / CAPPED_BLOCK + (count % CAPPED_BLOCK != 0);
+static void set_rows(solver *s, cpb_view x) {
+  s->x = x;
+  s->n = x.rows;
+  s->blocks = x.rows / CAPPED_BLOCK + (x.rows % CAPPED_BLOCK != 0);
 }
 
 /* Copies the undecided rows to replace all rows once they are fewer than half. Without memory nothing changes. */
 static void capped_leave_decided(solver *s, const double *point) {
-  size_t count = 0, at = 0, *name;
-  double *copies, *caps, *sums;
+  size_t count = 0, at = 0;
+  cpb_memory memory = {0};
   decided known = decide(s);
   for (size_t i = 0; i < s->n; i++) count += in_question(s, known, i);
-  if (count == 0 || count > s->n / 2 || !decision_alloc(s, count, &copies, &caps, &name, &sums)) return;
-  if (!note_decision(s, point, known.slack)) {
-    free(copies);
-    free(caps);
-    free(name);
-    free(sums);
+  if (count == 0 || count > s->n / 2) return;
+  double *copies = cpb_memory_take(&memory, count * s->d, sizeof *copies);
+  double *caps = s->dual->caps != NULL ? cpb_memory_take(&memory, count, sizeof *caps) : NULL;
+  double *sums = cpb_memory_zeros(&memory, 3 * s->d, sizeof *sums);
+  size_t *name = cpb_memory_take(&memory, count, sizeof *name);
+  if (memory.failed || !note_decision(s, point, known.slack)) {
+    cpb_memory_free(&memory);
     return;
   }
   full_sum sum = {sums, sums + s->d, sums + 2 * s->d, s->full.column, {s->full.squares, 0}, 0};
@@ -508,26 +478,24 @@ static void capped_leave_decided(solver *s, const double *point) {
   capped_move_sum(sum.group, sum.block, s->d);
   capped_move_sum(sum.block, sum.total, s->d);
   s->full.squares = cpb_twofold_value(sum.squares);
-  free(sums);
-  use_copies(s, count, copies, caps, name);
+  cpb_memory_free(&s->kept);
+  s->kept = memory;
+  s->caps = caps;
+  s->name = name;
+  set_rows(s, cpb_rows(copies, CPB_F64, count, s->d));
 }
 
 /* Makes all rows undecided again. */
 static void capped_take_all_back(solver *s) {
-  free(s->copies);
-  free(s->caps);
-  free(s->name);
-  s->copies = s->caps = NULL;
+  cpb_memory_free(&s->kept);
+  s->caps = NULL;
   s->name = NULL;
-  for (size_t k = 0; k < s->decision_count; k++) free(s->decisions[k].point);
   s->decision_count = 0;
   s->full.cap = (cap_sum){0};
   s->full.squares = 0;
-  if (s->full.column != NULL) memset(s->full.column, 0, s->d * sizeof *s->full.column);
-  if (s->full.bits != NULL) memset(s->full.bits, 0, (s->dual->x.rows + 63) / 64 * sizeof *s->full.bits);
-  s->x = s->dual->x;
-  s->n = s->x.rows;
-  s->blocks = s->n / CAPPED_BLOCK + (s->n % CAPPED_BLOCK != 0);
+  memset(s->full.column, 0, s->d * sizeof *s->full.column);
+  memset(s->full.bits, 0, (s->dual->x.rows + 63) / 64 * sizeof *s->full.bits);
+  set_rows(s, s->dual->x);
   s->last_edge = NAN;
 }
 
@@ -542,23 +510,16 @@ typedef struct margin_rows {
   double *fixed, *point;
 } margin_rows;
 
-static void margin_free(margin_rows *margin) {
-  free(margin->row);
-  free(margin->p);
-}
-
-static cpb_status margin_alloc(margin_rows *margin, size_t count, size_t d) {
-  *margin = (margin_rows){.count = count};
-  margin->row = malloc(count * sizeof *margin->row);
-  margin->p = calloc((count + 2) * d + 4 * count, sizeof *margin->p);
-  if (margin->row == NULL || margin->p == NULL) return CPB_ENOMEM;
-  margin->norm2 = margin->p + (count + 2) * d;
-  margin->cap = margin->norm2 + count;
-  margin->before = margin->cap + count;
-  margin->weight = margin->before + count;
-  margin->fixed = margin->p + count * d;
-  margin->point = margin->fixed + d;
-  return CPB_OK;
+static margin_rows margin_new(cpb_memory *memory, size_t count, size_t d) {
+  return (margin_rows){.count = count,
+                       .row = cpb_memory_take(memory, count, sizeof(size_t)),
+                       .p = cpb_memory_zeros(memory, count * d, sizeof(double)),
+                       .norm2 = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .cap = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .before = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .weight = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .fixed = cpb_memory_zeros(memory, d, sizeof(double)),
+                       .point = cpb_memory_zeros(memory, d, sizeof(double))};
 }
 
 /* ---- the hull's multipliers, and the undecided rows ---- */
@@ -569,21 +530,16 @@ typedef struct mixture {
   uint64_t *bits;
 } mixture;
 
-static cpb_status mixture_init(mixture *mix, const solver *s) {
+static cpb_status mixture_init(mixture *mix, const solver *s, cpb_memory *memory) {
   size_t n = s->dual->x.rows, words = (n + 63) / 64;
-  mix->a = malloc(n * sizeof *mix->a);
-  mix->bits = malloc(words * sizeof *mix->bits);
+  mix->a = cpb_memory_take(memory, n, sizeof *mix->a);
+  mix->bits = malloc(words * sizeof *mix->bits); /* the filling's in the end */
   if (mix->a == NULL || mix->bits == NULL) return CPB_ENOMEM;
   capped_multipliers(s, mix->a);
   memset(mix->bits, 0xff, words * sizeof *mix->bits);
   for (size_t f = 0; f < s->filling_count; f++)
     for (size_t w = 0; w < words; w++) mix->bits[w] &= s->fillings[f].bits[w];
   return CPB_OK;
-}
-
-static void mixture_free(mixture *mix) {
-  free(mix->a);
-  free(mix->bits);
 }
 
 static bool has_bit(const uint64_t *bits, size_t i) { return bits[i / 64] >> i % 64 & 1; }
@@ -715,12 +671,14 @@ static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
 /* Multipliers better than the hull's, using the rows near the edge of s->now: stores them in `made`, which owns
  * them, and their column. */
 static cpb_status capped_improve(solver *s, filling *made, margin_column *column) {
+  cpb_memory memory = {0};
   margin_rows margin = {0};
   mixture mix = {0};
   double height = 0;
   *made = (filling){0};
-  cpb_status status = mixture_init(&mix, s);
-  if (status == CPB_OK) status = margin_alloc(&margin, choose_rows(s, &mix), s->d);
+  cpb_status status = mixture_init(&mix, s, &memory);
+  if (status == CPB_OK) margin = margin_new(&memory, choose_rows(s, &mix), s->d);
+  if (memory.failed) status = CPB_ENOMEM;
   for (size_t k = 0; k < s->hull.count; k++) height += s->hull.weight[k] * s->hull.q[k];
   if (status == CPB_OK) {
     copy_rows(s, &mix, &margin);
@@ -730,8 +688,8 @@ static cpb_status capped_improve(solver *s, filling *made, margin_column *column
     change_column(s, &margin, height, column);
     status = write_rows(s, &margin, &mix, made);
   }
-  margin_free(&margin);
-  mixture_free(&mix);
+  cpb_memory_free(&memory);
+  free(mix.bits);
   return status;
 }
 
@@ -743,16 +701,6 @@ static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
     if (hull->tag[k] == tag) return true;
   return false;
-}
-
-static cpb_status room_for_filling(solver *s) {
-  if (s->filling_count < s->filling_room) return CPB_OK;
-  size_t room = 2 * s->filling_room + 8;
-  filling *more = realloc(s->fillings, room * sizeof *more);
-  if (more == NULL) return CPB_ENOMEM;
-  s->fillings = more;
-  s->filling_room = room;
-  return CPB_OK;
 }
 
 static void filling_free(filling *one) {
@@ -780,15 +728,18 @@ static double lower_bound(const solver *s) {
 /* Enters a column into the hull; its multipliers are stored as long as it is there. */
 static cpb_status enter(solver *s, filling made, margin_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
-  cpb_status status = room_for_filling(s);
-  if (status != CPB_OK) {
-    filling_free(&made);
-    return status;
+  if (s->filling_count == s->filling_room) {
+    size_t room = 2 * s->filling_room + 8;
+    if (!cpb_resize(&s->fillings, room, sizeof *s->fillings)) {
+      filling_free(&made);
+      return CPB_ENOMEM;
+    }
+    s->filling_room = room;
   }
   made.tag = s->filling_tag++;
   s->fillings[s->filling_count++] = made;
   s->doubt = fmax(s->doubt, 2 * s->unit_error * column.size);
-  status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
+  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
   dual->lower = fmax(dual->lower, lower_bound(s));
   forget_unused(s);
   return status;
@@ -811,40 +762,30 @@ static cpb_status keep_filling(const solver *s, filling *made) {
 /* ---- the iteration ---- */
 
 static cpb_status solver_init(solver *s, cpb_capped_dual *dual) {
-  size_t n = dual->x.rows, d = dual->x.cols, blocks = n / CAPPED_BLOCK + 1;
-  *s = (solver){.dual = dual, .n = n, .d = d, .x = dual->x, .last_edge = NAN};
+  size_t n = dual->x.rows, d = dual->x.cols, blocks = n / CAPPED_BLOCK + 1, words = (n + 63) / 64;
+  cpb_memory *m = &s->memory;
+  *s = (solver){.dual = dual, .d = d, .last_edge = NAN};
+  set_rows(s, dual->x);
   s->unit_error = cpb_sum_error(d, n / CAPPED_BLOCK);
   s->margin_rows = MARGIN_ROWS + 4 * d;
-  s->score = malloc(n * sizeof *s->score);
-  s->candidates = malloc(n * sizeof *s->candidates);
-  s->center = malloc(4 * d * sizeof *s->center);
-  s->partial = malloc(blocks * 2 * d * sizeof *s->partial);
-  s->sums = malloc(blocks * sizeof *s->sums);
-  s->now.bits = malloc((n + 63) / 64 * sizeof *s->now.bits);
-  s->blocks = n / CAPPED_BLOCK + (n % CAPPED_BLOCK != 0);
-  bool whole = s->score != NULL && s->candidates != NULL && s->center != NULL && s->partial != NULL &&
-               s->sums != NULL && s->now.bits != NULL;
-  if (whole) s->now.column = s->center + d;
+  s->score = cpb_memory_take(m, n, sizeof *s->score);
+  s->candidates = cpb_memory_take(m, n, sizeof *s->candidates);
+  s->center = cpb_memory_take(m, 3 * d, sizeof *s->center);
+  s->partial = cpb_memory_take(m, blocks * 2 * d, sizeof *s->partial);
+  s->sums = cpb_memory_take(m, blocks, sizeof *s->sums);
+  s->now.bits = cpb_memory_take(m, words, sizeof *s->now.bits);
+  s->now.column = cpb_memory_take(m, d, sizeof *s->now.column);
+  s->full.bits = cpb_memory_zeros(m, words, sizeof *s->full.bits);
+  s->full.column = cpb_memory_zeros(m, d, sizeof *s->full.column);
   cpb_status status = cpb_hull_init(&s->hull, dual->loops, d, 1);
-  return whole ? status : CPB_ENOMEM;
+  return m->failed ? CPB_ENOMEM : status;
 }
 
 static void solver_free(solver *s) {
   for (size_t k = 0; k < s->filling_count; k++) filling_free(&s->fillings[k]);
-  for (size_t k = 0; k < s->decision_count; k++) free(s->decisions[k].point);
-  free(s->decisions);
   free(s->fillings);
-  free(s->copies);
-  free(s->caps);
-  free(s->name);
-  free(s->full.column);
-  free(s->full.bits);
-  free(s->score);
-  free(s->candidates);
-  free(s->center);
-  free(s->partial);
-  free(s->sums);
-  free(s->now.bits);
+  cpb_memory_free(&s->memory);
+  cpb_memory_free(&s->kept);
   cpb_hull_free(&s->hull);
 }
 
@@ -876,7 +817,7 @@ static bool time_for_margin(const solver *s) {
 static cpb_status improve(solver *s, bool *better) {
   filling made;
   bool improved = false;
-  margin_column column = {.p = s->center + 3 * s->d};
+  margin_column column = {.p = s->center + 2 * s->d};
   cpb_status status = capped_improve(s, &made, &column);
   if (status != CPB_OK) {
     filling_free(&made);
@@ -935,7 +876,7 @@ double cpb_gap_progress(double gap, double wanted) {
 
 static cpb_status run(solver *s) {
   cpb_capped_dual *dual = s->dual;
-  double *point = s->center + 2 * s->d;
+  double *point = s->center + s->d;
   bool done = false, better;
   int stalls = 0;
   double told = 0;

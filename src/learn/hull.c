@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "core/memory.h"
 
 /* A sum of doubles held in two: what rounding drops from the first is added to the second. For numbers of one sign
  * it is accurate to a few units in the last place, however many there are. */
@@ -50,19 +51,15 @@ void cpb_hull_free(cpb_hull *hull) {
   *hull = (cpb_hull){0};
 }
 
-static bool grow(double **numbers, size_t count) {
-  double *larger = count > SIZE_MAX / sizeof **numbers ? NULL : realloc(*numbers, count * sizeof **numbers);
-  if (larger != NULL) *numbers = larger;
-  return larger != NULL;
-}
-
 static cpb_status make_room(cpb_hull *hull, size_t room) {
-  uint64_t *tag = realloc(hull->tag, room * sizeof *tag);
-  if (tag != NULL) hull->tag = tag;
   double *triangle = calloc(room, room * sizeof *triangle);
-  if (tag == NULL || triangle == NULL || !grow(&hull->p, room * hull->dim) || !grow(&hull->q, room) ||
-      !grow(&hull->weight, room) || !grow(&hull->cap, room) || !grow(&hull->basis, room * (hull->dim + 1)) ||
-      !grow(&hull->scratch, hull->dim + 1 + 2 * room)) {
+  if (triangle == NULL || !cpb_resize(&hull->tag, room, sizeof *hull->tag) ||
+      !cpb_resize(&hull->p, room * hull->dim, sizeof *hull->p) ||
+      !cpb_resize(&hull->q, room, sizeof *hull->q) ||
+      !cpb_resize(&hull->weight, room, sizeof *hull->weight) ||
+      !cpb_resize(&hull->cap, room, sizeof *hull->cap) ||
+      !cpb_resize(&hull->basis, room * (hull->dim + 1), sizeof *hull->basis) ||
+      !cpb_resize(&hull->scratch, hull->dim + 1 + 2 * room, sizeof *hull->scratch)) {
     free(triangle);
     return CPB_ENOMEM;
   }
@@ -344,6 +341,7 @@ enum { ENTRIES = 8 };
 typedef enum place { EMPTY, FULL, IN_PART } place;
 
 typedef struct solver {
+  cpb_memory memory;
   cpb_margin *margin;
   cpb_hull hull;
   place *where;
@@ -440,12 +438,12 @@ static cpb_status iterate(solver *s) {
 static cpb_status begin(solver *s, cpb_margin *margin) {
   size_t n = margin->count;
   *s = (solver){.margin = margin};
-  s->where = malloc(n * sizeof *s->where);
-  s->set_aside = calloc(n, sizeof *s->set_aside);
-  s->norm2 = malloc(2 * n * sizeof *s->norm2);
+  s->where = cpb_memory_take(&s->memory, n, sizeof *s->where);
+  s->set_aside = cpb_memory_zeros(&s->memory, n, sizeof *s->set_aside);
+  s->norm2 = cpb_memory_take(&s->memory, n, sizeof *s->norm2);
+  s->score = cpb_memory_take(&s->memory, n, sizeof *s->score);
   cpb_status status = cpb_hull_init(&s->hull, margin->loops, margin->d, 1);
-  if (s->where == NULL || s->set_aside == NULL || s->norm2 == NULL) return CPB_ENOMEM;
-  s->score = s->norm2 + n;
+  if (s->memory.failed) return CPB_ENOMEM;
   s->hull.full = margin->fixed;
   s->hull.left = row_left;
   s->hull.context = s;
@@ -475,9 +473,7 @@ cpb_status cpb_margin_solve(cpb_margin *margin) {
   cpb_status status = begin(&s, margin);
   if (status == CPB_OK) status = iterate(&s);
   if (status == CPB_OK) write_answer(&s);
-  free(s.where);
-  free(s.set_aside);
-  free(s.norm2);
+  cpb_memory_free(&s.memory);
   cpb_hull_free(&s.hull);
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
+#include "core/memory.h"
 #include "learn/hull.h"
 #include "learn/piece_rounds.h"
 #include "learn/working_set.h"
@@ -35,11 +36,12 @@ struct cpb_ball_rounds {
   double sample_rank;          /* rows still to come enter the sample with a larger rank, */
   uint64_t sample_id;          /* or with the same rank and a smaller id */
   cpb_hull hull;               /* of the active-set method */
-  size_t support_count;
+  size_t support_count;        /* at most d+1 */
   double *multiplier;
   uint64_t *support_row;
   size_t iterations, newcomers;
   cpb_best_ball best;
+  cpb_memory memory;
 };
 
 /* One read about the present centre: stages the farthest rows. *out_of_range: some row is out of the range of the
@@ -111,6 +113,7 @@ struct cpb_svdd_rounds {
   cpb_svdd_question ask;
   cpb_svdd_gathered got;
   cpb_svdd_known known;
+  cpb_memory memory;
 };
 
 static inline size_t cpb_svdd_sums(const cpb_svdd_rounds *rounds) { return 2 * (rounds->d + 2); }

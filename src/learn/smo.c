@@ -9,6 +9,7 @@
 #include "core/best.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "learn/capped_dual.h"
 #include "parallel/tell.h"
@@ -160,27 +161,18 @@ static const double *row_of(cpb_smo *m, size_t i) {
   return m->cache + slot * m->n;
 }
 
-static cpb_status make_room(cpb_smo *m) {
+static cpb_status make_room(cpb_smo *m, cpb_memory *memory) {
   size_t n = m->n, room = CACHE_BYTES / sizeof(double) / n;
   m->room = room < 2 ? 2 : room > n + 1 ? n + 1 : room;
-  m->slope = malloc(n * sizeof *m->slope);
-  m->cache = malloc(m->room * n * sizeof *m->cache);
-  m->owner = malloc(m->room * sizeof *m->owner);
-  m->slot = malloc(n * sizeof *m->slot);
-  m->used = calloc(m->room, sizeof *m->used);
-  if (m->slope == NULL || m->cache == NULL || m->owner == NULL || m->slot == NULL || m->used == NULL)
-    return CPB_ENOMEM;
+  m->slope = cpb_memory_take(memory, n, sizeof *m->slope);
+  m->cache = cpb_memory_take(memory, m->room * n, sizeof *m->cache);
+  m->owner = cpb_memory_take(memory, m->room, sizeof *m->owner);
+  m->slot = cpb_memory_take(memory, n, sizeof *m->slot);
+  m->used = cpb_memory_zeros(memory, m->room, sizeof *m->used);
+  if (memory->failed) return CPB_ENOMEM;
   for (size_t s = 0; s < m->room; s++) m->owner[s] = n;
   for (size_t i = 0; i < n; i++) m->slot[i] = m->room;
   return CPB_OK;
-}
-
-static void give_back(cpb_smo *m) {
-  free(m->slope);
-  free(m->cache);
-  free(m->owner);
-  free(m->slot);
-  free(m->used);
 }
 
 void cpb_smo_start(const double *cap, size_t n, double *a) {
@@ -323,9 +315,10 @@ static cpb_status iterate(cpb_smo *m) {
 }
 
 cpb_status cpb_smo_solve(cpb_smo *smo) {
+  cpb_memory memory = {0};
   smo->iterations = 0;
-  cpb_status status = make_room(smo);
+  cpb_status status = make_room(smo, &memory);
   if (status == CPB_OK) status = iterate(smo);
-  give_back(smo);
+  cpb_memory_free(&memory);
   return status;
 }

@@ -18,13 +18,13 @@ enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2 };
 
 static bool allocate(cpb_svdd_rounds *rounds) {
   size_t d = rounds->d;
-  double *numbers = d > SIZE_MAX / sizeof(double) / 8 ? NULL : calloc(5 * d, sizeof *numbers);
+  cpb_memory *m = &rounds->memory;
+  bool fits = d <= SIZE_MAX / sizeof(cpb_exact_sum) / 4;
+  double *numbers = fits ? cpb_memory_zeros(m, 5 * d, sizeof *numbers) : NULL;
+  rounds->got.sum = fits ? cpb_memory_zeros(m, cpb_svdd_sums(rounds), sizeof *rounds->got.sum) : NULL;
+  rounds->got.bins = cpb_memory_zeros(m, CPB_EDGE_BINS, sizeof *rounds->got.bins);
+  if (!fits || m->failed) return false;
   rounds->ask.center = numbers;
-  rounds->got.sum = d > SIZE_MAX / sizeof(cpb_exact_sum) / 2 - 2
-                        ? NULL
-                        : calloc(cpb_svdd_sums(rounds), sizeof *rounds->got.sum);
-  rounds->got.bins = calloc(CPB_EDGE_BINS, sizeof *rounds->got.bins);
-  if (numbers == NULL || rounds->got.sum == NULL || rounds->got.bins == NULL) return false;
   rounds->got.low = numbers + d;
   rounds->got.high = numbers + 2 * d;
   rounds->known.origin = numbers + 3 * d;
@@ -68,18 +68,16 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
 
 static void rows_free(cpb_edge_rows *rows) {
   free(rows->id);
-  free(rows->weight);
   *rows = (cpb_edge_rows){0};
 }
 
 void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   if (rounds == NULL) return;
-  free(rounds->ask.center);
-  free(rounds->got.sum);
-  free(rounds->got.bins);
+  cpb_memory_free(&rounds->memory);
   rows_free(&rounds->got.near_edge);
   free(rounds->known.p);
   free(rounds->known.q);
+  free(rounds->known.mass);
   free(rounds);
 }
 
@@ -88,14 +86,10 @@ void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
 /* Allocates space for the rows near the edge. */
 static cpb_status rows_room(cpb_edge_rows *rows, size_t d) {
   if (rows->room > 0) return CPB_OK;
-  rows->id = malloc((CPB_EDGE_ROWS + 1) * sizeof *rows->id);
-  rows->weight = d > SIZE_MAX / sizeof(double) / (CPB_EDGE_ROWS + 1) - 2
-                     ? NULL
-                     : malloc((CPB_EDGE_ROWS + 1) * (d + 2) * sizeof *rows->weight);
-  if (rows->id == NULL || rows->weight == NULL) {
-    rows_free(rows);
-    return CPB_ENOMEM;
-  }
+  if (d > SIZE_MAX / sizeof(double) / (CPB_EDGE_ROWS + 1) - 3) return CPB_ENOMEM;
+  rows->id = malloc((CPB_EDGE_ROWS + 1) * ((d + 2) * sizeof *rows->p + sizeof *rows->id));
+  if (rows->id == NULL) return CPB_ENOMEM;
+  rows->weight = (double *)(void *)(rows->id + CPB_EDGE_ROWS + 1);
   rows->dist2 = rows->weight + CPB_EDGE_ROWS + 1;
   rows->p = rows->dist2 + CPB_EDGE_ROWS + 1;
   rows->room = CPB_EDGE_ROWS;
@@ -473,16 +467,12 @@ static double bound_at(const cpb_svdd_rounds *rounds, const round_sums *r, where
 /* Allocates space for `count` columns of the hull in all. */
 static cpb_status columns_room(cpb_svdd_rounds *rounds, size_t count) {
   cpb_svdd_known *known = &rounds->known;
-  size_t d = rounds->d, n = known->column_count, room = 2 * known->column_room + 8;
+  size_t room = 2 * known->column_room + 8;
   if (count <= known->column_room) return CPB_OK;
   if (room < count) room = count;
-  double *p = realloc(known->p, room * d * sizeof *p);
-  if (p != NULL) known->p = p;
-  double *q = realloc(known->q, 2 * room * sizeof *q);
-  if (q != NULL) known->q = q;
-  if (p == NULL || q == NULL) return CPB_ENOMEM;
-  memmove(q + room, q + known->column_room, n * sizeof *q);
-  known->mass = q + room;
+  if (!cpb_resize(&known->p, room, rounds->d * sizeof *known->p) ||
+      !cpb_resize(&known->q, room, sizeof *known->q) || !cpb_resize(&known->mass, room, sizeof *known->mass))
+    return CPB_ENOMEM;
   known->column_room = room;
   return CPB_OK;
 }
@@ -623,12 +613,8 @@ static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, con
                                double *edge) {
   size_t n = r->rows.count;
   cpb_scored *order = malloc((n + 1) * sizeof *order);
-  double *moved = malloc(rounds->d * sizeof *moved), need = 1 - r->beyond.weight;
-  if (order == NULL || moved == NULL) {
-    free(order);
-    free(moved);
-    return CPB_ENOMEM;
-  }
+  double *moved = r->column, need = 1 - r->beyond.weight;
+  if (order == NULL) return CPB_ENOMEM;
   rounds->loops->axpby(1, center, -1, rounds->ask.center, moved, rounds->d);
   for (size_t k = 0; k < n; k++)
     order[k] = (cpb_scored){rounds->loops->dist2(r->rows.p + k * rounds->d, moved, rounds->d), k};
@@ -638,7 +624,6 @@ static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, con
     *edge = order[k].score;
   }
   free(order);
-  free(moved);
   return CPB_OK;
 }
 

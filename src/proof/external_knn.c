@@ -7,6 +7,7 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/block_product.h"
@@ -40,13 +41,8 @@ typedef struct asking {
 
 static cpb_status make_room(asking *a, size_t count, cpb_error *error) {
   if (count <= a->room) return CPB_OK;
-  uint64_t *ids = realloc(a->ids, count * sizeof *ids);
-  if (ids != NULL) a->ids = ids;
-  double *scores = realloc(a->scores, count * sizeof *scores);
-  if (scores != NULL) a->scores = scores;
-  cpb_hit *candidates = realloc(a->candidates, count * sizeof *candidates);
-  if (candidates != NULL) a->candidates = candidates;
-  if (ids == NULL || scores == NULL || candidates == NULL)
+  if (!cpb_resize(&a->ids, count, sizeof *a->ids) || !cpb_resize(&a->scores, count, sizeof *a->scores) ||
+      !cpb_resize(&a->candidates, count, sizeof *a->candidates))
     return cpb_fail_memory(error, "%zu candidates", count);
   a->room = count;
   return CPB_OK;

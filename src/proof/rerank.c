@@ -11,6 +11,7 @@
 #include "capball/sketch.h"
 #include "core/best.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/table.h"
@@ -121,19 +122,15 @@ static void rank_query(ranking *r, size_t query, asked *a) {
 static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
   ranking *r = arg;
   (void)block;
-  asked a = {.entries = malloc(r->k * sizeof *a.entries),
-             .row = malloc(2 * r->base.cols * sizeof *a.row),
-             .met_bits = places_for(r->count)};
-  a.met = malloc(sizeof *a.met << a.met_bits);
-  if (a.entries == NULL || a.row == NULL || a.met == NULL)
-    atomic_store(&r->out_of_memory, true);
-  else {
-    a.point.image = a.row + r->base.cols;
-    for (size_t query = first; query < first + count; query++) rank_query(r, query, &a);
-  }
-  free(a.entries);
-  free(a.row);
-  free(a.met);
+  cpb_memory memory = {0};
+  asked a = {.met_bits = places_for(r->count)};
+  a.entries = cpb_memory_take(&memory, r->k, sizeof *a.entries);
+  a.row = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
+  a.point.image = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
+  a.met = cpb_memory_take(&memory, (size_t)1 << a.met_bits, sizeof *a.met);
+  if (memory.failed) atomic_store(&r->out_of_memory, true);
+  for (size_t query = first; query < first + count && !memory.failed; query++) rank_query(r, query, &a);
+  cpb_memory_free(&memory);
 }
 
 static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
@@ -268,12 +265,12 @@ cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_h
   reranking r = {base, o.map, queries, candidates, count, o.k, hits};
   if (base->get == cpb_view_get) return rank_rows(&r, base->view, candidates, exec, error);
   size_t all = queries.rows * count;
-  uint64_t *ids = malloc((all + 1) * sizeof *ids);
-  cpb_hit *local = malloc((all + 1) * sizeof *local);
-  status = ids == NULL || local == NULL ? cpb_fail_memory(error, "%zu candidates", all)
-                                        : read_and_rank(&r, ids, local, exec, error);
-  free(ids);
-  free(local);
+  cpb_memory memory = {0};
+  uint64_t *ids = cpb_memory_take(&memory, all, sizeof *ids);
+  cpb_hit *local = cpb_memory_take(&memory, all, sizeof *local);
+  status = memory.failed ? cpb_fail_memory(error, "%zu candidates", all)
+                         : read_and_rank(&r, ids, local, exec, error);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -322,17 +319,14 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
                              cpb_error *error) {
   enum { LOOK = 64 };
   size_t look = count < LOOK ? count : LOOK;
-  cpb_status status = CPB_OK;
-  c->row = malloc(c->rows->cols * sizeof(double));
-  c->y = malloc(c->rows->cols * sizeof *c->y);
-  c->own = malloc(c->of.bits / 8);
-  if (c->row == NULL || c->y == NULL || c->own == NULL)
-    status = cpb_fail_memory(error, "a row of %zu columns", c->rows->cols);
+  cpb_memory memory = {0};
+  c->row = cpb_memory_take(&memory, c->rows->cols, sizeof(double));
+  c->y = cpb_memory_take(&memory, c->rows->cols, sizeof *c->y);
+  c->own = cpb_memory_take(&memory, c->of.bits / 8, 1);
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "a row of %zu columns", c->rows->cols) : CPB_OK;
   for (size_t at = 0; at < look && status == CPB_OK; at++)
     status = check_one(c, codes, found[at * count / look].id, error);
-  free(c->row);
-  free(c->y);
-  free(c->own);
+  cpb_memory_free(&memory);
   return status;
 }
 

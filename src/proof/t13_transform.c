@@ -121,7 +121,7 @@ cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb
 
 void cpb_transform_free(cpb_transform *transform) {
   if (transform == NULL) return;
-  if (transform->map == NULL) cpb_column_names_free(transform->options.columns, transform->options.d);
+  if (transform->map == NULL) cpb_column_names_free(transform->options.columns);
   cpb_map_free(transform->map);
   free(transform);
 }

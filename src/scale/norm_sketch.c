@@ -13,16 +13,16 @@ enum { SLAB = 4096, PART_BITS = 40, MAGIC_BITS = 52, LEAST = -1074, MOST = 950 }
 cpb_status cpb_column_sums_new(cpb_column_sums *c, size_t d, cpb_error *error) {
   size_t wide = d < CPB_CHUNK / 2 ? CPB_CHUNK / d * d : d;
   *c = (cpb_column_sums){.d = d, .wide = wide};
-  c->low = malloc(d * sizeof(double));
-  c->high = malloc(d * sizeof(double));
-  c->sum = malloc(d * sizeof(cpb_exact_sum));
-  c->slab_low = malloc(wide * sizeof(double));
-  c->slab_high = malloc(wide * sizeof(double));
-  c->magic = malloc(2 * wide * sizeof(double));
-  c->part = malloc(2 * wide * sizeof(double));
-  c->quantum = malloc(2 * wide * sizeof(int));
-  if (c->low == NULL || c->high == NULL || c->sum == NULL || c->slab_low == NULL || c->slab_high == NULL ||
-      c->magic == NULL || c->part == NULL || c->quantum == NULL) {
+  cpb_memory *m = &c->memory;
+  c->low = cpb_memory_take(m, d, sizeof(double));
+  c->high = cpb_memory_take(m, d, sizeof(double));
+  c->sum = cpb_memory_take(m, d, sizeof(cpb_exact_sum));
+  c->slab_low = cpb_memory_take(m, wide, sizeof(double));
+  c->slab_high = cpb_memory_take(m, wide, sizeof(double));
+  c->magic = cpb_memory_take(m, 2 * wide, sizeof(double));
+  c->part = cpb_memory_take(m, 2 * wide, sizeof(double));
+  c->quantum = cpb_memory_take(m, 2 * wide, sizeof(int));
+  if (m->failed) {
     cpb_column_sums_free(c);
     return cpb_fail_memory(error, "sums of %zu columns", d);
   }
@@ -32,14 +32,7 @@ cpb_status cpb_column_sums_new(cpb_column_sums *c, size_t d, cpb_error *error) {
 }
 
 void cpb_column_sums_free(cpb_column_sums *c) {
-  free(c->low);
-  free(c->high);
-  free(c->sum);
-  free(c->slab_low);
-  free(c->slab_high);
-  free(c->magic);
-  free(c->part);
-  free(c->quantum);
+  cpb_memory_free(&c->memory);
   *c = (cpb_column_sums){0};
 }
 

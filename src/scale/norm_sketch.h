@@ -4,6 +4,7 @@
 
 #include "capball/status.h"
 #include "capball/view.h"
+#include "core/memory.h"
 #include "loop/table.h"
 #include "scale/exact_sum.h"
 
@@ -18,6 +19,7 @@ typedef struct cpb_column_sums {
   double *slab_low, *slab_high; /* wide */
   double *magic, *part;         /* 2 wide */
   int *quantum;                 /* 2 wide: exponents */
+  cpb_memory memory;
 } cpb_column_sums;
 
 cpb_status cpb_column_sums_new(cpb_column_sums *columns, size_t d, cpb_error *error);

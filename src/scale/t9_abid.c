@@ -8,6 +8,7 @@
 #include "capball/advanced/abid.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "scale/height.h"
 #include "scale/weighted.h"
 
@@ -64,26 +65,24 @@ typedef struct sweep {
   double *zz;       /* columns: sums over the rows */
   double *squares;  /* columns x columns */
   double *products; /* columns x columns */
+  cpb_memory memory;
 } sweep;
 
 static cpb_status sweep_new(sweep *w, const cpb_directions *u, size_t count, bool slopes, cpb_error *error) {
   *w = (sweep){.count = count, .columns = slopes ? 2 * count : count};
   cpb_status status = cpb_weights_new(&w->hh, u, w->columns, error);
   if (status == CPB_OK) status = cpb_weights_new(&w->hz, u, w->columns, error);
-  w->zz = calloc(w->columns, sizeof(double));
-  w->squares = calloc(w->columns * w->columns, sizeof(double));
-  w->products = calloc(w->columns * w->columns, sizeof(double));
-  if (status == CPB_OK && (w->zz == NULL || w->squares == NULL || w->products == NULL))
-    status = cpb_fail_memory(error, "%zu scales", count);
+  w->zz = cpb_memory_zeros(&w->memory, w->columns, sizeof(double));
+  w->squares = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
+  w->products = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
+  if (status == CPB_OK && w->memory.failed) status = cpb_fail_memory(error, "%zu scales", count);
   return status;
 }
 
 static void sweep_free(sweep *w) {
   cpb_weights_free(&w->hh);
   cpb_weights_free(&w->hz);
-  free(w->zz);
-  free(w->squares);
-  free(w->products);
+  cpb_memory_free(&w->memory);
 }
 
 static void set_column(sweep *w, size_t row, size_t column, cpb_height_terms terms) {
@@ -150,6 +149,7 @@ cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, 
 static const double half_pi = 0x1.921fb54442d18p+0, log_10 = 0x1.26bb1bbb55516p+1;
 
 struct cpb_abid_curve {
+  cpb_memory memory;
   size_t n, nodes;
   double mean_norm, at_center; /* at_center: rows at the centre, where z = 1 for every s */
   double *norm;                /* nodes */
@@ -270,11 +270,11 @@ static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *e
   cpb_abid_curve *c = *curve = calloc(1, sizeof *c);
   if (c != NULL) {
     c->nodes = nodes;
-    c->norm = calloc(nodes + 1, sizeof(double));
-    c->rows = calloc(nodes + 1, sizeof(double));
-    c->squares = calloc(nodes * nodes + 1, sizeof(double));
-    c->products = calloc(nodes * nodes + 1, sizeof(double));
-    if (c->norm != NULL && c->rows != NULL && c->squares != NULL && c->products != NULL) return CPB_OK;
+    c->norm = cpb_memory_zeros(&c->memory, nodes, sizeof(double));
+    c->rows = cpb_memory_zeros(&c->memory, nodes, sizeof(double));
+    c->squares = cpb_memory_zeros(&c->memory, nodes * nodes, sizeof(double));
+    c->products = cpb_memory_zeros(&c->memory, nodes * nodes, sizeof(double));
+    if (!c->memory.failed) return CPB_OK;
   }
   return cpb_fail_memory(error, "a curve of %zu nodes", nodes);
 }
@@ -335,10 +335,7 @@ cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb
 
 void cpb_abid_curve_free(cpb_abid_curve *curve) {
   if (curve == NULL) return;
-  free(curve->norm);
-  free(curve->rows);
-  free(curve->squares);
-  free(curve->products);
+  cpb_memory_free(&curve->memory);
   free(curve);
 }
 

@@ -304,17 +304,33 @@ _unembed_transformed = _transformable(_unembed_rows, _in_both(_unembed_gradients
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
+@torch.compiler.assume_constant_result
+def _inlined() -> bool:
+    """Whether there are operators whose kernels torch.compile can take into its own code; they are registered."""
+    if _triton() is None or not hasattr(torch.library, "triton_op"):
+        return False
+    from . import _compiled  # noqa: F401
+    return True
+
+
+def _compiled_op(x: Tensor, d: int, name: str) -> Any:
+    """The operator for torch.compile; exported programs have those that need nothing but this module."""
+    if x.is_cuda and 1 <= d <= 8192 and not torch.compiler.is_exporting() and _inlined():
+        return getattr(torch.ops.capball, name + "_triton")
+    return getattr(torch.ops.capball, name)
+
+
 def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
     if torch.compiler.is_compiling():
-        return _embed(x, t, center)
+        return _compiled_op(x, x.shape[-1], "embed")(x, t, center)
     return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """x = S^-1(y/|y|) + center at the scale s = exp(t), over the last dimension; differentiable in y and t."""
     if torch.compiler.is_compiling():
-        return _unembed(y, t, center)
+        return _compiled_op(y, y.shape[-1] - 1, "unembed")(y, t, center)
     return _unembed_transformed(y, t, center) if _transformed() else _Unembed.apply(y, t, center)
 
 

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """How many numbers a program takes, by how many warps, and whether it writes rows as one run."""
+    """How many numbers a program takes, by how many warps; of runs (_runs.py) how rows are read, and how many numbers neighbouring
+    threads are apart, 0 where rows are moved as blocks (_blocks.py)."""
 
     numbers: int
     warps: int
-    flat: bool
+    way: int = 0
+    word: int = 0
 
 
 # By kernel and bytes of a number: up to a width D, numbers and warps. Wider rows are a block of their own.
@@ -47,5 +49,5 @@ def shape_of(kernel: str, size: int, d: int, D: int) -> Shape:
     for flat, lines in ((True, runs), (False, _TABLE[kernel][size])):
         for most, numbers, warps in lines:
             if D <= most:
-                return Shape(max(numbers, D), warps, flat)
+                return Shape(max(numbers, D), warps)
     raise ValueError(f"rows of {d} numbers are longer than a block")
