@@ -1,7 +1,6 @@
 #include "sql_calls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "capball/advanced/candidates.h"
 #include "capball/ball.h"
@@ -119,18 +118,12 @@ static cpb_status inside(const sql_object *o, const sql_arguments *in, sql_answe
 }
 
 const sql_call sql_calls[SQL_CALLS] = {
-    {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed},
-    {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed},
-    {"capball_query", SQL_MAP, SQL_RADIUS, SQL_VECTOR, length_y, query},
-    {"capball_cap", SQL_MAP, SQL_RADIUS, SQL_CAP, length_y, query},
-    {"capball_distance", SQL_MAP, SQL_QUERY, SQL_NUMBER, NULL, distance},
-    {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score},
-    {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why},
-    {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside},
+    [SQL_EMBED] = {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed},
+    [SQL_UNEMBED] = {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed},
+    [SQL_BALL_QUERY] = {"capball_query", SQL_MAP, SQL_RADIUS, SQL_VECTOR, length_y, query},
+    [SQL_BALL_CAP] = {"capball_cap", SQL_MAP, SQL_RADIUS, SQL_CAP, length_y, query},
+    [SQL_DISTANCE] = {"capball_distance", SQL_MAP, SQL_QUERY, SQL_NUMBER, NULL, distance},
+    [SQL_SCORE] = {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score},
+    [SQL_WHY] = {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why},
+    [SQL_INSIDE] = {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside},
 };
-
-const sql_call *sql_call_named(const char *name) {
-  for (size_t i = 0; i < SQL_CALLS; i++)
-    if (strcmp(sql_calls[i].name, name) == 0) return &sql_calls[i];
-  return NULL;
-}

@@ -48,10 +48,17 @@ typedef struct sql_call {
   cpb_status (*run)(const sql_object *object, const sql_arguments *in, sql_answer *out, cpb_error *error);
 } sql_call;
 
-enum { SQL_CALLS = 8 };
+enum {
+  SQL_EMBED,
+  SQL_UNEMBED,
+  SQL_BALL_QUERY,
+  SQL_BALL_CAP,
+  SQL_DISTANCE,
+  SQL_SCORE,
+  SQL_WHY,
+  SQL_INSIDE,
+  SQL_CALLS
+};
 extern const sql_call sql_calls[SQL_CALLS];
-
-/* The call of this name; NULL if there is none. */
-const sql_call *sql_call_named(const char *name);
 
 #endif
