@@ -9,7 +9,8 @@
 #include "json/json_file.h"
 #include "sketch/sketch_object.h"
 
-enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
+/* Version 2 has principal sketches; the other kinds are written as version 1, which earlier releases read. */
+enum { VERSION = 1, VERSION_PRINCIPAL = 2, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 
 /* ---- writing ---- */
 
@@ -22,6 +23,15 @@ static void put_curve(cpb_text *l, const cpb_sketch_options *o) {
   cpb_text_puts(l, "]");
 }
 
+static const char *const rotations[] = {"unknown", "random", "learned", "turned"};
+
+static void put_principal(cpb_text *l, const cpb_sketch_options *o) {
+  cpb_json_put(l, "bits_per", "I", (uint64_t)o->bits_per);
+  cpb_json_put(l, "factors", "s", cpb_dtype_name(o->factors));
+  cpb_json_put(l, "rotation", "s", rotations[o->rotation]);
+  cpb_json_put(l, "spread", "f", o->spread);
+}
+
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
   if (sketch == NULL || text == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "text");
   cpb_sketch_options o = {.size = sizeof o};
@@ -29,7 +39,8 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_text l = {0};
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON integers end at 2^63 */
-  cpb_json_put_kind(&l, "sketch", VERSION);
+  bool principal = o.kind == CPB_SKETCH_PRINCIPAL;
+  cpb_json_put_kind(&l, "sketch", principal ? VERSION_PRINCIPAL : VERSION);
   cpb_json_put(&l, "dim", "I", (uint64_t)o.d);
   cpb_json_put(&l, "bits", "I", (uint64_t)o.bits);
   cpb_json_put(&l, "variant", "s", cpb_sketch_kind_name(o.kind));
@@ -37,7 +48,8 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_json_put(&l, "center", "V", o.center, o.d);
   cpb_json_put(&l, "seed", "s", seed);
   put_curve(&l, &o);
-  cpb_json_put(&l, "normals", "V", o.normals, o.bits * (o.d + 1));
+  if (principal) put_principal(&l, &o);
+  cpb_json_put(&l, "normals", "V", o.normals, o.bits / o.bits_per * (o.d + 1));
   return cpb_json_finish(&l, "sketch", text, error);
 }
 
@@ -63,7 +75,38 @@ static cpb_status read_kind(const cpb_json *root, const char *name, cpb_sketch_o
       return CPB_OK;
     }
   return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
-                       "\"variant\" must be embedded, centred, random-embedded or random-centred");
+                       "\"variant\" must be embedded, centred, random-embedded, random-centred or principal");
+}
+
+/* The index of the string of a key among some names, `count` if it is none of them. */
+static size_t read_choice(const cpb_json *root, const char *key, const char *const *names, size_t count) {
+  const char *given = cpb_json_string_of(cpb_json_get(root, key));
+  size_t i = 0;
+  while (i < count && (given == NULL || strcmp(given, names[i]) != 0)) i++;
+  return i;
+}
+
+static cpb_status read_principal(const cpb_json *root, const char *name, cpb_sketch_options *o,
+                                 cpb_error *error) {
+  static const char *const types[] = {"f16", "f32"};
+  if (o->kind != CPB_SKETCH_PRINCIPAL) return CPB_OK;
+  size_t type = read_choice(root, "factors", types, 2),
+         rotation = read_choice(root, "rotation", rotations, 4);
+  if (type == 2) return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"factors\" must be f16 or f32");
+  if (rotation == 4)
+    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
+                         "\"rotation\" must be unknown, random, learned or turned");
+  o->factors = type == 0 ? CPB_F16 : CPB_F32;
+  o->rotation = (cpb_sketch_rotation)rotation;
+  cpb_status status = cpb_json_count(root, name, "bits_per", 1, 4, &o->bits_per, error);
+  return status == CPB_OK ? cpb_json_number(root, name, "spread", &o->spread, error) : status;
+}
+
+/* Principal sketches have a version of their own. */
+static cpb_status read_version(const cpb_json *root, const char *name, cpb_error *error) {
+  const char *variant = cpb_json_string_of(cpb_json_get(root, "variant"));
+  bool principal = variant != NULL && strcmp(variant, cpb_sketch_kind_name(CPB_SKETCH_PRINCIPAL)) == 0;
+  return cpb_json_check_kind(root, name, "sketch", principal ? VERSION_PRINCIPAL : VERSION, error);
 }
 
 static cpb_status read_seed(const cpb_json *root, const char *name, uint64_t *seed, cpb_error *error) {
@@ -104,7 +147,7 @@ static cpb_status read_curve(const cpb_json *root, const char *name, cpb_sketch_
 
 static cpb_status read_options(const cpb_json *root, const char *name, cpb_sketch_options *o, parts *p,
                                cpb_error *error) {
-  cpb_status status = cpb_json_check_kind(root, name, "sketch", VERSION, error);
+  cpb_status status = read_version(root, name, error);
   if (status == CPB_OK) status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &o->d, error);
   if (status == CPB_OK) status = cpb_json_count(root, name, "bits", 8, BITS_MAX, &o->bits, error);
   if (status == CPB_OK) status = read_kind(root, name, o, error);
@@ -112,8 +155,10 @@ static cpb_status read_options(const cpb_json *root, const char *name, cpb_sketc
   if (status == CPB_OK) status = cpb_json_numbers(root, name, "center", o->d, NULL, &p->center, error);
   if (status == CPB_OK) status = read_seed(root, name, &o->seed, error);
   if (status == CPB_OK) status = read_curve(root, name, o, p, error);
+  if (status == CPB_OK) status = read_principal(root, name, o, error);
   if (status == CPB_OK)
-    status = cpb_json_numbers(root, name, "normals", o->bits * (o->d + 1), NULL, &p->normals, error);
+    status =
+        cpb_json_numbers(root, name, "normals", o->bits / o->bits_per * (o->d + 1), NULL, &p->normals, error);
   o->center = p->center;
   o->normals = p->normals;
   return status;
