@@ -51,11 +51,7 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   return status == CPB_OK && reader->format->select == NULL ? pick_columns(reader, error) : status;
 }
 
-static const cpb_reader_options defaults = {.size = sizeof(cpb_reader_options)};
-
-void cpb_reader_options_init(cpb_reader_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_reader_options, .size = sizeof(cpb_reader_options))
 
 cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader, cpb_error *error) {
   cpb_reader_options options = defaults;
