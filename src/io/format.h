@@ -139,7 +139,6 @@ size_t cpb_block_count(const cpb_reader *reader, size_t max_rows);
 
 /* Columns of the rows a reader returns: all of the file's, or the selected ones. */
 size_t cpb_reader_cols(const cpb_reader *reader);
-uint64_t cpb_reader_rows(const cpb_reader *reader);
 
 /* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
  * bytes in a row. */
