@@ -2,14 +2,6 @@
 #include "face.h"
 #include <capball/advanced/flow.h>
 
-PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec) {
-  PyObject *type = PyType_FromSpec(spec);
-  if (type == NULL) return NULL;
-  const char *name = spec->name + sizeof "capball._core";
-  if (PyModule_AddObjectRef(module, name, type) < 0) return NULL;
-  return (PyTypeObject *)type;
-}
-
 static PyObject *write_whole(FACE_CALL) {
   static const char *const names[] = {"path", "text", NULL};
   PyObject *values[2], *path = NULL;

@@ -229,8 +229,7 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   norm_job job = {.ruler = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
   atomic_init(&job.largest, 0);
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), norm_block, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), norm_block, &job}, exec);
   status = cpb_first_fault_report(&job.fault, "x", error);
   if (status != CPB_OK) return status;
   uint64_t bits = atomic_load(&job.largest);
@@ -259,7 +258,6 @@ cpb_status cpb_check_finite(cpb_view rows, const char *name, size_t cols, const 
   if (status != CPB_OK) return status;
   row_check check = {.loops = cpb_loops_here(), .rows = rows};
   cpb_first_fault_init(&check.fault);
-  cpb_blocks blocks = {rows.rows, cpb_blocks_rows(cols), check_block, &check};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){rows.rows, cpb_blocks_rows(cols), check_block, &check}, exec);
   return cpb_first_fault_report(&check.fault, name, error);
 }

@@ -4,10 +4,7 @@
 #include "fit/fit_parts.h"
 #include "sketch/sketch_train.h"
 
-void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size) {
-  cpb_sketch_fit_options defaults = {.target = 0.99, .k = 10, .sample = 8192};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_sketch_fit_options, .target = 0.99, .k = 10, .sample = 8192)
 
 typedef struct fitting {
   cpb_sketch_fit_options o;

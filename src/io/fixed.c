@@ -11,6 +11,13 @@ enum {
   GATHER = 1 << 16,     /* bytes of rows assembled on the stack */
 };
 
+size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
+  size_t row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
+  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
+  size_t count = max_rows < most ? max_rows : most;
+  return reader->rows - reader->next_row < count ? (size_t)(reader->rows - reader->next_row) : count;
+}
+
 cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
                            cpb_error *error) {
   size_t element = cpb_dtype_size(dtype);

@@ -83,7 +83,6 @@ struct cpb_reader {
   cpb_columns columns; /* of text, and of other files if columns are selected */
   cpb_texts ids, labels;
   const char *const *names; /* of the columns read; NULL: none */
-  size_t named;             /* the number of names */
   cpb_buffer picked;        /* a block of the selected columns */
   bool skip_bad;
   cpb_buffer bad; /* numbers of the bad rows so far, ascending */
@@ -134,9 +133,12 @@ extern const cpb_format cpb_format_npy, cpb_format_hdf5, cpb_format_csv, cpb_for
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error);
 
+/* The number of rows of the next block, for formats without a fixed number of bytes per row: at most max_rows, at most
+ * CPB_BLOCK_MAX bytes or one row, and at most those left. */
+size_t cpb_block_count(const cpb_reader *reader, size_t max_rows);
+
 /* Columns of the rows a reader returns: all of the file's, or the selected ones. */
 size_t cpb_reader_cols(const cpb_reader *reader);
-uint64_t cpb_reader_rows(const cpb_reader *reader);
 
 /* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
  * bytes in a row. */

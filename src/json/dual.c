@@ -425,11 +425,7 @@ void dual_line_clear(dual_line *line) {
   free(line->m);
 }
 
-static const cpb_dual_options defaults = {.size = sizeof(cpb_dual_options)};
-
-void cpb_dual_options_init(cpb_dual_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_dual_options, .size = sizeof(cpb_dual_options))
 
 /* The pole of a line: its own, or that of the options; NULL is e, as always under W. */
 static const double *pole_of(const cpb_dual_options *dual, const dual_line *line) {

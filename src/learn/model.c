@@ -20,11 +20,7 @@ struct cpb_model {
   cpb_memory memory;
 };
 
-static const cpb_model_options defaults = {.size = sizeof(cpb_model_options), .converged = true};
-
-void cpb_model_options_init(cpb_model_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_model_options, .size = sizeof(cpb_model_options), .converged = true)
 
 static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
 
@@ -235,8 +231,7 @@ static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out 
   if (status != CPB_OK) return status;
   kernel_job job = {.o = o, .loops = cpb_loops_here(), .x = x, .scores = scores};
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(o->listed * o->d), kernel_block, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(o->listed * o->d), kernel_block, &job}, exec);
   return cpb_first_fault_report(&job.fault, "x", error);
 }
 

@@ -15,6 +15,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/table.h"
+#include "parallel/blocks.h"
 #include "proof/certificate.h"
 #include "proof/question.h"
 #include "search/measure.h"
@@ -86,12 +87,6 @@ static void meet_foreign(ranking *r, uint64_t id) {
   }
 }
 
-static void meet_twice(ranking *r, size_t query) {
-  size_t known = atomic_load(&r->twice);
-  while (query < known && !atomic_compare_exchange_weak(&r->twice, &known, query)) {
-  }
-}
-
 static void rank_query(ranking *r, size_t query, asked *a) {
   cpb_best best = {r->k, 0, a->entries};
   if (!ask(r, query, a)) return;
@@ -104,7 +99,7 @@ static void rank_query(ranking *r, size_t query, asked *a) {
       return;
     }
     if (meet_again(a, id)) {
-      meet_twice(r, query);
+      cpb_report_least(&r->twice, query);
       return;
     }
     int fault = distance(r, a, (size_t)id, &value);
@@ -143,8 +138,7 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   cpb_first_fault_init(&r->row_fault);
   atomic_store(&r->twice, SIZE_MAX);
   r->loops = cpb_loops_here();
-  cpb_blocks blocks = {r->queries.rows, QUERIES_PER_TASK, rank_queries, r};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){r->queries.rows, QUERIES_PER_TASK, rank_queries, r}, exec);
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
@@ -247,11 +241,7 @@ static cpb_status read_and_rank(const reranking *r, uint64_t *ids, cpb_hit *loca
   return status;
 }
 
-static const cpb_rerank_options defaults = {.size = sizeof defaults, .k = 10};
-
-void cpb_rerank_options_init(cpb_rerank_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_rerank_options, .size = sizeof(cpb_rerank_options), .k = 10)
 
 cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates, size_t count,
                             const cpb_rerank_options *options, cpb_hit *hits, const cpb_exec *exec,

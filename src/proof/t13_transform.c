@@ -38,11 +38,7 @@ void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *t
                  sizeof *facts);
 }
 
-static const cpb_transform_options defaults = {.size = sizeof(cpb_transform_options)};
-
-void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_transform_options, .size = sizeof(cpb_transform_options))
 
 static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
   cpb_transform_facts facts = cpb_transform_about(o->kind);
@@ -254,8 +250,7 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
                    .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
                    .y = y};
   cpb_first_fault_init(&a.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), apply_block, &a};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), apply_block, &a}, exec);
   return report(&a, error);
 }
 
@@ -325,7 +320,6 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
                    .y = y,
                    .x = x};
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {y.rows, cpb_blocks_rows(y.cols), bring_back_block, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){y.rows, cpb_blocks_rows(y.cols), bring_back_block, &job}, exec);
   return cpb_first_fault_report(&job.fault, "y", error);
 }

@@ -86,12 +86,7 @@ static cpb_status id_sums_check(const cpb_id_sums *s, cpb_error *error) {
                   (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
 }
 
-static const cpb_statistics_options defaults = {
-    .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096};
-
-void cpb_statistics_options_init(cpb_statistics_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_statistics_options, .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096)
 
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
