@@ -75,7 +75,6 @@ typedef struct cpb_transform_options {
   double max_norm;      /* L: the largest |x-m| of the base, > 0; for bounded kinds */
   const char *const *columns; /* d column names; NULL: none */
 } cpb_transform_options;
-
 CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t size);
 
 typedef struct cpb_transform cpb_transform;
@@ -162,7 +161,6 @@ typedef struct cpb_recommend_options {
   int metric; /* what the index ranks by, a cpb_metric: only transforms for it are measured; -1 (the default): cosine or
                  inner products, each transform by its own */
 } cpb_recommend_options;
-
 CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t size);
 
 /** One combination; a view into the recommendation. */
