@@ -90,10 +90,11 @@ typedef struct cpb_sketch_training {
   cpb_sketch_step step;
   double strength;  /* of a step: angles are strength*theta, for ALL divided by bits; > 0, default 1 */
   size_t max_steps; /* default 1000; 0: keep the initial normals */
-  double tolerance; /* stop when a step gains a smaller fraction; 0: when nothing has decreased for 10 steps; NaN
-                       (the default): 0.03 max(1, sqrt(bits)/16), where recall is best */
-  size_t batch;  /* rows per step, the next ones of the sample each time, >= 64; 0 (the default): all */
-  size_t bits_per;              /* principal: 1, 2 or 4; 0 (the default): by recall on held-out rows */
+  /* stop when a step gains a smaller fraction; 0: when nothing has decreased for 10 steps; NaN (the default):
+   * 0.03 max(1, sqrt(bits)/16), where recall is best */
+  double tolerance;
+  size_t batch;    /* rows per step, the next ones of the sample each time, >= 64; 0 (the default): all */
+  size_t bits_per; /* principal: 1, 2 or 4; 0 (the default): by recall on held-out rows */
   cpb_sketch_rotation rotation; /* principal: default CPB_ROTATION_CHOSEN */
   cpb_dtype factors;            /* principal: f16 (the default) or f32 */
 } cpb_sketch_training;
