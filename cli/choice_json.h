@@ -1,18 +1,14 @@
-/* A choice of scale by the options of a job, and its evidence as JSON. */
+/* A choice of scale by the options of a job, and curves as JSON. */
 #ifndef CLI_CHOICE_JSON_H
 #define CLI_CHOICE_JSON_H
 
 #include "json_print.h"
 
-/* CLI_USAGE after a sentence for a --target that is none, or that no goal asks for. */
+/* CLI_USAGE after a message if --target is invalid, or no goal uses it. */
 int cli_check_target(const cli_job *job);
 
 /* The defaults with --scale, --goal, --target and --neighbours. */
 void cli_map_wish(const cli_job *job, cpb_map_fit_options *options);
-
-/* "evidence" of a map file, text that the caller frees: what the goal measures at s, the curves and the
- * scales of the other goals. */
-char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *choice);
 
 /* [[s, value], ..] */
 cpb_text *cli_json_curve(const cpb_curve_point *points, size_t count);

@@ -86,7 +86,6 @@ typedef struct cpb_reader_options {
   bool decimal_comma;       /* text: 1,5 is a number, and a comma is not a separator */
   bool skip_bad; /* skip rows with NaN or inf, and number rows without them; disables random access */
 } cpb_reader_options;
-
 CPB_API void cpb_reader_options_init(cpb_reader_options *options, size_t size);
 
 /** cpb_reader_open with options; NULL selects the defaults. */
@@ -136,7 +135,6 @@ typedef struct cpb_writer_options {
   cpb_seal *seal; /* of the rows, written with them (not to a pipe); NULL (the default): none. Borrowed for
                      the lifetime of the writer */
 } cpb_writer_options;
-
 CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);
 
 /** Creates a file; the caller owns *writer. Nothing appears under `path` before the commit: rows are written to

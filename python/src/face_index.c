@@ -5,8 +5,6 @@
 #include "face_hits.h"
 #include <capball/advanced/index.h>
 
-static PyTypeObject *index_type;
-
 static void free_index(void *held) { cpb_index_free(held); }
 
 /* Without the interpreter's lock: a writer that reports its progress holds the lock of the index and waits for that one. */
@@ -16,7 +14,6 @@ static void describe(const cpb_index *index, cpb_index_report *report) {
   Py_END_ALLOW_THREADS;
 }
 
-static void index_dealloc(PyObject *self) { face_release(self, free_index); }
 static cpb_index *held(PyObject *self) { return ((face_object *)self)->held; }
 
 static PyObject *outcome(cpb_status status, const cpb_error *error) {
@@ -39,7 +36,7 @@ static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keyword
   cpb_error error;
   cpb_status status = cpb_index_new(&options, &index, &error);
   if (status != CPB_OK) return face_fail(status, &error);
-  return face_hold(type, index, free_index, options.cols, 0);
+  return face_hold(type, index, options.cols, 0);
 }
 
 static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -60,7 +57,7 @@ static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t na
   if (status != CPB_OK) return face_fail(status, &error);
   cpb_index_report report = {.size = sizeof report};
   describe(index, &report);
-  return face_hold((PyTypeObject *)type, index, free_index, report.cols, 0);
+  return face_hold((PyTypeObject *)type, index, report.cols, 0);
 }
 
 static PyObject *index_save(FACE_CALL) {
@@ -441,15 +438,13 @@ static PyMethodDef index_methods[] = {
     {"describe", index_describe, METH_NOARGS, "contents and counters"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot index_slots[] = {{Py_tp_new, index_new},
-                                    {Py_tp_dealloc, index_dealloc},
-                                    {Py_tp_methods, index_methods},
-                                    {Py_tp_doc, "rows with ids, searched exactly"},
-                                    {0, NULL}};
+static face_kind index_kind = {
+    .name = "Index",
+    .doc = "rows with ids, searched exactly",
+    .make = index_new,
+    .free_held = free_index,
+    .methods = index_methods,
+    .base = true,
+};
 
-static PyType_Spec index_spec = {"capball._core.Index", sizeof(face_object), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, index_slots};
-
-int face_add_index(PyObject *module) {
-  return (index_type = face_add_type(module, &index_spec)) != NULL ? 0 : -1;
-}
+int face_add_index(PyObject *module) { return face_add_kind(module, &index_kind); }

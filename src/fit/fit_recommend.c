@@ -2,7 +2,7 @@
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
 #include "proof/radius_sample.h"
 
 /* A hash sample of a source, in constant memory. */

@@ -1,5 +1,4 @@
 /* T5: caps under a general pole v = (u,w) are ellipsoids of revolution about u. */
-#include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"

@@ -1,8 +1,6 @@
 /* T7: the scale that puts all data within an angle of the pole. */
 #include <math.h>
 
-#include "capball/advanced/laws.h"
-#include "capball/map.h"
 #include "core/elementary.h"
 #include "geometry/hemisphere.h"
 

@@ -73,20 +73,10 @@ cpb_status cpb_seek_fail_read(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_SYSTEM, "index", "the file of the index cannot be read");
 }
 
-static bool make_room(cpb_best *best) {
-  if (best->count < best->k) return true;
-  size_t larger = 2 * best->k + 16;
-  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
-  if (entry == NULL) return false;
-  best->entry = entry;
-  best->k = larger;
-  return true;
-}
-
 static void offer_within(seek *s, seeker *of, size_t query, double key, uint64_t id) {
   if (!(key <= cpb_seek_key(s->index, s->asked->limits[query])))
     of->wasted++;
-  else if (make_room(&of->answer.rows))
+  else if (cpb_best_grow(&of->answer.rows))
     of->answer.rows.entry[of->answer.rows.count++] = (cpb_ranked){key, id};
   else
     atomic_store(&s->out_of_memory, true);
@@ -294,7 +284,7 @@ static void join(seek *s, size_t place, seeker *all, seeker *part) {
   all->answer.undecided |= part->answer.undecided;
   for (size_t i = 0; i < part->answer.rows.count; i++) {
     cpb_ranked row = part->answer.rows.entry[i];
-    if (s->asked->limits != NULL && make_room(&all->answer.rows))
+    if (s->asked->limits != NULL && cpb_best_grow(&all->answer.rows))
       all->answer.rows.entry[all->answer.rows.count++] = row;
     else if (s->asked->limits != NULL)
       atomic_store(&s->out_of_memory, true);

@@ -1,12 +1,10 @@
 /* A vector format: a table of functions used by the one reader and the one writer.
  *
- *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
- *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
- *               .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
- *   npy.c       .npy                                           whole_file.c  bytes out
- *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it               convert.c dtype to dtype
- *   text.c      .csv .tsv; field.c texts.c columns.c under it
- *   libsvm.c    .libsvm .svm */
+ *   formats.c   the table: names, extensions, functions        reader.c      rows out of a file
+ *   fixed.c     rows of a fixed number of bytes: .npy,         writer.c      rows into a file, dtype to dtype, seals
+ *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
+ *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it              whole_file.c  bytes out
+ *   text.c      .csv .tsv; libsvm.c .libsvm .svm               field.c       lines, fields, columns, names */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
 
@@ -14,8 +12,7 @@
 #include <stdbool.h>
 
 #include "capball/file.h"
-#include "io/buffer.h"
-#include "io/columns.h"
+#include "io/field.h"
 #include "io/input.h"
 #include "io/random_access.h"
 #include "io/sealing.h"
@@ -86,7 +83,6 @@ struct cpb_reader {
   cpb_columns columns; /* of text, and of other files if columns are selected */
   cpb_texts ids, labels;
   const char *const *names; /* of the columns read; NULL: none */
-  size_t named;             /* the number of names */
   cpb_buffer picked;        /* a block of the selected columns */
   bool skip_bad;
   cpb_buffer bad; /* numbers of the bad rows so far, ascending */
@@ -137,9 +133,12 @@ extern const cpb_format cpb_format_npy, cpb_format_hdf5, cpb_format_csv, cpb_for
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error);
 
+/* The number of rows of the next block, for formats without a fixed number of bytes per row: at most max_rows, at most
+ * CPB_BLOCK_MAX bytes or one row, and at most those left. */
+size_t cpb_block_count(const cpb_reader *reader, size_t max_rows);
+
 /* Columns of the rows a reader returns: all of the file's, or the selected ones. */
 size_t cpb_reader_cols(const cpb_reader *reader);
-uint64_t cpb_reader_rows(const cpb_reader *reader);
 
 /* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
  * bytes in a row. */

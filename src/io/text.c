@@ -217,17 +217,16 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
 /* The names of the columns taken, in their order. */
 static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
-  cpb_column_names_free(reader->names, reader->named);
+  cpb_column_names_free(reader->names);
   reader->names = NULL;
-  reader->named = reader->columns.taken;
+  size_t named = reader->columns.taken;
   if (state->names.count == 0) return CPB_OK;
-  const char **views = calloc(reader->named, sizeof *views);
+  const char **views = calloc(named, sizeof *views);
   for (size_t k = 0; views != NULL && k < reader->columns.in_file; k++)
-    if (reader->columns.place[k] < reader->named)
-      views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
-  bool whole = views != NULL && cpb_column_names_copy(views, reader->named, &reader->names);
+    if (reader->columns.place[k] < named) views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
+  bool whole = views != NULL && cpb_column_names_copy(views, named, &reader->names);
   free((void *)(uintptr_t)views);
-  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", reader->named);
+  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", named);
 }
 
 /* A first column without a name contains the ids, unless it is requested as numbers. */
@@ -437,3 +436,26 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');
+
+/* ---- ids and labels ---- */
+
+uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
+  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
+  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (bad[middle] - middle <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return row + low;
+}
+
+const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
+}
+
+const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
+}

@@ -1,10 +1,6 @@
 /* A typical k-th distance, from a few queries and the whole base. */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "batch/map_object.h"
-#include "capball/query.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"
@@ -12,6 +8,7 @@
 #include "proof/question.h"
 #include "proof/radius_sample.h"
 #include "search/search_object.h"
+#include "batch/map_object.h"
 
 struct cpb_radius_sample {
   const cpb_map *map;

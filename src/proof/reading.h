@@ -18,7 +18,6 @@ typedef struct cpb_reading {
 } cpb_reading;
 
 /* EINVAL if rows of this kind do not determine distances. */
-cpb_status cpb_reading_of_map(cpb_reading *reading, const cpb_map *map, double r, cpb_error *error);
 cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *transform, double r,
                                     cpb_error *error);
 

@@ -31,7 +31,6 @@ cpb_status cpb_row_look_at(cpb_row_look *look, const cpb_reading *reading, const
 /* All rows of a source. */
 cpb_status cpb_row_look_all(cpb_row_look *look, const cpb_reading *reading, cpb_source *rows,
                             const cpb_exec *exec, cpb_error *error);
-
 void cpb_row_look_join(cpb_row_look *look, const cpb_row_look *other);
 
 /* The largest distance of such rows from the images of the data; inf if one is unexplained. */

@@ -1,13 +1,13 @@
 /* T13: the caps of balls around queries, as vectors for an inner-product engine. */
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "batch/ruler.h"
 #include "batch/row_state.h"
 #include "capball/query.h"
 #include "core/fail.h"
 #include "proof/certificate.h"
 #include "proof/question.h"
+#include "batch/map_object.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
   if (map == NULL) return cpb_fail_missing(error, "map");
@@ -115,8 +115,7 @@ cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *ra
       return cpb_fail_domain(error, "radius", radii[i], "a radius must be >= 0 and finite");
   caps_job job = {map, cpb_loops_here(), queries, radii, p, b, sigma, {0}};
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {queries.rows, 64, answer_rows, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){queries.rows, 64, answer_rows, &job}, exec);
   return report(&job, error);
 }
 
@@ -148,7 +147,6 @@ cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, 
       norms,
       {0}};
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {queries.rows, 64, measure_rows, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){queries.rows, 64, measure_rows, &job}, exec);
   return cpb_first_fault_report(&job.fault, "queries", error);
 }

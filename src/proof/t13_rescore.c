@@ -2,9 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "capball/advanced/candidates.h"
-#include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/lift.h"
@@ -12,6 +10,7 @@
 #include "geometry/t1_embed.h"
 #include "proof/certificate.h"
 #include "proof/question.h"
+#include "batch/map_object.h"
 
 cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
                               cpb_error *error) {

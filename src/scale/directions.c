@@ -73,8 +73,7 @@ cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const doub
     return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
   direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}, {0}};
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), direction_block, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), direction_block, &job}, exec);
   return cpb_first_fault_report(&job.fault, "x", error);
 }
 
