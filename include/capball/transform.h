@@ -159,8 +159,7 @@ typedef struct cpb_recommend_options {
   size_t sample;  /* base rows to measure, at most, chosen by a hash of their number; default 100000 */
   size_t queries; /* queries, at most, chosen in the same way; default 1000 */
   uint64_t seed;  /* of the hashes; default 0 */
-  int metric; /* what the index ranks by, a cpb_metric: only transforms for it are measured; -1 (the default): cosine or
-                 inner products, each transform by its own */
+  int metric;     /* of the index, a cpb_metric; default -1: cosine or ip, each transform by its own */
 } cpb_recommend_options;
 
 CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t size);
