@@ -206,8 +206,9 @@ typedef struct cpb_model_fit_options {
                        so that the ridge is a fraction of 1. Not with a kernel. Default false */
   const char *const *columns; /* column names for the model, one per column; NULL: those of the source */
   size_t balls;  /* for clustered rows: k-means after W; each cluster of at least 1/8 of the mean size gets a
-                   ball, all with the radius at which the fraction nu of the rows is outside all of them. 0 and
-                   1 (the default): one ball. Not with a kernel; rows are held */
+                   ball, all with the radius at which the fraction nu of the rows is outside all of them. With
+                   `whiten`, the W of the model is that of the rows about the means of their clusters. 0 and 1
+                   (the default): one ball. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
   const double *fill; /* d numbers for the model to store; NULL: none */
 } cpb_model_fit_options;
