@@ -46,7 +46,9 @@ class _Objects:
 
 
 def _plain(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() # which copies
 
 
 def _numbers(column: Any) -> np.ndarray:
