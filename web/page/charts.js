@@ -24,7 +24,7 @@ const linear = (low, high, from, to) => (value) => from + ((value - low) / (high
 
 /** Bars of a histogram; edges of equal ratio are drawn on a logarithmic axis. */
 export function barChart(to, edges, counts, { label }) {
-  const ratio = edges[0] > 0 && edges.at(-1) / edges[0] > 20 && edges[1] / edges[0] > 1.1, f = ratio ? Math.log : (value) => value;
+  const ratio = edges.length > 2 && Math.abs(edges[2] / edges[1] - edges[1] / edges[0]) < 1e-6, f = ratio ? Math.log : (value) => value;
   const scale = linear(f(edges[0]), f(edges.at(-1)), LEFT, WIDTH - RIGHT), x = { at: (value) => scale(f(value)), ticks: [edges[0], edges[edges.length >> 1], edges.at(-1)] };
   const most = Math.max(...counts), y = { at: linear(0, most, HEIGHT - BOTTOM, TOP), ticks: [0, most / 2, most] };
   const svg = frame(to, label, x, y);

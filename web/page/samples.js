@@ -26,7 +26,7 @@ const makers = {
   },
   /** Measurements in different units, with a few odd rows. */
   people(next) {
-    const lines = ['id,height,weight,pulse,age'];
+    const lines = [',height,weight,pulse,age'];
     for (let i = 0; i < 600; i++) {
       const height = 1.7 + 0.07 * bell(next), odd = i % 97 === 50, weight = 22.5 * height * height * (1 + 0.12 * bell(next));
       lines.push([`p${i}`, height.toFixed(3), (odd ? weight * 1.9 : weight).toFixed(1), (68 + 7 * bell(next) + (i % 131 === 7 ? 60 : 0)).toFixed(0), (44 + 14 * bell(next)).toFixed(0)].join(','));

@@ -159,7 +159,7 @@ export function createSee(capball) {
     }
     if (region.kind === 'complement' || region.kind === 'everything') context.rect(-1, -1, side + 2, side + 2);
   }
-  function drawPlane({ region, points, inside }) {
+  function drawPlane({ region, points }) {
     const surface = fitCanvas(plane), { context, side } = surface, c = colours(), unit = side / 2 / REACH;
     context.strokeStyle = c.line;
     context.lineWidth = 0.8;
@@ -192,7 +192,7 @@ export function createSee(capball) {
     context.beginPath();
     outline(context, side, region);
     context.stroke();
-    drawCloud(surface, points, inside, c);
+    drawCloud(surface, points, kindsOf(result));
     label(context, c, 'm', mx, my);
     if (region.center !== undefined) label(context, c, 'c', ...toPixel(side, ...region.center));
     if (state.shape === 'points') state.corners.forEach((corner, i) => knob(context, c, ...toPixel(side, ...corner), i === state.corner && document.activeElement === plane));
@@ -204,15 +204,15 @@ export function createSee(capball) {
       context.stroke();
     }
   }
-  function drawCloud(surface, points, inside, c) {
-    const lists = [[], []], rings = state.shape === 'classifier';
-    for (let i = 0; i < inside.length; i++) {
-      const [x, y] = toPixel(surface.side, points[2 * i], points[2 * i + 1]), one = rings ? state.labelled[i].label : inside[i];
-      lists[one].push(x, y);
-    }
-    const size = inside.length > 4000 ? 2 : inside.length > 1000 ? 3 : 5;
-    drawPoints(surface, lists[0], rings ? c.bar : c.soft, size, 0.6);
-    drawPoints(surface, lists[1], c.hit, size, 0.95);
+  /** What the colours of points tell: their class, or whether they are inside. */
+  const kindsOf = ({ inside }) => (state.shape === 'classifier' ? state.labelled.map((point) => point.label) : inside);
+  const kindColours = () => [state.shape === 'classifier' ? colours().bar : colours().soft, colours().hit];
+  function drawCloud(surface, points, kinds) {
+    const lists = [[], []], [first, second] = kindColours();
+    for (let i = 0; i < kinds.length; i++) lists[kinds[i]].push(...toPixel(surface.side, points[2 * i], points[2 * i + 1]));
+    const size = kinds.length > 4000 ? 2 : kinds.length > 1000 ? 3 : 5;
+    drawPoints(surface, lists[0], first, size, 0.6);
+    drawPoints(surface, lists[1], second, size, 0.95);
   }
   function label(context, c, name, x, y) {
     context.fillStyle = c.ink;
@@ -245,7 +245,7 @@ export function createSee(capball) {
     }
     dirty = false;
     drawPlane(result);
-    sphereAt = drawSphere(fitCanvas(sphere), createView(state.turn, state.tilt), result.cap, result.images, result.inside, state.marked);
+    sphereAt = drawSphere(fitCanvas(sphere), createView(state.turn, state.tilt), result.cap, result.images, kindsOf(result), kindColours(), state.marked);
     times.push(performance.now() - start);
     if (times.length > 60) times.shift();
     if (visible && (state.rotating || state.steps > 0)) schedule();

@@ -28,7 +28,8 @@ export function across(p) {
   return [u, [p[1] * u[2] - p[2] * u[1], p[2] * u[0] - p[0] * u[2], p[0] * u[1] - p[1] * u[0]]];
 }
 
-export function drawSphere(surface, view, cap, images, inside, marked) {
+/** kinds: 0 or 1 per image, drawn in the colours `kindColours`. */
+export function drawSphere(surface, view, cap, images, kinds, kindColours, marked) {
   const { context, side } = surface, c = colours(), radius = side * 0.42, middle = side / 2;
   const at = (point) => {
     const [right, up, near] = view(...point);
@@ -72,7 +73,7 @@ export function drawSphere(surface, view, cap, images, inside, marked) {
   }
   trace(circle([0, 0, 0], [1, 0, 0], [0, 1, 0]), { colour: c.soft, width: 1.2, alpha: 0.9 }, { colour: c.soft, width: 1, alpha: 0.3 });
   if (cap !== null) drawCap(context, at, trace, cap, c);
-  drawImages(surface, at, images, inside, c);
+  drawImages(surface, at, images, kinds, kindColours);
   for (const [name, z] of [['e', 1], ['−e', -1]]) {
     const [x, y, near] = at([0, 0, z]);
     context.globalAlpha = near >= -0.02 ? 1 : 0.4;
@@ -129,15 +130,15 @@ function drawCap(context, at, trace, { p, b }, c) {
   trace(ring(rings), { colour: c.hit, width: 2, alpha: 1 }, { colour: c.hit, width: 1.4, alpha: 0.35 });
 }
 
-function drawImages(surface, at, images, inside, c) {
-  const lists = [[], [], [], []]; // outside and inside, in front and behind
-  for (let i = 0; i < inside.length; i++) {
+function drawImages(surface, at, images, kinds, [first, second]) {
+  const lists = [[], [], [], []]; // of both kinds, in front and behind
+  for (let i = 0; i < kinds.length; i++) {
     const [x, y, near] = at([images[3 * i], images[3 * i + 1], images[3 * i + 2]]);
-    lists[(inside[i] ? 1 : 0) + (near < 0 ? 2 : 0)].push(x, y);
+    lists[kinds[i] + (near < 0 ? 2 : 0)].push(x, y);
   }
-  const size = inside.length > 4000 ? 2 : inside.length > 1000 ? 3 : 5;
-  drawPoints(surface, lists[2], c.soft, size, 0.18);
-  drawPoints(surface, lists[3], c.hit, size, 0.25);
-  drawPoints(surface, lists[0], c.soft, size, 0.6);
-  drawPoints(surface, lists[1], c.hit, size, 0.95);
+  const size = kinds.length > 4000 ? 2 : kinds.length > 1000 ? 3 : 5;
+  drawPoints(surface, lists[2], first, size, 0.18);
+  drawPoints(surface, lists[3], second, size, 0.25);
+  drawPoints(surface, lists[0], first, size, 0.6);
+  drawPoints(surface, lists[1], second, size, 0.95);
 }

@@ -18,6 +18,11 @@ export function createTry(jobs, use) {
     byId('state').textContent = text;
   };
 
+  /** What the fields say, as options of readRows. */
+  function readingOptions() {
+    const columns = byId('read').value.trim(), idColumn = byId('ids').value.trim();
+    return { ...(byId('skip').checked ? { skipBad: true } : {}), ...(columns === '' ? {} : { columns }), ...(idColumn === '' ? {} : { idColumn }) };
+  }
   async function load(bytes, name) {
     if (running) cancel();
     byId('report').hidden = true;
@@ -25,7 +30,7 @@ export function createTry(jobs, use) {
     byId('data').textContent = `Reading ${name} …`;
     input = { bytes, name };
     try {
-      const facts = await jobs.load({ bytes, name, options: byId('skip').checked ? { skipBad: true } : {} });
+      const facts = await jobs.load({ bytes, name, options: readingOptions() });
       byId('data').textContent = `${facts.name}: ${facts.rows.toLocaleString('en')} rows of ${facts.cols} columns, ${facts.dtype}`;
       byId('measure').disabled = false;
       use(facts);
@@ -36,6 +41,8 @@ export function createTry(jobs, use) {
       input = { bytes, name };
       use(null);
       showError('data-error', error);
+    } finally {
+      byId('data').dataset.loads = String(Number(byId('data').dataset.loads ?? 0) + 1); // for tests: a file was read
     }
   }
   async function readFile(chosen) {
@@ -58,8 +65,11 @@ export function createTry(jobs, use) {
     if (event.dataTransfer.files.length > 0) readFile(event.dataTransfer.files[0]);
   });
   for (const button of document.querySelectorAll('[data-sample]'))
-    button.addEventListener('click', () => load(...sampleFile(button.dataset.sample)));
-  byId('skip').addEventListener('change', () => input !== null && load(input.bytes, input.name));
+    button.addEventListener('click', () => {
+      byId('read').value = byId('ids').value = '';
+      load(...sampleFile(button.dataset.sample));
+    });
+  for (const id of ['skip', 'read', 'ids']) byId(id).addEventListener('change', () => input !== null && load(input.bytes, input.name));
 
   async function measure() {
     showError('data-error', null);
