@@ -2,14 +2,13 @@
  * chord of p, so a cap is scored as the ball (p, chord) of R^(d+1), T3. */
 #include "batch/check_finite.h"
 
-#include <float.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
 #include "batch/ruler.h"
-#include "batch/whiten.h"
+#include "batch/map_object.h"
 #include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/fail.h"

@@ -12,7 +12,7 @@
 #include "core/sized.h"
 #include "geometry/vector.h"
 #include "learn/smo.h"
-#include "learn/quantiles.h"
+#include "learn/piece_rounds.h"
 #include "text/json_text.h"
 
 struct cpb_model {

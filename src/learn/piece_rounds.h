@@ -4,6 +4,7 @@
 #define CPB_LEARN_PIECE_ROUNDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
@@ -113,5 +114,11 @@ cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *er
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
                                      cpb_error *error);
+
+/* ---- Quantiles of the scores of a model. ---- */
+
+/** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
+ *  quantiles  count numbers, owned by the caller */
+void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
 
 #endif

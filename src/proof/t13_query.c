@@ -3,10 +3,8 @@
 
 #include "batch/ruler.h"
 #include "batch/row_state.h"
-#include "capball/query.h"
 #include "core/fail.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
+#include "proof/proof_parts.h"
 #include "batch/map_object.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {

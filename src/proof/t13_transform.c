@@ -1,6 +1,6 @@
 /* T13: other transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates); image_of contains
  * the formula of each kind. */
-#include "proof/transform_object.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
