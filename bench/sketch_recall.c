@@ -13,7 +13,7 @@
 #include "sketch/sketch_train.h"
 #include "support/timing.h"
 
-enum { SETS = 6, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };
+enum { SETS = 6, KINDS = 4, LENGTHS = 5, CANDIDATES = 100, K = 10, SAMPLE = 8192 };
 
 static const struct {
   const char *folder, *name;
@@ -35,7 +35,7 @@ typedef struct set {
   cpb_view base, queries, truth;
   cpb_statistics *statistics;
   cpb_statistics_result facts;
-  score scores[LENGTHS][CPB_SKETCH_KINDS];
+  score scores[LENGTHS][KINDS];
 } set;
 
 static void must(cpb_status status, const cpb_error *error) {
@@ -187,7 +187,7 @@ static const char why_not[] = "Trained normals need fewer random draws for the s
 
 static double best_of(const score *scores) {
   double best = 0;
-  for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++) best = fmax(best, scores[kind].before);
+  for (int kind = 0; kind < KINDS; kind++) best = fmax(best, scores[kind].before);
   return best;
 }
 
@@ -209,12 +209,11 @@ static void explain(FILE *to, const set *s) {
 
 static void print_scores(FILE *to, size_t which, const set *s, size_t from, size_t end) {
   fprintf(to, "\n## %s, %zu x %zu\n\n| bits |", sets[which].name, s->base.rows, s->base.cols);
-  for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++)
-    fprintf(to, " %s |", cpb_sketch_kind_name((cpb_sketch_kind)kind));
+  for (int kind = 0; kind < KINDS; kind++) fprintf(to, " %s |", cpb_sketch_kind_name((cpb_sketch_kind)kind));
   fputs("\n|---|---|---|---|---|\n", to);
   for (size_t b = from; b < end; b++) {
     fprintf(to, "| %zu |", lengths[b]);
-    for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++)
+    for (int kind = 0; kind < KINDS; kind++)
       fprintf(to, " %.1f / %.1f |", 100 * s->scores[b][kind].before, 100 * s->scores[b][kind].after);
     fputc('\n', to);
   }
@@ -276,7 +275,7 @@ static void study_scale(FILE *to, const set *s, const cpb_exec *exec) {
 static void judge_set(FILE *to, size_t which, set *s, bool quick, const cpb_exec *exec) {
   size_t from = quick ? 2 : 0, end = quick ? 3 : LENGTHS;
   for (size_t b = from; b < end; b++)
-    for (int kind = 0; kind < CPB_SKETCH_KINDS; kind++) {
+    for (int kind = 0; kind < KINDS; kind++) {
       cpb_sketch_training training = training_of(s, lengths[b], (cpb_sketch_kind)kind);
       s->scores[b][kind] = judge(s, &training, exec);
     }

@@ -1,4 +1,4 @@
-/* A choice of scale by the options of a job, and its evidence as JSON. */
+/* A choice of scale by the options of a job, and curves as JSON. */
 #ifndef CLI_CHOICE_JSON_H
 #define CLI_CHOICE_JSON_H
 
@@ -9,10 +9,6 @@ int cli_check_target(const cli_job *job);
 
 /* The defaults with --scale, --goal, --target and --neighbours. */
 void cli_map_wish(const cli_job *job, cpb_map_fit_options *options);
-
-/* The member "evidence" of a map file: the value of the goal at s, the curves, and the scales of the other goals. The
- * caller frees it. */
-char *cli_evidence(const cli_job *job, cpb_goal goal, const cpb_choice *choice);
 
 /* [[s, value], ..] */
 cpb_text *cli_json_curve(const cpb_curve_point *points, size_t count);

@@ -2,10 +2,18 @@
 #ifndef CLI_RECOMMEND_COMMANDS_H
 #define CLI_RECOMMEND_COMMANDS_H
 
-#include "cli.h"
+#include "json_print.h"
+#include "show/commands.h"
 
-/* Shell commands, one per line, with the file names of the job; BASE and QUERIES stand for inputs that are pipes or were
- * not given. The caller frees them. NULL if out of memory; "" if rows are indexed without a transform. */
-char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r);
+/* Commands with the file names and the engine command of the job. BASE stands for standard input, and without --queries
+ * rows of the base are the queries. The caller frees them; NULL if out of memory. */
+char *cli_recommend_commands(const cli_job *job, show_recommended of);
+
+/* The same on a terminal, with an explanation, and as an array of JSON. */
+void cli_print_commands(const cli_job *job, const char *commands);
+cpb_text *cli_json_commands(const char *commands);
+
+/* An explanation of the commands; a static string. */
+const char *cli_commands_note(const cli_job *job);
 
 #endif

@@ -196,6 +196,11 @@ typedef struct cpb_map_origin {
   const char *evidence; /* JSON: reasons for this scale; copied verbatim to the key "evidence" */
 } cpb_map_origin;
 
+/** The evidence for a chosen scale, as `capball fit` stores it: what the goal measures at s, the scales of other goals,
+ *  curves. options: of the fit. Free *text with cpb_free. */
+CPB_CALL cpb_status cpb_choice_to_json(const cpb_choice *choice, const cpb_map_fit_options *options,
+                                       char **text, cpb_error *error);
+
 /** The content of the file (keys "capball", "dim", "columns" if columns have names, "scale", "center", "pole",
  *  "whiten", "toward", "goal", "evidence", "made_from", "checksum"). *text is 0-terminated; free it with
  *  cpb_free. */

@@ -39,6 +39,8 @@ int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), 
 int face_metric(PyObject *value, cpb_metric *metric);
 int face_goal(PyObject *value, cpb_goal *goal);
 int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind);
+/* bits_per, rotation and factors of principal sketches. */
+int face_principal(PyObject **values, cpb_sketch_training *training);
 int face_row_dtype(PyObject *value, cpb_dtype *dtype);
 
 /* ---- rows */
@@ -178,6 +180,10 @@ int face_add_index(PyObject *module);
 int face_add_scale(PyObject *module);
 int face_add_learn(PyObject *module);
 int face_add_sketch(PyObject *module);
+int face_add_estimator(PyObject *module);
+
+/* The sketch of an argument; NULL with a TypeError. */
+const cpb_sketch *face_sketch_of(PyObject *object, const char *name);
 int face_add_layer(PyObject *module);
 int face_add_rescore(PyObject *module);
 int face_add_recommend(PyObject *module);

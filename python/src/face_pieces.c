@@ -372,9 +372,11 @@ static PyObject *map_text(FACE_CALL) {
 }
 
 static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  if (face_size(v[1], "bits", &t->bits) < 0 || face_sketch_kind(v[2], &t->kind) < 0 ||
-      face_double(v[3], "s", &o->s) < 0 || face_goal(v[4], &o->goal) < 0 ||
-      face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[7], "max_steps", &t->max_steps) < 0)
+  t->kind = CPB_SKETCH_PRINCIPAL;
+  if (face_principal(v + 9, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_sketch_kind(v[2], &t->kind) < 0 || face_double(v[3], "s", &o->s) < 0 ||
+      face_goal(v[4], &o->goal) < 0 || face_uint64(v[5], "seed", &t->seed) < 0 ||
+      face_size(v[7], "max_steps", &t->max_steps) < 0)
     return -1;
   if (v[6] != NULL && (o->map = face_map_of(v[6], "map")) == NULL) return -1;
   o->training = t;
@@ -382,9 +384,10 @@ static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_tr
 }
 
 static PyObject *sketch_text(FACE_CALL) {
-  static const char *const names[] = {"statistics", "bits", "kind",      "s",       "goal",
-                                      "seed",       "map",  "max_steps", "threads", NULL};
-  PyObject *v[9];
+  static const char *const names[] = {"statistics", "bits",    "kind",      "s",       "goal",
+                                      "seed",       "map",     "max_steps", "threads", "bits_per",
+                                      "rotation",   "factors", NULL};
+  PyObject *v[12];
   cpb_sketch_fit_options o;
   cpb_sketch_training training;
   cpb_sketch_fit_options_init(&o, sizeof o);

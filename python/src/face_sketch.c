@@ -9,20 +9,28 @@ static void describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
   cpb_sketch_describe(sketch, options);
 }
 
+static face_kind sketch_kind;
+
+const cpb_sketch *face_sketch_of(PyObject *object, const char *name) {
+  return face_held(object, sketch_kind.type, name, "a Sketch");
+}
+
 static PyObject *wrap(PyTypeObject *type, void *sketch) {
   cpb_sketch_options options;
   describe(sketch, &options);
-  return face_hold(type, sketch, options.d, options.bits / 8);
+  return face_hold(type, sketch, options.d, options.code_bytes);
 }
 
 /* ---- fit */
 
-/* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress */
+/* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress, bits_per, rotation, factors */
 static int fit_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  if (face_size(v[1], "bits", &t->bits) < 0 || face_sketch_kind(v[2], &t->kind) < 0 ||
-      face_double(v[3], "s", &o->s) < 0 || face_goal(v[4], &o->goal) < 0 ||
-      face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[6], "sample", &o->sample) < 0 ||
-      face_size(v[8], "max_steps", &t->max_steps) < 0 || face_double(v[9], "tolerance", &t->tolerance) < 0)
+  t->kind = CPB_SKETCH_PRINCIPAL;
+  if (face_principal(v + 12, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_sketch_kind(v[2], &t->kind) < 0 || face_double(v[3], "s", &o->s) < 0 ||
+      face_goal(v[4], &o->goal) < 0 || face_uint64(v[5], "seed", &t->seed) < 0 ||
+      face_size(v[6], "sample", &o->sample) < 0 || face_size(v[8], "max_steps", &t->max_steps) < 0 ||
+      face_double(v[9], "tolerance", &t->tolerance) < 0)
     return -1;
   if (v[7] != NULL && (o->map = face_map_of(v[7], "map")) == NULL) return -1;
   o->training = t;
@@ -49,10 +57,10 @@ static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values
 }
 
 static PyObject *sketch_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  static const char *const names[] = {"x",       "bits",     "kind", "s",         "goal",
-                                      "seed",    "sample",   "map",  "max_steps", "tolerance",
-                                      "threads", "progress", NULL};
-  PyObject *values[12];
+  static const char *const names[] = {"x",        "bits",     "kind",      "s",         "goal",    "seed",
+                                      "sample",   "map",      "max_steps", "tolerance", "threads", "progress",
+                                      "bits_per", "rotation", "factors",   NULL};
+  PyObject *values[15];
   face_rows rows;
   if (face_arguments("fit", names, 1, args, nargs, kwnames, values) < 0) return NULL;
   if (face_rows_take(&rows, values[0], "x", 0) < 0) return NULL;
@@ -118,7 +126,9 @@ static PyObject *get_fact(PyObject *self, void *which) {
   case 's': return PyFloat_FromDouble(o.s);
   case 'k': return PyUnicode_FromString(cpb_sketch_kind_name(o.kind));
   case 'c': return face_doubles_or_none(o.center, o.d);
-  default: return face_matrix(o.normals, CPB_F64, o.bits, o.d + 1);
+  case 'p': return PyLong_FromSize_t(o.bits_per);
+  case 'y': return PyLong_FromSize_t(o.code_bytes);
+  default: return face_matrix(o.normals, CPB_F64, o.bits / o.bits_per, o.d + 1);
   }
 }
 
@@ -127,17 +137,18 @@ static PyGetSetDef sketch_getset[] = {{"d", get_fact, NULL, "columns of the data
                                       {"s", get_fact, NULL, "the scale", "s"},
                                       {"kind", get_fact, NULL, "where the normals come from", "k"},
                                       {"center", get_fact, NULL, "m, or None for 0", "c"},
-                                      {"normals", get_fact, NULL, "bits rows of d+1, of length 1", "n"},
+                                      {"bits_per", get_fact, NULL, "bits per direction", "p"},
+                                      {"code_bytes", get_fact, NULL, "bytes of a code", "y"},
+                                      {"normals", get_fact, NULL, "bits/bits_per rows of d+1", "n"},
                                       {NULL, NULL, NULL, NULL, NULL}};
 
-static PyMethodDef sketch_methods[] = {
-    FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
-    FACE_METHOD("encode", sketch_encode, "codes of rows, bits/8 bytes each"),
-    FACE_JSON("sketch"),
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef sketch_methods[] = {FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
+                                       FACE_METHOD("encode", sketch_encode, "codes of rows, code_bytes each"),
+                                       FACE_JSON("sketch"),
+                                       {NULL, NULL, 0, NULL}};
 
 static face_kind sketch_kind = {.name = "Sketch",
-                                .doc = "binary codes, each bit a ball",
+                                .doc = "short codes of rows",
                                 .free_held = free_sketch,
                                 .methods = sketch_methods,
                                 .facts = sketch_getset,

@@ -12,21 +12,8 @@
 #include "core/sized.h"
 #include "geometry/regions.h"
 #include "geometry/vector.h"
-#include "json/json_read.h"
+#include "json/dual_line.h"
 #include "text/json_text.h"
-
-typedef struct dual_line {
-  size_t d;
-  bool is_cap;
-  cpb_region region;
-  cpb_cap cap;
-  double *c, *axis, *p; /* d, d, d+1 numbers of region and cap */
-  double *pole;         /* d+1 numbers given in the line, or NULL */
-  double *W, *m;        /* d*d and d numbers given in the line, or NULL */
-  bool carries;         /* the answer contains W, m and pole, because there is no map file */
-  char fault[256];      /* why the line was rejected, .. */
-  bool no_memory;       /* .. or out of memory */
-} dual_line;
 
 /* The "id" of a line as written: any JSON value, cut out of the text before numbers are rounded. */
 typedef struct dual_id {
@@ -403,7 +390,7 @@ static bool read_carried(dual_line *line, const cpb_json *json) {
 }
 
 /* Reads a line's JSON; d = 0 if the dimension is not known beforehand. False: see fault. */
-static bool dual_line_read(dual_line *line, const cpb_json *json, size_t d) {
+bool dual_line_read(dual_line *line, const cpb_json *json, size_t d) {
   static const char *const shapes[] = {"ball",  "halfspace",  "complement", "ellipsoid", "cap",
                                        "empty", "everything", "punctured",  NULL};
   static const char *const others[] = {"id", "pole", "W", "m", NULL};
@@ -428,7 +415,7 @@ static bool dual_line_read(dual_line *line, const cpb_json *json, size_t d) {
   return read_shape(line, name, cpb_json_get(json, name)) && read_carried(line, json);
 }
 
-static void dual_line_clear(dual_line *line) {
+void dual_line_clear(dual_line *line) {
   free(line->c);
   free(line->axis);
   free(line->p);

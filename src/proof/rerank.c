@@ -275,12 +275,12 @@ typedef struct checking {
 } checking;
 
 /* Whether each bit is the side of its boundary on which the image is; images nearer to a boundary than the rounding
- * error of the narrowest type are not checked. */
+ * error of the narrowest type are not checked. The highest bit of a level is its sign. */
 static bool are_sides(const checking *c, const uint8_t *code) {
-  size_t cols = c->of.d + 1;
+  size_t cols = c->of.d + 1, bits_per = c->of.bits_per;
   cpb_view_widen(cpb_rows(c->row, c->rows->dtype, 1, cols), c->y);
-  for (size_t i = 0; i < c->of.bits; i++) {
-    double side = cpb_loops_here()->dot(c->of.normals + i * cols, c->y, cols);
+  for (size_t i = bits_per - 1; i < c->of.bits; i += bits_per) {
+    double side = cpb_loops_here()->dot(c->of.normals + i / bits_per * cols, c->y, cols);
     if (fabs(side) > c->room && (side >= 0) != (code[i / 8] >> i % 8 & 1)) return false;
   }
   return true;
@@ -290,7 +290,7 @@ static bool are_sides(const checking *c, const uint8_t *code) {
 static bool is_code(const checking *c, const uint8_t *code) {
   cpb_view row = cpb_rows(c->row, c->rows->dtype, 1, c->rows->cols);
   return cpb_sketch_encode(c->sketch, row, c->own, NULL, NULL) != CPB_OK ||
-         memcmp(c->own, code, c->of.bits / 8) == 0;
+         memcmp(c->own, code, c->of.code_bytes) == 0;
 }
 
 static cpb_status check_one(const checking *c, cpb_view codes, uint64_t id, cpb_error *error) {
@@ -310,7 +310,7 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
   cpb_memory memory = {0};
   c->row = cpb_memory_take(&memory, c->rows->cols, sizeof(double));
   c->y = cpb_memory_take(&memory, c->rows->cols, sizeof *c->y);
-  c->own = cpb_memory_take(&memory, c->of.bits / 8, 1);
+  c->own = cpb_memory_take(&memory, c->of.code_bytes, 1);
   cpb_status status = memory.failed ? cpb_fail_memory(error, "a row of %zu columns", c->rows->cols) : CPB_OK;
   for (size_t at = 0; at < look && status == CPB_OK; at++)
     status = check_one(c, codes, found[at * count / look].id, error);

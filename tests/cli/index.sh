@@ -26,15 +26,23 @@ check "a range has the rows within it" ranges
 from_pipe() { capball index build - --format csv -o pipe.index <base.csv && same base.csv pipe.index; }
 check "a stream becomes an index" from_pipe
 
-refuses "another file is no index" 1 'it is not an index of capball' capball index info base.csv
+refuses "another file is no index" 1 'this is not an index of capball' capball index info base.csv
 refuses "an id that is not there" 1 'id 1 is not in the index' capball index remove base.index 2 1
-refuses "an id that is none" 2 'is no id' capball index remove base.index two
-refuses "more neighbours than rows" 1 '4000 neighbours asked of an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
+refuses "an id that is none" 2 'is not an id' capball index remove base.index two
+refuses "more neighbours than rows" 1 '4000 neighbours requested from an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
 cut -d, -f1-3 queries.csv >short.csv
-refuses "queries of other columns" 1 'has 3 columns' capball index search base.index short.csv -o x.csv
+refuses "queries of other columns" 1 'short.csv has 3 columns, but base.index takes queries of 40' capball index search base.index short.csv -o x.csv
 head -c 5000 base.index >torn.index
-refuses "a torn file" 1 'torn.index' capball index info torn.index
+refuses "rows of other columns" 1 'short.csv has 3 columns, but base.index holds rows of 40' capball index add base.index short.csv
+refuses "a truncated file" 1 'torn.index: its size does not agree with its header' capball index info torn.index
+head -c 50 base.index >header.index
+refuses "a truncated header" 1 'header.index: the file is truncated within its header' capball index info header.index
 cp base.index flipped.index
 printf '\377' | dd of=flipped.index bs=1 seek=61 conv=notrunc status=none
-refuses "a damaged head" 1 'checksum' capball index info flipped.index
+refuses "a damaged header" 1 'checksum' capball index info flipped.index
+check "an undamaged index" capball index check pieces.index
+cp pieces.index flipped.index
+printf '\377\377\377' | dd of=flipped.index bs=1 seek=30000 conv=notrunc status=none
+check "opening does not read the codes" capball index info flipped.index
+refuses "damaged codes" 1 'flipped.index: bytes [0-9]* to [0-9]* do not match their checksum: the file is damaged' capball index check flipped.index
 finish

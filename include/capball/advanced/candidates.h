@@ -82,7 +82,7 @@ CPB_CALL cpb_status cpb_transform_grow(const cpb_transform *transform, double fa
 CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
 
 /** Checks that codes and rows belong together, on at most 64 of the rows in `found`, spread over all of them.
- *  codes   u8 rows of bits/8
+ *  codes   u8 rows of code_bytes
  *  rows    the data, d columns, or their images, d+1
  *  EROW names a row with another code; images within the rounding of f16 of a boundary are accepted. */
 CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,

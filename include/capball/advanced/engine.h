@@ -76,15 +76,18 @@ typedef struct cpb_engine_trial {
   size_t size;
   const char *name; /* "none" (raw rows by the metric), "normalize", "sphere", "lift-ip", "lift-cosine" */
   cpb_transform_kind kind;
-  double scale;    /* s of the sphere; NaN for the others */
-  double norms;    /* s as a multiple of the mean norm about the mean; NaN for the others */
-  double radius;   /* of its ball queries; 0: point queries */
-  double recall;   /* fraction of the true k nearest by L2 in the engine's first k, for the odd queries */
-  double rescored; /* .. among all its candidates, as found by exact rescoring */
-  double error;    /* standard error of `rescored` over the queries */
+  double scale;  /* s of the sphere; NaN for the others */
+  double norms;  /* s as a multiple of the mean norm about the mean; NaN for the others */
+  double radius; /* of its ball queries; 0: point queries */
+  bool twice;    /* queried again with a ball of the k-th distance found, half of the candidates each time */
+  double recall; /* fraction of the true k nearest by L2 in the engine's first k, for the odd queries */
+  double rescored;                           /* .. among all its candidates, as found by exact rescoring */
+  double error;                              /* standard error of `rescored` over the queries */
   cpb_engine_cost cost;                      /* for its part of the queries */
   double choosing_recall, choosing_rescored; /* for the even queries, which determine the pick */
-  size_t rows;                               /* of the index: those of the base, or of the first round */
+  double choosing_error;                     /* standard error of choosing_rescored over them */
+  bool close;  /* choosing_rescored is within the noise of the best: one standard error of the difference */
+  size_t rows; /* of the index: those of the base, or of the first round */
 } cpb_engine_trial;
 
 /** The measurements; the caller frees them with cpb_engine_report_free. */
@@ -99,8 +102,8 @@ typedef struct cpb_engine_facts {
   double norm_mean, radius; /* of the base about its mean; the median k-th distance */
   size_t count;
   const cpb_engine_trial *trials;
-  size_t pick; /* of the trials with all rows the best after rescoring; of those within half a point of it the
-                  best before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
+  size_t pick; /* best by choosing_rescored of the trials with all rows; of those within its noise the best by
+                  choosing_recall; of those within the noise of that the simplest, in the order of the list below */
   size_t raw;  /* raw rows */
   double low, high;  /* `rescored` of the pick over the seeds */
   bool helps;        /* the pick finds more than raw rows do, by more than its error */
@@ -112,10 +115,10 @@ CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_eng
 
 /** Measures an engine on every transform for its metric: raw rows, normalize, the lifts, and the sphere at 1/2, 1, 2,
  *  4, 8, 16 times the mean norm about the mean and at factors of sqrt 2 around the best of them, each with point
- *  queries and with balls of half, once and twice the median k-th distance. The caller owns *report.      T13
+ *  queries and with balls of half, once and twice the median k-th distance; the best of these is also queried twice.
  *  Half of the queries determine the pick, the other half the reported figures. If the base has more than twice `first`
  *  rows, all this is first done on `first` rows with fewer candidates, and what is then 20 points behind the best is
- *  not measured on all rows.
+ *  not measured on all rows. The caller owns *report.                                                     T13
  *  base      n > k rows of d, any dtype                                 borrowed for the call
  *  queries   rows of d, or no rows: then some rows of the base are the queries, and are excluded from it
  *  EROW names a row with NaN or inf; errors of the engine are returned. */
