@@ -88,6 +88,11 @@ static void *make(cpb_json_file *f) {
 static void release(void *transform) { cpb_transform_free(transform); }
 static const cpb_json_kind kind = {"transform", make, release};
 
+cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
+                                   cpb_transform **transform, cpb_error *error) {
+  return cpb_json_parse(&kind, text, length, name, transform, error);
+}
+
 cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error) {
   return cpb_json_load(&kind, path, transform, error);
 }
