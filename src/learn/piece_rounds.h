@@ -9,18 +9,9 @@
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/status.h"
+#include "scale/row_sample.h"
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
-
-/* ids of the rows of a block: ids[i], or first + i. */
-typedef struct cpb_row_ids {
-  const uint64_t *ids;
-  uint64_t first;
-} cpb_row_ids;
-
-static inline uint64_t cpb_row_id(cpb_row_ids ids, size_t i) {
-  return ids.ids != NULL ? ids.ids[i] : ids.first + i;
-}
 
 /* A row by its distance; `at` is its position. */
 typedef struct cpb_far_row {
