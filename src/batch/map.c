@@ -1,5 +1,4 @@
 /* The map object: checked once, read-only afterwards. */
-#include "batch/whiten.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 #include "batch/map_object.h"

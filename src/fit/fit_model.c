@@ -11,7 +11,6 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "learn/piece_rounds.h"
-#include "learn/quantiles.h"
 #include "learn/smo.h"
 
 /* Scores of all rows of a source. */

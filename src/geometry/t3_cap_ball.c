@@ -1,11 +1,10 @@
 /* T3: caps on the sphere are balls, half-spaces and complements of balls. */
 #include <float.h>
 
-#include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
-#include "geometry/region_kind.h"
+#include "geometry/regions.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {
   switch (kind) {

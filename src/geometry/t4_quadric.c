@@ -1,10 +1,9 @@
 /* T4: one quadratic form for balls, half-spaces, complements and caps. */
 #include <float.h>
 
-#include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
-#include "geometry/quadric.h"
+#include "geometry/regions.h"
 
 static cpb_status check_quadric(const cpb_quadric *quadric, cpb_error *error) {
   if (quadric == NULL || quadric->m == NULL)

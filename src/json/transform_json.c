@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/transform.h"
 #include "core/fail.h"
 #include "core/state_bytes.h"
 #include "json/json_file.h"
-#include "json/transform_json.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 
@@ -89,6 +87,11 @@ static void *make(cpb_json_file *f) {
 
 static void release(void *transform) { cpb_transform_free(transform); }
 static const cpb_json_kind kind = {"transform", make, release};
+
+cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
+                                   cpb_transform **transform, cpb_error *error) {
+  return cpb_json_parse(&kind, text, length, name, transform, error);
+}
 
 cpb_status cpb_transform_load(const char *path, cpb_transform **transform, cpb_error *error) {
   return cpb_json_load(&kind, path, transform, error);

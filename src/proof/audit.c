@@ -9,7 +9,7 @@
 #include "core/sized.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
-#include "proof/reading.h"
+#include "proof/proof_parts.h"
 #include "scale/row_sample.h"
 
 typedef struct auditing {

@@ -1,5 +1,5 @@
 /* Exact neighbours through a caller's index: query, measure, certify, query for more.  T13 */
-#include "proof/row_look.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +14,6 @@
 #include "loop/table.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
 #include "search/query_numbers.h"
 #include "batch/map_object.h"
 

@@ -1,19 +1,15 @@
 /* T13: distances from rows and from scores, and the lowest score in a ball, for the sphere and the lifts. */
 #include "geometry/products.h"
-#include "proof/certificate.h"
-#include "proof/reading.h"
+#include "proof/proof_parts.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "capball/advanced/candidates.h"
-#include "capball/query.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "proof/question.h"
-#include "proof/transform_object.h"
 #include "batch/map_object.h"
 
 static const double u64 = DBL_EPSILON / 2;

@@ -1,5 +1,5 @@
 /* T13: sorts candidates by exact distance, computed from the rows or from their images alone. */
-#include "proof/rerank_rows.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -16,8 +16,6 @@
 #include "core/sized.h"
 #include "loop/table.h"
 #include "parallel/blocks.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
 #include "search/measure.h"
 #include "batch/map_object.h"
 

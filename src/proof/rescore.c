@@ -12,9 +12,8 @@
 #include "loop/table.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "proof/certificate.h"
+#include "proof/proof_parts.h"
 #include "search/query_numbers.h"
-#include "proof/row_look.h"
 
 CPB_DEFAULTS(cpb_rescore_options, .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN,
              .precision = CPB_PRECISION_UNKNOWN)
