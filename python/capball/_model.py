@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
+from ._hits import Neighbors
 from ._map import write_whole
 from .dual import Ball, Cap, Ellipsoid, Region
 
@@ -137,7 +138,7 @@ class Sketch(_Artefact, _core.Sketch):
     __slots__ = ()
 
     def search(self, codes: Any, queries: Any, k: int = 10, *, base: Any = None, candidates: int | None = None,
-               threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+               threads: int | None = None) -> Neighbors:
         """(distances, ids) of the k nearest rows.
 
         By the bits of their codes alone, or with base= by the exact distances of the `candidates` (10 k) rows whose
@@ -145,9 +146,7 @@ class Sketch(_Artefact, _core.Sketch):
         """
         count = k if base is None else min(candidates or 10 * k, len(codes))
         bits, ids = _core.hamming_knn(codes, self.encode(queries), count, threads)
-        if base is None:
-            return bits, ids
-        return _core.rerank(base, queries, ids, k, None, threads)
+        return Neighbors(bits, ids) if base is None else Neighbors(*_core.rerank(base, queries, ids, k, None, threads))
 
     def _facts(self) -> dict[str, str]:
         return {"bits": str(self.bits), "d": str(self.d), "s": f"{self.s:.6g}", "kind": self.kind}
