@@ -140,7 +140,7 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
-                    "candidate %llu is beyond the %zu rows of the base", (unsigned long long)foreign,
+                    "candidate %lld is not one of the %zu rows of the base", (long long)foreign,
                     r->base.rows);
   size_t twice = atomic_load(&r->twice);
   if (twice != SIZE_MAX)
