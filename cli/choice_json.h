@@ -4,7 +4,7 @@
 
 #include "json_print.h"
 
-/* CLI_USAGE after a sentence for a --target that is none, or that no goal asks for. */
+/* CLI_USAGE after a message if --target is invalid, or no goal uses it. */
 int cli_check_target(const cli_job *job);
 
 /* The defaults with --scale, --goal, --target and --neighbours. */

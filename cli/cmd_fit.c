@@ -92,7 +92,8 @@ static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
 
 /* ---- the result ---- */
 
-static int tell(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows, uint64_t bad) {
+static int report_result(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows,
+                         uint64_t bad) {
   const cli_job *job = in->job;
   cpb_map_options options = cli_map_options(map);
   char counted[32] = "";
@@ -120,7 +121,7 @@ static int save(const cli_input *in, const cpb_map *map, const wish *w, const cp
   cpb_status status = cpb_map_save(map, job->options.output, &origin, &error);
   cpb_free(evidence);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  return tell(in, map, goal, origin.rows, report->bad_rows);
+  return report_result(in, map, goal, origin.rows, report->bad_rows);
 }
 
 /* Statistics, pass 1 and if the goal needs it pass 2; written as a state, and used for a map if one is requested. */

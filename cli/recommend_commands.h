@@ -1,12 +1,19 @@
-/* The commands that carry a recommendation out. */
+/* The shell commands that carry out a recommendation. */
 #ifndef CLI_RECOMMEND_COMMANDS_H
 #define CLI_RECOMMEND_COMMANDS_H
 
-#include "cli.h"
+#include "json_print.h"
+#include "show/commands.h"
 
-/* Lines of shell, apart by newlines, with the file names of the job; BASE and QUERIES stand for what came by
- * a pipe or was not given. The caller frees them. NULL when there is no memory; "" where rows go into the
- * index as they are. */
-char *cli_recommend_commands(const cli_job *job, const cpb_recommendation_facts *r);
+/* Commands with the file names and the engine command of the job. BASE stands for standard input, and without --queries
+ * rows of the base are the queries. The caller frees them; NULL if out of memory. */
+char *cli_recommend_commands(const cli_job *job, show_recommended of);
+
+/* The same on a terminal, with an explanation, and as an array of JSON. */
+void cli_print_commands(const cli_job *job, const char *commands);
+cpb_text *cli_json_commands(const char *commands);
+
+/* An explanation of the commands; a static string. */
+const char *cli_commands_note(const cli_job *job);
 
 #endif

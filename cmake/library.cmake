@@ -7,6 +7,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       PROPERTIES COMPILE_OPTIONS "${${isa}}")
   endforeach()
   set_source_files_properties(src/loop/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
+  set_source_files_properties(src/sketch/nibbles_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
+  set_source_files_properties(src/sketch/nibbles_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
@@ -62,6 +64,10 @@ foreach(library hdf5 zlib zstd)
     target_compile_definitions(cpb_files PRIVATE CPB_HAVE_${name})
   endif()
 endforeach()
+
+if(CPB_WEB) # which links the objects itself
+  return()
+endif()
 
 # libhdf5 on demand: the table of its functions is filled by dlopen in the shared library and in the programs of this
 # tree, and by the linker in the static library, which must work in programs without a dynamic loader.

@@ -36,7 +36,7 @@ static cpb_status read_shape(sql_object *o, const cpb_json *json, cpb_error *err
   bool whole = dual_line_read(&o->region, json, 0);
   const dual_line *line = &o->region;
   o->d = line->d;
-  if (line->no_memory) return sql_fail(error, CPB_WHY_MEMORY, "no memory for a region");
+  if (line->memory.failed) return sql_fail(error, CPB_WHY_MEMORY, "no memory for a region");
   if (!whole) return sql_fail(error, CPB_WHY_DUAL_LINE, "region: %s", line->fault);
   if (line->is_cap || line->pole != NULL || line->m != NULL || line->W != line->region.W)
     return sql_fail(error, CPB_WHY_DUAL_LINE, "region: it belongs to a map; capball dual converts it");

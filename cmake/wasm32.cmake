@@ -1,0 +1,7 @@
+# Toolchain: WebAssembly with 128-bit SIMD, compiled by zig, whose driver is CPB_ZIG_CC (tools/web writes it).
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(CMAKE_C_COMPILER ${CPB_ZIG_CC})
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES CPB_ZIG_CC)
+set(CMAKE_C_COMPILER_WORKS ON)
