@@ -225,19 +225,20 @@ def training_step(net, run, x, y, dtype):
     return step
 
 
-def in_turn(steps, rounds=10, repeats=12):
-    """The median time of each step, measured in turn, since the speed of the host varies."""
-    took = [[] for _ in steps]
-    for _ in range(rounds):
-        for step, times in zip(steps, took):
-            for i in range(repeats):
-                torch.cuda.synchronize()
-                began = time.perf_counter()
-                step()
-                torch.cuda.synchronize()
-                if i >= 2:
-                    times.append(time.perf_counter() - began)
-    return [statistics.median(times) for times in took]
+def step_times(widths, middle, way, x, y, dtype):
+    """Times of training steps of a net that is made for this."""
+    torch._dynamo.reset()
+    net = net_of(widths, middle)
+    step = training_step(net, torch.compile(net) if way == "compiled" else net, x, y, dtype)
+    call = graphed(step) if way == "CUDA graph" else step
+    took = []
+    for _ in range(40):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        took.append(time.perf_counter() - began)
+    return took[10:]
 
 
 def bench_nets():
@@ -246,17 +247,13 @@ def bench_nets():
     for widths, batch, dtype in (((784, 512, 10), 8192, torch.float32), ((784, 512, 10), 8192, torch.bfloat16), ((2, 8, 2), 100, torch.float32)):
         x, y = torch.randn(batch, widths[0], device="cuda"), torch.randint(widths[2], (batch,), device="cuda")
         for way in ("eager", "compiled", "CUDA graph"):
-            steps = []
-            for middle in (capball_middle, fused_middle, relu_middle):
-                torch._dynamo.reset()
-                net = net_of(widths, middle)
-                step = training_step(net, torch.compile(net) if way == "compiled" else net, x, y, dtype)
-                steps.append(graphed(step) if way == "CUDA graph" else step)
-                steps[-1]()
-            took = in_turn(steps)
+            took = {middle: [] for middle in (capball_middle, fused_middle, relu_middle)}
+            for _, middle in itertools.product(range(5), took):  # in turn, since the speed of the host varies
+                took[middle] += step_times(widths, middle, way, x, y, dtype)
+            apart, fused, relu = (statistics.median(times) * 1e6 for times in took.values())
             name = "-".join(map(str, widths))
-            cells = " | ".join(f"{one * 1e6:.0f}" for one in took)
-            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {cells} | {took[0] / took[2]:.2f}, {took[1] / took[2]:.2f} |", flush=True)
+            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {apart:.0f} | {fused:.0f} | {relu:.0f} | {apart / relu:.2f}, {fused / relu:.2f} |",
+                  flush=True)
 
 
 # ---- neighbours ----

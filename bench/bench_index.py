@@ -7,23 +7,25 @@
 
 The rivals are faiss' flat index with both settings of faiss.cvar.distance_compute_blas_threshold (loop, BLAS), usearch's exact
 search and scikit-learn's brute force, each if it is installed. All of them hold their rows before the clock starts, faiss and
-scikit-learn as f32. usearch reads NumPy's uint8 as bits; it gets rows of u8 minus 128 as i8, which have the same distances. A ratio
-is that of the best rounds, to the fastest rival. The sets are Gauss 200000 x 96, and SIFT, GloVe and Fashion-MNIST of
+scikit-learn as f32, usearch u8 as i8. A ratio is that of the best rounds, to the fastest rival. The sets are Gauss 200000 x 96, and SIFT, GloVe and Fashion-MNIST of
 ../shared/data if that exists."""
 import os
 import sys
 import time
 
-import capball
-import numpy as np
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "support"))
+import library  # noqa: E402  sets OPENBLAS_CORETYPE, without which faiss and scikit-learn are slower
+import capball  # noqa: E402
+import numpy as np  # noqa: E402
+import rivals  # noqa: E402
+
 DATA = os.path.join(HERE, "..", "..", "shared", "data")
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 9
 REAL = {"sift": "sift-bsds-128-euclidean", "glove": "glove-100-angular", "fashion": "fashion-mnist-784-euclidean"}
 WANTED = sys.argv[2:] or ["gauss", *REAL]
 THREADS = int(os.environ.get("BENCH_THREADS", "1"))
-K, SLOW = 10, 0.3  # a rival that takes longer than this many seconds has two rounds
+K = 10
 GOALS = {1: 3, 10: 4, 100: 4, 1000: 5}
 now = time.process_time if "BENCH_CPU" in os.environ else time.perf_counter
 missed = 0
@@ -40,46 +42,6 @@ def rows_of(name):
     return np.load(os.path.join(folder, "base.npy")), np.load(os.path.join(folder, "queries.npy"))[:1000]
 
 
-def of_faiss(base, threshold):
-    import faiss
-
-    index = faiss.IndexFlatL2(base.shape[1])
-    index.add(base.astype(np.float32))
-
-    def search(queries):
-        faiss.omp_set_num_threads(THREADS)
-        faiss.cvar.distance_compute_blas_threshold = threshold
-        return index.search(queries.astype(np.float32), K)[1]
-    return search
-
-
-def as_i8(rows):
-    return (rows.astype(np.int16) - 128).astype(np.int8) if rows.dtype == np.uint8 else rows
-
-
-def of_usearch(base):
-    import usearch.index
-
-    held = as_i8(base)
-
-    def search(queries):
-        found = usearch.index.search(held, as_i8(queries), K, usearch.index.MetricKind.L2sq, exact=True, threads=THREADS)
-        return np.atleast_2d(found.keys)
-    return search
-
-
-def of_sklearn(base):
-    import threadpoolctl
-    from sklearn.neighbors import NearestNeighbors
-
-    found = NearestNeighbors(n_neighbors=K, algorithm="brute").fit(base.astype(np.float32))
-
-    def search(queries):
-        with threadpoolctl.threadpool_limits(THREADS):
-            return found.kneighbors(queries.astype(np.float32), return_distance=False)
-    return search
-
-
 def of_capball(base):
     index = capball.Index(base.shape[1], dtype=base.dtype)
     index.add(base)
@@ -87,29 +49,11 @@ def of_capball(base):
 
 
 def searches_of(base):
-    makers = {"capball": lambda: of_capball(base),
-              "knn": lambda: lambda queries: capball.knn(base, queries, K, threads=THREADS).ids,
-              "faiss loop": lambda: of_faiss(base, (1 << 31) - 1), "faiss BLAS": lambda: of_faiss(base, 1),
-              "usearch": lambda: of_usearch(base), "sklearn": lambda: of_sklearn(base)}
-    found = {}
-    for name, make in makers.items():
-        try:
-            found[name] = make()
-        except ImportError:
-            pass
-    return found
+    def fixed(search):
+        return lambda queries: search(queries, THREADS)
 
-
-def best_times(searches, queries):
-    best = {}
-    for turn in range(ROUNDS):
-        for name, search in searches.items():
-            if turn > 1 and best[name] > SLOW:
-                continue
-            start = now()
-            search(queries)
-            best[name] = min(best.get(name, np.inf), now() - start)
-    return best
+    return {"capball": of_capball(base), "knn": lambda queries: capball.knn(base, queries, K, threads=THREADS).ids,
+            **{name: fixed(search) for name, search in rivals.installed(base, "l2", K).items()}}
 
 
 def judge(what, ratio, goal):
@@ -134,15 +78,17 @@ def compare(name, base, queries):
     check(name, searches, queries)
     print(f"{name} {base.shape[0]} x {base.shape[1]} {base.dtype}, {THREADS} thread{'s' * (THREADS > 1)}, ms")
     for count, goal in GOALS.items():
-        best = best_times(searches, queries[:count])
+        calls = {who: lambda search=search: search(queries[:count]) for who, search in searches.items()}
+        best = rivals.best_times(calls, ROUNDS, now)
         ours, knn = best.pop("capball"), best.pop("knn")
         verdicts = [judge("the best rival", min(best.values()) / ours, goal)] if best else ["no rival is installed"]
         if count == 1000:
             verdicts.append(judge("knn", knn / ours, 1))
-        rivals = ", ".join(f"{rival} {1e3 * t:.2f}" for rival, t in best.items())
-        print(f"  {count:4} queries: index {1e3 * ours:8.2f}, knn {1e3 * knn:8.2f}, {rivals}: {', '.join(verdicts)}", flush=True)
+        others = ", ".join(f"{rival} {1e3 * t:.2f}" for rival, t in best.items())
+        print(f"  {count:4} queries: index {1e3 * ours:8.2f}, knn {1e3 * knn:8.2f}, {others}: {', '.join(verdicts)}", flush=True)
 
 
+print(f"# {library.processor()}, OPENBLAS_CORETYPE={os.environ['OPENBLAS_CORETYPE']}")
 for name in WANTED:
     sets = rows_of(name)
     if sets is not None:

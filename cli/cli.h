@@ -61,6 +61,7 @@ struct cli_command {
   const cli_option *const *options;  /* ends with NULL .. */
   size_t required;                   /* .. the first of which, this many, are required */
   int (*check)(const cli_job *job);  /* before anything is opened; NULL: nothing to check */
+  bool skips_text;                   /* columns of text in tables are left out, with a remark */
   bool matches;                      /* `look` finds the columns by name itself, cli_input_match */
   int (*look)(struct cli_input *in); /* processes the first operand, already open; NULL: .. */
   int (*run)(cli_job *job);          /* .. runs the whole job */

@@ -10,8 +10,9 @@ typedef struct cli_input {
   cpb_reader *reader; /* NULL: not open */
   cpb_file_info info;
   cpb_source source;
-  cpb_view rows; /* all of them, once they are in memory */
-  double *fill;  /* values of --impute for empty cells, one per column; NULL: none */
+  cpb_view rows;      /* all of them, once they are in memory */
+  const char *format; /* as it was opened */
+  double *fill;       /* values of --impute for empty cells, one per column; NULL: none */
 } cli_input;
 
 /* Opens a vector file according to --format, --columns and the other options of tables. CLI_OK, or an exit code after a

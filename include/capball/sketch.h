@@ -7,8 +7,8 @@
  *          = [ 2s<c'_i, x-m> + c0_i (s^2 - |x-m|^2) >= 0 ]
  *
  * the ball of centre m + s c'/c0 and radius s/|c0|; its complement for c0 < 0, a half-space for c0 = 0.
- * Principal sketches (recommended) have normals that follow the variance of the data, 1, 2 or 4 bits for each, and three small
- * numbers per row, which give estimates of |x-q| and their bounds: capball/advanced/estimator.h. The other kinds are
+ * Principal sketches (recommended) have normals that follow the variance of the data, 1, 2 or 4 bits for each, and
+ * three small numbers per row, which give estimates of |x-q| and their bounds: capball/advanced/estimator.h. The other kinds are
  * trained until every pair of bits agrees on half of the rows, and compared by Hamming distance. */
 #ifndef CAPBALL_SKETCH_H
 #define CAPBALL_SKETCH_H
@@ -63,7 +63,6 @@ typedef struct cpb_sketch_options {
   double spread;     /* principal: 99.9 % of errors were below this fraction of their bound; 1: unknown */
   size_t code_bytes; /* of a row: bits/8, and for principal sketches three factors; set by describe */
 } cpb_sketch_options;
-
 CPB_API void cpb_sketch_options_init(cpb_sketch_options *options, size_t size);
 
 typedef struct cpb_sketch cpb_sketch;
@@ -91,15 +90,14 @@ typedef struct cpb_sketch_training {
   cpb_sketch_step step;
   double strength;  /* of a step: angles are strength*theta, for ALL divided by bits; > 0, default 1 */
   size_t max_steps; /* default 1000; 0: keep the initial normals */
-  double
-      tolerance; /* stop when a step gains a smaller fraction; 0: when nothing has decreased for 10 steps. NaN
-                       (the default): 0.03 max(1, sqrt(bits)/16), where recall is best */
-  size_t batch;  /* rows per step, the next ones of the sample each time, >= 64; 0 (the default): all */
-  size_t bits_per;              /* principal: 1, 2 or 4; 0 (the default): by recall on held-out rows */
+  /* stop when a step gains a smaller fraction; 0: when nothing has decreased for 10 steps; NaN (the default):
+   * 0.03 max(1, sqrt(bits)/16), where recall is best */
+  double tolerance;
+  size_t batch;    /* rows per step, the next ones of the sample each time, >= 64; 0 (the default): all */
+  size_t bits_per; /* principal: 1, 2 or 4; 0 (the default): by recall on held-out rows */
   cpb_sketch_rotation rotation; /* principal: default CPB_ROTATION_CHOSEN */
   cpb_dtype factors;            /* principal: f16 (the default) or f32 */
 } cpb_sketch_training;
-
 CPB_API void cpb_sketch_training_init(cpb_sketch_training *training, size_t size);
 
 /** How the training went. Set its size. */
@@ -125,7 +123,6 @@ typedef struct cpb_sketch_fit_options {
   size_t sample; /* rows used for training; default 8192 */
   bool skip_bad; /* default false */
 } cpb_sketch_fit_options;
-
 CPB_API void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size);
 
 /** What was read, and the report of the training. */
@@ -155,8 +152,7 @@ CPB_CALL cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint
 /** The k codes of a base with the smallest Hamming distance to each query's; ties by lower id.
  *  codes, queries   u8 rows with the same number of bytes
  *  hits             queries.rows x k, caller's; value is the number of differing bits; nearest first
- *  EINVAL if k is 0 or larger than codes.rows. The codes are read from memory once per several hundred
- *  queries. */
+ *  EINVAL if k is 0 or larger than codes.rows. The codes are read from memory once per several hundred queries. */
 CPB_CALL cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits,
                                     const cpb_exec *exec, cpb_error *error);
 

@@ -189,6 +189,7 @@ int face_add_rescore(PyObject *module);
 int face_add_recommend(PyObject *module);
 int face_add_cosines(PyObject *module);
 int face_add_pieces(PyObject *module);
+int face_add_sql(PyObject *module);
 
 /* The statistics of an argument; NULL with a TypeError. */
 cpb_statistics *face_statistics_of(PyObject *object, const char *name);

@@ -118,12 +118,12 @@ static cpb_status inside(const sql_object *o, const sql_arguments *in, sql_answe
 }
 
 const sql_call sql_calls[SQL_CALLS] = {
-    [SQL_EMBED] = {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed},
-    [SQL_UNEMBED] = {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed},
-    [SQL_BALL_QUERY] = {"capball_query", SQL_MAP, SQL_RADIUS, SQL_VECTOR, length_y, query},
-    [SQL_BALL_CAP] = {"capball_cap", SQL_MAP, SQL_RADIUS, SQL_CAP, length_y, query},
-    [SQL_DISTANCE] = {"capball_distance", SQL_MAP, SQL_QUERY, SQL_NUMBER, NULL, distance},
-    [SQL_SCORE] = {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score},
-    [SQL_WHY] = {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why},
-    [SQL_INSIDE] = {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside},
+    [SQL_EMBED] = {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed, true},
+    [SQL_UNEMBED] = {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed, true},
+    [SQL_BALL_QUERY] = {"capball_query", SQL_MAP, SQL_RADIUS, SQL_VECTOR, length_y, query, false},
+    [SQL_BALL_CAP] = {"capball_cap", SQL_MAP, SQL_RADIUS, SQL_CAP, length_y, query, false},
+    [SQL_DISTANCE] = {"capball_distance", SQL_MAP, SQL_QUERY, SQL_NUMBER, NULL, distance, false},
+    [SQL_SCORE] = {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score, false},
+    [SQL_WHY] = {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why, false},
+    [SQL_INSIDE] = {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside, false},
 };

@@ -79,8 +79,8 @@ static Datum add(FunctionCallInfo fcinfo, places at) {
   if (state == NULL) state = held_new(context);
   if (state->rows == NULL) state->rows = sql_rows_new();
   if (state->rows == NULL) ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-  if (sql_rows_add(state->rows, x, at.row != 0 ? PG_GETARG_INT64(at.row) : 0, &settings, &error) != CPB_OK)
-    pg_report(&error);
+  int64_t number = at.row != 0 ? PG_GETARG_INT64(at.row) : 0;
+  if (sql_rows_add(state->rows, x, &number, &settings, &error) != CPB_OK) pg_report(&error);
   PG_RETURN_POINTER(state);
 }
 

@@ -145,8 +145,8 @@ static double group_once(grouping *g, double *sums, cpb_random *random) {
  *  weights n numbers >= 0: 2 is a row that is there twice; NULL: all 1
  *  group   n numbers, 0 .. groups-1
  * The same bits for any number of threads. */
-static cpb_status cpb_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
-                             uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error) {
+static cpb_status find_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
+                              uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error) {
   size_t centers = groups * d;
   double *memory = calloc(2 * centers + 2 * n + groups + 1, sizeof *memory), least = INFINITY;
   size_t *numbers = calloc(2 * n + 1, sizeof *numbers);
@@ -170,6 +170,40 @@ static cpb_status cpb_groups(const double *x, const double *weights, size_t n, s
   return room ? CPB_OK : cpb_fail_memory(error, "%zu groups of %zu rows", groups, n);
 }
 
+cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
+                          cpb_error *error) {
+  if (o->balls > y.rows)
+    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, o->balls);
+  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
+  if (status != CPB_OK) return status;
+  double *x = y.rows <= SIZE_MAX / 32 / y.cols ? malloc(y.rows * y.cols * sizeof *x) : NULL;
+  if (x == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", y.rows, y.cols);
+  cpb_view_widen(y, x);
+  status = find_groups(x, o->weights, y.rows, y.cols, o->balls, o->seed, group, exec, error);
+  free(x);
+  return status;
+}
+
+cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *o, const size_t *group,
+                               double *residuals, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  double *sums = calloc(o->balls * (d + 1), sizeof *sums), *share = sums + o->balls * d;
+  if (sums == NULL) return cpb_fail_memory(error, "%zu means of %zu columns", o->balls, d);
+  cpb_view_widen(rows, residuals);
+  for (size_t i = 0; i < rows.rows; i++) {
+    double weight = o->weights != NULL ? o->weights[i] : 1, *sum = sums + group[i] * d;
+    if (!(weight > 0)) continue;
+    loops->axpby(weight, residuals + i * d, 1, sum, sum, d);
+    share[group[i]] += weight;
+  }
+  for (size_t i = 0; i < rows.rows; i++)
+    if (share[group[i]] > 0)
+      loops->axpby(1, residuals + i * d, -1 / share[group[i]], sums + group[i] * d, residuals + i * d, d);
+  free(sums);
+  return CPB_OK;
+}
+
 enum { EVEN_SHARES = 8 }; /* a group below this part of its even share of the rows gets no ball */
 
 typedef struct grouped {
@@ -177,7 +211,8 @@ typedef struct grouped {
   size_t n, d;
   double *x, *sorted;      /* the rows, and group after group */
   double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
-  size_t *group, *starts;  /* of each row; of each group, and their end */
+  const size_t *group;     /* of each row */
+  size_t *starts;          /* of each group, and their end */
   size_t *order;           /* groups, the one of the most rows first */
   cpb_balls *balls;
   const cpb_exec *exec;
@@ -192,15 +227,14 @@ static cpb_status allocate(grouped *g, cpb_error *error) {
   size_t k = g->o->balls, elements = g->n * g->d;
   bool fits = elements / g->d == g->n && elements <= SIZE_MAX / 32 && k <= SIZE_MAX / 64 / (g->d + 2);
   g->x = fits ? calloc(2 * elements + 2 * g->n, sizeof *g->x) : NULL;
-  g->group = fits ? calloc(g->n + 2 * k + 1, sizeof *g->group) : NULL;
+  g->starts = fits ? calloc(2 * k + 1, sizeof *g->starts) : NULL;
   g->balls->centers = fits ? calloc(k * (g->d + 2), sizeof(double)) : NULL;
   g->balls->rows = fits ? calloc(k, sizeof(uint64_t)) : NULL;
-  if (g->x == NULL || g->group == NULL || g->balls->centers == NULL || g->balls->rows == NULL)
+  if (g->x == NULL || g->starts == NULL || g->balls->centers == NULL || g->balls->rows == NULL)
     return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
   g->sorted = g->x + elements;
   g->dist2 = g->sorted + elements;
   g->weights = g->o->weights != NULL ? g->dist2 + g->n : NULL;
-  g->starts = g->group + g->n;
   g->order = g->starts + k + 1;
   g->balls->radii = g->balls->centers + k * g->d;
   g->balls->gaps = g->balls->radii + k;
@@ -353,25 +387,19 @@ static cpb_status find_radius(grouped *g, cpb_error *error) {
   return CPB_OK;
 }
 
-cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, cpb_balls *balls,
-                         const cpb_exec *exec, cpb_error *error) {
-  grouped g = {.o = options, .n = y.rows, .d = y.cols, .balls = balls, .exec = exec};
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
+                         cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
+  grouped g = {.o = options, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
   balls->d = y.cols;
-  if (options->balls > y.rows)
-    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, options->balls);
-  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
-  if (status == CPB_OK) status = allocate(&g, error);
+  cpb_status status = allocate(&g, error);
   if (status == CPB_OK) {
     cpb_view_widen(y, g.x);
-    status = cpb_groups(g.x, options->weights, g.n, g.d, options->balls, options->seed, g.group, exec, error);
-  }
-  if (status == CPB_OK) {
     sort_rows(&g);
     order_groups(&g);
     status = fit_groups(&g, error);
   }
   if (status == CPB_OK) status = find_radius(&g, error);
   free(g.x);
-  free(g.group);
+  free(g.starts);
   return status;
 }

@@ -214,9 +214,41 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   return status;
 }
 
+/* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
+ * apart. The first W stays where these do not span the columns. */
+static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec *exec, cpb_error *error) {
+  double *residuals = calloc(f->rows.rows * f->rows.cols + 1, sizeof *residuals), *W = NULL;
+  if (residuals == NULL) return no_memory(f, error);
+  cpb_view within = cpb_rows(residuals, CPB_F64, f->rows.rows, f->rows.cols);
+  cpb_source source = cpb_source_from_view(within);
+  cpb_passes passes;
+  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within};
+  cpb_status status = cpb_group_residuals(f->rows, &f->o, group, residuals, error);
+  if (status == CPB_OK) status = cpb_passes_init(&passes, &source, 1, exec, error);
+  if (status == CPB_OK) status = cpb_whitening_fit(&passes, wish, &W, error);
+  free(residuals);
+  if (status != CPB_OK) return status == CPB_EINVAL ? CPB_OK : status;
+  free(f->W);
+  f->W = W;
+  return whiten_rows(f, error);
+}
+
+static cpb_status find_balls(fitting *f, cpb_error *error) {
+  size_t *group = calloc(f->y.rows + 1, sizeof *group);
+  if (group == NULL) return no_memory(f, error);
+  cpb_exec_part whitening, balls;
+  cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
+  if (status == CPB_OK && f->o.whiten)
+    status = whiten_within(f, group, cpb_exec_part_of(&whitening, f->exec, 0, 0.1), error);
+  if (status == CPB_OK)
+    status = cpb_fit_balls(f->y, &f->o, group, &f->balls, cpb_exec_part_of(&balls, f->exec, 0.1, 1), error);
+  free(group);
+  return status;
+}
+
 static cpb_status fit_several(fitting *f, cpb_error *error) {
   cpb_balls *b = &f->balls;
-  cpb_status status = cpb_fit_balls(f->y, &f->o, b, f->exec, error);
+  cpb_status status = find_balls(f, error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);

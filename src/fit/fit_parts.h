@@ -203,14 +203,19 @@ typedef struct cpb_balls {
 
 void cpb_balls_free(cpb_balls *balls);
 
-/* Groups the rows (fit/groups.h), and fits a ball to each group that has at least 1/8 of its even share of the rows.
- * The common radius is the distance to the nearest centre at which the share nu is used up.
- *  y   rows of finite numbers, at least as many as there are balls
- * EINVAL where the radius is 0. */
-cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, cpb_balls *balls,
-                         const cpb_exec *exec, cpb_error *error);
+/* group[i]: the group of row i, 0 .. balls-1, by k-means.
+ *  y   rows of finite numbers, at least as many as there are balls */
+cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *options, size_t *group,
+                          const cpb_exec *exec, cpb_error *error);
 
-/* ---- Rows in groups of rows that are near each other: k-means. ---- */
+/* Every row minus the mean of its group: rows.rows * rows.cols numbers. */
+cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *options, const size_t *group,
+                               double *residuals, cpb_error *error);
+
+/* Fits a ball to each group that has at least 1/8 of its even share of the rows. The common radius is the distance to
+ * the nearest centre at which the share nu is used up. EINVAL where the radius is 0. */
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
+                         cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
 
 /* ---- Shared by models from rows and models from pieces. ---- */
 

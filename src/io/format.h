@@ -77,7 +77,9 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given, and without the data set */
   const char *set;   /* NULL: not given */
-  bool follow_external, decimal_comma;
+  bool follow_external, decimal_comma, skip_text;
+  void (*problem)(void *context, const cpb_error *what);
+  void *context; /* of problem */
   cpb_header header;
   cpb_column_wish wish;
   cpb_columns columns; /* of text, and of other files if columns are selected */

@@ -73,6 +73,9 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
   opened->decimal_comma = options.decimal_comma;
   opened->header = options.header;
   opened->skip_bad = options.skip_bad;
+  opened->skip_text = options.skip_text;
+  opened->problem = options.problem;
+  opened->context = options.context;
   opened->wish = (cpb_column_wish){.columns = options.columns,
                                    .drop = options.drop,
                                    .id = options.id_column,

@@ -25,20 +25,22 @@ static inline int cpb_level_at(const uint8_t *code, size_t bits_per, size_t i) {
   return 2 * (code[i * bits_per / 8] >> i * bits_per % 8 & top) - top;
 }
 
-/* Chooses the levels whose direction is nearest to that of c. v: n numbers; scratch: n floats. */
-void cpb_levels_choose(const double *c, size_t n, size_t bits_per, float *scratch, double *v);
+/* Sums over a row, in one unit of length: |z|^2, |c|^2, <c,v>, |v|^2, and bounds of errors: `doubt` of <c,v>, and `off` of
+ * z itself, as a length. */
+typedef struct cpb_levels_sums {
+  double z2, c2, along, v2, doubt, off;
+} cpb_levels_sums;
+
+/* Chooses the levels whose direction is nearest to that of c, as u, and sets c2, along and v2. */
+void cpb_levels_choose(const float *c, size_t n, size_t bits_per, uint8_t *u, cpb_levels_sums *sums);
 
 /* Writes the levels as bits. */
-void cpb_levels_pack(const double *v, size_t n, size_t bits_per, uint8_t *code);
+void cpb_levels_pack(const uint8_t *u, size_t n, size_t bits_per, uint8_t *code);
 
 /* The factors of a code; `at` points behind its bits. */
 cpb_row_factors cpb_factors_get(const cpb_sketch_options *o, const uint8_t *at);
 
-/* Rounds size2 and f to their type, gives e for the rounded f, and writes all three. z2 = |z|^2, c2 = |c|^2,
- * along = <c,v>, v2 = |v|^2; doubt: a bound of the error of `along`. */
-typedef struct cpb_levels_sums {
-  double z2, c2, along, v2, doubt;
-} cpb_levels_sums;
+/* Rounds size2 and f to their type, gives e for the rounded f, and writes all three. The sums are in units of s. */
 void cpb_factors_put(const cpb_sketch_options *o, const cpb_levels_sums *sums, uint8_t *at);
 
 /* cpb_sketch_encode for principal sketches. */

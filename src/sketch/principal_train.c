@@ -146,21 +146,24 @@ typedef struct approximation {
   cpb_matrix *rows; /* projections on entry; f v on return */
 } approximation;
 
+static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *u) {
+  cpb_levels_sums sums;
+  cpb_loops_here()->narrow(row, n, c);
+  cpb_levels_choose(c, n, bits_per, u, &sums);
+  double f = sums.along > 0 ? sums.c2 / sums.along : 0;
+  for (size_t k = 0; k < n; k++) row[k] = f * (2 * u[k] - cpb_level_top(bits_per));
+}
+
 static void approximate_rows(void *arg, size_t block, size_t first, size_t count) {
   const approximation *a = arg;
   (void)block;
-  const cpb_loops *loops = cpb_loops_here();
   size_t n = a->c->n;
-  double *v = malloc(n * sizeof *v);
-  float *scratch = malloc(n * sizeof *scratch);
-  for (size_t i = first; i < first + count && v != NULL && scratch != NULL; i++) {
-    double *row = cpb_matrix_row(a->rows, i), c2 = loops->dot(row, row, n);
-    cpb_levels_choose(row, n, a->c->bits_per, scratch, v);
-    double along = loops->dot(row, v, n), f = along > 0 ? c2 / along : 0;
-    for (size_t k = 0; k < n; k++) row[k] = f * v[k];
-  }
-  free(v);
-  free(scratch);
+  float *c = malloc(n * sizeof *c);
+  uint8_t *u = malloc(n);
+  for (size_t i = first; i < first + count && c != NULL && u != NULL; i++)
+    approximate_row(cpb_matrix_row(a->rows, i), n, a->c->bits_per, c, u);
+  free(c);
+  free(u);
 }
 
 /* Number of rows whose estimate is smaller. */

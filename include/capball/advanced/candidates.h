@@ -23,7 +23,6 @@ typedef struct cpb_rerank_options {
   size_t k;           /* number of neighbours; default 10 */
   const cpb_map *map; /* the rows are embedded by this map; NULL (the default): they are the data */
 } cpb_rerank_options;
-
 CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
 
 /** cpb_rerank with rows read by number, each once; with a map, from embedded rows only.                  T13
@@ -54,7 +53,6 @@ typedef struct cpb_audit_options {
   size_t most;   /* number of queries to audit, at most; default 100 */
   uint64_t seed; /* of their selection */
 } cpb_audit_options;
-
 CPB_API void cpb_audit_options_init(cpb_audit_options *options, size_t size);
 
 /** How many of the true k nearest an approximate engine found: some queries are compared with all rows.

@@ -55,7 +55,6 @@ typedef struct cpb_estimator_options {
       *rows; /* the rows that were encoded, read by number; NULL (the default): none are read, and hits
                             are ordered by estimates. Bounds need them */
 } cpb_estimator_options;
-
 CPB_API void cpb_estimator_options_init(cpb_estimator_options *options, size_t size);
 
 /** What a search did. Set its size. */

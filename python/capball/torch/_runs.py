@@ -52,10 +52,11 @@ def _places(rows, START: tl.constexpr, SIZE: tl.constexpr, COLS: tl.constexpr, R
     from the compiler that places start at multiples of more than WORD, so that neighbouring threads get neighbouring words: wider
     accesses to memory would give bank conflicts in shared memory."""
     i = START + tl.arange(0, SIZE) + tl.minimum(rows - 1, 0) * WORD
-    row = (i.to(tl.uint32) // COLS).to(tl.int32)
+    inside = i
     if START + SIZE > R * COLS:
-        row = tl.minimum(row, R - 1)
-    return i, row, i - row * COLS, i < R * COLS
+        inside = tl.minimum(i, R * COLS - 1)
+    row = (inside.to(tl.uint32) // COLS).to(tl.int32)
+    return i, row, inside - row * COLS, i < R * COLS
 
 
 @triton.jit
