@@ -1,4 +1,4 @@
-/* Products of bytes for processors without VNNI; the avx2 and avx512 tables take them for indexes, whose rows are kept as
+/* Products of bytes for processors without VNNI, used by the avx2 and avx512 tables for indexes, which store rows as
  * bytes. Vectors of eight 32-bit sums. */
 #include <immintrin.h>
 

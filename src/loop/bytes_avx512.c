@@ -1,5 +1,5 @@
-/* Products of bytes for processors that add four of them at once (VNNI); the avx512vnni table takes them. Vectors of sixteen
- * 32-bit sums. */
+/* Products of bytes for processors that add four of them at once (VNNI), used by the avx512vnni table. Vectors of
+ * sixteen 32-bit sums. */
 #include <immintrin.h>
 
 #include "loop/lane_inline.h"

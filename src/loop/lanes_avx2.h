@@ -17,10 +17,10 @@ typedef struct lanes_f64 {
   __m256d q0, q1, q2, q3;
 } lanes_f64;
 
-/* Rows walked side by side, whose sums fit in sixteen registers, and whether stores can pass the cache. */
+/* Rows that are summed together, so that sums fit in sixteen registers, and whether non-temporal stores are used. */
 enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 1, LANES_BYPASS = true };
 
-/* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
+/* Prefetch of a cache line, and the fence after non-temporal stores. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 LANE_INLINE void lanes_fence(void) { _mm_sfence(); }
 
@@ -57,7 +57,7 @@ LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   return (lanes_f32){_mm256_maskload_ps(x, lane_mask(0, from, to)),
                      _mm256_maskload_ps(x + 8, lane_mask(8, from, to))};
 }
-/* Bytes have no masked load here: two loads from the ends of what may be read meet in the middle. */
+/* AVX2 has no masked load of bytes: two loads from the ends of the readable range meet in the middle. */
 LANE_INLINE __m128i bytes_at(__m128i bytes, size_t lane) {
   __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   return _mm_shuffle_epi8(bytes, _mm_sub_epi8(lanes, _mm_set1_epi8((char)lane)));
@@ -146,7 +146,7 @@ LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
                      add_square_of_4(sum.q2, x + 8), add_square_of_4(sum.q3, x + 12)};
 }
 
-/* the same of lanes, by way of memory: compilers would take them from registers */
+/* the same of lanes, through memory: from registers it costs twice as much */
 LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
   _Alignas(32) float line[CPB_LANES];
   _mm256_store_ps(line, x.low);
@@ -277,8 +277,8 @@ LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, 
 LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
 
 #define LANES_PICK
-/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then come those of b. Permutations look at the lowest three
- * bits, the choice between a and b at the sign. */
+/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then those of b follow. Permutations use the lowest
+ * three bits, the choice between a and b the sign. */
 typedef __m256i vec_index;
 LANE_INLINE vec_index vec_index_of_f32(const int32_t *at) {
   __m256i index = _mm256_loadu_si256((const void *)at);
@@ -308,7 +308,7 @@ LANE_INLINE __m256 vec_gather_f32(const float *p, size_t stride) {
 typedef __m256d vec_mask;
 LANE_INLINE vec_mask vec_mask_of(size_t count) { return _mm256_castsi256_pd(wide_mask(0, 0, count)); }
 LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm256_and_pd(mask, x); }
-/* x, or x - y subtracted in the type that they have, as doubles */
+/* x, or x - y computed in the type of both, as doubles */
 LANE_INLINE vec_f64 vec_wide_f64(const double *x) { return vec_load_f64(x); }
 LANE_INLINE vec_f64 vec_wide_f32(const float *x) { return _mm256_cvtps_pd(_mm_loadu_ps(x)); }
 LANE_INLINE vec_f64 vec_wide_less_f64(const double *x, const double *y) {
@@ -339,7 +339,7 @@ LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
   return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ));
 }
 
-/* Words of codes. Bits are counted by looking up half bytes. */
+/* Words of codes. Bits are counted by a table of half bytes. */
 typedef __m256i vec_u64;
 enum { VEC_U64 = 4 };
 
@@ -356,13 +356,13 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
                                   _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
   return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
 }
-/* From any address; lanes i and i^1 change places; low32(x) low32(y). */
+/* Unaligned load; lanes i and i^1 swapped; low32(x) low32(y). */
 LANE_INLINE vec_u64 vec_any_u64(const void *p) { return _mm256_loadu_si256(p); }
 LANE_INLINE vec_u64 vec_swap_u64(vec_u64 x) { return _mm256_shuffle_epi32(x, 0x4e); }
 LANE_INLINE vec_u64 vec_product_u32(vec_u64 x, vec_u64 y) { return _mm256_mul_epu32(x, y); }
 LANE_INLINE vec_u64 vec_right_u64(vec_u64 x, int bits) { return _mm256_srli_epi64(x, bits); }
 LANE_INLINE vec_u64 vec_left_u64(vec_u64 x, int bits) { return _mm256_slli_epi64(x, bits); }
-/* Distances and limits are far below 2^63: the signed comparison is the right one. */
+/* Signed comparison: distances and limits are far below 2^63. */
 LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) {
   return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(y, x)));
 }

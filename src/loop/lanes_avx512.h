@@ -76,7 +76,7 @@ LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
   return sum;
 }
 
-/* the same for sixteen floats in memory, where widening costs half */
+/* the same for sixteen floats in memory, from where widening costs half */
 LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
   const float *x = p;
   __m512d low = _mm512_cvtps_pd(_mm256_loadu_ps(x)), high = _mm512_cvtps_pd(_mm256_loadu_ps(x + 8));
@@ -110,7 +110,7 @@ LANE_INLINE lanes_f64 wide_part_f64(const void *p, size_t from, size_t to) {
   return (lanes_f64){_mm512_maskz_loadu_pd((__mmask8)mask, x),
                      _mm512_maskz_loadu_pd((__mmask8)(mask >> 8), x + 8)};
 }
-/* bytes without the way over floats */
+/* bytes, converted without floats in between */
 #define LANES_WIDE_BYTES
 LANE_INLINE lanes_f64 wide_integers(__m512i low, __m512i high) {
   return (lanes_f64){_mm512_cvtepi64_pd(low), _mm512_cvtepi64_pd(high)};
@@ -223,7 +223,7 @@ LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return _mm512_add_pd(x, 
 LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm512_fmadd_pd(x, y, sum); }
 
 #define LANES_PICK
-/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then come those of b. */
+/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then those of b follow. */
 typedef __m512i vec_index;
 LANE_INLINE vec_index vec_index_of_f64(const int32_t *at) {
   return _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)at));
@@ -264,7 +264,7 @@ typedef __mmask8 vec_mask;
 LANE_INLINE vec_mask vec_mask_of(size_t count) { return (vec_mask)lane_mask(0, count); }
 LANE_INLINE vec_mask vec_mask_of_pair(size_t count) { return (vec_mask)(lane_mask(0, count) * 0x11); }
 LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm512_maskz_mov_pd(mask, x); }
-/* x, or x - y subtracted in the type that they have, as doubles */
+/* x, or x - y computed in the type of both, as doubles */
 LANE_INLINE vec_f64 vec_wide_f64(const double *x) { return vec_load_f64(x); }
 LANE_INLINE vec_f64 vec_wide_f32(const float *x) { return _mm512_cvtps_pd(_mm256_loadu_ps(x)); }
 LANE_INLINE vec_f64 vec_wide_less_f64(const double *x, const double *y) {
@@ -291,7 +291,7 @@ LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm512_max_ps(x, 
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) { return _mm512_cmp_ps_mask(x, y, _CMP_GT_OQ); }
 
-/* Words of codes. Where the compiler may use VPOPCNTDQ bits are counted by it, else by looking up half bytes. */
+/* Words of codes. Bits are counted by VPOPCNTDQ where the compiler may use it, otherwise by a table of half bytes. */
 typedef __m512i vec_u64;
 enum { VEC_U64 = 8 };
 
@@ -311,7 +311,7 @@ LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
   return _mm512_sad_epu8(bytes, _mm512_setzero_si512());
 #endif
 }
-/* From any address; lanes i and i^1 change places; low32(x) low32(y). */
+/* Unaligned load; lanes i and i^1 swapped; low32(x) low32(y). */
 LANE_INLINE vec_u64 vec_any_u64(const void *p) { return _mm512_loadu_si512(p); }
 LANE_INLINE vec_u64 vec_swap_u64(vec_u64 x) { return _mm512_shuffle_epi32(x, _MM_PERM_BADC); }
 LANE_INLINE vec_u64 vec_product_u32(vec_u64 x, vec_u64 y) { return _mm512_mul_epu32(x, y); }

@@ -1,5 +1,5 @@
-/* Rows of T12 in sixteen lanes: three sums in one pass over a row, and two rows added, the gradient of the row before.
- * rows_double.h and rows_walk.inc come first. */
+/* Rows of T12 in sixteen lanes: three sums in one pass over a row, and the gradient of the row before as the sum of
+ * two rows. rows_double.h and rows_walk.inc come first. */
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
@@ -17,13 +17,13 @@ typedef struct layer_source {
 static const layer_source layer_source_f32 = {4, wide_f32, wide_part_f32};
 static const layer_source layer_source_f64 = {8, wide_f64, wide_part_f64};
 
-/* How rows are written: what is read for that, and whether results are f32. */
+/* How rows are written: their source, and whether results are f32. */
 typedef struct layer_target {
   const layer_source *source;
   row_kind row;
 } layer_target;
 
-/* What is known of rows when a loop is compiled: what is summed, what is written, and whether what is summed is kept. */
+/* Constants of a loop: what is summed, what is written, and whether converted numbers are stored. */
 typedef struct layer_kind {
   const layer_source *summed;
   layer_target written;
@@ -83,7 +83,7 @@ LANE_INLINE lanes_f64 layer_part_at(layer_target kind, const cpb_layer_line *lin
                    wide_times(kind.source->part((const char *)line->row + at, from, to), line->toward_row));
 }
 
-/* The first lanes from what waits, the others from x. */
+/* The first lanes from the carried ones, the others from x. */
 LANE_INLINE void layer_stream_joined(layer_target kind, char *group, const char *waiting, lanes_f64 x,
                                      size_t lane) {
   if (kind.row.narrow)
@@ -92,7 +92,8 @@ LANE_INLINE void layer_stream_joined(layer_target kind, char *group, const char 
     stream_wide((double *)group, wide_join(wide_f64(waiting), x, lane));
 }
 
-/* Past the cache rows go in whole aligned groups; the group where one ends is joined with the next one's beginning. */
+/* Non-temporal stores write whole aligned groups; the group in which a row ends is joined with the beginning of the
+ * next row. */
 LANE_INLINE void layer_begin(layer_target kind, const cpb_layer_line *line, size_t phase) {
   char *group = (char *)line->out - phase * result_size(kind.row);
   lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
@@ -110,7 +111,7 @@ LANE_INLINE void layer_put(layer_target kind, const cpb_layer_line *line, bool s
     result_store(kind.row, out, layer_lanes_at(kind, line, i));
 }
 
-/* What is left of the row from number i on waits for the next. */
+/* The rest of the row, from number i on, is carried to the next. */
 LANE_INLINE void layer_wait(layer_target kind, const cpb_layer_line *line, size_t i, size_t d) {
   size_t size = result_size(kind.row), length = d + line->has_last;
   line->carry->bytes = (length - i) % CPB_LANES * size;
@@ -140,8 +141,8 @@ LANE_INLINE cpb_layer_line layer_rest(layer_target kind, cpb_layer_line line, si
   return line;
 }
 
-/* One text for all a chunk may ask for: it is written, or summed, or written between the numbers of the next row's. A row
- * that is shorter than a group does not reach the next one, and is stored. */
+/* One function for all cases: a chunk is written, or summed, or written while the next row is summed. A row that is
+ * shorter than a group does not reach the next one, and uses ordinary stores. */
 LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d, size_t start) {
   bool stream = LANES_BYPASS && line->carry != NULL && d >= CPB_LANES;
   size_t phase = stream ? group_phase(line->out, result_size(kind.written.row)) : 0;
@@ -149,7 +150,7 @@ LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d,
   size_t groups = line->out != NULL ? (d - begun) / CPB_LANES * CPB_LANES : 0, i = start;
   if (phase > 0 && start == 0) layer_begin(kind.written, line, phase);
   const cpb_layer_line rest =
-      layer_rest(kind.written, *line, begun); /* which nothing written can be taken to change */
+      layer_rest(kind.written, *line, begun); /* local copy: cannot alias the output */
   layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
   for (; i + CPB_LANES <= end; i += CPB_LANES) {
     if (line->next_row != NULL) layer_sum(kind, &rest, &sums, i);

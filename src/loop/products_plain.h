@@ -1,5 +1,5 @@
-/* Tiles and panels of matrix products, signs, Hamming distances and rows laid out for panels, as they are defined: the reference
- * that judges the loops of other instruction sets. */
+/* Tiles and panels of matrix products, signs, Hamming distances and rows laid out for panels, by their definitions:
+ * the reference that other instruction sets are tested against. */
 #ifndef CPB_LOOP_PRODUCTS_PLAIN_H
 #define CPB_LOOP_PRODUCTS_PLAIN_H
 

@@ -45,7 +45,7 @@
 LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
   double *c = t->c + column;
   size_t c_row = t->c_row;
-  bool fresh = t->fresh; /* which nothing written can be taken to change */
+  bool fresh = t->fresh; /* local copy: cannot alias the output */
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread_f64(0);
@@ -94,8 +94,8 @@ static void signs(const float *values, float margin, uint64_t *above, uint64_t *
   *unsure = ~(up | down);
 }
 
-/* spread.inc of floats: the last line of a row is read as part of one, not put together in memory, where it could not be read
- * back before it had arrived. */
+/* spread.inc for floats: the last line of a row is loaded with a mask instead of being assembled in memory, where a
+ * load would wait for the stores. */
 static double spread_f32(const float *x, size_t n, float unit, const float *center, float *to, size_t step) {
   double sum = 0;
   for (size_t start = 0; start < n; start += CPB_CHUNK) {

@@ -1,7 +1,7 @@
-/* T1 for one row: what its numbers are multiplied by, and its last number, from its sums.
+/* T1 for one row: the factor of its numbers, and its last number, from its sums.
  *
- * Every loop of every instruction set computes exactly this, one row at a time or in a loop over many, which compilers
- * vectorise: there are no branches here, conditions are joined by &, and all is inlined. */
+ * Every loop of every instruction set computes exactly this, for one row or in a loop over many that the compiler vectorises:
+ * there are no branches, conditions are joined by &, and everything is inlined. */
 #ifndef CPB_LOOP_ROW_FACTOR_H
 #define CPB_LOOP_ROW_FACTOR_H
 
@@ -14,10 +14,10 @@
 /* Rows of floats, halves and bytes with results in float: sums in double, rounded once. */
 typedef struct row_factor {
   float factor, last; /* out = factor * in; embedding also writes `last` */
-  bool fine;          /* false: leave the row to the careful way; a short row first to the doubles */
+  bool fine;          /* false: call careful(); for a short row, first try doubles */
 } row_factor;
 
-/* Within these, products of floats neither overflow nor lose digits. NaN and inf fail too. */
+/* Within these limits products of floats neither overflow nor lose digits. NaN and inf fail too. */
 #define FACTOR_LEAST 0x1p-100f
 #define FACTOR_MOST 0x1p100f
 /* How far from 1 the square length of a row of floats may be to count as a unit row. */
@@ -43,16 +43,16 @@ LANE_INLINE row_factor unembed_factor(double n, double y0, double s) {
 /* Rows of doubles, or results in double. */
 typedef struct double_factor {
   double factor, last; /* out = factor * in; embedding also writes `last` */
-  bool fine;           /* false: leave the row to the careful way */
+  bool fine;           /* false: call careful() */
 } double_factor;
 
-/* Between these, sums of squares have neither overflowed nor lost digits. NaN and inf fail too. */
+/* Between these limits sums of squares have neither overflowed nor lost digits. NaN and inf fail too. */
 #define SUM_LEAST 1e-150
 #define SUM_MOST 1e150
 /* The least |y'|^2 in the south, and the least factor of a row of doubles. */
 #define NORM_LEAST 1e-280
 #define FACTOR_LEAST_F64 1e-290
-/* What the length of a result may be, so that it fits its type with any centre a loop is given. */
+/* The largest length of a result, so that it fits its type with any centre a loop accepts. */
 #define RESULT_MOST_F32 0x1p100
 #define RESULT_MOST_F64 0x1p900
 
@@ -77,14 +77,14 @@ typedef struct float_pair {
   float h, l;
 } float_pair;
 
-/* The map's numbers for such rows. */
+/* The constants of a map for such rows. */
 typedef struct short_scale {
   float_pair square, twice, twice_square; /* s^2, 2s, 2s^2 */
-  float most;                             /* what n+s^2, or 1/|y+e|^2, may be */
+  float most;                             /* limit of n+s^2, or of 1/|y+e|^2 */
 } short_scale;
 
 enum { CPB_SHORT_MOST = 4 };
-/* Up to here, or one over it, there is room for what the smaller number of a pair holds. */
+/* Up to this limit, and down to its inverse, the low part of a pair does not underflow. */
 #define SHORT_SQUARE_MOST 0x1p60f
 #define SHORT_SCALE_MOST 0x1p20
 
@@ -146,7 +146,7 @@ LANE_INLINE row_factor short_unembed(const float *y, size_t d, const short_scale
                       (fabsf(excess) <= (float)UNIT_SLACK) & (inverse.h <= s->most)};
 }
 
-/* Of a row of d <= CPB_SHORT_MOST numbers x, which when unembedding y0 follows. Not fine: take the doubles. */
+/* The factor of a row of d <= CPB_SHORT_MOST numbers x, followed by y0 for the inverse. Not fine: use doubles. */
 LANE_INLINE row_factor short_factor(const float *x, size_t d, bool embedding, const short_scale *scale) {
   return embedding ? short_embed(x, d, scale) : short_unembed(x, d, scale);
 }

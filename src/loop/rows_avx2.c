@@ -1,4 +1,4 @@
-/* Rows on AVX2, apart from the other loops so that neither waits for the other to compile. */
+/* Rows on AVX2; a file of its own, so that loops compile in parallel. */
 #include "loop/lanes_avx2.h"
 
 enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = false, FEW_GAPS = false };

@@ -1,4 +1,4 @@
-/* Rows on AVX-512, apart from the other loops so that neither waits for the other to compile. */
+/* Rows on AVX-512; a file of its own, so that loops compile in parallel. */
 #include "loop/lanes_avx512.h"
 
 #define LANES_LONG

@@ -1,5 +1,5 @@
-/* T1 in doubles, for rows of doubles or results in double: the arithmetic of rows_walk.inc. Sums have the order of
- * dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order. */
+/* T1 in double, for rows of doubles or results in double: the arithmetic of rows_walk.inc and rows_block.inc. Sums
+ * have the order of dot: sixteen lanes within chunks of CPB_CHUNK, chunks in order. */
 #ifndef CPB_LOOP_ROWS_DOUBLE_H
 #define CPB_LOOP_ROWS_DOUBLE_H
 
@@ -22,8 +22,8 @@ LANE_INLINE lanes_f64 wide_part_i8(const void *p, size_t from, size_t to) {
 }
 #endif
 
-/* What is known of rows when a walk is compiled. The types of `any` rows and results are the job's, and asked for whenever
- * lanes are read or written: a walk for each pair of types would be more code than speed. Else both are doubles. */
+/* Constants of a walk. The types of `any` rows and results are the job's and are tested at every load and store: a
+ * walk per pair of types would cost more code than it gains speed. Otherwise both are f64. */
 typedef struct row_kind {
   size_t size;                 /* bytes of an element */
   bool any, embedding, narrow; /* narrow: results are f32 */
@@ -45,7 +45,7 @@ LANE_INLINE lanes_f64 numbers_at(const cpb_rows_job *job, row_kind kind, const v
   default: return wide_f64(p);
   }
 }
-/* Only lanes [from, to) are read; called, as inlining it in every walk doubles their code size. */
+/* Only lanes [from, to) are read. noinline: inlining doubles the code size of every walk. */
 static __attribute__((noinline)) void part_of_any(cpb_dtype type, const void *p, size_t from, size_t to,
                                                   double *lanes) {
   switch (type) {
@@ -63,7 +63,7 @@ LANE_INLINE lanes_f64 part_at(const cpb_rows_job *job, row_kind kind, const void
   return wide_f64(lanes);
 }
 
-/* Of rows of any type fewer ranges are taken, which is less code. */
+/* Fewer ranges for rows of any type, for the sake of code size. */
 enum { STREAMS = LANES_STREAMS };
 LANE_INLINE size_t streams_of(row_kind kind) { return kind.any ? LANES_FEW_STREAMS : STREAMS; }
 
@@ -75,20 +75,20 @@ typedef struct row_sum {
   double chunks;
 } row_sum;
 
-/* Numbers i .. i+15 of a row; embedding, about the centre. */
+/* Numbers i .. i+15 of a row; embedding: minus the centre. */
 LANE_INLINE lanes_f64 row_lanes(const cpb_rows_job *job, row_kind kind, const char *in, size_t i) {
   lanes_f64 x = numbers_at(job, kind, in + i * kind.size);
   return kind.embedding ? wide_less(x, wide_f64(job->center.taken + i)) : x;
 }
 
-/* The same of numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
+/* Numbers i+from .. i+to-1, in lanes from .. to-1; the others are 0 and are not read. */
 LANE_INLINE lanes_f64 row_part(const cpb_rows_job *job, row_kind kind, const char *in, ptrdiff_t i,
                                size_t from, size_t to) {
   lanes_f64 x = part_at(job, kind, in + i * (ptrdiff_t)kind.size, from, to);
   return kind.embedding ? wide_less(x, wide_part_f64(job->center.taken + i, from, to)) : x;
 }
 
-/* Numbers i .. i+15 of a result; unembedding, about the centre. */
+/* Numbers i .. i+15 of a result; inverse: plus the centre. */
 LANE_INLINE lanes_f64 result_lanes(const cpb_rows_job *job, row_kind kind, lanes_f64 x, double factor,
                                    size_t i) {
   lanes_f64 y = wide_times(x, factor);
@@ -103,7 +103,7 @@ LANE_INLINE lanes_f64 result_part(const cpb_rows_job *job, row_kind kind, lanes_
 
 LANE_INLINE row_sum sum_none(void) { return (row_sum){lanes_zero(), 0}; }
 
-/* Numbers i .. i+15 of a row more. */
+/* Adds the squares of numbers i .. i+15. */
 LANE_INLINE row_sum sum_lanes(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
   lanes_f64 x = row_lanes(job, kind, in, i);
   sum.lanes = wide_add_product(sum.lanes, x, x);
@@ -116,14 +116,14 @@ LANE_INLINE row_sum sum_chunk(row_sum sum) {
   return (row_sum){lanes_zero(), sum.chunks + lanes_sum(sum.lanes)};
 }
 
-/* The last ones, fewer than sixteen. */
+/* The last numbers, fewer than sixteen. */
 LANE_INLINE row_sum sum_part(const cpb_rows_job *job, row_kind kind, row_sum sum, const char *in, size_t i) {
   lanes_f64 x = row_part(job, kind, in, (ptrdiff_t)i, 0, job->d - i);
   sum.lanes = wide_add_product(sum.lanes, x, x);
   return sum;
 }
 
-/* The number after the first d; only floats and doubles are unembedded. */
+/* The number after the first d; the inverse reads f32 and f64 only. */
 LANE_INLINE double last_number(const cpb_rows_job *job, row_kind kind, const char *in) {
   return kind.size == sizeof(double) ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
 }
@@ -138,7 +138,7 @@ LANE_INLINE double_factor answer_of(const cpb_rows_job *job, row_kind kind, cons
   return answer_of_norm(job, kind.embedding, sum.chunks + lanes_sum(sum.lanes), last);
 }
 
-/* Where results go. */
+/* Stores of results. */
 LANE_INLINE size_t result_size(row_kind kind) { return kind.narrow ? sizeof(float) : sizeof(double); }
 LANE_INLINE void result_store(row_kind kind, char *out, lanes_f64 x) {
   if (kind.narrow)
@@ -168,7 +168,7 @@ LANE_INLINE void line_store(double *p, lanes_f64 x) { store_wide(p, x); }
 LANE_INLINE lanes_f64 line_join(lanes_f64 a, lanes_f64 b, size_t lane) { return wide_join(a, b, lane); }
 LANE_INLINE lanes_f64 line_set(lanes_f64 x, size_t lane, double last) { return wide_set(x, lane, last); }
 
-/* What rows_block.inc needs beside. */
+/* Needed by rows_block.inc only. */
 #ifdef LANES_PICK
 #define ROW_REAL(name) name##_f64
 enum { ROW_VEC = VEC_F64, FEW_DIRECT = false, FEW_STAGED_BACK = true, FEW_GAPS = false };

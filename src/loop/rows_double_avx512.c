@@ -7,7 +7,7 @@ enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 2, FEW_STAGED = true };
 
 #include "loop/layer_rows.h"
 
-/* Around what is kept may be read. */
+/* Elements around the converted ones are readable. */
 LANE_INLINE lanes_f64 kept_part(const void *p, size_t from, size_t to) {
   (void)from, (void)to;
   return wide_f64(p);
@@ -16,7 +16,7 @@ static const layer_source layer_source_kept = {sizeof(double), wide_f64, kept_pa
 
 static void layer_kept(cpb_layer_line *line, size_t d, size_t start) {
   const layer_kind kind = {&layer_source_f32, {&layer_source_kept, {.narrow = true}}, true};
-  (void)start; /* they are one chunk */
+  (void)start; /* a single chunk */
   layer_chunk_of(kind, line, d, 0);
 }
 

@@ -1,8 +1,8 @@
 /* T1 for long rows of floats on AVX-512.
  *
- * Four ranges of rows go in lockstep, as in rows_walk.inc, line by line: a line of sixteen numbers of the row to be written,
- * and the same line of the next row, which is summed. Rows begin anywhere in the lines of the output, at the same place in
- * all ranges: a line of the output is put together from two of the results, so that rows are read as they are aligned. */
+ * Four ranges of rows in lockstep, as in rows_walk.inc, line by line: sixteen numbers of the row to be written, and the same
+ * sixteen of the next row, which is summed. Rows begin at any position in the cache lines of the output, the same one in all
+ * ranges: a line of the output is joined from two of results, so that input loads stay aligned with the row. */
 #ifndef CPB_LOOP_ROWS_LONG_AVX512_H
 #define CPB_LOOP_ROWS_LONG_AVX512_H
 
@@ -12,12 +12,11 @@
 
 enum { LONG_STREAMS = 4 };
 
-/* The rows under way, one of every range: `in` is summed, the one `back` bytes before it written. */
+/* The current rows, one of every range: `in` is summed, the row `back` bytes before it is written. */
 typedef struct long_ranges {
   const char *in[LONG_STREAMS];
   char *out[LONG_STREAMS];
-  lanes_f32
-      line[LONG_STREAMS]; /* the last result: as many of its numbers as `carried` are still to be written */
+  lanes_f32 line[LONG_STREAMS]; /* the last results, of which `carried` are not written yet */
   size_t back;
 } long_ranges;
 
@@ -65,13 +64,13 @@ LANE_INLINE __m256d four_sums(const lanes_f64 *x) {
   return _mm512_castpd512_pd256(_mm512_maskz_compress_pd(0x55, one));
 }
 
-/* Which picks lanes `at` .. of one register and then those of a second. */
+/* Index that selects lanes `at` .. of one register and then those of a second. */
 LANE_INLINE __m512i lanes_from(size_t at) {
   __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   return _mm512_add_epi32(lane, _mm512_set1_epi32((int)at));
 }
 
-/* Numbers i .. i+count-1 of the centre, the others 0: read once for all ranges. */
+/* Numbers i .. i+count-1 of the centre, then 0; loaded once for all ranges. */
 typedef struct long_center {
   lanes_f32 high, low;
 } long_center;
@@ -93,7 +92,7 @@ LANE_INLINE lanes_f32 long_numbers(row_kind kind, const char *in, size_t i, size
   return kind.embedding && kind.centered ? lanes_less(lanes_less(x, center.high), center.low) : x;
 }
 
-/* A line more of the rows that are summed; widening costs half from memory. */
+/* Adds a line to the sums; widening costs half from memory. */
 LANE_INLINE void long_sum(row_kind kind, const long_ranges *ranges, size_t i, size_t count,
                           long_center center, lanes_f64 *sum) {
   EACH_STREAM
@@ -111,13 +110,13 @@ LANE_INLINE lanes_f32 long_result(row_kind kind, const long_ranges *ranges, size
   return kind.embedding || !kind.centered ? y : lanes_plus(lanes_plus(y, center.low), center.high);
 }
 
-/* Once a line. */
+/* Once per line. */
 LANE_INLINE void long_prefetch(const long_ranges *ranges, size_t k, size_t ahead) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) lanes_prefetch(ranges->in[r] + k * sizeof(float) + ahead);
 }
 
-/* A line of the output, which begins it. */
+/* A whole line of the output. */
 LANE_INLINE void long_store(const cpb_rows_job *job, float *out, lanes_f32 line) {
   if (job->stream)
     lanes_stream(out, line);
@@ -125,14 +124,14 @@ LANE_INLINE void long_store(const cpb_rows_job *job, float *out, lanes_f32 line)
     _mm512_store_ps(out, line);
 }
 
-/* What is left of the lines of rows written so far. */
+/* Writes what remains of the current lines. */
 LANE_INLINE void flush_long(const long_ranges *ranges, size_t carried) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++)
     store_part((float *)ranges->out[r] - CPB_LANES, ranges->line[r], CPB_LANES - carried, CPB_LANES);
 }
 
-/* Rows that need care, or begin within a line that others began: what they end with is as if carried. */
+/* Rows that need care, or that begin within a line that others began: their end is treated as carried. */
 LANE_INLINE void long_singly(const cpb_rows_job *job, long_ranges *ranges, size_t rows, size_t row) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
@@ -152,7 +151,7 @@ LANE_INLINE long_ranges long_begin(const cpb_rows_job *job, size_t rows, size_t 
   return ranges;
 }
 
-/* To the next row; what is written first lags a row behind. */
+/* To the next row; writing lags one row behind. */
 LANE_INLINE void long_advance(const cpb_rows_job *job, long_ranges *ranges, bool written, size_t row_bytes) {
   ranges->back = row_bytes;
   EACH_STREAM
@@ -173,7 +172,7 @@ LANE_INLINE void long_answers_of(const cpb_rows_job *job, row_kind kind, const l
   answer_four(job, kind.embedding, four_sums(sum), y0, f);
 }
 
-/* How long rows lie in lines: in `whole` numbers of whole ones, and `count` more, which end a result of `length`. */
+/* Layout of a row: `whole` numbers in complete lines, then `count` more; the last part of a result has `length`. */
 typedef struct long_lines {
   size_t whole, count, length;
 } long_lines;
@@ -183,7 +182,7 @@ LANE_INLINE long_lines long_lines_of(const cpb_rows_job *job, bool embedding) {
   return (long_lines){job->d - count, count, count + (embedding ? 1 : 0)};
 }
 
-/* Numbers k .. k+15 of every result, behind those that wait for their line, which is then whole. */
+/* Numbers k .. k+15 of every result, after those carried, which completes a line. */
 LANE_INLINE void long_write(const cpb_rows_job *job, row_kind kind, long_ranges *ranges, size_t k,
                             size_t phase, long_center center, const long_answers *f) {
   __m512i shift = lanes_from(CPB_LANES - phase);
@@ -195,7 +194,7 @@ LANE_INLINE void long_write(const cpb_rows_job *job, row_kind kind, long_ranges 
   }
 }
 
-/* The end of every result: what it leaves of its line waits for the next row. */
+/* The end of every result: an incomplete line is carried to the next row. */
 LANE_INLINE void long_write_end(const cpb_rows_job *job, row_kind kind, long_ranges *ranges, long_lines lines,
                                 size_t phase, long_center center, const long_answers *f) {
   __m512i shift = lanes_from(CPB_LANES - phase), waits = lanes_from(lines.length);
@@ -210,9 +209,9 @@ LANE_INLINE void long_write_end(const cpb_rows_job *job, row_kind kind, long_ran
   }
 }
 
-/* Round i writes row i-1 of every range and sums row i, the last one once more. */
+/* Round i writes row i-1 of every range and sums row i; the last one is summed again, for nothing. */
 LANE_INLINE void long_walk(const cpb_rows_job *asked, row_kind kind, size_t rows) {
-  const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
+  const cpb_rows_job own = *asked, *job = &own; /* local copy: cannot alias the output */
   const long_lines lines = long_lines_of(job, kind.embedding);
   size_t row_bytes = job->in_stride * kind.size;
   size_t ahead = prefetch_distance(row_bytes, kind.size, sizeof(float));
@@ -252,7 +251,7 @@ LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   return rows * LONG_STREAMS;
 }
 
-/* Rows that do not lie one after the other are the walk's. */
+/* Rows that are not contiguous are left to walk_all(). */
 LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
   row_kind about = kind, bare = kind;
   about.centered = true, bare.centered = false;

@@ -1,4 +1,4 @@
-/* T1 for float rows in plain C: the reference that judges the other instruction sets. */
+/* T1 in plain C: the reference that the other instruction sets are tested against. */
 #ifndef CPB_LOOP_ROWS_PLAIN_H
 #define CPB_LOOP_ROWS_PLAIN_H
 
@@ -18,7 +18,7 @@ static float element(const void *row, cpb_dtype dtype, size_t i) {
   }
 }
 
-/* The same about the centre, which is two floats: z = (x - high) - low. */
+/* The same minus the centre: z = (x - high) - low. */
 static float centered(const cpb_rows_job *job, const void *row, cpb_dtype dtype, size_t i) {
   float x = element(row, dtype, i);
   return job->center.high == NULL ? x : (x - job->center.high[i]) - job->center.low[i];

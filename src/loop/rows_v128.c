@@ -1,8 +1,8 @@
 /* Rows in registers of 128 bits. */
 #include "loop/lanes_v128.h"
 
-/* Measured with SSE2, whose sixteen registers are too few for sixteen lanes of doubles: plain C serves shorter rows up to four
- * times as fast. */
+/* Measured on SSE2, whose sixteen registers are too few for sixteen lanes of doubles: plain C is up to four times as
+ * fast for shorter rows. */
 #if defined(__aarch64__)
 enum { RANGES_LEAST = 1 };
 #else

@@ -10,7 +10,7 @@
 #define CPB_WIDE_LOOPS
 #endif
 
-/* Registers of 128 bits that compute as IEEE 754 says; those of 32-bit ARM do not. */
+/* 128-bit registers that follow IEEE 754; those of 32-bit ARM do not. */
 #if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS) && \
     !defined(CPB_NO_V128)
 #define CPB_V128_LOOPS
@@ -21,8 +21,8 @@ extern const cpb_loops cpb_loops_plain, cpb_loops_v128;
 extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512, cpb_loops_avx512vnni, cpb_loops_amx;
 bool cpb_has_amx(void);
 
-/* Every processor with AVX2 and FMA has F16C, which clang 14 cannot ask for; asking cpuid itself costs
- * microseconds under a hypervisor, and this is asked once per call. */
+/* Every processor with AVX2 and FMA has F16C, which clang 14 cannot test for; executing cpuid takes microseconds
+ * under a hypervisor, and this runs once per call. */
 static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 static bool has_avx512(void) {
@@ -62,7 +62,7 @@ static bool rows_in_floats(const cpb_rows_job *job) {
   return job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
 }
 
-/* Only floats and doubles are unembedded by a walk. */
+/* The inverse has loops for floats and doubles only. */
 static cpb_rows_loop *rule_loop(const cpb_rows_rule *rule, const cpb_rows_job *job) {
   bool fits = (rule->in >> job->in_type & rule->out >> job->out_type & 1) != 0;
   if (!fits || job->d < rule->least || job->d > rule->most) return NULL;
