@@ -29,18 +29,19 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f6
 LENGTHS = (1, 2, 3, 10, 16, 32, 50, 64, 100, 128, 256, 784, 2048, 8192)
 
 
-def seconds(call, repeats=20):
-    """The median time of a call on the device."""
+def seconds(call, repeats=20, in_a_row=8):
+    """The median time of a call on the device, which has the next one when a call ends."""
     for _ in range(3):
         call()
     took = []
     for _ in range(repeats):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        call()
+        for _ in range(in_a_row):
+            call()
         end.record()
         end.synchronize()
-        took.append(begin.elapsed_time(end) / 1e3)
+        took.append(begin.elapsed_time(end) / 1e3 / in_a_row)
     return statistics.median(took)
 
 
@@ -122,19 +123,18 @@ def blocks(D):
         some = [(1024, 1), (1024, 2), (2048, 1), (2048, 2), (2048, 4), (4096, 8)]
     if D > 4096:
         some = [(D, 4), (D, 8), (D, 16)]
-    return [(numbers, warps, 0, 0) for numbers, warps in some if numbers >= D]
+    return [(numbers, warps, 0, True) for numbers, warps in some if numbers >= D]
 
 
 def runs(size, d, D):
-    """Runs of rows that are tried: numbers, warps, how rows are read, and how many numbers neighbouring threads are apart."""
+    """Runs of rows that are tried: numbers, warps, the numbers that neighbouring threads are apart, and one thread per row or not."""
     narrow, wide = max(1, 4 // size), 16 // size
-    if D <= 128:
-        yield from ((rows * D, warps, 0, word) for rows, warps in ((64, 2), (128, 4)) for word in (narrow, wide) if rows * D * size <= 32768)
-    if 64 <= D <= 2048:
-        yield from ((rows * D, warps, 1, narrow) for rows, warps in ((8, 4), (16, 4), (16, 8), (32, 4)) if 2048 <= rows * D <= 16384)
-    if d * size % 16 == 0 and D <= 2048:
-        yield from ((numbers, warps, 2, word) for numbers, warps, word in ((2048, 2, narrow), (2048, 4, narrow), (4096, 4, narrow),
-                                                                            (4096, 4, wide), (8192, 8, narrow)) if numbers >= 8 * D)
+    rows = {1: ((512, 4), (1024, 4), (2048, 8)), 2: ((256, 4), (512, 4), (1024, 4)), 4: ((256, 4), (512, 4), (128, 2)),
+            16: ((64, 2), (128, 4), (128, 2), (256, 4)), 64: ((64, 2), (128, 4), (64, 4)), 128: ((64, 2), (64, 4), (32, 2))}
+    for count, warps in next((some for most, some in rows.items() if D <= most), ()):
+        yield from ((count * D, warps, word, True) for word in ((narrow, wide) if D <= 16 else (narrow,)))
+    if d * size % 16 == 0 and D <= 128:
+        yield from ((numbers, warps, narrow, False) for numbers, warps in ((1024, 2), (2048, 2), (2048, 4)) if numbers >= 8 * D)
 
 
 def shapes(name, d):
@@ -191,6 +191,10 @@ def capball_middle(hidden, out):
     return layers.Sphere(), layers.CapLinear(hidden, out)
 
 
+def fused_middle(hidden, out):
+    return (layers.SphereCapLinear(hidden, out),)
+
+
 def relu_middle(hidden, out):
     return torch.nn.ReLU(), torch.nn.Linear(hidden, out)
 
@@ -208,31 +212,48 @@ def graphed(step):
     return graph.replay
 
 
+def training_step(net, run, x, y, dtype):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, capturable=True, fused=True)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
+            out = run(x)
+        torch.nn.functional.cross_entropy(out.float(), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def step_times(widths, middle, way, x, y, dtype):
+    """Times of training steps of a net that is made for this."""
+    torch._dynamo.reset()
+    net = net_of(widths, middle)
+    step = training_step(net, torch.compile(net) if way == "compiled" else net, x, y, dtype)
+    call = graphed(step) if way == "CUDA graph" else step
+    took = []
+    for _ in range(40):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        took.append(time.perf_counter() - began)
+    return took[10:]
+
+
 def bench_nets():
     print("\n## A training step (forward, backward, Adam), microseconds\n")
-    print("| net | batch | type | way | capball | ReLU | ratio |\n|---|---:|---|---|---:|---:|---:|")
+    print("| net | batch | type | way | Sphere, CapLinear | SphereCapLinear | ReLU, Linear | ratios |\n|---|---:|---|---|---:|---:|---:|---:|")
     for widths, batch, dtype in (((784, 512, 10), 8192, torch.float32), ((784, 512, 10), 8192, torch.bfloat16), ((2, 8, 2), 100, torch.float32)):
         x, y = torch.randn(batch, widths[0], device="cuda"), torch.randint(widths[2], (batch,), device="cuda")
         for way in ("eager", "compiled", "CUDA graph"):
-            took = []
-            for middle in (capball_middle, relu_middle):
-                net = net_of(widths, middle)
-                run = torch.compile(net) if way == "compiled" else net
-
-                def under(batch, run=run):
-                    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
-                        return run(batch)
-
-                optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, capturable=True, fused=True)
-
-                def step():
-                    optimizer.zero_grad(set_to_none=True)
-                    torch.nn.functional.cross_entropy(under(x).float(), y).backward()
-                    optimizer.step()
-
-                took.append(wall_seconds(graphed(step) if way == "CUDA graph" else step))
+            took = {middle: [] for middle in (capball_middle, fused_middle, relu_middle)}
+            for _, middle in itertools.product(range(5), took):  # in turn, since the speed of the host varies
+                took[middle] += step_times(widths, middle, way, x, y, dtype)
+            apart, fused, relu = (statistics.median(times) * 1e6 for times in took.values())
             name = "-".join(map(str, widths))
-            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {took[0] * 1e6:.0f} | {took[1] * 1e6:.0f} | {took[0] / took[1]:.2f} |", flush=True)
+            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {apart:.0f} | {fused:.0f} | {relu:.0f} | {apart / relu:.2f}, {fused / relu:.2f} |",
+                  flush=True)
 
 
 # ---- neighbours ----

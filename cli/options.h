@@ -26,12 +26,13 @@ typedef struct cli_options {
   const char *columns, *drop, *id_column, *label_column;
   cli_choice header, impute;
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
+  cli_choice rotation, factors, bound;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout;
+  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout, confidence;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn, balls; /* 0: not given */
-  uint64_t bits, batch, candidates, top, first, seeds;
+  uint64_t bits, bits_per, batch, candidates, top, first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
-      sweep, ranks, point, twice, json, quiet, help, approximate;
+      sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
 } cli_options;
 
 typedef enum cli_value_kind {

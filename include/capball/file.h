@@ -90,7 +90,6 @@ typedef struct cpb_reader_options {
   void (*problem)(void *context, const cpb_error *what); /* text: called for cells that are no numbers, and */
   void *context; /* rows of another length, which are read as NaN; NULL (the default): these are errors */
 } cpb_reader_options;
-
 CPB_API void cpb_reader_options_init(cpb_reader_options *options, size_t size);
 
 /** cpb_reader_open with options; NULL selects the defaults. */
@@ -140,7 +139,6 @@ typedef struct cpb_writer_options {
   cpb_seal *seal; /* of the rows, written with them (not to a pipe); NULL (the default): none. Borrowed for
                      the lifetime of the writer */
 } cpb_writer_options;
-
 CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);
 
 /** Creates a file; the caller owns *writer. Nothing appears under `path` before the commit: rows are written to

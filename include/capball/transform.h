@@ -75,7 +75,6 @@ typedef struct cpb_transform_options {
   double max_norm;      /* L: the largest |x-m| of the base, > 0; for bounded kinds */
   const char *const *columns; /* d column names; NULL: none */
 } cpb_transform_options;
-
 CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t size);
 
 typedef struct cpb_transform cpb_transform;
@@ -159,7 +158,6 @@ typedef struct cpb_recommend_options {
   uint64_t seed;  /* of the hashes; default 0 */
   int metric;     /* of the index, a cpb_metric; default -1: cosine or ip, each transform by its own */
 } cpb_recommend_options;
-
 CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t size);
 
 /** One combination; a view into the recommendation. */

@@ -1,7 +1,6 @@
 #include "sql_calls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "capball/advanced/candidates.h"
 #include "capball/ball.h"
@@ -37,7 +36,7 @@ static cpb_status read_shape(sql_object *o, const cpb_json *json, cpb_error *err
   bool whole = dual_line_read(&o->region, json, 0);
   const dual_line *line = &o->region;
   o->d = line->d;
-  if (line->no_memory) return sql_fail(error, CPB_WHY_MEMORY, "no memory for a region");
+  if (line->memory.failed) return sql_fail(error, CPB_WHY_MEMORY, "no memory for a region");
   if (!whole) return sql_fail(error, CPB_WHY_DUAL_LINE, "region: %s", line->fault);
   if (line->is_cap || line->pole != NULL || line->m != NULL || line->W != line->region.W)
     return sql_fail(error, CPB_WHY_DUAL_LINE, "region: it belongs to a map; capball dual converts it");
@@ -119,18 +118,12 @@ static cpb_status inside(const sql_object *o, const sql_arguments *in, sql_answe
 }
 
 const sql_call sql_calls[SQL_CALLS] = {
-    {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed},
-    {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed},
-    {"capball_query", SQL_MAP, SQL_RADIUS, SQL_VECTOR, length_y, query},
-    {"capball_cap", SQL_MAP, SQL_RADIUS, SQL_CAP, length_y, query},
-    {"capball_distance", SQL_MAP, SQL_QUERY, SQL_NUMBER, NULL, distance},
-    {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score},
-    {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why},
-    {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside},
+    [SQL_EMBED] = {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed, true},
+    [SQL_UNEMBED] = {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed, true},
+    [SQL_BALL_QUERY] = {"capball_query", SQL_MAP, SQL_RADIUS, SQL_VECTOR, length_y, query, false},
+    [SQL_BALL_CAP] = {"capball_cap", SQL_MAP, SQL_RADIUS, SQL_CAP, length_y, query, false},
+    [SQL_DISTANCE] = {"capball_distance", SQL_MAP, SQL_QUERY, SQL_NUMBER, NULL, distance, false},
+    [SQL_SCORE] = {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score, false},
+    [SQL_WHY] = {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why, false},
+    [SQL_INSIDE] = {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside, false},
 };
-
-const sql_call *sql_call_named(const char *name) {
-  for (size_t i = 0; i < SQL_CALLS; i++)
-    if (strcmp(sql_calls[i].name, name) == 0) return &sql_calls[i];
-  return NULL;
-}

@@ -28,14 +28,14 @@ typedef enum sql_result {
   SQL_TRUTH
 } sql_result;
 
-/* One row each; f32 or f64. */
+/* One row each, or as many as there are in x if call->many; f32 or f64. */
 typedef struct sql_arguments {
   cpb_view x, q; /* q: SQL_QUERY */
   double radius; /* SQL_RADIUS */
 } sql_arguments;
 
 typedef struct sql_answer {
-  cpb_out vector; /* the caller's, one row of call->length(object) elements */
+  cpb_out vector; /* the caller's, rows of call->length(object) elements */
   double number;  /* SQL_TRUTH: >= 0 is true */
 } sql_answer;
 
@@ -46,12 +46,20 @@ typedef struct sql_call {
   sql_result result;
   size_t (*length)(const sql_object *object); /* NULL: the result has no vector */
   cpb_status (*run)(const sql_object *object, const sql_arguments *in, sql_answer *out, cpb_error *error);
+  bool many; /* run accepts several rows at a time */
 } sql_call;
 
-enum { SQL_CALLS = 8 };
+enum {
+  SQL_EMBED,
+  SQL_UNEMBED,
+  SQL_BALL_QUERY,
+  SQL_BALL_CAP,
+  SQL_DISTANCE,
+  SQL_SCORE,
+  SQL_WHY,
+  SQL_INSIDE,
+  SQL_CALLS
+};
 extern const sql_call sql_calls[SQL_CALLS];
-
-/* The call of this name; NULL if there is none. */
-const sql_call *sql_call_named(const char *name);
 
 #endif

@@ -64,6 +64,13 @@ static bool reserve(sql_rows *rows, size_t more) {
   return true;
 }
 
+static void append(sql_rows *rows, const void *data, const int64_t *numbers, size_t more) {
+  size_t at = rows->head.count, bytes = row_bytes(&rows->head);
+  memcpy(rows->data + at * bytes, data, more * bytes);
+  if (rows->head.settings.numbered) memcpy(rows->numbers + at, numbers, more * sizeof *numbers);
+  rows->head.count += more;
+}
+
 static cpb_status out_of_memory(const sql_rows *rows, cpb_error *error) {
   return sql_fail(error, CPB_WHY_MEMORY, "no memory for %zu rows of %zu columns", rows->head.count + 1,
                   rows->head.d);
@@ -92,31 +99,33 @@ static cpb_status agree(sql_rows *rows, const head *more, cpb_error *error) {
   return CPB_OK;
 }
 
-cpb_status sql_rows_add(sql_rows *rows, cpb_view x, int64_t number, const sql_settings *settings,
+static cpb_status check_numbers(const int64_t *numbers, size_t count, cpb_error *error) {
+  for (size_t i = 0; i < count; i++)
+    if (numbers[i] < 0)
+      return sql_fail(error, CPB_WHY_DOMAIN, "row must be >= 0, got %lld", (long long)numbers[i]);
+  return CPB_OK;
+}
+
+cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, const sql_settings *settings,
                         cpb_error *error) {
-  head one = {*settings, x.dtype, x.cols, 1};
+  head more = {*settings, x.dtype, x.cols, x.rows};
   if (x.cols == 0) return sql_fail(error, CPB_WHY_COLUMNS, "x is empty");
-  if (number < 0) return sql_fail(error, CPB_WHY_DOMAIN, "row must be >= 0, got %lld", (long long)number);
   if (settings->nu != settings->nu) return sql_fail(error, CPB_WHY_DOMAIN, "nu must be > 0, got NaN");
-  cpb_status status = agree(rows, &one, error);
+  cpb_status status = settings->numbered ? check_numbers(numbers, x.rows, error) : CPB_OK;
+  if (status == CPB_OK) status = agree(rows, &more, error);
   if (status != CPB_OK) return status;
-  if (!reserve(rows, 1)) return out_of_memory(rows, error);
-  size_t at = rows->head.count++, bytes = row_bytes(&one);
-  memcpy(rows->data + at * bytes, x.data, bytes);
-  if (settings->numbered) rows->numbers[at] = number;
+  if (!reserve(rows, x.rows)) return out_of_memory(rows, error);
+  append(rows, x.data, numbers, x.rows);
   return CPB_OK;
 }
 
 cpb_status sql_rows_merge(sql_rows *rows, const sql_rows *from, cpb_error *error) {
-  size_t more = from->head.count, bytes = row_bytes(&from->head);
+  size_t more = from->head.count;
   if (more == 0) return CPB_OK;
   cpb_status status = agree(rows, &from->head, error);
   if (status != CPB_OK) return status;
   if (!reserve(rows, more)) return out_of_memory(rows, error);
-  size_t at = rows->head.count;
-  memcpy(rows->data + at * bytes, from->data, more * bytes);
-  if (from->head.settings.numbered) memcpy(rows->numbers + at, from->numbers, more * sizeof *rows->numbers);
-  rows->head.count += more;
+  append(rows, from->data, from->numbers, more);
   return CPB_OK;
 }
 

@@ -28,8 +28,8 @@ typedef struct sql_rows sql_rows;
 sql_rows *sql_rows_new(void);
 void sql_rows_free(sql_rows *rows);
 
-/* Adds the row x. number: 0 unless settings->numbered. */
-cpb_status sql_rows_add(sql_rows *rows, cpb_view x, int64_t number, const sql_settings *settings,
+/* Adds the rows of x, f32 or f64, densely packed. numbers: one for each, or NULL unless settings->numbered. */
+cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, const sql_settings *settings,
                         cpb_error *error);
 
 /* Adds all rows of `from`. */

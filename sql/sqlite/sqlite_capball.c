@@ -253,7 +253,7 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values) {
   }
   cpb_status status = read_vector(values[0], "x", &x, &error);
   if (status == CPB_OK) status = read_settings(of, values, &settings, &number, &error);
-  if (status == CPB_OK) status = sql_rows_add(*rows, view_of(&x), number, &settings, &error);
+  if (status == CPB_OK) status = sql_rows_add(*rows, view_of(&x), &number, &settings, &error);
   if (status != CPB_OK) report(context, &error);
   free(x.numbers);
 }

@@ -1,5 +1,4 @@
 /* The map object: checked once, read-only afterwards. */
-#include "batch/whiten.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 #include "batch/map_object.h"
@@ -194,11 +193,7 @@ cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out) {
   return (cpb_whiten_soon){read, cpb_view_of(out)};
 }
 
-static const cpb_map_options defaults = {.size = sizeof(cpb_map_options), .s = 1};
-
-void cpb_map_options_init(cpb_map_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_map_options, .size = sizeof(cpb_map_options), .s = 1)
 
 void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
   cpb_sized_give(options, &map->options, sizeof map->options);

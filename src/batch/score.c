@@ -2,14 +2,13 @@
  * chord of p, so a cap is scored as the ball (p, chord) of R^(d+1), T3. */
 #include "batch/check_finite.h"
 
-#include <float.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
 #include "batch/ruler.h"
-#include "batch/whiten.h"
+#include "batch/map_object.h"
 #include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/fail.h"
@@ -229,8 +228,7 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   norm_job job = {.ruler = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
   atomic_init(&job.largest, 0);
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), norm_block, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), norm_block, &job}, exec);
   status = cpb_first_fault_report(&job.fault, "x", error);
   if (status != CPB_OK) return status;
   uint64_t bits = atomic_load(&job.largest);
@@ -238,28 +236,13 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   return CPB_OK;
 }
 
-typedef struct row_check {
-  const cpb_loops *loops;
-  cpb_view rows;
-  cpb_first_fault fault;
-} row_check;
-
-static void check_block(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  row_check *check = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_row_fault(check->loops, check->rows, row);
-    if (fault != 0) cpb_first_fault_meet(&check->fault, row, (cpb_fault)fault);
-  }
+static int fault_of(void *rows, size_t row) {
+  return cpb_row_fault(cpb_loops_here(), *(const cpb_view *)rows, row);
 }
 
 cpb_status cpb_check_finite(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
                             cpb_error *error) {
   cpb_status status = cpb_check_view(rows, name, cols, error);
   if (status != CPB_OK) return status;
-  row_check check = {.loops = cpb_loops_here(), .rows = rows};
-  cpb_first_fault_init(&check.fault);
-  cpb_blocks blocks = {rows.rows, cpb_blocks_rows(cols), check_block, &check};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&check.fault, name, error);
+  return cpb_rows_run(rows.rows, cols, fault_of, &rows, name, exec, error);
 }

@@ -43,8 +43,7 @@ static void add_block(void *arg, size_t block, size_t first, size_t count) {
 /* trial = the distances with this centre added; gives their sum. */
 static double try_center(const grouping *g, const double *center) {
   adding a = {g, center};
-  cpb_blocks blocks = {g->n, cpb_blocks_rows(g->d), add_block, &a};
-  cpb_blocks_run(&blocks, g->exec);
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->d), add_block, &a}, g->exec);
   double sum = 0;
   for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->trial[i];
   return sum;
@@ -108,8 +107,7 @@ static void assign_block(void *arg, size_t block, size_t first, size_t count) {
 
 /* Whether some row has changed its group. */
 static bool assign(grouping *g) {
-  cpb_blocks blocks = {g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g};
-  cpb_blocks_run(&blocks, g->exec);
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, g->exec);
   bool changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
   memcpy(g->group, g->next, g->n * sizeof *g->next);
   return changed;
@@ -379,8 +377,7 @@ static double radius_of(const placed *rows, size_t n, double nu) {
 }
 
 static cpb_status find_radius(grouped *g, cpb_error *error) {
-  cpb_blocks blocks = {g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g};
-  cpb_blocks_run(&blocks, g->exec);
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g}, g->exec);
   placed *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (placed){g->dist2[i], g->weights != NULL ? g->weights[i] : 1};

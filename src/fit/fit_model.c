@@ -11,7 +11,6 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "learn/piece_rounds.h"
-#include "learn/quantiles.h"
 #include "learn/smo.h"
 
 /* Scores of all rows of a source. */
@@ -75,10 +74,7 @@ enum { LISTED = 10000 };
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
 
-void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size) {
-  cpb_model_fit_options defaults = {.gap = 1e-9, .kernel = {.offset = 1, .degree = 3}};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_model_fit_options, .gap = 1e-9, .kernel = {.offset = 1, .degree = 3})
 
 typedef struct fitting {
   cpb_model_fit_options o;

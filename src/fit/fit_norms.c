@@ -170,10 +170,7 @@ double cpb_fine_median_value(const cpb_fine_median *fine) {
 
 /* The distribution of row norms: extremes, mean, median, a histogram. */
 
-void cpb_norms_fit_options_init(cpb_norms_fit_options *options, size_t size) {
-  cpb_norms_fit_options defaults = {.size = 0};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_norms_fit_options, .size = 0)
 
 /* Bars of equal width, or of equal width in the logarithm if a few very large norms would put all others into one
  * bar. */

@@ -3,7 +3,7 @@
 #include "core/fail.h"
 #include "core/sized.h"
 #include "fit/fit_parts.h"
-#include "proof/radius_sample.h"
+#include "proof/proof_parts.h"
 
 /* A hash sample of a source, in constant memory. */
 typedef struct sampled {

@@ -8,10 +8,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 
-void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size) {
-  cpb_statistics_fit_options defaults = {.sample = 4096};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_statistics_fit_options, .sample = 4096)
 
 typedef struct gathering {
   uint64_t first_id;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/fail.h"
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "loop/chunk.h"
 #include "scale/covariance_parts.h"
 

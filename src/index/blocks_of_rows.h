@@ -13,6 +13,7 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
 
 /* Allocates an empty block; false if out of memory. */
 bool cpb_block_new(const cpb_index *index, cpb_index_block *block);
+void cpb_block_free(cpb_index_block *block);
 
 /* Copies a mapped block to memory; false if out of memory. */
 bool cpb_block_own(const cpb_index *index, cpb_index_block *block);
@@ -20,8 +21,8 @@ bool cpb_block_own(const cpb_index *index, cpb_index_block *block);
 /* Allocates the descriptions of this many slots; false if out of memory. */
 bool cpb_blocks_reserve(cpb_index *index, size_t slots);
 
-/* Appends copies of rows; false if out of memory, and some may have been appended. */
-bool cpb_blocks_append(cpb_index *index, cpb_view rows);
+/* Appends `count` rows whose contents are to be written; false if out of memory, and nothing has changed. */
+bool cpb_blocks_extend(cpb_index *index, size_t count);
 
 /* Removes the rows from slot `slots` on. */
 void cpb_blocks_drop(cpb_index *index, size_t slots);
@@ -29,8 +30,16 @@ void cpb_blocks_drop(cpb_index *index, size_t slots);
 /* Frees the ids too. */
 void cpb_blocks_free(cpb_index *index);
 
-static inline const char *cpb_slot_row(const cpb_index *index, size_t slot) {
+static inline char *cpb_slot_row(const cpb_index *index, size_t slot) {
   return index->blocks[slot / CPB_INDEX_BLOCK].rows + slot % CPB_INDEX_BLOCK * index->row_bytes;
 }
+
+/* Short rows of a mapped block are read from the file: a page fault would make their neighbours resident too. */
+typedef struct cpb_row_buffer {
+  _Alignas(64) char bytes[8192];
+} cpb_row_buffer;
+
+/* One row, in its block or copied to the buffer; NULL if it cannot be read. */
+const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer);
 
 #endif

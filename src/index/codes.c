@@ -66,13 +66,43 @@ void cpb_codes_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, cons
   }
 }
 
+static const uint64_t signs = 0x8080808080808080; /* codes are stored plus 128 */
+
+/* Two words of one row. */
+static uint64_t words_at(const cpb_sieve *sieve, size_t at, size_t word) {
+  uint64_t codes;
+  memcpy(&codes, sieve->codes + cpb_bytes_at(sieve->words, at, word * CPB_BYTES_WORD), sizeof codes);
+  return codes ^ signs;
+}
+
+/* Transposes words [from, to) of rows at and at+1, so that the positions of a word are contiguous. */
+static void place_pair(const cpb_sieve *sieve, size_t at, size_t from, size_t to, uint8_t *panel) {
+  const uint64_t low = UINT32_MAX;
+  const size_t stride = PANEL * CPB_BYTES_WORD;
+  panel += at % PANEL * CPB_BYTES_WORD;
+  for (size_t word = from; word < to; word += 2) {
+    uint64_t first = words_at(sieve, at, word), second = words_at(sieve, at + 1, word);
+    uint64_t even = (first & low) | second << 32, odd = first >> 32 | (second & ~low);
+    memcpy(panel + word * stride, &even, sizeof even);
+    if (word + 1 < to) memcpy(panel + (word + 1) * stride, &odd, sizeof odd);
+  }
+}
+
 static void place_row(const cpb_sieve *sieve, size_t at, uint8_t *panel) {
   for (size_t word = 0; word < sieve->words; word++) {
-    uint32_t codes;
-    memcpy(&codes, sieve->codes + cpb_bytes_at(sieve->words, at, word * CPB_BYTES_WORD), sizeof codes);
-    codes ^= 0x80808080;
+    uint32_t codes = (uint32_t)words_at(sieve, at, word);
     memcpy(panel + (word * PANEL + at % PANEL) * CPB_BYTES_WORD, &codes, sizeof codes);
   }
+}
+
+/* A line of words at a time, of all rows: both sides stay in the first cache. */
+static void place_rows(const cpb_sieve *sieve, size_t first, size_t count, uint8_t *panel) {
+  enum { WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD };
+  for (size_t from = 0; from < sieve->words; from += WORDS) {
+    size_t to = from + WORDS < sieve->words ? from + WORDS : sieve->words;
+    for (size_t i = 0; i + 1 < count; i += 2) place_pair(sieve, first + i, from, to, panel);
+  }
+  if (count % 2 != 0) place_row(sieve, first + count - 1, panel);
 }
 
 static void keep_run(const cpb_sieve *sieve, size_t run, cpb_index_block *block, size_t panel) {
@@ -80,8 +110,8 @@ static void keep_run(const cpb_sieve *sieve, size_t run, cpb_index_block *block,
   size_t to = (panel + run) * PANEL;
   block->panels[panel + run] = *of;
   block->panels[panel + run].first = to;
+  place_rows(sieve, of->first, of->count, block->codes + to * sieve->words * CPB_BYTES_WORD);
   for (size_t i = 0; i < of->count; i++) {
-    place_row(sieve, of->first + i, block->codes + to * sieve->words * CPB_BYTES_WORD);
     block->term[to + i] = term_of(sieve, of, of->first + i);
     block->row_of[to + i] = (uint16_t)(panel * PANEL + sieve->rows[of->first + i].row);
   }

@@ -14,6 +14,7 @@
 #include "index/change.h"
 #include "index/codes.h"
 #include "index/scratch.h"
+#include "index/seek.h"
 #include "parallel/tell.h"
 
 enum {
@@ -109,9 +110,33 @@ void cpb_index_free(cpb_index *index) {
 
 /* ---- codes of new rows ---- */
 
-/* Computes the codes of blocks, the first of them from a panel on. */
+/* Rows that are to be copied to the slots from `first` on. */
+typedef struct added {
+  size_t first;
+  cpb_view view;
+} added;
+
+static const char *added_row(const added *rows, size_t slot) {
+  return (const char *)rows->view.data +
+         (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
+}
+
+static void copy_rows(const cpb_index *index, const added *rows, size_t block) {
+  size_t from = block * BLOCK < rows->first ? rows->first : block * BLOCK;
+  size_t to = block * BLOCK + index->blocks[block].count;
+  if (from >= to) return;
+  if (rows->view.stride == rows->view.cols) {
+    memcpy(cpb_slot_row(index, from), added_row(rows, from), (to - from) * index->row_bytes);
+    return;
+  }
+  for (size_t slot = from; slot < to; slot++)
+    memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
+}
+
+/* Copies rows and computes the codes of blocks, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
+  added rows;
   size_t first_block, first_panel;
   pthread_mutex_t lock;
   cpb_coder *idle[64];
@@ -139,6 +164,7 @@ static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
   cpb_coder *coder = take_coder(c);
+  copy_rows(c->index, &c->rows, block);
   if (coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
@@ -160,6 +186,7 @@ static void check_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task;
   cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
+  copy_rows(c->index, &c->rows, block);
   for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
     int fault = cpb_index_row_fault(c->index, rows, row);
     if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
@@ -167,14 +194,15 @@ static void check_block(void *arg, size_t task) {
 }
 
 /* From rows at regular distances, removed or not. */
-static bool prepare(cpb_index *index) {
+static bool prepare(cpb_index *index, const added *rows) {
   size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
   for (size_t i = 0; i < index->block_count; i++)
     if (!cpb_block_own(index, &index->blocks[i])) return false;
   char *sample = malloc(SAMPLE * index->row_bytes);
   if (sample == NULL) return false;
   for (size_t slot = 0; slot < index->slots; slot += step)
-    memcpy(sample + count++ * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+    memcpy(sample + count++ * index->row_bytes,
+           slot < rows->first ? cpb_slot_row(index, slot) : added_row(rows, slot), index->row_bytes);
   bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
   free(sample);
   index->prepared = index->slots;
@@ -184,8 +212,10 @@ static bool prepare(cpb_index *index) {
 }
 
 /* EROW counts rows from the first of the index. */
-static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
-  coding c = {.index = index, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
+static cpb_status code_from(cpb_index *index, const added *rows, size_t first, const cpb_exec *exec,
+                            cpb_error *error) {
+  coding c = {
+      .index = index, .rows = *rows, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
   if (first == index->slots) return CPB_OK;
   cpb_first_fault_init(&c.fault);
   pthread_mutex_init(&c.lock, NULL);
@@ -199,12 +229,12 @@ static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec
   return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
 }
 
-/* Codes for rows from `first` on, and for all rows if the centre is chosen again. */
-static cpb_status code_new_rows(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
+/* Codes for the last panel and the rows added to it, or for all rows if the centre is chosen again. */
+static cpb_status code_added(cpb_index *index, const added *rows, const cpb_exec *exec, cpb_error *error) {
   bool choose = index->bytes && (index->prepared == 0 ||
                                  (index->prepared < SETTLED && index->slots >= GROWTH * index->prepared));
-  if (choose && !prepare(index)) return cpb_fail_memory(error, "a sample of the rows");
-  return code_from(index, choose ? 0 : first, exec, error);
+  if (choose && !prepare(index, rows)) return cpb_fail_memory(error, "a sample of the rows");
+  return code_from(index, rows, choose ? 0 : rows->first / PANEL * PANEL, exec, error);
 }
 
 /* ---- calls ---- */
@@ -266,7 +296,8 @@ static void take_back(cpb_index *index, size_t slots, size_t prepared) {
   cpb_blocks_drop(index, slots);
   if (slots == 0) index->prepared = 0;
   if (slots > 0 && index->bytes)
-    (void)code_from(index, index->prepared != prepared ? 0 : slots / PANEL * PANEL, NULL, NULL);
+    (void)code_from(index, &(added){.first = slots}, index->prepared != prepared ? 0 : slots / PANEL * PANEL,
+                    NULL, NULL);
 }
 
 static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
@@ -276,9 +307,9 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   if (rows.rows == 0) return CPB_OK;
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
       !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->gone) ||
-      !cpb_blocks_append(index, rows))
-    status = cpb_fail_memory(error, "%zu rows", rows.rows);
-  if (status == CPB_OK) status = code_new_rows(index, before / PANEL * PANEL, exec, error);
+      !cpb_blocks_extend(index, rows.rows))
+    return cpb_fail_memory(error, "%zu rows", rows.rows);
+  status = code_added(index, &(added){before, rows}, exec, error);
   if (status == CPB_OK) {
     name_rows(index, ids, rows.rows);
     return CPB_OK;
@@ -386,6 +417,14 @@ cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *id
   return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
 }
 
+static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_error *error) {
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  if (row == NULL) return cpb_seek_fail_read(error);
+  memcpy(to, row, index->row_bytes);
+  return CPB_OK;
+}
+
 cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                           cpb_error *error) {
   cpb_status status = CPB_OK;
@@ -397,7 +436,7 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
       status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
                         (unsigned long long)ids[i]);
     else
-      memcpy((char *)rows + i * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+      status = copy_row(index, slot, (char *)rows + i * index->row_bytes, error);
   }
   cpb_index_unlock(index);
   return status;
@@ -424,18 +463,17 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
 /* ---- compaction ---- */
 
 static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t slot = 0; status == CPB_OK && slot < from->slots; slot++) {
+  size_t live = from->slots - from->removed, count = 0;
+  if (live == 0) return CPB_OK;
+  if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
+  for (size_t slot = 0; slot < from->slots; slot++) {
     if (cpb_index_is_gone(from, slot)) continue;
-    const char *row = cpb_slot_row(from, slot);
     uint64_t id = cpb_id_map_id(&from->ids, slot);
-    if (!cpb_blocks_reserve(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone) ||
-        !cpb_blocks_append(to, cpb_rows(row, from->options.dtype, 1, from->options.cols)))
-      status = cpb_fail_memory(error, "the rows of an index");
-    else
-      name_rows(to, &id, 1);
+    if (!cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone)) return cpb_fail_memory(error, "%zu ids", live);
+    memcpy(cpb_slot_row(to, count++), cpb_slot_row(from, slot), from->row_bytes);
+    name_rows(to, &id, 1);
   }
-  return status == CPB_OK ? code_new_rows(to, 0, exec, error) : status;
+  return code_added(to, &(added){.first = live}, exec, error);
 }
 
 /* Swaps all members that are read under the lock, except the next id. */

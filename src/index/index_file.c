@@ -38,6 +38,10 @@ static cpb_status log_change(cpb_index *index, const cpb_index_change *change, c
   return cpb_log_append(index->file, change, error);
 }
 
+static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
+  return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
+}
+
 /* ---- opening ---- */
 
 /* Ids in no order are checked here, as they are entered into a hash table. */
@@ -71,10 +75,12 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
   if (!cpb_blocks_reserve(index, l->slots)) return cpb_fail_memory(error, "%zu blocks of rows", blocks);
   for (size_t i = 0; i < blocks; i++) {
     cpb_index_block *block = &index->blocks[index->block_count++];
-    *block = (cpb_index_block){.count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
+    *block = (cpb_index_block){.mapped = true,
+                               .count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
     cpb_block_place(index, block, map + cpb_index_layout_rows(index, l, i),
                     map + cpb_index_layout_codes(index, l, i));
   }
+  index->block_made = index->block_count;
   index->slots = l->slots;
   index->next_id = l->next_id;
   if (l->slots % BLOCK != 0 && !cpb_block_own(index, &index->blocks[blocks - 1]))
@@ -136,7 +142,7 @@ static cpb_status open_file(const char *path, bool writable, cpb_index_file *fil
 
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
 
-static const cpb_index_file_calls file_calls = {log_change, check_writable, rewrite, close_file};
+static const cpb_index_file_calls file_calls = {log_change, check_writable, rewrite, read_mapped, close_file};
 
 cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
   *index = NULL;

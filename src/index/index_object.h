@@ -19,7 +19,9 @@ enum { CPB_INDEX_BLOCK = 1024, CPB_INDEX_PANEL = CPB_BYTES_COLS };
  * is code + 128: the layout of the columns of the loop for bytes. */
 typedef struct cpb_index_block {
   size_t count;
-  void *memory; /* of the arrays below; NULL: they are mapped from a file */
+  bool mapped;         /* the arrays below are those of a file */
+  void *memory;        /* that this and the following blocks share; NULL: none begins here */
+  size_t memory_bytes; /* mapped anonymously; 0: from malloc */
   char *rows;
   uint8_t *codes; /* this and the following are NULL in an index without codes */
   int32_t *term;  /* of a position, see cpb_codes_row */
@@ -52,6 +54,8 @@ typedef struct cpb_index_file_calls {
   cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
   /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
   cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  /* Copies mapped bytes by reading the file; false if that fails. */
+  bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
   void (*close)(struct cpb_index_file *file);
 } cpb_index_file_calls;
@@ -70,7 +74,7 @@ struct cpb_index {
   size_t prepared; /* number of rows when they were chosen */
 
   cpb_index_block *blocks;
-  size_t block_count, block_room;
+  size_t block_count, block_made, block_room; /* in use; with memory; described */
   size_t slots; /* rows in all blocks: row i is row i % CPB_INDEX_BLOCK of block i / CPB_INDEX_BLOCK */
   size_t removed;
   uint64_t *gone; /* a bit for each slot of the blocks allocated for */

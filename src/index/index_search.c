@@ -188,8 +188,10 @@ static cpb_status search_list(list *l, size_t query, const receiver *to, cpb_err
   size_t slots = slots_of(index, filter->ids + from, count, l->slots);
   cpb_best best = {.k = slots, .entry = l->found};
   for (size_t i = 0; i < slots; i++) {
-    double key =
-        cpb_seek_key(index, cpb_seek_measure(index, l->slots[i], l->q + query * index->options.cols));
+    double value;
+    if (!cpb_seek_measure(index, l->slots[i], l->q + query * index->options.cols, &value))
+      return cpb_seek_fail_read(error);
+    double key = cpb_seek_key(index, value);
     if (l->asked->limits != NULL && !(key <= cpb_seek_key(index, l->asked->limits[query]))) continue;
     best.entry[best.count++] = (cpb_ranked){key, cpb_id_map_id(&index->ids, l->slots[i])};
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "index/blocks_of_rows.h"
 #include "index/codes.h"
 #include "index/scratch.h"
 #include "parallel/tell.h"
@@ -45,7 +46,7 @@ typedef struct seek {
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
   seeker *seekers; /* parts x groups x COLS */
-  _Atomic bool out_of_memory;
+  _Atomic bool out_of_memory, unreadable;
 } seek;
 
 /* ---- rows ---- */
@@ -57,28 +58,25 @@ bool cpb_seek_allows(const cpb_index_filter *filter, size_t query, uint64_t id) 
   return id < filter->bits && (bitmap[id / 64] >> id % 64 & 1) != 0;
 }
 
-double cpb_seek_measure(const cpb_index *index, size_t slot, const double *q) {
-  double value;
-  cpb_view rows = cpb_block_rows(index, &index->blocks[slot / CPB_INDEX_BLOCK]);
-  (void)cpb_measure(index->screen.loops, index->options.metric, rows, slot % CPB_INDEX_BLOCK, q,
-                    index->center, &value); /* products have no other centre than 0 */
-  return value;
+bool cpb_seek_measure(const cpb_index *index, size_t slot, const double *q, double *value) {
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  if (row == NULL) return false;
+  *value = INFINITY; /* of a row that damage made invalid */
+  (void)cpb_measure(index->screen.loops, index->options.metric,
+                    cpb_rows(row, index->options.dtype, 1, index->options.cols), 0, q, index->center,
+                    value); /* for products the centre is 0 */
+  return true;
 }
 
-static bool make_room(cpb_best *best) {
-  if (best->count < best->k) return true;
-  size_t larger = 2 * best->k + 16;
-  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
-  if (entry == NULL) return false;
-  best->entry = entry;
-  best->k = larger;
-  return true;
+cpb_status cpb_seek_fail_read(cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_SYSTEM, "index", "the file of the index cannot be read");
 }
 
 static void offer_within(seek *s, seeker *of, size_t query, double key, uint64_t id) {
   if (!(key <= cpb_seek_key(s->index, s->asked->limits[query])))
     of->wasted++;
-  else if (make_room(&of->answer.rows))
+  else if (cpb_best_grow(&of->answer.rows))
     of->answer.rows.entry[of->answer.rows.count++] = (cpb_ranked){key, id};
   else
     atomic_store(&s->out_of_memory, true);
@@ -93,6 +91,11 @@ static void offer_nearest(const seek *s, seeker *of, size_t place, double key, u
   if (bound < of->bound) of->bound = bound;
 }
 
+static void fetch_row(const cpb_index *index, size_t slot) {
+  const cpb_index_block *block = &index->blocks[slot / CPB_INDEX_BLOCK];
+  if (!block->mapped) cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
+}
+
 /* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
  * bound for the others. */
 static void measure_waiting(seek *s, size_t place, seeker *from, seeker *to) {
@@ -101,12 +104,12 @@ static void measure_waiting(seek *s, size_t place, seeker *from, seeker *to) {
   cpb_ranked_sort(from->waiting, from->count);
   for (size_t i = 0; i < from->count && from->waiting[i].key <= to->bound; i++) {
     size_t slot = (size_t)from->waiting[i].id;
-    if (i + AHEAD < from->count) {
-      size_t next = (size_t)from->waiting[i + AHEAD].id;
-      cpb_fetch_row(cpb_block_rows(s->index, &s->index->blocks[next / CPB_INDEX_BLOCK]),
-                    next % CPB_INDEX_BLOCK);
+    if (i + AHEAD < from->count) fetch_row(s->index, (size_t)from->waiting[i + AHEAD].id);
+    double value;
+    if (!cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols, &value)) {
+      atomic_store(&s->unreadable, true);
+      break;
     }
-    double value = cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols);
     double key = cpb_seek_key(s->index, value);
     uint64_t id = cpb_id_map_id(&s->index->ids, slot);
     to->answer.measured++;
@@ -281,7 +284,7 @@ static void join(seek *s, size_t place, seeker *all, seeker *part) {
   all->answer.undecided |= part->answer.undecided;
   for (size_t i = 0; i < part->answer.rows.count; i++) {
     cpb_ranked row = part->answer.rows.entry[i];
-    if (s->asked->limits != NULL && make_room(&all->answer.rows))
+    if (s->asked->limits != NULL && cpb_best_grow(&all->answer.rows))
       all->answer.rows.entry[all->answer.rows.count++] = row;
     else if (s->asked->limits != NULL)
       atomic_store(&s->out_of_memory, true);
@@ -435,6 +438,7 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
   cpb_status status = cpb_exec_run_told(s->asked->exec, s->parts * s->shares, look_at_part, s, error);
   if (status == CPB_OK) cpb_exec_run(s->asked->exec, s->n, settle, s);
   if (status == CPB_OK && atomic_load(&s->out_of_memory)) status = cpb_fail_memory(error, "the rows found");
+  if (status == CPB_OK && atomic_load(&s->unreadable)) status = cpb_seek_fail_read(error);
   if (status != CPB_OK) forget(s);
   return status;
 }

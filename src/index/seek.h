@@ -26,8 +26,12 @@ typedef struct cpb_seek_answer {
 /* Whether the filter lets a query find a live row. */
 bool cpb_seek_allows(const cpb_index_filter *filter, size_t query, uint64_t id);
 
-/* The value of a row, as cpb_knn computes it. q: the query in doubles, of unit length under COSINE. */
-double cpb_seek_measure(const cpb_index *index, size_t slot, const double *q);
+/* The value of a row, as cpb_knn computes it. q: the query in doubles, of unit length under COSINE. False if the row cannot
+ * be read. */
+bool cpb_seek_measure(const cpb_index *index, size_t slot, const double *q, double *value);
+
+/* EIO: the file of an index could not be read. */
+cpb_status cpb_seek_fail_read(cpb_error *error);
 
 /* Converts a value to a key of cpb_best, where smaller is nearer, and back. */
 static inline double cpb_seek_key(const cpb_index *index, double value) {

@@ -30,7 +30,7 @@ cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error) {
 void cpb_snapshot_close(cpb_snapshot_writer *w) {
   cpb_whole_close(&w->file);
   cpb_coder_free(w->coder);
-  free(w->block.memory);
+  cpb_block_free(&w->block);
   free(w->sums);
 }
 

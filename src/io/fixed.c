@@ -11,8 +11,17 @@ enum {
   GATHER = 1 << 16,     /* bytes of rows assembled on the stack */
 };
 
-cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
-                           cpb_error *error) {
+size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
+  size_t row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
+  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
+  size_t count = max_rows < most ? max_rows : most;
+  return reader->rows - reader->next_row < count ? (size_t)(reader->rows - reader->next_row) : count;
+}
+
+/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
+ * bytes in a row. */
+static cpb_status fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start,
+                              size_t prefix, cpb_error *error) {
   size_t element = cpb_dtype_size(dtype);
   if (cols < 1 || cols > INT32_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
@@ -27,16 +36,18 @@ cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, u
   return CPB_OK;
 }
 
-cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
-                                  cpb_error *error) {
+/* The same for elements that are widened to the dtype. */
+static cpb_status fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
+                                     cpb_error *error) {
   cpb_dtype dtype = narrow == CPB_NARROW_U32 ? CPB_I64 : CPB_I32;
-  cpb_status status = cpb_fixed_shape(reader, dtype, cols, start, 0, error);
+  cpb_status status = fixed_shape(reader, dtype, cols, start, 0, error);
   reader->layout.narrow = narrow;
   reader->layout.row_bytes /= 2;
   return status;
 }
 
-cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
+/* Sets rows; for files, checks that the size matches exactly. */
+static cpb_status fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   uint64_t size = reader->source.size;
   reader->rows = rows;
@@ -94,7 +105,8 @@ static void widen(const cpb_reader *reader, void *elements, size_t count) {
   }
 }
 
-cpb_status cpb_fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error) {
+/* "row 7 has d = 3, row 0 has 128" */
+static cpb_status fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error) {
   return cpb_file_fail_row(error, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
                            "row %llu has d = %d, row 0 has %zu", (unsigned long long)row, d, reader->cols);
 }
@@ -105,7 +117,7 @@ static cpb_status check_prefixes(const cpb_reader *reader, const unsigned char *
   for (size_t i = 0; i < count; i++) {
     int32_t d;
     memcpy(&d, rows + i * reader->layout.row_bytes, sizeof d);
-    if (d != (int32_t)reader->cols) return cpb_fail_row_columns(reader, first + i, d, error);
+    if (d != (int32_t)reader->cols) return fail_row_columns(reader, first + i, d, error);
   }
   return CPB_OK;
 }
@@ -145,8 +157,8 @@ static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t 
   return CPB_OK;
 }
 
-cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
-                        cpb_error *error) {
+static cpb_status fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
+                           cpb_view *block, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   *block = view_rows(reader, buffer, count);
   if (count == 0) return CPB_OK;
@@ -166,8 +178,8 @@ cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_er
   return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
 }
 
-cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
-                          cpb_view *block, cpb_error *error) {
+static cpb_status fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
+                             cpb_view *block, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   size_t element = cpb_dtype_size(reader->dtype);
   if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
@@ -228,7 +240,7 @@ static cpb_status next_of_stream(cpb_reader *reader, size_t count, cpb_view *blo
   return CPB_OK;
 }
 
-cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+static cpb_status fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   uint64_t left = reader->rows == CPB_ROWS_UNKNOWN ? UINT64_MAX : reader->rows - reader->next_row;
   size_t count = left < max_rows ? (size_t)left : max_rows;
   *block = view_rows(reader, NULL, 0);
@@ -236,12 +248,13 @@ cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, 
     return reader->source.stream ? cpb_input_expect_end(&reader->source, "its last row", error) : CPB_OK;
   if (reader->source.stream) return next_of_stream(reader, count, block, error);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error);
-  return status == CPB_OK ? cpb_fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error)
+  return status == CPB_OK ? fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error)
                           : status;
 }
 
-cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
-                           cpb_error *error) {
+/* Rows of fixed size after a header of `start` bytes, which this writes. */
+static cpb_status fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
+                              cpb_error *error) {
   size_t row_bytes = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), prefix);
   writer->layout = (cpb_layout){.start = start, .prefix = prefix, .row_bytes = row_bytes};
   cpb_status status = cpb_whole_write(&writer->whole, header, start, error);
@@ -258,7 +271,7 @@ static void put_prefix(const cpb_writer *writer, unsigned char *row) {
   if (writer->layout.prefix != 0) memcpy(row, &d, sizeof d);
 }
 
-cpb_status cpb_fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
+static cpb_status fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
   for (size_t i = 0; i < block.rows; i++) {
     cpb_status status = cpb_writer_room(writer, writer->layout.row_bytes, error);
     if (status != CPB_OK) return status;
@@ -332,7 +345,7 @@ static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
     if (reader->source.size - row * row_bytes < sizeof d) break;
     cpb_status status = cpb_input_read_at(&reader->source, row * row_bytes, &d, sizeof d, error);
     if (status != CPB_OK) return status;
-    if (d != (int32_t)reader->cols) return cpb_fail_row_columns(reader, row, d, error);
+    if (d != (int32_t)reader->cols) return fail_row_columns(reader, row, d, error);
   }
   return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path, rows,
                            "%llu bytes are %llu row%s of d = %zu and %llu bytes of a truncated row",
@@ -355,21 +368,21 @@ static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
     return cpb_file_fail_row(error, CPB_WHY_FILE_COLUMNS, reader->source.path, 0,
                              "row 0 has d = %d, wanted d >= 1", d);
   cpb_input_unread(&reader->source, &d, sizeof d);
-  status = cpb_fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);
+  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);
   if (status != CPB_OK || reader->source.stream) return status;
   reader->rows = reader->source.size / reader->layout.row_bytes;
   return reader->source.size % reader->layout.row_bytes == 0 ? CPB_OK : blame(reader, error);
 }
 
 static cpb_status vecs_begin(cpb_writer *writer, cpb_error *error) {
-  return cpb_fixed_begin(writer, "", 0, sizeof(int32_t), error);
+  return fixed_begin(writer, "", 0, sizeof(int32_t), error);
 }
 
 #define VECS(letter, dtype)                                                                                  \
   {                                                                                                          \
     .name = letter "vecs", .extensions = "." letter "vecs", .variant = dtype, .dtypes = 1u << dtype,         \
-    .streams_in = true, .streams_out = true, .open = vecs_open, .next = cpb_fixed_next, .at = cpb_fixed_at,  \
-    .lend = cpb_fixed_lend, .begin = vecs_begin, .append = cpb_fixed_append                                  \
+    .streams_in = true, .streams_out = true, .open = vecs_open, .next = fixed_next, .at = fixed_at,          \
+    .lend = fixed_lend, .begin = vecs_begin, .append = fixed_append                                          \
   }
 const cpb_format cpb_format_fvecs = VECS("f", CPB_F32);
 const cpb_format cpb_format_bvecs = VECS("b", CPB_U8);
@@ -389,8 +402,8 @@ static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
   if (got < sizeof header)
     return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
                          "has %zu bytes, its header alone has %zu", got, sizeof header);
-  status = cpb_fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols, sizeof header, 0, error);
-  return status == CPB_OK ? cpb_fixed_rows(reader, header.rows, error) : status;
+  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols, sizeof header, 0, error);
+  return status == CPB_OK ? fixed_rows(reader, header.rows, error) : status;
 }
 
 static cpb_status make_header(const cpb_writer *writer, uint64_t rows, bin_header *header, cpb_error *error) {
@@ -406,7 +419,7 @@ static cpb_status bin_begin(cpb_writer *writer, cpb_error *error) {
   bin_header header;
   uint64_t rows = writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows;
   cpb_status status = make_header(writer, rows, &header, error);
-  return status == CPB_OK ? cpb_fixed_begin(writer, &header, sizeof header, 0, error) : status;
+  return status == CPB_OK ? fixed_begin(writer, &header, sizeof header, 0, error) : status;
 }
 
 static cpb_status bin_finish(cpb_writer *writer, cpb_error *error) {
@@ -419,9 +432,8 @@ static cpb_status bin_finish(cpb_writer *writer, cpb_error *error) {
 #define BIN(word, kind)                                                                                      \
   {                                                                                                          \
     .name = word, .extensions = "." word, .variant = kind, .dtypes = 1u << kind, .streams_in = true,         \
-    .streams_out = true, .header_counts_rows = true, .open = bin_open, .next = cpb_fixed_next,               \
-    .at = cpb_fixed_at, .lend = cpb_fixed_lend, .begin = bin_begin, .append = cpb_fixed_append,              \
-    .finish = bin_finish                                                                                     \
+    .streams_out = true, .header_counts_rows = true, .open = bin_open, .next = fixed_next, .at = fixed_at,   \
+    .lend = fixed_lend, .begin = bin_begin, .append = fixed_append, .finish = bin_finish                     \
   }
 const cpb_format cpb_format_fbin = BIN("fbin", CPB_F32);
 const cpb_format cpb_format_u8bin = BIN("u8bin", CPB_U8);
@@ -592,14 +604,14 @@ static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64
                          header->rank);
   uint64_t cols = header->rank == 2 ? header->shape[1] : 1;
   status = codes[code].narrow != CPB_NOT_NARROW
-               ? cpb_fixed_shape_narrow(reader, codes[code].narrow, cols, start, error)
-               : cpb_fixed_shape(reader, codes[code].dtype, cols, start, 0, error);
+               ? fixed_shape_narrow(reader, codes[code].narrow, cols, start, error)
+               : fixed_shape(reader, codes[code].dtype, cols, start, 0, error);
   if (status != CPB_OK) return status;
   reader->layout.by_columns = header->fortran_order && cols > 1;
   if (reader->layout.by_columns && reader->source.stream)
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path,
                          "an array in Fortran order cannot be read from a pipe; save it to a file first");
-  return cpb_fixed_rows(reader, header->shape[0], error);
+  return fixed_rows(reader, header->shape[0], error);
 }
 
 static cpb_status fail_short(const cpb_reader *reader, cpb_error *error) {
@@ -668,7 +680,7 @@ static size_t print_header(const cpb_writer *writer, uint64_t rows, char header[
 static cpb_status npy_begin(cpb_writer *writer, cpb_error *error) {
   char header[256];
   size_t size = print_header(writer, writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows, header);
-  return cpb_fixed_begin(writer, header, size, 0, error);
+  return fixed_begin(writer, header, size, 0, error);
 }
 
 static cpb_status npy_finish(cpb_writer *writer, cpb_error *error) {
@@ -686,10 +698,10 @@ const cpb_format cpb_format_npy = {
     .streams_out = true,
     .header_counts_rows = true,
     .open = npy_open,
-    .next = cpb_fixed_next,
-    .at = cpb_fixed_at,
-    .lend = cpb_fixed_lend,
+    .next = fixed_next,
+    .at = fixed_at,
+    .lend = fixed_lend,
     .begin = npy_begin,
-    .append = cpb_fixed_append,
+    .append = fixed_append,
     .finish = npy_finish,
 };

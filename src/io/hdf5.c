@@ -255,7 +255,7 @@ static cpb_status read_type(cpb_reader *reader, hdf5_state *state, const char *n
 }
 
 static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
-  const char *name = reader->set == NULL ? DEFAULT_SET : reader->set;
+  const char *name = or_default(reader->set);
   cpb_status status = open_hdf5(reader, state, error);
   if (status == CPB_OK) status = open_named(reader, state, name, error);
   if (status == CPB_OK) status = read_type(reader, state, name, error);
@@ -301,10 +301,7 @@ static bool read_rows(const cpb_reader *reader, size_t count) {
 }
 
 static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  size_t row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
-  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
-  size_t count = max_rows < most ? max_rows : most;
-  if (reader->rows - reader->next_row < count) count = (size_t)(reader->rows - reader->next_row);
+  size_t count = cpb_block_count(reader, max_rows), row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
   if (status != CPB_OK) return status;
   *block = cpb_rows(reader->buffer.bytes, reader->dtype, count, reader->cols);
@@ -399,10 +396,10 @@ static hid_t make_space(const cpb_writer *writer) {
 static hid_t make_set(const cpb_writer *writer, const hdf5_state *state, hid_t access) {
   hid_t space = make_space(writer), creation = make_creation(writer),
         links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
-  const char *name = writer->set == NULL ? DEFAULT_SET : writer->set;
   hid_t set = -1;
   if (space >= 0 && creation >= 0 && links >= 0 && cpb_h5()->H5Pset_create_intermediate_group(links, 1) >= 0)
-    set = cpb_h5()->H5Dcreate2(state->file, name, state->type, space, links, creation, access);
+    set = cpb_h5()->H5Dcreate2(state->file, or_default(writer->set), state->type, space, links, creation,
+                               access);
   if (links >= 0) cpb_h5()->H5Pclose(links);
   if (creation >= 0) cpb_h5()->H5Pclose(creation);
   if (space >= 0) cpb_h5()->H5Sclose(space);

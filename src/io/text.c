@@ -234,15 +234,14 @@ static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
   cpb_column_names_free(reader->names);
   reader->names = NULL;
-  reader->named = reader->columns.taken;
+  size_t named = reader->columns.taken;
   if (state->names.count == 0) return CPB_OK;
-  const char **views = calloc(reader->named, sizeof *views);
+  const char **views = calloc(named, sizeof *views);
   for (size_t k = 0; views != NULL && k < reader->columns.in_file; k++)
-    if (reader->columns.place[k] < reader->named)
-      views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
-  bool whole = views != NULL && cpb_column_names_copy(views, reader->named, &reader->names);
+    if (reader->columns.place[k] < named) views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
+  bool whole = views != NULL && cpb_column_names_copy(views, named, &reader->names);
   free((void *)(uintptr_t)views);
-  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", reader->named);
+  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", named);
 }
 
 /* A first column without a name contains the ids, unless it is requested as numbers. */

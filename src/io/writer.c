@@ -95,12 +95,8 @@ cpb_status cpb_seal_store(const char *path, const char *text, cpb_error *error) 
   return status;
 }
 
-static const cpb_writer_options defaults = {
-    .size = sizeof(cpb_writer_options), .dtype = CPB_F32, .rows = CPB_ROWS_UNKNOWN};
-
-void cpb_writer_options_init(cpb_writer_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_writer_options, .size = sizeof(cpb_writer_options), .dtype = CPB_F32,
+             .rows = CPB_ROWS_UNKNOWN)
 
 static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
   if (cpb_dtype_size(writer->dtype) == 0) return cpb_fail_unknown_dtype(error, "file", writer->dtype);

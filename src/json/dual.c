@@ -10,18 +10,10 @@
 #include "capball/region.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "geometry/ellipsoids.h"
-#include "geometry/region_kind.h"
+#include "geometry/regions.h"
 #include "geometry/vector.h"
 #include "json/dual_line.h"
 #include "text/json_text.h"
-
-/* The "id" of a line as written: any JSON value, cut out of the text before numbers are rounded. */
-typedef struct dual_id {
-  char *text; /* NULL: none; freed by the caller */
-} dual_id;
-
-/* Ids are copied as text: as numbers they would be rounded, or might exceed 64 bits. */
 
 static const char *skip_blanks(const char *p, const char *end) {
   while (p < end && strchr(" \t\r\n", *p) != NULL && *p != 0) p++;
@@ -83,17 +75,18 @@ static bool find_id(char *line, size_t length, char **begin, char **behind) {
   return false;
 }
 
-/* Takes the id out of a line and puts 0 in its place. EFORMAT if it is not a JSON value; ENOMEM. */
-static cpb_status dual_id_take(dual_id *id, char *line, size_t length) {
+/* Takes the id, any JSON value, out of a line and puts 0 in its place; the caller frees it, NULL: none. It is copied as
+ * text: as a number it would be rounded, or might exceed 64 bits. EFORMAT if it is not a JSON value; ENOMEM. */
+static cpb_status take_id(char **id, char *line, size_t length) {
   char *begin, *behind;
-  id->text = NULL;
+  *id = NULL;
   if (!find_id(line, length, &begin, &behind)) return CPB_OK;
   size_t size = (size_t)(behind - begin);
   cpb_status status = check_value(begin, size);
   if (status != CPB_OK) return status;
-  id->text = calloc(size + 1, 1);
-  if (id->text == NULL) return CPB_ENOMEM;
-  memcpy(id->text, begin, size);
+  *id = calloc(size + 1, 1);
+  if (*id == NULL) return CPB_ENOMEM;
+  memcpy(*id, begin, size);
   memset(begin, ' ', size);
   *begin = '0'; /* any value of sufficiently small size */
   return CPB_OK;
@@ -184,11 +177,9 @@ static bool reject(dual_line *line, const char *format, ...) {
   return false;
 }
 
-/* An array of zeros, freed by the caller; NULL, with no_memory set, if out of memory. */
+/* Zeros, freed with the line. */
 static double *dual_numbers(dual_line *line, size_t count) {
-  double *numbers = calloc(count == 0 ? 1 : count, sizeof *numbers);
-  line->no_memory |= numbers == NULL;
-  return numbers;
+  return cpb_memory_zeros(&line->memory, count, sizeof(double));
 }
 
 /* |x|; NaN if it contains NaN or inf. */
@@ -416,20 +407,9 @@ bool dual_line_read(dual_line *line, const cpb_json *json, size_t d) {
   return read_shape(line, name, cpb_json_get(json, name)) && read_carried(line, json);
 }
 
-void dual_line_clear(dual_line *line) {
-  free(line->c);
-  free(line->axis);
-  free(line->p);
-  free(line->pole);
-  free(line->W);
-  free(line->m);
-}
+void dual_line_clear(dual_line *line) { cpb_memory_free(&line->memory); }
 
-static const cpb_dual_options defaults = {.size = sizeof(cpb_dual_options)};
-
-void cpb_dual_options_init(cpb_dual_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_dual_options, .size = sizeof(cpb_dual_options))
 
 /* The pole of a line: its own, or that of the options; NULL is e, as always under W. */
 static const double *pole_of(const cpb_dual_options *dual, const dual_line *line) {
@@ -488,9 +468,7 @@ static cpb_status to_cap(const cpb_dual_options *dual, dual_line *line, cpb_erro
     double *scratch = dual_numbers(line, d * d + d);
     if (scratch == NULL) return no_memory(error);
     line->region.W = line->W;
-    cpb_status status = cpb_cap_from_ellipsoid(&line->region, line->m, dual->s, scratch, &line->cap, error);
-    free(scratch);
-    return status;
+    return cpb_cap_from_ellipsoid(&line->region, line->m, dual->s, scratch, &line->cap, error);
   }
   /* An ellipsoid of revolution determines its pole if none was given. */
   if (line->region.axis != NULL && pole_of(dual, line) == NULL) {
@@ -520,7 +498,6 @@ static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_e
     if (scratch == NULL) return no_memory(error);
     status = cpb_ellipsoid_from_cap(&line->cap, line->W, line->m, dual->s, scratch, &line->region, error);
     line->region.axis = NULL;
-    free(scratch);
     return status;
   }
   if (v == NULL) return cpb_region_from_cap(&line->cap, dual->s, &line->region, error);
@@ -542,7 +519,6 @@ static cpb_status find_metric(const cpb_map *map, dual_line *line, const double 
   cpb_region region = {.d = d, .c = c, .axis = c + d};
   cpb_status status = cpb_map_region(map, &cap, &region, error);
   *metric = region.W;
-  free(p);
   return status;
 }
 
@@ -580,7 +556,8 @@ static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, con
     d = of.d;
   }
   cpb_status status = CPB_OK;
-  if (!dual_line_read(&line, json, d)) status = line.no_memory ? no_memory(error) : refuse(line.fault, error);
+  if (!dual_line_read(&line, json, d))
+    status = line.memory.failed ? no_memory(error) : refuse(line.fault, error);
   if (status == CPB_OK) status = turn(dual, &line, error);
   if (status == CPB_OK) status = dual_line_text(&line, id, text, error);
   dual_line_clear(&line);
@@ -600,15 +577,15 @@ static cpb_status read_line(const char *line, size_t length, cpb_json **json, cp
 
 static cpb_status answer_copy(const cpb_dual_options *dual, char *line, size_t length, char **text,
                               cpb_error *error) {
-  dual_id id;
+  char *id;
   cpb_json *json = NULL;
-  cpb_status status = dual_id_take(&id, line, length);
+  cpb_status status = take_id(&id, line, length);
   if (status == CPB_ENOMEM) return no_memory(error);
   if (status != CPB_OK) return refuse("\"id\" is not a JSON value", error);
   status = read_line(line, length, &json, error);
-  if (status == CPB_OK) status = answer(dual, json, id.text, text, error);
+  if (status == CPB_OK) status = answer(dual, json, id, text, error);
   free(json);
-  free(id.text);
+  free(id);
   return status;
 }
 

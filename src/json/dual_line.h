@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "capball/region.h"
+#include "core/memory.h"
 #include "json/json_read.h"
 
 typedef struct dual_line {
@@ -17,7 +18,7 @@ typedef struct dual_line {
   double *W, *m;        /* d*d and d numbers given in the line, or NULL */
   bool carries;         /* the answer contains W, m and pole, because there is no map file */
   char fault[256];      /* why the line was rejected, .. */
-  bool no_memory;       /* .. or out of memory */
+  cpb_memory memory;    /* .. unless there was none; of all arrays */
 } dual_line;
 
 /* Reads a line's JSON; d = 0 if the dimension is not known beforehand. False: see fault. */

@@ -3,6 +3,7 @@
 #ifndef CPB_JSON_JSON_FILE_H
 #define CPB_JSON_JSON_FILE_H
 
+#include "capball/transform.h"
 #include "core/memory.h"
 #include "json/json_read.h"
 #include "text/json_text.h"
@@ -80,5 +81,20 @@ uint64_t *cpb_json_row_numbers(cpb_json_file *file, const cpb_json *object, size
  * "?". */
 void cpb_json_put_names(cpb_text *lines, const char *const *names, size_t count);
 const char **cpb_json_read_names(cpb_json_file *file, size_t count);
+
+/* ---- A transform as text, and its fingerprint. ---- */
+
+/** The whole text of the file (keys "capball", "transform", "dim", "columns" if they have names, "center", "max_norm",
+ *  "checksum"; those of cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who frees it with
+ *  cpb_free. */
+cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
+
+/** Reads it, or the file of a map, bit for bit; gives *transform to the caller. Every fault is EFORMAT with a message.
+ *  name  of the file in messages */
+cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
+                                   cpb_transform **transform, cpb_error *error);
+
+/** A number that distinguishes transforms: equal for equal numbers in their files, whatever else the files contain. */
+cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint, cpb_error *error);
 
 #endif

@@ -14,7 +14,6 @@
 #include "io/file_fail.h"
 #include "io/sealing.h"
 #include "json/json_file.h"
-#include "json/transform_json.h"
 #include "loop/row_digest.h"
 
 enum { VERSION = 2 };

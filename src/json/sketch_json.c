@@ -8,7 +8,8 @@
 #include "json/json_file.h"
 #include "sketch/sketch_object.h"
 
-enum { VERSION = 1, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
+/* Version 2 has principal sketches; the other kinds are written as version 1, which earlier releases read. */
+enum { VERSION = 1, VERSION_PRINCIPAL = 2, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 
 /* ---- writing ---- */
 
@@ -21,6 +22,15 @@ static void put_curve(cpb_text *l, const cpb_sketch_options *o) {
   cpb_text_puts(l, "]");
 }
 
+static const char *const rotations[] = {"unknown", "random", "learned", "turned"};
+
+static void put_principal(cpb_text *l, const cpb_sketch_options *o) {
+  cpb_json_put(l, "bits_per", "I", (uint64_t)o->bits_per);
+  cpb_json_put(l, "factors", "s", cpb_dtype_name(o->factors));
+  cpb_json_put(l, "rotation", "s", rotations[o->rotation]);
+  cpb_json_put(l, "spread", "f", o->spread);
+}
+
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
   if (sketch == NULL || text == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "text");
   cpb_sketch_options o = {.size = sizeof o};
@@ -28,7 +38,8 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_text l = {0};
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON integers end at 2^63 */
-  cpb_json_put_kind(&l, "sketch", VERSION);
+  bool principal = o.kind == CPB_SKETCH_PRINCIPAL;
+  cpb_json_put_kind(&l, "sketch", principal ? VERSION_PRINCIPAL : VERSION);
   cpb_json_put(&l, "dim", "I", (uint64_t)o.d);
   cpb_json_put(&l, "bits", "I", (uint64_t)o.bits);
   cpb_json_put(&l, "variant", "s", cpb_sketch_kind_name(o.kind));
@@ -36,7 +47,8 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_json_put(&l, "center", "V", o.center, o.d);
   cpb_json_put(&l, "seed", "s", seed);
   put_curve(&l, &o);
-  cpb_json_put(&l, "normals", "V", o.normals, o.bits * (o.d + 1));
+  if (principal) put_principal(&l, &o);
+  cpb_json_put(&l, "normals", "V", o.normals, o.bits / o.bits_per * (o.d + 1));
   return cpb_json_finish(&l, "sketch", text, error);
 }
 
@@ -53,8 +65,34 @@ static cpb_sketch_kind read_kind(cpb_json_file *f) {
   for (int kind = 0; variant != NULL && kind < CPB_SKETCH_KINDS; kind++)
     if (strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) == 0) return (cpb_sketch_kind)kind;
   cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
-                  "\"variant\" must be embedded, centred, random-embedded or random-centred");
+                  "\"variant\" must be embedded, centred, random-embedded, random-centred or principal");
   return 0;
+}
+
+/* Principal sketches have a version of their own. */
+static bool is_principal(const cpb_json_file *f) {
+  const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
+  return variant != NULL && strcmp(variant, cpb_sketch_kind_name(CPB_SKETCH_PRINCIPAL)) == 0;
+}
+
+/* The index of the string of a key among some names. */
+static size_t read_choice(cpb_json_file *f, const char *key, const char *const *names, size_t count,
+                          const char *list) {
+  const char *given = cpb_json_string_of(cpb_json_get(f->root, key));
+  for (size_t i = 0; i < count && given != NULL; i++)
+    if (strcmp(given, names[i]) == 0) return i;
+  cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"%s\" must be %s", key, list);
+  return 0;
+}
+
+static void read_principal(cpb_json_file *f, cpb_sketch_options *o) {
+  static const char *const types[] = {"f16", "f32"};
+  if (o->kind != CPB_SKETCH_PRINCIPAL) return;
+  o->factors = read_choice(f, "factors", types, 2, "f16 or f32") == 0 ? CPB_F16 : CPB_F32;
+  o->rotation =
+      (cpb_sketch_rotation)read_choice(f, "rotation", rotations, 4, "unknown, random, learned or turned");
+  o->bits_per = cpb_json_count(f, f->root, "bits_per", 1, 4);
+  o->spread = cpb_json_number(f, f->root, "spread");
 }
 
 static uint64_t read_seed(cpb_json_file *f) {
@@ -94,7 +132,7 @@ static void *make(cpb_json_file *f) {
   cpb_error why = {.row = -1};
   cpb_sketch *sketch = NULL;
   cpb_sketch_options_init(&o, sizeof o);
-  cpb_json_check_kind(f, "sketch", VERSION);
+  cpb_json_check_kind(f, "sketch", is_principal(f) ? VERSION_PRINCIPAL : VERSION);
   o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
   o.bits = cpb_json_count(f, f->root, "bits", 8, BITS_MAX);
   o.kind = read_kind(f);
@@ -102,7 +140,9 @@ static void *make(cpb_json_file *f) {
   o.center = cpb_json_numbers(f, f->root, "center", o.d, NULL);
   o.seed = read_seed(f);
   read_curve(f, &o);
-  o.normals = cpb_json_numbers(f, f->root, "normals", o.bits * (o.d + 1), NULL);
+  read_principal(f, &o);
+  if (f->status == CPB_OK)
+    o.normals = cpb_json_numbers(f, f->root, "normals", o.bits / o.bits_per * (o.d + 1), NULL);
   if (f->status == CPB_OK) cpb_json_made(f, cpb_sketch_new(&o, &sketch, &why), &why);
   cpb_json_check_sum(f);
   return sketch;

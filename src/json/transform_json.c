@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/transform.h"
 #include "core/fail.h"
 #include "core/state_bytes.h"
 #include "json/json_file.h"
-#include "json/transform_json.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 

@@ -14,11 +14,7 @@
 #include "learn/distances.h"
 #include "learn/paper_schemes.h"
 
-static const cpb_ball_options defaults = {.size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200};
-
-void cpb_ball_options_init(cpb_ball_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_ball_options, .size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200)
 
 static cpb_status check_options(const cpb_ball_options *options, cpb_error *error) {
   if (!(options->gap >= 0 && options->gap < INFINITY))

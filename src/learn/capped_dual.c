@@ -148,8 +148,7 @@ static void capped_score(solver *s, double *point) {
     s->center[j] = cpb_in_data_unit(origin + point[j], dual->exponent);
     if (dual->squares) point[j] = s->center[j] - origin;
   }
-  cpb_blocks blocks = {s->n, CAPPED_BLOCK, score_block, s};
-  cpb_blocks_run(&blocks, dual->exec);
+  cpb_blocks_run(&(cpb_blocks){s->n, CAPPED_BLOCK, score_block, s}, dual->exec);
 }
 
 /* ---- the edge ---- */

@@ -15,19 +15,8 @@
 
 #include <stdbool.h>
 
+#include "geometry/vector.h"
 #include "loop/table.h"
-
-typedef struct cpb_twofold {
-  double sum, rest;
-} cpb_twofold;
-
-static inline void cpb_twofold_add(cpb_twofold *to, double x) {
-  double sum = to->sum + x, back = sum - to->sum;
-  to->rest += (to->sum - (sum - back)) + (x - back);
-  to->sum = sum;
-}
-
-static inline double cpb_twofold_value(cpb_twofold of) { return of.sum + of.rest; }
 
 /* Columns at their caps: the sums of cap times p, q and 1. */
 typedef struct cpb_hull_full {

@@ -12,7 +12,7 @@
 #include "core/sized.h"
 #include "geometry/vector.h"
 #include "learn/smo.h"
-#include "learn/quantiles.h"
+#include "learn/piece_rounds.h"
 #include "text/json_text.h"
 
 struct cpb_model {
@@ -20,11 +20,7 @@ struct cpb_model {
   cpb_memory memory;
 };
 
-static const cpb_model_options defaults = {.size = sizeof(cpb_model_options), .converged = true};
-
-void cpb_model_options_init(cpb_model_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_model_options, .size = sizeof(cpb_model_options), .converged = true)
 
 static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
 
@@ -204,27 +200,23 @@ typedef struct kernel_job {
   const cpb_loops *loops;
   cpb_view x;
   cpb_out scores;
-  cpb_first_fault fault;
 } kernel_job;
 
-static void kernel_block(void *argument, size_t block, size_t first, size_t count) {
-  (void)block;
-  kernel_job *job = argument;
+static int kernel_score(void *argument, size_t row) {
+  enum { PIECE = 256 };
+  const kernel_job *job = argument;
   const cpb_model_options *o = job->o;
   cpb_view vectors = cpb_rows(o->vectors, CPB_F64, o->listed, o->d);
-  enum { PIECE = 256 };
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_row_fault(job->loops, job->x, row);
-    double own = NAN, sum = 0, values[PIECE];
-    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-    for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
-      size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
-      cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
-      sum += job->loops->dot(values, o->multipliers + at, piece);
-    }
-    if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
-    cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
+  int fault = cpb_row_fault(job->loops, job->x, row);
+  double own = NAN, sum = 0, values[PIECE];
+  for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
+    size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
+    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
+    sum += job->loops->dot(values, o->multipliers + at, piece);
   }
+  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
+  cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
+  return fault;
 }
 
 static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out scores, const cpb_exec *exec,
@@ -234,10 +226,7 @@ static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out 
   if (status == CPB_OK) status = cpb_check_apart(x, "x", scores, "scores", error);
   if (status != CPB_OK) return status;
   kernel_job job = {.o = o, .loops = cpb_loops_here(), .x = x, .scores = scores};
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(o->listed * o->d), kernel_block, &job};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&job.fault, "x", error);
+  return cpb_rows_run(x.rows, o->listed * o->d, kernel_score, &job, "x", exec, error);
 }
 
 /* The scores by the best ball. Those by the first one have been found before: x and scores fit together. */

@@ -4,22 +4,14 @@
 #define CPB_LEARN_PIECE_ROUNDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/status.h"
+#include "scale/row_sample.h"
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
-
-/* ids of the rows of a block: ids[i], or first + i. */
-typedef struct cpb_row_ids {
-  const uint64_t *ids;
-  uint64_t first;
-} cpb_row_ids;
-
-static inline uint64_t cpb_row_id(cpb_row_ids ids, size_t i) {
-  return ids.ids != NULL ? ids.ids[i] : ids.first + i;
-}
 
 /* A row by its distance; `at` is its position. */
 typedef struct cpb_far_row {
@@ -113,5 +105,11 @@ cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *er
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
                                      cpb_error *error);
+
+/* ---- Quantiles of the scores of a model. ---- */
+
+/** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
+ *  quantiles  count numbers, owned by the caller */
+void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
 
 #endif

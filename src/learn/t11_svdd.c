@@ -14,12 +14,8 @@
 #include "parallel/tell.h"
 #include "batch/row_state.h"
 
-static const cpb_svdd_options defaults = {
-    .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
-
-void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_svdd_options, .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9,
+             .max_iterations = 1000)
 
 cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error) {
   if (!(options->nu > 0 && options->nu <= 1))

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void grid_load(const float *x, size
     memcpy(to, x, sizeof *to);
     return;
   }
-#ifdef LANE_INLINE /* a lane header came first */
+#ifdef LANES_PARTS /* a lane header came first */
   lanes_f32 part = part_f32(x, 0, count);
 #else
   float part[CPB_LANES] = {0};

@@ -1,5 +1,5 @@
 /* Sixteen lanes in registers of 128 bits, in the compilers' vector extensions: SSE2, NEON and wasm's v128 from one
- * text. Where an instruction set has no fused multiply-add, that of floats is made from doubles, to the same bit. */
+ * text. Where an instruction set has no fused multiply-add, it is computed from sums and products, to the same bit. */
 #ifndef CPB_LOOP_LANES_V128_H
 #define CPB_LOOP_LANES_V128_H
 
@@ -10,6 +10,8 @@
 #include <arm_neon.h>
 #elif defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 #include "loop/lane_inline.h"
@@ -84,6 +86,7 @@ LANE_INLINE lanes_f32 load_f16(const void *p) {
   return x;
 }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   float copy[CPB_LANES] = {0};
@@ -248,46 +251,119 @@ LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
 
 /* Vectors of doubles, for tiles of a matrix product. */
 typedef v128_f64 vec_f64;
-LANE_INLINE vec_f64 vec_load(const double *p) {
+LANE_INLINE vec_f64 vec_load_f64(const double *p) {
   vec_f64 x;
   memcpy(&x, p, sizeof x);
   return x;
 }
-LANE_INLINE void vec_store(double *p, vec_f64 x) { memcpy(p, &x, sizeof x); }
-LANE_INLINE vec_f64 vec_spread(double x) { return (vec_f64){x, x}; }
-LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return x + y; }
+LANE_INLINE void vec_store_f64(double *p, vec_f64 x) { memcpy(p, &x, sizeof x); }
+LANE_INLINE vec_f64 vec_spread_f64(double x) { return (vec_f64){x, x}; }
+LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return x + y; }
 
 #if defined(__aarch64__)
 enum { VEC_F32 = 4, PANEL_VECTORS = 4, VEC_F64 = 2, TILE_VECTORS = 4 };
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) {
   return (vec_f32)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
 }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) {
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   return (vec_f64)vfmaq_f64((float64x2_t)sum, (float64x2_t)x, (float64x2_t)y);
 }
 #else
 enum { VEC_F32 = 4, PANEL_VECTORS = 2, VEC_F64 = 2, TILE_VECTORS = 2 };
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) {
-  return (vec_f64){fma(x[0], y[0], sum[0]), fma(x[1], y[1], sum[1])};
+/* The halves of four floats as doubles, and back; whether any bit is set. */
+#if defined(__wasm_simd128__)
+LANE_INLINE v128_f64 low_half(v128_f32 x) { return (v128_f64)wasm_f64x2_promote_low_f32x4((v128_t)x); }
+LANE_INLINE v128_f64 high_half(v128_f32 x) {
+  return (v128_f64)wasm_f64x2_promote_low_f32x4(wasm_i32x4_shuffle((v128_t)x, (v128_t)x, 2, 3, 2, 3));
 }
-/* x y is exact in double; its sum is rounded to odd, so that rounding it once more, to float, gives what one rounding
- * of the exact number gives. NaN has no sign here: it stays. */
-LANE_INLINE v64_f32 v64_fma(v64_f32 x, v64_f32 y, v64_f32 sum) {
-  v128_f64 a = __builtin_convertvector(x, v128_f64) * __builtin_convertvector(y, v128_f64);
-  v128_f64 b = __builtin_convertvector(sum, v128_f64), hi = a + b, kept = hi - a;
-  v128_f64 lo = (a - (hi - kept)) + (b - kept);
-  v128_i64 step = (v128_i64)(lo < 0) - (v128_i64)(lo > 0), negative = (v128_i64)(hi < 0);
-  v128_i64 bits = (v128_i64)hi, even = (bits & 1) - 1;
-  return __builtin_convertvector((v128_f64)(bits + (((step ^ negative) - negative) & even)), v64_f32);
+LANE_INLINE v128_f32 join_halves(v128_f64 low, v128_f64 high) {
+  return (v128_f32)wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero((v128_t)low),
+                                      wasm_f32x4_demote_f64x2_zero((v128_t)high), 0, 2);
 }
+LANE_INLINE bool any_bit(v128_i64 x) { return wasm_v128_any_true((v128_t)x); }
+#elif defined(__SSE2__)
+LANE_INLINE v128_f64 low_half(v128_f32 x) { return (v128_f64)_mm_cvtps_pd((__m128)x); }
+LANE_INLINE v128_f64 high_half(v128_f32 x) {
+  return (v128_f64)_mm_cvtps_pd(_mm_movehl_ps((__m128)x, (__m128)x));
+}
+LANE_INLINE v128_f32 join_halves(v128_f64 low, v128_f64 high) {
+  return (v128_f32)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)low), _mm_cvtpd_ps((__m128d)high));
+}
+LANE_INLINE bool any_bit(v128_i64 x) {
+  return _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)x, _mm_setzero_si128())) != 0xffff;
+}
+#else
+LANE_INLINE v128_f64 low_half(v128_f32 x) { return (v128_f64){x[0], x[1]}; }
+LANE_INLINE v128_f64 high_half(v128_f32 x) { return (v128_f64){x[2], x[3]}; }
+LANE_INLINE v128_f32 join_halves(v128_f64 low, v128_f64 high) {
+  return (v128_f32){(float)low[0], (float)low[1], (float)high[0], (float)high[1]};
+}
+LANE_INLINE bool any_bit(v128_i64 x) { return (x[0] | x[1]) != 0; }
+#endif
+
+/* a+b = sum + rest, exactly (Knuth). */
+typedef struct v128_two {
+  v128_f64 sum, rest;
+} v128_two;
+LANE_INLINE v128_two two_sum(v128_f64 a, v128_f64 b) {
+  v128_f64 sum = a + b, kept = sum - a;
+  return (v128_two){sum, (a - (sum - kept)) + (b - kept)};
+}
+/* a+b rounded to odd: if it is inexact, the neighbour whose last bit is 1. NaN has no sign here: it stays. */
+LANE_INLINE v128_f64 sum_to_odd(v128_f64 a, v128_f64 b) {
+  v128_two two = two_sum(a, b);
+  v128_i64 step = (v128_i64)(two.rest < 0) - (v128_i64)(two.rest > 0), negative = (v128_i64)(two.sum < 0);
+  v128_i64 bits = (v128_i64)two.sum, even = (bits & 1) - 1;
+  return (v128_f64)(bits + (((step ^ negative) - negative) & even));
+}
+
+/* Whether rounding x to float can differ from rounding the number that x was rounded from: x is half way between two
+ * floats, or below the normal floats, where there are more ways to be half way. */
+LANE_INLINE v128_i64 may_be_half_way(v128_f64 x) {
+  v128_i32 lower = (v128_i32)x & (v128_i32){0x1fffffff, 0, 0x1fffffff, 0};
+  v128_i64 half = (v128_i64)(lower == (v128_i32){0x10000000, 1, 0x10000000, 1});
+  return half | ((v128_i64)(x < 0x1p-126) & (v128_i64)(x > -0x1p-126) & (v128_i64)(x != 0));
+}
+/* x y is exact in double; where the rounding of its sum matters, it is rounded to odd, so that rounding it once more,
+ * to float, gives what one rounding of the exact number gives. */
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) {
-  v64_f32 a[2], b[2], c[2];
-  memcpy(a, &x, sizeof a);
-  memcpy(b, &y, sizeof b);
-  memcpy(c, &sum, sizeof c);
-  for (int k = 0; k < 2; k++) c[k] = v64_fma(a[k], b[k], c[k]);
-  memcpy(&sum, c, sizeof sum);
-  return sum;
+  v128_f64 a = low_half(x) * low_half(y), b = high_half(x) * high_half(y);
+  v128_f64 c = low_half(sum), d = high_half(sum), low = a + c, high = b + d;
+  if (__builtin_expect(any_bit(may_be_half_way(low) | may_be_half_way(high)), 0)) {
+    low = sum_to_odd(a, c);
+    high = sum_to_odd(b, d);
+  }
+  return join_halves(low, high);
+}
+
+LANE_INLINE v128_f64 v128_abs(v128_f64 x) { return (v128_f64)((v128_i64)x & INT64_MAX); }
+/* x = high + low, of 26 bits each (Veltkamp). */
+LANE_INLINE v128_two v128_split(v128_f64 x) {
+  v128_f64 scaled = x * 0x1.0000002p27, high = scaled - (scaled - x);
+  return (v128_two){high, x - high};
+}
+/* Whether all products and sums below are exact: nothing overflows, and a product is 0 or far from underflow. */
+LANE_INLINE bool fma_is_regular(v128_f64 x, v128_f64 y, v128_f64 sum, v128_f64 product) {
+  v128_f64 size = v128_abs(product);
+  v128_i64 most = (v128_i64)(v128_abs(x) < 0x1p990) & (v128_i64)(v128_abs(y) < 0x1p990) &
+                  (v128_i64)(v128_abs(sum) < 0x1p990) & (v128_i64)(size < 0x1p990);
+  v128_i64 least = (v128_i64)(size > 0x1p-900) | (v128_i64)(x == 0) | (v128_i64)(y == 0);
+  return !any_bit(~(most & least));
+}
+/* x y + sum, rounded once: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008; a and b are the
+ * parts of x and y. */
+LANE_INLINE v128_f64 fma_regular(v128_f64 product, v128_two a, v128_two b, v128_f64 sum) {
+  v128_f64 rest = a.rest * b.rest - (((product - a.sum * b.sum) - a.rest * b.sum) - a.sum * b.rest);
+  v128_two lower = two_sum(sum, rest), upper = two_sum(product, lower.sum);
+  return upper.sum + sum_to_odd(lower.rest, upper.rest);
+}
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
+  v128_f64 product = x * y;
+  if (__builtin_expect(!fma_is_regular(x, y, sum, product), 0))
+    return (vec_f64){fma(x[0], y[0], sum[0]), fma(x[1], y[1], sum[1])};
+  v128_f64 exact = fma_regular(product, v128_split(x), v128_split(y), sum);
+  v128_i64 none = (v128_i64)(product == 0); /* whose sign counts if the sum is 0 as well */
+  return (v128_f64)((none & (v128_i64)(product + sum)) | (~none & (v128_i64)exact));
 }
 #endif
 

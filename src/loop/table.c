@@ -1,5 +1,6 @@
 #include "loop/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,53 @@ const cpb_loops *cpb_loops_here(void) {
     for (size_t i = 0; i < count; i++)
       if (strcmp(wanted, tables[i]->name) == 0) return tables[i];
   return tables[count - 1];
+}
+
+static bool rows_in_floats(const cpb_rows_job *job) {
+  return job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
+}
+
+/* Only floats and doubles are unembedded by a walk. */
+static cpb_rows_loop *rule_loop(const cpb_rows_rule *rule, const cpb_rows_job *job) {
+  bool fits = (rule->in >> job->in_type & rule->out >> job->out_type & 1) != 0;
+  if (!fits || job->d < rule->least || job->d > rule->most) return NULL;
+  return job->embedding ? rule->embed : job->in_type <= CPB_F64 ? rule->unembed : NULL;
+}
+
+cpb_rows_loop *cpb_rows_of(const cpb_loops *loops, const cpb_rows_job *job) {
+  const cpb_rows_rule *const *rules = loops->rows[rows_in_floats(job) ? 0 : 1];
+  for (const cpb_rows_rule *rule = rules == NULL ? NULL : *rules; rule != NULL && rule->walk != NULL; rule++)
+    if (rule_loop(rule, job) != NULL) return rule_loop(rule, job);
+  return cpb_rows_plain;
+}
+
+static const char *types_name(unsigned types) {
+  return types == CPB_RULE_F32     ? "f32"
+         : types == CPB_RULE_F64   ? "f64"
+         : types == CPB_RULE_SMALL ? "f16 u8 i8"
+                                   : "any";
+}
+
+static void print_rule(const cpb_rows_rule *rule, char *text, size_t size) {
+  char most[24] = "";
+  if (rule->most < SIZE_MAX) snprintf(most, sizeof most, "%zu", rule->most);
+  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; %s%s", types_name(rule->in), types_name(rule->out),
+           rule->least, most, rule->walk, rule->unembed != NULL ? "embed, unembed" : "embed",
+           rule->else_walk == NULL ? "any stride" : "packed results, else ",
+           rule->else_walk == NULL ? "" : rule->else_walk);
+}
+
+bool cpb_isa_plan(size_t line, char *text, size_t size) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t part = 0; part < 2; part++)
+    for (const cpb_rows_rule *rule = loops->rows[part] == NULL ? NULL : *loops->rows[part];
+         rule != NULL && rule->walk != NULL; rule++)
+      if (line-- == 0) {
+        print_rule(rule, text, size);
+        return true;
+      }
+  if (line == 0) snprintf(text, size, "all others: plain");
+  return line == 0;
 }
 
 const char *cpb_isa_name(void) { return cpb_loops_here()->name; }

@@ -50,6 +50,29 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
+/* One line of the plan of an instruction set: rows of these types, which are sets, and lengths go by this walk.
+ *   blocks            sixteen rows at a time
+ *   ranges            several ranges of rows in lockstep
+ *   lines             the same, line by line of the output */
+typedef struct cpb_rows_rule {
+  const char *walk;               /* NULL: the end of the plan */
+  unsigned in, out;               /* bit 1 << type */
+  size_t least, most;             /* numbers in a row */
+  cpb_rows_loop *embed, *unembed; /* NULL: not by this walk */
+  const char *else_walk;          /* that serves results that are not packed; NULL: the same */
+} cpb_rows_rule;
+
+enum {
+  CPB_RULE_F32 = 1 << CPB_F32,
+  CPB_RULE_F64 = 1 << CPB_F64,
+  CPB_RULE_SMALL = 1 << CPB_F16 | 1 << CPB_U8 | 1 << CPB_I8,
+  CPB_RULE_ANY = CPB_RULE_F32 | CPB_RULE_F64 | CPB_RULE_SMALL
+};
+
+/* Rows in plain C, which serves whatever no faster loop does; and only those of a job from `first` on. */
+cpb_rows_loop cpb_rows_plain;
+void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count);
+
 /* The end of a row that is written past the cache: it waits for the next row, to be written with its beginning. */
 typedef struct cpb_layer_carry {
   _Alignas(64) char line[CPB_LANES * sizeof(double)];
@@ -190,9 +213,9 @@ typedef struct cpb_loops {
   /* The first i < n with x[i] > least or x[i] NaN; n when there is none. */
   size_t (*first_above)(const double *x, size_t n, double least);
 
-  /* The loop for these rows, or NULL: none, take the general way. It serves any run of the rows that begins a
-   * multiple of CPB_LANES rows after the first, so it is asked for once per call. */
-  cpb_rows_loop *(*rows)(const cpb_rows_job *job);
+  /* Which walk serves which rows: the plan of rows in floats, then of those in doubles. The first line that fits is taken, and
+   * plain C where none does. */
+  const cpb_rows_rule *const *rows[2];
 
   const cpb_layer_loops *layer;
 
@@ -224,9 +247,19 @@ typedef struct cpb_loops {
   void (*scan_bytes)(const cpb_panel_bytes *panel);
 } cpb_loops;
 
+/* The loop for these rows. It serves any run of the rows that begins a multiple of CPB_LANES rows after the first, so it is
+ * asked for once per call. */
+cpb_rows_loop *cpb_rows_of(const cpb_loops *loops, const cpb_rows_job *job);
+
 /* The table this machine runs best, or the one CPB_ISA=plain|v128|avx2|avx512|avx512vnni|amx asks for if the machine
  * has it. Look it up once per call, not per row. */
 const cpb_loops *cpb_loops_here(void);
+
+/* What the tables are made of that is compiled apart from them. */
+extern const cpb_rows_rule *const cpb_float_rules_v128, *const cpb_double_rules_v128;
+extern const cpb_rows_rule *const cpb_float_rules_avx2, *const cpb_double_rules_avx2;
+extern const cpb_rows_rule *const cpb_float_rules_avx512, *const cpb_double_rules_avx512;
+extern const cpb_layer_loops cpb_layer_v128, cpb_layer_avx2, cpb_layer_avx512;
 
 /* All tables this machine can run, plain first; for tests and benchmarks. */
 enum { CPB_TABLES = 6 };

@@ -9,7 +9,7 @@
 #include "core/sized.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
-#include "proof/reading.h"
+#include "proof/proof_parts.h"
 #include "scale/row_sample.h"
 
 typedef struct auditing {
@@ -104,11 +104,7 @@ static cpb_status run(auditing *a, cpb_source *all, const cpb_row_sample *sample
   return status;
 }
 
-static const cpb_audit_options defaults = {.size = sizeof defaults, .k = 10, .most = 100};
-
-void cpb_audit_options_init(cpb_audit_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_audit_options, .size = sizeof(cpb_audit_options), .k = 10, .most = 100)
 
 cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries, const cpb_hit *hits,
                                cpb_source *all, const cpb_audit_options *options, cpb_audit *given,

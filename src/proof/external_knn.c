@@ -1,5 +1,5 @@
 /* Exact neighbours through a caller's index: query, measure, certify, query for more.  T13 */
-#include "proof/row_look.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,16 +14,10 @@
 #include "loop/table.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
 #include "search/query_numbers.h"
 #include "batch/map_object.h"
 
-static const cpb_external_options defaults = {.size = sizeof(cpb_external_options)};
-
-void cpb_external_options_init(cpb_external_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_external_options, .size = sizeof(cpb_external_options))
 
 /* The current query. */
 typedef struct asking {
@@ -217,8 +211,7 @@ static cpb_status run(count_job *job, cpb_view p, uint64_t *counts, const cpb_ex
   else {
     turn(job->loops, p, job->wide, turned + p.cols * job->wide, turned);
     job->p = turned;
-    cpb_blocks blocks = {job->rows.rows, BLOCK, count_rows, job};
-    cpb_blocks_run(&blocks, exec);
+    cpb_blocks_run(&(cpb_blocks){job->rows.rows, BLOCK, count_rows, job}, exec);
   }
   cpb_status status = cpb_first_fault_report(&job->fault, "rows", error);
   if (atomic_load(&job->out_of_memory)) status = cpb_fail_memory(error, "%zu queries", p.rows);

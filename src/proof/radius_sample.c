@@ -5,8 +5,7 @@
 #include "core/median.h"
 #include "core/rows.h"
 #include "scale/row_sample.h"
-#include "proof/question.h"
-#include "proof/radius_sample.h"
+#include "proof/proof_parts.h"
 #include "search/search_object.h"
 #include "batch/map_object.h"
 

@@ -1,5 +1,5 @@
 /* T13: sorts candidates by exact distance, computed from the rows or from their images alone. */
-#include "proof/rerank_rows.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -15,8 +15,7 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/table.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
+#include "parallel/blocks.h"
 #include "search/measure.h"
 #include "batch/map_object.h"
 
@@ -86,12 +85,6 @@ static void meet_foreign(ranking *r, uint64_t id) {
   }
 }
 
-static void meet_twice(ranking *r, size_t query) {
-  size_t known = atomic_load(&r->twice);
-  while (query < known && !atomic_compare_exchange_weak(&r->twice, &known, query)) {
-  }
-}
-
 static void rank_query(ranking *r, size_t query, asked *a) {
   cpb_best best = {r->k, 0, a->entries};
   if (!ask(r, query, a)) return;
@@ -104,7 +97,7 @@ static void rank_query(ranking *r, size_t query, asked *a) {
       return;
     }
     if (meet_again(a, id)) {
-      meet_twice(r, query);
+      cpb_report_least(&r->twice, query);
       return;
     }
     int fault = distance(r, a, (size_t)id, &value);
@@ -143,8 +136,7 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   cpb_first_fault_init(&r->row_fault);
   atomic_store(&r->twice, SIZE_MAX);
   r->loops = cpb_loops_here();
-  cpb_blocks blocks = {r->queries.rows, QUERIES_PER_TASK, rank_queries, r};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){r->queries.rows, QUERIES_PER_TASK, rank_queries, r}, exec);
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
@@ -247,11 +239,7 @@ static cpb_status read_and_rank(const reranking *r, uint64_t *ids, cpb_hit *loca
   return status;
 }
 
-static const cpb_rerank_options defaults = {.size = sizeof defaults, .k = 10};
-
-void cpb_rerank_options_init(cpb_rerank_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_rerank_options, .size = sizeof(cpb_rerank_options), .k = 10)
 
 cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates, size_t count,
                             const cpb_rerank_options *options, cpb_hit *hits, const cpb_exec *exec,
@@ -287,12 +275,12 @@ typedef struct checking {
 } checking;
 
 /* Whether each bit is the side of its boundary on which the image is; images nearer to a boundary than the rounding
- * error of the narrowest type are not checked. */
+ * error of the narrowest type are not checked. The highest bit of a level is its sign. */
 static bool are_sides(const checking *c, const uint8_t *code) {
-  size_t cols = c->of.d + 1;
+  size_t cols = c->of.d + 1, bits_per = c->of.bits_per;
   cpb_view_widen(cpb_rows(c->row, c->rows->dtype, 1, cols), c->y);
-  for (size_t i = 0; i < c->of.bits; i++) {
-    double side = cpb_loops_here()->dot(c->of.normals + i * cols, c->y, cols);
+  for (size_t i = bits_per - 1; i < c->of.bits; i += bits_per) {
+    double side = cpb_loops_here()->dot(c->of.normals + i / bits_per * cols, c->y, cols);
     if (fabs(side) > c->room && (side >= 0) != (code[i / 8] >> i % 8 & 1)) return false;
   }
   return true;
@@ -302,7 +290,7 @@ static bool are_sides(const checking *c, const uint8_t *code) {
 static bool is_code(const checking *c, const uint8_t *code) {
   cpb_view row = cpb_rows(c->row, c->rows->dtype, 1, c->rows->cols);
   return cpb_sketch_encode(c->sketch, row, c->own, NULL, NULL) != CPB_OK ||
-         memcmp(c->own, code, c->of.bits / 8) == 0;
+         memcmp(c->own, code, c->of.code_bytes) == 0;
 }
 
 static cpb_status check_one(const checking *c, cpb_view codes, uint64_t id, cpb_error *error) {
@@ -322,7 +310,7 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
   cpb_memory memory = {0};
   c->row = cpb_memory_take(&memory, c->rows->cols, sizeof(double));
   c->y = cpb_memory_take(&memory, c->rows->cols, sizeof *c->y);
-  c->own = cpb_memory_take(&memory, c->of.bits / 8, 1);
+  c->own = cpb_memory_take(&memory, c->of.code_bytes, 1);
   cpb_status status = memory.failed ? cpb_fail_memory(error, "a row of %zu columns", c->rows->cols) : CPB_OK;
   for (size_t at = 0; at < look && status == CPB_OK; at++)
     status = check_one(c, codes, found[at * count / look].id, error);

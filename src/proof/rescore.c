@@ -10,17 +10,13 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/table.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "proof/certificate.h"
+#include "proof/proof_parts.h"
 #include "search/query_numbers.h"
-#include "proof/row_look.h"
 
-static const cpb_rescore_options defaults = {
-    .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN, .precision = CPB_PRECISION_UNKNOWN};
-
-void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_rescore_options, .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN,
+             .precision = CPB_PRECISION_UNKNOWN)
 
 static const uint64_t NOT_COUNTED = UINT64_MAX;
 
@@ -233,10 +229,7 @@ static void rescore_task(void *arg, size_t i) {
   rescoring *r = round->r;
   size_t query = round->first + i;
   cpb_error error;
-  if (rescore_query(r, query, &error) == CPB_OK) return;
-  size_t known = atomic_load(&r->failed);
-  while (query < known && !atomic_compare_exchange_weak(&r->failed, &known, query)) {
-  }
+  if (rescore_query(r, query, &error) != CPB_OK) cpb_report_least(&r->failed, query);
 }
 
 static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *error) {

@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "core/elementary.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
+#include "proof/proof_parts.h"
 #include "batch/map_object.h"
 
 /* The point at t on the line through 0 and q, on its meridian: (2 s t, s^2-t^2)/(t^2+s^2). */

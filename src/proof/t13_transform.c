@@ -1,6 +1,6 @@
 /* T13: other transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates); image_of contains
  * the formula of each kind. */
-#include "proof/transform_object.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,11 +38,7 @@ void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *t
                  sizeof *facts);
 }
 
-static const cpb_transform_options defaults = {.size = sizeof(cpb_transform_options)};
-
-void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_transform_options, .size = sizeof(cpb_transform_options))
 
 static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
   cpb_transform_facts facts = cpb_transform_about(o->kind);
@@ -254,8 +250,7 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
                    .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
                    .y = y};
   cpb_first_fault_init(&a.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), apply_block, &a};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), apply_block, &a}, exec);
   return report(&a, error);
 }
 
@@ -277,34 +272,22 @@ typedef struct inversion {
   double unit;
   cpb_view y;
   cpb_out x;
-  cpb_first_fault fault;
 } inversion;
 
-/* False if a coordinate is out of range for x's type. */
-static bool bring_back(const inversion *job, size_t row) {
+static int bring_back(void *arg, size_t row) {
+  const inversion *job = arg;
   double buffer[CPB_CHUNK], limit = cpb_out_limit(job->x.dtype);
-  bool fits = true;
-  for (size_t offset = 0; offset < job->x.cols; offset += CPB_CHUNK) {
+  int fault = cpb_row_fault(job->loops, job->y, row);
+  for (size_t offset = 0; offset < job->x.cols && fault == 0; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(job->x.cols, offset);
     const double *y = cpb_row_chunk(job->loops, job->y, row, offset, count, buffer);
     for (size_t i = 0; i < count; i++)
       buffer[i] = y[i] * job->unit + (job->center != NULL ? job->center[offset + i] : 0);
-    fits &= cpb_chunk_fits(buffer, count, limit);
+    if (!cpb_chunk_fits(buffer, count, limit)) fault = CPB_FAULT_RANGE;
     cpb_row_store(job->loops, job->x, row, offset, count, buffer);
   }
-  return fits;
-}
-
-static void bring_back_block(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  inversion *job = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_row_fault(job->loops, job->y, row);
-    if (fault == 0 && !bring_back(job, row)) fault = CPB_FAULT_RANGE;
-    if (fault == 0) continue;
-    cpb_row_spoil(job->x, row);
-    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-  }
+  if (fault != 0) cpb_row_spoil(job->x, row);
+  return fault;
 }
 
 cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb_out x, const cpb_exec *exec,
@@ -324,8 +307,5 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
                    .unit = unit_of(transform),
                    .y = y,
                    .x = x};
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {y.rows, cpb_blocks_rows(y.cols), bring_back_block, &job};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&job.fault, "y", error);
+  return cpb_rows_run(y.rows, y.cols, bring_back, &job, "y", exec, error);
 }

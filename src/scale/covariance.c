@@ -560,12 +560,6 @@ typedef struct finish {
   _Atomic size_t beyond; /* the first i*d + j beyond double */
 } finish;
 
-static void meet_beyond(finish *f, size_t at) {
-  size_t known = atomic_load(&f->beyond);
-  while (at < known && !atomic_compare_exchange_weak(&f->beyond, &known, at)) {
-  }
-}
-
 static double element(const cpb_pair_sums *sums, size_t i, size_t j, uint64_t n) {
   big xi, xj, xx, count, left, right, difference;
   size_t one = sums->columns - 1;
@@ -587,7 +581,7 @@ static void finish_row(void *arg, size_t block, size_t i, size_t count) {
   for (size_t j = i; j < d; j++) {
     double value = element(&f->c->sums, i, j, f->c->rows);
     f->matrix[i * d + j] = f->matrix[j * d + i] = value;
-    if (isinf(value)) meet_beyond(f, i * d + j);
+    if (isinf(value)) cpb_report_least(&f->beyond, i * d + j);
   }
 }
 

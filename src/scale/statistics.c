@@ -86,12 +86,7 @@ static cpb_status id_sums_check(const cpb_id_sums *s, cpb_error *error) {
                   (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
 }
 
-static const cpb_statistics_options defaults = {
-    .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096};
-
-void cpb_statistics_options_init(cpb_statistics_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_statistics_options, .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096)
 
 static cpb_status check_options(const cpb_statistics_options *options, cpb_error *error) {
   enum { MOST_COLUMNS = 1 << 20, MOST_SAMPLE = 1 << 24 };
@@ -143,30 +138,20 @@ void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *op
 
 /* ---- taking rows in ---- */
 
-/* The ids of rows: given, or consecutive. */
-typedef struct row_ids {
-  const uint64_t *given;
-  uint64_t first;
-} row_ids;
-
-static uint64_t id_of(row_ids ids, size_t row) {
-  return ids.given != NULL ? ids.given[row] : ids.first + row;
+static cpb_row_ids ids_after(cpb_row_ids ids, size_t rows) {
+  return (cpb_row_ids){ids.ids != NULL ? ids.ids + rows : NULL, ids.first + rows};
 }
 
-static row_ids ids_after(row_ids ids, size_t rows) {
-  return (row_ids){ids.given != NULL ? ids.given + rows : NULL, ids.first + rows};
-}
-
-static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
+static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, cpb_error *error) {
   size_t bytes = rows.stride * cpb_dtype_size(rows.dtype);
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(&s->sample, id_of(ids, i), (const char *)rows.data + i * bytes, error);
+    status = cpb_row_sample_offer(&s->sample, cpb_row_id(ids, i), (const char *)rows.data + i * bytes, error);
   return status;
 }
 
 /* Adds the rows before the first that is not finite; *count is their number. */
-static cpb_status take_finite(cpb_statistics *s, cpb_view rows, row_ids ids, size_t *count,
+static cpb_status take_finite(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, size_t *count,
                               cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   *count = cpb_column_sums_add(&s->columns, loops, rows);
@@ -184,7 +169,7 @@ static void count_fault(cpb_statistics *s, int fault) {
   *(fault == CPB_FAULT_NAN ? &s->nan_rows : &s->inf_rows) += 1;
 }
 
-static cpb_status update_columns(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
+static cpb_status update_columns(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, cpb_error *error) {
   for (size_t first = 0; first < rows.rows; first++) {
     size_t count;
     cpb_status status =
@@ -211,7 +196,7 @@ static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *erro
   return status;
 }
 
-static cpb_status update(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_error *error) {
+static cpb_status update(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, cpb_error *error) {
   if (s == NULL) return cpb_fail_missing(error, "statistics");
   cpb_status status = cpb_check_view(rows, "rows", s->options.d, error);
   if (status != CPB_OK) return status;
@@ -222,18 +207,18 @@ static cpb_status update(cpb_statistics *s, cpb_view rows, row_ids ids, cpb_erro
     s->norm_rows += rows.rows;
     return update_norms(s, rows, error);
   }
-  id_sums_add(&s->ids, ids.given, ids.first, rows.rows);
+  id_sums_add(&s->ids, ids.ids, ids.first, rows.rows);
   return update_columns(s, rows, ids, error);
 }
 
 cpb_status cpb_statistics_update(cpb_statistics *s, cpb_view rows, uint64_t first_id, cpb_error *error) {
-  return update(s, rows, (row_ids){NULL, first_id}, error);
+  return update(s, rows, (cpb_row_ids){NULL, first_id}, error);
 }
 
 cpb_status cpb_statistics_update_ids(cpb_statistics *s, cpb_view rows, const uint64_t *ids,
                                      cpb_error *error) {
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
-  return update(s, rows, (row_ids){ids, 0}, error);
+  return update(s, rows, (cpb_row_ids){ids, 0}, error);
 }
 
 uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) { return s->nan_rows + s->inf_rows; }

@@ -25,11 +25,7 @@ enum {
 
 typedef cpb_search_group group;
 
-static const cpb_search_options defaults = {.size = sizeof(cpb_search_options)};
-
-void cpb_search_options_init(cpb_search_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_search_options, .size = sizeof(cpb_search_options))
 
 /* ---- a block of rows ---- */
 

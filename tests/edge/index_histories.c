@@ -62,6 +62,13 @@ static void set_number(const model *m, char *row, size_t k, double x) {
   }
 }
 
+static bool is_zero(const model *m, const char *row) {
+  cpb_view view = cpb_rows(row, m->dtype, 1, m->cols);
+  for (size_t k = 0; k < m->cols; k++)
+    if (cpb_view_at(view, 0, k) != 0) return false;
+  return true;
+}
+
 static void make_row(model *m, char *row) {
   static const double sizes[] = {1, 1, 1e-3, 30, 1e3};
   double x[COLS_MOST], size = m->shape == 3 ? sizes[test_below(&m->rng, 5)] : 1, length2 = 0;
@@ -70,7 +77,7 @@ static void make_row(model *m, char *row) {
   for (size_t k = 0; k < m->cols; k++) length2 += x[k] * x[k];
   bool shell = m->shape == 2 && m->dtype < CPB_U8;
   for (size_t k = 0; k < m->cols; k++) set_number(m, row, k, shell ? x[k] / sqrt(length2) : x[k]);
-  if (length2 == 0) set_number(m, row, 0, 1);
+  if (is_zero(m, row)) set_number(m, row, 0, 1);
 }
 
 static cpb_view make_rows(model *m, size_t count, char *memory) {

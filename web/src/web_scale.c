@@ -8,7 +8,7 @@
 #include "capball/transform.h"
 #include "show/commands.h"
 #include "core/fail.h"
-#include "json/transform_json.h"
+#include "json/json_file.h"
 #include "show/recommend_text.h"
 #include "web.h"
 

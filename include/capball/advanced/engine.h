@@ -68,7 +68,6 @@ typedef struct cpb_engine_options {
   size_t first;   /* rows of a first round, if there are more than twice as many; 0: none; default 10000 */
   unsigned kinds; /* 1 << kind for every transform to measure, besides raw rows; 0: all that are suitable */
 } cpb_engine_options;
-
 CPB_API void cpb_engine_options_init(cpb_engine_options *options, size_t size);
 
 /** One transform, scale and query form. */
@@ -137,7 +136,6 @@ typedef struct cpb_wrap_options {
   cpb_metric metric; /* of the engine: that of the transform, or any for unit rows; default cosine */
   uint64_t seed;     /* for randomised engines */
 } cpb_wrap_options;
-
 CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
 /** The k nearest of an engine's candidates on transformed rows, by exact distances of the original rows.

@@ -29,7 +29,6 @@ typedef struct cpb_index_options {
   cpb_dtype dtype; /* of the stored rows: f32 (the default), f64, f16, u8 or i8; added rows must have it */
   cpb_metric metric;
 } cpb_index_options;
-
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
 /** Creates an empty index in memory, owned by the caller. */

@@ -32,7 +32,8 @@ from . import _plain
 if TYPE_CHECKING:
     from ._search import Index, Neighbors, Within, knn, range_search
 
-__all__ = ["CapLinear", "Index", "InverseSphere", "Neighbors", "Sphere", "Within", "embed", "knn", "range_search", "unembed"]
+__all__ = ["CapLinear", "Index", "InverseSphere", "Neighbors", "Sphere", "SphereCapLinear",
+           "Within", "embed", "knn", "range_search", "unembed"]
 
 _NATIVE = (torch.float32, torch.float64)
 
@@ -137,7 +138,8 @@ def _unembed_parts(y: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tu
 
 def _total(parts: Tensor, t: Tensor) -> Tensor:
     """dL/dt from its parts."""
-    return (parts if parts.numel() == 1 else parts.sum()).to(t).reshape(t.shape)
+    total = parts.sum()
+    return total if total.dtype == t.dtype and total.device == t.device and t.dim() == 0 else total.to(t).reshape(t.shape)
 
 
 def _embed_gradients(x: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
@@ -412,3 +414,65 @@ class CapLinear(nn.Linear):
                 return found
             found = layer if isinstance(layer, Sphere) else found
         return None
+
+class _Caps(torch.autograd.Function):
+    """`CapLinear` after `Sphere` in the kernels of _caps."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, t: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, t, weight, bias)
+        return _fused().forward(x, t, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        return (_cap_gradients_once if torch.is_grad_enabled() else _cap_gradients)(ctx, *g)
+
+
+def _cap_gradients(ctx: Any, g: Tensor) -> Any:
+    x, t, weight, bias = ctx.saved_tensors
+    gx, of_t, of_weight, of_bias = _fused().backward(x, t, weight, g.contiguous())
+    return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
+
+
+_cap_gradients_once = once_differentiable(_cap_gradients)
+
+
+@cache
+def _fused() -> Any:
+    if _triton() is None:
+        return None
+    from . import _caps
+    return _caps
+
+
+class SphereCapLinear(nn.Module):
+    """`CapLinear(d, units)` after `Sphere(s, learnable)` as one layer. On CUDA devices one kernel does both for up to 512 numbers
+    and few units, so that the embedded rows are not stored; elsewhere it is one after the other.
+
+    d      numbers of a row
+    units  caps
+    """
+
+    def __init__(self, d: int, units: int, s: float = 1.0, learnable: bool = True, **keywords: Any) -> None:
+        super().__init__()
+        self.sphere = Sphere(s, learnable)
+        self.caps = CapLinear(d, units, **keywords)
+
+    def forward(self, x: Tensor) -> Tensor:
+        sphere, caps = self.sphere, self.caps
+        if _fuses(x, sphere.t, caps.weight):
+            return _Caps.apply(x, sphere.t, caps.weight, caps.bias)
+        return caps(sphere(x))
+
+    def regions(self) -> list[capball.Region]:
+        """The ball of each unit, or what else its cap is."""
+        return self.caps.regions(self.sphere)
+
+
+def _fuses(x: Tensor, t: Tensor, weight: Tensor) -> bool:
+    """Whether both layers are one kernel: not where torch takes them apart, nor where autocast changes the type between them."""
+    if not x.is_cuda or torch.compiler.is_compiling() or _transformed() or _fused() is None:
+        return False
+    if torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") != x.dtype:
+        return False
+    return t.is_cuda and (weight.dtype == x.dtype or torch.is_autocast_enabled("cuda")) and _fused().takes(x, weight)

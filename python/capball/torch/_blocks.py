@@ -71,19 +71,19 @@ def _root(a):
 
 @triton.jit
 def _exp(t):
-    """exp(t) in f32 within a rounding and a half, for |t| <= 87; far less work than the double function."""
-    high = t.to(tl.float32)
-    low = (t - high.to(t.dtype)).to(tl.float32)
-    high = tl.where(high > 87.0, 87.0, tl.where(high < -87.0, -87.0, high))
-    k = tl.floor(high * 1.4426950408889634 + 0.5)
-    r = tl.fma(k, -0.693145751953125, high)  # ln 2 in two parts, of which the first has few digits
-    r = tl.fma(k, -1.428606765330187e-06, r) + low
-    q = tl.fma(r, 1.0 / 5040, 1.0 / 720)
+    """exp(t) in f32, hardly ever off the nearest number, for |t| <= 87; far less work than the double function."""
+    t = t.to(tl.float64)
+    t = tl.where(t > 87.0, 87.0, tl.where(t < -87.0, -87.0, t))
+    k = tl.floor(t.to(tl.float32) * 1.4426950408889634 + 0.5)
+    r = t - k.to(tl.float64) * 0.6931471805599453
+    q = tl.fma(r, 1.0 / 362880, 1.0 / 40320)
+    q = tl.fma(q, r, 1.0 / 5040)
+    q = tl.fma(q, r, 1.0 / 720)
     q = tl.fma(q, r, 1.0 / 120)
     q = tl.fma(q, r, 1.0 / 24)
     q = tl.fma(q, r, 1.0 / 6)
     q = tl.fma(q, r, 0.5)
-    return (tl.fma(q * r, r, r) + 1.0) * _power(k.to(tl.int32), False)
+    return (tl.fma(q * r, r, r) + 1.0).to(tl.float32) * _power(k.to(tl.int32), False)
 
 
 @triton.jit
@@ -211,21 +211,41 @@ def _taken_out(v, s, WIDE: tl.constexpr, FINE: tl.constexpr):
 
 
 @triton.jit
+def _image_factors(N, sigma):
+    """What z is multiplied by, and y0."""
+    per_q = _inverse(N + sigma * sigma)
+    return 2 * sigma * per_q, (sigma * sigma - N) * per_q
+
+
+@triton.jit
+def _slope_factors(N, sigma, product, up0):
+    """Of the gradient (up - k z) factor: factor and k; y0 and the gradient of t. product = <z,up>."""
+    per_q = _inverse(N + sigma * sigma)
+    factor = 2 * sigma * per_q
+    y0 = (sigma * sigma - N) * per_q
+    return factor, 2 * (product + sigma * up0) * per_q, y0, factor * (factor * N * up0 - y0 * product)
+
+
+@triton.jit
+def _image(z, s, WIDE: tl.constexpr, FINE: tl.constexpr):
+    """y = (y', y0) of rows z."""
+    N = _square(z, FINE)
+    sigma = tl.zeros_like(N) + s
+    if not _all(_usual(N + s * s, WIDE)):
+        z, N, sigma, e, infinite = _taken_out(z, s, WIDE, FINE)
+    factor, last = _image_factors(N, sigma)
+    return z * factor[:, None], last
+
+
+@triton.jit
 def _embed_block(x, t, center, y, rows, before, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
                  NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, count, here = _block(rows, before, d, NEAR, R, D)
     z = _read(x, row, col, before, here, x_row, x_col, WIDE)
     if CENTER:
         z = _about(z, center, col, d, -1, WIDE)
-    s = _scale(t, WIDE)
-    N = _square(z, FINE)
-    sigma = tl.zeros_like(N) + s
-    if not _all(_usual(N + s * s, WIDE)):
-        z, N, sigma, e, infinite = _taken_out(z, s, WIDE, FINE)
-    per_q = _inverse(N + sigma * sigma)
-    factor = 2 * sigma * per_q
-    last = (sigma * sigma - N) * per_q
-    _write_points(y, z * factor[:, None], last, row, col, before, count, here, d)
+    image, last = _image(z, _scale(t, WIDE), WIDE, FINE)
+    _write_points(y, image, last, row, col, before, count, here, d)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -243,7 +263,14 @@ def _embed_back_block(x, t, center, g, gx, rows, before, d, x_row, x_col, g_row,
     up, up0 = _read_points(g, row, col, before, count, here, d, g_row, g_col, WIDE)
     if CENTER:
         z = _about(z, center, col, d, -1, WIDE)
-    s = _scale(t, WIDE)
+    slope, image, last, of_t = _slope(z, up, up0, _scale(t, WIDE), WIDE, FINE)
+    _write(gx, slope, row, col, before, here, d)
+    return _part(of_t, row, count)
+
+
+@triton.jit
+def _slope(z, up, up0, s, WIDE: tl.constexpr, FINE: tl.constexpr):
+    """For rows z and gradients (up, up0) of their images y: the gradient of z, y', y0, and the gradient of t."""
     N = _square(z, FINE)
     product = tl.sum(z * up, axis=1)
     sigma = tl.zeros_like(N) + s
@@ -260,12 +287,8 @@ def _embed_back_block(x, t, center, g, gx, rows, before, d, x_row, x_col, g_row,
         product = tl.sum(z * up, axis=1)
         first, second = _half_power(h - e, WIDE)
         first = tl.where(infinite, float("nan"), first)
-    per_q = _inverse(N + sigma * sigma)
-    factor = 2 * sigma * per_q
-    k = 2 * (product + sigma * up0) * per_q
-    _write(gx, (up - z * k[:, None]) * (factor * first * second)[:, None], row, col, before, here, d)
-    y0 = (sigma * sigma - N) * per_q
-    return _part(factor * (factor * N * up0 - y0 * product) * back, row, count)
+    factor, k, y0, of_t = _slope_factors(N, sigma, product, up0)
+    return (up - z * k[:, None]) * (factor * first * second)[:, None], z * factor[:, None], y0, of_t * back
 
 
 @triton.jit
@@ -283,13 +306,18 @@ def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_ro
 
 
 @triton.jit
+def _usual_point(N, L, z0, WIDE: tl.constexpr):
+    return _usual(L, WIDE) & ((z0 >= 0) | _usual(N, WIDE))
+
+
+@triton.jit
 def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
     """Of y = (y', y0): 2^-c y', its square N, L = 2^-b |y|, 2^-b y0, b, c, and whether nothing had to be taken out."""
     N = _square(z, FINE)
     L = _root(N + z0 * z0)
     b = tl.zeros_like(N).to(tl.int32)
     c = b
-    usual = _all(_usual(L, WIDE) & ((z0 >= 0) | _usual(N, WIDE)))
+    usual = _all(_usual_point(N, L, z0, WIDE))
     if not usual:
         largest = _largest(z)
         c = _exponent(largest)
@@ -304,14 +332,29 @@ def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
 
 
 @triton.jit
+def _preimage_factor(N, L, z0, s):
+    """What y' is multiplied by, without cancellation on either half of the sphere."""
+    south = z0 < 0
+    return _quotient(s * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
+
+
+@triton.jit
+def _preimage_slope_factors(N, L, z0, product, s):
+    """With |y| + y0 = rise: g s/rise - y' <y',g> s/(rise^2 |y|), and -<y',g> s/(rise |y|): s/rise, k of (g - k y') s/rise, the
+    last number over s/rise, and the gradient of t."""
+    rise = tl.where(z0 < 0, _quotient(N, L - z0), L + z0)
+    factor = _quotient(s, rise)
+    return factor, _quotient(product, rise * L), -_quotient(product, L), product * factor
+
+
+@triton.jit
 def _unembed_block(y, t, center, x, rows, before, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr,
                    FINE: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, count, here = _block(rows, before, d, NEAR, R, D)
     v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
-    s = _scale(t, WIDE)
     south = z0 < 0
-    factor = _quotient(s * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
+    factor = _preimage_factor(N, L, z0, _scale(t, WIDE))
     if not usual:
         first, second = _half_power(tl.where(south, b - c, c - b), WIDE)
         z = z * first[:, None]
@@ -331,7 +374,7 @@ def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr,
 @triton.jit
 def _unembed_back_block(y, t, g, gy, rows, before, d, g_row, g_col, y_row, y_col, WIDE: tl.constexpr, FINE: tl.constexpr,
                         NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    """With |y| + y0 = 2^r rise: g s/(|y|+y0) - y' <y',g> s/((|y|+y0)^2 |y|), and -<y',g> s/((|y|+y0) |y|)."""
+    """Writes the gradient of y, and returns this block's part of dL/dt; |y| + y0 = 2^r rise."""
     row, col, count, here = _block(rows, before, d, NEAR, R, D)
     v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     up = _read(g, row, col, before, here, g_row, g_col, WIDE)
@@ -344,11 +387,7 @@ def _unembed_back_block(y, t, g, gy, rows, before, d, g_row, g_col, y_row, y_col
         up = up * _power(-h, WIDE)[:, None]
     product = tl.sum(z * up, axis=1)
     south = z0 < 0
-    rise = tl.where(south, _quotient(N, L - z0), L + z0)
-    factor = _quotient(_scale(t, WIDE), rise)
-    k = _quotient(product, rise * L)
-    of_last = -_quotient(product, L)
-    of_t = product * factor
+    factor, k, of_last, of_t = _preimage_slope_factors(N, L, z0, product, _scale(t, WIDE))
     if not usual:
         r = tl.where(south, 2 * c - b, b)
         first, second = _half_power(tl.where(south, 0, 2 * (c - b)), WIDE)

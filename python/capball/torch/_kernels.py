@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -57,10 +57,10 @@ def _plan_run(name: str, d: int, shape: Any, common: dict[str, Any]) -> _Plan:
     reads = d if name.startswith("embed") else d + 1
     head, rest = _pieces(R * (d + 1 if name in ("embed", "unembed backward") else d))
     size = {cols: _power_of_two(R * cols) for cols in (d, d + 1)}
-    if shape.way == _runs.BLOCKS:
-        size[d] = R * D
-    known = dict(common, d=d, WAY=shape.way, WORD=shape.word, R=R, IN=size[reads], HEAD=head, REST=rest,
+    known = dict(common, d=d, WORD=shape.word, R=R, IN=size[reads], HEAD=head, REST=rest,
                  STEP=max(1, min(R, 128 * shape.warps // D)))
+    if name == "embed":
+        known.update(COLUMNS=shape.columns, IN=size[d] if shape.columns else R * D)
     if name.endswith("backward"):
         known["UP"] = size[2 * d + 1 - reads]
     return _Plan(_RUNS[name], R, (), known, shape.warps)
@@ -72,7 +72,7 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     """For n rows of d numbers with the strides `plain` and of d+1 with the strides `points`, where they are read."""
     D = _power_of_two(d)
     shape = shape_of(name, dtype.itemsize, d, D)
-    fine = _FINE_THREAD if shape.word > 0 and shape.way == _runs.COLUMNS else _FINE
+    fine = _FINE_THREAD if shape.word > 0 and shape.columns else _FINE
     common = dict(WIDE=dtype == torch.float64, FINE=dtype == torch.float32 and D >= fine, D=D)
     if shape.word > 0 and not centered and plain in ((), (d, 1)) and points in ((), (d + 1, 1)):
         return _plan_run(name, d, shape, common)
@@ -91,24 +91,46 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     return _Plan(_BLOCKS[name], R, (d // align, *strides), known, shape.warps)
 
 
+# ---- launches ----
+
 _compiled: dict[Any, Any] = {}
 
 
-def _run(plan: _Plan, key: Any, tensors: tuple[Tensor, ...], n: int) -> None:
-    """Launches a kernel over n rows. Triton finds a compiled kernel by all its arguments, which takes longer than small batches:
-    it is looked up by what decides here, the plan's arguments and the types and alignment of the tensors."""
-    grid = (-(-n // plan.rows), 1, 1)
-    places = [a.data_ptr() for a in tensors]
-    key = (key, tensors[0].get_device(), n >> 31, *[(a & 15 == 0) for a in places], *[a.dtype for a in tensors])
-    found = _compiled.get(key)
-    if found is not None:
-        compiled, rest = found
-        compiled[grid](*places, n, *rest)
+@cache
+def _several_devices() -> bool:
+    return torch.cuda.device_count() > 1
+
+
+def run_cached(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any],
+               programs: int, warps: int) -> None:
+    """Launches a kernel. Triton finds a compiled kernel by all of its arguments, which takes longer than small batches do: here
+    `key` has to stand for the types, constants and options, and for all numbers but those that the kernel does not specialize."""
+    if _several_devices():
+        with torch.cuda.device_of(tensors[0]):
+            _run_here(key, kernel, tensors, numbers, constants, programs, warps)
+    else:
+        _run_here(key, kernel, tensors, numbers, constants, programs, warps)
+
+
+def _run_here(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any],
+              programs: int, warps: int) -> None:
+    places, bits = [a.data_ptr() for a in tensors], 0
+    for place in places:
+        bits |= place
+    grid, key = (programs, 1, 1), (key, tensors[0].get_device(), bits & 15 == 0 and numbers[0] < 1 << 31)
+    compiled, rest = _compiled.get(key, (None, ()))
+    if compiled is not None:
+        compiled[grid](*places, *numbers, *rest)
         return
-    compiled = plan.kernel[grid](*tensors, n, *plan.numbers, num_warps=plan.warps, **plan.constants)
-    if compiled is not None:  # which it is in Triton's interpreter
-        names = plan.kernel.arg_names[len(tensors) + 1 + len(plan.numbers):]
-        _compiled[key] = compiled, (*plan.numbers, *(plan.constants[name] for name in names))
+    compiled = kernel[grid](*tensors, *numbers, num_warps=warps, **constants)
+    if compiled is not None and key[-1]:  # it is None in Triton's interpreter
+        names = kernel.arg_names[len(tensors) + len(numbers):]
+        _compiled[key] = compiled, tuple(constants[name] for name in names)
+
+
+def eager(plan: _Plan, key: Any, tensors: tuple[Tensor, ...], n: int) -> None:
+    if n > 0:
+        run_cached(key, plan.kernel, tensors, (n, *plan.numbers), plan.constants, -(-n // plan.rows), plan.warps)
 
 
 def traced(plan: _Plan, key: Any, tensors: tuple[Tensor, ...], n: Any) -> None:
@@ -137,11 +159,7 @@ def _launch(name: str, tensors: tuple[Tensor, ...], d: int, plain: Tensor | None
     if part is not None:
         parts = torch.empty(-(-n // plan.rows), dtype=part, device=like.device)
         tensors = (*tensors, parts)
-    if run is traced:
-        run(plan, key, tensors, n)
-    elif n > 0:
-        with torch.cuda.device_of(like):
-            run(plan, key, tensors, n)
+    run(plan, (key, tensors[1].dtype, tensors[2].dtype), tensors, n)
     return parts
 
 
@@ -149,21 +167,21 @@ def _part_type(t: Tensor) -> torch.dtype:
     return torch.float64 if t.dtype == torch.float64 else torch.float32
 
 
-def embed(x: Tensor, t: Tensor, center: Tensor | None, run: Any = _run) -> Tensor:
+def embed(x: Tensor, t: Tensor, center: Tensor | None, run: Any = eager) -> Tensor:
     d, rows = x.shape[-1], _flat(x)
     y = x.new_empty((*x.shape[:-1], d + 1))
     _launch("embed", (rows, t, rows if center is None else center, y), d, rows, None, center is not None, run)
     return y
 
 
-def unembed(y: Tensor, t: Tensor, center: Tensor | None, run: Any = _run) -> Tensor:
+def unembed(y: Tensor, t: Tensor, center: Tensor | None, run: Any = eager) -> Tensor:
     d, rows = y.shape[-1] - 1, _flat(y)
     x = y.new_empty((*y.shape[:-1], d))
     _launch("unembed", (rows, t, rows if center is None else center, x), d, None, rows, center is not None, run)
     return x
 
 
-def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor, run: Any = _run) -> tuple[Tensor, Tensor]:
+def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor]:
     """The gradient of x, and parts of dL/dt that are to be added."""
     gx, rows, up = x.new_empty(x.shape), _flat(x), _flat(g)
     parts = _launch("embed backward", (rows, t, rows if center is None else center, up, gx), x.shape[-1], rows, up,
@@ -171,7 +189,7 @@ def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor, run: 
     return gx, parts
 
 
-def unembed_backward(y: Tensor, t: Tensor, g: Tensor, run: Any = _run) -> tuple[Tensor, Tensor]:
+def unembed_backward(y: Tensor, t: Tensor, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor]:
     """The gradient of y, and parts of dL/dt that are to be added."""
     gy, rows, up = y.new_empty(y.shape), _flat(y), _flat(g)
     parts = _launch("unembed backward", (rows, t, up, gy), g.shape[-1], up, rows, None, run, _part_type(t))

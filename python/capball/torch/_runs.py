@@ -1,8 +1,8 @@
 """T1 and T12 on runs: the R rows of a program are contiguous and start at a multiple of 16 bytes, whatever the length of a row.
 
-A run is read and written in whole vectors and rearranged in shared memory. Sums over rows take one thread per row (short rows) or
-R x D numbers as in _blocks.py; the results are computed number by number in the order of memory, with the factors of their rows. A
-block that is not full, or has numbers whose squares leave the range of the type, is left to _blocks.py.
+A run is read in whole vectors and rearranged in shared memory. Sums over short rows take one thread per row; the results are
+computed and written number by number in the order of memory, with the factors of their rows. A block that is not full, or has
+numbers whose squares leave the range of the type, is left to _blocks.py.
 """
 
 from __future__ import annotations
@@ -10,13 +10,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ._blocks import (_all, _embed_back_block, _embed_block, _inverse, _quotient, _root, _scale,
-                    _unembed_back_block, _unembed_block, _usual, _wide)
-
-# How a program reads rows of d numbers: one thread per row, R x D from shared memory, or R x D from memory.
-COLUMNS = tl.constexpr(0)
-ROWS = tl.constexpr(1)
-BLOCKS = tl.constexpr(2)
+from ._blocks import (_all, _embed_back_block, _embed_block, _image_factors, _preimage_factor, _preimage_slope_factors, _root, _scale,
+                      _slope_factors, _square, _unembed_back_block, _unembed_block, _usual, _usual_point, _wide)
 
 
 @triton.jit
@@ -27,46 +22,28 @@ def _read_run(a, first, COLS: tl.constexpr, R: tl.constexpr, SIZE: tl.constexpr)
 
 
 @triton.jit
-def _read_rows(a, first, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr, SIZE: tl.constexpr, WAY: tl.constexpr,
-               WIDE: tl.constexpr):
-    """R rows of d numbers: as a run, D numbers apart if rows are read as a block, and as rows."""
-    if WAY == BLOCKS:
-        row = tl.arange(0, R)[:, None]
-        col = tl.arange(0, D)[None, :]
-        v = tl.load(a + first * d + (row * d + col), mask=(col < d) & (row >= 0), other=0)
-        return tl.reshape(v, [R * D]), _wide(v, WIDE)
-    else:
-        run = _read_run(a, first, d, R, SIZE)
-        return run, _rows_of(run, d, d, R, D, WAY == COLUMNS, WIDE)
+def _read_block(a, first, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    row = tl.arange(0, R)[:, None]
+    col = tl.arange(0, D)[None, :]
+    return tl.load(a + first * d + (row * d + col), mask=(col < d) & (row >= 0), other=0)
 
 
 @triton.jit
-def _rows_of(run, COLS: tl.constexpr, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr, SHORT: tl.constexpr, WIDE: tl.constexpr):
-    """The first d numbers of each row: D x R, a thread has a row, or R x D."""
+def _columns(run, COLS: tl.constexpr, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WIDE: tl.constexpr):
+    """The first d numbers of each row of a run, D x R: a thread has whole rows."""
     i = tl.arange(0, R * D)
-    if SHORT:
-        row = i % R
-        col = i // R
-    else:
-        row = i // D
-        col = i % D
-    v = _wide(tl.gather(run, row * COLS + tl.minimum(col, COLS - 1), 0), WIDE)
-    v = tl.where(col < d, v, 0.0)
-    return tl.reshape(v, [D, R]) if SHORT else tl.reshape(v, [R, D])
+    col = i // R
+    v = _wide(tl.gather(run, i % R * COLS + tl.minimum(col, COLS - 1), 0), WIDE)
+    return tl.reshape(tl.where(col < d, v, 0.0), [D, R])
 
 
 @triton.jit
-def _sum_of_products(v, w, SHORT: tl.constexpr, FINE: tl.constexpr):
+def _sum_of_products(v, w, FINE: tl.constexpr):
     """FINE: added in double, so that the error does not grow with the length of rows."""
     if FINE:
-        return tl.sum(v.to(tl.float64) * w.to(tl.float64), axis=0 if SHORT else 1).to(v.dtype)
+        return tl.sum(v.to(tl.float64) * w.to(tl.float64), axis=0).to(v.dtype)
     else:
-        return tl.sum(v * w, axis=0 if SHORT else 1)
-
-
-@triton.jit
-def _sizes(v, SHORT: tl.constexpr):
-    return tl.max(tl.abs(v), axis=0 if SHORT else 1)
+        return tl.sum(v * w, axis=0)
 
 
 @triton.jit
@@ -75,10 +52,11 @@ def _places(rows, START: tl.constexpr, SIZE: tl.constexpr, COLS: tl.constexpr, R
     from the compiler that places start at multiples of more than WORD, so that neighbouring threads get neighbouring words: wider
     accesses to memory would give bank conflicts in shared memory."""
     i = START + tl.arange(0, SIZE) + tl.minimum(rows - 1, 0) * WORD
-    row = (i.to(tl.uint32) // COLS).to(tl.int32)
+    inside = i
     if START + SIZE > R * COLS:
-        row = tl.minimum(row, R - 1)
-    return i, row, i - row * COLS, i < R * COLS
+        inside = tl.minimum(i, R * COLS - 1)
+    row = (inside.to(tl.uint32) // COLS).to(tl.int32)
+    return i, row, inside - row * COLS, i < R * COLS
 
 
 @triton.jit
@@ -117,23 +95,25 @@ def _embed_piece(x, y, factor, last, rows, first, START: tl.constexpr, SIZE: tl.
 
 
 @triton.jit(do_not_specialize=["rows"])
-def embed_run_kernel(x, t, y, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, WAY: tl.constexpr,
+def embed_run_kernel(x, t, y, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, COLUMNS: tl.constexpr,
                      WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr, HEAD: tl.constexpr,
                      REST: tl.constexpr, STEP: tl.constexpr):
-    SHORT: tl.constexpr = WAY == COLUMNS
-    PITCH: tl.constexpr = D if WAY == BLOCKS else d
+    PITCH: tl.constexpr = d if COLUMNS else D  # of rows in the run
     first = tl.program_id(0).to(tl.int64) * R
     usual = rows - first >= R
     if usual:
-        run, z = _read_rows(x, first, d, R, D, IN, WAY, WIDE)
+        if COLUMNS:
+            run = _read_run(x, first, d, R, IN)
+            z = _columns(run, d, d, R, D, WIDE)
+            N = _sum_of_products(z, z, FINE)
+        else:
+            block = _read_block(x, first, d, R, D)
+            run = tl.reshape(block, [R * D])
+            N = _square(_wide(block, WIDE), FINE)
         s = _scale(t, WIDE)
-        N = _sum_of_products(z, z, SHORT, FINE)
-        q = N + s * s
-        usual = _all(_usual(q, WIDE))
+        usual = _all(_usual(N + s * s, WIDE))
         if usual:
-            per_q = _inverse(q)
-            factor = 2 * s * per_q
-            last = (s * s - N) * per_q
+            factor, last = _image_factors(N, s)
             _embed_piece(run, y, factor, last, rows, first, 0, HEAD, d, R, PITCH, IN, WORD, WIDE)
             if REST > 0:
                 _embed_piece(run, y, factor, last, rows, first, HEAD, REST, d, R, PITCH, IN, WORD, WIDE)
@@ -155,23 +135,20 @@ def _lasts(run, d: tl.constexpr, R: tl.constexpr, WIDE: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["rows"])
-def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, WAY: tl.constexpr,
+def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
                        WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr, HEAD: tl.constexpr,
                        REST: tl.constexpr, STEP: tl.constexpr):
-    SHORT: tl.constexpr = WAY == COLUMNS
-    PITCH: tl.constexpr = D if WAY == BLOCKS else d
     first = tl.program_id(0).to(tl.int64) * R
     usual = rows - first >= R
     if usual:
         run = _read_run(y, first, d + 1, R, IN)
-        z = _rows_of(run, d + 1, d, R, D, SHORT, WIDE)
+        z = _columns(run, d + 1, d, R, D, WIDE)
         z0 = _lasts(run, d, R, WIDE)
-        N = _sum_of_products(z, z, SHORT, FINE)
+        N = _sum_of_products(z, z, FINE)
         L = _root(N + z0 * z0)
-        south = z0 < 0
-        usual = _all(_usual(L, WIDE) & ((z0 >= 0) | _usual(N, WIDE)))
+        usual = _all(_usual_point(N, L, z0, WIDE))
         if usual:
-            factor = _quotient(_scale(t, WIDE) * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
+            factor = _preimage_factor(N, L, z0, _scale(t, WIDE))
             _unembed_piece(run, x, factor, rows, first, 0, HEAD, d, R, IN, WORD, WIDE)
             if REST > 0:
                 _unembed_piece(run, x, factor, rows, first, HEAD, REST, d, R, IN, WORD, WIDE)
@@ -182,7 +159,7 @@ def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE:
 
 @triton.jit
 def _embed_back_piece(x, g, gx, factor, k, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
-                      R: tl.constexpr, PITCH: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+                      R: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
     i, row, col, here = _places(rows, START, SIZE, d, R, WORD)
     z = _wide(tl.load(x + first * d + i, mask=here, other=0), WIDE)
     f, of_z = _of_rows(factor, k, row, WIDE)
@@ -192,32 +169,27 @@ def _embed_back_piece(x, g, gx, factor, k, rows, first, START: tl.constexpr, SIZ
 
 @triton.jit(do_not_specialize=["rows"])
 def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                          WAY: tl.constexpr, WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
+                          WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
                           UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
-    SHORT: tl.constexpr = WAY == COLUMNS
-    PITCH: tl.constexpr = D if WAY == BLOCKS else d
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
     usual = rows - first >= R
     if usual:
-        run, z = _read_rows(x, first, d, R, D, IN, WAY, WIDE)
+        z = _columns(_read_run(x, first, d, R, IN), d, d, R, D, WIDE)
         up_run = _read_run(g, first, d + 1, R, UP)
-        up = _rows_of(up_run, d + 1, d, R, D, SHORT, WIDE)
+        up = _columns(up_run, d + 1, d, R, D, WIDE)
         up0 = _lasts(up_run, d, R, WIDE)
-        N = _sum_of_products(z, z, SHORT, FINE)
-        product = _sum_of_products(z, up, SHORT, False)
-        most = tl.maximum(_sizes(up, SHORT), tl.abs(up0))
-        q = N + s * s
-        usual = _all(_usual(q, WIDE) & (_usual(most, WIDE) | (most == 0)) & (product == product))
+        N = _sum_of_products(z, z, FINE)
+        product = _sum_of_products(z, up, False)
+        most = tl.maximum(tl.max(tl.abs(up), axis=0), tl.abs(up0))
+        usual = _all(_usual(N + s * s, WIDE) & (_usual(most, WIDE) | (most == 0)) & (product == product))
         if usual:
-            per_q = _inverse(q)
-            factor = 2 * s * per_q
-            k = 2 * (product + s * up0) * per_q
-            of_t = tl.sum(factor * (factor * N * up0 - (s * s - N) * per_q * product), axis=0)
-            _embed_back_piece(x, up_run, gx, factor, k, rows, first, 0, HEAD, d, R, PITCH, UP, WORD, WIDE)
+            factor, k, y0, slope_of_t = _slope_factors(N, s, product, up0)
+            of_t = tl.sum(slope_of_t, axis=0)
+            _embed_back_piece(x, up_run, gx, factor, k, rows, first, 0, HEAD, d, R, UP, WORD, WIDE)
             if REST > 0:
-                _embed_back_piece(x, up_run, gx, factor, k, rows, first, HEAD, REST, d, R, PITCH, UP, WORD, WIDE)
+                _embed_back_piece(x, up_run, gx, factor, k, rows, first, HEAD, REST, d, R, UP, WORD, WIDE)
     if not usual:
         for i in range(0, R, STEP):
             of_t += _embed_back_block(x, t, x, g, gx, rows, first + i, d, d, 1, d + 1, 1, False, WIDE, FINE, True, STEP, D)
@@ -226,44 +198,40 @@ def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.con
 
 @triton.jit
 def _unembed_back_piece(y, g, gy, factor, k, last, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
-                        R: tl.constexpr, PITCH: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+                        R: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
     i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
     z = _wide(tl.load(y + first * (d + 1) + i, mask=here, other=0), WIDE)
     f, of_z = _of_rows(factor, k, row, WIDE)
-    value = (_from(g, row, col, R, PITCH, UP, WIDE) - z * of_z) * f
+    value = (_from(g, row, col, R, d, UP, WIDE) - z * of_z) * f
     _write_run(gy, tl.where(col == d, tl.gather(last, row, 0), value), first, i, here, d + 1)
 
 
 @triton.jit(do_not_specialize=["rows"])
 def unembed_back_run_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                            WAY: tl.constexpr, WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
+                            WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
                             UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
-    SHORT: tl.constexpr = WAY == COLUMNS
-    PITCH: tl.constexpr = D if WAY == BLOCKS else d
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
     usual = rows - first >= R
     if usual:
         run = _read_run(y, first, d + 1, R, IN)
-        up_run, up = _read_rows(g, first, d, R, D, UP, WAY, WIDE)
-        z = _rows_of(run, d + 1, d, R, D, SHORT, WIDE)
+        up_run = _read_run(g, first, d, R, UP)
+        up = _columns(up_run, d, d, R, D, WIDE)
+        z = _columns(run, d + 1, d, R, D, WIDE)
         z0 = _lasts(run, d, R, WIDE)
-        N = _sum_of_products(z, z, SHORT, FINE)
+        N = _sum_of_products(z, z, FINE)
         L = _root(N + z0 * z0)
-        south = z0 < 0
-        product = _sum_of_products(z, up, SHORT, False)
-        most = _sizes(up, SHORT)
-        usual = _all(_usual(L, WIDE) & ((z0 >= 0) | _usual(N, WIDE)) & (_usual(most, WIDE) | (most == 0)))
+        product = _sum_of_products(z, up, False)
+        most = tl.max(tl.abs(up), axis=0)
+        usual = _all(_usual_point(N, L, z0, WIDE) & (_usual(most, WIDE) | (most == 0)))
         if usual:
-            rise = tl.where(south, _quotient(N, L - z0), L + z0)
-            factor = _quotient(s, rise)
-            k = _quotient(product, rise * L)
-            of_t = tl.sum(product * factor, axis=0)
-            last = -_quotient(product, L) * factor
-            _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, 0, HEAD, d, R, PITCH, UP, WORD, WIDE)
+            factor, k, of_last, slope_of_t = _preimage_slope_factors(N, L, z0, product, s)
+            of_t = tl.sum(slope_of_t, axis=0)
+            last = of_last * factor
+            _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, 0, HEAD, d, R, UP, WORD, WIDE)
             if REST > 0:
-                _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, HEAD, REST, d, R, PITCH, UP, WORD, WIDE)
+                _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, HEAD, REST, d, R, UP, WORD, WIDE)
     if not usual:
         for i in range(0, R, STEP):
             of_t += _unembed_back_block(y, t, g, gy, rows, first + i, d, d, 1, d + 1, 1, WIDE, FINE, True, STEP, D)

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """How many numbers a program takes, by how many warps; of runs (_runs.py) how rows are read, and how many numbers neighbouring
-    threads are apart, 0 where rows are moved as blocks (_blocks.py)."""
+    """How many numbers a program takes, D for each row, and by how many warps. Runs (_runs.py) have `word` > 0: the numbers that
+    neighbouring threads are apart; `columns`: one thread per row adds squares."""
 
     numbers: int
     warps: int
-    way: int = 0
     word: int = 0
+    columns: bool = True
 
 
 # By kernel and bytes of a number: up to a width D, numbers and warps. Wider rows are a block of their own.
