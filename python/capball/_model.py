@@ -196,7 +196,7 @@ class Sketch(_Artefact, _core.Sketch):
         if isinstance(count, str):
             raise ValueError(f"bounds need a principal sketch, and this one is {self.kind}")
         bits, ids = _core.hamming_knn(codes, self.encode(queries), k if base is None else count, threads)
-        return Neighbors(*((bits, ids) if base is None else _core.rerank(base, queries, ids, k, None, threads)))
+        return Neighbors(bits, ids) if base is None else Neighbors(*_core.rerank(base, queries, ids, k, None, threads))
 
     def _facts(self) -> dict[str, str]:
         return {"bits": str(self.bits), "d": str(self.d), "s": f"{self.s:.6g}", "kind": self.kind}

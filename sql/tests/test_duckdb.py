@@ -12,11 +12,21 @@ import capball.duckdb
 from conftest import BUILD, FULL, sorted_rows, up_to_checksum, without_list
 
 
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
+EXTENSION = BUILD / "duckdb" / "capball.duckdb_extension"
+
+
+@pytest.fixture(params=["python", "extension"])
+def con(request):
+    """The functions of the Python package, and those of the extension."""
+    if request.param == "extension" and not EXTENSION.exists():
+        pytest.skip("the DuckDB extension is not built")
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute("SET threads = 4")
-        yield capball.duckdb.register(connection)
+        if request.param == "python":
+            capball.duckdb.register(connection)
+        else:
+            connection.execute(f"LOAD '{EXTENSION}'")
+        yield connection
 
 
 def table_of(rows):
@@ -127,6 +137,37 @@ def hostile(text, model):
     yield "expected", "SELECT capball_fit(CASE row WHEN 9 THEN [1]::FLOAT[] ELSE x END) FROM lists"
     for cut in range(0, len(text) - 3, 97):
         yield "map: ", f"SELECT capball_embed($1, {x})", text[:cut]
+
+
+def test_the_extension_also_takes_doubles(table, rows, command):
+    if not one(table, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'"):
+        pytest.skip("functions in Python are for floats")
+    assert one(table, "SELECT capball_fit(x::DOUBLE[]) FROM t") == command.map(rows.astype(float))
+    assert one(table, "SELECT capball_fit(x ORDER BY row) FILTER (row < 100) FROM t") == command.map(rows[:100])
+
+
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096
+
+
+def test_no_memory_is_lost_over_many_calls(table):
+    text, model = one(table, "SELECT capball_fit(x) FROM t"), one(table, "SELECT capball_svdd(x, 0.1) FROM t")
+    calls = 100000 if FULL else 20000
+
+    def work():
+        table.execute(f"SELECT count(capball_embed($1, x)), count(capball_cap($1, x, 1)) FROM t, range({calls} // 1500)", [text]).fetchall()
+        table.execute("SELECT count(m) FROM (SELECT capball_fit([i, j]::FLOAT[]) AS m FROM range(500) a(i), range(2) b(j) GROUP BY i)").fetchall()
+        for _, sql, *arguments in hostile(text, model):
+            with pytest.raises(duckdb.Error):
+                one(table, sql, *arguments)
+
+    for _ in range(3):
+        work()
+    before = resident()
+    for _ in range(3):
+        work()
+    assert resident() - before < 16 << 20
 
 
 def test_hostile_input_is_an_error_with_a_message(table):

@@ -400,7 +400,7 @@ class CapLinear(nn.Linear):
         if before is None and not isinstance(sphere, (int, float)):
             raise TypeError(f"sphere must be the Sphere before this layer, or a Sequential that holds both, got {type(sphere).__name__}")
         sphere = before.map(d) if before is not None else capball.SphereMap(d, float(sphere))  # type: ignore[arg-type]
-        p, b = self.weight.detach().double(), -self.bias.detach().double()
+        p, b = self.weight.detach().double().cpu(), -self.bias.detach().double().cpu()
         length = p.norm(dim=1)
         return [sphere.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
 
