@@ -415,6 +415,7 @@ class CapLinear(nn.Linear):
             found = layer if isinstance(layer, Sphere) else found
         return None
 
+
 class _Caps(torch.autograd.Function):
     """`CapLinear` after `Sphere` in the kernels of _caps."""
 
