@@ -212,7 +212,7 @@ static void call_scalar(duckdb_function_info info, duckdb_data_chunk input, duck
         put_null(&r, i);
     }
   sql_object_free(c.object);
-  if (status != CPB_OK) duckdb_scalar_function_set_error(info, rows == 1 ? sql_message(&error) : error.text);
+  if (status != CPB_OK) duckdb_scalar_function_set_error(info, sql_message(&error));
 }
 
 /* ---- aggregates ---- */
