@@ -1,5 +1,5 @@
 // Outliers: a ball around all columns or two of them, live.
-import { byId, colours, download, drawPoints, element, fitCanvas, percent, short, showError } from './dom.js';
+import { byId, colours, download, drawPoints, element, fitCanvas, percent, pointSize, short, showError } from './dom.js';
 
 export function createOutliers(jobs) {
   let data = null, input = null, result = null, timer = 0, running = false, again = false;
@@ -83,12 +83,14 @@ export function createOutliers(jobs) {
     });
     const x = (value) => pad + ((value - ranges[0][0]) / (ranges[0][1] - ranges[0][0])) * (side - 2 * pad);
     const y = (value) => side - pad - ((value - ranges[1][0]) / (ranges[1][1] - ranges[1][0])) * (side - 2 * pad);
-    const lists = [[], []];
-    points.rows.forEach((row, i) => lists[scores[row] < 0 ? 1 : 0].push(x(points.data[2 * i]), y(points.data[2 * i + 1])));
-    const size = points.rows.length > 4000 ? 2 : points.rows.length > 1000 ? 3 : 5;
+    const count = points.rows.length, px = new Float32Array(count), py = new Float32Array(count), kind = new Uint8Array(count);
+    points.rows.forEach((row, i) => {
+      px[i] = x(points.data[2 * i]);
+      py[i] = y(points.data[2 * i + 1]);
+      kind[i] = scores[row] < 0 ? 1 : 0;
+    });
     if (result.two) drawBall(context, c, x, y);
-    drawPoints(surface, lists[0], c.soft, size, 0.55);
-    drawPoints(surface, lists[1], c.hit, size, 0.95);
+    drawPoints(surface, { x: px, y: py, kind }, [{ colour: c.soft, alpha: 0.55 }, { colour: c.hit, alpha: 0.95 }], pointSize(count));
     axes(context, c, side, ranges, pad);
   }
   /** |W(x-c)| = r as a curve: x = c + r W^-1 u. */
