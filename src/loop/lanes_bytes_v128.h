@@ -37,16 +37,14 @@ LANE_INLINE vec_i32 vec_pair_products(vec_i16 a, vec_i16 b) {
   return (vec_i32)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #elif defined(__wasm_simd128__)
   return (vec_i32)wasm_i32x4_dot_i16x8((v128_t)a, (v128_t)b);
-#else
-  vec_i32 x = (vec_i32)a, y = (vec_i32)b;
-  return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
 #endif
 }
 /* lane by lane sum + the four products of bytes of a and b */
 LANE_INLINE vec_i32 vec_add_products(vec_i32 sum, vec_i32 a_signed, vec_i32 b_unsigned) {
   vec_i16 a = (vec_i16)a_signed, b_even = (vec_i16)b_unsigned & 255;
   vec_i16 b_odd = (vec_i16)((vec_u16)b_unsigned >> 8);
-  return sum + vec_pair_products(a << 8 >> 8, b_even) + vec_pair_products(a >> 8, b_odd);
+  vec_i16 a_even = (vec_i16)((vec_u16)a << 8) >> 8;
+  return sum + vec_pair_products(a_even, b_even) + vec_pair_products(a >> 8, b_odd);
 }
 LANE_INLINE vec_i32 vec_max_i32(vec_i32 x, vec_i32 y) {
   vec_i32 above = x > y;
