@@ -10,10 +10,10 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
 thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) own_functions map_files model_files sketch_files
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
-sources = $(shell find include src show cli web tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
+sources = $(shell find include src show cli sql web tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
-.PHONY: recipes test-python test-spark bench-spark platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
-.PHONY: python wheel asan-python web test-web bench-web
+.PHONY: recipes test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
+.PHONY: python wheel asan-python histories web test-web bench-web
 .PHONY: setup-run setup-test build build-tests build-asan build-tsan
 
 all: build ## the library and the command, in build/
@@ -53,9 +53,12 @@ soak: setup-test build-asan ## fuzz until stopped; reports executions and stores
 coverage: setup-test ## lines and branches that the tests never take, in build-coverage/
 	@tools/coverage
 
-adversary: setup-test build-tests ## tests/edge/adversary_* at full length: about a million certificates
+adversary: setup-test build-tests ## tests/edge/adversary_* at full length: about a million certificates, 10^7 bounds of estimates
 	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
 	@tests/cli/ranges.sh long
+
+histories: setup-test build-tests ## 10,000 random histories of an index file, with kills and power failures; takes minutes
+	@INDEX_HISTORIES=$(or $(HISTORIES),10000) build/tests/index_histories
 
 test-python: build ## the Python package in a separate environment, with every extra
 	@tools/test-python full
@@ -64,8 +67,16 @@ test-spark: build ## capball on Spark: local, and a cluster of a master and two 
 	@tools/setup spark
 	@tools/test-spark full
 
+test-sql: build ## capball in SQLite, PostgreSQL and DuckDB; servers run in temporary directories
+	@tools/setup sql
+	@tools/test-sql full
+
 recipes: build ## the recipes of docs/recipes.md on the engines that $$PYTHON has
 	@tools/recipes
+
+bench-sql: build ## capball in databases compared with plain SQL and with the command
+	@tools/setup sql
+	@tools/test-sql bench
 
 bench-spark: build ## capball on Spark compared with Spark itself
 	@tools/setup spark

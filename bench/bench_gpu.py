@@ -29,18 +29,19 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f6
 LENGTHS = (1, 2, 3, 10, 16, 32, 50, 64, 100, 128, 256, 784, 2048, 8192)
 
 
-def seconds(call, repeats=20):
-    """The median time of a call on the device."""
+def seconds(call, repeats=20, in_a_row=8):
+    """The median time of a call on the device, which has the next one when a call ends."""
     for _ in range(3):
         call()
     took = []
     for _ in range(repeats):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        call()
+        for _ in range(in_a_row):
+            call()
         end.record()
         end.synchronize()
-        took.append(begin.elapsed_time(end) / 1e3)
+        took.append(begin.elapsed_time(end) / 1e3 / in_a_row)
     return statistics.median(took)
 
 
@@ -115,19 +116,38 @@ def bench_layer():
 # ---- block sizes ----
 
 
-def shapes(D):
-    """What is tried: numbers, warps, and whether rows are written as one run."""
-    some = [(256, 1), (512, 1), (1024, 1), (512, 2), (1024, 2), (2048, 2), (1024, 4), (2048, 4)]
+def blocks(D):
+    """Blocks of rows that are tried: numbers and warps."""
+    some = [(256, 1), (512, 1), (1024, 1), (512, 2), (1024, 2), (2048, 2)]
     if D > 256:
-        some = [(1024, 1), (1024, 2), (1024, 4), (2048, 1), (2048, 2), (2048, 4), (4096, 4), (4096, 8)]
+        some = [(1024, 1), (1024, 2), (2048, 1), (2048, 2), (2048, 4), (4096, 8)]
     if D > 4096:
         some = [(D, 4), (D, 8), (D, 16)]
-    return [(numbers, warps, flat) for numbers, warps in some if numbers >= D for flat in (False, True) if not flat or numbers >= 16 * D]
+    return [(numbers, warps, 0, True) for numbers, warps in some if numbers >= D]
+
+
+def runs(size, d, D):
+    """Runs of rows that are tried: numbers, warps, the numbers that neighbouring threads are apart, and one thread per row or not."""
+    narrow, wide = max(1, 4 // size), 16 // size
+    rows = {1: ((512, 4), (1024, 4), (2048, 8)), 2: ((256, 4), (512, 4), (1024, 4)), 4: ((256, 4), (512, 4), (128, 2)),
+            16: ((64, 2), (128, 4), (128, 2), (256, 4)), 64: ((64, 2), (128, 4), (64, 4)), 128: ((64, 2), (64, 4), (32, 2))}
+    for count, warps in next((some for most, some in rows.items() if D <= most), ()):
+        yield from ((count * D, warps, word, True) for word in ((narrow, wide) if D <= 16 else (narrow,)))
+    if d * size % 16 == 0 and D <= 128:
+        yield from ((numbers, warps, narrow, False) for numbers, warps in ((1024, 2), (2048, 2), (2048, 4)) if numbers >= 8 * D)
+
+
+def shapes(name, d):
+    D = 1 << (d - 1).bit_length()
+    return [*blocks(D), *runs(TYPES[name].itemsize, d, D)]
 
 
 def with_shape(shape):
     from capball.torch._shapes import Shape
-    layers._triton()._shape = lambda kernel, size, d, D: Shape(*shape)
+    layers._triton()._shape = SHAPES.setdefault(shape, lambda kernel, size, d, D: Shape(*shape))
+
+
+SHAPES = {}
 
 
 def compile_one(job):
@@ -141,8 +161,8 @@ def compile_one(job):
 
 def tune():
     copy, t = copy_speed(), torch.tensor(0.3, device="cuda")
-    jobs = [(name, d, shape) for name in ("f32", "bf16", "f64") for d in (1, 2, 3, 10, 16, 32, 64, 128, 256, 784, 2048, 8192)
-            if name != "f64" or d in (2, 16, 128, 784) for shape in shapes(1 << (d - 1).bit_length())]
+    jobs = [(name, d, shape) for name in ("f32", "bf16", "f64") for d in LENGTHS
+            if name != "f64" or d in (2, 16, 128, 784) for shape in shapes(name, d)]
     with ProcessPoolExecutor(os.cpu_count() - 1, get_context("spawn")) as pool:
         list(pool.map(compile_one, jobs, chunksize=4))
     for (name, d), group in itertools.groupby(jobs, lambda job: job[:2]):
@@ -171,6 +191,10 @@ def capball_middle(hidden, out):
     return layers.Sphere(), layers.CapLinear(hidden, out)
 
 
+def fused_middle(hidden, out):
+    return (layers.SphereCapLinear(hidden, out),)
+
+
 def relu_middle(hidden, out):
     return torch.nn.ReLU(), torch.nn.Linear(hidden, out)
 
@@ -188,31 +212,48 @@ def graphed(step):
     return graph.replay
 
 
+def training_step(net, run, x, y, dtype):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, capturable=True, fused=True)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
+            out = run(x)
+        torch.nn.functional.cross_entropy(out.float(), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def step_times(widths, middle, way, x, y, dtype):
+    """Times of training steps of a net that is made for this."""
+    torch._dynamo.reset()
+    net = net_of(widths, middle)
+    step = training_step(net, torch.compile(net) if way == "compiled" else net, x, y, dtype)
+    call = graphed(step) if way == "CUDA graph" else step
+    took = []
+    for _ in range(40):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        took.append(time.perf_counter() - began)
+    return took[10:]
+
+
 def bench_nets():
     print("\n## A training step (forward, backward, Adam), microseconds\n")
-    print("| net | batch | type | way | capball | ReLU | ratio |\n|---|---:|---|---|---:|---:|---:|")
+    print("| net | batch | type | way | Sphere, CapLinear | SphereCapLinear | ReLU, Linear | ratios |\n|---|---:|---|---|---:|---:|---:|---:|")
     for widths, batch, dtype in (((784, 512, 10), 8192, torch.float32), ((784, 512, 10), 8192, torch.bfloat16), ((2, 8, 2), 100, torch.float32)):
         x, y = torch.randn(batch, widths[0], device="cuda"), torch.randint(widths[2], (batch,), device="cuda")
         for way in ("eager", "compiled", "CUDA graph"):
-            took = []
-            for middle in (capball_middle, relu_middle):
-                net = net_of(widths, middle)
-                run = torch.compile(net) if way == "compiled" else net
-
-                def under(batch, run=run):
-                    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
-                        return run(batch)
-
-                optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, capturable=True, fused=True)
-
-                def step():
-                    optimizer.zero_grad(set_to_none=True)
-                    torch.nn.functional.cross_entropy(under(x).float(), y).backward()
-                    optimizer.step()
-
-                took.append(wall_seconds(graphed(step) if way == "CUDA graph" else step))
+            took = {middle: [] for middle in (capball_middle, fused_middle, relu_middle)}
+            for _, middle in itertools.product(range(5), took):  # in turn, since the speed of the host varies
+                took[middle] += step_times(widths, middle, way, x, y, dtype)
+            apart, fused, relu = (statistics.median(times) * 1e6 for times in took.values())
             name = "-".join(map(str, widths))
-            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {took[0] * 1e6:.0f} | {took[1] * 1e6:.0f} | {took[0] / took[1]:.2f} |", flush=True)
+            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {apart:.0f} | {fused:.0f} | {relu:.0f} | {apart / relu:.2f}, {fused / relu:.2f} |",
+                  flush=True)
 
 
 # ---- neighbours ----

@@ -1,10 +1,15 @@
-/* An index that stays beside cpb_knn, which prepares all rows for every call: 1, 10, 100 and 1000 queries, one thread. */
+/* An index compared with cpb_knn, which prepares all rows in every call: 1, 10, 100 and 1000 queries, one thread. Then what
+ * changes cost, and opening a file of 10 GB. */
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
+#include "index/blocks_of_rows.h"
+#include "index/snapshot.h"
 #include "support/sets.h"
 #include "support/timing.h"
 
@@ -34,23 +39,40 @@ static void ask_knn(void *arg) {
   must(cpb_knn(t->base, t->queries, K, CPB_L2, t->hits, NULL, &error), &error);
 }
 
-static cpb_index *build(cpb_view base) {
+static cpb_index *empty(size_t cols, cpb_dtype dtype) {
   cpb_index_options options;
   cpb_error error;
   cpb_index *index;
   cpb_index_options_init(&options, sizeof options);
-  options.cols = base.cols;
-  options.dtype = base.dtype;
+  options.cols = cols;
+  options.dtype = dtype;
   must(cpb_index_new(&options, &index, &error), &error);
+  return index;
+}
+
+static cpb_index *build(cpb_view base) {
+  cpb_error error;
+  cpb_index *index = empty(base.cols, base.dtype);
   must(cpb_index_add(index, base, NULL, NULL, &error), &error);
   return index;
 }
 
+static double best_build(cpb_view base) {
+  double best = 1e9;
+  for (int round = 0; round < 5; round++) {
+    double start = bench_now();
+    cpb_index *index = build(base);
+    double took = bench_now() - start;
+    best = took < best ? took : best;
+    cpb_index_free(index);
+  }
+  return best;
+}
+
 static void compare(const char *name, cpb_view base, cpb_view all) {
   static cpb_hit hits[2][MOST_QUERIES * K];
-  double start = bench_now();
+  double built = best_build(base);
   trial kept = {.base = base, .index = build(base), .hits = hits[0]}, fresh = kept;
-  double built = bench_now() - start;
   fresh.hits = hits[1];
   cpb_index_report before = {.size = sizeof before}, after = before;
   cpb_index_describe(kept.index, &before);
@@ -86,13 +108,97 @@ static void fill_gauss(float *x, size_t count) {
   }
 }
 
+/* ---- changes ---- */
+
+static void time_adds(cpb_view base) {
+  enum { BEFORE = 50000, AT_ONCE = 500, ROUNDS = 40 };
+  cpb_error error;
+  double best = 1e9, worst = 0;
+  cpb_view rows = base;
+  rows.rows = BEFORE;
+  cpb_index *index = build(rows);
+  for (size_t round = 0; round < ROUNDS; round++) {
+    rows.data = (const float *)base.data + (BEFORE + round * AT_ONCE) * base.stride;
+    rows.rows = AT_ONCE;
+    double start = bench_now();
+    must(cpb_index_add(index, rows, NULL, NULL, &error), &error);
+    double took = bench_now() - start;
+    best = took < best ? took : best;
+    worst = took > worst ? took : worst;
+  }
+  cpb_index_free(index);
+  printf("adding %d rows to %d: best %.3f ms, worst of %d %.3f ms\n", AT_ONCE, BEFORE, best * 1e3, ROUNDS,
+         worst * 1e3);
+}
+
+/* One at a time, ids in no order. */
+static void time_removals(cpb_view base, size_t rows, bool in_order) {
+  cpb_error error;
+  cpb_index *index = empty(base.cols, base.dtype);
+  uint64_t *ids = bench_memory(rows * sizeof *ids);
+  for (size_t i = 0; i < rows; i++) ids[i] = in_order ? i : (uint64_t)i * 0x9e3779b97f4a7c15 >> 1;
+  base.rows = rows;
+  must(cpb_index_add(index, base, ids, NULL, &error), &error);
+  double start = bench_now();
+  for (size_t i = 0; i < rows / 2; i++) must(cpb_index_remove(index, &ids[i * 2], 1, &error), &error);
+  printf("removing one of %zu rows, ids %s: %.3f us\n", rows, in_order ? "row numbers" : "in any order",
+         (bench_now() - start) / (double)(rows / 2) * 1e6);
+  cpb_index_free(index);
+  bench_release(ids, rows * sizeof *ids);
+}
+
+/* ---- a large file ---- */
+
+/* A header and holes: opening reads neither rows nor codes. */
+static void write_large(const char *path, uint64_t bytes) {
+  cpb_error error;
+  cpb_whole file;
+  cpb_index *index = empty(GAUSS_COLS, CPB_F32);
+  uint64_t row = (cpb_block_row_bytes(index) + cpb_block_code_bytes(index)) / CPB_INDEX_BLOCK;
+  index->next_id = bytes / row;
+  cpb_index_layout l = cpb_index_layout_of(index, index->next_id, CPB_IDS_NUMBERS);
+  must(cpb_whole_open(path, &file, &error), &error);
+  must(cpb_whole_resize(&file, l.log_at, &error), &error);
+  must(cpb_head_write(index, &l, &file, &error), &error);
+  must(cpb_whole_commit(&file, &error), &error);
+  cpb_whole_close(&file);
+  cpb_index_free(index);
+}
+
+static void time_open(void) {
+  const char *path = "bench_index_large.index";
+  const double large = 1e10;
+  double best = 1e9;
+  cpb_error error;
+  cpb_index_report report = {.size = sizeof report};
+  write_large(path, (uint64_t)large);
+  for (int round = 0; round < 9; round++) {
+    cpb_index *index;
+    double start = bench_now();
+    must(cpb_index_open(path, false, &index, &error), &error);
+    double took = bench_now() - start;
+    best = took < best ? took : best;
+    cpb_index_describe(index, &report);
+    cpb_index_free(index);
+  }
+  unlink(path);
+  printf("opening an index of %.0f GB, %llu rows, a sparse file: %.2f ms\n", large / 1e9,
+         (unsigned long long)report.rows, best * 1e3);
+}
+
 int main(void) {
   size_t rows = GAUSS_ROWS + MOST_QUERIES;
   float *x = bench_memory(rows * GAUSS_COLS * sizeof *x);
   bench_print_machine();
   fill_gauss(x, rows * GAUSS_COLS);
-  compare("Gauss", cpb_rows(x, CPB_F32, GAUSS_ROWS, GAUSS_COLS),
-          cpb_rows(x + (size_t)GAUSS_ROWS * GAUSS_COLS, CPB_F32, MOST_QUERIES, GAUSS_COLS));
+  cpb_view gauss = cpb_rows(x, CPB_F32, GAUSS_ROWS, GAUSS_COLS);
+  time_open();
+  time_adds(gauss);
+  for (size_t n = 2000; n <= GAUSS_ROWS; n *= 10) {
+    time_removals(gauss, n, true);
+    time_removals(gauss, n, false);
+  }
+  compare("Gauss", gauss, cpb_rows(x + (size_t)GAUSS_ROWS * GAUSS_COLS, CPB_F32, MOST_QUERIES, GAUSS_COLS));
   bench_release(x, rows * GAUSS_COLS * sizeof *x);
   for (size_t i = 0; i < 3; i++) {
     bench_set set;

@@ -1,4 +1,5 @@
-/* Search among codes compared with faiss, and encoding with one sgemm, measured in the same run. Packaged builds of
+/* Search among codes, by bits compared with faiss and by estimates compared with bits, encoding compared with one sgemm,
+ * and training, measured in the same run. Packaged builds of
  * faiss often target the baseline processor and count bits without POPCNT (Debian's does), so a straightforward loop
  * with POPCNT, one query at a time, is measured too: what a tuned build would do.
  *   build/bench/bench_sketch     from the project's root */
@@ -7,11 +8,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "capball/advanced/estimator.h"
 #include "capball/capball.h"
 #include "sketch/sketch_train.h"
 #include "support/timing.h"
 
-enum { CODES = 1000000, BYTES = 32, QUERIES = 100, K = 10, ROWS = 60000, D = 784, READ = 1 << 29 };
+enum {
+  CODES = 1000000,
+  BYTES = 32,
+  QUERIES = 100,
+  K = 10,
+  ROWS = 60000,
+  D = 784,
+  READ = 1 << 29,
+  SCANNED = 50000
+};
 
 static void must(cpb_status status, const cpb_error *error) {
   if (status == CPB_OK) return;
@@ -91,6 +102,68 @@ WITH_POPCNT static void scan_one(void *arg, size_t q) {
 static void scan_plainly(void *arg) {
   searching *s = arg;
   s->exec->run(s->exec->pool, s->queries.rows, scan_one, s);
+}
+
+/* ---- estimates, one thread ---- */
+
+typedef struct estimating {
+  cpb_estimator *estimator;
+  cpb_view queries;
+  cpb_hit *hits;
+} estimating;
+
+static void estimate(void *arg) {
+  estimating *e = arg;
+  cpb_estimator_options options;
+  cpb_error error;
+  cpb_estimator_options_init(&options, sizeof options);
+  must(cpb_estimator_search(e->estimator, e->queries, &options, e->hits, NULL, NULL, &error), &error);
+}
+
+static cpb_sketch *principal_sketch(cpb_view x, size_t bits, size_t bits_per, size_t sample,
+                                    const cpb_exec *exec, cpb_sketch_fit_report *report) {
+  cpb_sketch_training training;
+  cpb_sketch_fit_options options;
+  cpb_sketch *sketch;
+  cpb_error error;
+  cpb_source source = cpb_source_from_view(x);
+  cpb_sketch_training_init(&training, sizeof training);
+  cpb_sketch_fit_options_init(&options, sizeof options);
+  training.kind = CPB_SKETCH_PRINCIPAL;
+  training.bits = bits;
+  training.bits_per = bits_per;
+  if (bits_per != 0) training.rotation = CPB_ROTATION_RANDOM;
+  options.training = &training;
+  options.sample = sample;
+  must(cpb_sketch_fit(&source, &options, &sketch, report, exec, &error), &error);
+  return sketch;
+}
+
+/* Codes of the same number of bits, by bits and by estimates. */
+static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t bits_per) {
+  cpb_view rows = x;
+  rows.rows = SCANNED;
+  cpb_sketch *sketch = principal_sketch(rows, bits, bits_per, 1000, NULL, NULL);
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_error error;
+  cpb_sketch_describe(sketch, &o);
+  uint8_t *own = bench_memory(SCANNED * o.code_bytes);
+  cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
+  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, D), hits};
+  must(cpb_sketch_encode(sketch, rows, own, NULL, &error), &error);
+  must(cpb_estimator_new(sketch, cpb_rows(own, CPB_U8, SCANNED, o.code_bytes), &e.estimator, &error), &error);
+  cpb_view all = cpb_rows(codes, CPB_U8, SCANNED, bits / 8),
+           asked = cpb_rows(codes, CPB_U8, QUERIES, bits / 8);
+  searching by_bits = {all, asked, hits, NULL};
+  bench_rival both[] = {{"bits", search, &by_bits, 0}, {"estimates", estimate, &e, 0}};
+  bench_rounds(both, 2, 7);
+  double each = (double)SCANNED * QUERIES;
+  printf("  %3zu bits, %zu per direction  %6.2f rows/ns by estimates, %.2f of the %.2f by bits\n", bits,
+         bits_per, each / both[1].best * 1e-9, both[0].best / both[1].best, each / both[0].best * 1e-9);
+  cpb_estimator_free(e.estimator);
+  cpb_sketch_free(sketch);
+  free(own);
+  free(hits);
 }
 
 typedef struct encoding {
@@ -175,14 +248,18 @@ int main(void) {
   reading reads = {.words = words, .exec = two};
   cpb_view rows = cpb_rows(x, CPB_F32, ROWS, D);
   encoding encode_two = {random_sketch(rows), rows, bench_memory(ROWS * BYTES), two};
+  cpb_sketch_fit_report report = {.size = sizeof report};
+  encoding chosen = {principal_sketch(rows, 8 * BYTES, 0, 8192, two, &report), rows,
+                     bench_memory(ROWS * (BYTES + 6)), two};
   bench_rival ours[] = {{"read", read_all, &reads, 0},         {"1 thread", search, &one_thread, 0},
                         {"2 threads", search, &search_two, 0}, {"one query", search, &alone, 0},
-                        {"encode", encode, &encode_two, 0},    {"POPCNT", scan_plainly, &search_two, 0}};
+                        {"encode", encode, &encode_two, 0},    {"POPCNT", scan_plainly, &search_two, 0},
+                        {"principal", encode, &chosen, 0}};
   double faiss, total, sgemm, sum = 0;
   bench_print_machine();
-  bench_rounds(ours, 6, 5);
+  bench_rounds(ours, 7, 5);
   ask_rivals(&one_thread, &faiss, &total, &sgemm);
-  bench_rounds(ours, 6, 5);
+  bench_rounds(ours, 7, 5);
   search(&one_thread);
   for (size_t i = 0; i < QUERIES * K; i++) sum += hits[i].value;
   double bandwidth = READ / ours[0].best, scanned = (double)CODES * BYTES * QUERIES;
@@ -203,8 +280,13 @@ int main(void) {
     printf("  faiss is not installed\n");
   printf("codes of %d rows x %d, 256 bits, f32, 2 threads\n", ROWS, D);
   printf("  encode                  %8.4f s  %.3g rows/s\n", ours[4].best, ROWS / ours[4].best);
+  printf("  encode, principal       %8.4f s  %.2f x that time\n", ours[6].best, ours[6].best / ours[4].best);
   if (sgemm > 0)
     printf("  one sgemm of that shape %8.4f s  %.2f x our time (NumPy)\n", sgemm, sgemm / ours[4].best);
+  printf("training, 8192 rows x %d, 256 bits, principal, 2 threads  %.2f s\n", D, report.training.seconds);
+  printf("estimates top %d of %d codes, %d queries, 1 thread\n", K, SCANNED, QUERIES);
+  for (size_t bits = 64; bits <= 512; bits *= 2)
+    for (size_t bits_per = 1; bits_per <= 4; bits_per *= 2) compare_scans(rows, codes, bits, bits_per);
   cpb_pool_free(pool);
   return faiss > 0 && total != sum;
 }

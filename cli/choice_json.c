@@ -1,4 +1,5 @@
 #include "choice_json.h"
+#include "json_print.h"
 
 int cli_check_target(const cli_job *job) {
   const cli_options *o = &job->options;
@@ -16,4 +17,18 @@ void cli_map_wish(const cli_job *job, cpb_map_fit_options *options) {
   options->goal = (cpb_goal)o->goal.at;
   if (o->target != 0) options->target = o->target;
   if (o->neighbours != 0) options->k = (size_t)o->neighbours;
+}
+
+cpb_text *cli_json_curve(const cpb_curve_point *points, size_t count) {
+  cpb_text *list = cli_json("[]");
+  for (size_t i = 0; i < count; i++)
+    list = cpb_json_append(list, cli_json("[f, f]", points[i].s, points[i].value));
+  return list;
+}
+
+cpb_text *cli_json_maxima(const cpb_abid_maximum *maxima, size_t count) {
+  cpb_text *list = cli_json("[]");
+  for (size_t i = 0; i < count; i++)
+    list = cpb_json_append(list, cli_json("[f, f]", maxima[i].s, maxima[i].abid));
+  return list;
 }

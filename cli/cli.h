@@ -1,4 +1,4 @@
-/* What every command shares: the job it is given, how it ends, and how it speaks. */
+/* Shared by all commands: the job, exit codes, messages. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -24,11 +24,11 @@ typedef struct cli_job {
   char **operands;
   size_t count;
   cpb_pool *pool; /* NULL for commands without --threads */
-  cpb_exec exec;  /* the pool, the bar, the end that a signal asks for */
+  cpb_exec exec;  /* the pool, the progress bar, cancellation by a signal */
   cli_bar *bar;
 } cli_job;
 
-/* What a map or a model was made from. */
+/* The properties of a map, transform or model. */
 static inline cpb_map_options cli_map_options(const cpb_map *map) {
   cpb_map_options options = {.size = sizeof options};
   cpb_map_describe(map, &options);
@@ -45,7 +45,7 @@ static inline cpb_model_options cli_model_options(const cpb_model *model) {
   return options;
 }
 
-/* How the calls of a job are run. */
+/* For the library calls of a job. */
 static inline const cpb_exec *cli_exec(const cli_job *job) { return &job->exec; }
 
 /* One row of the table that feeds parsing, help, manual page and completion. */
@@ -54,23 +54,24 @@ struct cli_command {
   const char *operands;              /* as in the synopsis: "IN OUT" */
   const char *summary;               /* half a line */
   const char *formula;               /* lines of formula, or NULL */
-  const char *text;                  /* paragraphs, each one line, apart by a newline */
+  const char *text;                  /* paragraphs, separated by newlines */
   const char *example;               /* lines of shell that run in an empty directory */
   size_t least, most;                /* operands */
-  size_t made;                       /* the operand that is an output; 0: none is */
+  size_t made;                       /* the operand that is an output; 0: none */
   const cli_option *const *options;  /* ends with NULL .. */
-  size_t required;                   /* .. of which the first so many must be given */
+  size_t required;                   /* .. the first of which, this many, are required */
   int (*check)(const cli_job *job);  /* before anything is opened; NULL: nothing to check */
+  bool skips_text;                   /* columns of text in tables are left out, with a remark */
   bool matches;                      /* `look` finds the columns by name itself, cli_input_match */
-  int (*look)(struct cli_input *in); /* what is done with the first operand, opened; NULL: .. */
-  int (*run)(cli_job *job);          /* .. the whole job */
+  int (*look)(struct cli_input *in); /* processes the first operand, already open; NULL: .. */
+  int (*run)(cli_job *job);          /* .. runs the whole job */
 };
 
-/* Of the table `all`, which ends with NULL as it begins after one. */
+/* Finds a command in a table that has a NULL before its first and after its last entry. */
 const cli_command *cli_command_find(const cli_command *const *all, const char *verb);
 
-/* A verb may have two words, "sketch train": the first is a group. Whether this is the first command of
- * its group, or of no group; and whether `word` is the group of `command`. */
+/* A verb may have two words, "sketch train": the first is its group. Whether this is the first command of its group, or
+ * has none; whether `word` is the group of `command`. */
 bool cli_is_first_of_group(const cli_command *const *command);
 bool cli_is_in_group(const cli_command *command, const char *word);
 
@@ -84,63 +85,63 @@ extern const cli_command cli_verb_info, cli_verb_convert, cli_verb_fit, cli_verb
     cli_verb_knn, cli_verb_range, cli_verb_query, cli_verb_rescore, cli_verb_seal, cli_verb_recommend,
     cli_verb_wrap, cli_verb_sketch_train, cli_verb_sketch_encode, cli_verb_sketch_search,
     cli_verb_index_build, cli_verb_index_add, cli_verb_index_remove, cli_verb_index_search,
-    cli_verb_index_range, cli_verb_index_info, cli_verb_index_compact;
+    cli_verb_index_range, cli_verb_index_info, cli_verb_index_compact, cli_verb_index_check;
 
-/* "capball VERB: sentence" on stderr; give back CLI_FAILED and CLI_USAGE. */
+/* Print "capball VERB: message" on stderr; return CLI_FAILED and CLI_USAGE. */
 int cli_fail(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_misuse(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a remark; silent with --quiet. */
+/* The same for a note; suppressed by --quiet. */
 void cli_say(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Text of the user's or of a file's, with \xNN for what a terminal would obey instead of show. */
+/* Prints text from a user or a file, with control characters as \xNN. */
 void cli_print_plain(FILE *to, const char *text);
 
-/* What sentences call an input: its path, or "standard input". */
+/* The name of an input in messages: its path, or "standard input". */
 const char *cli_name(const char *path);
 
-/* base^share, share >= 0, by roots and products alone: the same bits on every machine. */
+/* base^share, share >= 0, from square roots and products only: the same bits on every machine. */
 double cli_power(double base, double share);
 
 /* The plural of "row". */
 static inline const char *cli_s(uint64_t count) { return count == 1 ? "" : "s"; }
 
-/* A misuse where a file that the operands and options name has two parts: an output would replace an input,
- * two outputs each other; two inputs, or an output and --json, share a pipe. */
+/* CLI_USAGE if a file is used twice: an output would replace an input or another output, or two inputs, or an output and
+ * --json, would share a pipe. */
 int cli_check_files(const cli_job *job);
 
-/* A sentence of the library about row error->row of a block that starts at row `first` of a file:
- * names the file and the row of the file. */
+/* Reports the library's error about row error->row of a block that starts at row `first` of a file, with the name of
+ * the file and the row number in it. */
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error);
 
-/* The failure of a write to standard output, by errno. */
+/* Reports that writing to standard output failed, by errno. */
 int cli_fail_stdout(const cli_job *job);
 
-/* |x| of one vector, without overflow or underflow; NaN where it holds NaN or inf. */
+/* |x| of one vector, without overflow or underflow; NaN if it contains NaN or inf. */
 double cli_length(const double *x, size_t d);
 
-/* Whether a failure of the library is about this argument of the call. */
+/* Whether an error of the library is about this argument of the call. */
 bool cli_is_about(const cpb_error *error, const char *argument);
 
-/* The signal that asked this process to end, 0 if none did. Looked at between blocks. */
+/* The signal that requested termination; 0: none. Checked between blocks. */
 int cli_interrupted(void);
 void cli_install_handlers(void);
 
-/* The name nearest to a mistyped word, or NULL when nothing is near. */
+/* The name nearest to a mistyped word, or NULL if none is similar. */
 const char *cli_nearest(const char *word, const char *const *names, size_t count);
 
 static inline void *cli_alloc(size_t count, size_t size) { return show_alloc(count, size); }
 
-/* Text in lines of at most 80 characters, each after `indent` blanks, the first from `column` on; newlines in
- * the text begin a paragraph. */
+/* Wraps text at 80 characters. Lines are indented by `indent` blanks, the first one starts at `column`; newlines in the
+ * text start paragraphs. */
 void cli_print_wrapped(FILE *to, const char *text, int indent, int column);
 
-/* The parts of the manual, each from the same tables. */
+/* Parts of the manual, all from the same tables. */
 void cli_print_overview(const cli_command *const *all, FILE *to);
 void cli_print_summaries(const cli_command *const *all, const char *group,
                          FILE *to); /* NULL: of all commands */
 void cli_print_help(const cli_command *command, FILE *to);
 size_t cli_print_group(const cli_command *const *all, const char *word,
-                       FILE *to); /* the help of all its commands; how many they are */
+                       FILE *to); /* the help of all its commands; returns their number */
 
 #endif

@@ -45,23 +45,32 @@ static cpb_status measure(const cpb_statistics_result *facts, const cpb_exec *ex
                                MAXIMA, &f->found, error);
 }
 
+/* The frame ends where the curve does; names stand at the lines they belong to. */
 static void write_script(const void *arg, FILE *to) {
   const findings *f = arg;
+  double reach = cli_power(10, 1.1);
   fprintf(to,
-          "set logscale x\nset xlabel 'scale s'\nset ylabel 'ABID'\nset yrange [0:*]\nset key top left\n"
-          "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 2 lc rgb '#888888'\n"
-          "set label 'mean norm' at %.17g, graph 0.04 offset 0.5,0\n",
-          f->mean_norm, f->mean_norm, f->mean_norm);
-  for (double factor = 0.1; factor < 11; factor *= 100)
-    fprintf(to, "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 3 lc rgb '#bbbbbb'\n",
-            f->mean_norm * factor, f->mean_norm * factor);
-  fprintf(
-      to,
-      "plot '-' with lines lw 2 lc rgb '#1864ab' title 'embedded', "
-      "'-' with points pt 7 lc rgb '#d9480f' title 'maxima', %.17g dt 4 lc rgb '#2b8a3e' title 'original'\n",
-      f->original);
+          "set logscale x\nset xlabel 'scale s'\nset ylabel 'ABID'\nset yrange [0:*]\nset offsets 0, 0, "
+          "graph 0.08, 0\nunset key\n"
+          "set xrange [%.17g:%.17g] noextend\nset border 3\nset tics nomirror\n"
+          "set label 'original rows' at graph 0.99, first %.17g right offset 0,0.6 tc rgb '#2b8a3e'\n",
+          f->mean_norm / reach, f->mean_norm * reach, f->original);
+  static const struct {
+    double factor;
+    const char *name;
+  } norms[] = {{0.1, "1/10"}, {1, "mean norm"}, {10, "10"}};
+  for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+    fprintf(to,
+            "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 3 lc rgb '#888888'\n"
+            "set label '%s' at %.17g, graph 0.04 offset 0.5,0\n",
+            f->mean_norm * norms[i].factor, f->mean_norm * norms[i].factor, norms[i].name,
+            f->mean_norm * norms[i].factor);
+  fprintf(to,
+          "plot '-' with lines lw 2 lc rgb '#1864ab', '-' using 1:2:(sprintf('%%.3g at s = %%.3g', $2, $1)) "
+          "with labels point pt 7 lc rgb '#d9480f' offset 0,0.9, %.17g dt 4 lc rgb '#2b8a3e'\n",
+          f->original);
   for (int i = 0; i <= FINE; i++) {
-    double s = f->mean_norm * cli_power(10, 2.2 * i / FINE) / cli_power(10, 1.1);
+    double s = f->mean_norm * cli_power(10, 2.2 * i / FINE) / reach;
     fprintf(to, "%.17g %.17g\n", s, value_at(f, s));
   }
   fputs("e\n", to);

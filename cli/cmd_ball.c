@@ -258,4 +258,5 @@ const cli_command cli_verb_ball = {
     .options = options,
     .required = 1,
     .check = check,
+    .skips_text = true,
     .look = fit};

@@ -92,7 +92,8 @@ static int fail(const cli_input *in, cpb_status status, cpb_error *error) {
 
 /* ---- the result ---- */
 
-static int tell(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows, uint64_t bad) {
+static int report_result(const cli_input *in, const cpb_map *map, const char *goal, uint64_t rows,
+                         uint64_t bad) {
   const cli_job *job = in->job;
   cpb_map_options options = cli_map_options(map);
   char counted[32] = "";
@@ -111,15 +112,16 @@ static int save(const cli_input *in, const cpb_map *map, const wish *w, const cp
   const cli_job *job = in->job;
   uint64_t known = in->info.rows == CPB_ROWS_UNKNOWN ? 0 : in->info.rows;
   const char *goal = w->fit.spherical ? "spherical" : w->fit.s != 0 ? "given" : cpb_goal_name(w->fit.goal);
-  char *evidence = report->choice != NULL ? cli_evidence(&w->fit, report->choice) : NULL;
-  if (report->choice != NULL && evidence == NULL) return cli_fail(job, "no memory for the evidence");
+  char *evidence = NULL;
+  cpb_error error;
+  if (report->choice != NULL && cpb_choice_to_json(report->choice, &w->fit, &evidence, &error) != CPB_OK)
+    return cli_fail(job, "%s", error.text);
   cpb_map_origin origin = {sizeof origin, goal, in->info.path, report->passes > 0 ? report->rows : known,
                            evidence};
-  cpb_error error;
   cpb_status status = cpb_map_save(map, job->options.output, &origin, &error);
-  free(evidence);
+  cpb_free(evidence);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  return tell(in, map, goal, origin.rows, report->bad_rows);
+  return report_result(in, map, goal, origin.rows, report->bad_rows);
 }
 
 /* Statistics, pass 1 and if the goal needs it pass 2; written as a state, and used for a map if one is requested. */

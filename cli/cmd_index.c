@@ -1,4 +1,4 @@
-/* An index that stays in a file: built, changed and searched, exactly. */
+/* An index in a file: build, change, check and search it. */
 #include "capball/advanced/index.h"
 
 #include <math.h>
@@ -46,9 +46,9 @@ CLI_OPTIONS(build_options, &cli_opt_output, &cli_opt_metric, CLI_OPT_TABLE, &cli
 const cli_command cli_verb_index_build = {.verb = "index build",
                                           .operands = "BASE -o INDEX",
                                           .summary = "an index of the rows of a file, for exact search",
-                                          .text = "The index holds the rows and one byte for each of their "
-                                                  "numbers. Ids are the numbers of the rows. BASE is read "
-                                                  "once, a block at a time, and may be larger than memory.",
+                                          .text = "The index holds the rows, and codes of one byte per "
+                                                  "number. Ids are row numbers, from 0. BASE is read once, "
+                                                  "a block at a time, and may be larger than memory.",
                                           .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                                                      "capball index build base.csv -o base.index\n"
                                                      "capball index info base.index",
@@ -80,7 +80,7 @@ static int add_rows(cli_job *job, cpb_index *index) {
   const char *path = job->operands[1];
   int result = cli_input_open(&in, job, path, cli_operand_format(job, path));
   if (result == CLI_OK)
-    result = cli_input_check_cols(&in, facts_of(index).cols, "", job->operands[0], "holds rows");
+    result = cli_input_check_cols(&in, facts_of(index).cols, "", job->operands[0], "holds rows of");
   cpb_status status = result == CLI_OK ? in.source.rewind(&in.source, &error) : CPB_OK;
   for (bool more = result == CLI_OK; status == CPB_OK && more;) {
     cpb_view rows;
@@ -112,9 +112,10 @@ const cli_command cli_verb_index_add = {
     .verb = "index add",
     .operands = "INDEX ROWS",
     .summary = "add the rows of a file to an index",
-    .text = "Their ids follow the largest id of the index. Each block of rows is added as a whole, and all "
-            "are on the disk at "
-            "the end. One writer at a time; readers go on with the state that they found.",
+    .text =
+        "Their ids follow the largest id of the index. Each block of rows is added completely or not at all, "
+        "and all are on disk at the end. Only one program can write at a time; programs that read the index "
+        "continue to see the state at the time they opened it.",
     .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                "printf '1,1\\n' > more.csv\n"
                "capball index build base.csv -o base.index\n"
@@ -133,7 +134,7 @@ static int remove_ids(cli_job *job, cpb_index *index) {
     char *end;
     ids[i] = strtoull(job->operands[i + 1], &end, 10);
     if (end == job->operands[i + 1] || *end != '\0')
-      result = cli_misuse(job, "\"%s\" is no id", job->operands[i + 1]);
+      result = cli_misuse(job, "\"%s\" is not an id", job->operands[i + 1]);
   }
   if (result == CLI_OK && (cpb_index_remove(index, ids, count, &error) != CPB_OK ||
                            cpb_index_save(index, NULL, &error) != CPB_OK))
@@ -155,8 +156,8 @@ CLI_OPTIONS(plain_options, &cli_opt_quiet, &cli_opt_help);
 const cli_command cli_verb_index_remove = {.verb = "index remove",
                                            .operands = "INDEX ID ..",
                                            .summary = "remove rows from an index by their ids",
-                                           .text = "All of them or, where one is not in the index, none. "
-                                                   "Their place is used again by `capball index compact`.",
+                                           .text = "All of them or, if one is not in the index, none. "
+                                                   "`capball index compact` reclaims their space.",
                                            .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                                                       "capball index build base.csv -o base.index\n"
                                                       "capball index remove base.index 1",
@@ -179,10 +180,11 @@ CLI_OPTIONS(compact_options, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_index_compact = {.verb = "index compact",
                                             .operands = "INDEX",
-                                            .summary = "write an index again, without rows that were removed",
-                                            .text = "Ids stay. The file is replaced as a whole; what was "
-                                                    "added since it was built is held in memory before, and "
-                                                    "mapped after.",
+                                            .summary = "rewrite an index without removed rows",
+                                            .text =
+                                                "Ids do not change. The file is replaced atomically. Rows "
+                                                "added since the last rewrite are held in memory until "
+                                                "then, and mapped afterwards.",
                                             .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                                                        "capball index build base.csv -o base.index\n"
                                                        "capball index remove base.index 0\n"
@@ -191,6 +193,30 @@ const cli_command cli_verb_index_compact = {.verb = "index compact",
                                             .most = 1,
                                             .options = compact_options,
                                             .run = compact};
+
+static int check(cli_job *job) {
+  cpb_index *index = NULL;
+  cpb_error error;
+  int result = open_index(job, false, &index);
+  if (result == CLI_OK && cpb_index_check(index, cli_exec(job), &error) != CPB_OK) result = fail(job, &error);
+  cpb_index_free(index);
+  return result;
+}
+
+const cli_command cli_verb_index_check = {
+    .verb = "index check",
+    .operands = "INDEX",
+    .summary = "verify the checksums of an index",
+    .text =
+        "Reads the whole file; opening an index verifies its header and its log only. The status is 1 and a "
+        "message names the damaged bytes if a checksum does not match.",
+    .example = "printf '0,0\\n3,4\\n' > base.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index check base.index",
+    .least = 1,
+    .most = 1,
+    .options = plain_options,
+    .run = check};
 
 static int info(cli_job *job) {
   cpb_index *index = NULL;
@@ -207,7 +233,7 @@ static int info(cli_job *job) {
     printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched %s\n", (unsigned long long)f.rows,
            cli_s(f.rows), f.cols, cpb_dtype_name(f.dtype), cpb_metric_name(f.metric),
            (unsigned long long)f.removed, (unsigned long long)f.next_id,
-           f.bytes ? "by codes of a byte" : "in floats: rows are too short for codes");
+           f.bytes ? "by codes of one byte" : "in floats: rows are too short for codes");
   cpb_index_free(index);
   return result;
 }
@@ -217,7 +243,7 @@ CLI_OPTIONS(info_options, &cli_opt_json, &cli_opt_help);
 const cli_command cli_verb_index_info = {
     .verb = "index info",
     .operands = "INDEX",
-    .summary = "what an index holds",
+    .summary = "print the contents of an index",
     .text = "Rows, columns, element type, metric, rows removed, and how it is searched.",
     .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                "capball index build base.csv -o base.index\n"
@@ -244,7 +270,7 @@ static int begin(asking *a, cli_job *job) {
   a->facts = facts_of(a->index);
   result = cli_input_open(&a->queries, job, path, cli_operand_format(job, path));
   if (result == CLI_OK)
-    result = cli_input_check_cols(&a->queries, a->facts.cols, "queries of ", job->operands[0], "holds rows");
+    result = cli_input_check_cols(&a->queries, a->facts.cols, "", job->operands[0], "takes queries of");
   return result == CLI_OK ? cli_input_take(&a->queries) : result;
 }
 
@@ -253,7 +279,7 @@ static void end(asking *a) {
   cpb_index_free(a->index);
 }
 
-/* A block of queries at a time, so that hits of all need not be held. */
+/* A block of queries at a time, to bound the memory for hits. */
 static int search_and_write(asking *a, cli_output *out, size_t k) {
   enum { AT_ONCE = 4096 };
   cpb_view all = a->queries.rows;
@@ -290,8 +316,8 @@ static int search(cli_job *job) {
   if (result != CLI_OK) return result;
   result = begin(&a, job);
   if (result == CLI_OK && k > a.facts.rows)
-    result =
-        cli_fail(job, "%zu neighbours asked of an index of %llu rows", k, (unsigned long long)a.facts.rows);
+    result = cli_fail(job, "%zu neighbours requested from an index of %llu rows", k,
+                      (unsigned long long)a.facts.rows);
   if (result == CLI_OK) {
     cli_output out = {.job = job, .rows = &a.queries};
     size_t n = a.queries.rows.rows;
@@ -313,9 +339,9 @@ const cli_command cli_verb_index_search = {
     .verb = "index search",
     .operands = "INDEX QUERIES -o IDS",
     .summary = "the k nearest rows of an index for each query, exactly",
-    .text = "The answers of `capball knn` over the rows of the index, as ids. The index is mapped: what "
-            "bounds of the codes "
-            "can decide is not read.",
+    .text =
+        "The results of `capball knn` over the rows of the index, as ids. The index is mapped: only the rows "
+        "that codes cannot exclude are read.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball index build base.csv -o base.index\n"
@@ -371,7 +397,7 @@ const cli_command cli_verb_index_range = {
     .verb = "index range",
     .operands = "INDEX QUERIES --radius R",
     .summary = "all rows of an index within a radius of each query, exactly",
-    .text = "One line of JSON for each query, its rows the nearest first.",
+    .text = "One line of JSON per query, nearest rows first.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball index build base.csv -o base.index\n"

@@ -19,15 +19,16 @@ static int merge_states(const cli_job *job, cpb_statistics **whole) {
   return result;
 }
 
-static int save_map(const cli_job *job, const cpb_map *map, const cpb_map_fit_options *fit,
+static int save_map(const cli_job *job, const cpb_map *map, const cpb_map_fit_options *of,
                     const cpb_map_fit_report *report) {
   cpb_map_options options = cli_map_options(map);
-  char *evidence = cli_evidence(fit, report->choice);
-  if (evidence == NULL) return cli_fail(job, "no memory for the evidence");
-  cpb_map_origin origin = {sizeof origin, cpb_goal_name(fit->goal), NULL, report->rows, evidence};
+  char *evidence = NULL;
   cpb_error error;
+  if (report->choice != NULL && cpb_choice_to_json(report->choice, of, &evidence, &error) != CPB_OK)
+    return cli_fail(job, "%s", error.text);
+  cpb_map_origin origin = {sizeof origin, cpb_goal_name(of->goal), NULL, report->rows, evidence};
   cpb_status status = cpb_map_save(map, job->options.output, &origin, &error);
-  free(evidence);
+  cpb_free(evidence);
   if (status != CPB_OK) return cli_fail(job, "%s", error.text);
   cli_say(job, "d = %zu, s = %.6g (%s), %llu row%s", options.d, options.s, origin.goal,
           (unsigned long long)report->rows, cli_s(report->rows));

@@ -127,7 +127,7 @@ static int write_caps(asking *a) {
   return result;
 }
 
-static int tell(const asking *a) {
+static int report_result(const asking *a) {
   const cli_options *o = &a->job->options;
   unsigned long long rows = a->rows;
   char radius[CPB_JSON_NUMBER_ROOM];
@@ -180,7 +180,7 @@ static int ask(asking *a) {
                                "embeds rows of");
   if (result == CLI_OK && o->knn != 0) result = find_radius(a);
   if (result == CLI_OK) result = write_caps(a);
-  return result == CLI_OK ? tell(a) : result;
+  return result == CLI_OK ? report_result(a) : result;
 }
 
 static int run(cli_job *job) {

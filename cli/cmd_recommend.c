@@ -15,90 +15,75 @@ enum { SAMPLE = 100000, QUERIES = 1000 };
 
 /* ---- showing ---- */
 
-static void print_commands(char *commands) {
-  if (*commands == 0) {
-    puts("\nThe rows go into the index as they are, by cosine.");
-    return;
-  }
-  printf("\nTo carry it out (rows.npy go into the index, asked.npy are its queries, ids.npy its answers):\n");
-  for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    fputs("  ", stdout);
-    cli_print_plain(stdout, line);
-    putchar('\n');
-  }
+static const char *index_name(size_t i) { return cpb_engine_name((cpb_engine)i); }
+
+static void print_row(const cpb_recommendation_facts *r, size_t i) {
+  const cpb_recommend_row *row = r->rows[i];
+  char s[32] = "", noise[32];
+  if (!isnan(row->scale)) snprintf(s, sizeof s, "%.6g", row->scale);
+  snprintf(noise, sizeof noise, "..%llu", (unsigned long long)row->candidates_most);
+  printf("%c %-12s %12s  %-6s %-6s %9.1f%% %5.1f %9llu%-8s %6zu\n", i == r->pick ? '>' : ' ', row->name, s,
+         index_name((size_t)row->index), row->ball ? "ball" : "point", 100 * row->recall,
+         100 * row->recall_error, (unsigned long long)row->candidates_for_99, noise, row->bytes);
 }
 
-static void print_table(const cpb_recommendation_facts *r, const char *text, char *commands) {
+static void print_table(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
+                        const char *commands) {
   char recall[32];
   snprintf(recall, sizeof recall, "recall@%zu", r->k);
-  printf("  %-12s %12s  %-6s %-6s %10s %14s %8s\n", "transform", "s", "index", "query", recall, "for 99 %",
-         "bytes");
-  for (size_t i = 0; i < r->count; i++) {
-    const cpb_recommend_row *row = r->rows[i];
-    char s[32] = "";
-    if (!isnan(row->scale)) snprintf(s, sizeof s, "%.6g", row->scale);
-    printf("%c %-12s %12s  %-6s %-6s %9.1f%% %14llu %8zu\n", i == r->pick ? '>' : ' ', row->name, s,
-           cpb_engine_name(row->index), row->ball ? "ball" : "point", 100 * row->recall,
-           (unsigned long long)row->candidates_for_99, row->bytes);
-  }
+  printf("  %-12s %12s  %-6s %-6s %10s %5s %9s%-8s %6s\n", "transform", "s", "index", "query", recall, "+-",
+         "for 99 %", "..noise", "bytes");
+  for (size_t i = 0; i < r->count; i++) print_row(r, i);
   printf("\n%zu rows, %zu queries, mean norm about the mean %.6g, ball queries of radius %.6g.\n",
          r->base_rows, r->queries, r->norm_mean, r->radius);
   cli_print_wrapped(stdout, text, 0, 0);
-  print_commands(commands);
+  cli_print_commands(job, commands);
 }
 
 static cpb_text *row_json(const cpb_recommend_row *row) {
-  return cli_json("{s:s, s:o, s:s, s:s, s:f, s:I, s:I}", "transform", row->name, "scale",
+  return cli_json("{s:s, s:o, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I}", "transform", row->name, "scale",
                   isnan(row->scale) ? cli_json("null") : cli_json("f", row->scale), "index",
-                  cpb_engine_name(row->index), "query", row->ball ? "ball" : "point", "recall", row->recall,
-                  "candidates_for_99", (uint64_t)row->candidates_for_99, "bytes", (uint64_t)row->bytes);
+                  cpb_engine_name(row->index), "metric", cpb_metric_name(row->metric), "query",
+                  row->ball ? "ball" : "point", "recall", row->recall, "recall_error", row->recall_error,
+                  "candidates_for_99", (uint64_t)row->candidates_for_99, "candidates_most",
+                  (uint64_t)row->candidates_most, "bytes", (uint64_t)row->bytes);
 }
 
 static int print_json(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
-                      char *commands) {
-  cpb_text *rows = cli_json("[]"), *lines = cli_json("[]");
-  for (char *line = strtok(commands, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    lines = cpb_json_append(lines, cpb_is_utf8(line) ? cli_json("s", line) : cli_json("null"));
-  }
+                      const char *commands) {
+  cpb_text *rows = cli_json("[]");
   for (size_t i = 0; i < r->count; i++) rows = cpb_json_append(rows, row_json(r->rows[i]));
-  return cli_print_json(job,
-                        cli_json("{s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick",
-                                 row_json(r->rows[r->pick]), "text", text, "k", (uint64_t)r->k, "base_rows",
-                                 (uint64_t)r->base_rows, "queries", (uint64_t)r->queries, "mean_norm",
-                                 r->norm_mean, "radius", r->radius, "rows", rows, "commands", lines));
+  return cli_print_json(
+      job, cli_json("{s:o, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "pick", row_json(r->rows[r->pick]),
+                    "text", text, "criterion", "candidates_for_99", "k", (uint64_t)r->k, "base_rows",
+                    (uint64_t)r->base_rows, "queries", (uint64_t)r->queries, "mean_norm", r->norm_mean,
+                    "radius", r->radius, "rows", rows, "commands", cli_json_commands(commands)));
 }
 
 static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
                       const char *commands) {
   size_t length;
   cpb_error error;
-  char *page = show_recommend_page(r, text, commands, cli_name(job->operands[0]), &length);
+  show_advice advice = {
+      .name = cli_name(job->operands[0]), .text = text, .commands = commands, .note = cli_commands_note(job)};
+  char *page = show_recommend_page(r, &advice, &length);
   if (page == NULL) return cli_fail(job, "no memory for the page");
   cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
   free(page);
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
-/* BASE and QUERIES stand for what came by a pipe or was not given. */
-static cli_names names_of(const cli_job *job) {
-  const char *base = job->operands[0], *queries = job->options.queries;
-  return (cli_names){.base = strcmp(base, "-") == 0 ? "BASE" : base,
-                     .queries = queries == NULL || strcmp(queries, "-") == 0 ? "QUERIES" : queries,
-                     .format = job->options.format};
-}
-
 static int tell(const cli_job *job, const cpb_recommendation *recommendation) {
   cpb_recommendation_facts r = {.size = sizeof r};
   cpb_recommendation_describe(recommendation, &r);
-  cli_names names = names_of(job);
-  char *commands = cli_recommend_commands(&names, &r), *text = show_recommend_text(&r);
+  char *commands = cli_recommend_commands(job, show_recommended_of(&r)), *text = show_recommend_text(&r);
   int result =
       commands == NULL || text == NULL ? cli_fail(job, "no memory for the recommendation in words") : CLI_OK;
   if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &r, text, commands);
   if (result == CLI_OK && job->options.json)
     result = print_json(job, &r, text, commands);
   else if (result == CLI_OK)
-    print_table(&r, text, commands);
+    print_table(job, &r, text, commands);
   free(commands);
   free(text);
   return result;
@@ -119,6 +104,7 @@ static int measure(cli_input *base, cli_input *queries, cpb_recommendation **r) 
   cpb_recommend_options_init(&options, sizeof options);
   if (o->neighbours != 0) options.k = (size_t)o->neighbours;
   options.engine = (cpb_engine)o->engine.at;
+  if (o->metric.given) options.metric = (int)cli_engine_metric(job);
   options.sample = o->sample != 0 ? (size_t)o->sample : SAMPLE;
   options.queries = QUERIES;
   options.seed = o->seed;
@@ -134,13 +120,11 @@ static bool is_real(const cli_job *job) {
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  bool of_real = o->candidates != 0 || o->metric.given || o->timeout.given || o->transform.given ||
-                 o->first != 0 || o->seeds != 0;
+  bool of_real =
+      o->candidates != 0 || o->timeout.given || o->transform.given || o->first != 0 || o->seeds != 0;
   if (!is_real(job) && of_real)
-    return cli_misuse(job, "--candidates, --metric, --timeout, --transform, --first and --seeds are for real "
-                           "engines: --engine-command or --engine hnsw");
-  if (is_real(job) && o->html != NULL)
-    return cli_misuse(job, "--html shows float, int8 and bits: leave it out for a real engine");
+    return cli_misuse(job, "--candidates, --timeout, --transform, --first and --seeds are for real engines: "
+                           "--engine-command or --engine hnsw");
   if (o->engine_command != NULL && o->engine.given)
     return cli_misuse(job, "--engine and --engine-command exclude each other");
   return cli_check_engine(job);
@@ -176,6 +160,11 @@ static const char *engine_name(size_t i) {
 
 static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
 
+static const char *metric_name(size_t i) { return cli_opt_engine_metric.names(i); }
+
+static CLI_OPTION(metric, "metric", 0, CLI_CHOICE, "METRIC", metric, metric_name,
+                  "what the engine ranks by: cosine, ip or l2 (default: cosine; for float, int8 and bits "
+                  "cosine or ip, whatever suits a transform)");
 static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries, NULL,
                   "rows that will be asked for (default: rows of BASE that do not find themselves)");
 static CLI_OPTION(
@@ -183,7 +172,7 @@ static CLI_OPTION(
     "what a flat index stores: float (default, the ceiling of any index of floats), int8 or bits; or hnsw, "
     "a graph by hnswlib, where it was there when this was built");
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
-                  "write a page with the table and the curves");
+                  "write a page with pictures, the table and the commands");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the base that are looked at (default 100000)");
 static CLI_OPTION(only, "transform", 0, CLI_CHOICE, "NAME", transform, transform_name,
@@ -193,10 +182,9 @@ static CLI_OPTION(first, "first", 0, CLI_POSITIVE_COUNT, "N", first, NULL,
 static CLI_OPTION(seeds, "seeds", 0, CLI_POSITIVE_COUNT, "N", seeds, NULL,
                   "how often the pick is asked, under other seeds of the engine (default 3)");
 
-CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &cli_opt_engine_command,
-            &cli_opt_engine_metric, &cli_opt_candidates, &cli_opt_timeout, &only, &first, &seeds, &html,
-            &sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet,
-            &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &cli_opt_engine_command, &metric,
+            &cli_opt_candidates, &cli_opt_timeout, &only, &first, &seeds, &html, &sample, &cli_opt_seed,
+            &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_recommend = {
     .verb = "recommend",
@@ -211,10 +199,13 @@ const cli_command cli_verb_recommend = {
         "times the mean norm), the exact lifts lift-ip and lift-cosine; float, int8 (one factor for all "
         "coordinates), and sign bits by Hamming distance. On the sphere queries are points S(q) or centres "
         "of the caps of balls whose radius is the median distance of the k-th neighbour.\n"
-        "The pick is the best for --engine: fewest candidates for 99 %, then recall, then bytes, then the "
-        "simpler: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries. "
-        "Without --queries rows of the base ask, and do not find themselves. The commands that carry the "
-        "pick out are printed after it.\n"
+        "The criterion is the number of candidates for 99 % with --engine. Within its noise (the number "
+        "after "
+        ".., one standard error over the queries) the highest recall@k wins, within the noise of that (+-) "
+        "the simplest: none, normalize, lift-ip, lift-cosine, sphere with point queries, with ball queries. "
+        "--metric restricts the transforms to what the index can rank by. Without --queries rows of the base "
+        "are the queries, and do not find themselves. The commands that carry the pick out are printed after "
+        "it and run as they are.\n"
         "The same data and seed give the same answer whatever --threads.\n"
         "--engine-command asks anybody's engine instead, on every transform for what it can rank by "
         "(--metric), with "
@@ -223,9 +214,13 @@ const cli_command cli_verb_recommend = {
         "the file they go to; {metric}, {seed} and {times} (seconds to build, to ask, bytes) where it wants "
         "them. `python -m capball.engines` speaks to Annoy, hnswlib, faiss, ScaNN, usearch and pgvector. "
         "Scales are 1/2 to 16 times the mean norm and refined around the best; balls have half, once and "
-        "twice the median radius; all query forms are asked of one index. Half of the queries choose, the "
-        "figures told are those of the others, so that they are not the luck of the choice. The pick is the "
-        "best after exact rescoring, of those within half a point of it the best before it, of those the "
+        "twice the median radius; all query forms are asked of one index, and the best is also asked twice "
+        "(`capball help wrap`), for half of the candidates each time. Half of the queries choose, the pick "
+        "is "
+        "confirmed with the others. The criterion is the share of the true k among the candidates, after "
+        "exact rescoring (--candidates K without it); within its noise, one standard error of the "
+        "difference, "
+        "the highest share among the first k wins, and within the noise of that the "
         "simplest. Where the sample has more than 20000 rows, a first round on 10000 of them (--first), with "
         "fewer candidates, comes before, and what is 20 points behind in it is not built of all rows.",
     .example =

@@ -117,7 +117,7 @@ static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
   }
 }
 
-static int tell(const rescoring *r) {
+static int report_result(const rescoring *r) {
   cli_tell_bad(&r->queries);
   const cli_options *o = &r->job->options;
   size_t proven = 0, coarse = 0;
@@ -403,7 +403,7 @@ static int rescore(rescoring *r) {
   if (status == CPB_OK && o->approximate) status = audit(r, &error);
   if (status != CPB_OK) return fail(r, status, &error);
   result = o->within.given ? write_ranges(r) : write_outputs(r);
-  return result == CLI_OK ? tell(r) : result;
+  return result == CLI_OK ? report_result(r) : result;
 }
 
 static int check(const cli_job *job) {

@@ -279,4 +279,5 @@ const cli_command cli_verb_score = {
     .required = 1,
     .check = check,
     .matches = true,
+    .skips_text = true,
     .look = score};

@@ -52,7 +52,7 @@ static int encode(cli_input *in, const cpb_sketch *sketch) {
   const cli_options *o = &in->job->options;
   cpb_sketch_options of = {.size = sizeof of};
   cpb_sketch_describe(sketch, &of);
-  encoding e = {.sketch = sketch, .bytes = of.bits / 8, .out = {.job = in->job, .rows = in}};
+  encoding e = {.sketch = sketch, .bytes = of.code_bytes, .out = {.job = in->job, .rows = in}};
   int result = cli_input_check_cols(in, of.d, "", o->sketch, "encodes rows of");
   if (result == CLI_OK) result = cli_check_format(in->job, o->output, o->to, "to");
   if (result == CLI_OK)
@@ -81,11 +81,13 @@ CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_leave_bad, CLI_O
 const cli_command cli_verb_sketch_encode = {
     .verb = "sketch encode",
     .operands = "-m SKETCH.json DATA -o CODES.u8bin",
-    .summary = "encode rows as codes, one bit per ball",
-    .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0]                                    T14",
-    .text = "Writes bits/8 bytes per row, bit i as bit i%8 of byte i/8. A bit is the sign of the formula in "
-            "double arithmetic; single precision is used where its error cannot change the sign. The codes "
-            "are the same on every processor and for any --threads. A row with NaN or inf is an error that "
+    .summary = "encode rows as codes",
+    .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0]                                    T14\n"
+               "principal: levels v of G(x-m)/s, |x-m|^2/s^2, f = |G(x-m)|^2/(s <G(x-m),v>), e >= |x-x'|/s",
+    .text = "Writes bits/8 bytes per row, bit i as bit i%8 of byte i/8; for principal sketches, whose levels "
+            "have 1, 2 "
+            "or 4 bits, followed by three numbers of 2 or 4 bytes. The codes are the same on every processor "
+            "and for any --threads. A row with NaN or inf is an error that "
             "names it, and nothing is written; --skip-bad omits such rows.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64\n"

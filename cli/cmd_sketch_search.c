@@ -1,8 +1,10 @@
-/* Finds the codes nearest to each query, and sorts them by exact distance if the data or their images are given. */
+/* Finds the codes nearest to each query, by estimates or by differing bits, and sorts them by exact distance if the data or
+ * their images are given. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capball/advanced/candidates.h"
+#include "capball/advanced/estimator.h"
 #include "format_names.h"
 #include "data_file.h"
 #include "output.h"
@@ -21,7 +23,8 @@ static int load(search *s) {
   const cli_job *job = s->job;
   const char *sketch = job->options.sketch, *codes = job->operands[0], *queries = job->operands[1];
   int result = cli_input_read(&s->codes, job, codes, cli_operand_format(job, codes));
-  if (result == CLI_OK) result = cli_input_check_cols(&s->codes, s->of.bits / 8, "codes of ", sketch, "have");
+  if (result == CLI_OK)
+    result = cli_input_check_cols(&s->codes, s->of.code_bytes, "codes of ", sketch, "have");
   if (result == CLI_OK && s->codes.rows.dtype != CPB_U8)
     result =
         cli_fail(job, "%s holds %s, but codes are u8", cli_name(codes), cpb_dtype_name(s->codes.info.dtype));
@@ -37,18 +40,45 @@ static int load(search *s) {
   return result;
 }
 
-static int scan(search *s) {
-  size_t n = s->queries.rows.rows, bytes = s->of.bits / 8;
-  uint8_t *asked = cli_alloc(n, bytes);
+static bool estimates(const search *s) {
+  return s->of.kind == CPB_SKETCH_PRINCIPAL && !s->job->options.by_bits;
+}
+
+/* The codes that differ in the fewest bits; numbers that follow the bits are not compared. */
+static int scan_bits(search *s) {
+  size_t n = s->queries.rows.rows, bytes = s->of.bits / 8, stride = s->of.code_bytes;
+  uint8_t *asked = cli_alloc(n, stride);
   cpb_error error;
-  s->found = cli_alloc(n * s->candidates, sizeof *s->found);
   cpb_status status = cpb_sketch_encode(s->sketch, s->queries.rows, asked, cli_exec(s->job), &error);
   int result = status == CPB_OK ? CLI_OK : cli_fail_input(&s->queries, status, &error);
-  if (result == CLI_OK && cpb_hamming_knn(s->codes.rows, cpb_rows(asked, CPB_U8, n, bytes), s->candidates,
-                                          s->found, cli_exec(s->job), &error) != CPB_OK)
+  cpb_view codes = s->codes.rows, queries = cpb_rows(asked, CPB_U8, n, stride);
+  codes.cols = queries.cols = bytes;
+  if (result == CLI_OK &&
+      cpb_hamming_knn(codes, queries, s->candidates, s->found, cli_exec(s->job), &error) != CPB_OK)
     result = cli_fail(s->job, "%s", error.text);
   free(asked);
   return result;
+}
+
+/* options.rows: NULL to search by estimates alone */
+static int scan_estimates(search *s, const cpb_estimator_options *options, cpb_hit *hits,
+                          cpb_estimator_report *report) {
+  cpb_estimator *estimator = NULL;
+  cpb_error error;
+  cpb_status status = cpb_estimator_new(s->sketch, s->codes.rows, &estimator, &error);
+  if (status != CPB_OK) return cli_fail_input(&s->codes, status, &error);
+  status = cpb_estimator_search(estimator, s->queries.rows, options, hits, report, cli_exec(s->job), &error);
+  cpb_estimator_free(estimator);
+  if (status == CPB_OK) return CLI_OK;
+  return cli_fail_input(cli_is_about(&error, "queries") ? &s->queries : &s->rows, status, &error);
+}
+
+static int scan(search *s) {
+  cpb_estimator_options options;
+  cpb_estimator_options_init(&options, sizeof options);
+  options.k = s->candidates;
+  s->found = cli_alloc(s->queries.rows.rows * s->candidates, sizeof *s->found);
+  return estimates(s) ? scan_estimates(s, &options, s->found, NULL) : scan_bits(s);
 }
 
 /* ---- re-ranking: only the rows of candidates are read ---- */
@@ -80,16 +110,45 @@ static int rank(search *s, const cpb_store *store) {
   return status == CPB_OK ? CLI_OK : cli_fail_input(&s->rows, status, &error);
 }
 
-static int rerank(search *s) {
+/* Opens the rows or their images. */
+static int open_rows(search *s, cpb_store *store) {
   const cli_options *o = &s->job->options;
-  cpb_store store;
   int result = cli_input_open(&s->rows, s->job, o->base != NULL ? o->base : o->embedded, NULL);
   if (result == CLI_OK)
     result = cli_input_check_cols(&s->rows, o->base != NULL ? s->of.d : s->of.d + 1,
                                   o->base != NULL ? "rows of " : "embedded rows of ", o->sketch, "have");
-  if (result == CLI_OK) result = cli_input_store(&s->rows, &store);
+  return result == CLI_OK ? cli_input_store(&s->rows, store) : result;
+}
+
+static int rerank(search *s) {
+  cpb_store store;
+  int result = open_rows(s, &store);
   if (result == CLI_OK) result = check_codes(s, &store);
   return result == CLI_OK ? rank(s, &store) : result;
+}
+
+/* Reads rows until the bound says that no other one is nearer. */
+static int search_until(search *s) {
+  const cli_options *o = &s->job->options;
+  cpb_store store;
+  cpb_estimator_options options;
+  cpb_estimator_report report = {.size = sizeof report};
+  cpb_estimator_options_init(&options, sizeof options);
+  options.k = s->k;
+  options.bound = (cpb_bound)(o->bound.at + 1);
+  if (o->confidence.given) options.confidence = o->confidence.value;
+  options.rows = &store;
+  int result = open_rows(s, &store);
+  s->candidates = s->k;
+  s->found = cli_alloc(s->queries.rows.rows * s->k, sizeof *s->found);
+  if (result == CLI_OK && store.rows != s->codes.rows.rows) return check_codes(s, &store);
+  if (result == CLI_OK) result = scan_estimates(s, &options, s->hits, &report);
+  if (result != CLI_OK) return result;
+  memcpy(s->found, s->hits, s->queries.rows.rows * s->k * sizeof *s->hits);
+  double each = (double)report.rows_read / (double)report.queries;
+  cli_say(s->job, "%.1f rows read per query, %.2f %% of all%s", each, 100 * each / (double)s->codes.rows.rows,
+          report.proven ? "; proven: no other row is nearer" : "");
+  return check_codes(s, &store);
 }
 
 /* ---- output ---- */
@@ -117,17 +176,44 @@ static int write_hits(const search *s) {
 }
 
 static int run_search(search *s) {
-  bool ranks = s->job->options.base != NULL || s->job->options.embedded != NULL;
+  const cli_options *o = &s->job->options;
+  bool ranks = o->base != NULL || o->embedded != NULL, until = o->bound.given;
   int result = load(s);
-  if (result == CLI_OK) result = scan(s);
+  if (result == CLI_OK && !until) result = scan(s);
   if (result != CLI_OK) return result;
   s->hits = cli_alloc(s->queries.rows.rows * s->k, sizeof *s->hits);
-  if (ranks)
+  if (until)
+    result = search_until(s);
+  else if (ranks)
     result = rerank(s);
   else
     memcpy(s->hits, s->found, s->queries.rows.rows * s->k * sizeof *s->hits);
   cli_tell_bad(&s->queries);
   return result == CLI_OK ? write_hits(s) : result;
+}
+
+static int check_bound(const cli_job *job) {
+  const cli_options *o = &job->options;
+  if (o->bound.given && o->base == NULL) return cli_misuse(job, "--bound reads rows of --base: give it");
+  if (o->bound.given && (o->candidates != 0 || o->by_bits))
+    return cli_misuse(job, "--bound and --%s exclude each other", o->by_bits ? "by-bits" : "candidates");
+  bool probable = o->bound.given && o->bound.at + 1 == CPB_BOUND_PROBABLE;
+  if (o->confidence.given && !probable) return cli_misuse(job, "--confidence is for --bound probable");
+  if (o->confidence.given && !(o->confidence.value >= 0.5 && o->confidence.value < 1))
+    return cli_misuse(job, "--confidence must be in [0.5,1), got %g", o->confidence.value);
+  return CLI_OK;
+}
+
+/* What the sketch must be for these options. */
+static int check_sketch(const search *s) {
+  const cli_options *o = &s->job->options;
+  if (o->bound.given && s->of.kind != CPB_SKETCH_PRINCIPAL)
+    return cli_fail(s->job, "--bound needs estimates, and %s is %s: train it with --variant principal",
+                    o->sketch, cpb_sketch_kind_name(s->of.kind));
+  if (o->by_bits && s->of.bits_per != 1)
+    return cli_fail(s->job, "--by-bits needs one bit per direction, and %s has %zu", o->sketch,
+                    s->of.bits_per);
+  return CLI_OK;
 }
 
 static int check(const search *s) {
@@ -140,7 +226,8 @@ static int check(const search *s) {
   if (s->candidates < s->k)
     return cli_misuse(job, "%zu candidate%s cannot contain %zu neighbours", s->candidates,
                       cli_s(s->candidates), s->k);
-  int result = cli_check_id_format(job, o->output, o->to, "to");
+  int result = check_bound(job);
+  if (result == CLI_OK) result = cli_check_id_format(job, o->output, o->to, "to");
   return result == CLI_OK ? cli_check_distances(job) : result;
 }
 
@@ -154,7 +241,8 @@ static int run(cli_job *job) {
   if (result != CLI_OK) return result;
   if (cpb_sketch_load(o->sketch, &s.sketch, &error) != CPB_OK) return cli_fail(job, "%s", error.text);
   cpb_sketch_describe(s.sketch, &s.of);
-  result = run_search(&s);
+  result = check_sketch(&s);
+  if (result == CLI_OK) result = run_search(&s);
   cli_input_close(&s.codes);
   cli_input_close(&s.queries);
   cli_input_close(&s.rows);
@@ -166,27 +254,48 @@ static int run(cli_job *job) {
 
 static CLI_OPTION(candidates_option, "candidates", 0, CLI_POSITIVE_COUNT, "N", candidates, NULL,
                   "codes re-ranked by exact distance (default 100)");
+static const char *bound_name(size_t i) { return i == 0 ? "certain" : i == 1 ? "probable" : NULL; }
+static CLI_OPTION(
+    bound, "bound", 0, CLI_CHOICE, "BOUND", bound, bound_name,
+    "instead of a number of candidates, read rows of --base until no other one can be nearer (certain), "
+    "or is likely to be (probable)");
+static CLI_OPTION(confidence, "confidence", 0, CLI_NUMBER, "P", confidence, NULL,
+                  "of --bound probable (default 0.999)");
+static CLI_OPTION(by_bits, "by-bits", 0, CLI_FLAG, NULL, by_bits, NULL,
+                  "compare codes of principal sketches by differing bits, too: faster, and finds less");
 static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL, "the rows that were encoded");
 static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded, NULL,
                   "their images, from `capball embed`");
 static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
-                  "also write |x-q|, or without --base and --embedded the differing bits");
+                  "also write |x-q|, or without --base and --embedded its estimate or the differing bits");
 
-CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_neighbours, &candidates_option, &base,
-            &embedded, &distances, &cli_opt_distance_dtype, &cli_opt_skip_queries, &cli_opt_format,
-            &cli_opt_external, &cli_opt_to, &cli_opt_bare, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_neighbours, &candidates_option, &bound,
+            &confidence, &by_bits, &base, &embedded, &distances, &cli_opt_distance_dtype,
+            &cli_opt_skip_queries, &cli_opt_format, &cli_opt_external, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_search = {
     .verb = "sketch search",
     .operands = "-m SKETCH.json CODES QUERIES -o IDS",
     .summary = "the codes nearest to each query, re-ranked exactly",
     .formula =
-        "bits in which codes differ, then |x-q|, from images by                                  T13 T14\n"
-        "|x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0)",
+        "|x-q|^2 ~ |x-m|^2 + |q-m|^2 - 2 s f <v, G(q-m)>,   | |x-q| - |x'-q| | <= s e             T13 T14\n"
+        "or bits in which codes differ; then |x-q|, from images by |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / "
+        "(1+x0)",
     .text = "QUERIES are rows of the data space. Writes one row of k row numbers per query, the nearest "
-            "first; ties are ordered by row number. With --base or --embedded the nearest --candidates codes "
-            "are sorted by their exact distances, and only their rows are read; otherwise they are sorted by "
-            "the number of differing bits, which are then the --distances.\n"
+            "first; ties are ordered by row number. Codes of principal sketches are compared by estimates of "
+            "their "
+            "distances to the query, others by the number of differing bits. With --base or --embedded the "
+            "nearest "
+            "--candidates codes are sorted by their exact distances, and only their rows are read; otherwise "
+            "--distances are the estimates or the numbers of differing bits.\n"
+            "--bound certain reads rows in the order of their lower bounds until the next one is farther "
+            "than the k-th "
+            "neighbour: the result is that of `capball knn`, proven, and the number of rows read is "
+            "reported. The "
+            "certain bound is never wrong, and wide for one bit per direction: most rows are read. --bound "
+            "probable "
+            "stops earlier and proves nothing; 99.9 % of the errors measured in training are within it.\n"
             "EMB must come from a map with the centre and the scale of the sketch. Codes that do not belong "
             "to the rows, or to their images, are rejected. The codes are loaded into memory; the rows only "
             "if their file has no random access (csv, hdf5 ..).",

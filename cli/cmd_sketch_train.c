@@ -4,6 +4,32 @@
 #include "choice_json.h"
 #include "data_file.h"
 
+/* The default is not the first of the kinds, whose numbers are fixed. */
+static cpb_sketch_kind kind_of(const cli_options *o) {
+  return o->variant.given ? (cpb_sketch_kind)o->variant.at : CPB_SKETCH_PRINCIPAL;
+}
+
+/* Options that the other family of kinds has. */
+static int check_family(const cli_job *job) {
+  const cli_options *o = &job->options;
+  bool principal = kind_of(o) == CPB_SKETCH_PRINCIPAL;
+  const char *turning = o->step.given        ? "step"
+                        : o->tolerance.given ? "tolerance"
+                        : o->batch != 0      ? "batch"
+                                             : NULL;
+  const char *estimating = o->bits_per != 0    ? "bits-per"
+                           : o->rotation.given ? "rotation"
+                           : o->factors.given  ? "factors"
+                                               : NULL;
+  if (principal && turning != NULL)
+    return cli_misuse(job, "--%s is for the variants embedded and centred", turning);
+  if (!principal && estimating != NULL)
+    return cli_misuse(job, "--%s is for the variant principal", estimating);
+  if (o->bits_per == 3 || o->bits_per > 4)
+    return cli_misuse(job, "--bits-per must be 1, 2 or 4, got %llu", (unsigned long long)o->bits_per);
+  return CLI_OK;
+}
+
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   int result = cli_check_target(job);
@@ -21,13 +47,16 @@ static int check(const cli_job *job) {
                       (unsigned long long)o->bits);
   if (o->tolerance.given && !(o->tolerance.value >= 0 && o->tolerance.value < 1))
     return cli_misuse(job, "--tolerance must be in [0,1), got %g", o->tolerance.value);
-  return CLI_OK;
+  return check_family(job);
 }
 
 static cpb_sketch_training training_of(const cli_options *o) {
   cpb_sketch_training training;
   cpb_sketch_training_init(&training, sizeof training);
-  training.kind = (cpb_sketch_kind)o->variant.at;
+  training.kind = kind_of(o);
+  training.bits_per = (size_t)o->bits_per;
+  training.rotation = (cpb_sketch_rotation)o->rotation.at;
+  training.factors = o->factors.at == 0 ? CPB_F16 : CPB_F32;
   if (o->bits != 0) training.bits = (size_t)o->bits;
   training.seed = o->seed;
   training.batch = (size_t)o->batch;
@@ -51,28 +80,53 @@ static cpb_sketch_fit_options wish_of(const cli_job *job) {
   return wish;
 }
 
-static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_fit_report *report) {
+static const char *rotation_name(size_t i) {
+  static const char *const names[] = {"chosen", "random", "learned", "turned"};
+  return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+static void say_principal(const cli_job *job, const cpb_sketch_options *o,
+                          const cpb_sketch_fit_report *report) {
+  cli_say(job,
+          "%zu bits (%s), %zu per direction, %s rotation, %zu bytes per row; s = %.6g, %zu of %llu row%s",
+          o->bits, cpb_sketch_kind_name(o->kind), o->bits_per, rotation_name(o->rotation), o->code_bytes,
+          o->s, report->sample, (unsigned long long)report->rows, cli_s(report->rows));
+  if (report->training.recall >= 0)
+    cli_say(job, "held-out rows: %.1f %% of the 10 nearest are among the 60 best estimates",
+            100 * report->training.recall);
+}
+
+static void say_turned(const cli_job *job, const cpb_sketch_options *o, const cpb_sketch_fit_report *report) {
   const cpb_sketch_report *trained = &report->training;
-  cpb_sketch_options o = {.size = sizeof o};
-  cpb_sketch_describe(sketch, &o);
-  if (report->bad_rows > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)report->bad_rows);
   cli_say(
       job,
       "%zu bits (%s), s = %.6g, %zu of %llu row%s; %zu step%s, dependence %.4f -> %.4f, worst %.3f -> %.3f",
-      o.bits, cpb_sketch_kind_name(o.kind), o.s, report->sample, (unsigned long long)report->rows,
+      o->bits, cpb_sketch_kind_name(o->kind), o->s, report->sample, (unsigned long long)report->rows,
       cli_s(report->rows), trained->steps, cli_s(trained->steps), trained->first.mean, trained->last.mean,
       trained->first.worst, trained->last.worst);
   if (!trained->settled) cli_say(job, "stopped before the training converged");
+}
+
+static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_fit_report *report) {
+  cpb_sketch_options o = {.size = sizeof o};
+  cpb_sketch_describe(sketch, &o);
+  if (report->bad_rows > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)report->bad_rows);
+  bool principal = o.kind == CPB_SKETCH_PRINCIPAL;
+  (principal ? say_principal : say_turned)(job, &o, report);
   if (!job->options.json) return CLI_OK;
   cpb_text *curve = cli_json("[]");
   for (size_t i = 0; i < o.curve_count; i++)
     curve = cpb_json_append(
         curve, cli_json("[I, f, f]", (uint64_t)o.curve[i].steps, o.curve[i].mean, o.curve[i].worst));
-  return cli_print_json(
-      job, cli_json("{s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b, s:o}", "sketch", job->options.output,
-                    "dim", (uint64_t)o.d, "bits", (uint64_t)o.bits, "variant", cpb_sketch_kind_name(o.kind),
-                    "scale", o.s, "rows", (uint64_t)report->rows, "sample", (uint64_t)report->sample,
-                    "skipped", (uint64_t)report->bad_rows, "settled", trained->settled, "curve", curve));
+  cpb_text *facts =
+      cli_json("{s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b, s:o, s:I, s:I}", "sketch", job->options.output,
+               "dim", (uint64_t)o.d, "bits", (uint64_t)o.bits, "variant", cpb_sketch_kind_name(o.kind),
+               "scale", o.s, "rows", (uint64_t)report->rows, "sample", (uint64_t)report->sample, "skipped",
+               (uint64_t)report->bad_rows, "settled", report->training.settled, "curve", curve, "bits_per",
+               (uint64_t)o.bits_per, "code_bytes", (uint64_t)o.code_bytes);
+  if (report->training.recall >= 0)
+    facts = cpb_json_set(facts, "recall", cli_json("f", report->training.recall));
+  return cli_print_json(job, facts);
 }
 
 static int train(cli_input *in, const cpb_map *map) {
@@ -122,40 +176,67 @@ static CLI_OPTION(map_option, "map", 'm', CLI_PATH, "MAP.json", map, NULL,
                   "use centre and scale of a map written by `capball fit`");
 static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
                   "the scale s > 0, in the unit of the data; instead of a goal");
-static CLI_OPTION(variant, "variant", 0, CLI_CHOICE, "KIND", variant, kind_name,
-                  "embedded (default): trained on the sphere; centred: trained on directions; "
-                  "random-embedded and random-centred: not trained");
 static CLI_OPTION(
-    step, "step", 0, CLI_CHOICE, "STEP", step, step_name,
-    "all (default): move every normal away from all others; worst: move one end of the worst pair");
-static CLI_OPTION(tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance, NULL,
-                  "stop when the relative gain of a step is smaller than this (default 0.03 max(1, "
-                  "sqrt(bits)/16), for recall); 0: make the bits as independent as possible");
-static CLI_OPTION(batch, "batch", 0, CLI_POSITIVE_COUNT, "N", batch, NULL,
-                  "rows of the sample used by a step, different ones each time (default: all)");
+    variant, "variant", 0, CLI_CHOICE, "KIND", variant, kind_name,
+    "principal (default): directions of the variance, and estimates; embedded: bits of balls that are "
+    "trained to be independent; centred: the same for half-spaces; random-embedded and random-centred: "
+    "not trained");
+static const char *factor_name(size_t i) { return i == 0 ? "f16" : i == 1 ? "f32" : NULL; }
+static CLI_OPTION(
+    bits_per, "bits-per", 0, CLI_POSITIVE_COUNT, "B", bits_per, NULL,
+    "bits per direction, 1, 2 or 4 (default: the number with the highest recall on held-out rows)");
+static CLI_OPTION(
+    rotation, "rotation", 0, CLI_CHOICE, "HOW", rotation, rotation_name,
+    "of the directions: chosen by held-out rows (default), random, learned (iterative quantisation) or "
+    "turned (as for centred)");
+static CLI_OPTION(factors, "factors", 0, CLI_CHOICE, "TYPE", factors, factor_name,
+                  "of the three numbers that a row stores beside its bits: f16 (default) or f32");
+static CLI_OPTION(step, "step", 0, CLI_CHOICE, "STEP", step, step_name,
+                  "embedded, centred: all (default): move every normal away from all others; worst: move one "
+                  "end of the worst pair");
+static CLI_OPTION(
+    tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance, NULL,
+    "embedded, centred: stop when the relative gain of a step is smaller than this (default 0.03 max(1, "
+    "sqrt(bits)/16), for recall); 0: make the bits as independent as possible");
+static CLI_OPTION(
+    batch, "batch", 0, CLI_POSITIVE_COUNT, "N", batch, NULL,
+    "embedded, centred: rows of the sample used by a step, different ones each time (default: all)");
 static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
                   "rows of the sample used for training (default 8192)");
 
 CLI_OPTIONS(options, &cli_opt_output, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
-            &cli_opt_goal_neighbours, &variant, &step, &tolerance, &batch, &sample, &cli_opt_seed,
-            &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_goal_neighbours, &variant, &bits_per, &rotation, &factors, &step, &tolerance, &batch,
+            &sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_train = {
     .verb = "sketch train",
     .operands = "DATA -o SKETCH.json",
-    .summary = "learn balls whose bits are independent",
-    .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0] = [<c_i,S(x-m)> >= 0]                 T14\n"
-               "c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij),  theta_ij = (2 O_ij/n - 1) pi/2",
-    .text = "Bit i of a row is 1 if it is inside ball i; O_ij is the number of rows on which bits i and j "
-            "agree. The normals begin as random pairs of rows, with a random part, and are moved until a "
-            "step gains little. The reported dependence is the mean and the largest |O_ij/n - 1/2|; the file "
-            "contains the whole curve.\n"
-            "Training uses a sample (--sample, 8192 rows by default) chosen by a hash of the row numbers, so "
-            "that data of any size can be used; with --batch a step uses only a part of it. The centre is "
-            "the mean and s the mean norm about it, unless --map, --scale or --goal is given.\n"
-            "More independence than with the default tolerance costs recall: bits then separate directions "
-            "in which the data hardly differ.\n"
-            "The same data and seed give the same bits for any --threads.",
+    .summary = "learn short codes that estimate distances",
+    .formula =
+        "|x-q|^2 ~ |x-m|^2 + |q-m|^2 - 2 s f <v, G(q-m)>,  v = levels of G(x-m)/s                     T14\n"
+        "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0] = [<c_i,S(x-m)> >= 0]",
+    .text =
+        "The variant principal rotates the principal directions G of the images S(x-m). A row stores a level "
+        "of "
+        "1, 2 or 4 bits for each direction, and three numbers that give an estimate of its distance to any "
+        "query and a bound of the error. Rotation and bits per direction are those with which held-out rows "
+        "of the sample find most of their neighbours. A bit says on which side of a half-space, a ball "
+        "through "
+        "infinity, the row is: what a ball of finite size would tell about |x-m| is stored as a number.\n"
+        "The variants embedded and centred have one bit for each ball or half-space. The normals begin as "
+        "random "
+        "pairs of rows, with a random part, and are moved until a step gains little: c_i <- normalise(c_i + "
+        "sum_j tan(scale theta_ij) u_ij), theta_ij = (2 O_ij/n - 1) pi/2, where O_ij is the number of rows "
+        "on "
+        "which bits i and j agree. The reported dependence is the mean and the largest |O_ij/n - 1/2|; the "
+        "file "
+        "contains the whole curve. Such codes are compared bit by bit, and find fewer neighbours.\n"
+        "Training uses a sample (--sample, 8192 rows by default) chosen by a hash of the row numbers, so "
+        "that data of any size can be used. The centre is the mean and s the mean norm about it, for "
+        "principal "
+        "twice that, unless --map, --scale or --goal is given.\n"
+        "The same data and seed give the same bits for any --threads.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64",
     .least = 1,

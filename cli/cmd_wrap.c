@@ -71,7 +71,7 @@ static int write_answers(const wrapping *w) {
   return result;
 }
 
-static int tell(const wrapping *w) {
+static int report_result(const wrapping *w) {
   cli_tell_bad(&w->base);
   cli_tell_bad(&w->queries);
   const char *name = cpb_transform_about(cli_transform_options(w->transform).kind).name;
@@ -86,10 +86,10 @@ static int tell(const wrapping *w) {
 
 static int ask(wrapping *w) {
   const cli_options *o = &w->job->options;
-  cpb_command_door command;
-  cpb_door door;
+  cpb_engine_command command;
+  cpb_engine_calls engine;
   cpb_error error;
-  int result = cli_open_door(w->job, &command, &door);
+  int result = cli_open_engine(w->job, &command, &engine);
   if (result == CLI_OK) result = get_transform(w);
   if (result == CLI_OK) result = find_radius(w);
   if (result != CLI_OK) return result;
@@ -102,11 +102,11 @@ static int ask(wrapping *w) {
   options.twice = o->twice;
   options.metric = cli_engine_metric(w->job);
   options.seed = o->seed;
-  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, &door, &options, w->hits,
+  cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, &engine, &options, w->hits,
                                       cli_exec(w->job), &error);
   if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
   result = write_answers(w);
-  return result == CLI_OK ? tell(w) : result;
+  return result == CLI_OK ? report_result(w) : result;
 }
 
 static int check(const cli_job *job) {

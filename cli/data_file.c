@@ -20,6 +20,85 @@ static const char *remedy(const cli_job *job, const cpb_error *error) {
   return " (--skip-bad omits such rows, --impute fills cells that are empty or NaN)";
 }
 
+/* ---- as a source ---- */
+
+static void set_options(const cli_job *job, const char *format, cpb_reader_options *options) {
+  const cli_options *o = &job->options;
+  cpb_reader_options_init(options, sizeof *options);
+  options->format = format;
+  options->columns = o->columns;
+  options->drop = o->drop;
+  options->id_column = o->id_column;
+  options->label_column = o->label_column;
+  options->header = (cpb_header)o->header.at;
+  options->decimal_comma = o->decimal_comma;
+  options->skip_bad = o->leave_bad;
+  options->skip_text = job->command->skips_text;
+  options->follow_external = o->follow_external;
+}
+
+/* ---- failures ---- */
+
+/* What else is wrong with a table of text, once something is. */
+typedef struct problems {
+  const cli_job *job;
+  bool first_is_known; /* it has been reported */
+  uint64_t count, cells, bad;
+  size_t cols;
+} problems;
+
+enum { REPORTED = 10 };
+
+static void meet_problem(void *context, const cpb_error *what) {
+  problems *p = context;
+  p->count++;
+  p->cells += what->reason == CPB_WHY_FILE_ROW_COLUMNS ? p->cols : 1;
+  bool known = p->count == 1 && p->first_is_known;
+  if (!known && p->count <= REPORTED) cli_fail(p->job, "%s", what->text);
+}
+
+static void count_bad(problems *p, cpb_view block) {
+  double *row = cli_alloc(block.cols, sizeof *row);
+  for (size_t i = 0; i < block.rows; i++) {
+    cpb_view one = block;
+    one.data = (const char *)block.data + i * block.stride * sizeof(double); /* text is read as doubles */
+    one.rows = 1;
+    cpb_view_widen(one, row);
+    for (size_t k = 0; k < block.cols; k++) p->bad += isfinite(row[k]) ? 0 : 1;
+  }
+  free(row);
+}
+
+/* Reads a file once more, and reports its other problems: cells that are not numbers, rows of another length, and how
+ * many cells are empty. */
+static void tell_others(const cli_job *job, const char *path, const char *format, const cpb_error *first) {
+  cpb_reader_options options;
+  cpb_reader *reader = NULL;
+  cpb_view block = {0};
+  problems p = {.job = job,
+                .first_is_known =
+                    first->reason == CPB_WHY_TEXT_NUMBER || first->reason == CPB_WHY_FILE_ROW_COLUMNS};
+  set_options(job, format, &options);
+  options.problem = meet_problem;
+  options.context = &p;
+  if (strcmp(path, "-") == 0 || cpb_reader_open_as(path, &options, &reader, NULL) != CPB_OK) return;
+  cpb_file_info info = cpb_reader_info(reader);
+  p.cols = info.cols;
+  bool text = strcmp(info.format, "csv") == 0 || strcmp(info.format, "tsv") == 0;
+  cpb_status status = text ? CPB_OK : CPB_EINVAL;
+  do {
+    if (status == CPB_OK) status = cpb_reader_next(reader, 1024, &block, NULL);
+    if (status == CPB_OK) count_bad(&p, block);
+  } while (status == CPB_OK && block.rows > 0);
+  if (p.count > REPORTED)
+    cli_fail(job, "%s: and %llu more", cli_name(path), (unsigned long long)(p.count - REPORTED));
+  uint64_t empty = p.bad > p.cells ? p.bad - p.cells : 0;
+  if (empty > (p.first_is_known ? 0u : 1u))
+    cli_fail(job, "%s: %llu cell%s empty, NaN or inf", cli_name(path), (unsigned long long)empty,
+             empty == 1 ? " is" : "s are");
+  cpb_reader_free(reader);
+}
+
 int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb_error *error) {
   if (error->row < 0) return cli_fail(job, "%s: %s", cli_name(path), error->text);
   /* The library counts rows from the start of the block; only the part after the row number applies to the file. */
@@ -28,7 +107,14 @@ int cli_fail_row(const cli_job *job, const char *path, uint64_t first, const cpb
                   (unsigned long long)(first + (uint64_t)error->row), what, remedy(job, error));
 }
 
-/* ---- as a source ---- */
+/* A column of text among numbers: suggests what to do. */
+static int fail_text(const cli_job *job, const char *path, const char *format, const cpb_error *error) {
+  bool helps = error->reason == CPB_WHY_TEXT_NUMBER && cli_accepts(job->command, &cli_opt_drop);
+  cli_fail(job, "%s%s", error->text,
+           helps ? " (--drop omits a column, --id-column uses it as the names of the rows)" : "");
+  if (helps || error->reason == CPB_WHY_FILE_ROW_COLUMNS) tell_others(job, path, format, error);
+  return CLI_FAILED;
+}
 
 static bool takes_format(const cli_job *job, const char *operand) {
   size_t i = 0;
@@ -49,6 +135,9 @@ static void tell_table(const cli_input *in) {
                    : separator == ';' ? "\";\""
                                       : "\",\"";
   bool ids = in->info.ids && o->id_column == NULL;
+  if (in->info.skipped != NULL)
+    cli_say(in->job, "%s: columns of text are left out: %s (--id-column uses one as the names of the rows)",
+            cli_name(in->info.path), in->info.skipped);
   if (separator == 0 || (separator == usual && !ids)) return;
   cli_say(in->job, "%s: %s%s%s%s", cli_name(in->info.path), separator == usual ? "" : "separated by ",
           separator == usual ? "" : by, separator != usual && ids ? "; " : "",
@@ -60,20 +149,15 @@ static void look_at(cli_input *in) {
   in->source = cpb_reader_source(in->reader, true);
 }
 
-/* A column of text among numbers: suggests what to do. */
-static int fail_text(const cli_job *job, const cpb_error *error) {
-  bool helps = error->reason == CPB_WHY_TEXT_NUMBER && cli_accepts(job->command, &cli_opt_drop);
-  return cli_fail(job, "%s%s", error->text,
-                  helps ? " (--drop omits a column, --id-column uses it as the names of the rows)" : "");
-}
-
 static int open_as(cli_input *in, const cli_job *job, const char *path, cpb_reader_options *options) {
   cpb_error error;
   *in = (cli_input){.job = job};
   int result = cli_check_format(job, path, options->format, takes_format(job, path) ? "format" : NULL);
   if (result != CLI_OK) return result;
   options->follow_external = job->options.follow_external;
-  if (cpb_reader_open_as(path, options, &in->reader, &error) != CPB_OK) return fail_text(job, &error);
+  if (cpb_reader_open_as(path, options, &in->reader, &error) != CPB_OK)
+    return fail_text(job, path, options->format, &error);
+  in->format = options->format;
   look_at(in);
   return CLI_OK;
 }
@@ -109,17 +193,8 @@ int cli_input_open(cli_input *in, const cli_job *job, const char *path, const ch
 }
 
 int cli_input_open_unmatched(cli_input *in, const cli_job *job, const char *path, const char *format) {
-  const cli_options *o = &job->options;
   cpb_reader_options options;
-  cpb_reader_options_init(&options, sizeof options);
-  options.format = format;
-  options.columns = o->columns;
-  options.drop = o->drop;
-  options.id_column = o->id_column;
-  options.label_column = o->label_column;
-  options.header = (cpb_header)o->header.at;
-  options.decimal_comma = o->decimal_comma;
-  options.skip_bad = o->leave_bad;
+  set_options(job, format, &options);
   int result = open_as(in, job, path, &options);
   if (result == CLI_OK) tell_table(in);
   return result;
@@ -133,8 +208,12 @@ void cli_input_close(cli_input *in) {
 }
 
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error) {
-  if (status == CPB_EROW) return cli_fail_row(in->job, in->info.path, 0, error);
-  if (status == CPB_EIO || status == CPB_EFORMAT) return fail_text(in->job, error);
+  if (status == CPB_EROW) {
+    cli_fail_row(in->job, in->info.path, 0, error);
+    tell_others(in->job, in->info.path, in->format, error);
+    return CLI_FAILED;
+  }
+  if (status == CPB_EIO || status == CPB_EFORMAT) return fail_text(in->job, in->info.path, in->format, error);
   return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
 }
 

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/flow.h"
 #include "json_print.h"
+#include "recommend_commands.h"
+#include "show/engine_page.h"
+#include "show/engine_text.h"
 #ifdef CLI_HNSW
-#include "engines/hnsw_door.h"
+#include "engines/hnsw_engine.h"
 #endif
 
 const char *cli_built_in(size_t i) { return i == CPB_ENGINES ? "hnsw" : NULL; }
@@ -20,18 +24,19 @@ cpb_metric cli_engine_metric(const cli_job *job) {
   return metrics[job->options.metric.at];
 }
 
-int cli_open_door(const cli_job *job, cpb_command_door *command, cpb_door *door) {
+int cli_open_engine(const cli_job *job, cpb_engine_command *command, cpb_engine_calls *engine) {
   const cli_options *o = &job->options;
   cpb_error error;
 #ifdef CLI_HNSW
   if (cli_is_built_in(job)) {
-    *door = hnsw_door();
+    *engine = hnsw_engine();
     return CLI_OK;
   }
 #endif
   if (cli_is_built_in(job)) return cli_fail(job, "this capball was built without hnswlib (libhnswlib-dev)");
-  *command = (cpb_command_door){sizeof *command, o->engine_command, o->timeout.given ? o->timeout.value : 0};
-  cpb_status status = cpb_door_of_command(command, door, &error);
+  *command =
+      (cpb_engine_command){sizeof *command, o->engine_command, o->timeout.given ? o->timeout.value : 0};
+  cpb_status status = cpb_engine_from_command(command, engine, &error);
   return status == CPB_OK ? CLI_OK : cli_misuse(job, "%s", error.text);
 }
 
@@ -61,114 +66,116 @@ static const char *cost_text(double value, char text[32]) {
   return text;
 }
 
+static char mark_of(const cpb_engine_facts *f, size_t i) {
+  return i == f->pick ? '>' : f->trials[i].close ? '~' : ' ';
+}
+
 static void print_trial(const cpb_engine_facts *f, size_t i) {
   const cpb_engine_trial *t = &f->trials[i];
-  char s[32] = "", r[32] = "point", build[32], ask[32], size[32];
+  char s[32] = "", r[48] = "point", build[32], ask[32], size[32];
   if (!isnan(t->scale)) snprintf(s, sizeof s, "%.6g", t->scale);
   if (t->radius > 0) snprintf(r, sizeof r, "ball %.4g", t->radius);
-  printf("%c %-12s %12s  %-14s %8.1f%% %8.1f%% %8s %8s %8s %8zu\n", i == f->pick ? '>' : ' ', t->name, s, r,
-         100 * t->recall, 100 * t->rescored, cost_text(t->cost.build, build),
+  printf("%c %-12s %12s  %-14s %-6s%8.1f%% %8.1f%% %5.1f %8s %8s %8s %8zu\n", mark_of(f, i), t->name, s, r,
+         t->twice ? "twice" : "", 100 * t->choosing_recall, 100 * t->choosing_rescored,
+         100 * t->choosing_error, cost_text(t->cost.build, build),
          cost_text(1000 * t->cost.query / (double)f->queries, ask), cost_text(t->cost.bytes / 1e6, size),
          t->rows);
 }
 
-static void print_verdict(const cpb_engine_facts *f, const char *metric) {
-  const cpb_engine_trial *pick = &f->trials[f->pick], *raw = &f->trials[f->raw];
-  printf("\n"
-         "%zu rows, %zu queries, %zu candidates by %s; mean norm about the mean %.6g, median distance of "
-         "neighbour %zu %.6g.\n",
-         f->base_rows, f->queries, f->candidates, metric, f->norm_mean, f->k, f->radius);
-  printf("Half of the queries choose; the figures are those of the other half.");
-  if (f->first_rows > 0)
-    printf(" Transforms that were 20 points behind in a first round on %zu rows, with fewer candidates, are "
-           "not measured on all rows.",
-           f->first_rows);
-  putchar('\n');
-  printf("Take %s", pick->name);
-  if (pick->kind == CPB_TRANSFORM_SPHERE)
-    printf(" with s = %.6g (%.3g mean norms) and %s queries", pick->scale, pick->norms,
-           pick->radius > 0 ? "ball" : "point");
-  printf(
-      ": %.1f %% of the true %zu are among its first %zu, %.1f %% (+-%.1f, seeds %.1f .. %.1f) among its %zu "
-      "candidates.\n",
-      100 * pick->recall, f->k, f->k, 100 * pick->rescored, 100 * pick->error, 100 * f->low, 100 * f->high,
-      f->candidates);
-  if (f->pick == f->raw)
-    printf("No transform helps here: store the rows in the engine unchanged.\n");
-  else
-    printf("Unchanged rows: %.1f %% and %.1f %%%s.\n", 100 * raw->recall, 100 * raw->rescored,
-           f->helps ? "" : "; the transform gains no more than its error");
+static void print_trials(const cpb_engine_facts *f) {
+  char recall[32], rescored[32];
+  snprintf(recall, sizeof recall, "%zu@%zu", f->k, f->k);
+  snprintf(rescored, sizeof rescored, "%zu@%zu", f->k, f->candidates);
+  printf("  %-12s %12s  %-14s %-6s%9s %9s %5s %8s %8s %8s %8s\n", "transform", "s", "query", "", recall,
+         rescored, "+-", "build s", "ask ms", "MB", "rows");
+  for (size_t i = 0; i < f->count; i++) print_trial(f, i);
+  puts("> the pick; ~ within the noise of the best");
 }
 
-static void print_commands(const cli_job *job, const cpb_engine_facts *f) {
+/* What is shown in words. */
+typedef struct words {
+  char *text, *method, *commands;
+} words;
+
+static bool put_in_words(const cli_job *job, const cpb_engine_facts *f, words *w) {
   const cpb_engine_trial *pick = &f->trials[f->pick];
-  const char *base = job->operands[0],
-             *queries = job->options.queries != NULL ? job->options.queries : "QUERIES";
-  char digits[CPB_JSON_NUMBER_ROOM];
-  bool raw = pick->kind == CPB_TRANSFORM_NONE || pick->kind == CPB_TRANSFORM_NORMALIZE;
-  printf("\n"
-         "Commands (rows.npy is stored in the engine, asked.npy are its queries, ids.npy its answers):\n");
-  if (pick->kind == CPB_TRANSFORM_SPHERE)
-    printf("  capball fit --scale %s %s -o map.json\n", cli_digits(pick->scale, digits), base);
-  else
-    printf("  capball fit --transform %s %s -o map.json\n", pick->name, base);
-  printf("  capball embed -m map.json %s -o rows.npy\n  capball query -m map.json %s", base, queries);
-  if (pick->radius > 0)
-    printf(" --radius %s -o asked.npy\n", cli_digits(pick->radius, digits));
-  else
-    printf(" --point -o asked.npy\n");
-  if (!raw)
-    printf("  capball rescore -m map.json %s ids.npy --embedded rows.npy --asked asked.npy --approximate -k "
-           "%zu -o "
-           "nearest.npy\n",
-           queries, f->k);
+  show_recommended of = {.kind = pick->kind,
+                         .scale = pick->scale,
+                         .radius = pick->radius,
+                         .twice = pick->twice,
+                         .metric = cli_engine_metric(job),
+                         .k = f->k,
+                         .candidates = f->candidates};
+  *w = (words){show_engine_text(f), show_engine_method(f, of.metric), cli_recommend_commands(job, of)};
+  return w->text != NULL && w->method != NULL && w->commands != NULL;
 }
 
 static cpb_text *cost_json(double value) { return value > 0 ? cli_json("f", value) : cli_json("null"); }
 
 static cpb_text *trial_json(const cpb_engine_trial *t) {
   cpb_text *trial =
-      cli_json("{s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "transform", t->name, "scale",
-               isnan(t->scale) ? cli_json("null") : cli_json("f", t->scale), "radius", t->radius, "recall",
-               t->recall, "rescored", t->rescored, "error", t->error, "seconds",
+      cli_json("{s:s, s:o, s:f, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:I}", "transform", t->name,
+               "scale", isnan(t->scale) ? cli_json("null") : cli_json("f", t->scale), "radius", t->radius,
+               "twice", t->twice, "recall", t->recall, "rescored", t->rescored, "error", t->error, "seconds",
                isnan(t->cost.seconds) ? 0 : t->cost.seconds, "choosing_recall", t->choosing_recall,
-               "choosing_rescored", t->choosing_rescored, "index_rows", (uint64_t)t->rows);
+               "choosing_rescored", t->choosing_rescored, "choosing_error", t->choosing_error, "close",
+               t->close, "index_rows", (uint64_t)t->rows);
   trial = cpb_json_set(trial, "build_seconds", cost_json(t->cost.build));
   trial = cpb_json_set(trial, "ask_seconds", cost_json(t->cost.query));
   return cpb_json_set(trial, "index_bytes", cost_json(t->cost.bytes));
 }
 
-static int print_facts(const cli_job *job, const cpb_engine_facts *f) {
+static int print_facts(const cli_job *job, const cpb_engine_facts *f, const words *w) {
   cpb_text *rows = cli_json("[]");
   for (size_t i = 0; i < f->count; i++) rows = cpb_json_append(rows, trial_json(&f->trials[i]));
-  return cli_print_json(job, cli_json("{s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b, s:I, s:o}", "pick",
-                                      trial_json(&f->trials[f->pick]), "k", (uint64_t)f->k, "candidates",
-                                      (uint64_t)f->candidates, "base_rows", (uint64_t)f->base_rows, "queries",
-                                      (uint64_t)f->queries, "mean_norm", f->norm_mean, "radius", f->radius,
-                                      "low", f->low, "high", f->high, "helps", f->helps, "first_rows",
-                                      (uint64_t)f->first_rows, "rows", rows));
+  return cli_print_json(
+      job, cli_json("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b, s:I, s:o, s:o}", "pick",
+                    trial_json(&f->trials[f->pick]), "text", w->text, "criterion", "choosing_rescored", "k",
+                    (uint64_t)f->k, "candidates", (uint64_t)f->candidates, "base_rows",
+                    (uint64_t)f->base_rows, "queries", (uint64_t)f->queries, "mean_norm", f->norm_mean,
+                    "radius", f->radius, "low", f->low, "high", f->high, "helps", f->helps, "first_rows",
+                    (uint64_t)f->first_rows, "rows", rows, "commands", cli_json_commands(w->commands)));
 }
 
-static int tell(const cli_job *job, const cpb_engine_report *report) {
-  cpb_engine_facts f = {.size = sizeof f};
-  char recall[32], rescored[32];
-  cpb_engine_report_describe(report, &f);
-  if (job->options.json) return print_facts(job, &f);
-  snprintf(recall, sizeof recall, "%zu@%zu", f.k, f.k);
-  snprintf(rescored, sizeof rescored, "%zu@%zu", f.k, f.candidates);
-  printf("  %-12s %12s  %-14s %9s %9s %8s %8s %8s %8s\n", "transform", "s", "query", recall, rescored,
-         "build s", "ask ms", "MB", "rows");
-  for (size_t i = 0; i < f.count; i++) print_trial(&f, i);
-  print_verdict(&f, cpb_metric_name(cli_engine_metric(job)));
-  print_commands(job, &f);
+static int write_page(const cli_job *job, const cpb_engine_facts *f, const words *w) {
+  size_t length;
+  cpb_error error;
+  show_advice advice = {cli_name(job->operands[0]), w->text, w->method, w->commands, cli_commands_note(job)};
+  char *page = show_engine_page(f, &advice, &length);
+  if (page == NULL) return cli_fail(job, "no memory for the page");
+  cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
+  free(page);
+  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+}
+
+static int print_in_words(const cli_job *job, const cpb_engine_facts *f, const words *w) {
+  print_trials(f);
+  putchar('\n');
+  cli_print_wrapped(stdout, w->method, 0, 0);
+  cli_print_wrapped(stdout, w->text, 0, 0);
+  cli_print_commands(job, w->commands);
   return CLI_OK;
+}
+
+static int report_result(const cli_job *job, const cpb_engine_report *report) {
+  cpb_engine_facts f = {.size = sizeof f};
+  words w;
+  cpb_engine_report_describe(report, &f);
+  int result =
+      put_in_words(job, &f, &w) ? CLI_OK : cli_fail(job, "no memory for the recommendation in words");
+  if (result == CLI_OK && job->options.html != NULL) result = write_page(job, &f, &w);
+  if (result == CLI_OK) result = job->options.json ? print_facts(job, &f, &w) : print_in_words(job, &f, &w);
+  free(w.text);
+  free(w.method);
+  free(w.commands);
+  return result;
 }
 
 int cli_recommend_engine(cli_input *base, cli_input *queries) {
   const cli_job *job = base->job;
   const cli_options *o = &job->options;
-  cpb_command_door command;
-  cpb_door door;
+  cpb_engine_command command;
+  cpb_engine_calls engine;
   cpb_engine_options options;
   cpb_engine_report *report = NULL;
   cpb_error error;
@@ -181,14 +188,14 @@ int cli_recommend_engine(cli_input *base, cli_input *queries) {
   if (o->seeds != 0) options.seeds = (size_t)o->seeds;
   if (o->transform.given) options.kinds = 1u << o->transform.at;
   options.seed = o->seed;
-  int result = cli_open_door(job, &command, &door);
+  int result = cli_open_engine(job, &command, &engine);
   if (result == CLI_OK) result = cli_input_hold(base);
   if (result == CLI_OK && queries->reader != NULL) result = cli_input_hold(queries);
   if (result != CLI_OK) return result;
   cpb_status status =
-      cpb_engine_measure(base->rows, queries->rows, &door, &options, &report, cli_exec(job), &error);
+      cpb_engine_measure(base->rows, queries->rows, &engine, &options, &report, cli_exec(job), &error);
   if (status != CPB_OK) return cli_fail_engine(base, queries, status, &error);
-  result = tell(job, report);
+  result = report_result(job, report);
   cpb_engine_report_free(report);
   return result;
 }

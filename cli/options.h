@@ -1,4 +1,4 @@
-/* Options: every command has a list of its own, in which those that mean the same everywhere stand by name. */
+/* Options. Every command has its own list; options shared by several commands are defined once. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -12,13 +12,13 @@ typedef struct cli_number {
   double value;
 } cli_number;
 
-/* One of an option's names, by its place among them; 0, the default of all of them, where it is absent. */
+/* The index of one of an option's names; 0, always the default, if absent. */
 typedef struct cli_choice {
   bool given;
   unsigned at;
 } cli_choice;
 
-/* Values of the options; strings are views into argv, NULL where not given. */
+/* Values of the options; strings are views into argv, NULL if not given. */
 typedef struct cli_options {
   const char *output, *map, *center, *pole, *rows, *format, *to, *state, *about, *plot;
   const char *distances, *base, *thresholds, *embedded, *scores, *certificates, *asked;
@@ -26,23 +26,24 @@ typedef struct cli_options {
   const char *columns, *drop, *id_column, *label_column;
   cli_choice header, impute;
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
+  cli_choice rotation, factors, bound;
   double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout;
+  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout, confidence;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn, balls; /* 0: not given */
-  uint64_t bits, batch, candidates, top, first, seeds;
+  uint64_t bits, bits_per, batch, candidates, top, first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
-      sweep, ranks, point, twice, json, quiet, help, approximate;
+      sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
 } cli_options;
 
 typedef enum cli_value_kind {
   CLI_FLAG,
   CLI_TEXT,
-  CLI_PATH,    /* a file that is read */
-  CLI_WRITTEN, /* a file that is made */
-  CLI_NAME,    /* one of the names, as text */
-  CLI_CHOICE,  /* one of the names, by its place */
+  CLI_PATH,    /* an input file */
+  CLI_WRITTEN, /* an output file */
+  CLI_NAME,    /* one of the names, as a string */
+  CLI_CHOICE,  /* one of the names, as its index */
   CLI_POSITIVE,
-  CLI_NUMBER, /* any number; whether it makes sense is the job's affair */
+  CLI_NUMBER, /* any number; the job checks its range */
   CLI_COUNT,
   CLI_POSITIVE_COUNT
 } cli_value_kind;
@@ -51,20 +52,20 @@ typedef struct cli_option {
   const char *name; /* long name, without the dashes */
   char letter;      /* 0: none */
   cli_value_kind kind;
-  const char *value; /* what help calls the value; NULL for a flag */
+  const char *value; /* name of the value in the help; NULL for a flag */
   size_t offset;     /* in cli_options */
   const char *help;
   const char *(*names)(size_t i); /* the i-th legal value, NULL past the end; for CLI_NAME and CLI_CHOICE */
 } cli_option;
 
-/* An option; `static` before those of one command, whose `id` stands in its list. */
+/* Defines an option; those of a single command are static. */
 #define CLI_OPTION(id, name, letter, kind, value, member, names, help)                                       \
   const cli_option id = {name, letter, kind, value, offsetof(cli_options, member), help, names}
 
-/* The list of a command; those that must be given stand first. */
+/* The list of a command; required options come first. */
 #define CLI_OPTIONS(id, ...) static const cli_option *const id[] = {__VA_ARGS__, NULL}
 
-/* Options that mean the same wherever they stand. */
+/* Options with the same meaning in all commands. */
 extern const cli_option cli_opt_output, cli_opt_map, cli_opt_goal, cli_opt_target, cli_opt_goal_neighbours,
     cli_opt_pole, cli_opt_transform, cli_opt_whiten, cli_opt_ridge, cli_opt_skip_bad, cli_opt_dtype,
     cli_opt_distances, cli_opt_distance_dtype, cli_opt_metric, cli_opt_neighbours, cli_opt_format,
@@ -73,7 +74,7 @@ extern const cli_option cli_opt_output, cli_opt_map, cli_opt_goal, cli_opt_targe
     cli_opt_drop, cli_opt_id_column, cli_opt_label_column, cli_opt_header, cli_opt_decimal_comma,
     cli_opt_impute, cli_opt_help;
 
-/* How the rows of a file are read, for the lists of all commands that read some. */
+/* How the rows of a file are read: part of the list of every command that reads rows. */
 #define CLI_OPT_TABLE                                                                                        \
   &cli_opt_format, &cli_opt_columns, &cli_opt_drop, &cli_opt_id_column, &cli_opt_header,                     \
       &cli_opt_decimal_comma, &cli_opt_impute, &cli_opt_external

@@ -1,4 +1,4 @@
-/* Files of rows that are made, several at once or none of them. */
+/* Output files of rows: all of them are completed, or none. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
@@ -7,32 +7,31 @@
 
 enum { CLI_OUTPUTS = 3 };
 
-/* Where the rows have ids, csv and tsv have them, too, unless --bare says no. */
+/* If the rows have ids, csv and tsv outputs contain them, except with --bare. */
 typedef struct cli_output {
   const cli_job *job;
-  const cli_input *rows; /* the rows that are written are its rows, in their order; NULL: nobody's */
-  cpb_seal *seal;        /* of the file that is added next; NULL: it has none */
+  const cli_input *rows; /* the outputs have one row for each of its rows, in order; NULL: unrelated */
+  cpb_seal *seal;        /* of the next file added; NULL: none */
   size_t count;
   cpb_writer *writers[CLI_OUTPUTS];
 } cli_output;
 
-/* Starts one more file; path NULL: none, and what is appended to it goes nowhere. `word` is what stands in its
- * columns, for the line of names. */
+/* Adds a file; path NULL: rows appended to it are discarded. `word` names its columns in the header line. */
 int cli_output_add(cli_output *out, const char *path, const char *format, cpb_dtype dtype, size_t cols,
                    uint64_t rows, const char *word);
 
-/* The same of row numbers of `base`, or of its ids where they have some. */
+/* The same for row numbers of `base`, or its ids if it has any. */
 int cli_output_add_ids(cli_output *out, const char *path, const char *format, const cli_input *base,
                        size_t cols, uint64_t rows, const char *word);
 
-/* Appends rows to the file that was added as number `at`. */
+/* Appends rows to file number `at`. */
 int cli_output_append(cli_output *out, size_t at, cpb_view rows);
 
-/* Completes all of them where `result` is CLI_OK, frees them in any case; the result so far. */
+/* Completes all files if `result` is CLI_OK, frees them in any case; returns the result. */
 int cli_output_finish(cli_output *out, int result);
 
-/* The rows of a file as the flow makes them, in another one; with --to and --skip-bad. columns: names, or NULL; seal of
- * what is written, or NULL. */
+/* Writes the rows of a file, as converted by the flow, to another one; with --to and --skip-bad. columns: names, or NULL;
+ * seal: of the output, or NULL. */
 int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype,
              const char *const *columns, cpb_seal *seal);
 

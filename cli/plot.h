@@ -1,23 +1,23 @@
-/* Pictures by gnuplot, and a small one in the terminal where there is none. */
+/* Plots by gnuplot, or as text in the terminal without it. */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
 #include "cli.h"
 
-/* A misuse where the extension is none of a picture. */
+/* CLI_USAGE if the extension is not that of a picture. */
 int cli_check_picture(const cli_job *job, const char *path);
 
-/* Runs gnuplot on what `write` prints (all but terminal and title) and puts its picture where --plot says, whole or
- * not at all; .png gives PNG, .svg SVG. *drawn is false, and nothing is said, without gnuplot.
- * CLI_OK, or an exit code after a sentence. */
+/* Runs gnuplot on the output of `write` (everything but terminal and title) and writes the picture to the file of --plot,
+ * completely or not at all: PNG for .png, SVG for .svg. Without gnuplot, *drawn is false and nothing is reported.
+ * CLI_OK, or an exit code after a message. */
 int cli_plot(const cli_job *job, const char *title, void (*write)(const void *arg, FILE *to), const void *arg,
              bool *drawn);
 
-/* The same where nothing else can show it: CLI_FAILED after a sentence without gnuplot. */
+/* The same if there is no other way to show it: CLI_FAILED after a message without gnuplot. */
 int cli_plot_wanted(const cli_job *job, const char *title, void (*write)(const void *arg, FILE *to),
                     const void *arg);
 
-/* A curve as lines of text on stderr, one per point: label, value, and a bar between low and high. */
+/* Prints a curve on stderr, one line per point: label, value, and a bar between low and high. */
 void cli_draw_bars(const cli_job *job, const cpb_curve_point *points, size_t count, const char *label);
 
 #endif

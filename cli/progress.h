@@ -1,4 +1,4 @@
-/* A bar on stderr: only on a terminal, only for work that takes more than half a second. */
+/* A progress bar on stderr: only on a terminal, and only for work that takes more than half a second. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -9,20 +9,20 @@ typedef struct cli_bar {
   const char *verb;
   bool enabled, visible;
   atomic_flag drawing;
-  double start, drawn, share; /* seconds; what was told last. Guarded by drawing, as the rest is */
-  double whole, guessed;      /* how long this phase takes in all, and when that was said */
-  bool steady;                /* it was said twice */
+  double start, drawn, share; /* seconds; last reported fraction. Guarded by `drawing`, like the rest */
+  double whole, guessed;      /* estimated total time of this phase, and when it was estimated */
+  bool steady;                /* two estimates agreed */
 } cli_bar;
 
 void cli_bar_init(cli_bar *bar, const char *verb, bool quiet);
 
-/* Tells the share that is done, 0 .. 1; any thread. Less than before begins another piece of work. Not 0 when a
- * signal asked this process to end. */
+/* Reports the completed fraction, 0 .. 1, from any thread; a smaller fraction than before starts a new phase. Not 0 if a
+ * signal has requested termination. */
 int cli_bar_tell(void *bar, double share);
 
 void cli_bar_clear(cli_bar *bar);
 
-/* Seconds of a clock that only goes forward. */
+/* Seconds of a monotonic clock. */
 double cli_seconds(void);
 
 #endif

@@ -1,74 +1,110 @@
+#define _POSIX_C_SOURCE 200809L
 #include "recommend_commands.h"
-#include "json_print.h"
 #include "show/growing_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct naming {
-  FILE *to;
-  cli_names names;
-} naming;
-
-/* Quotes a word for the shell. */
 static void put_word(FILE *to, const char *word) {
-  const char *harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,+=@%:-";
-  bool plain = *word != 0 && word[strspn(word, harmless)] == 0;
-  if (plain) {
-    fputs(word, to);
-    return;
+  fputc(' ', to);
+  show_put_word(to, word);
+}
+
+static bool is_given(const cli_job *job, const cli_option *option) {
+  const char *at = (const char *)&job->options + option->offset;
+  switch (option->kind) {
+  case CLI_FLAG: return *(const bool *)at;
+  case CLI_CHOICE: return ((const cli_choice *)at)->given;
+  default: return *(const char *const *)at != NULL;
   }
-  fputc('\'', to);
-  for (; *word != 0; word++) *word == '\'' ? fputs("'\\''", to) : fputc(*word, to);
-  fputc('\'', to);
 }
 
-/* An input file with the same options as for the recommendation. */
-static void put_input(const naming *n, const char *path) {
-  fputc(' ', n->to);
-  put_word(n->to, path);
-  if (n->names.format != NULL) fprintf(n->to, " --format %s", n->names.format);
+static void put_option(FILE *to, const cli_job *job, const cli_option *option) {
+  const char *at = (const char *)&job->options + option->offset;
+  fprintf(to, " --%s", option->name);
+  if (option->kind == CLI_CHOICE)
+    put_word(to, option->names(((const cli_choice *)at)->at));
+  else if (option->kind != CLI_FLAG)
+    put_word(to, *(const char *const *)at);
 }
 
-static void put_fit(const naming *n, const cpb_recommend_row *pick) {
-  char digits[CPB_JSON_NUMBER_ROOM];
-  if (pick->sphere)
-    fprintf(n->to, "capball fit --scale %s", cli_digits(pick->scale, digits));
-  else
-    fprintf(n->to, "capball fit --transform %s", pick->name);
-  put_input(n, n->names.base);
-  fputs(" -o map.json\n", n->to);
+static const cli_option *const table[] = {CLI_OPT_TABLE, &cli_opt_skip_bad};
+enum { TABLE = sizeof table / sizeof *table };
+
+static bool needs_options(const cli_job *job) {
+  for (size_t i = 0; i < TABLE; i++)
+    if (is_given(job, table[i])) return true;
+  return false;
 }
 
-/* The engine's answer to asked.npy is ids.npy, which is sorted by distance if the rows determine it. */
-static void put_commands(const naming *n, const cpb_recommendation_facts *r) {
-  const cpb_recommend_row *pick = r->rows[r->pick];
-  bool ball = pick->sphere && pick->ball && r->radius > 0;
-  char digits[CPB_JSON_NUMBER_ROOM];
-  put_fit(n, pick);
-  fputs("capball embed -m map.json", n->to);
-  put_input(n, n->names.base);
-  fputs(" -o rows.npy\ncapball query -m map.json", n->to);
-  put_input(n, n->names.queries);
-  if (ball)
-    fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
-  else
-    fputs(" --point", n->to);
-  fputs(" -o asked.npy\n", n->to);
-  if (!pick->sphere && pick->kind == CPB_TRANSFORM_NORMALIZE) return;
-  fputs("capball rescore -m map.json", n->to);
-  put_input(n, n->names.queries);
-  fputs(" ids.npy --embedded rows.npy", n->to);
-  if (ball) fprintf(n->to, " --radius %s", cli_digits(r->radius, digits));
-  fprintf(n->to, " -k %zu -o nearest.npy\n", r->k);
+/* Rows that are read with options are converted once, so that the other commands need none. */
+static const char *put_convert(const cli_job *job, FILE *to, const char *path, const char *converted) {
+  if (!needs_options(job)) return path;
+  fputs("capball convert", to);
+  put_word(to, path);
+  for (size_t i = 0; i < TABLE; i++)
+    if (is_given(job, table[i])) put_option(to, job, table[i]);
+  fprintf(to, " -o %s\n", converted);
+  return converted;
 }
 
-char *cli_recommend_commands(const cli_names *names, const cpb_recommendation_facts *r) {
-  const cpb_recommend_row *pick = r->rows[r->pick];
-  show_text text;
-  naming n = {.to = show_text_open(&text), .names = *names};
-  if (n.to == NULL) return NULL;
-  if (pick->sphere || pick->kind != CPB_TRANSFORM_NONE) put_commands(&n, r);
-  show_text_close(&text, n.to);
-  return text.bytes;
+char *cli_recommend_commands(const cli_job *job, show_recommended of) {
+  const char *base = job->operands[0], *queries = job->options.queries;
+  show_text first;
+  FILE *to = show_text_open(&first);
+  if (to == NULL) return NULL;
+  of.base = put_convert(job, to, strcmp(base, "-") == 0 ? "BASE" : base, "base_rows.npy");
+  of.queries = queries == NULL             ? of.base
+               : strcmp(queries, "-") == 0 ? "QUERIES"
+                                           : put_convert(job, to, queries, "query_rows.npy");
+  of.engine_command = job->options.engine_command;
+  char *commands = NULL;
+  if (show_text_close(&first, to)) {
+    of.first = first.bytes;
+    commands = show_commands(&of);
+  }
+  free(first.bytes);
+  return commands;
+}
+
+/* ---- printing ---- */
+
+const char *cli_commands_note(const cli_job *job) {
+  bool command = job->options.engine_command != NULL, asked = job->options.queries != NULL;
+  if (asked)
+    return command
+               ? "The engine stores rows.npy, is asked for asked.npy and answers with ids.npy; nearest.npy "
+                 "is the result."
+               : "capball knn takes the place of your index: it stores rows.npy, is asked for asked.npy "
+                 "and answers with ids.npy; nearest.npy is the result.";
+  return command
+             ? "The engine stores rows.npy, is asked for asked.npy and answers with ids.npy; nearest.npy is "
+               "the result. Rows of the base are the queries: replace them by yours."
+             : "capball knn takes the place of your index: it stores rows.npy, is asked for asked.npy and "
+               "answers with ids.npy; nearest.npy is the result. Rows of the base are the queries: "
+               "replace them by yours.";
+}
+
+void cli_print_commands(const cli_job *job, const char *commands) {
+  fputs("\nTo carry it out:\n", stdout);
+  for (const char *line = commands; *line != 0; line += strcspn(line, "\n") + 1) {
+    char *copy = strndup(line, strcspn(line, "\n"));
+    if (copy == NULL) return;
+    fputs("  ", stdout);
+    cli_print_plain(stdout, copy);
+    putchar('\n');
+    free(copy);
+  }
+  cli_print_wrapped(stdout, cli_commands_note(job), 0, 0);
+}
+
+cpb_text *cli_json_commands(const char *commands) {
+  cpb_text *lines = cli_json("[]");
+  for (const char *line = commands; *line != 0; line += strcspn(line, "\n") + 1) {
+    char *copy = strndup(line, strcspn(line, "\n"));
+    bool whole = copy != NULL && cpb_is_utf8(copy);
+    lines = cpb_json_append(lines, whole ? cli_json("s", copy) : cli_json("null"));
+    free(copy);
+  }
+  return lines;
 }

@@ -1,16 +1,19 @@
-/* The commands that carry a recommendation out. */
+/* The shell commands that carry out a recommendation. */
 #ifndef CLI_RECOMMEND_COMMANDS_H
 #define CLI_RECOMMEND_COMMANDS_H
 
-#include "capball/transform.h"
+#include "json_print.h"
+#include "show/commands.h"
 
-typedef struct cli_names {
-  const char *base, *queries; /* files */
-  const char *format;         /* NULL: by their extensions */
-} cli_names;
+/* Commands with the file names and the engine command of the job. BASE stands for standard input, and without --queries
+ * rows of the base are the queries. The caller frees them; NULL if out of memory. */
+char *cli_recommend_commands(const cli_job *job, show_recommended of);
 
-/* Lines of shell, separated by newlines. The caller frees them. NULL when out of memory; "" if rows go into the
- * index unchanged. */
-char *cli_recommend_commands(const cli_names *names, const cpb_recommendation_facts *r);
+/* The same on a terminal, with an explanation, and as an array of JSON. */
+void cli_print_commands(const cli_job *job, const char *commands);
+cpb_text *cli_json_commands(const char *commands);
+
+/* An explanation of the commands; a static string. */
+const char *cli_commands_note(const cli_job *job);
 
 #endif

@@ -1,4 +1,4 @@
-/* Queries against a base of any size, as two operands of a job. */
+/* Searches with two operands: queries, and a base of any size. */
 #ifndef CLI_SEARCH_JOB_H
 #define CLI_SEARCH_JOB_H
 
@@ -12,19 +12,19 @@ typedef struct cli_search_job {
   double limit; /* .. all rows within this */
 } cli_search_job;
 
-/* Opens the two; the queries are held. Close it in any case. */
+/* Opens both files and reads the queries into memory. Close it in any case. */
 int cli_search_open(cli_search_job *search, const cli_job *job);
 void cli_search_close(cli_search_job *search);
 
-/* `take` for every query, in order; it may say why not by error. */
+/* Calls `take` for every query, in order; it may fail with an error. */
 int cli_search_run(cli_search_job *search, cpb_search_take *take, void *context);
 
-/* The beginning of a line of JSON, {"query":0,"ids":[..],"distances":[..] without its end, or "products" or
- * "cosines"; with "query_name" and "names" where the rows have ids. */
+/* Prints the beginning of a JSON object, {"query":0,"ids":[..],"distances":[..], or "products" or "cosines"; with
+ * "query_name" and "names" if the rows have ids. */
 void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_input *base,
                   const cpb_hit *hits, size_t count, cpb_metric metric);
 
-/* What a value is called: "distance", "product" or "cosine". */
+/* The name of a value: "distance", "product" or "cosine". */
 const char *cli_value_word(cpb_metric metric);
 
 #endif

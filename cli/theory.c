@@ -53,9 +53,9 @@ static const law laws[] = {
     {"T13", "search: Euclidean queries for an inner-product engine",
      "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)",
      "include/capball/query.h", "src/proof/t13_query.c", "tests/law/t13_query.c"},
-    {"T14", "sketches: bits defined by balls",
+    {"T14", "sketches: short codes, and distances estimated from them",
      "h_i(x) = [<c_i,S(x)> >= 0] = [2s<c'_i,x> + c0_i(s^2-|x|^2) >= 0],  ball (s c'/c0, s/|c0|)\n"
-     "c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij),  theta_ij = (2 O_ij/n - 1) pi/2",
+     "|x-q|^2 ~ |x-m|^2 + |q-m|^2 - 2 s f <v, G(q-m)>,   | |x-q| - |x'-q| | <= s e,  x' = m + s f G^T v",
      "include/capball/sketch.h", "src/sketch/t14_sketch.c", "tests/law/t14_sketch.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };

@@ -4,6 +4,17 @@ if(NOT CPB_PYTHON)
   return()
 endif()
 
+# Who installs from source waits for the compiler: only modules with loops over rows are worth more than -O1.
+file(GLOB CPB_UNHURRIED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.c)
+foreach(module core text io json fit recommend engine proof scale parallel geometry index)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.c)
+  list(APPEND CPB_UNHURRIED ${sources})
+endforeach()
+set_property(SOURCE ${CPB_UNHURRIED} APPEND PROPERTY COMPILE_OPTIONS -O1)
+file(GLOB CPB_SPARE_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/learn/*.c ${PROJECT_SOURCE_DIR}/src/batch/*.c
+  ${PROJECT_SOURCE_DIR}/src/search/*.c ${PROJECT_SOURCE_DIR}/src/sketch/*.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
+set_property(SOURCE ${CPB_SPARE_LOOPS} APPEND PROPERTY COMPILE_OPTIONS -O2)
+
 # The stable ABI of 3.11 works with every later Python; free-threaded Python has none and needs a separate module.
 set(component Development.Module)
 if(NOT "${SKBUILD_SABI_COMPONENT}" STREQUAL "")
@@ -12,8 +23,11 @@ if(NOT "${SKBUILD_SABI_COMPONENT}" STREQUAL "")
 endif()
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter ${component})
 file(GLOB CPB_PYTHON_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.c)
+file(GLOB CPB_SQL_COMMON CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/common/*.c)
+list(APPEND CPB_PYTHON_SOURCES ${CPB_SQL_COMMON})
 python_add_library(capball_python MODULE ${stable} WITH_SOABI ${CPB_PYTHON_SOURCES})
 set_target_properties(capball_python PROPERTIES OUTPUT_NAME _core)
+target_include_directories(capball_python PRIVATE ${PROJECT_SOURCE_DIR}/sql/common ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(capball_python PRIVATE _POSIX_C_SOURCE=200809L $<$<BOOL:${stable}>:CPB_STABLE_ABI>)
 target_compile_options(capball_python PRIVATE -Wno-pedantic -Wno-cast-function-type)
 # Tests of the binding reuse the compiled library.

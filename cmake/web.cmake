@@ -1,7 +1,7 @@
 # capball.wasm, the library for JavaScript: every module but threads, index and engines, behind the exports of web/src.
 file(GLOB CPB_WEB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/src/*.c)
-# Shared with the command: the evidence of a map file, a recommendation in words and commands, the most unusual rows.
-list(APPEND CPB_WEB_SOURCES cli/evidence.c cli/json_print.c cli/recommend_commands.c show/alloc.c show/growing_text.c
+# Shared with the command: a recommendation in words and commands, the most unusual rows.
+list(APPEND CPB_WEB_SOURCES show/alloc.c show/commands.c show/growing_text.c
   show/recommend_text.c show/strange.c)
 add_executable(capball_wasm ${CPB_WEB_SOURCES} $<TARGET_OBJECTS:cpb_core> $<TARGET_OBJECTS:cpb_files> $<TARGET_OBJECTS:cpb_json>)
 set_target_properties(capball_wasm PROPERTIES OUTPUT_NAME capball SUFFIX .wasm)

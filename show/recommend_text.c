@@ -1,15 +1,21 @@
 #define _POSIX_C_SOURCE 200809L
 #include "recommend_text.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "growing_text.h"
+
+static const char *raw_name(cpb_metric metric) {
+  if (metric == CPB_L2) return "the raw rows by L2";
+  return metric == CPB_IP ? "inner products of the raw rows" : "cosine of the raw rows";
+}
 
 static void put_name(const cpb_recommend_row *row, FILE *to) {
   if (row->sphere)
     fprintf(to, "the sphere at s = %.6g with %s queries", row->scale, row->ball ? "ball" : "point");
   else
-    fputs(row->kind == CPB_TRANSFORM_NONE        ? "cosine of the raw rows"
+    fputs(row->kind == CPB_TRANSFORM_NONE        ? raw_name(row->metric)
           : row->kind == CPB_TRANSFORM_NORMALIZE ? "centre + normalise"
                                                  : row->name,
           to);
@@ -33,25 +39,29 @@ static void put_pick(const cpb_recommendation_facts *of, const cpb_recommend_row
   fprintf(to, "For %s, which looks at every row, take ", index_name(pick->index));
   put_name(pick, to);
   fprintf(to,
-          ": 99 %% of the true %zu nearest are among its first %llu candidate%s, recall@%zu is %.1f %%, %zu "
-          "byte%s per vector. ",
-          of->k, (unsigned long long)pick->candidates_for_99, plural(pick->candidates_for_99), of->k,
-          100 * pick->recall, pick->bytes, plural(pick->bytes));
+          ". The criterion is the number of candidates that hold 99 %% of the true %zu nearest: %llu (up to "
+          "%llu within the noise), recall@%zu is %.1f %%, %zu byte%s per vector. ",
+          of->k, (unsigned long long)pick->candidates_for_99, (unsigned long long)pick->candidates_most,
+          of->k, 100 * pick->recall, pick->bytes, plural(pick->bytes));
+}
+
+static bool is_ahead(const cpb_recommend_row *a, const cpb_recommend_row *b) {
+  return a->candidates_for_99 < b->candidates_for_99 || a->recall > b->recall;
 }
 
 static void put_rival(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
-  fputs(pick->sphere ? "Without the embedding the best is "
-        : pick->kind != CPB_TRANSFORM_LIFT_IP
-            ? "The embedding does not help here: its best is "
-            : "For inner products the embedding does not help: its best is ",
+  const cpb_recommend_row *rival = of->rows[of->rival];
+  fputs(pick->sphere            ? "Without the embedding the best is "
+        : is_ahead(rival, pick) ? "The embedding is not better by more than the noise: its best is "
+                                : "The embedding does not help here: its best is ",
         to);
-  cite(of->rows[of->rival], to);
+  cite(rival, to);
   fputc('.', to);
 }
 
 /* A lift is not for every engine, or not for all rows to come. */
 static void put_limit(const cpb_recommendation_facts *of, const cpb_recommend_row *pick, FILE *to) {
-  if (of->for_cosine != of->pick && pick->index != CPB_ENGINE_BITS) {
+  if (of->metric < 0 && of->for_cosine != of->pick && pick->index != CPB_ENGINE_BITS) {
     const cpb_recommend_row *next = of->rows[of->for_cosine];
     fputs(" Where the engine has only cosine take ", to);
     cite(next, to);

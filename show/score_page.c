@@ -191,11 +191,11 @@ static void print_row(const show_scores *s, size_t i, FILE *to) {
   fprintf(to, "<tr><td class=\"num\">%zu</td><th scope=\"row\">", i + 1);
   show_page_text(to, row_name(s, row->row, buffer, sizeof buffer));
   fprintf(to, "</th><td class=\"num\">%.6g</td>", row->score);
-  if (has_reasons(s)) print_reasons(s, row, to);
-  fputs("<td class=\"num\">", to);
-  if (!isnan(row->rank)) fprintf(to, "%.1f&nbsp;%%", 100 * row->rank);
-  fprintf(to, "</td><td>%s</td>", row->score >= 0 ? "inside" : "outside");
   if (s->labels != NULL) fprintf(to, "<td>%s</td>", s->labels[row->row] != 0 ? "outlier" : "ordinary");
+  if (has_reasons(s)) print_reasons(s, row, to);
+  fputs("<td class=\"num more\">", to);
+  if (!isnan(row->rank)) fprintf(to, "%.1f&nbsp;%%", 100 * row->rank);
+  fprintf(to, "</td><td class=\"more\">%s</td>", row->score >= 0 ? "inside" : "outside");
   fputs("</tr>\n", to);
 }
 
@@ -211,9 +211,9 @@ static void print_table(const show_scores *s, FILE *to) {
         "scope=\"col\" class=\"num\">rank</th><th scope=\"col\">row</th><th scope=\"col\" "
         "class=\"num\">score</th>",
         to);
-  if (has_reasons(s)) fprintf(to, "<th scope=\"col\" colspan=\"%d\">strange by</th>", SHOW_REASONS);
-  fputs("<th scope=\"col\" class=\"num\">share</th><th scope=\"col\">ball</th>", to);
   if (s->labels != NULL) fputs("<th scope=\"col\">label</th>", to);
+  if (has_reasons(s)) fprintf(to, "<th scope=\"col\" colspan=\"%d\">strange by</th>", SHOW_REASONS);
+  fputs("<th scope=\"col\" class=\"num more\">share</th><th scope=\"col\" class=\"more\">ball</th>", to);
   fputs("</tr></thead><tbody>\n", to);
   for (size_t i = 0; i < s->top; i++) print_row(s, i, to);
   fputs("</tbody></table></div>\n", to);

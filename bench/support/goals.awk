@@ -42,7 +42,7 @@ part == "search" && NF >= 12 && rival {
   meet("search beside the other build: " ($5 == "l2" ? "" : $5 " ") (range ? "range " : "") (goal_of_set > 1 ? $1 : "other sets"), $5 == "l2" ? goal_of_set : 1, ratio, $1 " " $5 ", " threads " threads")
   next
 }
-part == "faiss" && NF == 10 && $1 == "gauss" && $5 == "l2" { meet("search beside faiss, gauss", 4, $8, $1); next }
+part == "faiss" && NF == 15 && $1 == "gauss" && $5 == "l2" && $6 == 1000 { meet("1000 queries, the better faiss setting, gauss", 4, $13, $1 ", " $7 " threads"); next }
 END {
   for (i = 1; i <= goals; i++) {
     goal = order[i]

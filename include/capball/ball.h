@@ -33,7 +33,6 @@ typedef struct cpb_ball_options {
   size_t max_passes; /* limit of rounds over the data, >= 1; default 200 */
   cpb_ball_method method;
 } cpb_ball_options;
-
 CPB_API void cpb_ball_options_init(cpb_ball_options *options, size_t size);
 
 /** Quality of the ball. The call succeeds even if the requested gap is not reached, for example for data so
@@ -93,7 +92,6 @@ typedef struct cpb_svdd_options {
   const double *weights; /* n sample weights >= 0, not all 0; NULL: all 1 */
   const double *start;   /* d coordinates of the initial centre; NULL: the mean */
 } cpb_svdd_options;
-
 CPB_API void cpb_svdd_options_init(cpb_svdd_options *options, size_t size);
 
 /** Quality of the result; the objective is the mean over the worst fraction, in squared units. Set its size. */
@@ -115,11 +113,10 @@ typedef struct cpb_svdd_report {
  *  center       d coordinates, the caller's
  *  multipliers  n numbers a_i, the caller's, or NULL; for the cap methods those of the last SVM
  *  EROW for the first row with NaN or inf; EINVAL names nu, a weight or an option. Then nothing is written.
- *  Thread-safe; identical bits for any number of threads. Time n d per iteration; allocates n doubles,
- *  n(d+1) more for the cap methods and n d for rows whose squares exceed the range of double. Rows of any
- *  magnitude are handled correctly, and so is the gap; objective and lower_bound, which are squares, may then
- *  be inf and NaN, or subnormal and 0 near 0. Rows of weight 0 are ignored. Progress is measured
- *  in digits of the gap. */
+ *  Thread-safe; identical bits for any number of threads. Time n d per iteration; allocates n doubles, n(d+1) more
+ *  for the cap methods and n d for rows whose squares exceed the range of double. Rows of any magnitude are handled
+ *  correctly, and so is the gap; objective and lower_bound, which are squares, may then be inf and NaN, or subnormal
+ *  and 0 near 0. Rows of weight 0 are ignored. Progress is measured in digits of the gap. */
 CPB_CALL cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *options, double *center, double *multipliers,
                              cpb_svdd_report *report, const cpb_exec *exec, cpb_error *error);
 
@@ -184,7 +181,6 @@ typedef struct cpb_model_options {
   const double *fill; /* d numbers that replaced NaN before the fit and should replace it before scoring
                          (cpb_reader_fill); scoring does not. NULL: none */
 } cpb_model_options;
-
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
 typedef struct cpb_model cpb_model;
@@ -210,12 +206,12 @@ typedef struct cpb_model_fit_options {
                        so that the ridge is a fraction of 1. Not with a kernel. Default false */
   const char *const *columns; /* column names for the model, one per column; NULL: those of the source */
   size_t balls;  /* for clustered rows: k-means after W; each cluster of at least 1/8 of the mean size gets a
-                   ball, all with the radius at which the fraction nu of the rows is outside all of them. 0 and
-                   1 (the default): one ball. Not with a kernel; rows are held */
+                   ball, all with the radius at which the fraction nu of the rows is outside all of them. With
+                   `whiten`, the W of the model is that of the rows about the means of their clusters. 0 and 1
+                   (the default): one ball. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
   const double *fill; /* d numbers for the model to store; NULL: none */
 } cpb_model_fit_options;
-
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
 
 /** The cost of the fit; the quality of the ball is part of the model. */

@@ -18,8 +18,8 @@
  * functions keep their names and parameters, enum values are fixed, and structs only grow at their end. Their first
  * member is their size: options have an _init function; for a report or a result write = {.size = sizeof report}.
  *
- * The headers in capball/advanced/ are not included here and can change with every release: laws, statistics, abid,
- * rounds, feed, candidates, fitting, engine, flow and seal. */
+ * The headers in capball/advanced/ are not included here and can change with every release: index, estimator, laws,
+ * statistics, abid, rounds, feed, candidates, fitting, engine, flow and seal. */
 #ifndef CAPBALL_H
 #define CAPBALL_H
 

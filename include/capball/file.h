@@ -56,12 +56,13 @@ typedef struct cpb_file_info {
   const char *format; /* the name in the table above */
   cpb_dtype dtype;    /* of the elements of a block */
   size_t cols;
-  uint64_t rows;      /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
-  bool random_access; /* cpb_reader_store works */
-  char separator;     /* of text: , ; tab, or a blank for any number of blanks; otherwise 0 */
-  bool names;         /* the columns have names: see cpb_reader_source */
-  bool ids, labels;   /* the rows have ids, labels: see cpb_reader_id, cpb_reader_label */
-  uint64_t bad_rows;  /* skipped so far, with skip_bad */
+  uint64_t rows;       /* CPB_ROWS_UNKNOWN for text and for pipes, until they have been read */
+  bool random_access;  /* cpb_reader_store works */
+  char separator;      /* of text: , ; tab, or a blank for any number of blanks; otherwise 0 */
+  bool names;          /* the columns have names: see cpb_reader_source */
+  bool ids, labels;    /* the rows have ids, labels: see cpb_reader_id, cpb_reader_label */
+  uint64_t bad_rows;   /* skipped so far, with skip_bad */
+  const char *skipped; /* with skip_text: the names or numbers of the columns skipped; NULL: none */
 } cpb_file_info;
 
 /** Opens a file for reading; the caller owns *reader. "-" is standard input.
@@ -84,9 +85,11 @@ typedef struct cpb_reader_options {
   const char *label_column; /* text: the same for labels */
   cpb_header header;        /* text: whether the first line contains names; default: detected */
   bool decimal_comma;       /* text: 1,5 is a number, and a comma is not a separator */
-  bool skip_bad; /* skip rows with NaN or inf, and number rows without them; disables random access */
+  bool skip_bad;  /* skip rows with NaN or inf, and number rows without them; disables random access */
+  bool skip_text; /* text: skip columns whose first cell is text, unless `columns` selects some */
+  void (*problem)(void *context, const cpb_error *what); /* text: called for cells that are no numbers, and */
+  void *context; /* rows of another length, which are read as NaN; NULL (the default): these are errors */
 } cpb_reader_options;
-
 CPB_API void cpb_reader_options_init(cpb_reader_options *options, size_t size);
 
 /** cpb_reader_open with options; NULL selects the defaults. */
@@ -136,7 +139,6 @@ typedef struct cpb_writer_options {
   cpb_seal *seal; /* of the rows, written with them (not to a pipe); NULL (the default): none. Borrowed for
                      the lifetime of the writer */
 } cpb_writer_options;
-
 CPB_API void cpb_writer_options_init(cpb_writer_options *options, size_t size);
 
 /** Creates a file; the caller owns *writer. Nothing appears under `path` before the commit: rows are written to

@@ -38,7 +38,6 @@ typedef struct cpb_map_options {
                            onto e; NULL = none. Cannot be combined with a pole. */
   const char *const *columns; /* d column names; NULL: none */
 } cpb_map_options;
-
 CPB_API void cpb_map_options_init(cpb_map_options *options, size_t size);
 
 typedef struct cpb_map cpb_map;
@@ -130,7 +129,6 @@ typedef struct cpb_map_fit_options {
   uint64_t seed;  /* of the sample; default 0 */
   const char *const *columns; /* column names for the map, one per column; NULL: those of the source */
 } cpb_map_fit_options;
-
 CPB_API void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size);
 
 /** One point of a curve as a function of s. */
@@ -196,9 +194,13 @@ typedef struct cpb_map_origin {
   const char *evidence; /* JSON: reasons for this scale; copied verbatim to the key "evidence" */
 } cpb_map_origin;
 
+/** The evidence for a chosen scale, as `capball fit` stores it: what the goal measures at s, the scales of other goals,
+ *  curves. options: of the fit. Free *text with cpb_free. */
+CPB_CALL cpb_status cpb_choice_to_json(const cpb_choice *choice, const cpb_map_fit_options *options,
+                                       char **text, cpb_error *error);
+
 /** The content of the file (keys "capball", "dim", "columns" if columns have names, "scale", "center", "pole",
- *  "whiten", "toward", "goal", "evidence", "made_from", "checksum"). *text is 0-terminated; free it with
- *  cpb_free. */
+ *  "whiten", "toward", "goal", "evidence", "made_from", "checksum"). *text is 0-terminated; free it with cpb_free. */
 CPB_CALL cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *origin, char **text,
                                     cpb_error *error);
 

@@ -69,7 +69,6 @@ typedef struct cpb_rescore_options {
                       all rows, in a pass of its own), taking the coarsest */
   cpb_stored_rows *stored; /* receives what was found, its size set; NULL (the default) */
 } cpb_rescore_options;
-
 CPB_API void cpb_rescore_options_init(cpb_rescore_options *options, size_t size);
 
 /** The candidates of an engine, for n queries. */
@@ -91,9 +90,8 @@ typedef struct cpb_rescore_out {
  *  embedded rows are the images of the data under this map, rounded to `precision` at most; this call cannot check
  *  that, a seal can (capball/advanced/seal.h). Without options->all the proof assumes that the engine returned its true
  *  top `count` candidates; with it all rows are examined and nothing is assumed about the engine.        T8 T13
- *  Scores in f32 or f16 do not distinguish rows near the query (they determine the squared distance only to
- *  2 s^2 score_error/(rise a)), so a result from scores is proven only if the rows give the same k in the same
- *  order.
+ *  Scores in f32 or f16 do not distinguish rows near the query (they determine the squared distance only to 2 s^2
+ *  score_error/(rise a)), so a result from scores is proven only if the rows give the same k in the same order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
  *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this transform
  *  Neither results nor proofs depend on the order of the queries.
@@ -138,7 +136,6 @@ typedef struct cpb_external_options {
   size_t first;  /* candidates requested first; 0: twice k, at least 32 */
   size_t most;   /* candidates requested at most; 0: all rows */
 } cpb_external_options;
-
 CPB_API void cpb_external_options_init(cpb_external_options *options, size_t size);
 
 /** The quality of the result of one query. */

@@ -19,9 +19,8 @@
 CPB_BEGIN
 
 /** The cap {y on the unit sphere of R^(d+1) : <p,y> >= b}.
- *  p has d+1 coordinates and unit length. sigma = sqrt(1-b^2) and a = b+<p,v> are part of the cap
- *  because they cannot be recovered from (p,b) for a small ball: with them the round trip
- *  ball -> cap -> ball keeps every digit. */
+ *  p has d+1 coordinates and unit length. sigma = sqrt(1-b^2) and a = b+<p,v> are part of the cap because they cannot
+ *  be recovered from (p,b) for a small ball: with them the round trip ball -> cap -> ball keeps every digit. */
 typedef struct cpb_cap {
   size_t d;
   double *p;
@@ -86,9 +85,8 @@ CPB_CALL cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region
 
 /** score_i = <p,y_i> - b for points on the sphere, by the chord form                           T3
  *    b >= 0:  sigma^2/(1+b) - |y-p|^2/2        b < 0:  |y+p|^2/2 - sigma^2/(1-b)
- *  computed as (R-rho)(R+rho)/2 with the chord rho = |y-+p| and its limit R = sigma sqrt(2/(1+|b|)),
- *  which has the right sign down to radii of 1e-9 (f64) and 1e-5 (f32), where the plain product
- *  misclassifies half of the points.
+ *  computed as (R-rho)(R+rho)/2 with the chord rho = |y-+p| and its limit R = sigma sqrt(2/(1+|b|)), which has the
+ *  right sign down to radii of 1e-9 (f64) and 1e-5 (f32), where the plain product misclassifies half of the points.
  *  cap     complete
  *  y       n rows of d+1, unit length
  *  scores  n rows, 1 column, f32 or f64

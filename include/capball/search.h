@@ -42,7 +42,6 @@ typedef struct cpb_search_options {
   size_t k;             /* number of nearest rows per query, or .. */
   const double *limits; /* .. all rows within limits[query], borrowed; set exactly one of the two */
 } cpb_search_options;
-
 CPB_API void cpb_search_options_init(cpb_search_options *options, size_t size);
 
 /** The k nearest of all base rows for every query.

@@ -75,7 +75,6 @@ typedef struct cpb_transform_options {
   double max_norm;      /* L: the largest |x-m| of the base, > 0; for bounded kinds */
   const char *const *columns; /* d column names; NULL: none */
 } cpb_transform_options;
-
 CPB_API void cpb_transform_options_init(cpb_transform_options *options, size_t size);
 
 typedef struct cpb_transform cpb_transform;
@@ -129,14 +128,12 @@ CPB_CALL cpb_status cpb_transform_save(const cpb_transform *transform, const cha
 
 /* Which transform suits an index: all of them measured on a sample of the data.                          T13
  *
- *   transform     none (raw rows by cosine), normalize (centre + normalise), sphere (S at the scale of the
- *                 largest spread and at 1, 2, 4, 8 times the mean norm, about the mean), and the exact lifts
- *                 lift-ip (by inner product) and lift-cosine
+ *   transform     none (raw rows, by default by cosine), normalize (centre + normalise), sphere (about the mean, at the
+ *                 scale of the largest spread and at 1, 2, 4, 8 mean norms), the exact lifts lift-ip and lift-cosine
  *   index         float (exhaustive comparison of f32 rows: the ceiling of any float index), int8 (coordinates
  *                 times 127/max|coordinate|, rounded, with one factor for rows and one for queries), bits (signs
  *                 of the coordinates, compared by Hamming distance)
- *   query form    point (the transformed query) and, on the sphere, ball: the centre p(q,r) of the cap of
- *                 the ball (q,r), r the median distance of the k-th neighbours
+ *   query form    point, and on the sphere ball: p(q,r) of the ball (q,r), r the median distance of the k-th neighbours
  * Each combination is one row: the fraction of the true k nearest neighbours by L2 it finds, and the number of
  * candidates that must be re-ranked to find 99 % of them. */
 
@@ -159,8 +156,8 @@ typedef struct cpb_recommend_options {
   size_t sample;  /* base rows to measure, at most, chosen by a hash of their number; default 100000 */
   size_t queries; /* queries, at most, chosen in the same way; default 1000 */
   uint64_t seed;  /* of the hashes; default 0 */
+  int metric;     /* of the index, a cpb_metric; default -1: cosine or ip, each transform by its own */
 } cpb_recommend_options;
-
 CPB_API void cpb_recommend_options_init(cpb_recommend_options *options, size_t size);
 
 /** One combination; a view into the recommendation. */
@@ -168,7 +165,7 @@ typedef struct cpb_recommend_row {
   size_t size;             /* sizeof(cpb_recommend_row) in the library */
   const char *name;        /* static: "none", "normalize", "sphere", "lift-ip", "lift-cosine" */
   bool sphere;             /* the map; otherwise .. */
-  cpb_transform_kind kind; /* .. this transform; for none, raw rows by cosine */
+  cpb_transform_kind kind; /* .. this transform; for none, raw rows */
   double scale;            /* s of the sphere; NaN for the others */
   cpb_engine index;
   bool ball;     /* the query form */
@@ -178,6 +175,7 @@ typedef struct cpb_recommend_row {
   const double *curve;        /* curve_count: fraction of the true ones among its first `candidates` */
   uint64_t candidates_most;   /* candidates_for_99 plus one standard error over the queries */
   double recall_error;        /* standard error of recall over the queries */
+  cpb_metric metric;          /* how its rows are compared */
 } cpb_recommend_row;
 
 /** The measurements and the recommendation; the caller frees it with cpb_recommendation_free. */
@@ -195,14 +193,14 @@ typedef struct cpb_recommendation_facts {
   size_t count;
   const cpb_recommend_row *const *rows; /* count: by index, then in the order of the list above */
 
-  /* The best rows for the engine of the options: fewest candidates, then recall, then bytes. Among those within
-   * sampling error of the best one, in candidates and in recall, the simplest is chosen: none, normalize,
-   * lift-ip, lift-cosine, sphere with point queries, with ball queries; then the earlier row. */
+  /* The best rows for the engine of the options: fewest candidates; within the noise of that (candidates_most) highest
+   * recall, within the noise of that (recall_error) simplest: none, normalize, lifts, sphere with points, with balls. */
   size_t pick;        /* of all */
   size_t rival;       /* of those without the sphere if the pick uses it, else of those on the sphere */
   size_t for_cosine;  /* of those that a cosine engine supports: all but lift-ip */
   size_t for_growing; /* of those that accept rows longer than any present one: all but lift-cosine */
   bool poor;          /* even the pick's results are mostly wrong, and very many rows must be re-ranked */
+  int metric;         /* of the options */
 } cpb_recommendation_facts;
 
 /** Fills *facts up to facts->size, which the caller has set. */

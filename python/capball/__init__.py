@@ -35,7 +35,7 @@ from ._hits import Neighbors, Within
 from ._index import Index
 from ._linear import ball_of
 from ._map import SphereMap
-from ._model import BallModel, Reason, Sketch, names_of
+from ._model import BallModel, Estimator, Reason, Sketch, names_of
 from ._progress import bar
 from ._recommend import Measured, Recommendation, recommend
 from .dual import Ball, Cap, Ellipsoid, Everywhere, HalfSpace, Region
@@ -244,7 +244,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 
 __all__ = [
-    "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Everywhere", "FileError", "FormatError",
+    "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
     "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region", "Rescored",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",

@@ -1,4 +1,4 @@
-"""An index that stays: rows are kept with one byte per number and searched exactly."""
+"""A persistent index: rows are stored with one byte per number and searched exactly."""
 
 from __future__ import annotations
 
@@ -15,16 +15,28 @@ from ._progress import bar
 _SHORT = {"f32": "float32", "f64": "float64", "f16": "float16", "u8": "uint8", "i8": "int8"}
 
 
+def _bitmap(mask: np.ndarray) -> np.ndarray:
+    """Booleans as words of 64 bits, along the last axis."""
+    bits = np.packbits(mask, axis=-1, bitorder="little")
+    missing = -bits.shape[-1] % 8 or (8 if bits.shape[-1] == 0 else 0)
+    return np.ascontiguousarray(np.pad(bits, [(0, 0)] * (mask.ndim - 1) + [(0, missing)])).view(np.int64)
+
+
 def _filter(only: Any) -> dict[str, Any]:
-    """`only` as the library takes it: a callable, a mask of booleans by id, or ids."""
+    """`only` as the library takes it: a callable, masks of booleans by id, or ids; for all queries or for each."""
     if only is None:
         return {}
     if callable(only):
         return {"allow": only}
+    if isinstance(only, (list, tuple)) and len(only) > 0 and np.ndim(only[0]) == 1 and np.asarray(only[0]).dtype != np.bool_:
+        lists = [_arrays.ids(one, "only") for one in only]
+        ends = np.cumsum([0] + [len(one) for one in lists])
+        return {"ids": np.concatenate(lists), "offsets": ends.astype(np.int64)}
     array = np.asarray(only)
-    if array.dtype == np.bool_:
-        bits = np.packbits(array, bitorder="little")
-        return {"bitmap": np.pad(bits, (0, -len(bits) % 8)).view(np.int64) if len(bits) else np.zeros(1, np.int64)}
+    if array.dtype == np.bool_ and array.ndim in (1, 2):
+        return {"bitmap": _bitmap(array)}
+    if array.ndim == 2:
+        return _filter(list(array))
     return {"ids": _arrays.ids(only, "only")}
 
 
@@ -37,15 +49,15 @@ def _from_bytes(content: bytes) -> Index:
 
 
 class Index(_core.Index):
-    """Rows that stay, with ids, for exact neighbours of one query or of many.
+    """Rows with ids, for exact neighbours of one query or of many.
 
-    What `knn` prepares for every call is kept here: codes of one byte per number exclude the rows that cannot be
-    answers, and the others are measured in double. Answers are those of `knn`, in every bit and in the order of ties.
+    The index stores what `knn` prepares for every call: codes of one byte per number exclude the rows that cannot be
+    results, and the others are measured in double. Results are those of `knn`, in every bit and in the order of ties.
     Threads may search while one changes the index.
 
     d       columns
     metric  "l2", "ip" or "cosine"
-    dtype   in which rows are kept: float32, float64, float16, uint8 or int8
+    dtype   of the stored rows: float32, float64, float16, uint8 or int8
 
     >>> import capball
     >>> index = capball.Index(2)
@@ -69,7 +81,7 @@ class Index(_core.Index):
 
     @property
     def dtype(self) -> np.dtype:
-        """In which rows are kept."""
+        """Of the stored rows."""
         return np.dtype(_SHORT[self.describe()["dtype"]])
 
     def _rows(self, rows: Any) -> np.ndarray:
@@ -77,12 +89,12 @@ class Index(_core.Index):
         return array if array.dtype == self.dtype else array.astype(self.dtype)
 
     def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:
-        """Adds rows, all of them or none; without ids they get the numbers that follow the largest id."""
+        """Adds rows, all of them or none; without ids they get the numbers after the largest id."""
         with bar("add", progress) as told:
             super().add(self._rows(rows), ids, threads, told)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:
-        """Gives ids that are in the index other rows, all of them or none."""
+        """Replaces the rows of ids that are in the index, all of them or none."""
         with bar("replace", progress) as told:
             super().replace(self._rows(rows), ids, threads, told)
 
@@ -96,25 +108,34 @@ class Index(_core.Index):
 
     def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,
                progress: Any = None) -> Neighbors:
-        """The k nearest rows of every query; where there are fewer, ids are -1 and distances NaN.
+        """The k nearest rows of every query; if there are fewer, ids are -1 and distances NaN.
 
-        only  which rows may be found: ids, a mask of booleans by id, or a callable of query and id
+        only  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id; for each
+              query its own: a list of ids per query, or a mask with a row per query
         out   (distances, ids), float and int64, to write to
         """
         if only is None and progress is None:
-            return Neighbors(*super().search(queries, k, None, None, None, threads, None, out))
+            return Neighbors(*super().search(queries, k, None, None, None, None, threads, None, out))
         with bar("search", progress) as told:
             return Neighbors(*super().search(queries, k, **_filter(only), threads=threads, progress=told, out=out))
 
     def range_search(self, queries: Any, radius: Any, *, only: Any = None, threads: int | None = None,
                      progress: Any = None) -> Within:
-        """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius)."""
+        """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius).
+
+        only  as for search
+        """
         if np.ndim(queries) == 1:
             queries = np.reshape(queries, (1, -1))
         limits = np.broadcast_to(np.asarray(radius, np.float64), (len(queries),))
         with bar("range_search", progress) as told:
             return Within(*super().range(queries, np.ascontiguousarray(limits), **_filter(only), threads=threads,
                                          progress=told))
+
+    def check(self, *, progress: Any = None) -> None:
+        """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
+        with bar("check", progress) as told:
+            super().check(told)
 
     def __len__(self) -> int:
         return int(self.describe()["rows"])
@@ -130,7 +151,7 @@ class Index(_core.Index):
         return self
 
     def __exit__(self, *unused: object) -> None:
-        """Changes of an index that was opened from a file are on the disk."""
+        """Syncs the file of an index that was opened from one."""
         try:
             self.save()
         except ValueError:  # it has no file

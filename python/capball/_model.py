@@ -124,30 +124,78 @@ class BallModel(_Artefact, _core.Model):
         return {**facts, "rows": str(self.rows), "support": str(self.support)}
 
 
+class Found(NamedTuple):
+    """What a search by estimates found."""
+
+    distances: np.ndarray  #: queries x k, nearest first; estimates where no rows were read
+    ids: np.ndarray
+    rows_read: int  #: distances that were computed, for all queries
+    proven: bool  #: the k nearest rows, by the certain bound
+
+
+class Estimator(_core.Estimator):
+    """Codes of a principal sketch, prepared for many searches: see Sketch.prepare."""
+
+    __slots__ = ()
+
+    def search(self, queries: Any, k: int = 10, *, base: Any = None, candidates: int | str | None = None,  # type: ignore[override]
+               confidence: float | None = None, threads: int | None = None) -> Found:
+        """The k nearest rows: by estimates alone, or with base= by the distances of the rows that are read.
+
+        candidates  how many rows are read for a query (100, or k), "certain": until no other row can be nearer, which is
+                    exact search, or "probable": until none is likely to be, with this confidence (0.999)
+        """
+        bound = candidates if isinstance(candidates, str) else None
+        count = None if isinstance(candidates, str) else candidates
+        (distances, ids), read, proven = super().search(queries, k, base, count, bound, confidence, threads)
+        return Found(distances, ids, read, proven)
+
+    def bounds(self, query: Any, bound: str = "certain", confidence: float | None = None) -> np.ndarray:
+        """Estimate, lower and upper bound of the distance of one query to every code: three rows of numbers."""
+        return super().bounds(np.atleast_2d(query), bound, confidence)
+
+    def __len__(self) -> int:
+        return self.rows
+
+
 class Sketch(_Artefact, _core.Sketch):
-    """Codes of a few hundred bits, each bit a ball of the data space.
+    """Short codes that estimate distances: bits, and three numbers of 2 bytes.
 
     >>> import numpy as np, capball
     >>> rows = np.stack(np.divmod(np.arange(100.0), 10.0), axis=1)
     >>> sketch = capball.Sketch.fit(rows, bits=64)
-    >>> sketch.encode(rows).shape
-    (100, 8)
+    >>> codes = sketch.encode(rows)
+    >>> codes.shape
+    (100, 14)
+    >>> sketch.search(codes, rows[:1] + 0.1, k=1, base=rows)[1]
+    array([[0]])
     """
 
     __slots__ = ()
 
-    def search(self, codes: Any, queries: Any, k: int = 10, *, base: Any = None, candidates: int | None = None,
+    def prepare(self, codes: Any) -> Estimator:
+        """Codes of this sketch, which must be principal, for many searches, with bounds of the errors."""
+        return Estimator.of(self, codes)
+
+    def search(self, codes: Any, queries: Any, k: int = 10, *, base: Any = None, candidates: int | str | None = None,
                threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(distances, ids) of the k nearest rows.
 
-        By the bits of their codes alone, or with base= by the exact distances of the `candidates` (10 k) rows whose
-        codes are nearest.
+        By their codes alone, or with base= by the exact distances of the `candidates` (10 k) rows whose codes are
+        nearest; "certain" and "probable": see Estimator.search. Codes of principal sketches give estimates of
+        distances, others the number of differing bits.
         """
-        count = k if base is None else min(candidates or 10 * k, len(codes))
-        bits, ids = _core.hamming_knn(codes, self.encode(queries), count, threads)
-        if base is None:
-            return bits, ids
-        return _core.rerank(base, queries, ids, k, None, threads)
+        if isinstance(candidates, str) or base is None:
+            count = candidates
+        else:
+            count = min(candidates or 10 * k, len(codes))
+        if self.kind == "principal":
+            found = self.prepare(codes).search(queries, k, base=base, candidates=count, threads=threads)
+            return found.distances, found.ids
+        if isinstance(count, str):
+            raise ValueError(f"bounds need a principal sketch, and this one is {self.kind}")
+        bits, ids = _core.hamming_knn(codes, self.encode(queries), k if base is None else count, threads)
+        return (bits, ids) if base is None else _core.rerank(base, queries, ids, k, None, threads)
 
     def _facts(self) -> dict[str, str]:
         return {"bits": str(self.bits), "d": str(self.d), "s": f"{self.s:.6g}", "kind": self.kind}

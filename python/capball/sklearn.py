@@ -370,13 +370,13 @@ class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self
 
     def codes(self, X: Any) -> np.ndarray:
-        """The codes packed, bits/8 bytes a row."""
+        """The codes packed, code_bytes of the sketch for each row."""
         X = _asked(self, "sketch_", X)
         return self.sketch_.encode(X)
 
     def transform(self, X: Any) -> np.ndarray:
         """One column per bit, 0 or 1."""
-        return np.unpackbits(self.codes(X), axis=1, bitorder="little")
+        return np.unpackbits(self.codes(X)[:, :self.bits // 8], axis=1, bitorder="little")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,6 +39,8 @@ int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), 
 int face_metric(PyObject *value, cpb_metric *metric);
 int face_goal(PyObject *value, cpb_goal *goal);
 int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind);
+/* bits_per, rotation and factors of principal sketches. */
+int face_principal(PyObject **values, cpb_sketch_training *training);
 int face_row_dtype(PyObject *value, cpb_dtype *dtype);
 
 /* ---- rows */
@@ -115,24 +117,44 @@ void face_run_end(face_run *run);
 
 /* ---- objects */
 
+typedef void face_free(void *held);
+
+/* What the objects of one type have in common; face_add_kind makes the type of it. */
+typedef struct face_kind {
+  const char *name, *doc;
+  newfunc make;         /* NULL: objects come from class methods only */
+  face_free *free_held; /* of the library's object */
+  PyMethodDef *methods;
+  PyGetSetDef *facts; /* NULL: none */
+  bool base;          /* Python may derive from it */
+  /* With to_json and from_json among the methods (FACE_JSON): the library's, and what holds a new object. */
+  cpb_status (*to_json)(const void *held, char **text, cpb_error *error);
+  cpb_status (*from_json)(const char *text, size_t length, const char *name, void **held, cpb_error *error);
+  PyObject *(*wrap)(PyTypeObject *type, void *held);
+  PyTypeObject *type; /* set by face_add_kind */
+} face_kind;
+
+/* The type, added to the module under its name. -1 with an exception. */
+int face_add_kind(PyObject *module, face_kind *kind);
+
+/* The kind of a type or of one derived from it. */
+const face_kind *face_kind_of(PyTypeObject *type);
+
 /* An object of the library in one of Python; d and n are what its methods often ask of it. */
 typedef struct face_object {
   PyObject_HEAD void *held;
+  const face_kind *kind;
   size_t d, n;
   atomic_flag busy;
 } face_object;
 
-typedef void face_free(void *held);
-
-/* A new object of this type (or a subclass) that holds `held`; frees it and gives NULL where there is no memory. */
-PyObject *face_hold(PyTypeObject *type, void *held, face_free *free_held, size_t d, size_t n);
+/* A new object of this type (or one derived from it) that holds `held`; frees it and gives NULL where there is no
+ * memory. */
+PyObject *face_hold(PyTypeObject *type, void *held, size_t d, size_t n);
 
 /* Objects that calls change are one call's at a time: -1 with RuntimeError where another thread is in one. */
 int face_enter(face_object *object);
 void face_leave(face_object *object);
-
-/* What tp_dealloc does. */
-void face_release(PyObject *self, face_free *free_held);
 
 /* The held object of an argument of this type; NULL with a TypeError that names both. */
 void *face_held(PyObject *object, PyTypeObject *type, const char *name, const char *wanted);
@@ -140,9 +162,9 @@ void *face_held(PyObject *object, PyTypeObject *type, const char *name, const ch
 /* A text that the library has given, as a str; takes it back. */
 PyObject *face_given_text(char *text);
 
-/* from_json(text, name) as a class method: reads the two arguments. */
-int face_json_arguments(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, const char **text,
-                        size_t *length, const char **name);
+/* The methods of kinds that have files. */
+PyObject *face_to_json(PyObject *self, PyObject *unused);
+PyObject *face_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 PyObject *face_none(void);
 PyObject *face_doubles_or_none(const double *numbers, size_t count);
@@ -158,17 +180,19 @@ int face_add_index(PyObject *module);
 int face_add_scale(PyObject *module);
 int face_add_learn(PyObject *module);
 int face_add_sketch(PyObject *module);
+int face_add_estimator(PyObject *module);
+
+/* The sketch of an argument; NULL with a TypeError. */
+const cpb_sketch *face_sketch_of(PyObject *object, const char *name);
 int face_add_layer(PyObject *module);
 int face_add_rescore(PyObject *module);
 int face_add_recommend(PyObject *module);
 int face_add_cosines(PyObject *module);
 int face_add_pieces(PyObject *module);
+int face_add_sql(PyObject *module);
 
 /* The statistics of an argument; NULL with a TypeError. */
 cpb_statistics *face_statistics_of(PyObject *object, const char *name);
-
-/* A type of the face, made from its spec and added to the module under its name; NULL with an exception. */
-PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec);
 
 /* capball._arrays and capball._errors, the two parts that are written in Python. */
 int face_begin(void);
@@ -176,6 +200,9 @@ int face_begin(void);
 /* Fast call with keywords as a method table wants it. */
 #define FACE_METHOD(name, function, doc)                                                                     \
   { name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc }
+#define FACE_JSON(what)                                                                                      \
+  {"to_json", face_to_json, METH_NOARGS, "the text of a " what " file"},                                     \
+      FACE_CLASS("from_json", face_from_json, "a " what " from the text of its file, bit for bit")
 #define FACE_CALL PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
 
 #endif

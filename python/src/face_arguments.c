@@ -141,6 +141,24 @@ int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind) {
   return 0;
 }
 
+static const char *rotation_name(int rotation) {
+  static const char *const names[] = {"chosen", "random", "learned", "turned"};
+  return names[rotation];
+}
+
+static const char *factor_name(int type) { return type == 0 ? "float16" : "float32"; }
+
+int face_principal(PyObject **values, cpb_sketch_training *training) {
+  int rotation = (int)training->rotation, factors = 0;
+  if (face_size(values[0], "bits_per", &training->bits_per) < 0 ||
+      face_choice(values[1], "rotation", rotation_name, 4, &rotation) < 0 ||
+      face_choice(values[2], "factors", factor_name, 2, &factors) < 0)
+    return -1;
+  training->rotation = (cpb_sketch_rotation)rotation;
+  training->factors = factors == 0 ? CPB_F16 : CPB_F32;
+  return 0;
+}
+
 int face_text(PyObject *value, const char *name, const char **text, Py_ssize_t *length) {
   Py_ssize_t bytes = 0;
   *text = NULL;

@@ -1,22 +1,19 @@
-/* T13: an index that stays. Ids are int64, distances double. */
+/* T13: a persistent index. Ids are int64, distances double. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "face_hits.h"
 #include <capball/advanced/index.h>
 
-static PyTypeObject *index_type;
-
 static void free_index(void *held) { cpb_index_free(held); }
 
-/* Without the interpreter's lock: a writer that reports its progress holds the index and waits for that lock. */
+/* Without the interpreter's lock: a writer that reports its progress holds the lock of the index and waits for that one. */
 static void describe(const cpb_index *index, cpb_index_report *report) {
   Py_BEGIN_ALLOW_THREADS;
   cpb_index_describe(index, report);
   Py_END_ALLOW_THREADS;
 }
 
-static void index_dealloc(PyObject *self) { face_release(self, free_index); }
 static cpb_index *held(PyObject *self) { return ((face_object *)self)->held; }
 
 static PyObject *outcome(cpb_status status, const cpb_error *error) {
@@ -39,7 +36,7 @@ static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keyword
   cpb_error error;
   cpb_status status = cpb_index_new(&options, &index, &error);
   if (status != CPB_OK) return face_fail(status, &error);
-  return face_hold(type, index, free_index, options.cols, 0);
+  return face_hold(type, index, options.cols, 0);
 }
 
 static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -60,7 +57,7 @@ static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t na
   if (status != CPB_OK) return face_fail(status, &error);
   cpb_index_report report = {.size = sizeof report};
   describe(index, &report);
-  return face_hold((PyTypeObject *)type, index, free_index, report.cols, 0);
+  return face_hold((PyTypeObject *)type, index, report.cols, 0);
 }
 
 static PyObject *index_save(FACE_CALL) {
@@ -90,6 +87,22 @@ static PyObject *index_compact(FACE_CALL) {
     return NULL;
   Py_BEGIN_ALLOW_THREADS;
   status = cpb_index_compact(held(self), run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  return outcome(status, &error);
+}
+
+static PyObject *index_check(FACE_CALL) {
+  static const char *const names[] = {"progress", NULL};
+  PyObject *values[1];
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  if (face_arguments("check", names, 0, args, nargs, kwnames, values) < 0 ||
+      face_run_begin(&run, NULL, values[0]) < 0)
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_check(held(self), run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
   return outcome(status, &error);
@@ -134,7 +147,7 @@ static PyObject *index_replace(FACE_CALL) {
   return change(self, args, nargs, kwnames, "replace", cpb_index_replace, 2);
 }
 
-/* Any number of 8 bytes each, side by side, as capball._index makes them. */
+/* Contiguous numbers of 8 bytes each, as capball._index passes them. */
 static int take_words(PyObject *object, Py_buffer *buffer) {
   if (PyObject_GetBuffer(object, buffer, PyBUF_ND | PyBUF_C_CONTIGUOUS) < 0) return -1;
   if (buffer->itemsize == 8) return 0;
@@ -179,11 +192,11 @@ static PyObject *index_rows(PyObject *self, PyObject *ids) {
 
 /* ---- filters */
 
-/* One of a bitmap, ids and a callable; the callable's first exception ends the search's answer. */
+/* A bitmap, ids or a callable, whose first exception replaces the result. */
 typedef struct filtering {
   cpb_index_filter filter;
   const cpb_index_filter *given; /* NULL: all rows */
-  Py_buffer buffer;
+  Py_buffer buffer, offsets;
   PyObject *allow, *raised;
 } filtering;
 
@@ -212,20 +225,53 @@ static bool ask(void *context, size_t query, uint64_t id) {
   return yes > 0;
 }
 
-/* values: bitmap, ids, allow */
-static int take_filter(filtering *f, PyObject **values) {
+/* A bitmap of two dimensions has a row for each query. */
+static int take_bitmap(filtering *f, size_t queries) {
+  size_t words = (size_t)f->buffer.len / 8;
+  f->filter.bitmap = f->buffer.buf;
+  if (f->buffer.ndim == 2) {
+    if ((size_t)f->buffer.shape[0] != queries) {
+      PyErr_Format(PyExc_ValueError, "only has %zd masks, wanted %zu", f->buffer.shape[0], queries);
+      return -1;
+    }
+    f->filter.stride = words = (size_t)f->buffer.shape[1];
+  }
+  f->filter.bits = words * 64;
+  return 0;
+}
+
+/* Those of query i are from offsets[i] to offsets[i+1], which capball._index computes. */
+static int take_id_lists(filtering *f, PyObject *offsets, size_t queries) {
+  f->filter.ids = f->buffer.buf;
+  f->filter.count = (size_t)f->buffer.len / 8;
+  if (offsets == NULL) return 0;
+  if (take_words(offsets, &f->offsets) < 0) return -1;
+  f->filter.offsets = f->offsets.buf;
+  size_t lists = (size_t)f->offsets.len / 8 - 1;
+  if (lists == queries && f->filter.offsets[lists] == f->filter.count) return 0;
+  PyErr_Format(PyExc_ValueError, "only has %zu lists of ids, wanted %zu", lists, queries);
+  return -1;
+}
+
+static void release_filter(filtering *f) {
+  if (f->buffer.obj != NULL) PyBuffer_Release(&f->buffer);
+  if (f->offsets.obj != NULL) PyBuffer_Release(&f->offsets);
+}
+
+/* values: bitmap, ids, offsets, allow */
+static int take_filter(filtering *f, PyObject **values, size_t queries) {
   memset(f, 0, sizeof *f);
   f->filter.size = sizeof f->filter;
   PyObject *words = values[0] != NULL ? values[0] : values[1];
   if (words != NULL && take_words(words, &f->buffer) < 0) return -1;
-  if (values[0] != NULL) {
-    f->filter.bitmap = f->buffer.buf;
-    f->filter.bits = (size_t)f->buffer.len * 8;
-  } else if (values[1] != NULL) {
-    f->filter.ids = f->buffer.buf;
-    f->filter.count = (size_t)f->buffer.len / 8;
-  } else if (values[2] != NULL) {
-    f->allow = values[2];
+  if (words != NULL) {
+    int taken = values[0] != NULL ? take_bitmap(f, queries) : take_id_lists(f, values[2], queries);
+    if (taken < 0) {
+      release_filter(f);
+      return -1;
+    }
+  } else if (values[3] != NULL) {
+    f->allow = values[3];
     f->filter.allow = ask;
     f->filter.context = f;
   } else
@@ -236,7 +282,7 @@ static int take_filter(filtering *f, PyObject **values) {
 
 /* The result, or the exception of the callable. */
 static PyObject *drop_filter(filtering *f, PyObject *result) {
-  if (f->buffer.obj != NULL) PyBuffer_Release(&f->buffer);
+  release_filter(f);
   if (f->raised == NULL) return result;
   Py_DecRef(result);
   PyErr_Clear();
@@ -247,7 +293,7 @@ static PyObject *drop_filter(filtering *f, PyObject *result) {
 
 /* ---- searches */
 
-/* values: queries, k, bitmap, ids, allow, threads, progress, out */
+/* values: queries, k, bitmap, ids, offsets, allow, threads, progress, out */
 static PyObject *search_rows(PyObject *self, cpb_view queries, size_t k, filtering *f, PyObject **values) {
   face_run run;
   cpb_error error;
@@ -255,21 +301,21 @@ static PyObject *search_rows(PyObject *self, cpb_view queries, size_t k, filteri
   PyObject *result = NULL;
   cpb_hit *hits = face_hits_room(queries.rows, k);
   if (hits == NULL) return NULL;
-  if (face_run_begin(&run, values[5], values[6]) == 0) {
+  if (face_run_begin(&run, values[6], values[7]) == 0) {
     Py_BEGIN_ALLOW_THREADS;
     status = cpb_index_search(held(self), queries, k, f->given, hits, NULL, run.how, &error);
     Py_END_ALLOW_THREADS;
     face_run_end(&run);
-    result = status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[7]) : face_fail(status, &error);
+    result = status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[8]) : face_fail(status, &error);
   }
   PyMem_Free(hits);
   return result;
 }
 
 static PyObject *index_search(FACE_CALL) {
-  static const char *const names[] = {"queries", "k",        "bitmap", "ids", "allow",
-                                      "threads", "progress", "out",    NULL};
-  PyObject *values[8], *result = NULL;
+  static const char *const names[] = {"queries", "k",       "bitmap",   "ids", "offsets",
+                                      "allow",   "threads", "progress", "out", NULL};
+  PyObject *values[9], *result = NULL;
   face_rows queries;
   filtering f;
   size_t k = 10;
@@ -277,7 +323,7 @@ static PyObject *index_search(FACE_CALL) {
       face_size(values[1], "k", &k) < 0 ||
       face_rows_take(&queries, values[0], "queries", ((face_object *)self)->d) < 0)
     return NULL;
-  if (take_filter(&f, values + 2) == 0)
+  if (take_filter(&f, values + 2, queries.view.rows) == 0)
     result = drop_filter(&f, search_rows(self, queries.view, k, &f, values));
   face_rows_drop(&queries);
   return result;
@@ -321,7 +367,7 @@ static PyObject *split_within(const within *w, face_out *lims) {
   return Py_BuildValue("NNN", face_out_done(lims), face_out_done(&ids), face_out_done(&values));
 }
 
-/* values: queries, limits, bitmap, ids, allow, threads, progress */
+/* values: queries, limits, bitmap, ids, offsets, allow, threads, progress */
 static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limits, filtering *f,
                             PyObject **values) {
   face_run run;
@@ -330,7 +376,7 @@ static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limi
   cpb_error error = {0};
   cpb_status status;
   if (face_out_take(&lims, NULL, "lims", CPB_I64, 1, queries.rows + 1, FACE_ONE_ROW) < 0) return NULL;
-  if (face_run_begin(&run, values[5], values[6]) < 0) {
+  if (face_run_begin(&run, values[6], values[7]) < 0) {
     face_out_drop(&lims);
     return NULL;
   }
@@ -347,9 +393,9 @@ static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limi
 }
 
 static PyObject *index_range(FACE_CALL) {
-  static const char *const names[] = {"queries", "limits",  "bitmap",   "ids",
+  static const char *const names[] = {"queries", "limits",  "bitmap",   "ids", "offsets",
                                       "allow",   "threads", "progress", NULL};
-  PyObject *values[7], *result = NULL;
+  PyObject *values[8], *result = NULL;
   face_rows queries;
   filtering f;
   double *limits = NULL;
@@ -357,7 +403,7 @@ static PyObject *index_range(FACE_CALL) {
       face_rows_take(&queries, values[0], "queries", ((face_object *)self)->d) < 0)
     return NULL;
   size_t n = queries.view.rows;
-  if (face_doubles(values[1], "limits", &n, &limits) == 0 && take_filter(&f, values + 2) == 0)
+  if (face_doubles(values[1], "limits", &n, &limits) == 0 && take_filter(&f, values + 2, n) == 0)
     result = drop_filter(&f, range_rows(self, queries.view, limits, &f, values));
   PyMem_Free(limits);
   face_rows_drop(&queries);
@@ -379,27 +425,26 @@ static PyObject *index_describe(PyObject *self, PyObject *unused) {
 }
 
 static PyMethodDef index_methods[] = {
-    FACE_CLASS("open", index_open, "an index from its file, mapped"),
-    FACE_METHOD("save", index_save, "writes a file; without a name, what changed in the index's own"),
+    FACE_CLASS("open", index_open, "opens an index from its file, which is mapped"),
+    FACE_METHOD("save", index_save, "writes a file; without a path, syncs the file of the index"),
     FACE_METHOD("compact", index_compact, "rebuilds the index without removed rows"),
+    FACE_METHOD("check", index_check, "verifies the checksums of the index's file"),
     FACE_METHOD("add", index_add, "adds rows"),
-    FACE_METHOD("replace", index_replace, "gives ids other rows"),
+    FACE_METHOD("replace", index_replace, "replaces the rows of ids"),
     {"remove", index_remove, METH_O, "removes the rows of ids"},
     {"rows", index_rows, METH_O, "the rows of ids"},
     FACE_METHOD("search", index_search, "(distances, ids) of the k nearest rows"),
     FACE_METHOD("range", index_range, "(lims, ids, distances) of all rows within limits"),
-    {"describe", index_describe, METH_NOARGS, "what the index holds and has done"},
+    {"describe", index_describe, METH_NOARGS, "contents and counters"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot index_slots[] = {{Py_tp_new, index_new},
-                                    {Py_tp_dealloc, index_dealloc},
-                                    {Py_tp_methods, index_methods},
-                                    {Py_tp_doc, "rows that stay, searched exactly"},
-                                    {0, NULL}};
+static face_kind index_kind = {
+    .name = "Index",
+    .doc = "rows with ids, searched exactly",
+    .make = index_new,
+    .free_held = free_index,
+    .methods = index_methods,
+    .base = true,
+};
 
-static PyType_Spec index_spec = {"capball._core.Index", sizeof(face_object), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, index_slots};
-
-int face_add_index(PyObject *module) {
-  return (index_type = face_add_type(module, &index_spec)) != NULL ? 0 : -1;
-}
+int face_add_index(PyObject *module) { return face_add_kind(module, &index_kind); }

@@ -5,10 +5,7 @@
 
 #include <capball/advanced/rounds.h>
 
-static PyTypeObject *model_type;
-
 static void free_model(void *held) { cpb_model_free(held); }
-static void model_dealloc(PyObject *self) { face_release(self, free_model); }
 static const cpb_model *held(PyObject *self) { return ((face_object *)self)->held; }
 
 static void describe(const cpb_model *model, cpb_model_options *options) {
@@ -16,10 +13,10 @@ static void describe(const cpb_model *model, cpb_model_options *options) {
   cpb_model_describe(model, options);
 }
 
-static PyObject *wrap(PyTypeObject *type, cpb_model *model) {
+static PyObject *wrap(PyTypeObject *type, void *model) {
   cpb_model_options options;
   describe(model, &options);
-  return face_hold(type, model, free_model, options.d, 0);
+  return face_hold(type, model, options.d, 0);
 }
 
 /* ---- fit */
@@ -273,22 +270,16 @@ static PyObject *model_to_sql(FACE_CALL) {
 
 /* ---- files and facts */
 
-static PyObject *model_to_json(PyObject *self, PyObject *unused) {
-  (void)unused;
-  char *text;
-  cpb_error error;
-  cpb_status status = cpb_model_to_json(held(self), &text, &error);
-  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+static cpb_status to_json(const void *model, char **text, cpb_error *error) {
+  return cpb_model_to_json(model, text, error);
 }
 
-static PyObject *model_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  const char *text, *name;
-  size_t length;
-  if (face_json_arguments(args, nargs, kwnames, &text, &length, &name) < 0) return NULL;
+static cpb_status from_json(const char *text, size_t length, const char *name, void **made,
+                            cpb_error *error) {
   cpb_model *model;
-  cpb_error error;
-  cpb_status status = cpb_model_from_json(text, length, name, &model, &error);
-  return status == CPB_OK ? wrap((PyTypeObject *)type, model) : face_fail(status, &error);
+  cpb_status status = cpb_model_from_json(text, length, name, &model, error);
+  *made = model;
+  return status;
 }
 
 static PyObject *ids_or_none(const uint64_t *ids, size_t count) {
@@ -370,20 +361,17 @@ static PyMethodDef model_methods[] = {
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
     FACE_METHOD("to_sql", model_to_sql, "the ball as a condition on columns"),
     {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},
-    {"to_json", model_to_json, METH_NOARGS, "the text of a model file"},
-    FACE_CLASS("from_json", model_from_json, "a model from the text of its file, bit for bit"),
+    FACE_JSON("model"),
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot model_slots[] = {{Py_tp_dealloc, model_dealloc},
-                                    {Py_tp_methods, model_methods},
-                                    {Py_tp_getset, model_getset},
-                                    {Py_tp_doc, "a ball around data"},
-                                    {0, NULL}};
+static face_kind model_kind = {.name = "Model",
+                               .doc = "a ball around data",
+                               .free_held = free_model,
+                               .methods = model_methods,
+                               .facts = model_getset,
+                               .base = true,
+                               .to_json = to_json,
+                               .from_json = from_json,
+                               .wrap = wrap};
 
-static PyType_Spec model_spec = {"capball._core.Model", sizeof(face_object), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                                 model_slots};
-
-int face_add_learn(PyObject *module) {
-  return (model_type = face_add_type(module, &model_spec)) != NULL ? 0 : -1;
-}
+int face_add_learn(PyObject *module) { return face_add_kind(module, &model_kind); }

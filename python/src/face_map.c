@@ -3,14 +3,14 @@
 
 #include "face_map.h"
 
-static PyTypeObject *map_type;
+static face_kind map_kind;
 
 static void free_map(void *held) { cpb_map_free(held); }
 
 static const cpb_map *held(PyObject *self) { return ((face_object *)self)->held; }
 
 const cpb_map *face_map_of(PyObject *object, const char *name) {
-  return face_held(object, map_type, name, "a SphereMap");
+  return face_held(object, map_kind.type, name, "a SphereMap");
 }
 
 static void describe(const cpb_map *map, cpb_map_options *options) {
@@ -18,13 +18,11 @@ static void describe(const cpb_map *map, cpb_map_options *options) {
   cpb_map_describe(map, options);
 }
 
-static PyObject *wrap(PyTypeObject *type, cpb_map *map) {
+static PyObject *wrap(PyTypeObject *type, void *map) {
   cpb_map_options options;
   describe(map, &options);
-  return face_hold(type, map, free_map, options.d, 0);
+  return face_hold(type, map, options.d, 0);
 }
-
-static void map_dealloc(PyObject *self) { face_release(self, free_map); }
 
 /* The arrays of a map's options, copied for the call that makes it. */
 typedef struct map_arrays {
@@ -254,22 +252,16 @@ static PyObject *map_query(FACE_CALL) {
 
 /* ---- files */
 
-static PyObject *map_to_json(PyObject *self, PyObject *unused) {
-  (void)unused;
-  char *text;
-  cpb_error error;
-  cpb_status status = cpb_map_to_json(held(self), NULL, &text, &error);
-  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+static cpb_status to_json(const void *map, char **text, cpb_error *error) {
+  return cpb_map_to_json(map, NULL, text, error);
 }
 
-static PyObject *map_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  const char *text, *name;
-  size_t length;
-  if (face_json_arguments(args, nargs, kwnames, &text, &length, &name) < 0) return NULL;
+static cpb_status from_json(const char *text, size_t length, const char *name, void **made,
+                            cpb_error *error) {
   cpb_map *map;
-  cpb_error error;
-  cpb_status status = cpb_map_from_json(text, length, name, &map, &error);
-  return status == CPB_OK ? wrap((PyTypeObject *)type, map) : face_fail(status, &error);
+  cpb_status status = cpb_map_from_json(text, length, name, &map, error);
+  *made = map;
+  return status;
 }
 
 /* ---- what it is */
@@ -311,20 +303,20 @@ static PyMethodDef map_methods[] = {
     FACE_METHOD("unembed", map_unembed, "x with S(x) = y/|y| of every row"),
     FACE_METHOD("query", map_query, "(p, b) with |x-q| <= radius  <=>  <p,S(x)> >= b"),
     FACE_CLASS("fit", map_fit, "a map from rows"),
-    {"to_json", map_to_json, METH_NOARGS, "the text of a map file"},
-    FACE_CLASS("from_json", map_from_json, "a map from the text of its file, bit for bit"),
+    FACE_JSON("map"),
     FACE_METHOD("_cap", face_map_cap, "the cap of a region, as numbers"),
     FACE_METHOD("_region", face_map_region, "the region of a cap, as numbers"),
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot map_slots[] = {{Py_tp_new, map_new},
-                                  {Py_tp_dealloc, map_dealloc},
-                                  {Py_tp_methods, map_methods},
-                                  {Py_tp_getset, map_getset},
-                                  {Py_tp_doc, "a map between R^d and the unit sphere of R^(d+1)"},
-                                  {0, NULL}};
+static face_kind map_kind = {.name = "Map",
+                             .doc = "a map between R^d and the unit sphere of R^(d+1)",
+                             .make = map_new,
+                             .free_held = free_map,
+                             .methods = map_methods,
+                             .facts = map_getset,
+                             .base = true,
+                             .to_json = to_json,
+                             .from_json = from_json,
+                             .wrap = wrap};
 
-static PyType_Spec map_spec = {"capball._core.Map", sizeof(face_object), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, map_slots};
-
-int face_add_map(PyObject *module) { return (map_type = face_add_type(module, &map_spec)) != NULL ? 0 : -1; }
+int face_add_map(PyObject *module) { return face_add_kind(module, &map_kind); }

@@ -2,14 +2,6 @@
 #include "face.h"
 #include <capball/advanced/flow.h>
 
-PyTypeObject *face_add_type(PyObject *module, PyType_Spec *spec) {
-  PyObject *type = PyType_FromSpec(spec);
-  if (type == NULL) return NULL;
-  const char *name = spec->name + sizeof "capball._core";
-  if (PyModule_AddObjectRef(module, name, type) < 0) return NULL;
-  return (PyTypeObject *)type;
-}
-
 static PyObject *write_whole(FACE_CALL) {
   static const char *const names[] = {"path", "text", NULL};
   PyObject *values[2], *path = NULL;
@@ -35,9 +27,10 @@ static PyMethodDef functions[] = {
 typedef int face_part(PyObject *module);
 
 /* The files of the face, each with its types and functions. */
-static face_part *const parts[] = {face_add_map,       face_add_dual,    face_add_search, face_add_scale,
-                                   face_add_learn,     face_add_sketch,  face_add_layer,  face_add_rescore,
-                                   face_add_recommend, face_add_cosines, face_add_pieces, face_add_index};
+static face_part *const parts[] = {face_add_map,     face_add_dual,      face_add_search,    face_add_scale,
+                                   face_add_learn,   face_add_sketch,    face_add_estimator, face_add_layer,
+                                   face_add_rescore, face_add_recommend, face_add_cosines,   face_add_pieces,
+                                   face_add_index,   face_add_sql};
 
 static int fill(PyObject *module) {
   if (face_begin() < 0 || PyModule_AddStringConstant(module, "version", cpb_version()) < 0 ||

@@ -1,13 +1,59 @@
+/* The one template of all types: they hold an object of the library, and free it. */
 #include "face.h"
 
-PyObject *face_hold(PyTypeObject *type, void *held, face_free *free_held, size_t d, size_t n) {
+#include <stdint.h>
+#include <stdio.h>
+
+enum { KINDS_MOST = 16 };
+
+static const face_kind *kinds[KINDS_MOST];
+static size_t kind_count;
+
+const face_kind *face_kind_of(PyTypeObject *type) {
+  size_t i = 0;
+  while (i + 1 < kind_count && !PyType_IsSubtype(type, kinds[i]->type)) i++;
+  return kinds[i];
+}
+
+static void release(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  face_object *object = (face_object *)self;
+  if (object->held != NULL) object->kind->free_held(object->held);
+  freefunc give_back = (freefunc)PyType_GetSlot(type, Py_tp_free);
+  give_back(self);
+  Py_DecRef((PyObject *)type);
+}
+
+int face_add_kind(PyObject *module, face_kind *kind) {
+  char name[64];
+  PyType_Slot slots[] = {{Py_tp_dealloc, release},
+                         {Py_tp_doc, (char *)(uintptr_t)kind->doc},
+                         {Py_tp_methods, kind->methods},
+                         {kind->facts != NULL ? Py_tp_getset : 0, kind->facts},
+                         {0, NULL},
+                         {0, NULL}};
+  if (kind->make != NULL) slots[kind->facts != NULL ? 4 : 3] = (PyType_Slot){Py_tp_new, (void *)kind->make};
+  snprintf(name, sizeof name, "capball._core.%s", kind->name);
+  unsigned flags = Py_TPFLAGS_DEFAULT | (kind->base ? Py_TPFLAGS_BASETYPE : 0) |
+                   (kind->make == NULL ? Py_TPFLAGS_DISALLOW_INSTANTIATION : 0);
+  PyType_Spec spec = {name, sizeof(face_object), 0, flags, slots};
+  PyObject *type = PyType_FromSpec(&spec);
+  if (type == NULL || PyModule_AddObjectRef(module, kind->name, type) < 0) return -1;
+  if (kind->type == NULL) kinds[kind_count++] = kind; /* a module may be initialised again */
+  kind->type = (PyTypeObject *)type;
+  return 0;
+}
+
+PyObject *face_hold(PyTypeObject *type, void *held, size_t d, size_t n) {
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  const face_kind *kind = face_kind_of(type);
   face_object *made = (face_object *)allocate(type, 0);
   if (made == NULL) {
-    free_held(held);
+    kind->free_held(held);
     return NULL;
   }
   made->held = held;
+  made->kind = kind;
   made->d = d;
   made->n = n;
   atomic_flag_clear(&made->busy);
@@ -23,14 +69,6 @@ int face_enter(face_object *object) {
 
 void face_leave(face_object *object) { atomic_flag_clear(&object->busy); }
 
-void face_release(PyObject *self, face_free *free_held) {
-  PyTypeObject *type = Py_TYPE(self);
-  free_held(((face_object *)self)->held);
-  freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-  release(self);
-  Py_DecRef((PyObject *)type);
-}
-
 void *face_held(PyObject *object, PyTypeObject *type, const char *name, const char *wanted) {
   int is = PyObject_IsInstance(object, (PyObject *)type);
   if (is == 1) return ((face_object *)object)->held;
@@ -45,17 +83,28 @@ PyObject *face_given_text(char *text) {
   return result;
 }
 
-int face_json_arguments(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, const char **text,
-                        size_t *length, const char **name) {
+PyObject *face_to_json(PyObject *self, PyObject *unused) {
+  (void)unused;
+  const face_object *object = (const face_object *)self;
+  char *text;
+  cpb_error error;
+  cpb_status status = object->kind->to_json(object->held, &text, &error);
+  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+}
+
+PyObject *face_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   static const char *const names[] = {"text", "name", NULL};
+  const face_kind *kind = face_kind_of((PyTypeObject *)type);
   PyObject *values[2];
-  Py_ssize_t bytes;
+  const char *text, *name;
+  Py_ssize_t length;
+  void *held;
+  cpb_error error;
   if (face_arguments("from_json", names, 1, args, nargs, kwnames, values) < 0 ||
-      face_text(values[0], "text", text, &bytes) < 0 || face_text(values[1], "name", name, NULL) < 0)
-    return -1;
-  *length = (size_t)bytes;
-  if (*name == NULL) *name = "text";
-  return 0;
+      face_text(values[0], "text", &text, &length) < 0 || face_text(values[1], "name", &name, NULL) < 0)
+    return NULL;
+  cpb_status status = kind->from_json(text, (size_t)length, name != NULL ? name : "text", &held, &error);
+  return status == CPB_OK ? kind->wrap((PyTypeObject *)type, held) : face_fail(status, &error);
 }
 
 PyObject *face_none(void) {

@@ -8,7 +8,7 @@
 
 /* The same verbs for every kind of piece; NULL where a kind has no such verb. */
 typedef struct piece_kind {
-  face_free *free_held;
+  face_kind face;
   cpb_status (*update)(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
                        cpb_error *error);
   cpb_status (*merge)(void *held, const void *piece, cpb_error *error);
@@ -22,75 +22,44 @@ typedef struct piece_kind {
 
 /* ---- the kinds */
 
-static void core_free(void *held) { cpb_ball_rounds_free(held); }
+/* What rounds of balls and of SVDD have in common, by the names of their functions. */
+#define ROUNDS(kind)                                                                                         \
+  static void kind##_free(void *held) { cpb_##kind##_rounds_free(held); }                                    \
+  static cpb_status kind##_merge(void *held, const void *piece, cpb_error *error) {                          \
+    return cpb_##kind##_rounds_merge(held, piece, error);                                                    \
+  }                                                                                                          \
+  static cpb_status kind##_restart(void *held, const void *whole, cpb_error *error) {                        \
+    return cpb_##kind##_rounds_restart(held, whole, error);                                                  \
+  }                                                                                                          \
+  static cpb_status kind##_solve(void *held, bool *done, cpb_error *error) {                                 \
+    return cpb_##kind##_rounds_solve(held, done, error);                                                     \
+  }                                                                                                          \
+  static cpb_status kind##_serialize(void *held, void **bytes, size_t *count, cpb_error *error) {            \
+    return cpb_##kind##_rounds_serialize(held, bytes, count, error);                                         \
+  }                                                                                                          \
+  static cpb_status kind##_deserialize(const void *bytes, size_t count, void **held, cpb_error *error) {     \
+    cpb_##kind##_rounds *rounds;                                                                             \
+    cpb_status status = cpb_##kind##_rounds_deserialize(bytes, count, NULL, &rounds, error);                 \
+    *held = rounds;                                                                                          \
+    return status;                                                                                           \
+  }                                                                                                          \
+  static cpb_status kind##_model(const void *held, uint64_t rows, double *scores, size_t count,              \
+                                 cpb_model **model, cpb_error *error) {                                      \
+    return cpb_model_from_##kind##_rounds(held, rows, scores, count, model, error);                          \
+  }
 
-static cpb_status core_update(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
+ROUNDS(ball)
+ROUNDS(svdd)
+
+static cpb_status ball_update(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
                               cpb_error *error) {
   (void)weights;
   return cpb_ball_rounds_update_ids(held, rows, ids, NULL, error);
 }
 
-static cpb_status core_merge(void *held, const void *piece, cpb_error *error) {
-  return cpb_ball_rounds_merge(held, piece, error);
-}
-
-static cpb_status core_restart(void *held, const void *whole, cpb_error *error) {
-  return cpb_ball_rounds_restart(held, whole, error);
-}
-
-static cpb_status core_solve(void *held, bool *done, cpb_error *error) {
-  return cpb_ball_rounds_solve(held, done, error);
-}
-
-static cpb_status core_serialize(void *held, void **bytes, size_t *count, cpb_error *error) {
-  return cpb_ball_rounds_serialize(held, bytes, count, error);
-}
-
-static cpb_status core_deserialize(const void *bytes, size_t count, void **held, cpb_error *error) {
-  cpb_ball_rounds *core;
-  cpb_status status = cpb_ball_rounds_deserialize(bytes, count, NULL, &core, error);
-  *held = core;
-  return status;
-}
-
-static cpb_status core_model(const void *held, uint64_t rows, double *scores, size_t count, cpb_model **model,
-                             cpb_error *error) {
-  return cpb_model_from_ball_rounds(held, rows, scores, count, model, error);
-}
-
-static void tail_free(void *held) { cpb_svdd_rounds_free(held); }
-
-static cpb_status tail_update(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
+static cpb_status svdd_update(void *held, cpb_view rows, const uint64_t *ids, const double *weights,
                               cpb_error *error) {
   return cpb_svdd_rounds_update_ids(held, rows, ids, weights, NULL, error);
-}
-
-static cpb_status tail_merge(void *held, const void *piece, cpb_error *error) {
-  return cpb_svdd_rounds_merge(held, piece, error);
-}
-
-static cpb_status tail_restart(void *held, const void *whole, cpb_error *error) {
-  return cpb_svdd_rounds_restart(held, whole, error);
-}
-
-static cpb_status tail_solve(void *held, bool *done, cpb_error *error) {
-  return cpb_svdd_rounds_solve(held, done, error);
-}
-
-static cpb_status tail_serialize(void *held, void **bytes, size_t *count, cpb_error *error) {
-  return cpb_svdd_rounds_serialize(held, bytes, count, error);
-}
-
-static cpb_status tail_deserialize(const void *bytes, size_t count, void **held, cpb_error *error) {
-  cpb_svdd_rounds *tail;
-  cpb_status status = cpb_svdd_rounds_deserialize(bytes, count, NULL, &tail, error);
-  *held = tail;
-  return status;
-}
-
-static cpb_status tail_model(const void *held, uint64_t rows, double *scores, size_t count, cpb_model **model,
-                             cpb_error *error) {
-  return cpb_model_from_svdd_rounds(held, rows, scores, count, model, error);
 }
 
 static void covariance_free(void *held) { cpb_covariance_free(held); }
@@ -116,42 +85,12 @@ static cpb_status covariance_deserialize(const void *bytes, size_t count, void *
   return status;
 }
 
-static const piece_kind cores = {core_free,  core_update,    core_merge,       core_restart,
-                                 core_solve, core_serialize, core_deserialize, core_model};
-static const piece_kind tails = {tail_free,  tail_update,    tail_merge,       tail_restart,
-                                 tail_solve, tail_serialize, tail_deserialize, tail_model};
-static const piece_kind covariances = {covariance_free,
-                                       covariance_update,
-                                       covariance_merge,
-                                       NULL,
-                                       NULL,
-                                       covariance_serialize,
-                                       covariance_deserialize,
-                                       NULL};
-
 /* ---- the objects */
 
-typedef struct piece_object {
-  face_object object;
-  const piece_kind *kind;
-} piece_object;
-
-static PyTypeObject *core_type, *tail_type, *covariance_type;
-
-static const piece_kind *kind_of_type(PyTypeObject *type) {
-  return type == core_type ? &cores : type == tail_type ? &tails : &covariances;
-}
+static piece_kind covariances;
 
 static void *held(PyObject *self) { return ((face_object *)self)->held; }
-static const piece_kind *kind_of(PyObject *self) { return ((piece_object *)self)->kind; }
-static void piece_dealloc(PyObject *self) { face_release(self, kind_of(self)->free_held); }
-
-static PyObject *hold(PyTypeObject *type, void *piece, size_t d) {
-  const piece_kind *kind = kind_of_type(type);
-  PyObject *made = face_hold(type, piece, kind->free_held, d, 0);
-  if (made != NULL) ((piece_object *)made)->kind = kind;
-  return made;
-}
+static const piece_kind *kind_of(PyObject *self) { return (const piece_kind *)((face_object *)self)->kind; }
 
 static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static char *names[] = {"d", "gap", NULL};
@@ -164,7 +103,7 @@ static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *keywords
   cpb_ball_rounds *core;
   cpb_error error;
   cpb_status status = cpb_ball_rounds_new(d, &options, &core, &error);
-  return status == CPB_OK ? hold(type, core, d) : face_fail(status, &error);
+  return status == CPB_OK ? face_hold(type, core, d, 0) : face_fail(status, &error);
 }
 
 static PyObject *tail_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -181,7 +120,7 @@ static PyObject *tail_new(PyTypeObject *type, PyObject *args, PyObject *keywords
   cpb_svdd_rounds *tail;
   cpb_error error;
   cpb_status status = cpb_svdd_rounds_new(d, &options, &tail, &error);
-  return status == CPB_OK ? hold(type, tail, d) : face_fail(status, &error);
+  return status == CPB_OK ? face_hold(type, tail, d, 0) : face_fail(status, &error);
 }
 
 static PyObject *covariance_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -193,7 +132,7 @@ static PyObject *covariance_new(PyTypeObject *type, PyObject *args, PyObject *ke
   cpb_covariance *covariance;
   cpb_error error;
   cpb_status status = cpb_covariance_new(d, &covariance, &error);
-  return status == CPB_OK ? hold(type, covariance, d) : face_fail(status, &error);
+  return status == CPB_OK ? face_hold(type, covariance, d, 0) : face_fail(status, &error);
 }
 
 /* ---- the verbs */
@@ -291,10 +230,10 @@ static PyObject *piece_deserialize(PyObject *type, PyObject *const *args, Py_ssi
     return NULL;
   void *piece;
   cpb_error error;
-  cpb_status status =
-      kind_of_type((PyTypeObject *)type)->deserialize(buffer.buf, (size_t)buffer.len, &piece, &error);
+  const piece_kind *kind = (const piece_kind *)face_kind_of((PyTypeObject *)type);
+  cpb_status status = kind->deserialize(buffer.buf, (size_t)buffer.len, &piece, &error);
   PyBuffer_Release(&buffer);
-  return status == CPB_OK ? hold((PyTypeObject *)type, piece, d) : face_fail(status, &error);
+  return status == CPB_OK ? face_hold((PyTypeObject *)type, piece, d, 0) : face_fail(status, &error);
 }
 
 static PyObject *text_of_model(cpb_model *model) {
@@ -360,28 +299,39 @@ static PyMethodDef covariance_methods[] = {PIECE_VERBS,
                                            {"finish", covariance_finish, METH_NOARGS, "(mean, covariance)"},
                                            {NULL, NULL, 0, NULL}};
 
-static PyType_Slot core_slots[] = {{Py_tp_new, core_new},
-                                   {Py_tp_dealloc, piece_dealloc},
-                                   {Py_tp_methods, round_methods},
-                                   {Py_tp_doc, "the smallest ball around rows in pieces, by rounds"},
-                                   {0, NULL}};
-static PyType_Slot tail_slots[] = {{Py_tp_new, tail_new},
-                                   {Py_tp_dealloc, piece_dealloc},
-                                   {Py_tp_methods, round_methods},
-                                   {Py_tp_doc, "SVDD of rows in pieces, by rounds"},
-                                   {0, NULL}};
-static PyType_Slot covariance_slots[] = {{Py_tp_new, covariance_new},
-                                         {Py_tp_dealloc, piece_dealloc},
-                                         {Py_tp_methods, covariance_methods},
-                                         {Py_tp_doc, "mean and covariance of rows in pieces"},
-                                         {0, NULL}};
-
-static PyType_Spec core_spec = {"capball._core.Core", sizeof(piece_object), 0, Py_TPFLAGS_DEFAULT,
-                                core_slots};
-static PyType_Spec tail_spec = {"capball._core.Tail", sizeof(piece_object), 0, Py_TPFLAGS_DEFAULT,
-                                tail_slots};
-static PyType_Spec covariance_spec = {"capball._core.Covariance", sizeof(piece_object), 0, Py_TPFLAGS_DEFAULT,
-                                      covariance_slots};
+static piece_kind cores = {{.name = "Core",
+                            .doc = "the smallest ball around rows in pieces, by rounds",
+                            .make = core_new,
+                            .free_held = ball_free,
+                            .methods = round_methods},
+                           ball_update,
+                           ball_merge,
+                           ball_restart,
+                           ball_solve,
+                           ball_serialize,
+                           ball_deserialize,
+                           ball_model};
+static piece_kind tails = {{.name = "Tail",
+                            .doc = "SVDD of rows in pieces, by rounds",
+                            .make = tail_new,
+                            .free_held = svdd_free,
+                            .methods = round_methods},
+                           svdd_update,
+                           svdd_merge,
+                           svdd_restart,
+                           svdd_solve,
+                           svdd_serialize,
+                           svdd_deserialize,
+                           svdd_model};
+static piece_kind covariances = {.face = {.name = "Covariance",
+                                          .doc = "mean and covariance of rows in pieces",
+                                          .make = covariance_new,
+                                          .free_held = covariance_free,
+                                          .methods = covariance_methods},
+                                 .update = covariance_update,
+                                 .merge = covariance_merge,
+                                 .serialize = covariance_serialize,
+                                 .deserialize = covariance_deserialize};
 
 /* ---- what becomes of statistics */
 
@@ -422,9 +372,11 @@ static PyObject *map_text(FACE_CALL) {
 }
 
 static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  if (face_size(v[1], "bits", &t->bits) < 0 || face_sketch_kind(v[2], &t->kind) < 0 ||
-      face_double(v[3], "s", &o->s) < 0 || face_goal(v[4], &o->goal) < 0 ||
-      face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[7], "max_steps", &t->max_steps) < 0)
+  t->kind = CPB_SKETCH_PRINCIPAL;
+  if (face_principal(v + 9, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_sketch_kind(v[2], &t->kind) < 0 || face_double(v[3], "s", &o->s) < 0 ||
+      face_goal(v[4], &o->goal) < 0 || face_uint64(v[5], "seed", &t->seed) < 0 ||
+      face_size(v[7], "max_steps", &t->max_steps) < 0)
     return -1;
   if (v[6] != NULL && (o->map = face_map_of(v[6], "map")) == NULL) return -1;
   o->training = t;
@@ -432,9 +384,10 @@ static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_tr
 }
 
 static PyObject *sketch_text(FACE_CALL) {
-  static const char *const names[] = {"statistics", "bits", "kind",      "s",       "goal",
-                                      "seed",       "map",  "max_steps", "threads", NULL};
-  PyObject *v[9];
+  static const char *const names[] = {"statistics", "bits",    "kind",      "s",       "goal",
+                                      "seed",       "map",     "max_steps", "threads", "bits_per",
+                                      "rotation",   "factors", NULL};
+  PyObject *v[12];
   cpb_sketch_fit_options o;
   cpb_sketch_training training;
   cpb_sketch_fit_options_init(&o, sizeof o);
@@ -569,8 +522,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int face_add_pieces(PyObject *module) {
-  core_type = face_add_type(module, &core_spec);
-  tail_type = core_type != NULL ? face_add_type(module, &tail_spec) : NULL;
-  covariance_type = tail_type != NULL ? face_add_type(module, &covariance_spec) : NULL;
-  return covariance_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
+  bool added = face_add_kind(module, &cores.face) == 0 && face_add_kind(module, &tails.face) == 0 &&
+               face_add_kind(module, &covariances.face) == 0;
+  return added ? PyModule_AddFunctions(module, functions) : -1;
 }

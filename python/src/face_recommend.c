@@ -4,12 +4,12 @@
 static const char *engine_name(int engine) { return cpb_engine_name((cpb_engine)engine); }
 
 static PyObject *row_of(const cpb_recommend_row *row, size_t curve_count) {
-  return Py_BuildValue("{s:s,s:d,s:s,s:N,s:d,s:d,s:K,s:K,s:n,s:N}", "transform", row->name, "scale",
-                       row->scale, "index", cpb_engine_name(row->index), "ball", PyBool_FromLong(row->ball),
-                       "recall", row->recall, "recall_error", row->recall_error, "candidates_for_99",
-                       (unsigned long long)row->candidates_for_99, "candidates_most",
-                       (unsigned long long)row->candidates_most, "bytes", (Py_ssize_t)row->bytes, "curve",
-                       face_array(row->curve, CPB_F64, curve_count));
+  return Py_BuildValue(
+      "{s:s,s:d,s:s,s:s,s:N,s:d,s:d,s:K,s:K,s:n,s:N}", "transform", row->name, "scale", row->scale, "index",
+      cpb_engine_name(row->index), "metric", cpb_metric_name(row->metric), "ball", PyBool_FromLong(row->ball),
+      "recall", row->recall, "recall_error", row->recall_error, "candidates_for_99",
+      (unsigned long long)row->candidates_for_99, "candidates_most", (unsigned long long)row->candidates_most,
+      "bytes", (Py_ssize_t)row->bytes, "curve", face_array(row->curve, CPB_F64, curve_count));
 }
 
 static PyObject *rows_of(const cpb_recommendation_facts *facts) {
@@ -38,7 +38,9 @@ static PyObject *facts_of(const cpb_recommendation *recommendation) {
                        PyBool_FromLong(f.poor));
 }
 
-/* v: base, queries, k, engine, sample, most_queries, seed, skip_bad, threads, progress */
+static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
+
+/* v: base, queries, k, engine, sample, most_queries, seed, skip_bad, threads, progress, metric */
 static int take_options(PyObject **v, cpb_recommend_options *options, bool *skip_bad) {
   int engine = CPB_ENGINE_FLOAT;
   cpb_recommend_options_init(options, sizeof *options);
@@ -46,7 +48,8 @@ static int take_options(PyObject **v, cpb_recommend_options *options, bool *skip
       face_choice(v[3], "engine", engine_name, CPB_ENGINES, &engine) < 0 ||
       face_size(v[4], "sample", &options->sample) < 0 ||
       face_size(v[5], "most_queries", &options->queries) < 0 ||
-      face_uint64(v[6], "seed", &options->seed) < 0 || face_flag(v[7], skip_bad) < 0)
+      face_uint64(v[6], "seed", &options->seed) < 0 || face_flag(v[7], skip_bad) < 0 ||
+      (v[10] != NULL && face_choice(v[10], "metric", metric_name, CPB_METRICS, &options->metric) < 0))
     return -1;
   options->engine = (cpb_engine)engine;
   return 0;
@@ -76,8 +79,8 @@ static PyObject *measure(cpb_view base, const cpb_view *queries, PyObject **valu
 
 static PyObject *recommend(FACE_CALL) {
   static const char *const names[] = {"base", "queries",  "k",       "engine",   "sample", "most_queries",
-                                      "seed", "skip_bad", "threads", "progress", NULL};
-  PyObject *values[10], *result = NULL;
+                                      "seed", "skip_bad", "threads", "progress", "metric", NULL};
+  PyObject *values[11], *result = NULL;
   face_rows base, queries;
   (void)self;
   if (face_arguments("recommend", names, 1, args, nargs, kwnames, values) < 0) return NULL;

@@ -6,17 +6,16 @@
 
 /* ---- statistics */
 
-static PyTypeObject *statistics_type;
+static face_kind statistics_kind;
 
 static void free_statistics(void *held) { cpb_statistics_free(held); }
-static void statistics_dealloc(PyObject *self) { face_release(self, free_statistics); }
 static cpb_statistics *held(PyObject *self) { return ((face_object *)self)->held; }
 
 static PyObject *wrap(PyTypeObject *type, cpb_statistics *statistics) {
   cpb_statistics_options options;
   cpb_statistics_options_init(&options, sizeof options);
   cpb_statistics_describe(statistics, &options);
-  return face_hold(type, statistics, free_statistics, options.d, options.dtype);
+  return face_hold(type, statistics, options.d, options.dtype);
 }
 
 static PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -70,7 +69,7 @@ static PyObject *statistics_update(FACE_CALL) {
 }
 
 cpb_statistics *face_statistics_of(PyObject *object, const char *name) {
-  return face_held(object, statistics_type, name, "Statistics");
+  return face_held(object, statistics_kind.type, name, "Statistics");
 }
 
 typedef cpb_status merge_call(cpb_statistics *statistics, const cpb_statistics *from, cpb_error *error);
@@ -189,16 +188,14 @@ static PyMethodDef statistics_methods[] = {
     {"deserialize", statistics_deserialize, METH_O | METH_CLASS, "statistics from their bytes"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot statistics_slots[] = {
-    {Py_tp_new, statistics_new},
-    {Py_tp_dealloc, statistics_dealloc},
-    {Py_tp_methods, statistics_methods},
-    {Py_tp_getset, statistics_getset},
-    {Py_tp_doc, "counts, sums, a sample and norms of rows, in pieces that merge"},
-    {0, NULL}};
-
-static PyType_Spec statistics_spec = {"capball._core.Statistics", sizeof(face_object), 0, Py_TPFLAGS_DEFAULT,
-                                      statistics_slots};
+static face_kind statistics_kind = {
+    .name = "Statistics",
+    .doc = "counts, sums, a sample and norms of rows, in pieces that merge",
+    .make = statistics_new,
+    .free_held = free_statistics,
+    .methods = statistics_methods,
+    .facts = statistics_getset,
+};
 
 /* ---- ABID */
 
@@ -247,10 +244,7 @@ static PyObject *abid(FACE_CALL) {
 
 /* ---- transforms */
 
-static PyTypeObject *transform_type;
-
 static void free_transform(void *held) { cpb_transform_free(held); }
-static void transform_dealloc(PyObject *self) { face_release(self, free_transform); }
 
 static const char *kind_name(int kind) { return cpb_transform_about((cpb_transform_kind)kind).name; }
 
@@ -260,7 +254,7 @@ static void describe(PyObject *self, cpb_transform_options *options) {
 }
 
 static PyObject *transform_wrap(PyTypeObject *type, cpb_transform *transform, size_t d) {
-  return face_hold(type, transform, free_transform, d, cpb_transform_cols(transform));
+  return face_hold(type, transform, d, cpb_transform_cols(transform));
 }
 
 static PyObject *transform_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -384,22 +378,21 @@ static PyMethodDef transform_methods[] = {
     FACE_METHOD("query", transform_query, "queries, transformed"),
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot transform_slots[] = {{Py_tp_new, transform_new},
-                                        {Py_tp_dealloc, transform_dealloc},
-                                        {Py_tp_methods, transform_methods},
-                                        {Py_tp_getset, transform_getset},
-                                        {Py_tp_doc, "rivals of the sphere, and exact lifts"},
-                                        {0, NULL}};
-
-static PyType_Spec transform_spec = {"capball._core.Transform", sizeof(face_object), 0,
-                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, transform_slots};
+static face_kind transform_kind = {
+    .name = "Transform",
+    .doc = "rivals of the sphere, and exact lifts",
+    .make = transform_new,
+    .free_held = free_transform,
+    .methods = transform_methods,
+    .facts = transform_getset,
+    .base = true,
+};
 
 static PyMethodDef functions[] = {
     FACE_METHOD("abid", abid, "ABID of the rows, or with s of their images at each scale"),
     {NULL, NULL, 0, NULL}};
 
 int face_add_scale(PyObject *module) {
-  statistics_type = face_add_type(module, &statistics_spec);
-  transform_type = statistics_type != NULL ? face_add_type(module, &transform_spec) : NULL;
-  return transform_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
+  bool added = face_add_kind(module, &statistics_kind) == 0 && face_add_kind(module, &transform_kind) == 0;
+  return added ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -137,11 +137,7 @@ static PyObject *rerank(FACE_CALL) {
 
 /* ---- a search that is fed */
 
-static PyTypeObject *search_type;
-
 static void free_search(void *held) { cpb_search_free(held); }
-
-static void search_dealloc(PyObject *self) { face_release(self, free_search); }
 
 static PyObject *search_make(PyTypeObject *type, cpb_view queries, PyObject **values) {
   cpb_search_options options;
@@ -157,7 +153,7 @@ static PyObject *search_make(PyTypeObject *type, cpb_view queries, PyObject **va
   cpb_status status = cpb_search_new(queries, &options, &search, &error);
   PyMem_Free(limits);
   if (status != CPB_OK) return face_fail(status, &error);
-  return face_hold(type, search, free_search, queries.cols, queries.rows);
+  return face_hold(type, search, queries.cols, queries.rows);
 }
 
 static PyObject *search_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -277,14 +273,13 @@ static PyMethodDef search_methods[] = {
     {"result", search_result, METH_NOARGS, "(lims, ids, distances) of all queries, nearest first"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot search_slots[] = {{Py_tp_new, search_new},
-                                     {Py_tp_dealloc, search_dealloc},
-                                     {Py_tp_methods, search_methods},
-                                     {Py_tp_doc, "exact search of a base that comes in blocks"},
-                                     {0, NULL}};
-
-static PyType_Spec search_spec = {"capball._core.Search", sizeof(face_object), 0, Py_TPFLAGS_DEFAULT,
-                                  search_slots};
+static face_kind search_kind = {
+    .name = "Search",
+    .doc = "exact search of a base that comes in blocks",
+    .make = search_new,
+    .free_held = free_search,
+    .methods = search_methods,
+};
 
 static PyMethodDef functions[] = {
     FACE_METHOD("knn", knn, "(distances, ids) of the k nearest rows"),
@@ -293,6 +288,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int face_add_search(PyObject *module) {
-  search_type = face_add_type(module, &search_spec);
-  return search_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
+  return face_add_kind(module, &search_kind) == 0 ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -1,10 +1,7 @@
 /* T14: binary codes and the search among them. */
 #include "face_map.h"
 
-static PyTypeObject *sketch_type;
-
 static void free_sketch(void *held) { cpb_sketch_free(held); }
-static void sketch_dealloc(PyObject *self) { face_release(self, free_sketch); }
 static const cpb_sketch *held(PyObject *self) { return ((face_object *)self)->held; }
 
 static void describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
@@ -12,20 +9,28 @@ static void describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
   cpb_sketch_describe(sketch, options);
 }
 
-static PyObject *wrap(PyTypeObject *type, cpb_sketch *sketch) {
+static face_kind sketch_kind;
+
+const cpb_sketch *face_sketch_of(PyObject *object, const char *name) {
+  return face_held(object, sketch_kind.type, name, "a Sketch");
+}
+
+static PyObject *wrap(PyTypeObject *type, void *sketch) {
   cpb_sketch_options options;
   describe(sketch, &options);
-  return face_hold(type, sketch, free_sketch, options.d, options.bits / 8);
+  return face_hold(type, sketch, options.d, options.code_bytes);
 }
 
 /* ---- fit */
 
-/* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress */
+/* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress, bits_per, rotation, factors */
 static int fit_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  if (face_size(v[1], "bits", &t->bits) < 0 || face_sketch_kind(v[2], &t->kind) < 0 ||
-      face_double(v[3], "s", &o->s) < 0 || face_goal(v[4], &o->goal) < 0 ||
-      face_uint64(v[5], "seed", &t->seed) < 0 || face_size(v[6], "sample", &o->sample) < 0 ||
-      face_size(v[8], "max_steps", &t->max_steps) < 0 || face_double(v[9], "tolerance", &t->tolerance) < 0)
+  t->kind = CPB_SKETCH_PRINCIPAL;
+  if (face_principal(v + 12, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_sketch_kind(v[2], &t->kind) < 0 || face_double(v[3], "s", &o->s) < 0 ||
+      face_goal(v[4], &o->goal) < 0 || face_uint64(v[5], "seed", &t->seed) < 0 ||
+      face_size(v[6], "sample", &o->sample) < 0 || face_size(v[8], "max_steps", &t->max_steps) < 0 ||
+      face_double(v[9], "tolerance", &t->tolerance) < 0)
     return -1;
   if (v[7] != NULL && (o->map = face_map_of(v[7], "map")) == NULL) return -1;
   o->training = t;
@@ -52,10 +57,10 @@ static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values
 }
 
 static PyObject *sketch_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  static const char *const names[] = {"x",       "bits",     "kind", "s",         "goal",
-                                      "seed",    "sample",   "map",  "max_steps", "tolerance",
-                                      "threads", "progress", NULL};
-  PyObject *values[12];
+  static const char *const names[] = {"x",        "bits",     "kind",      "s",         "goal",    "seed",
+                                      "sample",   "map",      "max_steps", "tolerance", "threads", "progress",
+                                      "bits_per", "rotation", "factors",   NULL};
+  PyObject *values[15];
   face_rows rows;
   if (face_arguments("fit", names, 1, args, nargs, kwnames, values) < 0) return NULL;
   if (face_rows_take(&rows, values[0], "x", 0) < 0) return NULL;
@@ -100,23 +105,16 @@ static PyObject *sketch_encode(FACE_CALL) {
 
 /* ---- files and facts */
 
-static PyObject *sketch_to_json(PyObject *self, PyObject *unused) {
-  (void)unused;
-  char *text;
-  cpb_error error;
-  cpb_status status = cpb_sketch_to_json(held(self), &text, &error);
-  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+static cpb_status to_json(const void *sketch, char **text, cpb_error *error) {
+  return cpb_sketch_to_json(sketch, text, error);
 }
 
-static PyObject *sketch_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                  PyObject *kwnames) {
-  const char *text, *name;
-  size_t length;
-  if (face_json_arguments(args, nargs, kwnames, &text, &length, &name) < 0) return NULL;
+static cpb_status from_json(const char *text, size_t length, const char *name, void **made,
+                            cpb_error *error) {
   cpb_sketch *sketch;
-  cpb_error error;
-  cpb_status status = cpb_sketch_from_json(text, length, name, &sketch, &error);
-  return status == CPB_OK ? wrap((PyTypeObject *)type, sketch) : face_fail(status, &error);
+  cpb_status status = cpb_sketch_from_json(text, length, name, &sketch, error);
+  *made = sketch;
+  return status;
 }
 
 static PyObject *get_fact(PyObject *self, void *which) {
@@ -128,7 +126,9 @@ static PyObject *get_fact(PyObject *self, void *which) {
   case 's': return PyFloat_FromDouble(o.s);
   case 'k': return PyUnicode_FromString(cpb_sketch_kind_name(o.kind));
   case 'c': return face_doubles_or_none(o.center, o.d);
-  default: return face_matrix(o.normals, CPB_F64, o.bits, o.d + 1);
+  case 'p': return PyLong_FromSize_t(o.bits_per);
+  case 'y': return PyLong_FromSize_t(o.code_bytes);
+  default: return face_matrix(o.normals, CPB_F64, o.bits / o.bits_per, o.d + 1);
   }
 }
 
@@ -137,26 +137,24 @@ static PyGetSetDef sketch_getset[] = {{"d", get_fact, NULL, "columns of the data
                                       {"s", get_fact, NULL, "the scale", "s"},
                                       {"kind", get_fact, NULL, "where the normals come from", "k"},
                                       {"center", get_fact, NULL, "m, or None for 0", "c"},
-                                      {"normals", get_fact, NULL, "bits rows of d+1, of length 1", "n"},
+                                      {"bits_per", get_fact, NULL, "bits per direction", "p"},
+                                      {"code_bytes", get_fact, NULL, "bytes of a code", "y"},
+                                      {"normals", get_fact, NULL, "bits/bits_per rows of d+1", "n"},
                                       {NULL, NULL, NULL, NULL, NULL}};
 
-static PyMethodDef sketch_methods[] = {
-    FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
-    FACE_METHOD("encode", sketch_encode, "codes of rows, bits/8 bytes each"),
-    {"to_json", sketch_to_json, METH_NOARGS, "the text of a sketch file"},
-    FACE_CLASS("from_json", sketch_from_json, "a sketch from the text of its file, bit for bit"),
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef sketch_methods[] = {FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
+                                       FACE_METHOD("encode", sketch_encode, "codes of rows, code_bytes each"),
+                                       FACE_JSON("sketch"),
+                                       {NULL, NULL, 0, NULL}};
 
-static PyType_Slot sketch_slots[] = {{Py_tp_dealloc, sketch_dealloc},
-                                     {Py_tp_methods, sketch_methods},
-                                     {Py_tp_getset, sketch_getset},
-                                     {Py_tp_doc, "binary codes, each bit a ball"},
-                                     {0, NULL}};
+static face_kind sketch_kind = {.name = "Sketch",
+                                .doc = "short codes of rows",
+                                .free_held = free_sketch,
+                                .methods = sketch_methods,
+                                .facts = sketch_getset,
+                                .base = true,
+                                .to_json = to_json,
+                                .from_json = from_json,
+                                .wrap = wrap};
 
-static PyType_Spec sketch_spec = {
-    "capball._core.Sketch", sizeof(face_object), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, sketch_slots};
-
-int face_add_sketch(PyObject *module) {
-  return (sketch_type = face_add_type(module, &sketch_spec)) != NULL ? 0 : -1;
-}
+int face_add_sketch(PyObject *module) { return face_add_kind(module, &sketch_kind); }

@@ -8,6 +8,8 @@ import capball
 from capball.torch import _C
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+RUNS = [(1, True), (4, True), (1, False)]  # of Shape: the steps of threads, and whether a thread adds the squares of a row
+WAYS = [(0, True), *RUNS]
 UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 
 RANGE = {torch.float32: (-38, 37), torch.float64: (-300, 300), torch.float16: (-7, 4), torch.bfloat16: (-38, 37)}
@@ -57,6 +59,16 @@ def check_rows(kernels, device, dtype, d, n=40, scales=(1.0, 1e-10, 1e12)):
         back = kernels.unembed(y, there[1], None)
         assert_near(back, _C.unembed(y.cpu().double(), t, None), dtype, 16 if dtype == torch.float64 else 4)
         check_gradients(kernels, device, x, y, t, s)
+
+
+def check_usual_rows(kernels, device, dtype, d, n):
+    """Rows of usual size and unit points of them, none of which needs to be scaled."""
+    x, t = torch.randn(n, d, dtype=torch.float64).to(dtype), scale(1.5)
+    y = kernels.embed(x.to(device), t.to(device), None)
+    units = 16 if dtype == torch.float64 else 4  # doubles are compared with numbers that have errors, too
+    assert_near(y, _C.embed(x.double(), t, None), dtype, units)
+    assert_near(kernels.unembed(y, t.to(device), None), _C.unembed(y.cpu().double(), t, None), dtype, units)
+    check_gradients(kernels, device, x, y, t, 1.5)
 
 
 def check_gradients(kernels, device, x, y, t, s):
@@ -116,6 +128,28 @@ def check_layouts(kernels, device):
         gx, _ = kernels.embed_backward(x, t, center.to(device), y)
         wanted, _ = _C.embed_backward(x.cpu().double() - center, t.cpu(), None, y.cpu().double())
         assert_near(gx, wanted, torch.float32, 8, torch.full((70,), 2 / 1.5, dtype=torch.float64))
+
+
+def check_caps(caps, device, dtype, d, units, n):
+    """The fused layer beside the embedding and a linear layer, both in double."""
+    torch.manual_seed(d)
+    x, g = torch.randn(n, d, dtype=torch.float64).to(dtype), torch.randn(n, units, dtype=torch.float64).to(dtype)
+    x[0] *= 2.0**-14 if dtype == torch.float16 else 1e-30
+    x[1] *= 2.0**12 if dtype == torch.float16 else 1e30
+    t, weight, bias = scale(1.5).float(), torch.randn(units, d + 1), torch.randn(units)
+    there = [a.to(device) for a in (x, t, weight)]
+    y = _C.embed(x.double(), t.double(), None)
+    wanted = y @ weight.double().T + bias.double()
+    unit = UNIT[dtype] * math.sqrt(d + 1)
+    out = caps.forward(*there, bias.to(device)).cpu().double()
+    assert ((out - wanted).abs() <= 8 * unit * (weight.double().norm(dim=1) + bias.double().abs())).all()
+    up = g.double() @ weight.double()
+    gx, of_t = _C.embed_backward(x.double(), t.double(), None, up)
+    weights, found = (g.double().T @ y, g.double().sum(0)), caps.backward(*there, g.to(device))
+    assert_near(found[0], gx, dtype, 16, up.norm(dim=1) * 2 / 1.5)
+    assert abs(float(found[1]) - float(of_t)) <= 16 * unit * float(up.norm(dim=1).sum())
+    for got, want in zip(found[2:], weights):
+        assert ((got.cpu().double() - want).norm() <= 16 * unit * math.sqrt(n) * g.double().norm())
 
 
 def neighbours(base, queries, k):

@@ -268,7 +268,7 @@ def test_out_everywhere(rng):
     assert capball.Ball([0.0] * 4, 1.0).scores(base, out=scores) is scores
     assert m.cap(capball.Ball([0.0] * 4, 1.0)).scores(m.embed(base), scores) is scores
     sketch = capball.Sketch.fit(base, 16)
-    codes = np.empty((200, 2), np.uint8)
+    codes = np.empty((200, sketch.code_bytes), np.uint8)
     assert sketch.encode(base, out=codes) is codes
     np.testing.assert_array_equal(codes, sketch.encode(base))
     for wrong in (near[0], (near[0],), (near[0], near[0]), (near[1], near[1]), (near[0][:, :2], near[1])):

@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 
 import kernel_cases as cases
 from capball.torch._shapes import Shape
-from capball.torch import CapLinear, Index, InverseSphere, Sphere, _C, _kernels, _plain, _search, embed, knn, range_search, unembed
+from capball.torch import CapLinear, Index, InverseSphere, Sphere, SphereCapLinear, _C, _caps, _kernels, _plain, _search, embed, knn, range_search, unembed
 
 LENGTHS = [1, 2, 3, 4, 7, 8, 10, 16, 17, 31, 64, 65, 100, 128, 255, 784, 1000, 2048, 4097, 8192]
 
@@ -29,10 +29,42 @@ def test_edges(way, dtype):
     cases.check_edges(way, "cuda", dtype)
 
 
-@pytest.mark.parametrize("flat", [False, True])
-def test_layouts(monkeypatch, flat):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, flat))
+@pytest.mark.parametrize("way", cases.WAYS)
+def test_layouts(monkeypatch, way):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, *way))
     cases.check_layouts(_kernels, "cuda")
+
+
+@pytest.mark.parametrize("way", cases.RUNS)
+@pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
+def test_runs(monkeypatch, dtype, way):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(64 * D, 4, *way))
+    torch.manual_seed(0)
+    for d in (1, 5, 16, 50, 100):
+        cases.check_rows(_kernels, "cuda", dtype, d, n=1000, scales=(1.0,))
+        cases.check_usual_rows(_kernels, "cuda", dtype, d, n=10000)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("d, units, n", [(2, 3, 100), (16, 17, 5000), (100, 10, 3001), (512, 10, 8192)])
+def test_caps(dtype, d, units, n):
+    cases.check_caps(_caps, "cuda", dtype, d, units, n)
+
+
+def test_the_fused_layer_is_one_after_the_other():
+    torch.manual_seed(0)
+    layer, x = SphereCapLinear(40, 5).cuda(), torch.randn(7, 30, 40, device="cuda")
+    fused, apart = layer(x), layer.caps(layer.sphere(x))
+    assert fused.grad_fn is not None and type(fused.grad_fn) is not type(apart.grad_fn)
+    torch.testing.assert_close(fused, apart, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.compile(layer)(x), apart, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.vmap(layer)(x), apart, rtol=1e-5, atol=1e-5)
+    for got, want in zip(*(torch.autograd.grad(y.square().sum(), list(layer.parameters())) for y in (fused, apart))):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-3)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert layer(x.bfloat16()).dtype == layer(x).dtype == torch.bfloat16
+    with pytest.raises(RuntimeError):
+        torch.autograd.grad(layer(x.requires_grad_()).sum(), x, create_graph=True)[0].sum().backward()
 
 
 def test_rows_longer_than_a_kernel_has_them():

@@ -61,6 +61,42 @@ def test_filters(rng):
         index.search(queries, 4, only=lambda query, id: 1 // 0)
 
 
+def test_each_query_has_its_filter(rng):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (700, 3))
+    index = capball.Index(40)
+    index.add(base)
+    masks = rng.random((3, 700)) < 0.1
+    lists = [np.flatnonzero(mask) for mask in masks]
+    wanted = [index.search(queries[i], 4, only=masks[i]) for i in range(3)]
+    for only in (masks, lists, [list(one) for one in lists], lambda query, id: masks[query, id]):
+        found = index.search(queries, 4, only=only)
+        np.testing.assert_array_equal(found.ids, np.concatenate([one.ids for one in wanted]))
+        np.testing.assert_array_equal(found.distances, np.concatenate([one.distances for one in wanted]))
+        within = index.range_search(queries, 8.0, only=only)
+        for i in range(3):
+            alone = index.range_search(queries[i], 8.0, only=masks[i])
+            np.testing.assert_array_equal(within.ids[within.lims[i]:within.lims[i + 1]], alone.ids)
+    np.testing.assert_array_equal(index.search(queries, 1, only=[[], [7], [8]]).ids, [[-1], [7], [8]])
+    np.testing.assert_array_equal(index.search(queries, 1, only=np.array([[5], [7], [8]])).ids, [[5], [7], [8]])
+    for wrong in (masks[:2], lists[:2]):
+        with pytest.raises(ValueError, match="only has 2 .*, wanted 3"):
+            index.search(queries, 4, only=wrong)
+
+
+def test_a_damaged_file_is_found(rng, tmp_path):
+    index = capball.Index(40)
+    index.add(rng.normal(size=(3000, 40)).astype(np.float32))
+    index.check()
+    path = tmp_path / "rows.index"
+    index.save(path)
+    capball.Index.open(path).check()
+    content = bytearray(path.read_bytes())
+    content[50000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(capball.FormatError, match="bytes 4096 to .* do not match their checksum"):
+        capball.Index.open(path).check()
+
+
 def test_files_and_pickles(rng, tmp_path):
     base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (3000, 3))
     index = capball.Index(40, "cosine")
@@ -77,7 +113,7 @@ def test_files_and_pickles(rng, tmp_path):
     del opened
     reader = capball.Index.open(path)
     assert len(reader) == 3003 and (reader.search(queries, 1).ids[:, 0] == [3000, 3001, 3002]).all()
-    with pytest.raises(capball.CapballError, match="opened for reading"):
+    with pytest.raises(capball.CapballError, match="opened read-only"):
         reader.remove([0])
     path.write_bytes(b"something else")
     with pytest.raises(capball.FormatError, match="not an index"):

@@ -11,7 +11,7 @@ if np.lib.NumpyVersion(np.__version__) >= "2.4.0" and tuple(map(int, triton.__ve
     pytest.skip("Triton's interpreter does not run with this NumPy", allow_module_level=True)
 
 import kernel_cases as cases
-from capball.torch import _kernels, _search
+from capball.torch import _caps, _kernels, _search
 from capball.torch._shapes import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -29,10 +29,25 @@ def test_edges(dtype):
     cases.check_edges(_kernels, "cpu", dtype)
 
 
-@pytest.mark.parametrize("flat", [False, True])
-def test_layouts(monkeypatch, flat):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, flat))
+@pytest.mark.parametrize("way", cases.WAYS)
+def test_layouts(monkeypatch, way):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, *way))
     cases.check_layouts(_kernels, "cpu")
+
+
+@pytest.mark.parametrize("way", cases.RUNS)
+@pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
+def test_runs(monkeypatch, dtype, way):
+    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(16 * D, 4, *way))
+    torch.manual_seed(0)
+    for d in (5, 8):
+        cases.check_rows(_kernels, "cpu", dtype, d, n=56, scales=(1.0,))
+        cases.check_usual_rows(_kernels, "cpu", dtype, d, n=40)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_caps(dtype):
+    cases.check_caps(_caps, "cpu", dtype, 5, 3, 150)
 
 
 @pytest.mark.parametrize("case", list(cases.sets_of_rows(260, 2, 9)), ids=lambda case: case[0])

@@ -16,7 +16,6 @@ typedef struct gram_job {
   void (*answer)(const struct gram_job *job, size_t row, size_t offset, size_t count, const double *g,
                  double *z);
   bool rises;
-  cpb_first_fault fault;
 } gram_job;
 
 static double along(cpb_gram_side side, size_t i) { return side.along == NULL ? 0 : side.along[i]; }
@@ -70,7 +69,8 @@ static int known_fault(const gram_job *job, size_t row) {
   return fault;
 }
 
-static int answer_row(const gram_job *job, size_t row) {
+static int answer_row(void *arg, size_t row) {
+  const gram_job *job = arg;
   int fault = known_fault(job, row);
   double buffer[CPB_CHUNK], z[CPB_CHUNK], limit = cpb_out_limit(job->g.dtype);
   for (size_t offset = 0; fault == 0 && offset < job->g.cols; offset += CPB_CHUNK) {
@@ -82,18 +82,8 @@ static int answer_row(const gram_job *job, size_t row) {
     else
       fault = CPB_FAULT_RANGE;
   }
+  if (fault != 0) cpb_row_spoil(job->g, row);
   return fault;
-}
-
-static void answer_block(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  gram_job *job = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = answer_row(job, row);
-    if (fault == 0) continue;
-    cpb_row_spoil(job->g, row);
-    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-  }
 }
 
 static cpb_status check_not_below_0(const double *norm2, size_t n, const char *name, cpb_error *error) {
@@ -145,9 +135,7 @@ static cpb_status run(gram_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = check(job, error);
   if (status != CPB_OK) return status;
   job->loops = cpb_loops_here();
-  cpb_first_fault_init(&job->fault);
-  cpb_blocks_run(&(cpb_blocks){job->g.rows, cpb_blocks_rows(job->g.cols), answer_block, job}, exec);
-  return cpb_first_fault_report(&job->fault, "g", error);
+  return cpb_rows_run(job->g.rows, job->g.cols, answer_row, job, "g", exec, error);
 }
 
 cpb_status cpb_gram_embed(cpb_out g, cpb_gram_side x, cpb_gram_side y, double w, double s,

@@ -9,9 +9,9 @@
 
 #include "batch/row_state.h"
 #include "capball/advanced/laws.h"
-#include "capball/map.h"
 #include "core/fail.h"
 #include "geometry/layer_row.h"
+#include "geometry/vector.h"
 
 typedef struct layer_job {
   const cpb_loops *loops;
@@ -146,18 +146,6 @@ static double row_alone(layer_job *job, size_t i) {
   return 0;
 }
 
-/* A sum that carries what each addition rounds away (Neumaier), so that its error does not grow with
- * the number of terms. */
-typedef struct carried_sum {
-  double sum, carry;
-} carried_sum;
-
-static void add(carried_sum *to, double term) {
-  double sum = to->sum + term;
-  to->carry += fabs(to->sum) >= fabs(term) ? (to->sum - sum) + term : (term - sum) + to->sum;
-  to->sum = sum;
-}
-
 /* Element d of a row of f32 or f64. */
 static double number_at(const layer_job *job, const void *row) {
   return job->real == 0 ? (double)((const float *)row)[job->d] : ((const double *)row)[job->d];
@@ -256,21 +244,21 @@ static void do_rows(layer_job *job, size_t first, size_t rows, double *t) {
 static void do_block(void *arg, size_t block, size_t first, size_t count) {
   enum { MOST = 1024 };
   layer_job *job = arg;
-  carried_sum part = {0, 0};
+  cpb_twofold part = {0, 0};
   double t[MOST];
   for (size_t done = 0; done < count; done += MOST) {
     size_t rows = count - done < MOST ? count - done : MOST;
     do_rows(job, first + done, rows, t);
-    for (size_t k = 0; k < rows; k++) add(&part, t[k]);
+    for (size_t k = 0; k < rows; k++) cpb_twofold_add(&part, t[k]);
   }
   if (job->stream) job->loops->layer->fence();
-  if (job->parts != NULL) job->parts[block] = part.sum + part.carry;
+  if (job->parts != NULL) job->parts[block] = cpb_twofold_value(part);
 }
 
 static double sum_in_order(const double *parts, size_t count) {
-  carried_sum total = {0, 0};
-  for (size_t i = 0; i < count; i++) add(&total, parts[i]);
-  return total.sum + total.carry;
+  cpb_twofold total = {0, 0};
+  for (size_t i = 0; i < count; i++) cpb_twofold_add(&total, parts[i]);
+  return cpb_twofold_value(total);
 }
 
 /* The first faulty row of all three; within one row, its own fault comes before that of g. */

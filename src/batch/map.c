@@ -1,23 +1,199 @@
 /* The map object: checked once, read-only afterwards. */
-#include "batch/map_object.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/whiten.h"
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "geometry/regions.h"
+#include "geometry/lift.h"
 #include "geometry/t2_pole.h"
+#include "batch/map_object.h"
 
-static const cpb_map_options defaults = {.size = sizeof(cpb_map_options), .s = 1};
+/* Caps and regions under a whole map: the centre moves the region, the mirror or the pole's rotation moves the
+ * cap, with T3, T5 and T6 between them. */
 
-void cpb_map_options_init(cpb_map_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
+static cpb_status fail_coordinates(cpb_error *error, const char *argument, size_t count, size_t wanted) {
+  return cpb_fail(error, CPB_WHY_COLUMNS, argument, "the %s has %zu coordinates, the map wants %zu", argument,
+                  count, wanted);
 }
+
+static void translate(cpb_region *region, const double *by, double sign) {
+  if (by == NULL) return;
+  switch (region->kind) {
+  case CPB_BALL:
+  case CPB_COMPLEMENT:
+  case CPB_PUNCTURED:
+    for (size_t i = 0; i < region->d; i++) region->c[i] += sign * by[i];
+    return;
+  case CPB_HALFSPACE: region->r += sign * cpb_loops_here()->dot(region->c, by, region->d); return;
+  case CPB_EMPTY:
+  case CPB_EVERYTHING: return;
+  }
+}
+
+static void reflect(const cpb_map *map, double *p) {
+  if (map->mirror == NULL) return;
+  size_t cols = map->options.d + 1;
+  double height = cpb_loops_here()->dot(p, map->mirror, cols);
+  for (size_t i = 0; i < cols; i++) p[i] -= 2 * height * map->mirror[i];
+}
+
+static bool has_metric(const cpb_region *region) {
+  return region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT;
+}
+
+/* EINVAL unless the region's ellipsoids are those of the map's whitening. */
+static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb_error *error) {
+  if (map->metric == NULL || !has_metric(region) || region->W == map->metric) return CPB_OK;
+  if (region->W == NULL)
+    return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
+                    "under a whitened map only ellipsoids of its whitening are caps, got a region without W");
+  size_t count = region->d * region->d;
+  double largest = 0;
+  for (size_t i = 0; i < count; i++) largest = fmax(largest, fabs(map->metric[i]));
+  for (size_t i = 0; i < count; i++)
+    if (!(fabs(region->W[i] - map->metric[i]) <= 1e-9 * largest))
+      return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
+                      "the ellipsoid's W is not the map's whitening: entry %zu is %.17g, the map has %.17g",
+                      i, region->W[i], map->metric[i]);
+  return CPB_OK;
+}
+
+cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *cap, cpb_error *error) {
+  if (map == NULL || region == NULL || cap == NULL || cap->p == NULL)
+    return cpb_fail(error, CPB_WHY_MISSING, "cap", "a cap needs a map, a region and memory for its p");
+  size_t d = map->options.d;
+  double s = map->options.s;
+  if (region->d != d) return fail_coordinates(error, "region", region->d, d);
+  cpb_status status = check_metric(map, region, error);
+  if (status != CPB_OK) return status;
+  size_t square = map->metric == NULL ? 0 : d * d;
+  double *numbers = malloc((2 * d + square) * sizeof *numbers);
+  if (numbers == NULL) return cpb_fail_memory(error, "a region of %zu coordinates", d);
+  cpb_region moved = *region;
+  if (region->c != NULL) moved.c = memcpy(numbers, region->c, d * sizeof *numbers);
+  if (map->metric != NULL) {
+    moved.W = map->metric;
+    status = cpb_cap_by_whitening(&moved, map->onset, s, numbers + d, cap, error);
+    if (status == CPB_OK && map->pole != NULL) cpb_pole_rotate(d, map->pole, cap->p);
+  } else {
+    if (region->c != NULL) translate(&moved, map->center, -1);
+    status = map->pole != NULL ? cpb_cap_from_spheroid(&moved, s, map->pole, cap, error)
+                               : cpb_cap_from_region(&moved, s, cap, error);
+  }
+  if (status == CPB_OK) reflect(map, cap->p);
+  free(numbers);
+  return status;
+}
+
+/* The cap as seen by S at its pole, with p in `p` (d+1 numbers): complete, with the mirror undone. */
+static cpb_status cap_before_mirror(const cpb_map *map, const cpb_cap *cap, double *p, cpb_cap *before,
+                                    cpb_error *error) {
+  *before = *cap;
+  before->p = memcpy(p, cap->p, (cap->d + 1) * sizeof *p);
+  reflect(map, p);
+  if (!isnan(cap->sigma) && !isnan(cap->a)) return CPB_OK;
+  return cpb_cap_complete(before, map->pole, error);
+}
+
+static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, cpb_region *region,
+                            cpb_error *error) {
+  double s = map->options.s;
+  if (map->metric != NULL) {
+    if (map->pole != NULL) cpb_pole_rotate_back(cap->d, map->pole, cap->p);
+    return cpb_ellipsoid_from_cap(cap, map->metric, map->onset, s, scratch, region, error);
+  }
+  cpb_status status = map->pole != NULL ? cpb_spheroid_from_cap(cap, s, map->pole, region, error)
+                                        : cpb_region_from_cap(cap, s, region, error);
+  if (status == CPB_OK) translate(region, map->center, 1);
+  return status;
+}
+
+cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *region, cpb_error *error) {
+  if (map == NULL || cap == NULL || cap->p == NULL || region == NULL || region->c == NULL)
+    return cpb_fail(error, CPB_WHY_MISSING, "region", "a region needs a map, a cap and memory for its c");
+  size_t d = map->options.d, square = map->metric == NULL ? 0 : d * d;
+  if (cap->d != d) return fail_coordinates(error, "cap", cap->d + 1, d + 1);
+  double *numbers = malloc((2 * d + 1 + square) * sizeof *numbers);
+  if (numbers == NULL) return cpb_fail_memory(error, "a cap of %zu coordinates", d + 1);
+  cpb_cap before;
+  cpb_status status = cap_before_mirror(map, cap, numbers, &before, error);
+  if (status == CPB_OK) status = region_of(map, &before, numbers + d + 1, region, error);
+  free(numbers);
+  return status;
+}
+
+/* Index of element (k, column) of a product's right side: panels of CPB_TILE_COLS columns whose rows are
+ * contiguous, so that a panel is one run of memory. */
+static size_t panel_at(size_t d, size_t k, size_t column) {
+  return column / CPB_TILE_COLS * CPB_TILE_COLS * d + k * CPB_TILE_COLS + column % CPB_TILE_COLS;
+}
+
+void cpb_whiten_columns(size_t d, const double *W, double *to) {
+  memset(to, 0, d * cpb_whiten_stride(d) * sizeof *to);
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++) to[panel_at(d, j, i)] = W[i * d + j];
+}
+
+void cpb_whiten_load(const cpb_loops *loops, cpb_view rows, const double *m, double *z) {
+  size_t d = rows.cols, stride = cpb_whiten_stride(d), row_bytes = rows.stride * cpb_dtype_size(rows.dtype);
+  for (size_t i = 0; i < rows.rows; i++, z += stride) {
+    const char *row = (const char *)rows.data + i * row_bytes;
+    bool wide = rows.dtype == CPB_F64 && m != NULL;
+    if (!wide) loops->widen[rows.dtype](row, d, z);
+    if (m != NULL) loops->axpby(1, wide ? (const double *)row : z, -1, m, z, d);
+  }
+}
+
+/* A prefetch plan for a whole block in `steps` steps; none if its rows have wide gaps. */
+static cpb_ahead ahead_of(cpb_view rows, size_t steps) {
+  enum { LINE = 64 };
+  size_t bytes = rows.rows * rows.stride * cpb_dtype_size(rows.dtype);
+  if (rows.rows == 0 || rows.stride > 2 * rows.cols) return (cpb_ahead){NULL, NULL, 0};
+  return (cpb_ahead){rows.data, (const char *)rows.data + bytes, cpb_round_up(bytes / steps + 1, LINE)};
+}
+
+static size_t tiles_of(size_t rows, size_t d) {
+  size_t depths = cpb_round_up(d, CPB_PRODUCT_DEPTH) / CPB_PRODUCT_DEPTH;
+  return rows / CPB_TILE_ROWS * depths * (cpb_whiten_stride(d) / CPB_TILE_COLS);
+}
+
+void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, size_t count, double *x,
+                     double *z, cpb_whiten_soon soon) {
+  size_t stride = cpb_whiten_stride(d), rows = cpb_round_up(count, CPB_TILE_ROWS);
+  size_t tiles = tiles_of(rows, d);
+  cpb_ahead ahead[] = {ahead_of(soon.read, tiles), ahead_of(soon.written, tiles)};
+  memset(x + count * stride, 0, (rows - count) * stride * sizeof *x);
+  for (size_t column = 0; column < stride; column += CPB_TILE_COLS) {
+    cpb_product product = {.rows = rows,
+                           .cols = CPB_TILE_COLS,
+                           .k = d,
+                           .a = x,
+                           .a_row = stride,
+                           .a_k = 1,
+                           .b = columns + panel_at(d, 0, column),
+                           .b_k = CPB_TILE_COLS,
+                           .c = z + column,
+                           .c_row = stride};
+    cpb_product_set(loops, &product, ahead);
+  }
+}
+
+double *cpb_whiten_room(size_t d) {
+  return aligned_alloc(64, 2 * CPB_WHITEN_ROWS * cpb_whiten_stride(d) * sizeof(double));
+}
+
+cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out) {
+  size_t left = rows.rows - next;
+  cpb_view read = cpb_view_slice(rows, next, left < CPB_WHITEN_ROWS ? left : CPB_WHITEN_ROWS);
+  return (cpb_whiten_soon){read, cpb_view_of(out)};
+}
+
+CPB_DEFAULTS(cpb_map_options, .size = sizeof(cpb_map_options), .s = 1)
 
 void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
   cpb_sized_give(options, &map->options, sizeof map->options);
@@ -26,7 +202,7 @@ void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
 void cpb_map_free(cpb_map *map) {
   if (map == NULL) return;
   free(map->bare);
-  cpb_column_names_free(map->options.columns, map->options.d);
+  cpb_column_names_free(map->options.columns);
   free(map);
 }
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "batch/map_object.h"
-#include "batch/whiten.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "loop/chunk.h"

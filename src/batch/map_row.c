@@ -1,6 +1,5 @@
 /* One row through a map of any kind, in double: S(x) = y' = scale z + along u with z = x - m - s u,
  * and back. Rows are read in chunks, so a row may be long and may be its own output. */
-#include <float.h>
 #include <math.h>
 
 #include "batch/map_object.h"

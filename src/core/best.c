@@ -1,7 +1,8 @@
 #include "core/best.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
+
+#include "core/memory.h"
 
 /* The outcome is unpredictable, so both comparisons are always evaluated and no branch depends on either. */
 static bool worse(cpb_ranked a, cpb_ranked b) {
@@ -100,4 +101,11 @@ void cpb_best_offer(cpb_best *best, double key, uint64_t id) {
     lift_last(best, offered);
   else if (best->k > 0 && worse(best->entry[0], offered))
     sink_root(best, offered);
+}
+
+bool cpb_best_grow(cpb_best *best) {
+  if (best->count < best->k) return true;
+  if (!cpb_resize(&best->entry, 2 * best->k + 16, sizeof *best->entry)) return false;
+  best->k = 2 * best->k + 16;
+  return true;
 }

@@ -2,6 +2,7 @@
 #ifndef CPB_CORE_BEST_H
 #define CPB_CORE_BEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ typedef struct cpb_best {
 } cpb_best;
 
 void cpb_best_offer(cpb_best *best, double key, uint64_t id);
+
+/* Makes room for one more entry than there are, in memory from malloc; false if there is none. */
+bool cpb_best_grow(cpb_best *best);
 
 /* Smaller keys first, then lower ids. */
 void cpb_ranked_sort(cpb_ranked *entry, size_t count);

@@ -4,32 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy_of(const char *name) {
-  size_t length = name == NULL ? 0 : strlen(name);
-  char *copy = malloc(length + 1);
-  if (copy == NULL) return NULL;
-  if (length > 0) memcpy(copy, name, length);
-  copy[length] = 0;
-  return copy;
-}
+static size_t length_of(const char *name) { return name == NULL ? 0 : strlen(name); }
 
+/* One block: the addresses, then the names. */
 bool cpb_column_names_copy(const char *const *names, size_t count, const char *const **copy) {
+  size_t bytes = count * sizeof **copy;
   *copy = NULL;
-  if (names == NULL) return true;
-  const char **made = calloc(count, sizeof *made);
-  bool whole = made != NULL;
-  for (size_t k = 0; k < count && whole; k++) whole = (made[k] = copy_of(names[k])) != NULL;
+  for (size_t k = 0; names != NULL && k < count; k++) bytes += length_of(names[k]) + 1;
+  const char **made = names == NULL ? NULL : calloc(bytes, 1);
+  char *to = (char *)(made + count);
+  for (size_t k = 0; made != NULL && k < count; to += length_of(names[k++]) + 1)
+    made[k] = names[k] == NULL ? to : memcpy(to, names[k], length_of(names[k]));
   *copy = made;
-  if (whole) return true;
-  cpb_column_names_free(*copy, count);
-  *copy = NULL;
-  return false;
+  return made != NULL || names == NULL;
 }
 
-void cpb_column_names_free(const char *const *names, size_t count) {
-  for (size_t k = 0; names != NULL && k < count; k++) free((void *)(uintptr_t)names[k]);
-  free((void *)(uintptr_t)names);
-}
+void cpb_column_names_free(const char *const *names) { free((void *)(uintptr_t)names); }
 
 const char *const *cpb_source_names(const cpb_source *source) {
   return source->size >= offsetof(cpb_source, names) + sizeof source->names ? source->names : NULL;

@@ -10,7 +10,7 @@
  * memory. */
 bool cpb_column_names_copy(const char *const *names, size_t count, const char *const **copy);
 
-void cpb_column_names_free(const char *const *names, size_t count); /* NULL is allowed */
+void cpb_column_names_free(const char *const *names); /* NULL is allowed */
 
 /* The names of a source, or NULL: an older caller's source may not have the member. */
 const char *const *cpb_source_names(const cpb_source *source);

@@ -8,6 +8,11 @@
 /* For cpb_x_init(to, size): copies the defaults, at most the caller's `size` bytes. */
 void cpb_sized_init(void *to, size_t size, const void *defaults, size_t known);
 
+/* The defaults of a type of options, as `defaults`, and its public cpb_x_init. */
+#define CPB_DEFAULTS(type, ...)                                                                              \
+  static const type defaults = {__VA_ARGS__};                                                                \
+  void type##_init(type *options, size_t size) { cpb_sized_init(options, size, &defaults, sizeof defaults); }
+
 /* Options: overlays `given` on the defaults in `ours`; both begin with a size, `known` is ours. NULL, and members
  * that an older caller does not know, keep the defaults. EINVAL for an impossible size, and for a larger one,
  * whose members this library does not know. `name` is the type's name. */

@@ -7,13 +7,14 @@
 
 #include "core/fail.h"
 
-static uint64_t checksum_on(uint64_t hash, const unsigned char *byte, size_t count) {
+uint64_t cpb_checksum_on(uint64_t hash, const void *bytes, size_t count) {
+  const unsigned char *byte = bytes;
   for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * 0x100000001b3u;
   return hash;
 }
 
 uint64_t cpb_checksum(const void *bytes, size_t count) {
-  return checksum_on(0xcbf29ce484222325u, bytes, count);
+  return cpb_checksum_on(0xcbf29ce484222325u, bytes, count);
 }
 
 static uint64_t little_number(const unsigned char *little, size_t bytes) {
@@ -24,7 +25,7 @@ static uint64_t little_number(const unsigned char *little, size_t bytes) {
 
 uint64_t cpb_state_checksum(const void *state, size_t count) {
   const unsigned char *tail = (const unsigned char *)state + count - 8;
-  return checksum_on(little_number(tail, 8), tail, 8);
+  return cpb_checksum_on(little_number(tail, 8), tail, 8);
 }
 
 /* ---- both ways ---- */

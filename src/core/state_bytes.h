@@ -13,6 +13,8 @@
 
 /* FNV-1a, 64 bits. */
 uint64_t cpb_checksum(const void *bytes, size_t count);
+/* Continues from the checksum of what comes before. */
+uint64_t cpb_checksum_on(uint64_t checksum, const void *bytes, size_t count);
 /* The same for a whole state, which ends with the checksum of the bytes before it: continues from that checksum. */
 uint64_t cpb_state_checksum(const void *state, size_t count);
 

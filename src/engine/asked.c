@@ -11,7 +11,7 @@
 #include "core/rows.h"
 #include "loop/table.h"
 #include "parallel/tell.h"
-#include "search/hit_order.h"
+#include "search/query_numbers.h"
 
 /* Rows that were rejected are NaN throughout. */
 static void clear_refused(float *rows, size_t n, size_t cols) {

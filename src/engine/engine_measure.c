@@ -9,10 +9,13 @@
 #include "core/sized.h"
 #include "engine/engine_trial.h"
 #include "parallel/tell.h"
+#include "recommend/recipe.h"
 #include "scale/row_sample.h"
 
 enum { RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
-enum { TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) };
+enum {
+  TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) + 2
+}; /* one is asked twice, one under other seeds */
 
 /* Behind the best of the first round by more than this share of the true neighbours. Small rounds are easy, so a
  * smaller deficit may still be made up. */
@@ -48,6 +51,8 @@ typedef struct measuring {
   cpb_row_sample rows, asking, first_rows;
   cpb_map *map;
   cpb_engine_report *out;
+  double *memory; /* of the shares */
+  cpb_shares shares[TRIALS];
   size_t early;       /* trials of the first round */
   size_t asked, asks; /* indexes built so far, and about how many there will be */
 } measuring;
@@ -118,26 +123,37 @@ static cpb_status prepare_first(measuring *m, const cpb_exec *exec, cpb_error *e
 
 /* ---- the best ---- */
 
-static int effort(const cpb_engine_trial *trial) { return 2 * (int)trial->kind + (trial->radius > 0); }
+static int effort(const cpb_engine_trial *trial) {
+  return 4 * (int)trial->kind + 2 * trial->twice + (trial->radius > 0);
+}
 
 typedef bool trial_test(const cpb_engine_trial *trial, const void *arg);
 
-/* By the queries used for choosing: the best after rescoring; among those within half a point of it the best
- * before rescoring, and among those within half a point the simplest. `count` if none passes. */
-static size_t best_of(const cpb_engine_trial *trials, size_t count, trial_test *passes, const void *arg) {
-  double most = 0, first = 0;
-  size_t pick = count;
+/* Whether a trial is no more behind another one than one standard error of the difference, over the same queries. */
+static bool is_close(const measuring *m, const double *to, const double *trial) {
+  double error, behind = cpb_mean_of(to, trial, m->all.queries.rows, CPB_CHOOSING, &error);
+  return behind <= error;
+}
+
+/* The criterion is the share of the true k among the candidates; within its noise the higher share among the first
+ * k wins, and within the noise of that the simplest. `count` if none passes. */
+static size_t best_of(const measuring *m, trial_test *passes, const void *arg) {
+  const cpb_engine_trial *trials = m->out->trials;
+  const cpb_shares *shares = m->shares;
+  size_t count = m->out->facts.count, best = count, first = count, pick = count;
   for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg)) most = fmax(most, trials[i].choosing_rescored);
-  for (int turn = 0; turn < 2; turn++)
-    for (size_t i = 0; i < count; i++) {
-      const cpb_engine_trial *t = &trials[i];
-      if (!passes(t, arg) || t->choosing_rescored < most - 0.005) continue;
-      if (turn == 0)
-        first = fmax(first, t->choosing_recall);
-      else if (t->choosing_recall >= first - 0.005 && (pick == count || effort(t) < effort(&trials[pick])))
-        pick = i;
-    }
+    if (passes(&trials[i], arg) &&
+        (best == count || trials[i].choosing_rescored > trials[best].choosing_rescored))
+      best = i;
+  for (size_t i = 0; i < count; i++)
+    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
+        (first == count || trials[i].choosing_recall > trials[first].choosing_recall))
+      first = i;
+  for (size_t i = 0; i < count; i++)
+    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
+        is_close(m, shares[first].first, shares[i].first) &&
+        (pick == count || effort(&trials[i]) < effort(&trials[pick])))
+      pick = i;
   return pick;
 }
 
@@ -156,7 +172,8 @@ static cpb_status try_way(measuring *m, const cpb_survey *s, const cpb_way *w, c
   cpb_exec_part part;
   double from = fmin(1, (double)m->asked / (double)m->asks),
          to = fmin(1, (double)++m->asked / (double)m->asks);
-  return cpb_way_try(s, w, trials, cpb_exec_part_of(&part, exec, from, to), error);
+  return cpb_way_try(s, w, trials, m->shares + (trials - m->out->trials),
+                     cpb_exec_part_of(&part, exec, from, to), error);
 }
 
 static cpb_status add(measuring *m, const cpb_survey *s, cpb_transform_kind kind, double norms,
@@ -168,21 +185,9 @@ static cpb_status add(measuring *m, const cpb_survey *s, cpb_transform_kind kind
   return status;
 }
 
-/* Only transforms that suit the engine's ranking. */
-static bool suits(cpb_transform_kind kind, cpb_metric metric) {
-  switch (kind) {
-  case CPB_TRANSFORM_NONE:
-  case CPB_TRANSFORM_SPHERE: return true;
-  case CPB_TRANSFORM_NORMALIZE: return metric == CPB_COSINE;
-  case CPB_TRANSFORM_LIFT_IP: return metric == CPB_IP;
-  case CPB_TRANSFORM_LIFT_COSINE: return metric != CPB_L2;
-  default: return false;
-  }
-}
-
 static bool is_wanted(const measuring *m, cpb_transform_kind kind) {
   bool asked = m->o.kinds == 0 || (m->o.kinds >> (unsigned)kind & 1) != 0;
-  return suits(kind, m->o.metric) && asked;
+  return cpb_recipe_suits(kind, m->o.metric) && asked;
 }
 
 /* Whether the first round has ruled it out. */
@@ -223,7 +228,7 @@ static cpb_status try_all(measuring *m, const cpb_survey *s, const cpb_exec *exe
 /* Tries two more scales around the best. */
 static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   const cpb_engine_facts *facts = &m->out->facts;
-  size_t best = best_of(facts->trials, facts->count, is_sphere_of_all_rows, &m->all.base.rows);
+  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
   double root2 = 0x1.6a09e667f3bcdp+0;
   if (best == facts->count) return CPB_OK;
   double norms = facts->trials[best].norms;
@@ -231,9 +236,31 @@ static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   return status == CPB_OK ? add(m, &m->all, CPB_TRANSFORM_SPHERE, norms * root2, exec, error) : status;
 }
 
+static cpb_way way_of_trial(const measuring *m, size_t at) {
+  const cpb_engine_trial *t = &m->out->trials[at];
+  return (cpb_way){.kind = t->kind,
+                   .norms = t->norms,
+                   .forms = 1,
+                   .radii = {t->radius},
+                   .twice = t->twice,
+                   .seed = m->o.seed};
+}
+
+/* The best sphere, queried again with balls of the distances found. */
+static cpb_status try_twice(measuring *m, const cpb_exec *exec, cpb_error *error) {
+  cpb_engine_facts *facts = &m->out->facts;
+  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
+  if (best == facts->count || !(m->all.radius > 0)) return CPB_OK;
+  cpb_way w = way_of_trial(m, best);
+  w.twice = true;
+  cpb_status status = try_way(m, &m->all, &w, m->out->trials + facts->count, exec, error);
+  if (status == CPB_OK) facts->count++;
+  return status;
+}
+
 static cpb_status try_rounds(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
-  m->asks = WAYS + m->o.seeds;
+  m->asks = WAYS + 1 + m->o.seeds;
   if (has_first_round(m)) {
     m->asks += RIVALS + SCALES;
     status = prepare_first(m, exec, error);
@@ -241,34 +268,57 @@ static cpb_status try_rounds(measuring *m, const cpb_exec *exec, cpb_error *erro
     m->early = m->out->facts.count;
   }
   if (status == CPB_OK) status = try_all(m, &m->all, exec, error);
-  return status == CPB_OK ? refine(m, exec, error) : status;
+  if (status == CPB_OK) status = refine(m, exec, error);
+  return status == CPB_OK ? try_twice(m, exec, error) : status;
 }
 
 /* Repeats the chosen trial with other seeds of the engine. */
 static cpb_status find_spread(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_engine_facts *facts = &m->out->facts;
-  const cpb_engine_trial *pick = &m->out->trials[facts->pick];
-  facts->low = facts->high = pick->rescored;
+  cpb_engine_trial *again = m->out->trials + facts->count;
+  facts->low = facts->high = m->out->trials[facts->pick].rescored;
   cpb_status status = CPB_OK;
   for (size_t i = 1; i < m->o.seeds && status == CPB_OK; i++) {
-    cpb_engine_trial again;
-    cpb_way w = {.kind = pick->kind, .norms = pick->norms, .forms = 1, .radii = {pick->radius}};
+    cpb_way w = way_of_trial(m, facts->pick);
     w.seed = m->o.seed + i;
-    status = try_way(m, &m->all, &w, &again, exec, error);
+    status = try_way(m, &m->all, &w, again, exec, error);
     if (status != CPB_OK) break;
-    facts->low = fmin(facts->low, again.rescored);
-    facts->high = fmax(facts->high, again.rescored);
+    facts->low = fmin(facts->low, again->rescored);
+    facts->high = fmax(facts->high, again->rescored);
   }
   return status;
 }
 
-static void conclude(const measuring *m) {
+/* Marks what the criterion alone does not distinguish from the best. */
+static void mark_close(measuring *m) {
+  cpb_engine_trial *trials = m->out->trials;
+  size_t count = m->out->facts.count, best = m->out->facts.pick;
+  for (size_t i = 0; i < count; i++)
+    if (trials[i].rows == m->all.base.rows && trials[i].choosing_rescored > trials[best].choosing_rescored)
+      best = i;
+  for (size_t i = 0; i < count; i++)
+    trials[i].close =
+        trials[i].rows == m->all.base.rows && is_close(m, m->shares[best].all, m->shares[i].all);
+}
+
+static void conclude(measuring *m) {
   cpb_engine_report *out = m->out;
   cpb_engine_facts *facts = &out->facts;
-  facts->pick = best_of(out->trials, facts->count, is_of_all_rows, &m->all.base.rows);
+  facts->pick = best_of(m, is_of_all_rows, &m->all.base.rows);
+  mark_close(m);
   const cpb_engine_trial *pick = &out->trials[facts->pick], *raw = &out->trials[facts->raw];
   double more = pick->rescored - raw->rescored, before = pick->recall - raw->recall;
   facts->helps = more > pick->error || (more >= -pick->error && before > 0.01);
+}
+
+/* Room for the shares of every trial. */
+static cpb_status hold_shares(measuring *m, cpb_error *error) {
+  size_t n = m->all.queries.rows;
+  m->memory = malloc(2 * TRIALS * n * sizeof *m->memory);
+  if (m->memory == NULL) return cpb_fail_memory(error, "%zu shares", 2 * TRIALS * n);
+  for (size_t i = 0; i < TRIALS; i++)
+    m->shares[i] = (cpb_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
+  return CPB_OK;
 }
 
 static void state_facts(measuring *m) {
@@ -296,6 +346,7 @@ static cpb_status run(measuring *m, cpb_view base, cpb_view queries, const cpb_e
                           s->candidates);
   status = cpb_survey_find_truth(s, exec, error);
   if (status == CPB_OK) status = find_scale(m, exec, error);
+  if (status == CPB_OK) status = hold_shares(m, error);
   if (status == CPB_OK) state_facts(m);
   if (status == CPB_OK) status = try_rounds(m, exec, error);
   if (status != CPB_OK) return status;
@@ -306,7 +357,7 @@ static cpb_status run(measuring *m, cpb_view base, cpb_view queries, const cpb_e
 static cpb_status check_options(const cpb_engine_options *o, cpb_error *error) {
   if ((unsigned)o->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)o->metric);
   for (unsigned kind = 0; o->kinds >> kind != 0; kind++)
-    if ((o->kinds >> kind & 1) != 0 && !suits((cpb_transform_kind)kind, o->metric))
+    if ((o->kinds >> kind & 1) != 0 && !cpb_recipe_suits((cpb_transform_kind)kind, o->metric))
       return cpb_fail_count(error, "kinds", kind, "transforms must suit an engine that ranks by %s",
                             cpb_metric_name(o->metric));
   return CPB_OK;
@@ -319,13 +370,14 @@ static void free_parts(measuring *m) {
   cpb_map_free(m->map);
   free(m->all.kth);
   free(m->first.kth);
+  free(m->memory);
 }
 
-cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
+cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_calls *engine,
                               const cpb_engine_options *options, cpb_engine_report **report,
                               const cpb_exec *exec, cpb_error *error) {
   measuring m = {.o = defaults};
-  if (door == NULL || report == NULL) return cpb_fail_missing(error, door == NULL ? "door" : "report");
+  if (engine == NULL || report == NULL) return cpb_fail_missing(error, engine == NULL ? "engine" : "report");
   *report = NULL;
   cpb_status status = cpb_sized_take(&m.o, sizeof m.o, options, "cpb_engine_options", error);
   if (status == CPB_OK) status = check_options(&m.o, error);
@@ -333,7 +385,7 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *d
   if (status == CPB_OK && queries.rows > 0)
     status = cpb_check_finite(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
-  m.all = (cpb_survey){.door = door, .k = m.o.k, .candidates = m.o.candidates, .metric = m.o.metric};
+  m.all = (cpb_survey){.engine = engine, .k = m.o.k, .candidates = m.o.candidates, .metric = m.o.metric};
   m.out = calloc(1, sizeof *m.out);
   if (m.out == NULL) return cpb_fail_memory(error, "a report");
   m.out->facts.size = sizeof m.out->facts;

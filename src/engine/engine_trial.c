@@ -74,15 +74,12 @@ static cpb_status find_shares(const cpb_survey *s, const uint64_t *ids, size_t c
   return status;
 }
 
-/* Even queries choose and odd ones report, so that the reported figures are not biased by the choice; a single
- * query does both. */
-typedef enum half { CHOOSING = 0, TELLING = 1 } half;
-
-static double mean_of(const double *shares, size_t n, half of, double *error_of) {
+double cpb_mean_of(const double *a, const double *b, size_t n, cpb_half half, double *error_of) {
   double sum = 0, squares = 0, count = 0;
-  for (size_t i = n < 2 ? 0 : (size_t)of; i < n; i += 2, count++) {
-    sum += shares[i];
-    squares += shares[i] * shares[i];
+  for (size_t i = n < 2 ? 0 : (size_t)half; i < n; i += 2, count++) {
+    double value = b == NULL ? a[i] : a[i] - b[i];
+    sum += value;
+    squares += value * value;
   }
   double mean = sum / count;
   if (error_of != NULL) *error_of = sqrt(fmax(0, squares / count - mean * mean) / count);
@@ -90,52 +87,129 @@ static double mean_of(const double *shares, size_t n, half of, double *error_of)
 }
 
 static cpb_status judge_form(const cpb_survey *s, const uint64_t *ids, cpb_engine_trial *trial,
-                             const cpb_exec *exec, cpb_error *error) {
+                             const cpb_shares *shares, const cpb_exec *exec, cpb_error *error) {
   size_t n = s->queries.rows;
-  double *recall = malloc(2 * n * sizeof *recall), *rescored = recall + n;
-  if (recall == NULL) return cpb_fail_memory(error, "%zu shares", 2 * n);
-  cpb_status status = find_shares(s, ids, s->k, recall, exec, error);
-  if (status == CPB_OK) status = find_shares(s, ids, s->candidates, rescored, exec, error);
-  if (status == CPB_OK) {
-    trial->recall = mean_of(recall, n, TELLING, NULL);
-    trial->rescored = mean_of(rescored, n, TELLING, &trial->error);
-    trial->choosing_recall = mean_of(recall, n, CHOOSING, NULL);
-    trial->choosing_rescored = mean_of(rescored, n, CHOOSING, NULL);
-  }
-  free(recall);
-  return status;
+  cpb_status status = find_shares(s, ids, s->k, shares->first, exec, error);
+  if (status == CPB_OK) status = find_shares(s, ids, s->candidates, shares->all, exec, error);
+  if (status != CPB_OK) return status;
+  trial->recall = cpb_mean_of(shares->first, NULL, n, CPB_REPORTING, NULL);
+  trial->rescored = cpb_mean_of(shares->all, NULL, n, CPB_REPORTING, &trial->error);
+  trial->choosing_recall = cpb_mean_of(shares->first, NULL, n, CPB_CHOOSING, NULL);
+  trial->choosing_rescored = cpb_mean_of(shares->all, NULL, n, CPB_CHOOSING, &trial->choosing_error);
+  return CPB_OK;
 }
 
 /* ---- asking ---- */
 
-static cpb_status ask_forms(const cpb_survey *s, const cpb_way *w, const cpb_transform *transform,
-                            const float *rows, uint64_t *ids, cpb_engine_cost *cost, const cpb_exec *exec,
-                            cpb_error *error) {
-  size_t cols = cpb_transform_cols(transform), n = s->queries.rows;
+/* An index of transformed rows. */
+typedef struct stored {
+  const cpb_survey *s;
+  const cpb_transform *transform;
+  float *rows;
+  uint64_t seed;
+} stored;
+
+static cpb_status ask(const stored *of, const float *asked, size_t queries, size_t count, uint64_t *ids,
+                      cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
+  size_t cols = cpb_transform_cols(of->transform);
+  cpb_engine_question question = {.rows = cpb_rows(of->rows, CPB_F32, of->s->base.rows, cols),
+                                  .queries = cpb_rows(asked, CPB_F32, queries, cols),
+                                  .count = count,
+                                  .metric = of->s->metric,
+                                  .seed = of->seed};
+  return of->s->engine->ask(of->s->engine->self, &question, ids, cost, exec, error);
+}
+
+static cpb_status ask_forms(const stored *of, const cpb_way *w, size_t count, uint64_t *ids,
+                            cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
+  size_t cols = cpb_transform_cols(of->transform), n = of->s->queries.rows;
   float *asked = malloc(w->forms * n * cols * sizeof *asked);
   if (asked == NULL) return cpb_fail_memory(error, "%zu queries", n);
   cpb_status status = CPB_OK;
   for (size_t form = 0; form < w->forms && status == CPB_OK; form++)
-    status =
-        cpb_asked_queries(transform, s->queries, w->radii[form], true, asked + form * n * cols, exec, error);
-  cpb_engine_question question = {.rows = cpb_rows(rows, CPB_F32, s->base.rows, cols),
-                                  .queries = cpb_rows(asked, CPB_F32, w->forms * n, cols),
-                                  .count = s->candidates,
-                                  .metric = s->metric,
-                                  .seed = w->seed};
-  if (status == CPB_OK) status = s->door->ask(s->door->self, &question, ids, cost, exec, error);
+    status = cpb_asked_queries(of->transform, of->s->queries, w->radii[form], true, asked + form * n * cols,
+                               exec, error);
+  if (status == CPB_OK) status = ask(of, asked, w->forms * n, count, ids, cost, exec, error);
   free(asked);
   return status;
 }
 
-static cpb_status ask(const cpb_survey *s, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
-                      const cpb_exec *exec, cpb_error *error) {
+/* ---- twice ---- */
+
+/* The k-th distance found for every query; the usual one where fewer were found. */
+static cpb_status find_own_radii(const cpb_survey *s, const uint64_t *ids, size_t count, double *radii,
+                                 const cpb_exec *exec, cpb_error *error) {
+  size_t n = s->queries.rows;
+  cpb_hit *hits = malloc(n * count * sizeof *hits);
+  if (hits == NULL) return cpb_fail_memory(error, "%zu candidates", n * count);
+  cpb_status status = cpb_asked_distances(s->base, s->queries, ids, count, hits, exec, error);
+  for (size_t i = 0; i < n && status == CPB_OK; i++) {
+    double kth = hits[i * count + s->k - 1].value;
+    radii[i] = isinf(kth) ? s->radius : kth;
+  }
+  free(hits);
+  return status;
+}
+
+static bool is_among(uint64_t id, const uint64_t *ids, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (ids[i] == id) return true;
+  return false;
+}
+
+/* The second answer, then what only the first contains. */
+static void join(const uint64_t *first, const uint64_t *second, size_t count, uint64_t *ids, size_t room) {
+  size_t at = 0;
+  for (size_t i = 0; i < count && at < room; i++)
+    if (second[i] != CPB_NO_ROW) ids[at++] = second[i];
+  for (size_t i = 0; i < count && at < room; i++)
+    if (!is_among(first[i], second, count)) ids[at++] = first[i];
+  while (at < room) ids[at++] = CPB_NO_ROW;
+}
+
+static cpb_status ask_again(const stored *of, const double *radii, size_t count, uint64_t *ids,
+                            cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
+  const cpb_survey *s = of->s;
+  float *asked = malloc(s->queries.rows * cpb_transform_cols(of->transform) * sizeof *asked);
+  if (asked == NULL) return cpb_fail_memory(error, "%zu queries", s->queries.rows);
+  cpb_engine_cost second = {NAN, NAN, NAN, 0};
+  cpb_status status = cpb_asked_balls(of->transform, s->queries, radii, true, asked, exec, error);
+  if (status == CPB_OK) status = ask(of, asked, s->queries.rows, count, ids, &second, exec, error);
+  cost->seconds += second.seconds;
+  cost->query += second.query;
+  free(asked);
+  return status;
+}
+
+/* Half of the candidates each time, so that no more are rescored than with one query. */
+static cpb_status ask_twice(const stored *of, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
+                            const cpb_exec *exec, cpb_error *error) {
+  const cpb_survey *s = of->s;
+  size_t n = s->queries.rows, count = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
+  uint64_t *first = malloc(2 * n * count * sizeof *first), *second = first + n * count;
+  double *radii = malloc(n * sizeof *radii);
+  cpb_status status = first == NULL || radii == NULL ? cpb_fail_memory(error, "%zu candidates", 2 * n * count)
+                                                     : ask_forms(of, w, count, first, cost, exec, error);
+  if (status == CPB_OK) status = find_own_radii(s, first, count, radii, exec, error);
+  if (status == CPB_OK) status = ask_again(of, radii, count, second, cost, exec, error);
+  for (size_t i = 0; i < n && status == CPB_OK; i++)
+    join(first + i * count, second + i * count, count, ids + i * s->candidates, s->candidates);
+  free(first);
+  free(radii);
+  return status;
+}
+
+static cpb_status build_and_ask(const cpb_survey *s, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
+                                const cpb_exec *exec, cpb_error *error) {
   cpb_transform *transform = NULL;
-  float *rows = NULL;
+  stored of = {.s = s, .seed = w->seed};
   cpb_status status = make_transform(s, w, &transform, exec, error);
-  if (status == CPB_OK) status = cpb_asked_rows(transform, s->base, true, &rows, exec, error);
-  if (status == CPB_OK) status = ask_forms(s, w, transform, rows, ids, cost, exec, error);
-  free(rows);
+  of.transform = transform;
+  if (status == CPB_OK) status = cpb_asked_rows(transform, s->base, true, &of.rows, exec, error);
+  if (status == CPB_OK)
+    status = w->twice ? ask_twice(&of, w, ids, cost, exec, error)
+                      : ask_forms(&of, w, s->candidates, ids, cost, exec, error);
+  free(of.rows);
   cpb_transform_free(transform);
   return status;
 }
@@ -148,22 +222,23 @@ static cpb_engine_trial trial_of(const cpb_survey *s, const cpb_way *w, size_t f
                             .scale = w->norms * s->s,
                             .norms = w->norms,
                             .radius = w->radii[form],
+                            .twice = w->twice,
                             .cost = *cost,
                             .rows = s->base.rows};
   trial.cost.query /= (double)w->forms;
   return trial;
 }
 
-cpb_status cpb_way_try(const cpb_survey *s, const cpb_way *w, cpb_engine_trial *trials, const cpb_exec *exec,
-                       cpb_error *error) {
+cpb_status cpb_way_try(const cpb_survey *s, const cpb_way *w, cpb_engine_trial *trials,
+                       const cpb_shares *shares, const cpb_exec *exec, cpb_error *error) {
   size_t room = s->queries.rows * s->candidates;
   cpb_engine_cost cost = {NAN, NAN, NAN, 0};
   uint64_t *ids = malloc(w->forms * room * sizeof *ids);
   if (ids == NULL) return cpb_fail_memory(error, "%zu candidates", w->forms * room);
-  cpb_status status = ask(s, w, ids, &cost, exec, error);
+  cpb_status status = build_and_ask(s, w, ids, &cost, exec, error);
   for (size_t form = 0; form < w->forms && status == CPB_OK; form++) {
     trials[form] = trial_of(s, w, form, &cost);
-    status = judge_form(s, ids + form * room, &trials[form], exec, error);
+    status = judge_form(s, ids + form * room, &trials[form], &shares[form], exec, error);
   }
   free(ids);
   return status;

@@ -20,7 +20,7 @@ static cpb_status check_found(const uint64_t *ids, size_t queries, size_t count,
 typedef struct wrapping {
   cpb_view base, queries;
   const cpb_transform *transform;
-  const cpb_door *door;
+  const cpb_engine_calls *engine;
   cpb_engine_question question; /* its rows are set here, queries are set for every question */
   size_t room;                  /* candidates per query: those of one question, or of two */
   float *rows, *asked;
@@ -72,7 +72,7 @@ static cpb_status ask(wrapping *w, bool balls, const cpb_exec *exec, cpb_error *
   cpb_engine_cost cost;
   cpb_status status =
       cpb_asked_balls(w->transform, w->queries, balls ? w->radii : NULL, false, w->asked, exec, error);
-  if (status == CPB_OK) status = w->door->ask(w->door->self, &w->question, w->answer, &cost, exec, error);
+  if (status == CPB_OK) status = w->engine->ask(w->engine->self, &w->question, w->answer, &cost, exec, error);
   for (size_t i = 0; status == CPB_OK && i < n; i++)
     take(w->answer + i * count, count, w->ids + i * w->room, w->room);
   if (status == CPB_OK)
@@ -122,11 +122,11 @@ void cpb_wrap_options_init(cpb_wrap_options *options, size_t size) {
 }
 
 cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
-                           const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
+                           const cpb_engine_calls *engine, const cpb_wrap_options *options, cpb_hit *hits,
                            const cpb_exec *exec, cpb_error *error) {
   cpb_wrap_options o = defaults;
-  if (transform == NULL || door == NULL || hits == NULL)
-    return cpb_fail_missing(error, transform == NULL ? "transform" : door == NULL ? "door" : "hits");
+  if (transform == NULL || engine == NULL || hits == NULL)
+    return cpb_fail_missing(error, transform == NULL ? "transform" : engine == NULL ? "engine" : "hits");
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_wrap_options", error);
   if (status != CPB_OK) return status;
   size_t count = o.candidates < base.rows ? o.candidates : base.rows;
@@ -141,7 +141,7 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
   wrapping w = {.base = base,
                 .queries = queries,
                 .transform = transform,
-                .door = door,
+                .engine = engine,
                 .question = {.count = count, .metric = o.metric, .seed = o.seed},
                 .room = o.twice ? 2 * count : count};
   status = run(&w, o.radius, o.k, hits, exec, error);

@@ -1,4 +1,4 @@
-#include "fit/fit_balls.h"
+#include "fit/fit_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,9 +6,203 @@
 
 #include "batch/check_finite.h"
 #include "core/fail.h"
-#include "fit/groups.h"
+#include "core/random.h"
 #include "loop/table.h"
-#include "parallel/blocks.h"
+
+enum { STARTS = 8, STEPS = 100, TRIES = 4 };
+
+typedef struct grouping {
+  const double *x, *weights;
+  size_t n, d, groups, *group;
+  double *centers, *nearest; /* nearest: dist2 of each row to the nearest centre */
+  double *trial;             /* the same if a further centre were added */
+  double *share;             /* of each group: the weight of its rows */
+  size_t *next;              /* of each group; of each row the group of the next step */
+  const cpb_exec *exec;
+} grouping;
+
+static double weight_of(const grouping *g, size_t i) { return g->weights != NULL ? g->weights[i] : 1; }
+
+static const double *row_of(const grouping *g, size_t i) { return g->x + i * g->d; }
+
+/* ---- seeds ---- */
+
+typedef struct adding {
+  const grouping *g;
+  const double *center;
+} adding;
+
+static void add_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  const adding *a = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = first; i < first + count; i++)
+    a->g->trial[i] = fmin(a->g->nearest[i], loops->dist2(row_of(a->g, i), a->center, a->g->d));
+}
+
+/* trial = the distances with this centre added; gives their sum. */
+static double try_center(const grouping *g, const double *center) {
+  adding a = {g, center};
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->d), add_block, &a}, g->exec);
+  double sum = 0;
+  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->trial[i];
+  return sum;
+}
+
+/* A row with a probability that is proportional to its distance. */
+static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
+  double left = sum * cpb_random_uniform(random);
+  for (size_t i = 0; i < g->n; i++) {
+    double part = weight_of(g, i) * g->nearest[i];
+    left -= part;
+    if (left <= 0 && part > 0) return i;
+  }
+  return cpb_random_below(random, g->n);
+}
+
+static void take_trial(grouping *g) {
+  double *taken = g->trial;
+  g->trial = g->nearest;
+  g->nearest = taken;
+}
+
+static void choose_seeds(grouping *g, cpb_random *random) {
+  double sum = 0;
+  for (size_t i = 0; i < g->n; i++) g->nearest[i] = INFINITY;
+  for (size_t k = 0; k < g->groups; k++) {
+    size_t best = k == 0 ? cpb_random_below(random, g->n) : draw_row(g, sum, random);
+    double least = try_center(g, row_of(g, best));
+    for (size_t t = 1; k > 0 && t < TRIES; t++) {
+      size_t row = draw_row(g, sum, random);
+      double with = try_center(g, row_of(g, row));
+      if (with < least) {
+        least = with;
+        best = row;
+      }
+    }
+    sum = try_center(g, row_of(g, best));
+    take_trial(g);
+    memcpy(g->centers + k * g->d, row_of(g, best), g->d * sizeof *g->centers);
+  }
+}
+
+/* ---- Lloyd's steps ---- */
+
+static void assign_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  const grouping *g = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = first; i < first + count; i++) {
+    double least = INFINITY;
+    for (size_t k = 0; k < g->groups; k++) {
+      double dist2 = loops->dist2(row_of(g, i), g->centers + k * g->d, g->d);
+      if (dist2 < least) {
+        least = dist2;
+        g->next[i] = k;
+      }
+    }
+    g->nearest[i] = least;
+  }
+}
+
+/* Whether some row has changed its group. */
+static bool assign(grouping *g) {
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, g->exec);
+  bool changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
+  memcpy(g->group, g->next, g->n * sizeof *g->next);
+  return changed;
+}
+
+/* Centres are the means of their groups; that of an empty one stays. */
+static void take_means(grouping *g, double *sums) {
+  const cpb_loops *loops = cpb_loops_here();
+  memset(sums, 0, g->groups * g->d * sizeof *sums);
+  memset(g->share, 0, g->groups * sizeof *g->share);
+  for (size_t i = 0; i < g->n; i++) {
+    double *sum = sums + g->group[i] * g->d;
+    loops->axpby(weight_of(g, i), row_of(g, i), 1, sum, sum, g->d);
+    g->share[g->group[i]] += weight_of(g, i);
+  }
+  for (size_t k = 0; k < g->groups; k++)
+    for (size_t j = 0; j < g->d && g->share[k] > 0; j++)
+      g->centers[k * g->d + j] = sums[k * g->d + j] / g->share[k];
+}
+
+/* Groups from one start; the sum of the squared distances to the centres. */
+static double group_once(grouping *g, double *sums, cpb_random *random) {
+  memset(g->group, 0xff, g->n * sizeof *g->group);
+  choose_seeds(g, random);
+  for (int step = 0; step < STEPS && assign(g); step++) take_means(g, sums);
+  double sum = 0;
+  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->nearest[i];
+  return sum;
+}
+
+/* Puts each of n rows of d into one of `groups` groups: k-means++ seeds (several tries for each), then Lloyd's steps until
+ * no row changes its group, 100 at most; of 8 starts the one with the least sum of squared distances. A group may end
+ * empty.
+ *  x       n * d finite numbers
+ *  weights n numbers >= 0: 2 is a row that is there twice; NULL: all 1
+ *  group   n numbers, 0 .. groups-1
+ * The same bits for any number of threads. */
+static cpb_status find_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
+                              uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error) {
+  size_t centers = groups * d;
+  double *memory = calloc(2 * centers + 2 * n + groups + 1, sizeof *memory), least = INFINITY;
+  size_t *numbers = calloc(2 * n + 1, sizeof *numbers);
+  grouping g = {
+      .x = x, .weights = weights, .n = n, .d = d, .groups = groups, .centers = memory, .exec = exec};
+  cpb_random random = {seed};
+  bool room = memory != NULL && numbers != NULL;
+  for (int start = 0; start < STARTS && room; start++) {
+    g.nearest = memory + 2 * centers;
+    g.trial = g.nearest + n;
+    g.share = g.trial + n;
+    g.next = numbers;
+    g.group = g.next + n;
+    double sum = group_once(&g, memory + centers, &random);
+    if (start > 0 && !(sum < least)) continue;
+    least = sum;
+    memcpy(group, g.group, n * sizeof *group);
+  }
+  free(memory);
+  free(numbers);
+  return room ? CPB_OK : cpb_fail_memory(error, "%zu groups of %zu rows", groups, n);
+}
+
+cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
+                          cpb_error *error) {
+  if (o->balls > y.rows)
+    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, o->balls);
+  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
+  if (status != CPB_OK) return status;
+  double *x = y.rows <= SIZE_MAX / 32 / y.cols ? malloc(y.rows * y.cols * sizeof *x) : NULL;
+  if (x == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", y.rows, y.cols);
+  cpb_view_widen(y, x);
+  status = find_groups(x, o->weights, y.rows, y.cols, o->balls, o->seed, group, exec, error);
+  free(x);
+  return status;
+}
+
+cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *o, const size_t *group,
+                               double *residuals, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  double *sums = calloc(o->balls * (d + 1), sizeof *sums), *share = sums + o->balls * d;
+  if (sums == NULL) return cpb_fail_memory(error, "%zu means of %zu columns", o->balls, d);
+  cpb_view_widen(rows, residuals);
+  for (size_t i = 0; i < rows.rows; i++) {
+    double weight = o->weights != NULL ? o->weights[i] : 1, *sum = sums + group[i] * d;
+    if (!(weight > 0)) continue;
+    loops->axpby(weight, residuals + i * d, 1, sum, sum, d);
+    share[group[i]] += weight;
+  }
+  for (size_t i = 0; i < rows.rows; i++)
+    if (share[group[i]] > 0)
+      loops->axpby(1, residuals + i * d, -1 / share[group[i]], sums + group[i] * d, residuals + i * d, d);
+  free(sums);
+  return CPB_OK;
+}
 
 enum { EVEN_SHARES = 8 }; /* a group below this part of its even share of the rows gets no ball */
 
@@ -17,7 +211,8 @@ typedef struct grouped {
   size_t n, d;
   double *x, *sorted;      /* the rows, and group after group */
   double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
-  size_t *group, *starts;  /* of each row; of each group, and their end */
+  const size_t *group;     /* of each row */
+  size_t *starts;          /* of each group, and their end */
   size_t *order;           /* groups, the one of the most rows first */
   cpb_balls *balls;
   const cpb_exec *exec;
@@ -32,15 +227,14 @@ static cpb_status allocate(grouped *g, cpb_error *error) {
   size_t k = g->o->balls, elements = g->n * g->d;
   bool fits = elements / g->d == g->n && elements <= SIZE_MAX / 32 && k <= SIZE_MAX / 64 / (g->d + 2);
   g->x = fits ? calloc(2 * elements + 2 * g->n, sizeof *g->x) : NULL;
-  g->group = fits ? calloc(g->n + 2 * k + 1, sizeof *g->group) : NULL;
+  g->starts = fits ? calloc(2 * k + 1, sizeof *g->starts) : NULL;
   g->balls->centers = fits ? calloc(k * (g->d + 2), sizeof(double)) : NULL;
   g->balls->rows = fits ? calloc(k, sizeof(uint64_t)) : NULL;
-  if (g->x == NULL || g->group == NULL || g->balls->centers == NULL || g->balls->rows == NULL)
+  if (g->x == NULL || g->starts == NULL || g->balls->centers == NULL || g->balls->rows == NULL)
     return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
   g->sorted = g->x + elements;
   g->dist2 = g->sorted + elements;
   g->weights = g->o->weights != NULL ? g->dist2 + g->n : NULL;
-  g->starts = g->group + g->n;
   g->order = g->starts + k + 1;
   g->balls->radii = g->balls->centers + k * g->d;
   g->balls->gaps = g->balls->radii + k;
@@ -183,8 +377,7 @@ static double radius_of(const placed *rows, size_t n, double nu) {
 }
 
 static cpb_status find_radius(grouped *g, cpb_error *error) {
-  cpb_blocks blocks = {g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g};
-  cpb_blocks_run(&blocks, g->exec);
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g}, g->exec);
   placed *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (placed){g->dist2[i], g->weights != NULL ? g->weights[i] : 1};
@@ -194,25 +387,19 @@ static cpb_status find_radius(grouped *g, cpb_error *error) {
   return CPB_OK;
 }
 
-cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, cpb_balls *balls,
-                         const cpb_exec *exec, cpb_error *error) {
-  grouped g = {.o = options, .n = y.rows, .d = y.cols, .balls = balls, .exec = exec};
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
+                         cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
+  grouped g = {.o = options, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
   balls->d = y.cols;
-  if (options->balls > y.rows)
-    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, options->balls);
-  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
-  if (status == CPB_OK) status = allocate(&g, error);
+  cpb_status status = allocate(&g, error);
   if (status == CPB_OK) {
     cpb_view_widen(y, g.x);
-    status = cpb_groups(g.x, options->weights, g.n, g.d, options->balls, options->seed, g.group, exec, error);
-  }
-  if (status == CPB_OK) {
     sort_rows(&g);
     order_groups(&g);
     status = fit_groups(&g, error);
   }
   if (status == CPB_OK) status = find_radius(&g, error);
   free(g.x);
-  free(g.group);
+  free(g.starts);
   return status;
 }

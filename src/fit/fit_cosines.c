@@ -4,18 +4,13 @@
 
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
-#include "core/rows.h"
 #include "core/sized.h"
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
 #include "geometry/t1_embed.h"
 #include "loop/table.h"
 
-static const cpb_cosines_options defaults = {.size = sizeof(cpb_cosines_options), .sample = 500};
+CPB_DEFAULTS(cpb_cosines_options, .size = sizeof(cpb_cosines_options), .sample = 500)
 static const cpb_cosines none = {.size = sizeof(cpb_cosines)};
-
-void cpb_cosines_options_init(cpb_cosines_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
 
 static double mean_of(const double *x, size_t n) {
   double sum = 0;

@@ -2,24 +2,17 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "batch/ruler.h"
 #include "core/rows.h"
-#include "fit/fit_norms.h"
-#include "fit/fit_scale.h"
-#include "fit/fit_statistics.h"
-#include "fit/whitening.h"
+#include "fit/fit_parts.h"
 #include "geometry/vector.h"
 #include "recommend/choice.h"
 
-void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size) {
-  cpb_map_fit_options defaults = {.target = 0.99, .k = 10, .sample = 4096};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_map_fit_options, .target = 0.99, .k = 10, .sample = 4096)
 
 cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
                            const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,

@@ -1,38 +1,89 @@
 /* T10 T11: a ball from rows. */
+#include "fit/fit_parts.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/fitting.h"
 #include "core/column_names.h"
 #include "core/fail.h"
-#include "core/sized.h"
+#include "core/memory.h"
 #include "core/rows.h"
-#include "fit/fit_balls.h"
-#include "fit/fit_model.h"
-#include "fit/kept_source.h"
-#include "fit/whitening.h"
-#include "learn/ball_stream.h"
-#include "learn/kernel_svdd.h"
-#include "learn/quantiles.h"
+#include "core/sized.h"
+#include "learn/piece_rounds.h"
+#include "learn/smo.h"
+
+/* Scores of all rows of a source. */
+
+typedef struct score_pass {
+  const cpb_model *model;
+  double *block[CPB_PASS_SLOTS];
+  double *scores;
+  size_t count, room;
+} score_pass;
+
+static cpb_status look_scores(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
+                              cpb_error *error) {
+  (void)fault;
+  score_pass *p = arg;
+  cpb_out out = cpb_rows_out(p->block[slot], CPB_F64, rows.rows, 1);
+  cpb_status status = cpb_model_scores(p->model, rows, out, NULL, error);
+  return status == CPB_EROW ? cpb_fail_later(error, first) : status;
+}
+
+static cpb_status gather_scores(void *arg, size_t slot, size_t rows, cpb_error *error) {
+  score_pass *p = arg;
+  if (p->count + rows > p->room) {
+    p->room = 2 * (p->count + rows);
+    if (!cpb_resize(&p->scores, p->room, sizeof *p->scores))
+      return cpb_fail_memory(error, "%zu scores", p->room);
+  }
+  memcpy(p->scores + p->count, p->block[slot], rows * sizeof *p->scores);
+  p->count += rows;
+  return CPB_OK;
+}
+
+cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores, size_t *count,
+                                  const cpb_exec *exec, cpb_error *error) {
+  cpb_passes passes;
+  score_pass p = {.model = model};
+  if (model == NULL || scores == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scores");
+  if (count == NULL) return cpb_fail_missing(error, "count");
+  *scores = NULL;
+  *count = 0;
+  cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_pass pass = {.arg = &p, .look = look_scores, .gather = gather_scores};
+  size_t per_block = cpb_pass_block_rows(rows, &pass);
+  double *memory = calloc(CPB_PASS_SLOTS * per_block, sizeof *memory);
+  if (memory == NULL) return cpb_fail_memory(error, "the scores of a block");
+  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) p.block[slot] = memory + slot * per_block;
+  status = cpb_pass_run(&passes, &pass, error);
+  free(memory);
+  if (status != CPB_OK) {
+    free(p.scores);
+    return status;
+  }
+  *scores = p.scores;
+  *count = p.count;
+  return CPB_OK;
+}
 
 enum { LISTED = 10000 };
 
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
 
-void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size) {
-  cpb_model_fit_options defaults = {.gap = 1e-9, .kernel = {.offset = 1, .degree = 3}};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_model_fit_options, .gap = 1e-9, .kernel = {.offset = 1, .degree = 3})
 
 typedef struct fitting {
   cpb_model_fit_options o;
   cpb_passes passes;
   const cpb_exec *exec; /* of the solver */
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
-  cpb_kept_source kept;          /* what is read instead while they stream */
-  void *held, *whitened;         /* memory of theirs */
+  cpb_kept_source kept; /* what is read instead while they stream */
+  cpb_memory memory;
+  void *held;                    /* memory of the rows */
   double *W, *center;            /* NULL without whitening; in the unit of the data */
   uint64_t *support;             /* the listed support vectors, .. */
   double *multipliers, *vectors; /* .. their multipliers, and with a kernel they themselves */
@@ -72,9 +123,8 @@ static cpb_status check(const fitting *f, cpb_error *error) {
 
 /* y = W x for all rows. */
 static cpb_status whiten_rows(fitting *f, cpb_error *error) {
-  double *y = calloc(f->rows.rows * f->rows.cols + 1, sizeof *y);
+  double *y = cpb_memory_zeros(&f->memory, f->rows.rows, f->rows.cols * sizeof *y);
   if (y == NULL) return no_memory(f, error);
-  f->whitened = y;
   f->y = cpb_rows(y, CPB_F64, f->rows.rows, f->rows.cols);
   return cpb_whitened_rows(f->W, f->rows, NULL, y, f->exec, error);
 }
@@ -87,9 +137,9 @@ static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
   options.gap = f->o.gap;
-  f->support = calloc(d + 1, sizeof *f->support);
-  f->multipliers = calloc(d + 1, sizeof *f->multipliers);
-  if (f->support == NULL || f->multipliers == NULL) return no_memory(f, error);
+  f->support = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->support);
+  f->multipliers = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->multipliers);
+  if (f->memory.failed) return no_memory(f, error);
   cpb_ball_out out = {f->center, f->support, f->multipliers};
   cpb_source held = cpb_source_from_view(f->y);
   cpb_status status = cpb_enclosing_ball_stream(f->y.data == NULL ? f->passes.source : &held, &options, &out,
@@ -120,11 +170,10 @@ static cpb_status keep_support(fitting *f, const double *a, cpb_error *error) {
   size_t listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
   f->model.listed = listed;
   if (listed == 0) return CPB_OK;
-  f->support = calloc(listed, sizeof *f->support);
-  f->multipliers = calloc(listed, sizeof *f->multipliers);
-  if (has_kernel(f)) f->vectors = calloc(listed * f->y.cols, sizeof *f->vectors);
-  if (f->support == NULL || f->multipliers == NULL || (has_kernel(f) && f->vectors == NULL))
-    return no_memory(f, error);
+  f->support = cpb_memory_zeros(&f->memory, listed, sizeof *f->support);
+  f->multipliers = cpb_memory_zeros(&f->memory, listed, sizeof *f->multipliers);
+  if (has_kernel(f)) f->vectors = cpb_memory_zeros(&f->memory, listed, f->y.cols * sizeof *f->vectors);
+  if (f->memory.failed) return no_memory(f, error);
   list_support(f, a);
   return CPB_OK;
 }
@@ -149,7 +198,7 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   options.gap = f->o.gap;
   options.method = f->o.method;
   options.weights = f->o.weights;
-  double *a = calloc(f->y.rows + 1, sizeof *a);
+  double *a = cpb_memory_zeros(&f->memory, f->y.rows, sizeof *a);
   if (a == NULL) return no_memory(f, error);
   cpb_status status;
   if (has_kernel(f)) {
@@ -162,13 +211,44 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
     take_report(f, &report);
     status = keep_support(f, a, error);
   }
-  free(a);
+  return status;
+}
+
+/* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
+ * apart. The first W stays where these do not span the columns. */
+static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec *exec, cpb_error *error) {
+  double *residuals = calloc(f->rows.rows * f->rows.cols + 1, sizeof *residuals), *W = NULL;
+  if (residuals == NULL) return no_memory(f, error);
+  cpb_view within = cpb_rows(residuals, CPB_F64, f->rows.rows, f->rows.cols);
+  cpb_source source = cpb_source_from_view(within);
+  cpb_passes passes;
+  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within};
+  cpb_status status = cpb_group_residuals(f->rows, &f->o, group, residuals, error);
+  if (status == CPB_OK) status = cpb_passes_init(&passes, &source, 1, exec, error);
+  if (status == CPB_OK) status = cpb_whitening_fit(&passes, wish, &W, error);
+  free(residuals);
+  if (status != CPB_OK) return status == CPB_EINVAL ? CPB_OK : status;
+  free(f->W);
+  f->W = W;
+  return whiten_rows(f, error);
+}
+
+static cpb_status find_balls(fitting *f, cpb_error *error) {
+  size_t *group = calloc(f->y.rows + 1, sizeof *group);
+  if (group == NULL) return no_memory(f, error);
+  cpb_exec_part whitening, balls;
+  cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
+  if (status == CPB_OK && f->o.whiten)
+    status = whiten_within(f, group, cpb_exec_part_of(&whitening, f->exec, 0, 0.1), error);
+  if (status == CPB_OK)
+    status = cpb_fit_balls(f->y, &f->o, group, &f->balls, cpb_exec_part_of(&balls, f->exec, 0.1, 1), error);
+  free(group);
   return status;
 }
 
 static cpb_status fit_several(fitting *f, cpb_error *error) {
   cpb_balls *b = &f->balls;
-  cpb_status status = cpb_fit_balls(f->y, &f->o, b, f->exec, error);
+  cpb_status status = find_balls(f, error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);
@@ -286,13 +366,9 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
 static void clear(fitting *f) {
   cpb_kept_source_free(&f->kept);
   free(f->held);
-  free(f->whitened);
   free(f->W);
-  free(f->center);
-  free(f->support);
-  free(f->multipliers);
-  free(f->vectors);
   free(f->scores);
+  cpb_memory_free(&f->memory);
   cpb_balls_free(&f->balls);
 }
 
@@ -311,7 +387,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
   f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
-  f.center = calloc(rows->cols, sizeof *f.center);
+  f.center = cpb_memory_zeros(&f.memory, rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
   clear(&f);
   if (status == CPB_OK)

@@ -1,32 +1,11 @@
 /* T10 T11: models from rounds over pieces. */
 #include <stdlib.h>
 
-#include "capball/advanced/fitting.h"
 #include "core/fail.h"
-#include "fit/fit_model.h"
-#include "learn/ball_rounds_parts.h"
-#include "learn/own_rounds.h"
-#include "learn/quantiles.h"
-#include "learn/svdd_rounds_parts.h"
-
-typedef struct ball_arrays {
-  double *center, *multipliers;
-  uint64_t *rows;
-} ball_arrays;
-
-static void arrays_free(ball_arrays *arrays) {
-  free(arrays->center);
-  free(arrays->multipliers);
-  free(arrays->rows);
-}
-
-static cpb_status arrays_new(ball_arrays *arrays, size_t d, cpb_error *error) {
-  *arrays = (ball_arrays){calloc(d, sizeof(double)), calloc(d + 1, sizeof(double)),
-                          calloc(d + 1, sizeof(uint64_t))};
-  if (arrays->center != NULL && arrays->multipliers != NULL && arrays->rows != NULL) return CPB_OK;
-  arrays_free(arrays);
-  return cpb_fail_memory(error, "a ball of %zu columns", d);
-}
+#include "core/memory.h"
+#include "fit/fit_parts.h"
+#include "learn/piece_rounds.h"
+#include "learn/rounds_parts.h"
 
 static cpb_status make_model(cpb_model_options *o, double *scores, size_t count, cpb_model **model,
                              cpb_error *error) {
@@ -41,36 +20,32 @@ static cpb_status make_model(cpb_model_options *o, double *scores, size_t count,
   return cpb_model_new(o, model, error);
 }
 
-static cpb_status take_ball(const cpb_ball_rounds *from, const ball_arrays *arrays, cpb_model_options *o,
-                            cpb_error *error) {
-  cpb_ball_report report = {.size = sizeof report};
-  cpb_ball_out out = {arrays->center, arrays->rows, arrays->multipliers};
-  cpb_status status = cpb_ball_rounds_ball(from, &out, &report, error);
-  o->radius = report.radius;
-  o->gap = report.gap;
-  o->lower_bound = report.lower_bound;
-  o->converged = report.converged;
-  o->support = o->listed = report.support;
-  o->center = arrays->center;
-  o->support_rows = arrays->rows;
-  o->multipliers = arrays->multipliers;
-  return status;
-}
-
 cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
                                       size_t count, cpb_model **model, cpb_error *error) {
   if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
   *model = NULL;
+  size_t d = from->d;
+  cpb_memory memory = {0};
+  cpb_ball_report report = {.size = sizeof report};
+  cpb_ball_out out = {.center = cpb_memory_zeros(&memory, d, sizeof(double)),
+                      .rows = cpb_memory_zeros(&memory, d + 1, sizeof(uint64_t)),
+                      .multipliers = cpb_memory_zeros(&memory, d + 1, sizeof(double))};
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "a ball of %zu columns", d)
+                                    : cpb_ball_rounds_ball(from, &out, &report, error);
   cpb_model_options o;
   cpb_model_options_init(&o, sizeof o);
-  o.d = from->d;
+  o.d = d;
   o.rows = rows;
-  ball_arrays arrays;
-  cpb_status status = arrays_new(&arrays, o.d, error);
-  if (status != CPB_OK) return status;
-  status = take_ball(from, &arrays, &o, error);
+  o.radius = report.radius;
+  o.gap = report.gap;
+  o.lower_bound = report.lower_bound;
+  o.converged = report.converged;
+  o.support = o.listed = report.support;
+  o.center = out.center;
+  o.support_rows = out.rows;
+  o.multipliers = out.multipliers;
   if (status == CPB_OK) status = make_model(&o, scores, count, model, error);
-  arrays_free(&arrays);
+  cpb_memory_free(&memory);
   return status;
 }
 

@@ -2,8 +2,8 @@
 #include "capball/query.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "fit/fit_statistics.h"
-#include "proof/radius_sample.h"
+#include "fit/fit_parts.h"
+#include "proof/proof_parts.h"
 
 /* A hash sample of a source, in constant memory. */
 typedef struct sampled {

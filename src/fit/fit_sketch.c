@@ -1,14 +1,10 @@
 /* T14: fits a sketch to rows. */
 #include "core/fail.h"
 #include "core/sized.h"
-#include "fit/fit_scale.h"
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
 #include "sketch/sketch_train.h"
 
-void cpb_sketch_fit_options_init(cpb_sketch_fit_options *options, size_t size) {
-  cpb_sketch_fit_options defaults = {.target = 0.99, .k = 10, .sample = 8192};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_sketch_fit_options, .target = 0.99, .k = 10, .sample = 8192)
 
 typedef struct fitting {
   cpb_sketch_fit_options o;
@@ -75,6 +71,7 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   cpb_status status =
       cpb_wish_choose(&wish, &f->facts, f->facts.sample, f->facts.mean, &choice, &f->training.s, exec, error);
   cpb_choice_free(choice);
+  if (f->training.kind == CPB_SKETCH_PRINCIPAL) f->training.s *= 2; /* S is then nearly linear on most rows */
   return status;
 }
 

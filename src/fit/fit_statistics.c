@@ -1,12 +1,14 @@
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 #include "core/fail.h"
+#include "core/median.h"
+#include "core/rows.h"
 #include "core/sized.h"
 
-void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size) {
-  cpb_statistics_fit_options defaults = {.sample = 4096};
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_statistics_fit_options, .sample = 4096)
 
 typedef struct gathering {
   uint64_t first_id;
@@ -127,4 +129,53 @@ cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows
   status = cpb_check_source_cols(rows, "rows", of.d, error);
   if (status != CPB_OK) return status;
   return cpb_gather_norms(&passes, statistics, &facts, error);
+}
+
+/* Statistics of each column of a source. */
+
+/* Copies the finite numbers of a column, in row order. */
+static size_t finite_numbers(cpb_view rows, size_t column, double *numbers) {
+  size_t count = 0;
+  for (size_t i = 0; i < rows.rows; i++) {
+    numbers[count] = cpb_view_at(rows, i, column);
+    count += isfinite(numbers[count]) ? 1 : 0;
+  }
+  return count;
+}
+
+static double mean_of(const double *numbers, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += numbers[i];
+  return sum / (double)count;
+}
+
+static double deviation_of(const double *numbers, size_t count, double mean) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += (numbers[i] - mean) * (numbers[i] - mean);
+  return sqrt(sum / (double)count);
+}
+
+static void describe(cpb_view rows, size_t column, double *numbers, const cpb_column_facts *facts) {
+  size_t count = finite_numbers(rows, column, numbers);
+  double mean = count == 0 ? NAN : mean_of(numbers, count);
+  if (facts->mean != NULL) facts->mean[column] = mean;
+  if (facts->deviation != NULL)
+    facts->deviation[column] = count == 0 ? NAN : deviation_of(numbers, count, mean);
+  if (facts->median != NULL) facts->median[column] = count == 0 ? NAN : cpb_median(numbers, count);
+}
+
+cpb_status cpb_columns_fit(cpb_source *rows, const cpb_column_facts *facts, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_view held;
+  if (facts == NULL) return cpb_fail_missing(error, "facts");
+  cpb_status status = cpb_source_hold(rows, &held, exec, error);
+  if (status != CPB_OK) return status;
+  double *numbers = calloc(held.rows + 1, sizeof *numbers);
+  if (numbers == NULL)
+    status = cpb_fail_memory(error, "a column of %zu rows", held.rows);
+  else
+    for (size_t k = 0; k < held.cols; k++) describe(held, k, numbers, facts);
+  free(numbers);
+  cpb_free((void *)(uintptr_t)held.data);
+  return status;
 }

@@ -1,11 +1,9 @@
 /* T13: fits a transform to its base rows. */
-#include <math.h>
 
 #include "capball/transform.h"
 #include "core/column_names.h"
 #include "core/fail.h"
-#include "fit/fit_norms.h"
-#include "fit/fit_statistics.h"
+#include "fit/fit_parts.h"
 
 static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transform_options *options,
                                cpb_error *error) {

@@ -1,14 +1,11 @@
-#include "fit/whitening.h"
+#include "fit/fit_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/laws.h"
-#include "capball/region.h"
 #include "core/fail.h"
-#include "core/rows.h"
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "loop/chunk.h"
 #include "scale/covariance_parts.h"
 

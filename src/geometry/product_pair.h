@@ -8,7 +8,7 @@
 double cpb_ratio_wide(double s, double d, double a, double b);
 
 /* s^2 d/(a b) without intermediate overflow or underflow. */
-static inline double cpb_ratio(double s, double d, double a, double b) {
+static inline double cpb_square_ratio(double s, double d, double a, double b) {
   const double low = 1e-140, high = 1e140;
   if (s >= 1e-70 && s <= 1e70 && d >= low && d <= high && a >= low && a <= high && b >= low && b <= high)
     return s * s * d / (a * b);
@@ -31,29 +31,29 @@ static inline double cpb_pair_lift_dist2(double dist2, double xu, double yu, dou
 }
 
 static inline double cpb_pair_embedded_dist2(double D, double Qx, double Qy, double s) {
-  return 4 * cpb_ratio(s, D, Qx, Qy);
+  return 4 * cpb_square_ratio(s, D, Qx, Qy);
 }
 
 static inline double cpb_pair_embedded_product(double D, double Qx, double Qy, double s) {
-  return 1 - 2 * cpb_ratio(s, D, Qx, Qy);
+  return 1 - 2 * cpb_square_ratio(s, D, Qx, Qy);
 }
 
 static inline double cpb_pair_original_dist2(double dist2_hat, double rise_x, double rise_y, double s) {
-  return cpb_ratio(s, dist2_hat, rise_x, rise_y);
+  return cpb_square_ratio(s, dist2_hat, rise_x, rise_y);
 }
 
 /* The fused x0 y0 makes the difference exact but for one rounding of the given numbers. */
 static inline double cpb_pair_original_product(double product_hat, double x0, double y0, double rise_x,
                                                double rise_y, double s) {
   double rest = fma(-x0, y0, product_hat);
-  return copysign(cpb_ratio(s, fabs(rest), rise_x, rise_y), rest);
+  return copysign(cpb_square_ratio(s, fabs(rest), rise_x, rise_y), rest);
 }
 
 /* The lifts' squared distance less that of their last coordinates (s-<x,u>)/w = s(x0+w)/rise. */
 static inline double cpb_pair_original_dist2_pole(double dist2_hat, double x0, double y0, double rise_x,
                                                   double rise_y, double w, double s) {
   double last = s * ((x0 + w) / rise_x) - s * ((y0 + w) / rise_y);
-  double dist2 = cpb_ratio(s, dist2_hat, rise_x, rise_y) - last * last;
+  double dist2 = cpb_square_ratio(s, dist2_hat, rise_x, rise_y) - last * last;
   return dist2 < 0 ? 0 : dist2;
 }
 
@@ -62,7 +62,7 @@ static inline double cpb_pair_original_product_pole(double product_hat, double x
                                                     double rise_y, double w, double s) {
   double lifted = rise_x + rise_y + (product_hat - 1);
   double rest = fma(-(x0 + w), y0 + w, lifted);
-  return copysign(cpb_ratio(s, fabs(rest), rise_x, rise_y), rest);
+  return copysign(cpb_square_ratio(s, fabs(rest), rise_x, rise_y), rest);
 }
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "capball/map.h"
 #include "core/fail.h"
 #include "loop/table.h"
 

@@ -1,11 +1,10 @@
 /* T3: caps on the sphere are balls, half-spaces and complements of balls. */
 #include <float.h>
 
-#include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
-#include "geometry/region_kind.h"
+#include "geometry/regions.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {
   switch (kind) {
@@ -109,7 +108,7 @@ cpb_status cpb_cap_complete(cpb_cap *cap, const double *v, cpb_error *error) {
   if (!cpb_all_finite(cap->p, n)) return cpb_fail_not_finite(error, "cap", "cap's p");
   if (v != NULL && !cpb_all_finite(v, n)) return cpb_fail_not_finite(error, "v", "pole v");
   cpb_squares squares = cpb_squares_of(cap->p, n);
-  if (squares.hi == 0) return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p is 0 and has no direction");
+  if (squares.sum.hi == 0) return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p is 0 and has no direction");
 
   /* All differences are computed before the division by |p|, which would round their terms. */
   for (size_t i = 0; i < n; i++) cap->p[i] = ldexp(cap->p[i], -squares.exponent);
@@ -131,7 +130,7 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
   cpb_squares_add(&difference, r, -1);
   int unit = difference.exponent, exponent = ilogb(s) > unit ? ilogb(s) : unit;
   double sum = cpb_squares_root(&center, unit) + ldexp(r, -unit);
-  double gap = sum > 0 ? (difference.hi + difference.lo) / sum : 0;
+  double gap = sum > 0 ? cpb_twofold_value(difference.sum) / sum : 0;
   double far = ldexp(sum, unit - exponent), near = ldexp(gap, unit - exponent);
   double scale = ldexp(s, -exponent), h1 = cpb_hypot(far, scale), h2 = cpb_hypot(near, scale);
   double s1 = scale / h1, s2 = scale / h2, tilt = far / h1 * (near / h2);

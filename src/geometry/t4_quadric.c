@@ -1,10 +1,9 @@
 /* T4: one quadratic form for balls, half-spaces, complements and caps. */
 #include <float.h>
 
-#include "capball/region.h"
 #include "core/fail.h"
 #include "geometry/lift.h"
-#include "geometry/quadric.h"
+#include "geometry/regions.h"
 
 static cpb_status check_quadric(const cpb_quadric *quadric, cpb_error *error) {
   if (quadric == NULL || quadric->m == NULL)
@@ -94,22 +93,23 @@ static bool has_no_boundary(const cpb_quadric *quadric) {
 /* k0 after a move by sign t, in whichever of its two forms has the smaller terms:
  * k0 + 2<m,t> + k2|t|^2, or (|m|-root)(|m|+root)/k2 with the m after the move. */
 static double moved_constant(const cpb_quadric *quadric, const double *t, double sign) {
-  double k2 = quadric->k2, root = quadric->root, hi = quadric->k0, lo = 0, terms = fabs(hi);
+  double k2 = quadric->k2, root = quadric->root, terms = fabs(quadric->k0);
+  cpb_twofold sum = {quadric->k0, 0};
   cpb_squares moved = cpb_squares_none();
   for (size_t i = 0; i < quadric->d; i++) {
     double step = sign * t[i], m = quadric->m[i], after = fma(k2, step, m);
     if (!isfinite(after)) return NAN;
     cpb_squares_add(&moved, after, 1);
-    cpb_twofold_add_product(&hi, &lo, 2 * m, step);
-    cpb_twofold_add_product(&hi, &lo, k2 * step, step);
+    cpb_twofold_add_product(&sum, 2 * m, step);
+    cpb_twofold_add_product(&sum, k2 * step, step);
     terms += fabs(2 * m * step) + fabs(k2 * step * step);
   }
   if (!isfinite(root)) return NAN;
   double size = cpb_squares_root(&moved, 0);
   if (k2 == 0 || !((size * size + root * root) / fabs(k2) < terms) || has_no_boundary(quadric))
-    return hi + lo;
+    return cpb_twofold_value(sum);
   cpb_squares_add(&moved, root, -1);
-  return ldexp((moved.hi + moved.lo) / k2, 2 * moved.exponent);
+  return ldexp(cpb_twofold_value(moved.sum) / k2, 2 * moved.exponent);
 }
 
 void cpb_quadric_translate(cpb_quadric *quadric, const double *t) {

@@ -1,11 +1,8 @@
 /* T5: caps under a general pole v = (u,w) are ellipsoids of revolution about u. */
-#include "capball/advanced/laws.h"
-#include "capball/region.h"
 #include "core/elementary.h"
 #include "core/fail.h"
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "geometry/lift.h"
-#include "geometry/region_kind.h"
 #include "geometry/t2_pole.h"
 
 static cpb_status fail_whitened(cpb_error *error) {

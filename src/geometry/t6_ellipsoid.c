@@ -1,8 +1,6 @@
 /* T6: any ellipsoid is a cap, by a whitening W in front of the map. */
-#include "capball/advanced/laws.h"
-#include "capball/region.h"
 #include "core/fail.h"
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "geometry/lift.h"
 
 /* W = QR by reflections, in the caller's scratch: R above the diagonal of qr, its diagonal apart, and
@@ -15,9 +13,9 @@ typedef struct factors {
 /* y <- y - v (2<v,y>/|v|^2) for reflection k, where |v|^2 = -2 R_kk v_k. */
 static void reflect(const factors *f, size_t k, double *y, size_t stride) {
   size_t d = f->d;
-  double hi = 0, lo = 0;
-  for (size_t i = k; i < d; i++) cpb_twofold_add_product(&hi, &lo, f->qr[i * d + k], y[i * stride]);
-  double part = (hi + lo) / f->diagonal[k] / f->qr[k * d + k];
+  cpb_twofold sum = {0, 0};
+  for (size_t i = k; i < d; i++) cpb_twofold_add_product(&sum, f->qr[i * d + k], y[i * stride]);
+  double part = cpb_twofold_value(sum) / f->diagonal[k] / f->qr[k * d + k];
   for (size_t i = k; i < d; i++) y[i * stride] = fma(part, f->qr[i * d + k], y[i * stride]);
 }
 
@@ -47,9 +45,9 @@ static void solve(const factors *f, double *y) {
   size_t d = f->d;
   for (size_t k = 0; k < d; k++) reflect(f, k, y, 1);
   for (size_t k = d; k-- > 0;) {
-    double hi = y[k], lo = 0;
-    for (size_t j = k + 1; j < d; j++) cpb_twofold_add_product(&hi, &lo, -f->qr[k * d + j], y[j]);
-    y[k] = (hi + lo) / f->diagonal[k];
+    cpb_twofold sum = {y[k], 0};
+    for (size_t j = k + 1; j < d; j++) cpb_twofold_add_product(&sum, -f->qr[k * d + j], y[j]);
+    y[k] = cpb_twofold_value(sum) / f->diagonal[k];
   }
 }
 
@@ -57,9 +55,9 @@ static void solve(const factors *f, double *y) {
 static void solve_transposed(const factors *f, double *y) {
   size_t d = f->d;
   for (size_t k = 0; k < d; k++) {
-    double hi = y[k], lo = 0;
-    for (size_t j = 0; j < k; j++) cpb_twofold_add_product(&hi, &lo, -f->qr[j * d + k], y[j]);
-    y[k] = (hi + lo) / f->diagonal[k];
+    cpb_twofold sum = {y[k], 0};
+    for (size_t j = 0; j < k; j++) cpb_twofold_add_product(&sum, -f->qr[j * d + k], y[j]);
+    y[k] = cpb_twofold_value(sum) / f->diagonal[k];
   }
   for (size_t k = d; k-- > 0;) reflect(f, k, y, 1);
 }
@@ -74,12 +72,12 @@ static cpb_status check_map(const double *W, const double *m, const double *scra
 
 /* <row, c-m> in twofold precision: only the result is rounded. */
 static double row_times(const double *row, const double *c, const double *m, size_t d) {
-  double hi = 0, lo = 0;
+  cpb_twofold sum = {0, 0};
   for (size_t j = 0; j < d; j++) {
-    cpb_twofold_add_product(&hi, &lo, row[j], c[j]);
-    if (m != NULL) cpb_twofold_add_product(&hi, &lo, -row[j], m[j]);
+    cpb_twofold_add_product(&sum, row[j], c[j]);
+    if (m != NULL) cpb_twofold_add_product(&sum, -row[j], m[j]);
   }
-  return hi + lo;
+  return cpb_twofold_value(sum);
 }
 
 /* {<n,x> > h} is {<W^-T n, y> > h - <n,m>}; W is factorised in scratch, the vector is built in the memory of p. */
@@ -124,9 +122,9 @@ cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, doubl
 static void unwhiten_halfspace(const double *W, const double *m, double *scratch, cpb_region *region) {
   size_t d = region->d;
   for (size_t j = 0; j < d; j++) {
-    double hi = 0, lo = 0;
-    for (size_t i = 0; i < d; i++) cpb_twofold_add_product(&hi, &lo, W[i * d + j], region->c[i]);
-    scratch[j] = hi + lo;
+    cpb_twofold sum = {0, 0};
+    for (size_t i = 0; i < d; i++) cpb_twofold_add_product(&sum, W[i * d + j], region->c[i]);
+    scratch[j] = cpb_twofold_value(sum);
   }
   double length = cpb_norm(scratch, d),
          offset = m == NULL ? region->r : cpb_dot_from(region->r, scratch, m, d);
@@ -173,16 +171,16 @@ cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_e
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < d; k++)
     for (size_t j = k; j < d; j++) {
-      double hi = G[k * d + j], lo = 0;
-      for (size_t i = 0; i < k; i++) cpb_twofold_add_product(&hi, &lo, -W[i * d + k], W[i * d + j]);
+      cpb_twofold sum = {G[k * d + j], 0};
+      for (size_t i = 0; i < k; i++) cpb_twofold_add_product(&sum, -W[i * d + k], W[i * d + j]);
       if (j > k) {
-        W[k * d + j] = (hi + lo) / W[k * d + k];
+        W[k * d + j] = cpb_twofold_value(sum) / W[k * d + k];
         continue;
       }
-      if (!(hi + lo > 0))
+      if (!(cpb_twofold_value(sum) > 0))
         return cpb_fail(error, CPB_WHY_NOT_DEFINITE, "G",
-                        "metric G is not positive definite: pivot %zu is %.17g", k, hi + lo);
-      W[k * d + k] = sqrt(hi + lo);
+                        "metric G is not positive definite: pivot %zu is %.17g", k, cpb_twofold_value(sum));
+      W[k * d + k] = sqrt(cpb_twofold_value(sum));
     }
   for (size_t i = 0; i < d; i++)
     for (size_t j = 0; j < i; j++) W[i * d + j] = 0;

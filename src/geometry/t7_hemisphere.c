@@ -1,10 +1,8 @@
 /* T7: the scale that puts all data within an angle of the pole. */
 #include <math.h>
 
-#include "capball/advanced/laws.h"
-#include "capball/map.h"
 #include "core/elementary.h"
-#include "geometry/hemisphere.h"
+#include "geometry/regions.h"
 
 double cpb_hemisphere_scale(double max_norm, double phi) {
   const double pi = 0x1.921fb54442d18p+1;

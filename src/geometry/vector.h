@@ -8,39 +8,45 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The sum (hi+lo) 4^exponent of squares; every term is added at unit size. */
-typedef struct cpb_squares {
+/* A sum hi+lo of doubles: what rounding drops from hi is added to lo. For numbers of one sign it is accurate to a few
+ * units in the last place, however many there are. */
+typedef struct cpb_twofold {
   double hi, lo;
+} cpb_twofold;
+
+static inline void cpb_twofold_add(cpb_twofold *to, double x) {
+  double sum = to->hi + x, kept = sum - to->hi;
+  to->lo += (to->hi - (sum - kept)) + (x - kept);
+  to->hi = sum;
+}
+
+static inline void cpb_twofold_add_product(cpb_twofold *to, double x, double y) {
+  double product = x * y;
+  to->lo += fma(x, y, -product);
+  cpb_twofold_add(to, product);
+}
+
+static inline double cpb_twofold_value(cpb_twofold of) { return of.hi + of.lo; }
+
+/* The sum of squares times 4^exponent; every term is added at unit size. */
+typedef struct cpb_squares {
+  cpb_twofold sum;
   int exponent;
 } cpb_squares;
 
-static inline cpb_squares cpb_squares_none(void) { return (cpb_squares){0, 0, INT_MIN / 8}; }
-
-/* hi+lo += x, exactly: lo takes what hi cannot hold. */
-static inline void cpb_twofold_add(double *hi, double *lo, double x) {
-  double sum = *hi + x, kept = sum - *hi;
-  *lo += (*hi - (sum - kept)) + (x - kept);
-  *hi = sum;
-}
-
-/* hi+lo += x y. */
-static inline void cpb_twofold_add_product(double *hi, double *lo, double x, double y) {
-  double product = x * y;
-  *lo += fma(x, y, -product);
-  cpb_twofold_add(hi, lo, product);
-}
+static inline cpb_squares cpb_squares_none(void) { return (cpb_squares){{0, 0}, INT_MIN / 8}; }
 
 /* Adds sign x^2, x finite. */
 static inline void cpb_squares_add(cpb_squares *sum, double x, double sign) {
   if (x == 0) return;
   int exponent = ilogb(x);
   if (exponent > sum->exponent) {
-    sum->hi = ldexp(sum->hi, 2 * (sum->exponent - exponent));
-    sum->lo = ldexp(sum->lo, 2 * (sum->exponent - exponent));
+    sum->sum.hi = ldexp(sum->sum.hi, 2 * (sum->exponent - exponent));
+    sum->sum.lo = ldexp(sum->sum.lo, 2 * (sum->exponent - exponent));
     sum->exponent = exponent;
   }
   double unit = ldexp(x, -sum->exponent);
-  cpb_twofold_add_product(&sum->hi, &sum->lo, sign * unit, unit);
+  cpb_twofold_add_product(&sum->sum, sign * unit, unit);
 }
 
 static inline cpb_squares cpb_squares_of(const double *x, size_t n) {
@@ -51,7 +57,7 @@ static inline cpb_squares cpb_squares_of(const double *x, size_t n) {
 
 /* The root of the sum, divided by 2^shift. */
 static inline double cpb_squares_root(const cpb_squares *sum, int shift) {
-  return ldexp(sqrt(sum->hi + sum->lo), sum->exponent - shift);
+  return ldexp(sqrt(cpb_twofold_value(sum->sum)), sum->exponent - shift);
 }
 
 /* |x|, within one rounding whenever the norm is a double. */
@@ -62,9 +68,9 @@ static inline double cpb_norm(const double *x, size_t n) {
 
 /* start + <x,y> as if summed in twice the precision. */
 static inline double cpb_dot_from(double start, const double *x, const double *y, size_t n) {
-  double hi = start, lo = 0;
-  for (size_t i = 0; i < n; i++) cpb_twofold_add_product(&hi, &lo, x[i], y[i]);
-  return hi + lo;
+  cpb_twofold sum = {start, 0};
+  for (size_t i = 0; i < n; i++) cpb_twofold_add_product(&sum, x[i], y[i]);
+  return cpb_twofold_value(sum);
 }
 
 /* s/a as mantissas and exponent, so that (s/a) x leaves the range of double only if it must. */

@@ -1,8 +1,9 @@
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "index/blocks_of_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/zero_lines.h"
 #include "index/codes.h"
@@ -29,18 +30,57 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
   block->row_of = (uint16_t *)(void *)(block->term + BLOCK);
 }
 
-bool cpb_block_new(const cpb_index *index, cpb_index_block *block) {
-  size_t rows = cpb_block_row_bytes(index);
-  char *memory = cpb_zero_lines(rows + cpb_block_code_bytes(index), 1);
+/* ---- memory ---- */
+
+/* Memory of this size has large pages, which scans of the codes and the first write of rows are much faster with. */
+enum { LARGE = 2 << 20, SHARING = 64 /* blocks that share memory, at most */ };
+
+static size_t bytes_of(const cpb_index *index, size_t blocks) {
+  return blocks * (cpb_block_row_bytes(index) + cpb_block_code_bytes(index));
+}
+
+static void *map_large(size_t bytes) {
+  size_t padded = bytes + LARGE;
+  char *memory = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  size_t before = (size_t)(-(uintptr_t)memory % LARGE);
+  if (before > 0) munmap(memory, before);
+  munmap(memory + before + bytes, LARGE - before);
+#ifdef MADV_HUGEPAGE
+  (void)madvise(memory + before, bytes, MADV_HUGEPAGE);
+#endif
+  return memory + before;
+}
+
+/* Zeroed memory for blocks [0, count): their codes, then their rows. */
+static bool make_blocks(const cpb_index *index, cpb_index_block *blocks, size_t count) {
+  size_t bytes = bytes_of(index, count), mapped = bytes >= LARGE ? (bytes + LARGE - 1) / LARGE * LARGE : 0;
+  char *memory = mapped > 0 ? map_large(mapped) : cpb_zero_lines(bytes, 1);
   if (memory == NULL) return false;
-  *block = (cpb_index_block){.memory = memory};
-  cpb_block_place(index, block, memory, memory + rows);
+  for (size_t i = 0; i < count; i++) {
+    blocks[i] = (cpb_index_block){.count = 0};
+    cpb_block_place(index, &blocks[i],
+                    memory + count * cpb_block_code_bytes(index) + i * cpb_block_row_bytes(index),
+                    memory + i * cpb_block_code_bytes(index));
+  }
+  blocks[0].memory = memory;
+  blocks[0].memory_bytes = mapped;
   return true;
+}
+
+bool cpb_block_new(const cpb_index *index, cpb_index_block *block) { return make_blocks(index, block, 1); }
+
+void cpb_block_free(cpb_index_block *block) {
+  if (block->memory_bytes > 0)
+    munmap(block->memory, block->memory_bytes);
+  else
+    free(block->memory);
+  block->memory = NULL;
 }
 
 bool cpb_block_own(const cpb_index *index, cpb_index_block *block) {
   cpb_index_block own;
-  if (block->memory != NULL) return true;
+  if (!block->mapped) return true;
   if (!cpb_block_new(index, &own)) return false;
   own.count = block->count;
   memcpy(own.rows, block->rows, block->count * index->row_bytes);
@@ -63,30 +103,54 @@ bool cpb_blocks_reserve(cpb_index *index, size_t slots) {
   return true;
 }
 
-bool cpb_blocks_append(cpb_index *index, cpb_view rows) {
-  size_t element = cpb_dtype_size(rows.dtype);
-  if (!cpb_blocks_reserve(index, index->slots + rows.rows)) return false;
-  for (size_t i = 0; i < rows.rows; i++) {
-    if (index->slots == index->block_count * BLOCK) {
-      if (!cpb_block_new(index, &index->blocks[index->block_count])) return false;
-      index->block_count++;
-    }
-    cpb_index_block *block = &index->blocks[index->slots++ / BLOCK];
-    memcpy(block->rows + block->count++ * index->row_bytes,
-           (const char *)rows.data + i * rows.stride * element, index->row_bytes);
+const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer) {
+  const char *row = cpb_slot_row(index, slot);
+  if (!index->blocks[slot / BLOCK].mapped || index->row_bytes > sizeof buffer->bytes) return row;
+  return index->file_calls->read(index->file, row, buffer->bytes, index->row_bytes) ? buffer->bytes : NULL;
+}
+
+/* Many rows at once get large pages; for few rows at a time an eighth of the memory may be unused. */
+static bool make_more(cpb_index *index, size_t blocks) {
+  while (index->block_made < blocks) {
+    size_t wanted = blocks - index->block_made, ahead = index->block_made / 8;
+    size_t count = wanted > ahead ? wanted : ahead, room = index->block_room - index->block_made;
+    count = count < SHARING ? count : SHARING;
+    count = count < room ? count : room;
+    if (!make_blocks(index, &index->blocks[index->block_made], count)) return false;
+    index->block_made += count;
   }
   return true;
 }
 
+bool cpb_blocks_extend(cpb_index *index, size_t count) {
+  size_t slots = index->slots + count, blocks = (slots + BLOCK - 1) / BLOCK;
+  if (!cpb_blocks_reserve(index, slots) || !make_more(index, blocks)) return false;
+  for (size_t i = index->slots / BLOCK; i < blocks; i++)
+    index->blocks[i].count = slots - i * BLOCK < BLOCK ? slots - i * BLOCK : BLOCK;
+  index->slots = slots;
+  index->block_count = blocks;
+  return true;
+}
+
+/* Memory is freed from the end on, as far as blocks that remain do not share it. */
+static void unmake(cpb_index *index, size_t kept) {
+  for (size_t i = index->block_made; i-- > kept;)
+    if (index->blocks[i].memory != NULL) {
+      cpb_block_free(&index->blocks[i]);
+      index->block_made = i;
+    }
+}
+
 void cpb_blocks_drop(cpb_index *index, size_t slots) {
   size_t kept = (slots + BLOCK - 1) / BLOCK;
-  while (index->block_count > kept) free(index->blocks[--index->block_count].memory);
   if (slots % BLOCK != 0) index->blocks[kept - 1].count = slots % BLOCK;
   index->slots = slots;
+  index->block_count = kept;
+  unmake(index, kept);
 }
 
 void cpb_blocks_free(cpb_index *index) {
-  for (size_t i = 0; i < index->block_count; i++) free(index->blocks[i].memory);
+  unmake(index, 0);
   free(index->blocks);
   free(index->gone);
   cpb_id_map_free(&index->ids);

@@ -1,36 +1,45 @@
-/* The blocks of an index: rows and room for their codes. */
+/* The blocks of an index: rows and memory for their codes. */
 #ifndef CPB_INDEX_BLOCKS_OF_ROWS_H
 #define CPB_INDEX_BLOCKS_OF_ROWS_H
 
 #include "index/index_object.h"
 
-/* Bytes of a block's rows, and of its codes with all that belongs to them; whole lines, the same in memory and in files. */
+/* Bytes of a block's rows, and of its codes with their bounds; whole cache lines, the same in memory and in files. */
 size_t cpb_block_row_bytes(const cpb_index *index);
 size_t cpb_block_code_bytes(const cpb_index *index);
 
-/* Where the parts of a block are; codes may be NULL in an index without them. */
+/* Sets the pointers of a block; codes may be NULL in an index without codes. */
 void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes);
 
-/* An empty block in memory of its own; false without memory. */
+/* Allocates an empty block; false if out of memory. */
 bool cpb_block_new(const cpb_index *index, cpb_index_block *block);
+void cpb_block_free(cpb_index_block *block);
 
-/* Gives a block that is mapped memory of its own; false without memory. */
+/* Copies a mapped block to memory; false if out of memory. */
 bool cpb_block_own(const cpb_index *index, cpb_index_block *block);
 
-/* Room for the descriptions of so many slots; false without memory. */
+/* Allocates the descriptions of this many slots; false if out of memory. */
 bool cpb_blocks_reserve(cpb_index *index, size_t slots);
 
-/* Copies rows after the last one; false without memory, when some may have been copied. */
-bool cpb_blocks_append(cpb_index *index, cpb_view rows);
+/* Appends `count` rows whose contents are to be written; false if out of memory, and nothing has changed. */
+bool cpb_blocks_extend(cpb_index *index, size_t count);
 
-/* Forgets the rows from slot `slots` on. */
+/* Removes the rows from slot `slots` on. */
 void cpb_blocks_drop(cpb_index *index, size_t slots);
 
-/* And the ids. */
+/* Frees the ids too. */
 void cpb_blocks_free(cpb_index *index);
 
-static inline const char *cpb_slot_row(const cpb_index *index, size_t slot) {
+static inline char *cpb_slot_row(const cpb_index *index, size_t slot) {
   return index->blocks[slot / CPB_INDEX_BLOCK].rows + slot % CPB_INDEX_BLOCK * index->row_bytes;
 }
+
+/* Short rows of a mapped block are read from the file: a page fault would make their neighbours resident too. */
+typedef struct cpb_row_buffer {
+  _Alignas(64) char bytes[8192];
+} cpb_row_buffer;
+
+/* One row, in its block or copied to the buffer; NULL if it cannot be read. */
+const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "core/zero_lines.h"
 
-enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that no bound excludes */ };
+enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
   size_t d = sample.cols;
@@ -23,7 +23,7 @@ bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
 void cpb_coder_free(cpb_coder *coder) {
   if (coder == NULL) return;
   free(coder->sieve.numbers);
-  coder->sieve.center = NULL; /* the index's */
+  coder->sieve.center = NULL; /* owned by the index */
   coder->sieve.opposite = NULL;
   cpb_sieve_free(&coder->sieve);
   free(coder);
@@ -38,7 +38,7 @@ cpb_coder *cpb_coder_new(const cpb_index *index) {
   return NULL;
 }
 
-/* L2, COSINE: ii. IP: the sum of i, which is used where rows are bytes. */
+/* L2, COSINE: ii. IP: the sum of i, which is used if rows are bytes. */
 static int32_t term_of(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t at) {
   const cpb_sieve_row *row = &sieve->rows[at];
   if (!(row->rest < INFINITY)) return ALWAYS;
@@ -55,7 +55,7 @@ cpb_sieve_row cpb_codes_row(const cpb_sieve *sieve, const cpb_sieve_run *run, in
   return row;
 }
 
-/* As code_row of the sieve has the parts. */
+/* Agrees with code_row of search/sieve.c. */
 void cpb_codes_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, const int32_t *term,
                           float per_step, int32_t *threshold) {
   bool products = sieve->screen->metric == CPB_IP, whole = sieve->kind != CPB_SIEVE_FLOATS;
@@ -66,13 +66,43 @@ void cpb_codes_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, cons
   }
 }
 
+static const uint64_t signs = 0x8080808080808080; /* codes are stored plus 128 */
+
+/* Two words of one row. */
+static uint64_t words_at(const cpb_sieve *sieve, size_t at, size_t word) {
+  uint64_t codes;
+  memcpy(&codes, sieve->codes + cpb_bytes_at(sieve->words, at, word * CPB_BYTES_WORD), sizeof codes);
+  return codes ^ signs;
+}
+
+/* Transposes words [from, to) of rows at and at+1, so that the positions of a word are contiguous. */
+static void place_pair(const cpb_sieve *sieve, size_t at, size_t from, size_t to, uint8_t *panel) {
+  const uint64_t low = UINT32_MAX;
+  const size_t stride = PANEL * CPB_BYTES_WORD;
+  panel += at % PANEL * CPB_BYTES_WORD;
+  for (size_t word = from; word < to; word += 2) {
+    uint64_t first = words_at(sieve, at, word), second = words_at(sieve, at + 1, word);
+    uint64_t even = (first & low) | second << 32, odd = first >> 32 | (second & ~low);
+    memcpy(panel + word * stride, &even, sizeof even);
+    if (word + 1 < to) memcpy(panel + (word + 1) * stride, &odd, sizeof odd);
+  }
+}
+
 static void place_row(const cpb_sieve *sieve, size_t at, uint8_t *panel) {
   for (size_t word = 0; word < sieve->words; word++) {
-    uint32_t codes;
-    memcpy(&codes, sieve->codes + cpb_bytes_at(sieve->words, at, word * CPB_BYTES_WORD), sizeof codes);
-    codes ^= 0x80808080;
+    uint32_t codes = (uint32_t)words_at(sieve, at, word);
     memcpy(panel + (word * PANEL + at % PANEL) * CPB_BYTES_WORD, &codes, sizeof codes);
   }
+}
+
+/* A line of words at a time, of all rows: both sides stay in the first cache. */
+static void place_rows(const cpb_sieve *sieve, size_t first, size_t count, uint8_t *panel) {
+  enum { WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD };
+  for (size_t from = 0; from < sieve->words; from += WORDS) {
+    size_t to = from + WORDS < sieve->words ? from + WORDS : sieve->words;
+    for (size_t i = 0; i + 1 < count; i += 2) place_pair(sieve, first + i, from, to, panel);
+  }
+  if (count % 2 != 0) place_row(sieve, first + count - 1, panel);
 }
 
 static void keep_run(const cpb_sieve *sieve, size_t run, cpb_index_block *block, size_t panel) {
@@ -80,14 +110,14 @@ static void keep_run(const cpb_sieve *sieve, size_t run, cpb_index_block *block,
   size_t to = (panel + run) * PANEL;
   block->panels[panel + run] = *of;
   block->panels[panel + run].first = to;
+  place_rows(sieve, of->first, of->count, block->codes + to * sieve->words * CPB_BYTES_WORD);
   for (size_t i = 0; i < of->count; i++) {
-    place_row(sieve, of->first + i, block->codes + to * sieve->words * CPB_BYTES_WORD);
     block->term[to + i] = term_of(sieve, of, of->first + i);
     block->row_of[to + i] = (uint16_t)(panel * PANEL + sieve->rows[of->first + i].row);
   }
 }
 
-/* Rows [first, first+count) of a block, which take the positions of the same numbers. */
+/* Rows [first, first+count) of a block, at the positions of the same numbers. */
 static int code_rows(cpb_sieve *sieve, const cpb_index *index, cpb_index_block *block, size_t first,
                      size_t count, size_t *faulty) {
   cpb_view rows =
@@ -104,7 +134,7 @@ static int code_rows(cpb_sieve *sieve, const cpb_index *index, cpb_index_block *
   return 0;
 }
 
-/* Rows of a last panel that is not full are not mixed with those before: it is made again when more rows come. */
+/* An incomplete last panel is coded separately from the others, because it is coded again when rows are added. */
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
                   size_t *faulty) {
   size_t first = panel * PANEL, full = block->count / PANEL * PANEL;

@@ -1,33 +1,33 @@
-/* The rows of an index as codes: what the sieve makes of them, kept in panels. */
+/* The codes of the rows of an index: those of the candidate filter (search/sieve.h), in panels. */
 #ifndef CPB_INDEX_CODES_H
 #define CPB_INDEX_CODES_H
 
 #include "index/index_object.h"
 
-/* The memory in which rows become codes. */
+/* Working memory for computing codes. */
 typedef struct cpb_coder {
-  cpb_sieve sieve; /* with the centres of the index */
+  cpb_sieve sieve; /* shares the centres of the index */
 } cpb_coder;
 
 cpb_coder *cpb_coder_new(const cpb_index *index);
 void cpb_coder_free(cpb_coder *coder);
 
-/* Makes codes of the rows of a block from a panel on. Gives the first row with a fault, counted in the block, and its fault;
- * 0 without any. */
+/* Computes the codes of a block from a panel on. Returns the fault of the first faulty row, and sets its number in the
+ * block; 0 if there is none. */
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
                   size_t *faulty);
 
-/* Chooses the centres by a sample of rows; false without memory. Codes made before are void. */
+/* Chooses the centres from a sample of rows, which makes existing codes invalid; false if out of memory. */
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample);
 
-/* What bounds need to know of the row of a term. */
+/* The row of a term, as bounds need it. */
 cpb_sieve_row cpb_codes_row(const cpb_sieve *sieve, const cpb_sieve_run *run, int32_t term);
 
-/* Minus what the rows of a panel add to their sums, for queries of 1/step `per_step`: thresholds that may be too low. */
+/* The thresholds of the rows of a panel for queries of 1/step `per_step`; they may be too low, never too high. */
 void cpb_codes_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, const int32_t *term,
                           float per_step, int32_t *threshold);
 
-/* Bytes of the codes of a block, with those that may be read after them. */
+/* Bytes of the codes of a block, including those after them that loops may read. */
 static inline size_t cpb_codes_bytes(size_t words) {
   return (CPB_INDEX_BLOCK * words + CPB_INDEX_PANEL * CPB_BYTES_LINE / CPB_BYTES_WORD) * CPB_BYTES_WORD;
 }

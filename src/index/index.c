@@ -1,4 +1,4 @@
-/* The index as an object: adding, removing and replacing rows. */
+/* The index object: adding, removing and replacing rows, compaction. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stddef.h>
@@ -11,18 +11,19 @@
 #include "core/sized.h"
 #include "core/zero_lines.h"
 #include "index/blocks_of_rows.h"
+#include "index/change.h"
 #include "index/codes.h"
-#include "index/index_file.h"
 #include "index/scratch.h"
+#include "index/seek.h"
 #include "parallel/tell.h"
 
 enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
-  FEW_COLUMNS = 32, /* codes of rows so short do not tell them apart */
-  SAMPLE = 1024,    /* rows by which the centre is chosen; .. */
-  SETTLED = 4096,   /* .. with so many it stays, with fewer it is chosen again once there are .. */
-  GROWTH = 4        /* .. so many times as many */
+  FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
+  SAMPLE = 1024,    /* rows from which the centre is chosen */
+  SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
+  GROWTH = 4        /* .. when the number of rows has grown by this factor */
 };
 
 static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
@@ -109,9 +110,33 @@ void cpb_index_free(cpb_index *index) {
 
 /* ---- codes of new rows ---- */
 
-/* Blocks from the panel of a slot on. */
+/* Rows that are to be copied to the slots from `first` on. */
+typedef struct added {
+  size_t first;
+  cpb_view view;
+} added;
+
+static const char *added_row(const added *rows, size_t slot) {
+  return (const char *)rows->view.data +
+         (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
+}
+
+static void copy_rows(const cpb_index *index, const added *rows, size_t block) {
+  size_t from = block * BLOCK < rows->first ? rows->first : block * BLOCK;
+  size_t to = block * BLOCK + index->blocks[block].count;
+  if (from >= to) return;
+  if (rows->view.stride == rows->view.cols) {
+    memcpy(cpb_slot_row(index, from), added_row(rows, from), (to - from) * index->row_bytes);
+    return;
+  }
+  for (size_t slot = from; slot < to; slot++)
+    memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
+}
+
+/* Copies rows and computes the codes of blocks, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
+  added rows;
   size_t first_block, first_panel;
   pthread_mutex_t lock;
   cpb_coder *idle[64];
@@ -139,6 +164,7 @@ static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
   cpb_coder *coder = take_coder(c);
+  copy_rows(c->index, &c->rows, block);
   if (coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
@@ -160,21 +186,23 @@ static void check_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task;
   cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
+  copy_rows(c->index, &c->rows, block);
   for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
     int fault = cpb_index_row_fault(c->index, rows, row);
     if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
   }
 }
 
-/* Rows from everywhere, gone or not. */
-static bool prepare(cpb_index *index) {
+/* From rows at regular distances, removed or not. */
+static bool prepare(cpb_index *index, const added *rows) {
   size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
   for (size_t i = 0; i < index->block_count; i++)
     if (!cpb_block_own(index, &index->blocks[i])) return false;
   char *sample = malloc(SAMPLE * index->row_bytes);
   if (sample == NULL) return false;
   for (size_t slot = 0; slot < index->slots; slot += step)
-    memcpy(sample + count++ * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+    memcpy(sample + count++ * index->row_bytes,
+           slot < rows->first ? cpb_slot_row(index, slot) : added_row(rows, slot), index->row_bytes);
   bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
   free(sample);
   index->prepared = index->slots;
@@ -183,9 +211,11 @@ static bool prepare(cpb_index *index) {
   return made;
 }
 
-/* Faults are of rows counted from `first`. */
-static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
-  coding c = {.index = index, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
+/* EROW counts rows from the first of the index. */
+static cpb_status code_from(cpb_index *index, const added *rows, size_t first, const cpb_exec *exec,
+                            cpb_error *error) {
+  coding c = {
+      .index = index, .rows = *rows, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
   if (first == index->slots) return CPB_OK;
   cpb_first_fault_init(&c.fault);
   pthread_mutex_init(&c.lock, NULL);
@@ -199,12 +229,12 @@ static cpb_status code_from(cpb_index *index, size_t first, const cpb_exec *exec
   return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
 }
 
-/* Codes for rows from `first` on, and for all where the centre is chosen anew. */
-static cpb_status code_new_rows(cpb_index *index, size_t first, const cpb_exec *exec, cpb_error *error) {
+/* Codes for the last panel and the rows added to it, or for all rows if the centre is chosen again. */
+static cpb_status code_added(cpb_index *index, const added *rows, const cpb_exec *exec, cpb_error *error) {
   bool choose = index->bytes && (index->prepared == 0 ||
                                  (index->prepared < SETTLED && index->slots >= GROWTH * index->prepared));
-  if (choose && !prepare(index)) return cpb_fail_memory(error, "a sample of the rows");
-  return code_from(index, choose ? 0 : first, exec, error);
+  if (choose && !prepare(index, rows)) return cpb_fail_memory(error, "a sample of the rows");
+  return code_from(index, rows, choose ? 0 : rows->first / PANEL * PANEL, exec, error);
 }
 
 /* ---- calls ---- */
@@ -222,7 +252,7 @@ static int compare_ids(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* EINVAL for an id that is twice among them. */
+/* EINVAL if an id occurs twice. */
 static cpb_status check_once(const uint64_t *ids, size_t count, cpb_error *error) {
   uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
   if (sorted == NULL) return cpb_fail_memory(error, "%zu ids", count);
@@ -247,8 +277,8 @@ static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t 
           cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
                    (unsigned long long)ids[i], present ? "not in" : "already in");
     else if (ids[i] == UINT64_MAX)
-      status =
-          cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "the id %llu means no row", (unsigned long long)ids[i]);
+      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "the id %llu is reserved for \"no row\"",
+                        (unsigned long long)ids[i]);
   }
   return status;
 }
@@ -261,19 +291,13 @@ static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
   }
 }
 
-static bool are_numbers(const cpb_index *index, const uint64_t *ids, size_t count) {
-  if (ids == NULL) return index->next_id == index->slots;
-  for (size_t i = 0; i < count; i++)
-    if (ids[i] != index->slots + i) return false;
-  return true;
-}
-
-/* Takes back what was appended after `slots`. The rows before have had codes. */
+/* Removes what was appended after `slots`. Codes of the rows before cannot fail: they have had some. */
 static void take_back(cpb_index *index, size_t slots, size_t prepared) {
   cpb_blocks_drop(index, slots);
   if (slots == 0) index->prepared = 0;
   if (slots > 0 && index->bytes)
-    (void)code_from(index, index->prepared != prepared ? 0 : slots / PANEL * PANEL, NULL, NULL);
+    (void)code_from(index, &(added){.first = slots}, index->prepared != prepared ? 0 : slots / PANEL * PANEL,
+                    NULL, NULL);
 }
 
 static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
@@ -281,11 +305,11 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   size_t before = index->slots, prepared = index->prepared;
   cpb_status status = CPB_OK;
   if (rows.rows == 0) return CPB_OK;
-  bool stored = !are_numbers(index, ids, rows.rows);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, rows.rows, stored, index->gone) || !cpb_blocks_append(index, rows))
-    status = cpb_fail_memory(error, "%zu rows", rows.rows);
-  if (status == CPB_OK) status = code_new_rows(index, before / PANEL * PANEL, exec, error);
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->gone) ||
+      !cpb_blocks_extend(index, rows.rows))
+    return cpb_fail_memory(error, "%zu rows", rows.rows);
+  status = code_added(index, &(added){before, rows}, exec, error);
   if (status == CPB_OK) {
     name_rows(index, ids, rows.rows);
     return CPB_OK;
@@ -300,7 +324,6 @@ static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) 
   return status;
 }
 
-/* Rows that were added go again. */
 static void undo_add(cpb_index *index, size_t slots, uint64_t next_id) {
   cpb_id_map_shrink(&index->ids, slots);
   index->next_id = next_id;
@@ -315,7 +338,6 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
   return index->file == NULL ? CPB_OK : index->file_calls->check_writable(index, error);
 }
 
-/* Adds the rows of a change and appends it to the log. */
 static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                              cpb_error *error) {
   size_t slots = index->slots;
@@ -339,7 +361,7 @@ static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change
   return status;
 }
 
-/* The new rows are added before the old ones go: what fails leaves the old ones. */
+/* The new rows are added before the old ones are removed, so that a failure leaves the old ones. */
 static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                                  cpb_error *error) {
   size_t *old = malloc((change->count + 1) * sizeof *old);
@@ -395,6 +417,14 @@ cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *id
   return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
 }
 
+static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_error *error) {
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  if (row == NULL) return cpb_seek_fail_read(error);
+  memcpy(to, row, index->row_bytes);
+  return CPB_OK;
+}
+
 cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                           cpb_error *error) {
   cpb_status status = CPB_OK;
@@ -406,7 +436,7 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
       status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
                         (unsigned long long)ids[i]);
     else
-      memcpy((char *)rows + i * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+      status = copy_row(index, slot, (char *)rows + i * index->row_bytes, error);
   }
   cpb_index_unlock(index);
   return status;
@@ -433,22 +463,20 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
 /* ---- compaction ---- */
 
 static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t slot = 0; status == CPB_OK && slot < from->slots; slot++) {
+  size_t live = from->slots - from->removed, count = 0;
+  if (live == 0) return CPB_OK;
+  if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
+  for (size_t slot = 0; slot < from->slots; slot++) {
     if (cpb_index_is_gone(from, slot)) continue;
-    const char *row = cpb_slot_row(from, slot);
     uint64_t id = cpb_id_map_id(&from->ids, slot);
-    bool stored = to->ids.ids != NULL || id != to->slots;
-    if (!cpb_blocks_reserve(to, to->slots + 1) || !cpb_id_map_reserve(&to->ids, 1, stored, to->gone) ||
-        !cpb_blocks_append(to, cpb_rows(row, from->options.dtype, 1, from->options.cols)))
-      status = cpb_fail_memory(error, "the rows of an index");
-    else
-      name_rows(to, &id, 1);
+    if (!cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone)) return cpb_fail_memory(error, "%zu ids", live);
+    memcpy(cpb_slot_row(to, count++), cpb_slot_row(from, slot), from->row_bytes);
+    name_rows(to, &id, 1);
   }
-  return status == CPB_OK ? code_new_rows(to, 0, exec, error) : status;
+  return code_added(to, &(added){.first = live}, exec, error);
 }
 
-/* Everything that changes, but for the id that comes next. What does not is read without the lock. */
+/* Swaps all members that are read under the lock, except the next id. */
 static void exchange(cpb_index *index, cpb_index *other) {
   enum { CHANGES = offsetof(cpb_index, screen) };
   char *own = (char *)index + CHANGES, *fresh = (char *)other + CHANGES, kept[sizeof *index - CHANGES];
@@ -459,7 +487,7 @@ static void exchange(cpb_index *index, cpb_index *other) {
   index->next_id = next_id;
   index->sieve.screen = &index->screen;
   other->sieve.screen = &other->screen;
-  cpb_coder_free(index->coder); /* it knows the other's screen */
+  cpb_coder_free(index->coder); /* it refers to the other's screen */
   index->coder = NULL;
 }
 

@@ -1,4 +1,4 @@
-/* An index: blocks of rows with their codes, the ids, and what searches leave behind for the next one. */
+/* An index: blocks of rows with their codes, ids, and the memory that searches reuse. */
 #ifndef CPB_INDEX_INDEX_OBJECT_H
 #define CPB_INDEX_INDEX_OBJECT_H
 
@@ -14,44 +14,48 @@ struct cpb_index_file;
 
 enum { CPB_INDEX_BLOCK = 1024, CPB_INDEX_PANEL = CPB_BYTES_COLS };
 
-/* Rows in order of arrival, and their codes in panels of CPB_INDEX_PANEL rows of like reach: position `at` holds row
- * row_of[at] of the block. Word w of position j of a panel is at codes + panel*words*256 + (w*64 + j)*4, each byte
- * code + 128: the layout in which the loop for bytes takes its columns. */
+/* Rows in order of arrival, and their codes in panels of CPB_INDEX_PANEL rows of similar reach: position `at` is that of
+ * row row_of[at] of the block. Word w of position j of a panel is at codes + panel*words*256 + (w*64 + j)*4, each byte
+ * is code + 128: the layout of the columns of the loop for bytes. */
 typedef struct cpb_index_block {
   size_t count;
-  void *memory; /* of all that follows; NULL: it is mapped from a file */
+  bool mapped;         /* the arrays below are those of a file */
+  void *memory;        /* that this and the following blocks share; NULL: none begins here */
+  size_t memory_bytes; /* mapped anonymously; 0: from malloc */
   char *rows;
-  uint8_t *codes; /* NULL in an index without codes, as are those that follow */
+  uint8_t *codes; /* this and the following are NULL in an index without codes */
   int32_t *term;  /* of a position, see cpb_codes_row */
   uint16_t *row_of;
   cpb_sieve_run *panels;
 } cpb_index_block;
 
-/* Memory that searches use again. */
+/* Memory that searches reuse. */
 typedef struct cpb_index_scratch {
   struct cpb_index_scratch *next;
   size_t room;
   char *memory;
 } cpb_index_scratch;
 
-/* What threads share, and what stays when an index is compacted. */
+/* Shared by threads, and preserved by compaction. */
 typedef struct cpb_index_shared {
   pthread_mutex_t
-      turn; /* whoever waits for the lock holds it: a writer waits for the searches under way alone */
+      turn; /* held while waiting for the lock, so that a writer waits for running searches only */
   pthread_rwlock_t lock; /* searches share it */
   pthread_mutex_t scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
 } cpb_index_shared;
 
-/* What the file of an index does for it: the object calls its file only by these. */
+/* The operations of the file of an index: the object calls its file only through these. */
 typedef struct cpb_index_file_calls {
-  /* Appends a change to the log; on failure the log is as before. */
+  /* Appends a change to the log; on failure the log is unchanged. */
   cpb_status (*log)(cpb_index *index, const struct cpb_index_change *change, cpb_error *error);
-  /* EINVAL if the file was opened for reading. */
+  /* EINVAL if the file was opened read-only. */
   cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
-  /* Writes the index in place of its own file and opens that: *fresh is to replace the index. */
+  /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
   cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  /* Copies mapped bytes by reading the file; false if that fails. */
+  bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
   void (*close)(struct cpb_index_file *file);
 } cpb_index_file_calls;
@@ -62,23 +66,23 @@ struct cpb_index {
   bool bytes; /* rows have codes */
   cpb_index_shared *shared;
 
-  /* What changes, under the lock; from here to the end. */
-  cpb_screen screen; /* chosen by a sample of the rows, as is the centre of the codes */
+  /* Everything from here on changes, under the lock. */
+  cpb_screen screen; /* chosen from a sample of the rows, as is the centre of the codes */
   cpb_sieve sieve;
   double *center;
   float *center_f32;
-  size_t prepared; /* rows there were when they were chosen */
+  size_t prepared; /* number of rows when they were chosen */
 
   cpb_index_block *blocks;
-  size_t block_count, block_room;
+  size_t block_count, block_made, block_room; /* in use; with memory; described */
   size_t slots; /* rows in all blocks: row i is row i % CPB_INDEX_BLOCK of block i / CPB_INDEX_BLOCK */
   size_t removed;
-  uint64_t *gone; /* a bit for each slot of all blocks there is room for */
+  uint64_t *gone; /* a bit for each slot of the blocks allocated for */
   uint64_t next_id;
   cpb_id_map ids;
-  struct cpb_coder *coder; /* kept for the next call that adds */
+  struct cpb_coder *coder; /* cached for the next call that adds rows */
 
-  struct cpb_index_file *file; /* that it was opened from; NULL: it is in memory alone */
+  struct cpb_index_file *file; /* it was opened from; NULL: it exists in memory only */
   const cpb_index_file_calls *file_calls;
 };
 

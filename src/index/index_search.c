@@ -1,4 +1,4 @@
-/* The calls that search an index: by codes, by floats where codes do not tell rows apart, or the rows of a list of ids. */
+/* The calls that search an index: by codes, in floats if codes do not separate the rows, or the rows of a list of ids. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
-/* Who is handed the answers; nearest first. */
+/* Receives the results, nearest first. */
 typedef struct receiver {
-  cpb_hit *hits; /* of k places for each query, and */
+  cpb_hit *hits; /* k for each query */
   size_t *counts;
   size_t k;
-  cpb_search_take *take; /* or one call for each query */
+  cpb_search_take *take; /* unless NULL: called for each query, instead of filling hits */
   void *context;
 } receiver;
 
@@ -35,10 +35,10 @@ static cpb_status receive(const receiver *to, size_t query, const cpb_hit *hits,
   return CPB_OK;
 }
 
-/* Sorts the entries, which become hits in their place. */
+/* Sorts the entries and converts them to hits in place. */
 static cpb_status receive_ranked(const cpb_index *index, const receiver *to, size_t query, cpb_best *rows,
                                  cpb_error *error) {
-  _Static_assert(sizeof(cpb_hit) == sizeof(cpb_ranked), "hits take the place of entries");
+  _Static_assert(sizeof(cpb_hit) == sizeof(cpb_ranked), "hits overwrite entries");
   cpb_ranked_sort(rows->entry, rows->count);
   for (size_t i = 0; i < rows->count; i++) {
     cpb_hit hit = {rows->entry[i].id, cpb_seek_key(index, rows->entry[i].key)};
@@ -49,7 +49,7 @@ static cpb_status receive_ranked(const cpb_index *index, const receiver *to, siz
 
 /* ---- by floats ---- */
 
-/* Rows that may be found, gathered for a search. */
+/* Rows that may be found, collected for a search. */
 typedef struct gathering {
   char *rows;
   uint64_t *ids;
@@ -64,7 +64,6 @@ static cpb_status feed_gathered(const cpb_seek_question *asked, cpb_search *sear
   return cpb_search_feed_ids(search, rows, g->ids, NULL, error);
 }
 
-/* `query` is the one that the filter knows. */
 static cpb_status feed_allowed(const cpb_seek_question *asked, size_t query, cpb_search *search, gathering *g,
                                cpb_error *error) {
   const cpb_index *index = asked->index;
@@ -89,7 +88,7 @@ static cpb_status new_search(const cpb_seek_question *asked, size_t first, size_
   return cpb_search_new(cpb_view_slice(asked->queries, first, count), &options, search, error);
 }
 
-/* Queries [first, first+count), which the filter treats alike. */
+/* Queries [first, first+count), which have the same filter. */
 static cpb_status search_by_floats(const cpb_seek_question *asked, size_t first, size_t count,
                                    const receiver *to, cpb_error *error) {
   const cpb_index *index = asked->index;
@@ -159,7 +158,7 @@ static cpb_status search_by_codes(const cpb_seek_question *asked, const receiver
 typedef struct list {
   const cpb_seek_question *asked;
   double *q;
-  cpb_ranked *found; /* of the query under way */
+  cpb_ranked *found; /* for the current query */
   size_t *slots;
 } list;
 
@@ -189,8 +188,10 @@ static cpb_status search_list(list *l, size_t query, const receiver *to, cpb_err
   size_t slots = slots_of(index, filter->ids + from, count, l->slots);
   cpb_best best = {.k = slots, .entry = l->found};
   for (size_t i = 0; i < slots; i++) {
-    double key =
-        cpb_seek_key(index, cpb_seek_measure(index, l->slots[i], l->q + query * index->options.cols));
+    double value;
+    if (!cpb_seek_measure(index, l->slots[i], l->q + query * index->options.cols, &value))
+      return cpb_seek_fail_read(error);
+    double key = cpb_seek_key(index, value);
     if (l->asked->limits != NULL && !(key <= cpb_seek_key(index, l->asked->limits[query]))) continue;
     best.entry[best.count++] = (cpb_ranked){key, cpb_id_map_id(&index->ids, l->slots[i])};
   }
@@ -229,11 +230,10 @@ static cpb_status search_lists(const cpb_seek_question *asked, const receiver *t
 static cpb_status check_filter(const cpb_index_filter *filter, size_t n, cpb_error *error) {
   int given = (filter->allow != NULL) + (filter->bitmap != NULL) + (filter->ids != NULL);
   if (given != 1)
-    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "filter", "one of allow, bitmap and ids must be given, got %d",
-                    given);
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "filter", "set one of allow, bitmap and ids, got %d", given);
   for (size_t i = 0; filter->ids != NULL && filter->offsets != NULL && i < n; i++)
     if (filter->offsets[i] > filter->offsets[i + 1])
-      return cpb_fail_count(error, "offsets", filter->offsets[i + 1], "offsets must not fall");
+      return cpb_fail_count(error, "offsets", filter->offsets[i + 1], "offsets must not decrease");
   return CPB_OK;
 }
 

@@ -1,16 +1,16 @@
-/* Memory for a search that the next one uses again. */
+/* Memory of searches, which later ones reuse. */
 #ifndef CPB_INDEX_SCRATCH_H
 #define CPB_INDEX_SCRATCH_H
 
 #include "index/index_object.h"
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 cpb_index_scratch *cpb_scratch_take(const cpb_index *index);
 void cpb_scratch_give(const cpb_index *index, cpb_index_scratch *scratch);
 void cpb_scratch_free_all(cpb_index *index);
 
-/* Bytes of an array, whole lines and one more, and room for arrays of so many bytes, which hold anything; NULL without
- * memory. */
+/* Bytes of an array in whole cache lines and one more; and memory for arrays of this many bytes in total, with any
+ * contents, NULL if out of memory. */
 static inline size_t cpb_scratch_lines(size_t count, size_t size) {
   return (count * size + 63) / 64 * 64 + 64;
 }

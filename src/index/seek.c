@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "index/blocks_of_rows.h"
 #include "index/codes.h"
 #include "index/scratch.h"
 #include "parallel/tell.h"
@@ -17,16 +18,16 @@ enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 8 * COLS };
 /* A query, in one part of the rows. */
 typedef struct seeker {
   cpb_seek_answer answer;
-  cpb_best farthest;   /* of the k rows that look nearest, how far they may be; unused with limits */
-  cpb_ranked *waiting; /* slots that may be answers, and how near they may be */
+  cpb_best farthest;   /* the k smallest upper bounds; unused with limits */
+  cpb_ranked *waiting; /* slots that may be results, with their lower bounds */
   size_t count;
-  double bound; /* rows beyond it are no answers */
+  double bound; /* rows beyond it are not results */
   uint64_t wasted;
 } seeker;
 
-/* Queries of about one step, which look at panels together: whole panels of the sieve, at most BAND queries. */
+/* Queries of similar step, compared with a panel of rows in one call: whole panels of the sieve, at most BAND queries. */
 typedef struct band {
-  size_t first, count; /* places */
+  size_t first, count; /* positions in the order of queries */
   double step;
 } band;
 
@@ -37,14 +38,15 @@ typedef struct seek {
   size_t shares;                 /* tasks are parts x shares of the bands */
   band *bands;
   size_t band_count;
-  cpb_sieve sieve; /* the index's, with the grids of the queries; slots of queries are places in the order */
+  cpb_sieve
+      sieve; /* the index's, with the grids of the queries; slots of queries are positions in the order */
   double *q;
   cpb_asked *known;
   size_t *order;
-  int8_t *codes;   /* of bands, which begin at 2 groups of rows for each panel before them */
+  int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
   seeker *seekers; /* parts x groups x COLS */
-  _Atomic bool out_of_memory;
+  _Atomic bool out_of_memory, unreadable;
 } seek;
 
 /* ---- rows ---- */
@@ -56,28 +58,25 @@ bool cpb_seek_allows(const cpb_index_filter *filter, size_t query, uint64_t id) 
   return id < filter->bits && (bitmap[id / 64] >> id % 64 & 1) != 0;
 }
 
-double cpb_seek_measure(const cpb_index *index, size_t slot, const double *q) {
-  double value;
-  cpb_view rows = cpb_block_rows(index, &index->blocks[slot / CPB_INDEX_BLOCK]);
-  (void)cpb_measure(index->screen.loops, index->options.metric, rows, slot % CPB_INDEX_BLOCK, q,
-                    index->center, &value); /* products have no other centre than 0 */
-  return value;
+bool cpb_seek_measure(const cpb_index *index, size_t slot, const double *q, double *value) {
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  if (row == NULL) return false;
+  *value = INFINITY; /* of a row that damage made invalid */
+  (void)cpb_measure(index->screen.loops, index->options.metric,
+                    cpb_rows(row, index->options.dtype, 1, index->options.cols), 0, q, index->center,
+                    value); /* for products the centre is 0 */
+  return true;
 }
 
-static bool make_room(cpb_best *best) {
-  if (best->count < best->k) return true;
-  size_t larger = 2 * best->k + 16;
-  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
-  if (entry == NULL) return false;
-  best->entry = entry;
-  best->k = larger;
-  return true;
+cpb_status cpb_seek_fail_read(cpb_error *error) {
+  return cpb_fail(error, CPB_WHY_SYSTEM, "index", "the file of the index cannot be read");
 }
 
 static void offer_within(seek *s, seeker *of, size_t query, double key, uint64_t id) {
   if (!(key <= cpb_seek_key(s->index, s->asked->limits[query])))
     of->wasted++;
-  else if (make_room(&of->answer.rows))
+  else if (cpb_best_grow(&of->answer.rows))
     of->answer.rows.entry[of->answer.rows.count++] = (cpb_ranked){key, id};
   else
     atomic_store(&s->out_of_memory, true);
@@ -92,20 +91,25 @@ static void offer_nearest(const seek *s, seeker *of, size_t place, double key, u
   if (bound < of->bound) of->bound = bound;
 }
 
-/* `to` is the seeker that collects what `from` has waiting. Rows that look nearest go first: what they bring lets others
- * be left out. */
+static void fetch_row(const cpb_index *index, size_t slot) {
+  const cpb_index_block *block = &index->blocks[slot / CPB_INDEX_BLOCK];
+  if (!block->mapped) cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
+}
+
+/* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
+ * bound for the others. */
 static void measure_waiting(seek *s, size_t place, seeker *from, seeker *to) {
   enum { AHEAD = 4 };
   size_t query = s->order[place];
   cpb_ranked_sort(from->waiting, from->count);
   for (size_t i = 0; i < from->count && from->waiting[i].key <= to->bound; i++) {
     size_t slot = (size_t)from->waiting[i].id;
-    if (i + AHEAD < from->count) {
-      size_t next = (size_t)from->waiting[i + AHEAD].id;
-      cpb_fetch_row(cpb_block_rows(s->index, &s->index->blocks[next / CPB_INDEX_BLOCK]),
-                    next % CPB_INDEX_BLOCK);
+    if (i + AHEAD < from->count) fetch_row(s->index, (size_t)from->waiting[i + AHEAD].id);
+    double value;
+    if (!cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols, &value)) {
+      atomic_store(&s->unreadable, true);
+      break;
     }
-    double value = cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols);
     double key = cpb_seek_key(s->index, value);
     uint64_t id = cpb_id_map_id(&s->index->ids, slot);
     to->answer.measured++;
@@ -126,7 +130,7 @@ static void prune(seeker *of) {
   of->count = kept;
 }
 
-/* Whether so many rows were measured in vain that floats would be quicker. */
+/* Whether so many measured rows were not results that floats would be faster. */
 static bool is_undecided(const seek *s, const seeker *of) {
   return of->wasted > 512 + 8 * s->asked->k + s->index->slots / 32;
 }
@@ -175,20 +179,19 @@ static void found(void *context, size_t column, uint64_t rows, const int32_t *va
         cpb_sieve_look_at(&s->sieve, l->run.step, &row, place, (double)values[j] + l->edge[column]);
     if (!((double)span.nearest <= of->bound)) continue;
     size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
-    if (row_of >= l->block->count) continue; /* of a damaged file */
+    if (row_of >= l->block->count) continue; /* damaged file */
     if (cpb_index_is_gone(s->index, slot)) continue;
     if (!cpb_seek_allows(s->asked->filter, s->order[place], cpb_id_map_id(&s->index->ids, slot))) continue;
     take(s, place, of, slot, span);
   }
 }
 
-/* Edges of the sieve reach further than sums with offsets may; what lies beyond is beyond every sum. */
+/* Keeps the differences of edges and offsets within 32 bits; no sum is below LEAST. */
 static int32_t within_sums(int32_t edge) {
   enum { LEAST = -1200000000 };
   return edge < LEAST ? LEAST : edge;
 }
 
-/* Edges of the panels of a band. */
 static void find_edges(look *l) {
   const seek *s = l->s;
   for (size_t at = 0; at < l->of->count; at += COLS) {
@@ -221,7 +224,7 @@ static void look_at_panel(look *l) {
                          .context = l});
 }
 
-/* Whatever a file says of a panel's place. */
+/* The position of a panel is not taken from the file, which may be damaged. */
 static cpb_sieve_run run_at(const cpb_index_block *block, size_t at) {
   cpb_sieve_run run = block->panels[at / CPB_INDEX_PANEL];
   run.first = at;
@@ -229,7 +232,7 @@ static cpb_sieve_run run_at(const cpb_index_block *block, size_t at) {
   return run;
 }
 
-/* The thresholds of a block's rows, for queries of one step. */
+/* The thresholds of a block's rows for queries of one step. */
 typedef struct block_thresholds {
   size_t block;
   double step; /* 0: none yet */
@@ -260,7 +263,7 @@ static void look_at_block(seek *s, size_t part, const band *of, size_t block, co
   }
 }
 
-/* All queries of a share look at a block while it is in the cache. */
+/* Compares all queries of a share with a block while it is cached. */
 static void look_at_part(void *arg, size_t task) {
   seek *s = arg;
   block_thresholds t = {.step = 0};
@@ -281,7 +284,7 @@ static void join(seek *s, size_t place, seeker *all, seeker *part) {
   all->answer.undecided |= part->answer.undecided;
   for (size_t i = 0; i < part->answer.rows.count; i++) {
     cpb_ranked row = part->answer.rows.entry[i];
-    if (s->asked->limits != NULL && make_room(&all->answer.rows))
+    if (s->asked->limits != NULL && cpb_best_grow(&all->answer.rows))
       all->answer.rows.entry[all->answer.rows.count++] = row;
     else if (s->asked->limits != NULL)
       atomic_store(&s->out_of_memory, true);
@@ -317,7 +320,7 @@ static void pack_query(seek *s, const band *of, size_t place) {
   s->offset[place] = MIDDLE * sum;
 }
 
-/* A panel joins the band before it where one step is good for both. */
+/* A panel joins the band before it if their steps are similar. */
 static void find_bands(seek *s, const cpb_sieve_queries *queries) {
   const double alike = 1.25;
   s->band_count = 0;
@@ -334,9 +337,9 @@ static void find_bands(seek *s, const cpb_sieve_queries *queries) {
   }
 }
 
-/* Queries of like reach share a panel, and so a grid. */
+/* Queries of similar reach share a panel, and so a grid. */
 static void order_queries(seek *s) {
-  cpb_ranked *all = s->seekers[0].waiting; /* nobody waits yet: parts x groups x COLS x room */
+  cpb_ranked *all = s->seekers[0].waiting; /* not in use yet: parts x groups x COLS x room */
   size_t d = s->index->options.cols;
   for (size_t i = 0; i < s->n; i++)
     all[i] = (cpb_ranked){cpb_asked_reach(&s->known[i], s->q + i * d, s->index->center, d), i};
@@ -383,7 +386,7 @@ static void *carve(carver *c, size_t count, size_t size) {
   return here;
 }
 
-/* Adds up what is needed, or, with memory, hands it out. */
+/* Adds up the sizes of the arrays or, given memory, places them. */
 static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
   size_t d = s->index->options.cols, words = s->sieve.words, cells = s->parts * s->groups * COLS;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
@@ -435,6 +438,7 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
   cpb_status status = cpb_exec_run_told(s->asked->exec, s->parts * s->shares, look_at_part, s, error);
   if (status == CPB_OK) cpb_exec_run(s->asked->exec, s->n, settle, s);
   if (status == CPB_OK && atomic_load(&s->out_of_memory)) status = cpb_fail_memory(error, "the rows found");
+  if (status == CPB_OK && atomic_load(&s->unreadable)) status = cpb_seek_fail_read(error);
   if (status != CPB_OK) forget(s);
   return status;
 }

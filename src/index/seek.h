@@ -1,11 +1,11 @@
-/* Searching the codes of an index: which rows may be answers, and those measured. */
+/* Searches the codes of an index: rows that may be results are selected by bounds and measured in double. */
 #ifndef CPB_INDEX_SEEK_H
 #define CPB_INDEX_SEEK_H
 
 #include "core/best.h"
 #include "index/index_object.h"
 
-/* What is asked, of queries that are checked. */
+/* The arguments of a search; queries are valid. */
 typedef struct cpb_seek_question {
   const cpb_index *index;
   cpb_view queries;
@@ -15,27 +15,30 @@ typedef struct cpb_seek_question {
   const cpb_exec *exec;
 } cpb_seek_question;
 
-/* What was found for a query. */
+/* The result of a query. */
 typedef struct cpb_seek_answer {
   cpb_best
-      rows; /* keys, smaller is nearer, and ids, in any order; with limits the entries are the answer's to free */
-  bool undecided; /* bytes do not tell the rows apart: nothing was found */
+      rows; /* keys, smaller is nearer, and ids, in any order; with limits the caller frees the entries */
+  bool undecided; /* codes do not separate the rows: the query must be answered in floats */
   uint64_t measured;
 } cpb_seek_answer;
 
-/* Whether a live row of an id may be found by a query. */
+/* Whether the filter lets a query find a live row. */
 bool cpb_seek_allows(const cpb_index_filter *filter, size_t query, uint64_t id);
 
-/* *value of the row of a slot, as cpb_knn has it. q: the query's doubles, of unit length under COSINE. The row was checked when
- * it was added. */
-double cpb_seek_measure(const cpb_index *index, size_t slot, const double *q);
+/* The value of a row, as cpb_knn computes it. q: the query in doubles, of unit length under COSINE. False if the row cannot
+ * be read. */
+bool cpb_seek_measure(const cpb_index *index, size_t slot, const double *q, double *value);
 
-/* Keys of a cpb_best: smaller is nearer. The same both ways. */
+/* EIO: the file of an index could not be read. */
+cpb_status cpb_seek_fail_read(cpb_error *error);
+
+/* Converts a value to a key of cpb_best, where smaller is nearer, and back. */
 static inline double cpb_seek_key(const cpb_index *index, double value) {
   return index->options.metric == CPB_L2 ? value : -value;
 }
 
-/* Fills answers, one for each query; they and their entries without limits are in the scratch. */
+/* One answer for each query; they are stored in the scratch, and so are their entries unless there are limits. */
 cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *scratch,
                           cpb_seek_answer **answers, cpb_error *error);
 

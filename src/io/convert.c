@@ -1,5 +1,5 @@
 #define _POSIX_C_SOURCE 200809L
-#include "io/convert.h"
+#include "io/sealing.h"
 
 #include <float.h>
 #include <math.h>

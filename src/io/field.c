@@ -2,10 +2,151 @@
 #include "io/field.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "core/fail.h"
+#include "io/file_fail.h"
 #include "io/number.h"
+
+enum { FIRST_SIZE = 1 << 18 };
+
+void cpb_lines_start(cpb_lines *lines, bool quotes) {
+  cpb_buffer kept = lines->buffer;
+  *lines = (cpb_lines){.buffer = kept, .quotes = quotes, .next = 1};
+}
+
+void cpb_lines_free(cpb_lines *lines) { cpb_buffer_free(&lines->buffer); }
+
+static void move_to_front(cpb_lines *lines) {
+  if (lines->begin == 0) return;
+  size_t left = lines->end - lines->begin;
+  memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
+  lines->scanned -= lines->begin;
+  lines->begin = 0;
+  lines->end = left;
+}
+
+/* Doubles the buffer when it is half full: a long line that arrives in small pieces is copied a few times, not once
+ * per piece. */
+static cpb_status make_room(cpb_lines *lines, cpb_error *error) {
+  size_t size = lines->buffer.size;
+  if (size != 0 && lines->end <= size / 2) return CPB_OK;
+  size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
+  return cpb_buffer_reserve(&lines->buffer, size, lines->end, error);
+}
+
+/* Reads more behind the unprocessed bytes. */
+static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) {
+  size_t got = 0;
+  move_to_front(lines);
+  if (lines->end > CPB_LINE_MAX)
+    return cpb_file_fail(error, CPB_WHY_LINE_TOO_LONG, source->path, "line %llu has more than %d bytes%s",
+                         (unsigned long long)lines->next, CPB_LINE_MAX,
+                         lines->quotes ? ", or a quote is never closed" : "");
+  cpb_status status = make_room(lines, error);
+  size_t room = lines->buffer.size <= CPB_LINE_MAX ? lines->buffer.size : CPB_LINE_MAX + 1;
+  if (status == CPB_OK)
+    status = cpb_input_read_some(source, lines->buffer.bytes + lines->end, room - lines->end, &got, error);
+  lines->end += got;
+  lines->finished = got == 0;
+  return status;
+}
+
+static size_t count_byte(const unsigned char *p, const unsigned char *end, int byte) {
+  size_t count = 0;
+  while (p < end && (p = memchr(p, byte, (size_t)(end - p))) != NULL) p++, count++;
+  return count;
+}
+
+/* The LF that ends the line at begin, or NULL if it has not been read yet. `quoted` is carried over. */
+static unsigned char *line_end(cpb_lines *lines, bool *quoted) {
+  unsigned char *end = lines->buffer.bytes + lines->end;
+  while (lines->scanned < lines->end) {
+    unsigned char *from = lines->buffer.bytes + lines->scanned;
+    unsigned char *newline = memchr(from, '\n', (size_t)(end - from));
+    unsigned char *until = newline == NULL ? end : newline;
+    if (lines->quotes && count_byte(from, until, '"') % 2 == 1) *quoted = !*quoted;
+    lines->scanned = (size_t)(until - lines->buffer.bytes) + (newline != NULL);
+    if (newline != NULL && !*quoted) return newline;
+  }
+  return NULL;
+}
+
+/* Any line, blank or not. */
+static cpb_status take_line(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error) {
+  bool quoted = false;
+  unsigned char *newline = NULL;
+  while ((newline = lines->end == 0 ? NULL : line_end(lines, &quoted)) == NULL && !lines->finished) {
+    cpb_status status = refill(lines, source, error);
+    if (status != CPB_OK) return status;
+  }
+  *line = (cpb_line){NULL, 0};
+  if (newline == NULL && lines->begin == lines->end) return CPB_OK;
+  unsigned char *text = lines->buffer.bytes + lines->begin;
+  unsigned char *end = newline == NULL ? lines->buffer.bytes + lines->end : newline;
+  lines->begin = lines->scanned = (size_t)(end - lines->buffer.bytes) + (newline != NULL);
+  lines->number = lines->next;
+  lines->next += 1 + count_byte(text, end, '\n');
+  if (end > text && end[-1] == '\r') end--;
+  *line = (cpb_line){(const char *)text, (size_t)(end - text)};
+  return CPB_OK;
+}
+
+static bool is_empty_line(cpb_line line) {
+  for (size_t i = 0; i < line.length; i++)
+    if (line.text[i] != ' ') return false;
+  return true;
+}
+
+cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error) {
+  cpb_status status;
+  do status = take_line(lines, source, line, error);
+  while (status == CPB_OK && line->text != NULL && is_empty_line(*line));
+  return status;
+}
+
+static cpb_status reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
+  return size <= buffer->size ? CPB_OK : cpb_buffer_reserve(buffer, 2 * size, keep, error);
+}
+
+static size_t *starts_of(const cpb_texts *texts) { return (size_t *)(void *)texts->starts.bytes; }
+
+cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error) {
+  size_t starts = texts->count * sizeof(size_t);
+  cpb_status status = reserve(&texts->bytes, texts->used + length + 1, texts->used, error);
+  if (status == CPB_OK) status = reserve(&texts->starts, starts + sizeof(size_t), starts, error);
+  if (status != CPB_OK) return status;
+  char *to = (char *)texts->bytes.bytes + texts->used;
+  if (length != 0) memcpy(to, text, length);
+  to[length] = 0;
+  starts_of(texts)[texts->count++] = texts->used;
+  texts->used += length + 1;
+  return CPB_OK;
+}
+
+const char *cpb_texts_at(const cpb_texts *texts, uint64_t i) {
+  return i < texts->count ? (const char *)texts->bytes.bytes + starts_of(texts)[i] : NULL;
+}
+
+/* The index of a string; count if it is not in the list. */
+static size_t texts_find(const cpb_texts *texts, const char *text, size_t length) {
+  size_t i = 0;
+  for (; i < texts->count; i++) {
+    const char *known = cpb_texts_at(texts, i);
+    if (strlen(known) == length && memcmp(known, text, length) == 0) break;
+  }
+  return i;
+}
+
+void cpb_texts_clear(cpb_texts *texts) { texts->used = texts->count = 0; }
+
+void cpb_texts_free(cpb_texts *texts) {
+  cpb_buffer_free(&texts->bytes);
+  cpb_buffer_free(&texts->starts);
+  cpb_texts_clear(texts);
+}
 
 enum { SHORT_FIELD = 64 };
 
@@ -162,4 +303,140 @@ char cpb_field_separator(cpb_line first, char usual, bool decimal_comma) {
   if (!decimal_comma && has_outside_quotes(first, ',')) return ',';
   if (is_apart_by_blanks(first, decimal_comma)) return ' ';
   return decimal_comma && usual == ',' ? ';' : usual;
+}
+
+typedef struct choice {
+  cpb_columns *columns;
+  const char *path;
+  const cpb_texts *names;
+  size_t next; /* place of the next column taken */
+} choice;
+
+/* Digits only: a column counted from 0; SIZE_MAX for anything else. */
+static size_t number_of(const char *text, size_t length) {
+  size_t number = 0;
+  for (size_t i = 0; i < length && number < SIZE_MAX / 16; i++) {
+    if (text[i] < '0' || text[i] > '9') return SIZE_MAX;
+    number = 10 * number + (size_t)(text[i] - '0');
+  }
+  return number - 1; /* an empty text and 0 are not columns */
+}
+
+static cpb_status refuse(const choice *c, const char *item, size_t length, cpb_error *error) {
+  bool named = c->names != NULL && c->names->count > 0;
+  return cpb_file_fail(error, CPB_WHY_COLUMN_NONE, c->path,
+                       "there is no column \"%.*s\"; it has %zu column%s%s", (int)(length < 60 ? length : 60),
+                       item, c->columns->in_file, cpb_s(c->columns->in_file),
+                       named ? ", by name or by number from 1" : " without names, by number from 1");
+}
+
+/* The columns first .. last of an item: a name, a number, or a range of numbers. */
+static cpb_status find(const choice *c, const char *item, size_t length, size_t *first, size_t *last,
+                       cpb_error *error) {
+  size_t count = c->columns->in_file;
+  size_t named = c->names == NULL ? 0 : texts_find(c->names, item, length);
+  bool by_name = c->names != NULL && named < c->names->count;
+  const char *dash = memchr(item, '-', length);
+  size_t left = dash == NULL ? length : (size_t)(dash - item);
+  *first = by_name ? named : number_of(item, left);
+  *last = by_name || dash == NULL ? *first : number_of(dash + 1, length - left - 1);
+  if (!by_name && dash != NULL && left + 1 == length) *last = count - 1; /* "3-": all the rest */
+  return *first < count && *last < count && *first <= *last ? CPB_OK : refuse(c, item, length, error);
+}
+
+typedef cpb_status (*use_column)(choice *c, size_t column, cpb_error *error);
+
+static cpb_status take(choice *c, size_t column, cpb_error *error) {
+  if (c->columns->place[column] != CPB_COLUMN_UNUSED)
+    return cpb_file_fail(error, CPB_WHY_COLUMN_TWICE, c->path, "column %zu is wanted twice", column + 1);
+  c->columns->place[column] = c->next++;
+  return CPB_OK;
+}
+
+static cpb_status leave(choice *c, size_t column, cpb_error *error) {
+  (void)error;
+  c->columns->place[column] = CPB_COLUMN_UNUSED;
+  return CPB_OK;
+}
+
+static cpb_status each(choice *c, const char *list, use_column use, cpb_error *error) {
+  for (const char *item = list; list != NULL;) {
+    size_t length = strcspn(item, ","), first, last;
+    cpb_status status = find(c, item, length, &first, &last, error);
+    for (size_t k = first; status == CPB_OK && k <= last; k++) status = use(c, k, error);
+    if (status != CPB_OK || item[length] == 0) return status;
+    item += length + 1;
+  }
+  return CPB_OK;
+}
+
+static cpb_status set_aside(choice *c, const char *item, size_t as, cpb_error *error) {
+  size_t first, last;
+  if (item == NULL) return CPB_OK;
+  cpb_status status = find(c, item, strlen(item), &first, &last, error);
+  if (status == CPB_OK) c->columns->place[first] = as;
+  return status;
+}
+
+/* Renumbers the places without gaps, in the same order, after columns were excluded. */
+static void close_gaps(cpb_columns *columns, size_t *order) {
+  size_t limit = columns->in_file;
+  for (size_t k = 0; k < limit; k++) order[k] = CPB_COLUMN_UNUSED;
+  for (size_t k = 0; k < limit; k++)
+    if (columns->place[k] < limit) order[columns->place[k]] = k;
+  for (size_t k = 0; k < limit; k++)
+    if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
+}
+
+static cpb_status choose(choice *c, const cpb_column_wish *wish, cpb_error *error) {
+  for (size_t k = 0; k < c->columns->in_file; k++)
+    c->columns->place[k] = wish->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
+  cpb_status status = each(c, wish->columns, take, error);
+  if (status == CPB_OK) status = each(c, wish->drop, leave, error);
+  if (status == CPB_OK && wish->first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
+  if (status == CPB_OK) status = set_aside(c, wish->id, CPB_COLUMN_ID, error);
+  if (status == CPB_OK) status = set_aside(c, wish->label, CPB_COLUMN_LABEL, error);
+  return status;
+}
+
+cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_column_wish *wish, const char *path,
+                              const cpb_texts *names, size_t in_file, cpb_error *error) {
+  cpb_columns_free(columns);
+  *columns = (cpb_columns){.place = malloc((in_file + 1) * sizeof(size_t)),
+                           .in_file = in_file,
+                           .ids = wish->id != NULL || wish->first_is_id,
+                           .labels = wish->label != NULL};
+  size_t *order = malloc((in_file + 1) * sizeof(size_t));
+  choice c = {columns, path, names, 0};
+  cpb_status status = columns->place == NULL || order == NULL ? cpb_fail_memory(error, "%zu columns", in_file)
+                                                              : choose(&c, wish, error);
+  if (status == CPB_OK) close_gaps(columns, order);
+  free(order);
+  if (status == CPB_OK && columns->taken == 0)
+    status = cpb_file_fail(error, CPB_WHY_COLUMNS_ALL_DROPPED, path, "no column is left of %zu", in_file);
+  return status;
+}
+
+cpb_status cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count, const char *path,
+                              const cpb_texts *names, cpb_error *error) {
+  choice c = {columns, path, names, 0};
+  size_t *before = malloc(columns->in_file * sizeof *before);
+  if (before == NULL) return cpb_fail_memory(error, "%zu columns", columns->in_file);
+  memcpy(before, columns->place, columns->in_file * sizeof *before);
+  for (size_t k = 0; k < columns->in_file; k++)
+    if (before[k] < columns->taken) columns->place[k] = CPB_COLUMN_UNUSED;
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < count && status == CPB_OK; i++) {
+    size_t k = texts_find(names, wanted[i], strlen(wanted[i]));
+    bool there = k < columns->in_file && before[k] < columns->taken;
+    status = there ? take(&c, k, error) : refuse(&c, wanted[i], strlen(wanted[i]), error);
+  }
+  columns->taken = count;
+  free(before);
+  return status;
+}
+
+void cpb_columns_free(cpb_columns *columns) {
+  free(columns->place);
+  *columns = (cpb_columns){0};
 }

@@ -5,8 +5,81 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "io/lines.h"
-#include "io/texts.h"
+#include "io/input.h"
+
+/* ---- Splits an input into lines. ---- */
+
+/* The longest line accepted, in bytes: the widest row has 2^24 numbers of less than 32 characters. */
+enum { CPB_LINE_MAX = 1 << 29 };
+
+typedef struct cpb_lines {
+  cpb_buffer buffer;
+  size_t begin, scanned, end; /* unprocessed bytes of the buffer */
+  bool finished;              /* the source is at its end */
+  bool quotes;                /* a line end between double quotes does not end a line (RFC 4180) */
+  uint64_t number, next;      /* number of the last line returned, counted from 1, and of the next */
+} cpb_lines;
+
+typedef struct cpb_line {
+  const char *text; /* valid until the next call; NULL after the last line */
+  size_t length;    /* without the line end, LF or CRLF */
+} cpb_line;
+
+void cpb_lines_start(cpb_lines *lines, bool quotes);
+
+/* The next line that is not blank. */
+cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error);
+void cpb_lines_free(cpb_lines *lines);
+
+/* ---- An append-only list of strings: names of columns, ids of rows. ---- */
+
+typedef struct cpb_texts {
+  cpb_buffer bytes;  /* each 0-terminated */
+  cpb_buffer starts; /* size_t each */
+  size_t used, count;
+} cpb_texts;
+
+cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error);
+
+/* NULL for i >= count. Valid until the next string is added. */
+const char *cpb_texts_at(const cpb_texts *texts, uint64_t i);
+void cpb_texts_clear(cpb_texts *texts);
+void cpb_texts_free(cpb_texts *texts);
+
+/* ---- Which columns of a file are read, and how they are used. ---- */
+
+/* The place of a file's column in a row, or one of these. */
+#define CPB_COLUMN_UNUSED SIZE_MAX
+
+#define CPB_COLUMN_ID (SIZE_MAX - 1)
+
+#define CPB_COLUMN_LABEL (SIZE_MAX - 2)
+
+/* The caller's choice: "a,b,3-7" each, names or numbers from 1; NULL: none. */
+typedef struct cpb_column_wish {
+  const char *columns, *drop, *id, *label;
+  bool first_is_id;
+} cpb_column_wish;
+
+typedef struct cpb_columns {
+  size_t *place; /* of each column of the file */
+  size_t in_file, taken;
+  bool ids, labels;
+} cpb_columns;
+
+/* names  of the file's columns; NULL or empty: none
+ * EFORMAT if a wish names a column that does not exist, or if no column remains. Free it in any case. */
+cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_column_wish *wish, const char *path,
+                              const cpb_texts *names, size_t in_file, cpb_error *error);
+
+/* Restricts the columns taken to those with these names, in this order; `names` are those of the whole file. */
+cpb_status cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count, const char *path,
+                              const cpb_texts *names, cpb_error *error);
+void cpb_columns_free(cpb_columns *columns);
+
+static inline bool cpb_column_wish_any(const cpb_column_wish *wish) {
+  return wish->columns != NULL || wish->drop != NULL || wish->id != NULL || wish->label != NULL;
+}
 
 typedef struct cpb_field {
   const char *text;

@@ -1,9 +1,9 @@
 /* Rows of a fixed number of bytes: the fast path, shared by the vecs, bin and npy families. */
+#include <stdio.h>
 #include <string.h>
 
 #include "io/file_fail.h"
 #include "io/format.h"
-#include "io/random_access.h"
 
 enum {
   FIRST_READ = 1 << 18, /* of a stream, whose header may announce more than arrives */
@@ -11,8 +11,17 @@ enum {
   GATHER = 1 << 16,     /* bytes of rows assembled on the stack */
 };
 
-cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
-                           cpb_error *error) {
+size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
+  size_t row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
+  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
+  size_t count = max_rows < most ? max_rows : most;
+  return reader->rows - reader->next_row < count ? (size_t)(reader->rows - reader->next_row) : count;
+}
+
+/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
+ * bytes in a row. */
+static cpb_status fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start,
+                              size_t prefix, cpb_error *error) {
   size_t element = cpb_dtype_size(dtype);
   if (cols < 1 || cols > INT32_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
@@ -27,16 +36,18 @@ cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, u
   return CPB_OK;
 }
 
-cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
-                                  cpb_error *error) {
+/* The same for elements that are widened to the dtype. */
+static cpb_status fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
+                                     cpb_error *error) {
   cpb_dtype dtype = narrow == CPB_NARROW_U32 ? CPB_I64 : CPB_I32;
-  cpb_status status = cpb_fixed_shape(reader, dtype, cols, start, 0, error);
+  cpb_status status = fixed_shape(reader, dtype, cols, start, 0, error);
   reader->layout.narrow = narrow;
   reader->layout.row_bytes /= 2;
   return status;
 }
 
-cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
+/* Sets rows; for files, checks that the size matches exactly. */
+static cpb_status fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   uint64_t size = reader->source.size;
   reader->rows = rows;
@@ -94,7 +105,8 @@ static void widen(const cpb_reader *reader, void *elements, size_t count) {
   }
 }
 
-cpb_status cpb_fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error) {
+/* "row 7 has d = 3, row 0 has 128" */
+static cpb_status fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error) {
   return cpb_file_fail_row(error, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
                            "row %llu has d = %d, row 0 has %zu", (unsigned long long)row, d, reader->cols);
 }
@@ -105,7 +117,7 @@ static cpb_status check_prefixes(const cpb_reader *reader, const unsigned char *
   for (size_t i = 0; i < count; i++) {
     int32_t d;
     memcpy(&d, rows + i * reader->layout.row_bytes, sizeof d);
-    if (d != (int32_t)reader->cols) return cpb_fail_row_columns(reader, first + i, d, error);
+    if (d != (int32_t)reader->cols) return fail_row_columns(reader, first + i, d, error);
   }
   return CPB_OK;
 }
@@ -145,8 +157,8 @@ static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t 
   return CPB_OK;
 }
 
-cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
-                        cpb_error *error) {
+static cpb_status fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
+                           cpb_view *block, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   *block = view_rows(reader, buffer, count);
   if (count == 0) return CPB_OK;
@@ -166,8 +178,8 @@ cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_er
   return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
 }
 
-cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
-                          cpb_view *block, cpb_error *error) {
+static cpb_status fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
+                             cpb_view *block, cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   size_t element = cpb_dtype_size(reader->dtype);
   if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
@@ -228,7 +240,7 @@ static cpb_status next_of_stream(cpb_reader *reader, size_t count, cpb_view *blo
   return CPB_OK;
 }
 
-cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+static cpb_status fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   uint64_t left = reader->rows == CPB_ROWS_UNKNOWN ? UINT64_MAX : reader->rows - reader->next_row;
   size_t count = left < max_rows ? (size_t)left : max_rows;
   *block = view_rows(reader, NULL, 0);
@@ -236,12 +248,13 @@ cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, 
     return reader->source.stream ? cpb_input_expect_end(&reader->source, "its last row", error) : CPB_OK;
   if (reader->source.stream) return next_of_stream(reader, count, block, error);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error);
-  return status == CPB_OK ? cpb_fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error)
+  return status == CPB_OK ? fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error)
                           : status;
 }
 
-cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
-                           cpb_error *error) {
+/* Rows of fixed size after a header of `start` bytes, which this writes. */
+static cpb_status fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
+                              cpb_error *error) {
   size_t row_bytes = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), prefix);
   writer->layout = (cpb_layout){.start = start, .prefix = prefix, .row_bytes = row_bytes};
   cpb_status status = cpb_whole_write(&writer->whole, header, start, error);
@@ -258,7 +271,7 @@ static void put_prefix(const cpb_writer *writer, unsigned char *row) {
   if (writer->layout.prefix != 0) memcpy(row, &d, sizeof d);
 }
 
-cpb_status cpb_fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
+static cpb_status fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
   for (size_t i = 0; i < block.rows; i++) {
     cpb_status status = cpb_writer_room(writer, writer->layout.row_bytes, error);
     if (status != CPB_OK) return status;
@@ -316,3 +329,379 @@ cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, c
   if (layout->row_bytes <= GATHER) return place_gathered(writer, offset, block, error);
   return place_long(writer, offset, block, error);
 }
+
+/* Formats without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
+ * .i8bin .f16bin .ibin: uint32 n, uint32 d, then n*d elements. */
+
+/* Rows examined to find the one that broke a file; a million would take seconds. */
+enum { SEARCHED = 1 << 16 };
+
+/* The size is not a multiple of the row size: names the row at fault if it can be found. */
+static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
+  size_t row_bytes = reader->layout.row_bytes;
+  uint64_t rows = reader->source.size / row_bytes;
+  for (uint64_t row = 1; row <= rows && row < SEARCHED; row++) {
+    int32_t d;
+    if (reader->source.size - row * row_bytes < sizeof d) break;
+    cpb_status status = cpb_input_read_at(&reader->source, row * row_bytes, &d, sizeof d, error);
+    if (status != CPB_OK) return status;
+    if (d != (int32_t)reader->cols) return fail_row_columns(reader, row, d, error);
+  }
+  return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path, rows,
+                           "%llu bytes are %llu row%s of d = %zu and %llu bytes of a truncated row",
+                           (unsigned long long)reader->source.size, (unsigned long long)rows, cpb_s(rows),
+                           reader->cols, (unsigned long long)(reader->source.size % row_bytes));
+}
+
+static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
+  int32_t d;
+  size_t got;
+  cpb_status status = cpb_input_read(&reader->source, &d, sizeof d, &got, error);
+  if (status != CPB_OK) return status;
+  if (got == 0)
+    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
+                         "is empty: without a row there is no d");
+  if (got < sizeof d)
+    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
+                         "ends after %zu bytes, in the d of row 0", got);
+  if (d < 1)
+    return cpb_file_fail_row(error, CPB_WHY_FILE_COLUMNS, reader->source.path, 0,
+                             "row 0 has d = %d, wanted d >= 1", d);
+  cpb_input_unread(&reader->source, &d, sizeof d);
+  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);
+  if (status != CPB_OK || reader->source.stream) return status;
+  reader->rows = reader->source.size / reader->layout.row_bytes;
+  return reader->source.size % reader->layout.row_bytes == 0 ? CPB_OK : blame(reader, error);
+}
+
+static cpb_status vecs_begin(cpb_writer *writer, cpb_error *error) {
+  return fixed_begin(writer, "", 0, sizeof(int32_t), error);
+}
+
+#define VECS(letter, dtype)                                                                                  \
+  {                                                                                                          \
+    .name = letter "vecs", .extensions = "." letter "vecs", .variant = dtype, .dtypes = 1u << dtype,         \
+    .streams_in = true, .streams_out = true, .open = vecs_open, .next = fixed_next, .at = fixed_at,          \
+    .lend = fixed_lend, .begin = vecs_begin, .append = fixed_append                                          \
+  }
+const cpb_format cpb_format_fvecs = VECS("f", CPB_F32);
+const cpb_format cpb_format_bvecs = VECS("b", CPB_U8);
+const cpb_format cpb_format_ivecs = VECS("i", CPB_I32);
+
+/* ---- .fbin and similar ---- */
+
+typedef struct bin_header {
+  uint32_t rows, cols;
+} bin_header;
+
+static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
+  bin_header header;
+  size_t got;
+  cpb_status status = cpb_input_read(&reader->source, &header, sizeof header, &got, error);
+  if (status != CPB_OK) return status;
+  if (got < sizeof header)
+    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
+                         "has %zu bytes, its header alone has %zu", got, sizeof header);
+  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols, sizeof header, 0, error);
+  return status == CPB_OK ? fixed_rows(reader, header.rows, error) : status;
+}
+
+static cpb_status make_header(const cpb_writer *writer, uint64_t rows, bin_header *header, cpb_error *error) {
+  if (rows > UINT32_MAX)
+    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
+                         "%llu rows are more than the header of %s can count, %u", (unsigned long long)rows,
+                         writer->format->name, UINT32_MAX);
+  *header = (bin_header){(uint32_t)rows, (uint32_t)writer->cols};
+  return CPB_OK;
+}
+
+static cpb_status bin_begin(cpb_writer *writer, cpb_error *error) {
+  bin_header header;
+  uint64_t rows = writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows;
+  cpb_status status = make_header(writer, rows, &header, error);
+  return status == CPB_OK ? fixed_begin(writer, &header, sizeof header, 0, error) : status;
+}
+
+static cpb_status bin_finish(cpb_writer *writer, cpb_error *error) {
+  bin_header header;
+  if (writer->rows != CPB_ROWS_UNKNOWN) return CPB_OK;
+  cpb_status status = make_header(writer, writer->appended, &header, error);
+  return status == CPB_OK ? cpb_whole_write_at(&writer->whole, 0, &header, sizeof header, error) : status;
+}
+
+#define BIN(word, kind)                                                                                      \
+  {                                                                                                          \
+    .name = word, .extensions = "." word, .variant = kind, .dtypes = 1u << kind, .streams_in = true,         \
+    .streams_out = true, .header_counts_rows = true, .open = bin_open, .next = fixed_next, .at = fixed_at,   \
+    .lend = fixed_lend, .begin = bin_begin, .append = fixed_append, .finish = bin_finish                     \
+  }
+const cpb_format cpb_format_fbin = BIN("fbin", CPB_F32);
+const cpb_format cpb_format_u8bin = BIN("u8bin", CPB_U8);
+const cpb_format cpb_format_i8bin = BIN("i8bin", CPB_I8);
+const cpb_format cpb_format_f16bin = BIN("f16bin", CPB_F16);
+const cpb_format cpb_format_ibin = BIN("ibin", CPB_I32);
+
+/* .npy, versions 1 to 3: a magic, a Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+ * and the elements. Written as version 1, C order, padded like NumPy's for the row count, so that the header has the
+ * same length for any n. */
+
+enum {
+  MAGIC = 8, /* "\x93NUMPY", major, minor */
+  HEADER_MAX = 1 << 16,
+  ALIGNMENT = 64,
+  COUNT_DIGITS = 21, /* space for the first axis */
+  RANK_MAX = 2,
+};
+
+typedef struct npy_header {
+  char descr[32];
+  bool fortran_order, has_descr, has_order, has_shape;
+  size_t rank;
+  uint64_t shape[RANK_MAX];
+} npy_header;
+
+static const struct {
+  const char *code;
+  cpb_dtype dtype;
+  cpb_narrow narrow;
+} codes[] = {{"f4", CPB_F32, 0},
+             {"f8", CPB_F64, 0},
+             {"f2", CPB_F16, 0},
+             {"u1", CPB_U8, 0},
+             {"i1", CPB_I8, 0},
+             {"i4", CPB_I32, 0},
+             {"i8", CPB_I64, 0},
+             /* from here on read only */
+             {"b1", CPB_U8, 0},
+             {"u2", CPB_I32, CPB_NARROW_U16},
+             {"i2", CPB_I32, CPB_NARROW_I16},
+             {"u4", CPB_I64, CPB_NARROW_U32}};
+enum { CODES = sizeof codes / sizeof *codes };
+
+/* A position in the text of the dict; NULL after an error. */
+typedef const char *cursor;
+
+static cursor skip_blanks(cursor p) {
+  while (p != NULL && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+  return p;
+}
+
+static cursor expect(cursor p, char c) {
+  p = skip_blanks(p);
+  return p != NULL && *p == c ? p + 1 : NULL;
+}
+
+static bool comes(cursor p, char c) {
+  p = skip_blanks(p);
+  return p != NULL && *p == c;
+}
+
+static cursor parse_string(cursor p, char *to, size_t size) {
+  p = skip_blanks(p);
+  if (p == NULL || (*p != '\'' && *p != '"')) return NULL;
+  const char *end = strchr(p + 1, *p);
+  size_t length = end == NULL ? size : (size_t)(end - p - 1);
+  if (length >= size) return NULL;
+  memcpy(to, p + 1, length);
+  to[length] = 0;
+  return end + 1;
+}
+
+static cursor parse_bool(cursor p, bool *value) {
+  p = skip_blanks(p);
+  if (p == NULL) return NULL;
+  *value = strncmp(p, "True", 4) == 0;
+  if (*value) return p + 4;
+  return strncmp(p, "False", 5) == 0 ? p + 5 : NULL;
+}
+
+static cursor parse_count(cursor p, uint64_t *value) {
+  p = skip_blanks(p);
+  if (p == NULL || *p < '0' || *p > '9') return NULL;
+  for (*value = 0; *p >= '0' && *p <= '9'; p++) {
+    if (*value > (UINT64_MAX - 9) / 10) return NULL;
+    *value = 10 * *value + (uint64_t)(*p - '0');
+  }
+  return *p == 'L' ? p + 1 : p; /* Python 2 wrote 3L */
+}
+
+static cursor parse_shape(cursor p, npy_header *header) {
+  p = expect(p, '(');
+  while (p != NULL && !comes(p, ')')) {
+    uint64_t length = 0;
+    p = parse_count(p, &length);
+    if (header->rank < RANK_MAX) header->shape[header->rank] = length;
+    header->rank++;
+    if (!comes(p, ',')) break;
+    p = expect(p, ',');
+  }
+  return expect(p, ')');
+}
+
+/* The value of one key. A descr that is a list belongs to a structured array: its text is stored for the message, and
+ * parsing ends there. */
+static cursor parse_value(cursor p, const char *key, npy_header *header) {
+  if (strcmp(key, "fortran_order") == 0) {
+    header->has_order = true;
+    return parse_bool(p, &header->fortran_order);
+  }
+  if (strcmp(key, "shape") == 0) {
+    header->has_shape = true;
+    header->rank = 0;
+    return parse_shape(p, header);
+  }
+  if (strcmp(key, "descr") != 0) return NULL;
+  header->has_descr = true;
+  if (!comes(p, '[')) return parse_string(p, header->descr, sizeof header->descr);
+  snprintf(header->descr, sizeof header->descr, "[..]");
+  return NULL;
+}
+
+static bool parse_header(const char *text, npy_header *header) {
+  cursor p = expect(text, '{');
+  while (p != NULL && !comes(p, '}')) {
+    char key[32];
+    p = expect(parse_string(p, key, sizeof key), ':');
+    p = parse_value(p, key, header);
+    if (!comes(p, ',')) break;
+    p = expect(p, ',');
+  }
+  p = skip_blanks(expect(p, '}'));
+  return p != NULL && *p == 0 && header->has_descr && header->has_order && header->has_shape;
+}
+
+/* The index of the dtype in `codes`. */
+static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t *code, cpb_error *error) {
+  const char *path = reader->source.path;
+  if (strcmp(descr, "[..]") == 0)
+    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
+                         "its dtype is structured (records), not numbers");
+  if (strchr(descr, 'O') != NULL)
+    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
+                         "its dtype is object (pickled Python), which is not read: it could run code");
+  for (size_t i = 0; i < CODES && descr[0] != 0; i++) {
+    if (strcmp(descr + 1, codes[i].code) != 0) continue;
+    *code = i;
+    if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && descr[2] == '1')) return CPB_OK;
+    if (descr[0] == '>')
+      return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
+                           "its dtype %s is big-endian; only little-endian is read: x.astype('<%s')", descr,
+                           descr + 1);
+  }
+  return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
+                       "its dtype \"%s\" is not one of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; convert it with "
+                       "x.astype('<f8') in NumPy",
+                       descr);
+}
+
+static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64_t start, cpb_error *error) {
+  size_t code = 0;
+  cpb_status status = find_code(reader, header->descr, &code, error);
+  if (status != CPB_OK) return status;
+  if (header->rank < 1 || header->rank > RANK_MAX)
+    return cpb_file_fail(error, CPB_WHY_FILE_DIMENSIONS, reader->source.path,
+                         "its array has %zu dimensions, wanted 2 (rows, columns) or 1 (one column)",
+                         header->rank);
+  uint64_t cols = header->rank == 2 ? header->shape[1] : 1;
+  status = codes[code].narrow != CPB_NOT_NARROW
+               ? fixed_shape_narrow(reader, codes[code].narrow, cols, start, error)
+               : fixed_shape(reader, codes[code].dtype, cols, start, 0, error);
+  if (status != CPB_OK) return status;
+  reader->layout.by_columns = header->fortran_order && cols > 1;
+  if (reader->layout.by_columns && reader->source.stream)
+    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path,
+                         "an array in Fortran order cannot be read from a pipe; save it to a file first");
+  return fixed_rows(reader, header->shape[0], error);
+}
+
+static cpb_status fail_short(const cpb_reader *reader, cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path, "ends in its header");
+}
+
+/* Magic, version, and the length of the dict, which has 2 bytes in version 1 and 4 later. */
+static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *start, cpb_error *error) {
+  unsigned char magic[MAGIC];
+  size_t got, width = 2;
+  cpb_status status = cpb_input_read(&reader->source, magic, MAGIC, &got, error);
+  if (status != CPB_OK) return status;
+  if (got < MAGIC || memcmp(magic, "\x93NUMPY", 6) != 0)
+    return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "does not begin like an .npy file");
+  if (magic[6] < 1 || magic[6] > 3)
+    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, reader->source.path,
+                         "is .npy version %d, wanted 1, 2 or 3", magic[6]);
+  if (magic[6] > 1) width = 4;
+  *length = 0;
+  *start = MAGIC + width;
+  status = cpb_input_read(&reader->source, length, width, &got, error);
+  if (status != CPB_OK) return status;
+  if (got < width) return fail_short(reader, error);
+  if (*length > HEADER_MAX)
+    return cpb_file_fail(error, CPB_WHY_NPY_HEADER, reader->source.path,
+                         "has a header of %u bytes, more than the %d that are read", *length, HEADER_MAX);
+  return CPB_OK;
+}
+
+static cpb_status npy_open(cpb_reader *reader, cpb_error *error) {
+  uint32_t length = 0;
+  size_t start = 0, got = 0;
+  cpb_status status = read_prelude(reader, &length, &start, error);
+  if (status == CPB_OK) status = cpb_buffer_reserve(&reader->buffer, (size_t)length + 1, 0, error);
+  if (status == CPB_OK) status = cpb_input_read(&reader->source, reader->buffer.bytes, length, &got, error);
+  if (status != CPB_OK) return status;
+  if (got < length) return fail_short(reader, error);
+  npy_header header = {.rank = 0};
+  reader->buffer.bytes[length] = 0;
+  bool parsed = parse_header((const char *)reader->buffer.bytes, &header);
+  if (!parsed && strcmp(header.descr, "[..]") != 0)
+    return cpb_file_fail(error, CPB_WHY_NPY_HEADER, reader->source.path,
+                         "its header is not a dict of descr, fortran_order and shape");
+  return set_shape(reader, &header, start + length, error);
+}
+
+/* The whole header, a multiple of ALIGNMENT bytes; the same length for any number of rows. */
+static size_t print_header(const cpb_writer *writer, uint64_t rows, char header[256]) {
+  size_t i = 0;
+  while (codes[i].dtype != writer->dtype) i++;
+  int digits = snprintf(NULL, 0, "%llu", (unsigned long long)rows);
+  int length = snprintf(header + MAGIC + 2, 256 - MAGIC - 2,
+                        "{'descr': '%c%s', 'fortran_order': False, 'shape': (%llu, %zu), }%*s",
+                        cpb_dtype_size(writer->dtype) == 1 ? '|' : '<', codes[i].code,
+                        (unsigned long long)rows, writer->cols, COUNT_DIGITS - digits, "");
+  size_t used = MAGIC + 2 + (size_t)length + 1;
+  size_t size = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  memset(header + used - 1, ' ', size - used);
+  header[size - 1] = '\n';
+  uint16_t dict = (uint16_t)(size - MAGIC - 2);
+  memcpy(header, "\x93NUMPY\x01", MAGIC);
+  memcpy(header + MAGIC, &dict, sizeof dict);
+  return size;
+}
+
+static cpb_status npy_begin(cpb_writer *writer, cpb_error *error) {
+  char header[256];
+  size_t size = print_header(writer, writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows, header);
+  return fixed_begin(writer, header, size, 0, error);
+}
+
+static cpb_status npy_finish(cpb_writer *writer, cpb_error *error) {
+  char header[256];
+  if (writer->rows != CPB_ROWS_UNKNOWN) return CPB_OK;
+  size_t size = print_header(writer, writer->appended, header);
+  return cpb_whole_write_at(&writer->whole, 0, header, size, error);
+}
+
+const cpb_format cpb_format_npy = {
+    .name = "npy",
+    .extensions = ".npy",
+    .dtypes = ~0u,
+    .streams_in = true,
+    .streams_out = true,
+    .header_counts_rows = true,
+    .open = npy_open,
+    .next = fixed_next,
+    .at = fixed_at,
+    .lend = fixed_lend,
+    .begin = npy_begin,
+    .append = fixed_append,
+    .finish = npy_finish,
+};

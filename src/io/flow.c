@@ -35,11 +35,7 @@ typedef struct flow {
   cpb_error *errors;
 } flow;
 
-static const cpb_flow_options defaults = {.size = sizeof(cpb_flow_options), .last = CPB_ROWS_UNKNOWN};
-
-void cpb_flow_options_init(cpb_flow_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_flow_options, .size = sizeof(cpb_flow_options), .last = CPB_ROWS_UNKNOWN)
 
 static size_t block_rows(const flow *f) {
   size_t in = cpb_reader_cols(f->reader) * cpb_dtype_size(f->reader->dtype),

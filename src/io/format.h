@@ -1,12 +1,10 @@
 /* A vector format: a table of functions used by the one reader and the one writer.
  *
- *   formats.c   the table: names, extensions, functions        fixed.c   rows of a fixed number of bytes
- *   vecs.c      .fvecs .bvecs .ivecs                           lines.c   lines and numbers of text
- *               .fbin .u8bin .i8bin .f16bin .ibin              input.c   bytes in
- *   npy.c       .npy                                           whole_file.c  bytes out
- *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it               convert.c dtype to dtype
- *   text.c      .csv .tsv; field.c texts.c columns.c under it
- *   libsvm.c    .libsvm .svm */
+ *   formats.c   the table: names, extensions, functions        reader.c      rows out of a file
+ *   fixed.c     rows of a fixed number of bytes: .npy,         writer.c      rows into a file, dtype to dtype, seals
+ *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
+ *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it              whole_file.c  bytes out
+ *   text.c      .csv .tsv; libsvm.c .libsvm .svm               field.c       lines, fields, columns, names */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
 
@@ -14,8 +12,7 @@
 #include <stdbool.h>
 
 #include "capball/file.h"
-#include "io/buffer.h"
-#include "io/columns.h"
+#include "io/field.h"
 #include "io/input.h"
 #include "io/random_access.h"
 #include "io/sealing.h"
@@ -80,13 +77,14 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given, and without the data set */
   const char *set;   /* NULL: not given */
-  bool follow_external, decimal_comma;
+  bool follow_external, decimal_comma, skip_text;
+  void (*problem)(void *context, const cpb_error *what);
+  void *context; /* of problem */
   cpb_header header;
   cpb_column_wish wish;
   cpb_columns columns; /* of text, and of other files if columns are selected */
   cpb_texts ids, labels;
   const char *const *names; /* of the columns read; NULL: none */
-  size_t named;             /* the number of names */
   cpb_buffer picked;        /* a block of the selected columns */
   bool skip_bad;
   cpb_buffer bad; /* numbers of the bad rows so far, ascending */
@@ -137,34 +135,17 @@ extern const cpb_format cpb_format_npy, cpb_format_hdf5, cpb_format_csv, cpb_for
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error);
 
+/* The number of rows of the next block, for formats without a fixed number of bytes per row: at most max_rows, at most
+ * CPB_BLOCK_MAX bytes or one row, and at most those left. */
+size_t cpb_block_count(const cpb_reader *reader, size_t max_rows);
+
 /* Columns of the rows a reader returns: all of the file's, or the selected ones. */
 size_t cpb_reader_cols(const cpb_reader *reader);
-uint64_t cpb_reader_rows(const cpb_reader *reader);
 
-/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
- * bytes in a row. */
-cpb_status cpb_fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start, size_t prefix,
-                           cpb_error *error);
-/* The same for elements that are widened to the dtype. */
-cpb_status cpb_fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
-                                  cpb_error *error);
-/* Sets rows; for files, checks that the size matches exactly. */
-cpb_status cpb_fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error);
-/* "row 7 has d = 3, row 0 has 128" */
-cpb_status cpb_fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error);
 /* "csv has no random access here" */
 cpb_status cpb_fail_random_access(const char *path, const cpb_format *format, cpb_error *error);
 size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
-cpb_status cpb_fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
-cpb_status cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
-                        cpb_error *error);
-cpb_status cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
-                          cpb_view *block, cpb_error *error);
 
-/* Rows of fixed size after a header of `start` bytes, which this writes. */
-cpb_status cpb_fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
-                           cpb_error *error);
-cpb_status cpb_fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error);
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
 /* Makes room for count bytes at writer->buffer.bytes + writer->used; the caller advances used. */

@@ -1,6 +1,5 @@
 /* .hdf5 .h5 in the layout of ann-benchmarks: data sets of one or two dimensions, "file.hdf5:train".
  * libhdf5 is not thread-safe and prints errors; the printing is suppressed here. */
-#include "capball/advanced/flow.h"
 #include "io/format.h"
 
 #include "core/fail.h"
@@ -41,14 +40,14 @@ typedef struct hush {
 
 static hush hush_begin(void) {
   hush saved = {NULL, NULL};
-  H5Eget_auto2(H5E_DEFAULT, &saved.function, &saved.data);
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  cpb_h5()->H5Eget_auto2(H5E_DEFAULT, &saved.function, &saved.data);
+  cpb_h5()->H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   return saved;
 }
 
 static void hush_end(hush saved) {
-  H5Eclear2(H5E_DEFAULT);
-  H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
+  cpb_h5()->H5Eclear2(H5E_DEFAULT);
+  cpb_h5()->H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
 }
 
 /* If the library failed to initialise, no other function of it may be called. */
@@ -64,9 +63,9 @@ static hdf5_state *state_new(cpb_error *error) {
 /* True if everything could be closed, so that all data are in the file. */
 static bool state_close(hdf5_state *state) {
   bool closed = true;
-  if (state->type >= 0) closed = H5Tclose(state->type) >= 0 && closed;
-  if (state->set >= 0) closed = H5Dclose(state->set) >= 0 && closed;
-  if (state->file >= 0) closed = H5Fclose(state->file) >= 0 && closed;
+  if (state->type >= 0) closed = cpb_h5()->H5Tclose(state->type) >= 0 && closed;
+  if (state->set >= 0) closed = cpb_h5()->H5Dclose(state->set) >= 0 && closed;
+  if (state->file >= 0) closed = cpb_h5()->H5Fclose(state->file) >= 0 && closed;
   state->type = state->set = state->file = -1;
   return closed;
 }
@@ -81,9 +80,10 @@ static void state_free(hdf5_state *state) {
 
 /* IEEE binary16, for which HDF5 1.10 has no name: 1 sign bit, 5 of exponent, 10 of mantissa. */
 static hid_t make_half(void) {
-  hid_t type = H5Tcopy(H5T_IEEE_F32LE);
-  if (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 || H5Tset_ebias(type, 15) < 0) {
-    H5Tclose(type);
+  hid_t type = cpb_h5()->H5Tcopy(H5T_IEEE_F32LE);
+  if (cpb_h5()->H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || cpb_h5()->H5Tset_size(type, 2) < 0 ||
+      cpb_h5()->H5Tset_ebias(type, 15) < 0) {
+    cpb_h5()->H5Tclose(type);
     return -1;
   }
   return type;
@@ -92,27 +92,27 @@ static hid_t make_half(void) {
 /* A copy of the element type; the caller closes it. */
 static hid_t make_type(cpb_dtype dtype) {
   switch (dtype) {
-  case CPB_F32: return H5Tcopy(H5T_IEEE_F32LE);
-  case CPB_F64: return H5Tcopy(H5T_IEEE_F64LE);
+  case CPB_F32: return cpb_h5()->H5Tcopy(H5T_IEEE_F32LE);
+  case CPB_F64: return cpb_h5()->H5Tcopy(H5T_IEEE_F64LE);
   case CPB_F16: return make_half();
-  case CPB_U8: return H5Tcopy(H5T_STD_U8LE);
-  case CPB_I8: return H5Tcopy(H5T_STD_I8LE);
-  case CPB_I32: return H5Tcopy(H5T_STD_I32LE);
-  case CPB_I64: return H5Tcopy(H5T_STD_I64LE);
+  case CPB_U8: return cpb_h5()->H5Tcopy(H5T_STD_U8LE);
+  case CPB_I8: return cpb_h5()->H5Tcopy(H5T_STD_I8LE);
+  case CPB_I32: return cpb_h5()->H5Tcopy(H5T_STD_I32LE);
+  case CPB_I64: return cpb_h5()->H5Tcopy(H5T_STD_I64LE);
   }
   return -1;
 }
 
 /* The smallest dtype that can represent the file's type; HDF5 converts, including the byte order. */
 static bool find_dtype(hid_t type, cpb_dtype *dtype) {
-  H5T_class_t class = H5Tget_class(type);
-  size_t size = H5Tget_size(type);
+  H5T_class_t class = cpb_h5()->H5Tget_class(type);
+  size_t size = cpb_h5()->H5Tget_size(type);
   if (class == H5T_FLOAT) {
     *dtype = size == 2 ? CPB_F16 : size == 4 ? CPB_F32 : CPB_F64;
     return size == 2 || size == 4 || size == 8;
   }
   if (class != H5T_INTEGER) return false;
-  bool is_signed = H5Tget_sign(type) != H5T_SGN_NONE;
+  bool is_signed = cpb_h5()->H5Tget_sign(type) != H5T_SGN_NONE;
   *dtype = size == 1                               ? (is_signed ? CPB_I8 : CPB_U8)
            : size == 2 || (size == 4 && is_signed) ? CPB_I32
                                                    : CPB_I64;
@@ -121,10 +121,10 @@ static bool find_dtype(hid_t type, cpb_dtype *dtype) {
 
 static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
   hsize_t lengths[RANK_MAX] = {0, 1};
-  hid_t space = H5Dget_space(state->set);
-  state->rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
-  if (state->rank == 1 || state->rank == 2) H5Sget_simple_extent_dims(space, lengths, NULL);
-  if (space >= 0) H5Sclose(space);
+  hid_t space = cpb_h5()->H5Dget_space(state->set);
+  state->rank = space < 0 ? -1 : cpb_h5()->H5Sget_simple_extent_ndims(space);
+  if (state->rank == 1 || state->rank == 2) cpb_h5()->H5Sget_simple_extent_dims(space, lengths, NULL);
+  if (space >= 0) cpb_h5()->H5Sclose(space);
   if (state->rank < 1 || state->rank > RANK_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_DIMENSIONS, reader->source.path,
                          "data set \"%s\" has %d dimensions, wanted 2 (rows, columns) or 1 (one column)",
@@ -148,9 +148,9 @@ static herr_t stay_inside(const char *parent_file, const char *parent_group, con
 
 /* An access list of this kind, closed by the caller; *left is set if a link would have led to another file. */
 static hid_t make_access(hid_t kind, bool *left) {
-  hid_t access = H5Pcreate(kind);
-  if (access >= 0 && H5Pset_elink_cb(access, stay_inside, left) >= 0) return access;
-  if (access >= 0) H5Pclose(access);
+  hid_t access = cpb_h5()->H5Pcreate(kind);
+  if (access >= 0 && cpb_h5()->H5Pset_elink_cb(access, stay_inside, left) >= 0) return access;
+  if (access >= 0) cpb_h5()->H5Pclose(access);
   return -1;
 }
 
@@ -164,9 +164,9 @@ typedef struct listing {
 /* Adds one data set; stops when the buffer is full. */
 static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, void *arg) {
   listing *list = arg;
-  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : H5Oopen(group, name, list->access);
-  bool is_set = object >= 0 && H5Iget_type(object) == H5I_DATASET;
-  if (object >= 0) H5Oclose(object);
+  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : cpb_h5()->H5Oopen(group, name, list->access);
+  bool is_set = object >= 0 && cpb_h5()->H5Iget_type(object) == H5I_DATASET;
+  if (object >= 0) cpb_h5()->H5Oclose(object);
   if (!is_set) return 0;
   size_t room = sizeof list->text - list->used;
   int length = snprintf(list->text + list->used, room, "%s%s", list->used == 0 ? "" : ", ", name);
@@ -182,8 +182,8 @@ static cpb_status refuse_set(const cpb_reader *reader, const hdf5_state *state, 
                              cpb_error *error) {
   bool left = false;
   listing list = {.used = 0, .access = make_access(H5P_LINK_ACCESS, &left)};
-  if (list.access >= 0) H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
-  if (list.access >= 0) H5Pclose(list.access);
+  if (list.access >= 0) cpb_h5()->H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
+  if (list.access >= 0) cpb_h5()->H5Pclose(list.access);
   return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, reader->source.path,
                        "has no data set \"%.80s\"; it has %s", name, list.text[0] != 0 ? list.text : "none");
 }
@@ -203,10 +203,10 @@ static cpb_status refuse_outside(const cpb_reader *reader, const char *name, con
 /* Checks where the numbers of a set are stored, before any other query about them, which would open those files. */
 static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state, const char *name,
                                cpb_error *error) {
-  hid_t creation = H5Dget_create_plist(state->set);
-  bool is_virtual = creation >= 0 && H5Pget_layout(creation) == H5D_VIRTUAL;
-  int pieces = creation < 0 || is_virtual ? 0 : H5Pget_external_count(creation);
-  if (creation >= 0) H5Pclose(creation);
+  hid_t creation = cpb_h5()->H5Dget_create_plist(state->set);
+  bool is_virtual = creation >= 0 && cpb_h5()->H5Pget_layout(creation) == H5D_VIRTUAL;
+  int pieces = creation < 0 || is_virtual ? 0 : cpb_h5()->H5Pget_external_count(creation);
+  if (creation >= 0) cpb_h5()->H5Pclose(creation);
   if (creation < 0 || pieces < 0)
     return cpb_file_fail(error, CPB_WHY_HDF5_OPEN, reader->source.path,
                          "HDF5 cannot tell how \"%.80s\" is stored", name);
@@ -217,8 +217,8 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
 static cpb_status open_named(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
   bool left = false;
   hid_t access = reader->follow_external ? H5P_DEFAULT : make_access(H5P_DATASET_ACCESS, &left);
-  state->set = access < 0 ? -1 : H5Dopen2(state->file, name, access);
-  if (access >= 0 && !reader->follow_external) H5Pclose(access);
+  state->set = access < 0 ? -1 : cpb_h5()->H5Dopen2(state->file, name, access);
+  if (access >= 0 && !reader->follow_external) cpb_h5()->H5Pclose(access);
   cpb_status status = check_bytes(state, error);
   if (status != CPB_OK) return status;
   if (left) return refuse_outside(reader, name, "is a link to another file", error);
@@ -234,7 +234,7 @@ static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *er
   if (!is_signed) return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "is not an HDF5 file");
   state->bytes.source = &reader->source;
   state->bytes.size = reader->source.size;
-  state->file = reader->follow_external ? H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
+  state->file = reader->follow_external ? cpb_h5()->H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
                                         : cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
   if (state->file >= 0) return CPB_OK;
   status = check_bytes(state, error);
@@ -244,9 +244,9 @@ static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *er
 }
 
 static cpb_status read_type(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
-  hid_t stored = H5Dget_type(state->set);
+  hid_t stored = cpb_h5()->H5Dget_type(state->set);
   bool known = stored >= 0 && find_dtype(stored, &reader->dtype);
-  if (stored >= 0) H5Tclose(stored);
+  if (stored >= 0) cpb_h5()->H5Tclose(stored);
   if (!known)
     return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, reader->source.path,
                          "data set \"%.80s\" does not hold integers up to i64 or floats up to f64", name);
@@ -255,7 +255,7 @@ static cpb_status read_type(cpb_reader *reader, hdf5_state *state, const char *n
 }
 
 static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *error) {
-  const char *name = reader->set == NULL ? DEFAULT_SET : reader->set;
+  const char *name = or_default(reader->set);
   cpb_status status = open_hdf5(reader, state, error);
   if (status == CPB_OK) status = open_named(reader, state, name, error);
   if (status == CPB_OK) status = read_type(reader, state, name, error);
@@ -279,31 +279,29 @@ static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
 static bool select_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, hid_t *in_file,
                         hid_t *in_memory) {
   hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};
-  *in_memory = H5Screate_simple(state->rank, length, NULL);
-  *in_file = H5Dget_space(state->set);
+  *in_memory = cpb_h5()->H5Screate_simple(state->rank, length, NULL);
+  *in_file = cpb_h5()->H5Dget_space(state->set);
   return *in_memory >= 0 && *in_file >= 0 &&
-         H5Sselect_hyperslab(*in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
+         cpb_h5()->H5Sselect_hyperslab(*in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
 }
 
 static void close_spaces(hid_t in_file, hid_t in_memory) {
-  if (in_file >= 0) H5Sclose(in_file);
-  if (in_memory >= 0) H5Sclose(in_memory);
+  if (in_file >= 0) cpb_h5()->H5Sclose(in_file);
+  if (in_memory >= 0) cpb_h5()->H5Sclose(in_memory);
 }
 
 static bool read_rows(const cpb_reader *reader, size_t count) {
   const hdf5_state *state = reader->state;
   hid_t in_file, in_memory;
-  bool done = select_rows(state, reader->next_row, count, reader->cols, &in_file, &in_memory) &&
-              H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, reader->buffer.bytes) >= 0;
+  bool done =
+      select_rows(state, reader->next_row, count, reader->cols, &in_file, &in_memory) &&
+      cpb_h5()->H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, reader->buffer.bytes) >= 0;
   close_spaces(in_file, in_memory);
   return done;
 }
 
 static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  size_t row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
-  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
-  size_t count = max_rows < most ? max_rows : most;
-  if (reader->rows - reader->next_row < count) count = (size_t)(reader->rows - reader->next_row);
+  size_t count = cpb_block_count(reader, max_rows), row_bytes = reader->cols * cpb_dtype_size(reader->dtype);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
   if (status != CPB_OK) return status;
   *block = cpb_rows(reader->buffer.bytes, reader->dtype, count, reader->cols);
@@ -348,15 +346,15 @@ static cpb_status take_kept(cpb_writer *writer, hdf5_state *state, cpb_error *er
  * contents may not. */
 static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hid_t access,
                            cpb_error *error) {
-  if (H5Lexists(state->file, writer->set, access) <= 0) return CPB_OK;
-  hid_t object = H5Oopen(state->file, writer->set, access);
-  H5I_type_t kind = object < 0 ? H5I_DATASET : H5Iget_type(object);
-  if (object >= 0) H5Oclose(object);
+  if (cpb_h5()->H5Lexists(state->file, writer->set, access) <= 0) return CPB_OK;
+  hid_t object = cpb_h5()->H5Oopen(state->file, writer->set, access);
+  H5I_type_t kind = object < 0 ? H5I_DATASET : cpb_h5()->H5Iget_type(object);
+  if (object >= 0) cpb_h5()->H5Oclose(object);
   if (kind != H5I_DATASET)
     return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, writer->whole.path,
                          "\"%.80s\" is a %s, not a data set: it was not replaced", writer->set,
                          kind == H5I_GROUP ? "group" : "named type");
-  if (H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
+  if (cpb_h5()->H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,
                        "HDF5 cannot replace data set \"%.80s\"", writer->set);
 }
@@ -379,12 +377,12 @@ static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_er
 static hid_t make_creation(const cpb_writer *writer) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
   hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
-  hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE);
   if (creation < 0) return -1;
-  if (H5Pset_obj_track_times(creation, false) >= 0 &&
-      (writer->rows != CPB_ROWS_UNKNOWN || H5Pset_chunk(creation, RANK_MAX, chunk) >= 0))
+  if (cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
+      (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0))
     return creation;
-  H5Pclose(creation);
+  cpb_h5()->H5Pclose(creation);
   return -1;
 }
 
@@ -392,18 +390,19 @@ static hid_t make_space(const cpb_writer *writer) {
   bool known = writer->rows != CPB_ROWS_UNKNOWN;
   hsize_t length[RANK_MAX] = {known ? writer->rows : 0, writer->cols};
   hsize_t most[RANK_MAX] = {known ? writer->rows : H5S_UNLIMITED, writer->cols};
-  return H5Screate_simple(RANK_MAX, length, most);
+  return cpb_h5()->H5Screate_simple(RANK_MAX, length, most);
 }
 
 static hid_t make_set(const cpb_writer *writer, const hdf5_state *state, hid_t access) {
-  hid_t space = make_space(writer), creation = make_creation(writer), links = H5Pcreate(H5P_LINK_CREATE);
-  const char *name = writer->set == NULL ? DEFAULT_SET : writer->set;
+  hid_t space = make_space(writer), creation = make_creation(writer),
+        links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
   hid_t set = -1;
-  if (space >= 0 && creation >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0)
-    set = H5Dcreate2(state->file, name, state->type, space, links, creation, access);
-  if (links >= 0) H5Pclose(links);
-  if (creation >= 0) H5Pclose(creation);
-  if (space >= 0) H5Sclose(space);
+  if (space >= 0 && creation >= 0 && links >= 0 && cpb_h5()->H5Pset_create_intermediate_group(links, 1) >= 0)
+    set = cpb_h5()->H5Dcreate2(state->file, or_default(writer->set), state->type, space, links, creation,
+                               access);
+  if (links >= 0) cpb_h5()->H5Pclose(links);
+  if (creation >= 0) cpb_h5()->H5Pclose(creation);
+  if (space >= 0) cpb_h5()->H5Sclose(space);
   return set;
 }
 
@@ -413,7 +412,7 @@ static cpb_status replace_set(cpb_writer *writer, hdf5_state *state, cpb_error *
   cpb_status status = CPB_OK;
   if (access >= 0 && writer->whole.kept >= 0) status = make_way(writer, state, access, error);
   if (access >= 0 && status == CPB_OK) state->set = make_set(writer, state, access);
-  if (access >= 0) H5Pclose(access);
+  if (access >= 0) cpb_h5()->H5Pclose(access);
   if (status == CPB_OK) status = check_bytes(state, error);
   if (status != CPB_OK || state->set >= 0) return status;
   return cpb_file_fail(
@@ -448,9 +447,10 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
 static bool write_rows(const cpb_writer *writer, hdf5_state *state, size_t count) {
   hid_t in_file = -1, in_memory = -1;
   hsize_t length[RANK_MAX] = {state->rows + count, writer->cols};
-  bool done = (writer->rows != CPB_ROWS_UNKNOWN || H5Dset_extent(state->set, length) >= 0) &&
-              select_rows(state, state->rows, count, writer->cols, &in_file, &in_memory) &&
-              H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, writer->buffer.bytes) >= 0;
+  bool done =
+      (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
+      select_rows(state, state->rows, count, writer->cols, &in_file, &in_memory) &&
+      cpb_h5()->H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, writer->buffer.bytes) >= 0;
   close_spaces(in_file, in_memory);
   state->rows += count;
   return done;
@@ -479,22 +479,24 @@ static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *err
 /* ---- the seal, an attribute of the set ---- */
 
 static bool put_attribute(hid_t set, hid_t type, const char *text) {
-  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t space = cpb_h5()->H5Screate(H5S_SCALAR);
   hid_t attribute =
-      space < 0 ? -1 : H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  bool done = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-  if (attribute >= 0) done = H5Aclose(attribute) >= 0 && done;
-  if (space >= 0) H5Sclose(space);
+      space < 0 ? -1 : cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  bool done = attribute >= 0 && cpb_h5()->H5Awrite(attribute, type, text) >= 0;
+  if (attribute >= 0) done = cpb_h5()->H5Aclose(attribute) >= 0 && done;
+  if (space >= 0) cpb_h5()->H5Sclose(space);
   return done;
 }
 
 /* Replaces an existing seal. */
 static bool put_seal(hid_t set, const char *text) {
-  hid_t type = H5Tcopy(H5T_C_S1);
-  bool done = type >= 0 && H5Tset_size(type, strlen(text)) >= 0 && H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
-  if (done && H5Aexists(set, CPB_SEAL_ATTRIBUTE) > 0) done = H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0;
+  hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1);
+  bool done = type >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&
+              cpb_h5()->H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
+  if (done && cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) > 0)
+    done = cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0;
   done = done && put_attribute(set, type, text);
-  if (type >= 0) H5Tclose(type);
+  if (type >= 0) cpb_h5()->H5Tclose(type);
   return done;
 }
 
@@ -502,23 +504,24 @@ static bool put_seal(hid_t set, const char *text) {
 static cpb_status read_attribute(hid_t attribute, hid_t type, cpb_buffer *text, size_t *length,
                                  cpb_error *error) {
   enum { SEAL_MOST = 1 << 12 };
-  size_t size = H5Tget_size(type);
-  hid_t space = H5Aget_space(attribute);
-  bool plain = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_STRING &&
-               H5Tis_variable_str(type) == 0 && size > 0 && size <= SEAL_MOST;
-  if (space >= 0) H5Sclose(space);
+  size_t size = cpb_h5()->H5Tget_size(type);
+  hid_t space = cpb_h5()->H5Aget_space(attribute);
+  bool plain = space >= 0 && cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
+               cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0 &&
+               size > 0 && size <= SEAL_MOST;
+  if (space >= 0) cpb_h5()->H5Sclose(space);
   cpb_status status = plain ? cpb_buffer_reserve(text, size, 0, error) : CPB_OK;
-  if (plain && status == CPB_OK && H5Aread(attribute, type, text->bytes) >= 0) *length = size;
+  if (plain && status == CPB_OK && cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
   return status;
 }
 
 static cpb_status read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_error *error) {
-  if (H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0) return CPB_OK;
-  hid_t attribute = H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
-  hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
+  if (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0) return CPB_OK;
+  hid_t attribute = cpb_h5()->H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
+  hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
   cpb_status status = type < 0 ? CPB_OK : read_attribute(attribute, type, text, length, error);
-  if (type >= 0) H5Tclose(type);
-  if (attribute >= 0) H5Aclose(attribute);
+  if (type >= 0) cpb_h5()->H5Tclose(type);
+  if (attribute >= 0) cpb_h5()->H5Aclose(attribute);
   return status;
 }
 
@@ -540,8 +543,8 @@ static cpb_status add_seal(cpb_writer *writer, hdf5_state *state, const char *te
   cpb_status status = open_for_writing(writer, state, error);
   if (status != CPB_OK) return status;
   hid_t access = make_access(H5P_DATASET_ACCESS, &left);
-  state->set = access < 0 ? -1 : H5Dopen2(state->file, writer->set, access);
-  if (access >= 0) H5Pclose(access);
+  state->set = access < 0 ? -1 : cpb_h5()->H5Dopen2(state->file, writer->set, access);
+  if (access >= 0) cpb_h5()->H5Pclose(access);
   bool done = state->set >= 0 && put_seal(state->set, text);
   done = state_close(state) && done;
   status = check_bytes(state, error);
@@ -579,9 +582,9 @@ static void hdf5_abandon(cpb_writer *writer) { state_free(writer->state); }
 /* The address of the object that a name refers to; false if there is none. */
 static bool find_object(hid_t file, const char *name, hid_t access, H5O_info_t *info) {
 #if H5_VERSION_GE(1, 12, 0)
-  return H5Oget_info_by_name(file, name, info, H5O_INFO_BASIC, access) >= 0;
+  return cpb_h5()->H5Oget_info_by_name(file, name, info, H5O_INFO_BASIC, access) >= 0;
 #else
-  return H5Oget_info_by_name(file, name, info, access) >= 0;
+  return cpb_h5()->H5Oget_info_by_name(file, name, info, access) >= 0;
 #endif
 }
 
@@ -590,7 +593,7 @@ static bool is_same_object(hid_t file, const char *name, const char *other, hid_
   if (!find_object(file, name, access, &one) || !find_object(file, other, access, &two)) return false;
 #if H5_VERSION_GE(1, 12, 0)
   int order = 1;
-  return H5Otoken_cmp(file, &one.token, &two.token, &order) >= 0 && order == 0;
+  return cpb_h5()->H5Otoken_cmp(file, &one.token, &two.token, &order) >= 0 && order == 0;
 #else
   return one.addr == two.addr;
 #endif
@@ -606,8 +609,8 @@ static bool is_linked(const char *path, const char *name, const char *other) {
   hid_t access = make_access(H5P_LINK_ACCESS, &left);
   hid_t file = access < 0 || source.stream ? -1 : cpb_hdf5_driver_open(&bytes, CPB_HDF5_READ);
   if (file >= 0) same = is_same_object(file, name, other, access);
-  if (file >= 0) H5Fclose(file);
-  if (access >= 0) H5Pclose(access);
+  if (file >= 0) cpb_h5()->H5Fclose(file);
+  if (access >= 0) cpb_h5()->H5Pclose(access);
   hush_end(quiet);
   cpb_input_close(&source);
   return same;

@@ -27,7 +27,7 @@ bool cpb_hdf5_load(char *why, size_t size) {
 
 static _Atomic(cpb_hdf5_calls *) loaded; /* never freed: libhdf5 cannot be unloaded safely */
 
-const cpb_hdf5_calls *cpb_hdf5(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }
+const cpb_hdf5_calls *cpb_h5(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }
 
 static bool fill(cpb_hdf5_calls *calls, void *library) {
   static const struct {
@@ -55,7 +55,7 @@ static void publish(cpb_hdf5_calls *calls) {
 }
 
 bool cpb_hdf5_load(char *why, size_t size) {
-  if (cpb_hdf5() != NULL) return true;
+  if (cpb_h5() != NULL) return true;
   void *library = dlopen(CPB_HDF5_LIBRARY, RTLD_LAZY | CPB_HDF5_SCOPE);
   cpb_hdf5_calls *calls = library == NULL ? NULL : malloc(sizeof *calls);
   if (calls != NULL && fill(calls, library)) {
@@ -73,7 +73,7 @@ bool cpb_hdf5_load(char *why, size_t size) {
 
 #else
 
-const cpb_hdf5_calls *cpb_hdf5(void) {
+const cpb_hdf5_calls *cpb_h5(void) {
   static const cpb_hdf5_calls calls = {
 #define CPB_HDF5_NAME(name) .name = &name,
 #include "io/hdf5_names.inc"

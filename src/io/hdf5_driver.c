@@ -24,7 +24,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
   (void)name;
   (void)flags;
   (void)largest;
-  cpb_hdf5_bytes *const *bytes = H5Pget_driver_info(access);
+  cpb_hdf5_bytes *const *bytes = cpb_h5()->H5Pget_driver_info(access);
   driver_file *file = bytes == NULL ? NULL : calloc(1, sizeof *file);
   if (file == NULL) return NULL;
   file->bytes = *bytes;
@@ -139,13 +139,13 @@ static const H5FD_class_t driver = {
 
 /* HDF5 counts references to the driver: it exists until the file is closed. */
 hid_t cpb_hdf5_driver_open(cpb_hdf5_bytes *bytes, cpb_hdf5_mode mode) {
-  hid_t ours = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-  if (ours >= 0 && access >= 0 && H5Pset_driver(access, ours, &bytes) >= 0)
+  hid_t ours = cpb_h5()->H5FDregister(&driver), access = cpb_h5()->H5Pcreate(H5P_FILE_ACCESS), file = -1;
+  if (ours >= 0 && access >= 0 && cpb_h5()->H5Pset_driver(access, ours, &bytes) >= 0)
     file = mode == CPB_HDF5_CREATE
-               ? H5Fcreate("capball", H5F_ACC_TRUNC, H5P_DEFAULT, access)
-               : H5Fopen("capball", mode == CPB_HDF5_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
-  if (access >= 0) H5Pclose(access);
-  if (ours >= 0) H5FDunregister(ours);
+               ? cpb_h5()->H5Fcreate("capball", H5F_ACC_TRUNC, H5P_DEFAULT, access)
+               : cpb_h5()->H5Fopen("capball", mode == CPB_HDF5_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
+  if (access >= 0) cpb_h5()->H5Pclose(access);
+  if (ours >= 0) cpb_h5()->H5FDunregister(ours);
   return file;
 }
 

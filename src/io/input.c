@@ -4,12 +4,210 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/fail.h"
 #include "io/file_fail.h"
+
+#ifdef CPB_HAVE_ZLIB
+#include <zlib.h>
+#endif
+#ifdef CPB_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "core/fail.h"
+#include "io/file_fail.h"
+
+enum { PACKED_BYTES = 1 << 16 };
+
+struct cpb_unpack {
+  cpb_packing packing;
+  const char *path; /* borrowed */
+  bool inside;      /* a member or frame that has not ended */
+  size_t begin, end;
+  unsigned char packed[PACKED_BYTES];
+#ifdef CPB_HAVE_ZLIB
+  z_stream gzip;
+  bool gzip_open;
+#endif
+#ifdef CPB_HAVE_ZSTD
+  ZSTD_DStream *zstd;
+#endif
+};
+
+cpb_packing cpb_packing_of(const char *path, size_t *stem) {
+  size_t length = strlen(path);
+  bool gzip = length > 3 && strcasecmp(path + length - 3, ".gz") == 0;
+  bool zstd = length > 4 && strcasecmp(path + length - 4, ".zst") == 0;
+  *stem = length - (gzip ? 3 : zstd ? 4 : 0);
+  return gzip ? CPB_GZIP : zstd ? CPB_ZSTD : CPB_NOT_PACKED;
+}
+
+static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot decompress it with %s: %s",
+                       unpack->packing == CPB_GZIP ? "gzip" : "zstd", why);
+}
+
+/* ---- gzip: one member after the other ---- */
+
+#ifdef CPB_HAVE_ZLIB
+enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib: gzip header, any window size */
+
+static bool open_gzip(cpb_unpack *unpack) {
+  unpack->gzip_open = inflateInit2(&unpack->gzip, AUTOMATIC_GZIP) == Z_OK;
+  return unpack->gzip_open;
+}
+
+static cpb_status step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
+  z_stream *z = &unpack->gzip;
+  if (!unpack->inside) inflateReset(z);
+  unpack->inside = true;
+  z->next_in = unpack->packed + unpack->begin;
+  z->avail_in = (uInt)(unpack->end - unpack->begin);
+  z->next_out = bytes;
+  z->avail_out = (uInt)(count < 1u << 30 ? count : 1u << 30);
+  uInt room = z->avail_out;
+  int result = inflate(z, Z_NO_FLUSH);
+  unpack->begin = unpack->end - z->avail_in;
+  *got = room - z->avail_out;
+  if (result == Z_STREAM_END) unpack->inside = false;
+  if (result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR) return CPB_OK;
+  return refuse(unpack, z->msg != NULL ? z->msg : "it is damaged", error);
+}
+#endif
+
+/* ---- zstd: one frame after the other ---- */
+
+#ifdef CPB_HAVE_ZSTD
+static bool open_zstd(cpb_unpack *unpack) { return (unpack->zstd = ZSTD_createDStream()) != NULL; }
+
+static cpb_status step_zstd(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
+  ZSTD_inBuffer in = {unpack->packed + unpack->begin, unpack->end - unpack->begin, 0};
+  ZSTD_outBuffer out = {bytes, count, 0};
+  size_t result = ZSTD_decompressStream(unpack->zstd, &out, &in);
+  if (ZSTD_isError(result)) return refuse(unpack, ZSTD_getErrorName(result), error);
+  unpack->begin += in.pos;
+  unpack->inside = result != 0;
+  *got = out.pos;
+  return CPB_OK;
+}
+#endif
+
+/* ---- both ---- */
+
+static cpb_status open_library(cpb_unpack *unpack, cpb_error *error) {
+  bool known = false, opened = false;
+#ifdef CPB_HAVE_ZLIB
+  if (unpack->packing == CPB_GZIP) known = true, opened = open_gzip(unpack);
+#endif
+#ifdef CPB_HAVE_ZSTD
+  if (unpack->packing == CPB_ZSTD) known = true, opened = open_zstd(unpack);
+#endif
+  if (!known)
+    return cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, unpack->path, "this capball was built without %s",
+                         unpack->packing == CPB_GZIP ? "zlib" : "libzstd");
+  return opened ? CPB_OK : cpb_fail_memory(error, "unpacking %s", unpack->path);
+}
+
+static void unpack_free(cpb_unpack *unpack) {
+  if (unpack == NULL) return;
+#ifdef CPB_HAVE_ZLIB
+  if (unpack->gzip_open) inflateEnd(&unpack->gzip);
+#endif
+#ifdef CPB_HAVE_ZSTD
+  ZSTD_freeDStream(unpack->zstd);
+#endif
+  free(unpack);
+}
+
+/* Gives *unpack to the caller. EFORMAT if the library for it was not built in. */
+static cpb_status unpack_new(cpb_packing packing, const char *path, cpb_unpack **unpack, cpb_error *error) {
+  *unpack = calloc(1, sizeof **unpack);
+  if (*unpack == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof **unpack);
+  (*unpack)->packing = packing;
+  (*unpack)->path = path;
+  cpb_status status = open_library(*unpack, error);
+  if (status == CPB_OK) return CPB_OK;
+  unpack_free(*unpack);
+  *unpack = NULL;
+  return status;
+}
+
+/* Prepares another pass; the file is at its start again. */
+static void unpack_restart(cpb_unpack *unpack) {
+  unpack->begin = unpack->end = 0;
+  unpack->inside = false;
+#ifdef CPB_HAVE_ZSTD
+  if (unpack->zstd != NULL) ZSTD_DCtx_reset(unpack->zstd, ZSTD_reset_session_only);
+#endif
+}
+
+static cpb_status step(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
+#ifdef CPB_HAVE_ZLIB
+  if (unpack->packing == CPB_GZIP) return step_gzip(unpack, bytes, count, got, error);
+#endif
+#ifdef CPB_HAVE_ZSTD
+  if (unpack->packing == CPB_ZSTD) return step_zstd(unpack, bytes, count, got, error);
+#endif
+  (void)bytes, (void)count, (void)got;
+  return refuse(unpack, "not supported by this build", error);
+}
+
+static cpb_status refill(cpb_unpack *unpack, int fd, cpb_error *error) {
+  ssize_t n;
+  do n = read(fd, unpack->packed, PACKED_BYTES);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) return cpb_file_fail_errno(error, unpack->path, "read");
+  unpack->begin = 0;
+  unpack->end = (size_t)n;
+  return CPB_OK;
+}
+
+/* At most count decompressed bytes of `fd`; *got = 0 only at the end. EFORMAT if the data are damaged or truncated. */
+static cpb_status unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t count, size_t *got,
+                              cpb_error *error) {
+  *got = 0;
+  while (*got == 0 && count != 0) {
+    cpb_status status = unpack->begin < unpack->end ? CPB_OK : refill(unpack, fd, error);
+    if (status != CPB_OK) return status;
+    bool at_end = unpack->begin == unpack->end;
+    if (at_end && !unpack->inside) return CPB_OK;
+    status = step(unpack, bytes, count, got, error);
+    if (status != CPB_OK) return status;
+    if (at_end && *got == 0) return refuse(unpack, "the file ends in the middle of it", error);
+  }
+  return CPB_OK;
+}
+
+cpb_status cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
+  if (size <= buffer->size) return CPB_OK;
+  if (size > SIZE_MAX / 2) return cpb_fail_memory(error, "%zu bytes", size);
+  size_t rounded = (size + 63) / 64 * 64;
+  unsigned char *bytes = aligned_alloc(64, rounded);
+  if (bytes == NULL) return cpb_fail_memory(error, "%zu bytes", size);
+  if (keep != 0) memcpy(bytes, buffer->bytes, keep);
+  free(buffer->bytes);
+  buffer->bytes = bytes;
+  buffer->size = rounded;
+  return CPB_OK;
+}
+
+void cpb_buffer_free(cpb_buffer *buffer) {
+  free(buffer->bytes);
+  buffer->bytes = NULL;
+  buffer->size = 0;
+}
+
+size_t cpb_size_muladd(size_t a, size_t b, size_t c) {
+  if (b != 0 && a > (SIZE_MAX - c) / b) return SIZE_MAX;
+  return a * b + c;
+}
 
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0
@@ -29,7 +227,7 @@ static cpb_status examine(cpb_input *source, cpb_error *error) {
   cpb_packing packing = S_ISREG(status.st_mode) ? cpb_packing_of(source->path, &stem) : CPB_NOT_PACKED;
   source->stream = !S_ISREG(status.st_mode) || packing != CPB_NOT_PACKED;
   source->size = source->stream ? UINT64_MAX : (uint64_t)status.st_size;
-  return packing == CPB_NOT_PACKED ? CPB_OK : cpb_unpack_new(packing, source->path, &source->unpack, error);
+  return packing == CPB_NOT_PACKED ? CPB_OK : unpack_new(packing, source->path, &source->unpack, error);
 }
 
 cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error) {
@@ -50,7 +248,7 @@ cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error)
 void cpb_input_close(cpb_input *source) {
   if (source->owned) close(source->fd);
   source->owned = false;
-  cpb_unpack_free(source->unpack);
+  unpack_free(source->unpack);
   source->unpack = NULL;
 }
 
@@ -85,7 +283,7 @@ cpb_status cpb_input_check_size(const cpb_input *source, cpb_error *error) {
 cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
   *got = take_unread(source, bytes, count);
   if (*got != 0 || count == 0) return CPB_OK;
-  if (source->unpack != NULL) return cpb_unpack_read(source->unpack, source->fd, bytes, count, got, error);
+  if (source->unpack != NULL) return unpack_read(source->unpack, source->fd, bytes, count, got, error);
   ssize_t n;
   do n = read(source->fd, bytes, count < PIECE ? count : PIECE);
   while (n < 0 && errno == EINTR);
@@ -172,7 +370,7 @@ cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_PIPE_TWICE, source->path, "a pipe can be read only once");
   if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
   source->unread_count = 0;
-  if (source->unpack != NULL) cpb_unpack_restart(source->unpack);
+  if (source->unpack != NULL) unpack_restart(source->unpack);
   return CPB_OK;
 }
 

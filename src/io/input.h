@@ -5,8 +5,29 @@
 #include <stdbool.h>
 
 #include "capball/status.h"
-#include "io/buffer.h"
-#include "io/unpack.h"
+
+/* ---- Decompresses .gz and .zst files while reading. ---- */
+
+typedef enum cpb_packing { CPB_NOT_PACKED, CPB_GZIP, CPB_ZSTD } cpb_packing;
+
+typedef struct cpb_unpack cpb_unpack;
+
+/* Determined by the extension; *stem is the length of the path without it. */
+cpb_packing cpb_packing_of(const char *path, size_t *stem);
+
+/* ---- Growable memory, aligned to 64 bytes. ---- */
+
+typedef struct cpb_buffer {
+  unsigned char *bytes;
+  size_t size;
+} cpb_buffer;
+
+/* Makes room for at least `size` bytes; the first `keep` bytes are preserved. */
+cpb_status cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error);
+void cpb_buffer_free(cpb_buffer *buffer);
+
+/* a*b+c, or SIZE_MAX on overflow, a size that cannot be allocated. */
+size_t cpb_size_muladd(size_t a, size_t b, size_t c);
 
 typedef struct cpb_input {
   const char *path; /* for messages; borrowed */

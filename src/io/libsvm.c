@@ -7,7 +7,6 @@
 #include "core/fail.h"
 #include "io/file_fail.h"
 #include "io/format.h"
-#include "io/lines.h"
 #include "io/number.h"
 
 typedef struct entry {
@@ -160,10 +159,7 @@ static cpb_status read_rows(cpb_reader *reader, size_t count, double *numbers, c
 
 static cpb_status libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   cpb_numeric numeric;
-  size_t row_bytes = reader->cols * sizeof(double);
-  size_t most = row_bytes < CPB_BLOCK_MAX ? CPB_BLOCK_MAX / row_bytes : 1;
-  size_t count = max_rows < most ? max_rows : most;
-  if (reader->rows - reader->next_row < count) count = (size_t)(reader->rows - reader->next_row);
+  size_t count = cpb_block_count(reader, max_rows), row_bytes = reader->cols * sizeof(double);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
   if (status == CPB_OK) status = cpb_numeric_enter(&numeric, error);
   if (status != CPB_OK) return status;

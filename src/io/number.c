@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/file.h"
 #include "core/digits.h"
 #include "core/fail.h"
 #include "core/rows.h"

@@ -31,7 +31,7 @@ size_t cpb_reader_cols(const cpb_reader *reader) {
   return picks(reader) ? reader->columns.taken : reader->cols;
 }
 
-uint64_t cpb_reader_rows(const cpb_reader *reader) {
+static uint64_t rows_known(const cpb_reader *reader) {
   return reader->skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
 }
 
@@ -51,11 +51,7 @@ static cpb_status open_file(cpb_reader *reader, const char *path, const char *fo
   return status == CPB_OK && reader->format->select == NULL ? pick_columns(reader, error) : status;
 }
 
-static const cpb_reader_options defaults = {.size = sizeof(cpb_reader_options)};
-
-void cpb_reader_options_init(cpb_reader_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_reader_options, .size = sizeof(cpb_reader_options))
 
 cpb_status cpb_reader_open(const char *path, const char *format, cpb_reader **reader, cpb_error *error) {
   cpb_reader_options options = defaults;
@@ -77,6 +73,9 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
   opened->decimal_comma = options.decimal_comma;
   opened->header = options.header;
   opened->skip_bad = options.skip_bad;
+  opened->skip_text = options.skip_text;
+  opened->problem = options.problem;
+  opened->context = options.context;
   opened->wish = (cpb_column_wish){.columns = options.columns,
                                    .drop = options.drop,
                                    .id = options.id_column,
@@ -101,7 +100,7 @@ void cpb_reader_free(cpb_reader *reader) {
   cpb_columns_free(&reader->columns);
   cpb_texts_free(&reader->ids);
   cpb_texts_free(&reader->labels);
-  cpb_column_names_free(reader->names, reader->named);
+  cpb_column_names_free(reader->names);
   free(reader->fill);
   free(reader->file);
   free(reader->path);
@@ -118,7 +117,7 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
                         .format = reader->format->name,
                         .dtype = reader->dtype,
                         .cols = cpb_reader_cols(reader),
-                        .rows = cpb_reader_rows(reader),
+                        .rows = rows_known(reader),
                         .random_access = random_access(reader),
                         .bad_rows = reader->bad_count};
   if (reader->format->describe != NULL) reader->format->describe(reader, &ours);
@@ -332,7 +331,7 @@ cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
   cpb_source source = {.size = sizeof source,
                        .cols = cpb_reader_cols(reader),
                        .dtype = reader->dtype,
-                       .rows = cpb_reader_rows(reader),
+                       .rows = rows_known(reader),
                        .next = lends ? next_lent : next_of_source,
                        .rewind = rewind_reader,
                        .self = reader,

@@ -8,7 +8,8 @@
 #include <stddef.h>
 
 #include "capball/file.h"
-#include "io/buffer.h"
+#include "capball/view.h"
+#include "io/input.h"
 #include "io/whole_file.h"
 
 #define CPB_SEAL_ATTRIBUTE "capball_seal"
@@ -22,12 +23,6 @@ struct cpb_seal {
   cpb_status (*text)(cpb_seal *seal, uint64_t rows, char **text, cpb_error *error);
 };
 
-/* TARGET.capball; the caller frees it, NULL: out of memory. */
-char *cpb_seal_beside(const char *target, cpb_error *error);
-
-/* TARGET:SET.capball with % for each / of the set: used before 0.3 for a set of an HDF5 file. */
-char *cpb_seal_of_set(const char *target, const char *set, cpb_error *error);
-
 /* The text of the seal of a reader's rows, empty if there is none; *name is its name in messages. The caller frees
  * buffer and name, also after a failure: EIO if a seal exists that cannot be read. */
 cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, char **name,
@@ -36,5 +31,12 @@ cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *l
 /* Stores the text as the seal of existing rows, replacing an older one. Does nothing if the path is neither a regular
  * file nor a data set of one. */
 cpb_status cpb_seal_store(const char *path, const char *text, cpb_error *error);
+
+/* ---- Converts elements from one dtype to another: exactly, or rounded to nearest; others are rejected. ---- */
+
+/* Converts count elements. Returns count, or the index of the first one that `to_dtype` cannot represent: a fraction,
+ * NaN or inf for an integer type, a number outside its range, a finite number beyond the largest float. Elements before
+ * it are written. */
+size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype, size_t count);
 
 #endif

@@ -2,6 +2,7 @@
  * from the first line; that is a header if none of its fields is a number. A cell without a number is NaN. A first
  * column without a name in the header contains the ids of the rows. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ typedef struct text_state {
   cpb_lines lines;
   cpb_line first; /* row 0, read to count the columns, and not returned yet */
   cpb_field_style style;
-  cpb_texts names; /* of all columns of the file; none without a header */
+  cpb_texts names;   /* of all columns of the file; none without a header */
+  char skipped[512]; /* names of the columns skipped, for people */
 } text_state;
 
 /* ---- one row ---- */
@@ -98,6 +100,15 @@ static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cp
   return cpb_field_keep(f, kept, error);
 }
 
+/* An error, or a problem that is reported and read as NaN. */
+static cpb_status meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what,
+                       cpb_error *error) {
+  if (reader->problem == NULL) return cpb_fail_again(error, what);
+  reader->problem(reader->context, what);
+  for (size_t i = 0; i < count; i++) numbers[i] = NAN;
+  return CPB_OK;
+}
+
 static cpb_status parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers,
                               cpb_error *error) {
   const text_state *state = reader->state;
@@ -105,7 +116,9 @@ static cpb_status parse_field(cpb_reader *reader, uint64_t row, size_t column, c
   if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids, error);
   if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels, error);
   if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return CPB_OK;
-  return refuse_field(reader, row, column, f, "", error);
+  cpb_error what;
+  (void)refuse_field(reader, row, column, f, "", &what);
+  return meet(reader, numbers + place, 1, &what, error);
 }
 
 static cpb_status parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
@@ -120,10 +133,12 @@ static cpb_status parse_line(cpb_reader *reader, cpb_line line, uint64_t row, do
   }
   if (p == NULL && column == columns) return CPB_OK;
   uint64_t fields = count_fields(line, state->style).fields;
-  return cpb_file_fail_row(error, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
-                           "line %llu has %llu field%s, the first line has %zu",
-                           (unsigned long long)state->lines.number, (unsigned long long)fields,
-                           fields == 1 ? "" : "s", columns);
+  cpb_error what;
+  (void)cpb_file_fail_row(&what, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
+                          "line %llu has %llu field%s, the first line has %zu",
+                          (unsigned long long)state->lines.number, (unsigned long long)fields,
+                          fields == 1 ? "" : "s", columns);
+  return meet(reader, numbers, reader->cols, &what, error);
 }
 
 /* ---- the first lines ---- */
@@ -217,17 +232,16 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
 /* The names of the columns taken, in their order. */
 static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
-  cpb_column_names_free(reader->names, reader->named);
+  cpb_column_names_free(reader->names);
   reader->names = NULL;
-  reader->named = reader->columns.taken;
+  size_t named = reader->columns.taken;
   if (state->names.count == 0) return CPB_OK;
-  const char **views = calloc(reader->named, sizeof *views);
+  const char **views = calloc(named, sizeof *views);
   for (size_t k = 0; views != NULL && k < reader->columns.in_file; k++)
-    if (reader->columns.place[k] < reader->named)
-      views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
-  bool whole = views != NULL && cpb_column_names_copy(views, reader->named, &reader->names);
+    if (reader->columns.place[k] < named) views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
+  bool whole = views != NULL && cpb_column_names_copy(views, named, &reader->names);
   free((void *)(uintptr_t)views);
-  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", reader->named);
+  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", named);
 }
 
 /* A first column without a name contains the ids, unless it is requested as numbers. */
@@ -240,6 +254,43 @@ static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *e
       cpb_columns_choose(&reader->columns, &wish, reader->source.path, &state->names, fields, error);
   reader->cols = reader->columns.taken;
   return status == CPB_OK ? keep_names(reader, error) : status;
+}
+
+/* Text, and not a number with a typo; dates and times are text. */
+static bool is_text_cell(cpb_field f, cpb_field_style style) {
+  double value;
+  if (cpb_field_missing(f) || cpb_field_number(f, style, &value)) return false;
+  size_t marks = 0;
+  for (size_t i = 1; i < f.length; i++) marks += f.text[i] == '-' || f.text[i] == '/' || f.text[i] == ':';
+  return !cpb_field_begins_like_a_number(f) || marks >= 2;
+}
+
+static void skip_column(cpb_reader *reader, size_t column) {
+  text_state *state = reader->state;
+  cpb_columns *columns = &reader->columns;
+  size_t place = columns->place[column], used = strlen(state->skipped);
+  const char *name = cpb_texts_at(&state->names, column);
+  char number[24];
+  snprintf(number, sizeof number, "%zu", column + 1);
+  snprintf(state->skipped + used, sizeof state->skipped - used, "%s%s", used > 0 ? ", " : "",
+           name != NULL && *name != 0 ? name : number);
+  columns->place[column] = CPB_COLUMN_UNUSED;
+  for (size_t i = 0; i < columns->in_file; i++)
+    if (columns->place[i] < columns->taken && columns->place[i] > place) columns->place[i]--;
+  columns->taken--;
+}
+
+/* Columns whose cell in row 0 is text, as long as others are left. */
+static cpb_status skip_text_columns(cpb_reader *reader, cpb_error *error) {
+  text_state *state = reader->state;
+  const char *p = state->first.text, *end = p == NULL ? NULL : p + state->first.length;
+  for (size_t column = 0; p != NULL && column < reader->columns.in_file; column++) {
+    cpb_field f = cpb_field_take(&p, end, state->style.separator);
+    bool number = reader->columns.place[column] < reader->columns.taken;
+    if (number && reader->columns.taken > 1 && is_text_cell(f, state->style)) skip_column(reader, column);
+  }
+  reader->cols = reader->columns.taken;
+  return keep_names(reader, error);
 }
 
 static cpb_status start(cpb_reader *reader, cpb_error *error) {
@@ -259,10 +310,14 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
                          CPB_COLS_MAX);
   if (is_header(reader, count))
     status = take_first_row(reader, &count, error);
-  else if (count.numbers + count.empty < count.fields && !cpb_column_wish_any(&reader->wish))
+  else if (count.numbers + count.empty < count.fields && !cpb_column_wish_any(&reader->wish) &&
+           !reader->skip_text && reader->problem == NULL)
     status = refuse_row_0(reader, error);
   bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name */
-  return status == CPB_OK && !chosen ? choose_columns(reader, (size_t)count.fields, error) : status;
+  if (status != CPB_OK || chosen) return status;
+  status = choose_columns(reader, (size_t)count.fields, error);
+  bool skips = reader->skip_text && reader->wish.columns == NULL;
+  return status == CPB_OK && skips ? skip_text_columns(reader, error) : status;
 }
 
 static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
@@ -426,6 +481,7 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
   info->names = state->names.count > 0;
   info->ids = reader->columns.ids;
   info->labels = reader->columns.labels;
+  info->skipped = state->skipped[0] != 0 ? state->skipped : NULL;
 }
 
 #define TEXT(word, words, separator)                                                                         \
@@ -437,3 +493,26 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');
+
+/* ---- ids and labels ---- */
+
+uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
+  const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
+  size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (bad[middle] - middle <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return row + low;
+}
+
+const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
+}
+
+const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
+  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
+}

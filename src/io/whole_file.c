@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "capball/advanced/flow.h"
-#include "capball/file.h"
 #include "core/fail.h"
 #include "io/file_fail.h"
 
@@ -178,10 +177,13 @@ cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error) 
   return CPB_OK;
 }
 
-cpb_status cpb_whole_write(cpb_whole *whole, const void *bytes, size_t count, cpb_error *error) {
+/* At an offset, or where the file is; NULL: there. */
+static cpb_status write_bytes(const cpb_whole *whole, const uint64_t *offset, const char *bytes, size_t count,
+                              cpb_error *error) {
   for (size_t done = 0; done < count;) {
-    size_t left = count - done;
-    ssize_t n = write(whole->fd, (const char *)bytes + done, left < PIECE ? left : PIECE);
+    size_t piece = count - done < PIECE ? count - done : PIECE;
+    ssize_t n = offset == NULL ? write(whole->fd, bytes + done, piece)
+                               : pwrite(whole->fd, bytes + done, piece, (off_t)(*offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return cpb_file_fail_errno(error, whole->path, "write");
     done += (size_t)n;
@@ -189,17 +191,13 @@ cpb_status cpb_whole_write(cpb_whole *whole, const void *bytes, size_t count, cp
   return CPB_OK;
 }
 
+cpb_status cpb_whole_write(cpb_whole *whole, const void *bytes, size_t count, cpb_error *error) {
+  return write_bytes(whole, NULL, bytes, count, error);
+}
+
 cpb_status cpb_whole_write_at(const cpb_whole *whole, uint64_t offset, const void *bytes, size_t count,
                               cpb_error *error) {
-  for (size_t done = 0; done < count;) {
-    size_t left = count - done;
-    ssize_t n =
-        pwrite(whole->fd, (const char *)bytes + done, left < PIECE ? left : PIECE, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return cpb_file_fail_errno(error, whole->path, "write");
-    done += (size_t)n;
-  }
-  return CPB_OK;
+  return write_bytes(whole, &offset, bytes, count, error);
 }
 
 cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error) {

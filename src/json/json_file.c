@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/file.h"
 #include "capball/advanced/flow.h"
 #include "core/fail.h"
-#include "io/buffer.h"
+#include "core/state_bytes.h"
 #include "io/file_fail.h"
 #include "io/input.h"
 
@@ -38,18 +37,9 @@ void cpb_json_put_names(cpb_text *l, const char *const *names, size_t count) {
   cpb_text_puts(l, "]");
 }
 
-/* FNV-1a, 64 bits. */
-static const uint64_t nothing_hashed = 0xcbf29ce484222325u;
-
-static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t count) {
-  for (size_t i = 0; i < count; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-  return hash;
-}
-
 cpb_status cpb_json_finish(cpb_text *l, const char *what, char **text, cpb_error *error) {
   char hex[17];
-  uint64_t sum =
-      l->bytes == NULL ? 0 : hash_bytes(nothing_hashed, l->bytes, l->used); /* of the lines so far */
+  uint64_t sum = l->bytes == NULL ? 0 : cpb_checksum(l->bytes, l->used); /* of the lines so far */
   snprintf(hex, sizeof hex, "%016" PRIx64, sum);
   cpb_json_put(l, "checksum", "s", hex);
   cpb_text_puts(l, "\n}\n");
@@ -73,10 +63,11 @@ cpb_status cpb_json_parse(const cpb_json_kind *kind, const char *text, size_t le
   if (text == NULL || to == NULL) return cpb_fail_missing(error, text == NULL ? "text" : kind->name);
   if (name == NULL) name = kind->name;
   cpb_json *root;
-  void *object = NULL;
   cpb_status status = cpb_json_read(text, length, 0, name, &root, error);
-  cpb_json_file file = {root, name, text, length};
-  if (status == CPB_OK) status = kind->make(&file, &object, error);
+  cpb_json_file file = {.root = root, .name = name, .text = text, .length = length, .error = error};
+  void *object = status == CPB_OK ? kind->make(&file) : NULL;
+  if (status == CPB_OK) status = file.status;
+  cpb_memory_free(&file.memory);
   free(root);
   if (status != CPB_OK) kind->release(object);
   set_pointer(to, status == CPB_OK ? object : NULL);
@@ -95,85 +86,108 @@ cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void *to, 
   return status;
 }
 
-cpb_status cpb_json_check_kind(const cpb_json *root, const char *name, const char *wanted, int version,
-                               cpb_error *error) {
-  const cpb_json *mark = cpb_json_get(root, "capball");
+void cpb_json_refuse(cpb_json_file *f, cpb_reason reason, const char *format, ...) {
+  char text[sizeof f->error->text];
+  va_list list;
+  if (f->status != CPB_OK) return;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  f->status = cpb_file_fail(f->error, reason, f->name, "%s", text);
+}
+
+void cpb_json_made(cpb_json_file *f, cpb_status status, const cpb_error *why) {
+  if (status == CPB_ENOMEM && f->status == CPB_OK) f->status = cpb_fail_again(f->error, why);
+  if (status != CPB_OK) cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "%s", why->text);
+}
+
+void cpb_json_check_kind(cpb_json_file *f, const char *wanted, int version) {
+  const cpb_json *mark = cpb_json_get(f->root, "capball");
   const char *kind = cpb_json_string_of(cpb_json_get(mark, "kind"));
-  if (kind == NULL) return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "has no \"capball\": {\"kind\": ..}");
-  if (strcmp(kind, wanted) != 0)
-    return cpb_file_fail(error, CPB_WHY_FOREIGN, name, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
   long long said = cpb_json_integer_of(cpb_json_get(mark, "version"));
-  if (said != version)
-    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, name, "is of version %lld, wanted %d", said, version);
-  return CPB_OK;
+  if (kind == NULL)
+    cpb_json_refuse(f, CPB_WHY_FOREIGN, "has no \"capball\": {\"kind\": ..}");
+  else if (strcmp(kind, wanted) != 0)
+    cpb_json_refuse(f, CPB_WHY_FOREIGN, "holds a \"%.40s\", wanted a \"%s\"", kind, wanted);
+  else if (said != version)
+    cpb_json_refuse(f, CPB_WHY_FILE_VERSION, "is of version %lld, wanted %d", said, version);
 }
 
-cpb_status cpb_json_number(const cpb_json *root, const char *name, const char *key, double *number,
-                           cpb_error *error) {
-  const cpb_json *value = cpb_json_get(root, key);
-  if (!cpb_json_is_number(value))
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be a number", key);
-  *number = value->real;
-  return CPB_OK;
+double cpb_json_number(cpb_json_file *f, const cpb_json *object, const char *key) {
+  const cpb_json *value = cpb_json_get(object, key);
+  if (!cpb_json_is_number(value)) cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"%s\" must be a number", key);
+  return f->status == CPB_OK ? value->real : 0;
 }
 
-cpb_status cpb_json_count(const cpb_json *root, const char *name, const char *key, long long least,
-                          long long most, size_t *count, cpb_error *error) {
-  uint64_t number = 0;
-  if ((uint64_t)most > SIZE_MAX) most = (long long)SIZE_MAX;
-  cpb_status status = cpb_json_rows(root, name, key, least, most, &number, error);
-  *count = (size_t)number;
-  return status;
-}
-
-cpb_status cpb_json_rows(const cpb_json *root, const char *name, const char *key, long long least,
-                         long long most, uint64_t *count, cpb_error *error) {
-  const cpb_json *value = cpb_json_get(root, key);
+uint64_t cpb_json_rows(cpb_json_file *f, const cpb_json *object, const char *key, long long least,
+                       long long most) {
+  const cpb_json *value = cpb_json_get(object, key);
   long long number = cpb_json_integer_of(value);
   if (!cpb_json_is(value, CPB_JSON_INTEGER) || number < least || number > most)
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be a whole number %lld .. %lld", key,
-                         least, most);
-  *count = (uint64_t)number;
-  return CPB_OK;
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"%s\" must be a whole number %lld .. %lld", key, least, most);
+  return f->status == CPB_OK ? (uint64_t)number : 0;
 }
 
-cpb_status cpb_json_read_names(const cpb_json *root, const char *name, size_t count, const char ***names,
-                               cpb_error *error) {
-  const cpb_json *array = cpb_json_get(root, "columns");
-  *names = NULL;
-  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return CPB_OK;
-  const char **texts = calloc(count, sizeof *texts);
-  if (texts == NULL) return cpb_fail_memory(error, "%zu names", count);
+size_t cpb_json_count(cpb_json_file *f, const cpb_json *object, const char *key, long long least,
+                      long long most) {
+  if ((uint64_t)most > SIZE_MAX) most = (long long)SIZE_MAX;
+  return (size_t)cpb_json_rows(f, object, key, least, most);
+}
+
+void *cpb_json_room(cpb_json_file *f, size_t count, size_t size) {
+  void *room = f->status == CPB_OK ? cpb_memory_zeros(&f->memory, count, size) : NULL;
+  if (room == NULL && f->status == CPB_OK) f->status = cpb_fail_memory(f->error, "%zu bytes", count * size);
+  return room;
+}
+
+const char **cpb_json_read_names(cpb_json_file *f, size_t count) {
+  const cpb_json *array = cpb_json_get(f->root, "columns");
+  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return NULL;
+  const char **texts = cpb_json_room(f, count, sizeof *texts);
   bool whole = cpb_json_size(array) == count;
   const cpb_json *text = cpb_json_first(array);
-  for (size_t i = 0; i < count && whole; i++, text = text->next)
+  for (size_t i = 0; i < count && whole && texts != NULL; i++, text = text->next)
     whole = (texts[i] = cpb_json_string_of(text)) != NULL;
-  *names = texts;
-  if (whole) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"columns\" must be null or %zu texts, got %zu",
-                       count, cpb_json_size(array));
+  if (!whole)
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"columns\" must be null or %zu texts, got %zu", count,
+                    cpb_json_size(array));
+  return texts;
 }
 
-cpb_status cpb_json_numbers(const cpb_json *root, const char *name, const char *key, size_t count,
-                            size_t *found, double **numbers, cpb_error *error) {
-  const cpb_json *array = cpb_json_get(root, key);
-  *numbers = NULL;
-  if (found != NULL) *found = 0;
-  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return CPB_OK;
+/* Whether the array is there; a fault unless it has `count` elements. */
+static bool has_array(cpb_json_file *f, const cpb_json *array, const char *key, size_t count) {
   size_t size = cpb_json_size(array);
-  if (!cpb_json_is(array, CPB_JSON_ARRAY) || size == 0 || (count != SIZE_MAX && size != count))
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\" must be null or %zu numbers, got %zu", key,
-                         count, size);
-  *numbers = malloc(size * sizeof **numbers);
-  if (*numbers == NULL) return cpb_fail_memory(error, "%zu bytes", size * sizeof **numbers);
-  const cpb_json *number = cpb_json_first(array);
-  for (size_t i = 0; i < size; i++, number = number->next) {
+  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL)) return false;
+  if (size == 0 || (count != SIZE_MAX && size != count))
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"%s\" must be null or %zu numbers, got %zu", key, count, size);
+  return f->status == CPB_OK;
+}
+
+double *cpb_json_numbers(cpb_json_file *f, const cpb_json *object, const char *key, size_t count,
+                         size_t *found) {
+  const cpb_json *array = cpb_json_get(object, key), *number = cpb_json_first(array);
+  bool is_there = has_array(f, array, key, count);
+  size_t size = is_there ? cpb_json_size(array) : 0;
+  double *numbers = is_there ? cpb_json_room(f, size, sizeof *numbers) : NULL;
+  for (size_t i = 0; numbers != NULL && i < size; i++, number = number->next) {
     if (!cpb_json_is_number(number))
-      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"%s\"[%zu] is not a number", key, i);
-    (*numbers)[i] = number->real;
+      cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"%s\"[%zu] is not a number", key, i);
+    numbers[i] = number->real;
   }
   if (found != NULL) *found = size;
-  return CPB_OK;
+  return numbers;
+}
+
+uint64_t *cpb_json_row_numbers(cpb_json_file *f, const cpb_json *object, size_t count) {
+  const cpb_json *array = cpb_json_get(object, "rows"), *row = cpb_json_first(array);
+  uint64_t *rows =
+      count > 0 && has_array(f, array, "rows", count) ? cpb_json_room(f, count, sizeof *rows) : NULL;
+  for (size_t i = 0; rows != NULL && i < count; i++, row = row->next) {
+    if (!cpb_json_is(row, CPB_JSON_INTEGER) || row->integer < 0)
+      cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"rows\"[%zu] is not a whole number >= 0", i);
+    rows[i] = (uint64_t)row->integer;
+  }
+  return rows;
 }
 
 /* The length of the token at *p: a string, a number or word, or a single character. */
@@ -192,7 +206,7 @@ static size_t token_length(const char *p, const char *end) {
  * spacing of cpb_json_put. So it equals that of the text as written, even if its lines were broken differently. */
 static uint64_t stored_sum(const char *p, const char *end) {
   static const char key[] = "\"checksum\"";
-  uint64_t hash = nothing_hashed, before = hash;
+  uint64_t hash = cpb_checksum(NULL, 0), before = hash;
   for (int depth = 0; p < end;) {
     if (strchr(" \t\r\n", *p) != NULL) {
       p++;
@@ -202,31 +216,25 @@ static uint64_t stored_sum(const char *p, const char *end) {
     if (depth == 1 && length == sizeof key - 1 && memcmp(p, key, length) == 0) return before;
     depth += *p == '{' || *p == '[' ? 1 : *p == '}' || *p == ']' ? -1 : 0;
     before = hash;
-    hash = hash_bytes(hash, p, length);
+    hash = cpb_checksum_on(hash, p, length);
     bool new_line = depth == 1 && (*p == ',' || *p == '{');
     if (*p == ':' || *p == ',' || new_line)
-      hash = hash_bytes(hash, new_line ? "\n  " : " ", new_line ? 3 : 1);
+      hash = cpb_checksum_on(hash, new_line ? "\n  " : " ", new_line ? 3 : 1);
     p += length;
   }
   return before;
 }
 
-cpb_status cpb_json_check_sum(const cpb_json *root, const char *name, const char *text, size_t length,
-                              cpb_error *error) {
-  const char *said = cpb_json_string_of(cpb_json_get(root, "checksum"));
+void cpb_json_check_sum(cpb_json_file *f) {
   char right[17];
-  snprintf(right, sizeof right, "%016" PRIx64, stored_sum(text, text + length));
-  return cpb_json_compare_sum(said, name, right, error);
+  snprintf(right, sizeof right, "%016" PRIx64, stored_sum(f->text, f->text + f->length));
+  cpb_json_compare_sum(f, right);
 }
 
-cpb_status cpb_json_compare_sum(const char *said, const char *name, const char *right, cpb_error *error) {
-  if (said == NULL) return cpb_file_fail(error, CPB_WHY_CHECKSUM, name, "has no \"checksum\"");
-  if (strcmp(said, right) == 0) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_CHECKSUM, name, "its numbers have checksum %s, but it says \"%.40s\"",
-                       right, said);
-}
-
-cpb_status cpb_json_refused(const char *name, const cpb_error *why, cpb_error *error) {
-  if (why->status == CPB_ENOMEM) return cpb_fail_again(error, why);
-  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "%s", why->text);
+void cpb_json_compare_sum(cpb_json_file *f, const char *right) {
+  const char *said = cpb_json_string_of(cpb_json_get(f->root, "checksum"));
+  if (said == NULL)
+    cpb_json_refuse(f, CPB_WHY_CHECKSUM, "has no \"checksum\"");
+  else if (strcmp(said, right) != 0)
+    cpb_json_refuse(f, CPB_WHY_CHECKSUM, "its numbers have checksum %s, but it says \"%.40s\"", right, said);
 }

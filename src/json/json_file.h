@@ -3,6 +3,8 @@
 #ifndef CPB_JSON_JSON_FILE_H
 #define CPB_JSON_JSON_FILE_H
 
+#include "capball/transform.h"
+#include "core/memory.h"
 #include "json/json_read.h"
 #include "text/json_text.h"
 
@@ -22,18 +24,21 @@ cpb_status cpb_json_save(cpb_status status, char *text, const char *path, cpb_er
 
 /* ---- reading: every fault is EFORMAT with a message about the file `name` ---- */
 
-/* A parsed text. */
+/* A file being read. The first fault is kept; everything read after it is 0 or NULL. */
 typedef struct cpb_json_file {
   const cpb_json *root;
   const char *name, *text;
   size_t length;
+  cpb_memory memory; /* of the arrays that are read, freed with the file */
+  cpb_status status;
+  cpb_error *error;
 } cpb_json_file;
 
 /* A kind of object stored in files. */
 typedef struct cpb_json_kind {
   const char *name; /* of the argument, and of texts without a name */
-  /* creates *object from the file; after a failure all it allocated is freed */
-  cpb_status (*make)(const cpb_json_file *file, void **object, cpb_error *error);
+  /* The object; it is released if the file has a fault. */
+  void *(*make)(cpb_json_file *file);
   void (*release)(void *object);
 } cpb_json_kind;
 
@@ -42,36 +47,54 @@ cpb_status cpb_json_parse(const cpb_json_kind *kind, const char *text, size_t le
                           void *to, cpb_error *error);
 cpb_status cpb_json_load(const cpb_json_kind *kind, const char *path, void *to, cpb_error *error);
 
-cpb_status cpb_json_check_kind(const cpb_json *root, const char *name, const char *kind, int version,
-                               cpb_error *error);
+/* Zeros for an array that is in the file; NULL after a failure. */
+void *cpb_json_room(cpb_json_file *file, size_t count, size_t size);
 
-cpb_status cpb_json_number(const cpb_json *root, const char *name, const char *key, double *number,
-                           cpb_error *error);
+/* A fault, with a message about the file. */
+void cpb_json_refuse(cpb_json_file *file, cpb_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-cpb_status cpb_json_count(const cpb_json *root, const char *name, const char *key, long long least,
-                          long long most, size_t *count, cpb_error *error);
+/* The status of creating an object from the values read; a failure becomes one about the file. */
+void cpb_json_made(cpb_json_file *file, cpb_status status, const cpb_error *why);
+
+void cpb_json_check_kind(cpb_json_file *file, const char *kind, int version);
+
+/* The checksum stated by the file is that of its text; or `right`, if it was computed in another way. */
+void cpb_json_check_sum(cpb_json_file *file);
+void cpb_json_compare_sum(cpb_json_file *file, const char *right);
+
+double cpb_json_number(cpb_json_file *file, const cpb_json *object, const char *key);
+size_t cpb_json_count(cpb_json_file *file, const cpb_json *object, const char *key, long long least,
+                      long long most);
 /* The same for numbers that may exceed size_t: rows of a file. */
-cpb_status cpb_json_rows(const cpb_json *root, const char *name, const char *key, long long least,
-                         long long most, uint64_t *count, cpb_error *error);
+uint64_t cpb_json_rows(cpb_json_file *file, const cpb_json *object, const char *key, long long least,
+                       long long most);
 
-/* The names of columns: an array of `count` strings, views into the JSON, or NULL if there are none; the caller frees
- * the array. A name that is not UTF-8 is written as "?". */
+/* `count` numbers, or NULL for null. count = SIZE_MAX: any number, returned in *found. */
+double *cpb_json_numbers(cpb_json_file *file, const cpb_json *object, const char *key, size_t count,
+                         size_t *found);
+
+/* The member "rows": `count` whole numbers, or NULL for null. */
+uint64_t *cpb_json_row_numbers(cpb_json_file *file, const cpb_json *object, size_t count);
+
+/* The names of columns: an array of `count` strings, or NULL if there are none. A name that is not UTF-8 is written as
+ * "?". */
 void cpb_json_put_names(cpb_text *lines, const char *const *names, size_t count);
-cpb_status cpb_json_read_names(const cpb_json *root, const char *name, size_t count, const char ***names,
-                               cpb_error *error);
+const char **cpb_json_read_names(cpb_json_file *file, size_t count);
 
-/* `count` numbers, or NULL for null; the caller frees them. count = SIZE_MAX: any number, returned in *found. */
-cpb_status cpb_json_numbers(const cpb_json *root, const char *name, const char *key, size_t count,
-                            size_t *found, double **numbers, cpb_error *error);
+/* ---- A transform as text, and its fingerprint. ---- */
 
-/* EFORMAT unless the parsed text has the checksum that it states. */
-cpb_status cpb_json_check_sum(const cpb_json *root, const char *name, const char *text, size_t length,
-                              cpb_error *error);
+/** The whole text of the file (keys "capball", "transform", "dim", "columns" if they have names, "center", "max_norm",
+ *  "checksum"; those of cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who frees it with
+ *  cpb_free. */
+cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
 
-/* The same for a checksum that was computed in another way; said may be NULL. */
-cpb_status cpb_json_compare_sum(const char *said, const char *name, const char *right, cpb_error *error);
+/** Reads it, or the file of a map, bit for bit; gives *transform to the caller. Every fault is EFORMAT with a message.
+ *  name  of the file in messages */
+cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
+                                   cpb_transform **transform, cpb_error *error);
 
-/* Converts an error in creating an object from a file's values to one about the file. */
-cpb_status cpb_json_refused(const char *name, const cpb_error *why, cpb_error *error);
+/** A number that distinguishes transforms: equal for equal numbers in their files, whatever else the files contain. */
+cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint, cpb_error *error);
 
 #endif

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/number.h"
+#include "text/json_text.h"
 #include "core/fail.h"
 #include "core/state_bytes.h"
 #include "io/file_fail.h"
-#include "io/number.h"
-#include "text/json_text.h"
 
 enum { DEEPEST = 512, INTEGER_ROOM = 32 };
 

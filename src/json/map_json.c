@@ -9,16 +9,14 @@
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "io/file_fail.h"
+#include "core/state_bytes.h"
 #include "io/number.h"
 #include "json/json_file.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
 
-typedef cpb_text text;
-
 /* Names can contain any bytes: if a name is not UTF-8, its non-ASCII bytes are written as '?'. */
-static void put_string(text *t, const char *string) {
+static void put_string(cpb_text *t, const char *string) {
   if (string == NULL) {
     cpb_text_puts(t, "null");
     return;
@@ -37,7 +35,7 @@ static void put_string(text *t, const char *string) {
   cpb_text_puts(t, "\"");
 }
 
-static void put_vector(text *t, const double *numbers, size_t count, size_t per_line) {
+static void put_vector(cpb_text *t, const double *numbers, size_t count, size_t per_line) {
   if (numbers == NULL) {
     cpb_text_puts(t, "null");
     return;
@@ -69,10 +67,8 @@ static void list_parts(const cpb_map_options *map, part parts[PARTS]) {
   parts[3] = (part){"toward", map->toward, map->d + 1, PER_LINE};
 }
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_text(uint64_t hash, const char *bytes) {
-  for (; *bytes != 0; bytes++) hash = (hash ^ (unsigned char)*bytes) * 0x100000001b3u;
-  return hash;
+static uint64_t hash_text(uint64_t hash, const char *text) {
+  return cpb_checksum_on(hash, text, strlen(text));
 }
 
 static uint64_t hash_number(uint64_t hash, double value) {
@@ -86,7 +82,7 @@ static uint64_t hash_number(uint64_t hash, double value) {
 static uint64_t checksum(const cpb_map_options *map) {
   part parts[PARTS];
   list_parts(map, parts);
-  uint64_t hash = hash_number(hash_text(0xcbf29ce484222325u, "dim"), (double)map->d);
+  uint64_t hash = hash_number(cpb_checksum("dim", 3), (double)map->d);
   hash = hash_number(hash_text(hash, " scale"), map->s);
   for (size_t k = 0; k < PARTS; k++) {
     hash = hash_text(hash_text(hash, " "), parts[k].key);
@@ -103,7 +99,7 @@ static void print_checksum(char hex[17], const cpb_map_options *map) {
 
 /* ---- writing ---- */
 
-static void put_names(text *t, const cpb_map_options *map) {
+static void put_names(cpb_text *t, const cpb_map_options *map) {
   if (map->columns == NULL) return;
   cpb_json_put(t, "columns", "[");
   for (size_t i = 0; i < map->d; i++) {
@@ -113,7 +109,7 @@ static void put_names(text *t, const cpb_map_options *map) {
   cpb_text_puts(t, "]");
 }
 
-static void put_map(text *t, const cpb_map_options *map, const cpb_map_origin *origin) {
+static void put_map(cpb_text *t, const cpb_map_options *map, const cpb_map_origin *origin) {
   part parts[PARTS];
   char hex[17];
   list_parts(map, parts);
@@ -157,7 +153,7 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
                     origin.evidence);
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
-  text t = {.style = {.long_exponent = true}};
+  cpb_text t = {.style = {.long_exponent = true}};
   cpb_numeric numeric;
   status = cpb_numeric_enter(&numeric, error);
   if (status != CPB_OK) return status;
@@ -179,60 +175,32 @@ cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_orig
 
 /* ---- reading ---- */
 
-static cpb_status read_shape(const cpb_json *root, const char *name, cpb_map_options *map, cpb_error *error) {
-  cpb_status status = cpb_json_check_kind(root, name, "map", VERSION, error);
-  if (status == CPB_OK) status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &map->d, error);
-  return status == CPB_OK ? cpb_json_number(root, name, "scale", &map->s, error) : status;
-}
-
-static cpb_status check_sum(const cpb_json *root, const char *name, const cpb_map_options *map,
-                            cpb_error *error) {
-  const char *stored = cpb_json_string_of(cpb_json_get(root, "checksum"));
+static void check_sum(cpb_json_file *f, const cpb_map_options *map) {
   char hex[17];
   cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
+  if (f->status == CPB_OK) f->status = cpb_numeric_enter(&numeric, f->error);
+  if (f->status != CPB_OK) return;
   print_checksum(hex, map);
   cpb_numeric_leave(&numeric);
-  return cpb_json_compare_sum(stored, name, hex, error);
+  cpb_json_compare_sum(f, hex);
 }
 
-static cpb_status make_map(const cpb_map_options *options, const char *name, cpb_map **map,
-                           cpb_error *error) {
-  cpb_error why;
-  cpb_status status = cpb_map_new(options, map, &why);
-  return status == CPB_OK ? CPB_OK : cpb_json_refused(name, &why, error);
-}
-
-static cpb_status read_map(const cpb_json *root, const char *name, cpb_map **map, cpb_error *error) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  part parts[PARTS];
-  double *numbers[PARTS] = {NULL};
-  const char **columns = NULL;
-  cpb_status status = read_shape(root, name, &options, error);
-  if (status != CPB_OK) return status;
-  list_parts(&options, parts);
-  for (size_t k = 0; k < PARTS && status == CPB_OK; k++)
-    status = cpb_json_numbers(root, name, parts[k].key, parts[k].count, NULL, &numbers[k], error);
-  options.center = numbers[0];
-  options.pole = numbers[1];
-  options.whiten = numbers[2];
-  options.toward = numbers[3];
-  if (status == CPB_OK) status = cpb_json_read_names(root, name, options.d, &columns, error);
-  options.columns = columns;
-  if (status == CPB_OK) status = check_sum(root, name, &options, error);
-  if (status == CPB_OK) status = make_map(&options, name, map, error);
-  for (size_t k = 0; k < PARTS; k++) free(numbers[k]);
-  free((void *)(uintptr_t)columns);
-  return status;
-}
-
-static cpb_status make(const cpb_json_file *file, void **object, cpb_error *error) {
+static void *make(cpb_json_file *f) {
+  cpb_map_options o;
   cpb_map *map = NULL;
-  cpb_status status = read_map(file->root, file->name, &map, error);
-  *object = map;
-  return status;
+  cpb_error why;
+  cpb_map_options_init(&o, sizeof o);
+  cpb_json_check_kind(f, "map", VERSION);
+  o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
+  o.s = cpb_json_number(f, f->root, "scale");
+  o.center = cpb_json_numbers(f, f->root, "center", o.d, NULL);
+  o.pole = cpb_json_numbers(f, f->root, "pole", o.d + 1, NULL);
+  o.whiten = cpb_json_numbers(f, f->root, "whiten", o.d * o.d, NULL);
+  o.toward = cpb_json_numbers(f, f->root, "toward", o.d + 1, NULL);
+  o.columns = cpb_json_read_names(f, o.d);
+  check_sum(f, &o);
+  if (f->status == CPB_OK) cpb_json_made(f, cpb_map_new(&o, &map, &why), &why);
+  return map;
 }
 
 static void release(void *map) { cpb_map_free(map); }

@@ -5,7 +5,6 @@
 
 #include "capball/ball.h"
 #include "core/fail.h"
-#include "io/file_fail.h"
 #include "json/json_file.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
@@ -99,163 +98,84 @@ cpb_status cpb_model_save(const cpb_model *model, const char *path, cpb_error *e
 
 /* ---- reading ---- */
 
-/* Everything reading allocates; freed in one place. */
-typedef struct parts {
-  double *center, *whiten, *quantiles, *multipliers, *vectors;
-  double *centers, *ball_radii, *ball_gaps, *fill;
-  uint64_t *rows, *ball_rows;
-  const char **columns; /* the texts are the JSON's */
-} parts;
-
-static void parts_free(parts *p) {
-  free(p->center);
-  free(p->whiten);
-  free(p->quantiles);
-  free(p->multipliers);
-  free(p->vectors);
-  free(p->rows);
-  free(p->centers);
-  free(p->ball_radii);
-  free(p->ball_gaps);
-  free(p->ball_rows);
-  free(p->fill);
-  free((void *)(uintptr_t)p->columns);
-}
-
-static cpb_status read_rows(const cpb_json *support, const char *name, size_t count, uint64_t **rows,
-                            cpb_error *error) {
-  const cpb_json *array = cpb_json_get(support, "rows");
-  if (array == NULL || cpb_json_is(array, CPB_JSON_NULL) || count == 0) return CPB_OK;
-  if (cpb_json_size(array) != count)
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\" must be null or %zu numbers, got %zu",
-                         count, cpb_json_size(array));
-  *rows = malloc(count * sizeof **rows);
-  if (*rows == NULL) return cpb_fail_memory(error, "%zu bytes", count * sizeof **rows);
-  const cpb_json *row = cpb_json_first(array);
-  for (size_t i = 0; i < count; i++, row = row->next) {
-    if (!cpb_json_is(row, CPB_JSON_INTEGER) || row->integer < 0)
-      return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name, "\"rows\"[%zu] is not a whole number >= 0", i);
-    (*rows)[i] = (uint64_t)row->integer;
-  }
-  return CPB_OK;
-}
-
-static cpb_status read_kernel(const cpb_json *root, const char *name, cpb_kernel *kernel, cpb_error *error) {
-  const cpb_json *value = cpb_json_get(root, "kernel");
+static cpb_kernel read_kernel(cpb_json_file *f) {
+  const cpb_json *value = cpb_json_get(f->root, "kernel");
   const char *kind = cpb_json_string_of(cpb_json_get(value, "kind"));
-  size_t degree = 0, i = 0;
+  size_t i = 0;
   while (kind != NULL && i < 3 && strcmp(kind, kernel_names[i]) != 0) i++;
   if (kind == NULL || i == 3)
-    return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
-                         "\"kernel\" must have a \"kind\": linear, rbf or polynomial");
-  kernel->kind = (cpb_kernel_kind)i;
-  cpb_status status = cpb_json_number(value, name, "gamma", &kernel->gamma, error);
-  if (status == CPB_OK) status = cpb_json_number(value, name, "offset", &kernel->offset, error);
-  if (status == CPB_OK) status = cpb_json_count(value, name, "degree", 0, 1000, &degree, error);
-  kernel->degree = (unsigned)degree;
-  return status;
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"kernel\" must have a \"kind\": linear, rbf or polynomial");
+  return (cpb_kernel){.kind = (cpb_kernel_kind)i,
+                      .gamma = cpb_json_number(f, value, "gamma"),
+                      .offset = cpb_json_number(f, value, "offset"),
+                      .degree = (unsigned)cpb_json_count(f, value, "degree", 0, 1000)};
 }
 
-static cpb_status read_support(const cpb_json *root, const char *name, cpb_model_options *o, parts *p,
-                               cpb_error *error) {
-  const cpb_json *support = cpb_json_get(root, "support");
-  cpb_status status = cpb_json_count(support, name, "count", 0, INT64_MAX / 2, &o->support, error);
-  if (status == CPB_OK)
-    status = cpb_json_numbers(support, name, "multipliers", SIZE_MAX, &o->listed, &p->multipliers, error);
-  if (status == CPB_OK) status = read_rows(support, name, o->listed, &p->rows, error);
-  if (status == CPB_OK)
-    status = cpb_json_numbers(support, name, "vectors", o->listed * o->d, NULL, &p->vectors, error);
-  return status;
+static void read_support(cpb_json_file *f, cpb_model_options *o) {
+  const cpb_json *support = cpb_json_get(f->root, "support");
+  o->support = cpb_json_count(f, support, "count", 0, INT64_MAX / 2);
+  o->multipliers = cpb_json_numbers(f, support, "multipliers", SIZE_MAX, &o->listed);
+  o->support_rows = cpb_json_row_numbers(f, support, o->listed);
+  o->vectors = cpb_json_numbers(f, support, "vectors", o->listed * o->d, NULL);
 }
 
-static cpb_status read_balls(const cpb_json *root, const char *name, cpb_model_options *o, parts *p,
-                             cpb_error *error) {
-  const cpb_json *balls = cpb_json_get(root, "balls");
-  if (balls == NULL) return CPB_OK;
-  cpb_status status = cpb_json_count(balls, name, "count", 2, SIZE_MAX / DIM_MAX / 64, &o->balls, error);
-  if (status == CPB_OK)
-    status = cpb_json_numbers(balls, name, "centers", o->balls * o->d, NULL, &p->centers, error);
-  if (status == CPB_OK)
-    status = cpb_json_numbers(balls, name, "radii", o->balls, NULL, &p->ball_radii, error);
-  if (status == CPB_OK) status = cpb_json_numbers(balls, name, "gaps", o->balls, NULL, &p->ball_gaps, error);
-  if (status == CPB_OK) status = read_rows(balls, name, o->balls, &p->ball_rows, error);
-  return status;
+static void read_balls(cpb_json_file *f, cpb_model_options *o) {
+  const cpb_json *balls = cpb_json_get(f->root, "balls");
+  if (balls == NULL) return;
+  o->balls = cpb_json_count(f, balls, "count", 2, SIZE_MAX / DIM_MAX / 64);
+  o->centers = cpb_json_numbers(f, balls, "centers", o->balls * o->d, NULL);
+  o->ball_radii = cpb_json_numbers(f, balls, "radii", o->balls, NULL);
+  o->ball_gaps = cpb_json_numbers(f, balls, "gaps", o->balls, NULL);
+  o->ball_rows = cpb_json_row_numbers(f, balls, o->balls);
 }
 
-static cpb_status read_method(const cpb_json *root, const char *name, cpb_model_method *method,
-                              cpb_error *error) {
-  const char *word = cpb_json_string_of(cpb_json_get(root, "method"));
+static cpb_model_method read_method(cpb_json_file *f) {
+  const char *word = cpb_json_string_of(cpb_json_get(f->root, "method"));
   for (int i = 0; word != NULL && i < CPB_MODEL_METHODS; i++)
-    if (strcmp(word, cpb_model_method_name((cpb_model_method)i)) == 0) {
-      *method = (cpb_model_method)i;
-      return CPB_OK;
-    }
-  return cpb_file_fail(error, CPB_WHY_JSON_VALUE, name,
-                       "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
-                       word == NULL ? "" : word);
+    if (strcmp(word, cpb_model_method_name((cpb_model_method)i)) == 0) return (cpb_model_method)i;
+  cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
+                  "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
+                  word == NULL ? "" : word);
+  return 0;
 }
 
 /* null means beyond the range of double. */
-static cpb_status read_bound(const cpb_json *root, const char *name, double *bound, cpb_error *error) {
-  *bound = NAN;
-  bool beyond = cpb_json_is(cpb_json_get(root, "lower_bound"), CPB_JSON_NULL);
-  return beyond ? CPB_OK : cpb_json_number(root, name, "lower_bound", bound, error);
+static double read_bound(cpb_json_file *f) {
+  bool beyond = cpb_json_is(cpb_json_get(f->root, "lower_bound"), CPB_JSON_NULL);
+  return beyond ? NAN : cpb_json_number(f, f->root, "lower_bound");
 }
 
-static cpb_status read_options(const cpb_json *root, const char *name, cpb_model_options *o, parts *p,
-                               cpb_error *error) {
-  cpb_status status = cpb_json_check_kind(root, name, "model", VERSION, error);
-  if (status != CPB_OK) return status;
-  status = read_method(root, name, &o->method, error);
-  if (status != CPB_OK) return status;
+static void read_options(cpb_json_file *f, cpb_model_options *o) {
+  const cpb_json *root = f->root;
+  cpb_json_check_kind(f, "model", VERSION);
+  o->method = read_method(f);
   o->converged = cpb_json_is(cpb_json_get(root, "converged"), CPB_JSON_TRUE);
-  status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &o->d, error);
-  struct {
-    const char *key;
-    double *to;
-  } numbers[] = {{"radius", &o->radius}, {"nu", &o->nu}, {"gap", &o->gap}, {"norm2", &o->norm2}};
-  if (status == CPB_OK) status = read_bound(root, name, &o->lower_bound, error);
-  for (size_t i = 0; status == CPB_OK && i < sizeof numbers / sizeof *numbers; i++)
-    status = cpb_json_number(root, name, numbers[i].key, numbers[i].to, error);
-  if (status == CPB_OK) status = cpb_json_rows(root, name, "rows", 0, INT64_MAX / 2, &o->rows, error);
-  if (status == CPB_OK) status = read_kernel(root, name, &o->kernel, error);
-  if (status == CPB_OK) status = cpb_json_numbers(root, name, "center", o->d, NULL, &p->center, error);
-  if (status == CPB_OK) status = cpb_json_numbers(root, name, "whiten", o->d * o->d, NULL, &p->whiten, error);
-  if (status == CPB_OK)
-    status = cpb_json_numbers(root, name, "quantiles", SIZE_MAX, &o->quantile_count, &p->quantiles, error);
-  if (status == CPB_OK) status = read_support(root, name, o, p, error);
-  if (status == CPB_OK) status = read_balls(root, name, o, p, error);
-  if (status == CPB_OK && cpb_json_get(root, "fill") != NULL)
-    status = cpb_json_numbers(root, name, "fill", o->d, NULL, &p->fill, error);
-  if (status == CPB_OK) status = cpb_json_read_names(root, name, o->d, &p->columns, error);
-  o->columns = p->columns;
-  o->center = p->center;
-  o->whiten = p->whiten;
-  o->quantiles = p->quantiles;
-  o->multipliers = p->multipliers;
-  o->support_rows = p->rows;
-  o->vectors = p->vectors;
-  o->centers = p->centers;
-  o->ball_radii = p->ball_radii;
-  o->ball_gaps = p->ball_gaps;
-  o->ball_rows = p->ball_rows;
-  o->fill = p->fill;
-  return status;
+  o->d = cpb_json_count(f, root, "dim", 1, DIM_MAX);
+  o->lower_bound = read_bound(f);
+  o->radius = cpb_json_number(f, root, "radius");
+  o->nu = cpb_json_number(f, root, "nu");
+  o->gap = cpb_json_number(f, root, "gap");
+  o->norm2 = cpb_json_number(f, root, "norm2");
+  o->rows = cpb_json_rows(f, root, "rows", 0, INT64_MAX / 2);
+  o->kernel = read_kernel(f);
+  o->center = cpb_json_numbers(f, root, "center", o->d, NULL);
+  o->whiten = cpb_json_numbers(f, root, "whiten", o->d * o->d, NULL);
+  o->quantiles = cpb_json_numbers(f, root, "quantiles", SIZE_MAX, &o->quantile_count);
+  read_support(f, o);
+  read_balls(f, o);
+  o->fill = cpb_json_numbers(f, root, "fill", o->d, NULL);
+  o->columns = cpb_json_read_names(f, o->d);
 }
 
-static cpb_status make(const cpb_json_file *file, void **object, cpb_error *error) {
+static void *make(cpb_json_file *f) {
   cpb_model_options options;
-  cpb_model_options_init(&options, sizeof options);
-  parts p = {0};
   cpb_error why = {.row = -1};
   cpb_model *model = NULL;
-  cpb_status status = read_options(file->root, file->name, &options, &p, error);
-  if (status == CPB_OK && cpb_model_new(&options, &model, &why) != CPB_OK)
-    status = cpb_json_refused(file->name, &why, error);
-  if (status == CPB_OK) status = cpb_json_check_sum(file->root, file->name, file->text, file->length, error);
-  parts_free(&p);
-  *object = model;
-  return status;
+  cpb_model_options_init(&options, sizeof options);
+  read_options(f, &options);
+  if (f->status == CPB_OK) cpb_json_made(f, cpb_model_new(&options, &model, &why), &why);
+  cpb_json_check_sum(f);
+  return model;
 }
 
 static void release(void *model) { cpb_model_free(model); }

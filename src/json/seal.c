@@ -10,11 +10,10 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "io/buffer.h"
+#include "io/input.h"
 #include "io/file_fail.h"
 #include "io/sealing.h"
 #include "json/json_file.h"
-#include "json/transform_json.h"
 #include "loop/row_digest.h"
 
 enum { VERSION = 2 };
@@ -97,8 +96,8 @@ void cpb_seal_free(cpb_seal *seal) {
 
 /* ---- reading ---- */
 
-static cpb_status refuse_key(const char *name, const char *key, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_SEAL_KEY, name, "its \"%s\" is not that of a seal", key);
+static void check_key(cpb_json_file *f, bool holds, const char *key) {
+  if (!holds) cpb_json_refuse(f, CPB_WHY_SEAL_KEY, "its \"%s\" is not that of a seal", key);
 }
 
 /* 16 hexadecimal digits. */
@@ -134,19 +133,18 @@ static bool read_hash(const cpb_json *root, uint64_t hash[2]) {
   return strlen(text) == 32 && read_hex(text, &hash[0]) && read_hex(text + 16, &hash[1]);
 }
 
-static cpb_status read_facts(const cpb_json *root, const char *name, cpb_seal_facts *facts,
-                             cpb_error *error) {
-  const char *fingerprint = text_of(root, "fingerprint");
-  cpb_status status = cpb_json_rows(root, name, "rows", 0, INT64_MAX, &facts->rows, error);
-  if (status == CPB_OK) status = cpb_json_count(root, name, "cols", 1, INT32_MAX, &facts->cols, error);
-  if (status == CPB_OK) status = cpb_json_number(root, name, "radius", &facts->radius, error);
-  if (status != CPB_OK) return status;
-  if (!(facts->radius >= 0 && facts->radius < INFINITY)) return refuse_key(name, "radius", error);
-  if (strlen(fingerprint) != 16 || !read_hex(fingerprint, &facts->fingerprint))
-    return refuse_key(name, "fingerprint", error);
-  if (!read_role(root, &facts->role)) return refuse_key(name, "role", error);
-  if (!read_precision(root, &facts->precision)) return refuse_key(name, "dtype", error);
-  return read_hash(root, facts->hash) ? CPB_OK : refuse_key(name, "hash", error);
+static void read_facts(cpb_json_file *f, cpb_seal_facts *facts) {
+  const char *fingerprint = text_of(f->root, "fingerprint");
+  cpb_json_check_kind(f, "seal", VERSION);
+  cpb_json_check_sum(f);
+  facts->rows = cpb_json_rows(f, f->root, "rows", 0, INT64_MAX);
+  facts->cols = cpb_json_count(f, f->root, "cols", 1, INT32_MAX);
+  facts->radius = cpb_json_number(f, f->root, "radius");
+  check_key(f, facts->radius >= 0 && facts->radius < INFINITY, "radius");
+  check_key(f, strlen(fingerprint) == 16 && read_hex(fingerprint, &facts->fingerprint), "fingerprint");
+  check_key(f, read_role(f->root, &facts->role), "role");
+  check_key(f, read_precision(f->root, &facts->precision), "dtype");
+  check_key(f, read_hash(f->root, facts->hash), "hash");
 }
 
 static cpb_status read_text(const char *text, size_t length, const char *name, cpb_seal_facts *facts,
@@ -154,11 +152,10 @@ static cpb_status read_text(const char *text, size_t length, const char *name, c
   cpb_json *root;
   cpb_status status = cpb_json_read(text, length, 0, name, &root, error);
   if (status != CPB_OK) return status;
-  status = cpb_json_check_kind(root, name, "seal", VERSION, error);
-  if (status == CPB_OK) status = cpb_json_check_sum(root, name, text, length, error);
-  if (status == CPB_OK) status = read_facts(root, name, facts, error);
+  cpb_json_file file = {.root = root, .name = name, .text = text, .length = length, .error = error};
+  read_facts(&file, facts);
   free(root);
-  return status;
+  return file.status;
 }
 
 cpb_status cpb_seal_read(const cpb_reader *reader, cpb_seal_facts *facts, cpb_error *error) {

@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/transform.h"
 #include "core/fail.h"
 #include "core/state_bytes.h"
 #include "json/json_file.h"
-#include "json/transform_json.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 
@@ -48,63 +46,43 @@ cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *f
 
 /* ---- reading ---- */
 
-static cpb_status find_kind(const cpb_json *root, const char *name, cpb_transform_kind *kind,
-                            cpb_error *error) {
-  const char *said = cpb_json_string_of(cpb_json_get(root, "transform"));
+static cpb_transform_kind read_kind(cpb_json_file *f) {
+  const char *said = cpb_json_string_of(cpb_json_get(f->root, "transform"));
   cpb_error why;
   for (int i = 0; said != NULL && i < CPB_TRANSFORMS; i++)
-    if (strcmp(said, cpb_transform_about((cpb_transform_kind)i).name) == 0) {
-      *kind = (cpb_transform_kind)i;
-      return CPB_OK;
-    }
-  cpb_fail_choice(&why, "transform", -1);
-  return cpb_json_refused(name, &why, error);
+    if (strcmp(said, cpb_transform_about((cpb_transform_kind)i).name) == 0) return (cpb_transform_kind)i;
+  cpb_json_made(f, cpb_fail_choice(&why, "transform", -1), &why);
+  return 0;
 }
 
-static cpb_status read_options(const cpb_json *root, const char *name, cpb_transform **transform,
-                               cpb_error *error) {
+static cpb_transform *read_lift(cpb_json_file *f) {
+  cpb_transform *transform = NULL;
   cpb_transform_options o;
-  double *center = NULL;
-  const char **columns = NULL;
   cpb_error why;
   cpb_transform_options_init(&o, sizeof o);
-  cpb_status status = find_kind(root, name, &o.kind, error);
-  if (status == CPB_OK) status = cpb_json_count(root, name, "dim", 1, DIM_MAX, &o.d, error);
-  if (status == CPB_OK) status = cpb_json_number(root, name, "max_norm", &o.max_norm, error);
-  if (status == CPB_OK) status = cpb_json_numbers(root, name, "center", o.d, NULL, &center, error);
-  if (status == CPB_OK) status = cpb_json_read_names(root, name, o.d, &columns, error);
-  o.center = center;
-  o.columns = columns;
-  if (status == CPB_OK && cpb_transform_new(&o, transform, &why) != CPB_OK)
-    status = cpb_json_refused(name, &why, error);
-  free(center);
-  free((void *)(uintptr_t)columns);
-  return status;
+  cpb_json_check_kind(f, "transform", VERSION);
+  cpb_json_check_sum(f);
+  o.kind = read_kind(f);
+  o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
+  o.max_norm = cpb_json_number(f, f->root, "max_norm");
+  o.center = cpb_json_numbers(f, f->root, "center", o.d, NULL);
+  o.columns = cpb_json_read_names(f, o.d);
+  if (f->status == CPB_OK) cpb_json_made(f, cpb_transform_new(&o, &transform, &why), &why);
+  return transform;
 }
 
-static cpb_status read_map(const cpb_json_file *file, cpb_transform **transform, cpb_error *error) {
-  cpb_map *map = NULL;
-  cpb_status status = cpb_map_from_json(file->text, file->length, file->name, &map, error);
-  if (status == CPB_OK) status = cpb_transform_of_map(map, transform, error);
-  cpb_map_free(map);
-  return status;
-}
-
-static cpb_status make(const cpb_json_file *file, void **object, cpb_error *error) {
-  const cpb_json *root = file->root;
-  const char *name = file->name,
-             *said = cpb_json_string_of(cpb_json_get(cpb_json_get(root, "capball"), "kind"));
+static cpb_transform *read_map(cpb_json_file *f) {
   cpb_transform *transform = NULL;
-  cpb_status status = CPB_OK;
-  if (said == NULL || strcmp(said, "transform") != 0) {
-    status = read_map(file, &transform, error);
-  } else {
-    status = cpb_json_check_kind(root, name, "transform", VERSION, error);
-    if (status == CPB_OK) status = cpb_json_check_sum(root, name, file->text, file->length, error);
-    if (status == CPB_OK) status = read_options(root, name, &transform, error);
-  }
-  *object = transform;
-  return status;
+  cpb_map *map = NULL;
+  f->status = cpb_map_from_json(f->text, f->length, f->name, &map, f->error);
+  if (f->status == CPB_OK) f->status = cpb_transform_of_map(map, &transform, f->error);
+  cpb_map_free(map);
+  return transform;
+}
+
+static void *make(cpb_json_file *f) {
+  const char *said = cpb_json_string_of(cpb_json_get(cpb_json_get(f->root, "capball"), "kind"));
+  return said != NULL && strcmp(said, "transform") == 0 ? read_lift(f) : read_map(f);
 }
 
 static void release(void *transform) { cpb_transform_free(transform); }

@@ -4,7 +4,7 @@
  * additions. A column's height and point are two such sums, so that the hull's value is that of feasible multipliers
  * up to `doubt`; subtracting it makes `lower` a bound of the exact maximum. Sizes stay small because origin is the
  * mean of the rows: it and every mean of a filling are within sqrt(maximum) of the best point. */
-#include "learn/capped_dual_parts.h"
+#include "learn/capped_dual.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,11 +12,687 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "core/memory.h"
+#include "learn/distances.h"
+#include "loop/chunk.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
 
-enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
+enum { CAPPED_BLOCK = 4096, MARGIN_MOST = 4096, MOST_DECISIONS = 64 };
 
-typedef cpb_capped_solver solver;
+/* A sum of caps: a count where all are equal. */
+typedef struct cap_sum {
+  size_t rows;
+  cpb_twofold sum;
+} cap_sum;
+
+/* Feasible multipliers: rows with a bit are full, `parts` lists the others. */
+typedef struct filling {
+  uint64_t tag;
+  uint64_t *bits;
+  size_t part_count;
+  cpb_scored *parts; /* a row and, as its score, its multiplier */
+} filling;
+
+/* The column of the best filling at a point. */
+typedef struct best_filling {
+  size_t edge; /* the row taken in part */
+  double edge_weight, edge_score;
+  double value;   /* sum of multiplier times score */
+  double height;  /* sum of multiplier times |p|^2 */
+  double size;    /* magnitude of the numbers that were added, to which rounding errors are relative */
+  double *column; /* sum of multiplier times p */
+  uint64_t *bits;
+} best_filling;
+
+/* Rows known to be full: their caps, and the sums of caps times p and |p|^2. */
+typedef struct full_rows {
+  cap_sum cap;
+  double squares;
+  double *column;
+  uint64_t *bits; /* over all rows */
+} full_rows;
+
+/* A decision holds for points within half its slack. */
+typedef struct decision {
+  double *point, slack;
+} decision;
+
+typedef struct solver {
+  cpb_capped_dual *dual;
+  size_t n, d, blocks;     /* n rows are undecided */
+  cpb_view x;              /* the undecided rows: the caller's, or copies */
+  cpb_memory memory, kept; /* of the solver; of the copies */
+  size_t *name;            /* their numbers in the data; NULL: all rows */
+  double *caps;            /* their caps, once rows with individual caps were copied */
+  full_rows full;
+  decision decisions[MOST_DECISIONS];
+  size_t decision_count;
+  double *score;
+  cpb_scored *candidates;
+  double *center;  /* origin + point, where the scores were computed */
+  double *partial; /* per block: twice d sums */
+  double *sums;    /* per block: sum of cap times score */
+  cpb_hull hull;
+  filling *fillings;
+  size_t filling_count, filling_room;
+  uint64_t filling_tag; /* of the next */
+  best_filling now;
+  double moved; /* |point - the previous point|, to bracket the edge */
+  double last_edge;
+  size_t margin_rows; /* number of rows to use in the next margin */
+  double unit_error;  /* of one sum over the rows, relative to its size */
+  double doubt;       /* bound of what rounding can have added to the value of a column */
+} solver;
+
+static inline double capped_cap(const solver *s, size_t i) {
+  const double *caps = s->caps != NULL ? s->caps : s->dual->caps;
+  return caps == NULL ? s->dual->cap : caps[i];
+}
+
+static inline size_t capped_name(const solver *s, size_t i) { return s->name == NULL ? i : s->name[i]; }
+
+static inline void cap_sum_add(const solver *s, cap_sum *to, size_t i) {
+  if (s->dual->caps == NULL)
+    to->rows++;
+  else
+    cpb_twofold_add(&to->sum, capped_cap(s, i));
+}
+
+static inline double cap_sum_value(const solver *s, cap_sum of) {
+  return (double)of.rows * s->dual->cap + cpb_twofold_value(of.sum);
+}
+
+/* a before b: the order in which a filling takes them. */
+static inline bool cpb_scored_before(cpb_scored a, cpb_scored b) {
+  return a.score > b.score || (a.score == b.score && a.row < b.row);
+}
+
+/* Whether the present filling takes row i in full. */
+static inline bool capped_is_full(const solver *s, size_t i) {
+  return cpb_scored_before((cpb_scored){s->score[i], i}, (cpb_scored){s->now.edge_score, s->now.edge});
+}
+
+/* A column of the hull that is not a filling; size as in best_filling. */
+typedef struct margin_column {
+  double *p; /* d, the caller's */
+  double q, size;
+} margin_column;
+
+enum { GROUP = 64 }; /* rows per partial sum, which keeps the error of long sums small */
+
+/* ---- scores ---- */
+
+static void score_block(void *argument, size_t block, size_t first, size_t count) {
+  (void)block;
+  solver *s = argument;
+  const cpb_capped_dual *dual = s->dual;
+  if (dual->squares) {
+    cpb_dist2_of_rows(dual->loops, s->x, 0, first, count, s->center, s->score + first);
+  } else {
+    const double *rows = dual->x.data, *point = s->center;
+    double norm2 = dual->loops->dot(point, point, s->d);
+    for (size_t i = first; i < first + count; i++)
+      s->score[i] = norm2 - 2 * dual->loops->dot(rows + i * dual->x.stride, point, s->d);
+  }
+  if (dual->caps == NULL) return;
+  for (size_t i = first; i < first + count; i++) /* rows of weight 0 are ignored */
+    if (!(capped_cap(s, i) > 0)) s->score[i] = -INFINITY;
+}
+
+/* Scores of all rows at point, which is replaced by the nearest point whose centre is a double. */
+static void capped_score(solver *s, double *point) {
+  const cpb_capped_dual *dual = s->dual;
+  for (size_t j = 0; j < s->d; j++) {
+    double origin = dual->origin == NULL ? 0 : dual->origin[j];
+    s->center[j] = cpb_in_data_unit(origin + point[j], dual->exponent);
+    if (dual->squares) point[j] = s->center[j] - origin;
+  }
+  cpb_blocks_run(&(cpb_blocks){s->n, CAPPED_BLOCK, score_block, s}, dual->exec);
+}
+
+/* ---- the edge ---- */
+
+static void swap(cpb_scored *a, cpb_scored *b) {
+  cpb_scored kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+static void middle_of_three_to_the_end(cpb_scored *rows, size_t n) {
+  cpb_scored *a = &rows[0], *b = &rows[n / 2], *c = &rows[n - 1];
+  if (cpb_scored_before(*b, *a)) swap(a, b);
+  if (cpb_scored_before(*c, *b)) swap(b, c);
+  if (cpb_scored_before(*b, *a)) swap(a, b);
+  swap(b, c);
+}
+
+/* Partitions around the last row; returns its final position. */
+static size_t partition(cpb_scored *rows, size_t n) {
+  size_t front = 0;
+  for (size_t i = 0; i + 1 < n; i++)
+    if (cpb_scored_before(rows[i], rows[n - 1])) swap(&rows[front++], &rows[i]);
+  swap(&rows[front], &rows[n - 1]);
+  return front;
+}
+
+/* Moves the first `count` rows of the order to the front, in any order. */
+static void scored_select(cpb_scored *rows, size_t n, size_t count) {
+  while (count > 0 && count < n) {
+    middle_of_three_to_the_end(rows, n);
+    size_t front = partition(rows, n);
+    if (front >= count) {
+      n = front;
+    } else {
+      rows += front + 1;
+      n -= front + 1;
+      count -= front + 1;
+    }
+  }
+}
+
+int cpb_scored_compare(const void *a, const void *b) {
+  const cpb_scored *x = a, *y = b;
+  return cpb_scored_before(*x, *y) ? -1 : cpb_scored_before(*y, *x);
+}
+
+/* The row, in order of scores, at which the caps add up to *need, which becomes its part. */
+static cpb_scored fill_up(const solver *s, cpb_scored *rows, size_t n, double *need) {
+  for (;;) {
+    middle_of_three_to_the_end(rows, n);
+    size_t front = partition(rows, n);
+    cap_sum sum = {0};
+    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, rows[i].row);
+    double weight = cap_sum_value(s, sum), own = capped_cap(s, rows[front].row);
+    if (weight >= *need && front > 0) {
+      n = front;
+    } else if (weight + own >= *need || front + 1 == n) { /* or a remainder from rounding */
+      *need = fmin(fmax(*need - weight, 0), own);
+      return rows[front];
+    } else {
+      *need -= weight + own;
+      rows += front + 1;
+      n -= front + 1;
+    }
+  }
+}
+
+/* Collects the rows with scores in [low, high] as candidates for the edge; false when it is not among them. */
+static bool bracket(solver *s, double low, double high, size_t *count, double *need) {
+  cap_sum above = s->full.cap, within = {0};
+  size_t found = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    if (s->score[i] > high)
+      cap_sum_add(s, &above, i);
+    else if (s->score[i] >= low) {
+      s->candidates[found++] = (cpb_scored){s->score[i], i};
+      cap_sum_add(s, &within, i);
+    }
+  }
+  *count = found;
+  *need = 1 - cap_sum_value(s, above);
+  return *need > 0 && cap_sum_value(s, within) > *need;
+}
+
+/* Bounds what the last step of the point can have changed: as a distance, the edge moves no more than the point. */
+static bool bracket_by_step(solver *s, size_t *count, double *need) {
+  double edge = sqrt(fmax(s->last_edge, 0)), slack = s->moved + 1e-12 * edge;
+  double low = edge > slack ? (edge - slack) * (edge - slack) : -1;
+  return bracket(s, low, (edge + slack) * (edge + slack), count, need);
+}
+
+static int by_score_down(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+/* An estimate from equally spaced rows, wide enough to be right almost always. */
+static bool bracket_by_sample(solver *s, size_t *count, double *need) {
+  enum { SAMPLE = 2048, MARGIN = 128 };
+  double sample[SAMPLE];
+  size_t step = s->n / SAMPLE;
+  if (step < 4 || s->dual->caps != NULL || s->name != NULL) return false;
+  for (size_t k = 0; k < SAMPLE; k++) sample[k] = s->score[k * step];
+  qsort(sample, SAMPLE, sizeof *sample, by_score_down);
+  size_t edge = (size_t)(SAMPLE / (s->dual->cap * (double)s->n));
+  double high = edge > MARGIN ? sample[edge - MARGIN] : INFINITY;
+  double low = edge + MARGIN < SAMPLE ? sample[edge + MARGIN] : -INFINITY;
+  return bracket(s, low, high, count, need);
+}
+
+static void choose_edge(solver *s) {
+  double need;
+  size_t count;
+  bool narrow = !s->dual->squares || isnan(s->last_edge) ? bracket_by_sample(s, &count, &need)
+                                                         : bracket_by_step(s, &count, &need);
+  if (!narrow) {
+    count = 0;
+    for (size_t i = 0; i < s->n; i++)
+      if (s->score[i] > -INFINITY) s->candidates[count++] = (cpb_scored){s->score[i], i};
+    need = 1 - cap_sum_value(s, s->full.cap);
+  }
+  cpb_scored edge = fill_up(s, s->candidates, count, &need);
+  s->now.edge = edge.row;
+  s->now.edge_weight = need;
+  s->now.edge_score = s->last_edge = edge.score;
+}
+
+/* ---- the sums of a filling ---- */
+
+/* sum += weight p_i */
+static void capped_add_row(const solver *s, size_t row, double weight, double *sum) {
+  const cpb_capped_dual *dual = s->dual;
+  double buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < s->d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(s->d, offset);
+    const double *chunk = cpb_row_chunk(dual->loops, s->x, row, offset, count, buffer);
+    if (dual->origin == NULL)
+      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
+    else
+      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - dual->origin[offset + j]);
+  }
+}
+
+/* to += from, then from = 0: rows are summed in groups, which keeps the error of long sums small. */
+static void capped_move_sum(double *from, double *to, size_t d) {
+  for (size_t j = 0; j < d; j++) {
+    to[j] += from[j];
+    from[j] = 0;
+  }
+}
+
+static void sum_block(void *argument, size_t block, size_t first, size_t count) {
+  solver *s = argument;
+  const best_filling *now = &s->now;
+  double *sum = s->partial + block * 2 * s->d, *group = sum + s->d;
+  double weights[CAPPED_BLOCK], scores[CAPPED_BLOCK];
+  size_t taken = 0;
+  memset(sum, 0, 2 * s->d * sizeof *sum);
+  for (size_t i = first; i < first + count; i++) {
+    bool full = capped_is_full(s, i);
+    if (s->name == NULL) { /* blocks are whole words; copies are marked afterwards */
+      if (i % 64 == 0) now->bits[i / 64] = 0;
+      now->bits[i / 64] |= (uint64_t)full << i % 64;
+    }
+    double weight = full ? capped_cap(s, i) : i == now->edge ? now->edge_weight : 0;
+    if (weight <= 0) continue;
+    weights[taken] = weight;
+    scores[taken++] = s->score[i];
+    capped_add_row(s, i, weight, group);
+    if (taken % GROUP == 0) capped_move_sum(group, sum, s->d);
+  }
+  capped_move_sum(group, sum, s->d);
+  s->sums[block] = s->dual->loops->dot(weights, scores, taken);
+}
+
+/* Adds the rows that are permanently full to the filling; marks all its rows. */
+static void add_full_rows(solver *s, const double *point) {
+  const cpb_loops *loops = s->dual->loops;
+  const full_rows *full = &s->full;
+  best_filling *now = &s->now;
+  memcpy(now->bits, full->bits, (s->dual->x.rows + 63) / 64 * sizeof *full->bits);
+  for (size_t i = 0; i < s->n; i++)
+    if (capped_is_full(s, i)) now->bits[s->name[i] / 64] |= (uint64_t)1 << s->name[i] % 64;
+  for (size_t j = 0; j < s->d; j++) now->column[j] += full->column[j];
+  double along = 2 * loops->dot(point, full->column, s->d);
+  double rest = cap_sum_value(s, full->cap) * loops->dot(point, point, s->d);
+  now->value += full->squares - along + rest;
+  now->size += full->squares + fabs(along) + rest;
+}
+
+/* Computes the best filling at the scores' point into s->now; marks its rows in s->now.bits. */
+static void capped_fill(solver *s, const double *point) {
+  const cpb_loops *loops = s->dual->loops;
+  best_filling *now = &s->now;
+  cpb_twofold value = {0, 0};
+  choose_edge(s);
+  cpb_blocks blocks = {s->n, CAPPED_BLOCK, sum_block, s};
+  cpb_blocks_run(&blocks, s->dual->exec);
+  memset(now->column, 0, s->d * sizeof *now->column);
+  for (size_t block = 0; block < s->blocks; block++) {
+    cpb_twofold_add(&value, s->sums[block]);
+    for (size_t j = 0; j < s->d; j++) now->column[j] += s->partial[block * 2 * s->d + j];
+  }
+  now->value = now->size = cpb_twofold_value(value);
+  if (s->name != NULL) add_full_rows(s, point);
+  now->height = 0;
+  if (!s->dual->squares) return;
+  double along = 2 * loops->dot(point, now->column, s->d), norm2 = loops->dot(point, point, s->d);
+  now->height = now->value + along - norm2;
+  now->size += 2 * sqrt(norm2 * loops->dot(now->column, now->column, s->d)) + norm2;
+}
+
+/* ---- the multipliers of the hull ---- */
+
+static void add_full(const cpb_capped_dual *dual, const uint64_t *bits, double weight, double *a) {
+  for (size_t word = 0; word < (dual->x.rows + 63) / 64; word++)
+    for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
+      size_t i = 64 * word + (size_t)__builtin_ctzll(left);
+      a[i] += weight * (dual->caps == NULL ? dual->cap : dual->caps[i]);
+    }
+}
+
+/* The multipliers of the hull: a mixture of its fillings, one number per row of the data. */
+static void capped_multipliers(const solver *s, double *a) {
+  const cpb_capped_dual *dual = s->dual;
+  memset(a, 0, dual->x.rows * sizeof *a);
+  for (size_t k = 0; k < s->hull.count; k++)
+    for (size_t f = 0; f < s->filling_count; f++) {
+      const filling *one = &s->fillings[f];
+      if (one->tag != s->hull.tag[k]) continue;
+      add_full(dual, one->bits, s->hull.weight[k], a);
+      for (size_t i = 0; i < one->part_count; i++)
+        a[one->parts[i].row] += s->hull.weight[k] * one->parts[i].score;
+    }
+}
+
+/* Decided rows. The best centre is within sqrt(gap) of the present one, because the upper bound grows at least
+ * like the square of the distance from it; so every distance, and with it the edge, changes by at most that. */
+
+/* Scores below `inside` and above `outside` are decided. */
+typedef struct decided {
+  double inside, outside, slack;
+} decided;
+
+static decided decide(const solver *s) {
+  const cpb_capped_dual *dual = s->dual;
+  double edge = sqrt(fmax(s->now.edge_score, 0));
+  double slack = 2.25 * sqrt(fmax(dual->upper - dual->lower, 0)) + 1e-7 * edge;
+  double low = edge > slack ? edge - slack : 0;
+  return (decided){low * low, (edge + slack) * (edge + slack), slack};
+}
+
+static bool in_question(const solver *s, decided known, size_t i) {
+  return (s->score[i] >= known.inside) &
+         (s->score[i] <= known.outside); /* no branch: it would be unpredictable */
+}
+
+static bool note_decision(solver *s, const double *point, double slack) {
+  bool room = s->decision_count < MOST_DECISIONS;
+  double *kept = room ? cpb_memory_copy(&s->memory, point, s->d, sizeof *kept) : NULL;
+  if (kept != NULL) s->decisions[s->decision_count++] = (decision){kept, slack};
+  return kept != NULL;
+}
+
+/* Whether all decisions hold at the point. */
+static bool capped_decisions_hold(const solver *s, const double *point) {
+  for (size_t k = 0; k < s->decision_count; k++)
+    if (!(2 * sqrt(s->dual->loops->dist2(point, s->decisions[k].point, s->d)) * (1 + 1e-9) <
+          s->decisions[k].slack))
+      return false;
+  return true;
+}
+
+/* Sums of the rows that become permanently full: rows in groups, groups in blocks. */
+typedef struct full_sum {
+  double *row, *group, *block, *total;
+  cpb_twofold squares;
+  size_t count;
+} full_sum;
+
+static void keep_full_row(solver *s, full_sum *sum, size_t i) {
+  size_t name = capped_name(s, i);
+  double cap = capped_cap(s, i);
+  memset(sum->row, 0, s->d * sizeof *sum->row);
+  capped_add_row(s, i, 1, sum->row);
+  s->full.bits[name / 64] |= (uint64_t)1 << name % 64;
+  cap_sum_add(s, &s->full.cap, i);
+  cpb_twofold_add(&sum->squares, cap * s->dual->loops->dot(sum->row, sum->row, s->d));
+  s->dual->loops->axpby(cap, sum->row, 1, sum->group, sum->group, s->d);
+  if (++sum->count % GROUP == 0) capped_move_sum(sum->group, sum->block, s->d);
+  if (sum->count % (GROUP * GROUP) == 0) capped_move_sum(sum->block, sum->total, s->d);
+}
+
+static void set_rows(solver *s, cpb_view x) {
+  s->x = x;
+  s->n = x.rows;
+  s->blocks = x.rows / CAPPED_BLOCK + (x.rows % CAPPED_BLOCK != 0);
+}
+
+/* Copies the undecided rows to replace all rows once they are fewer than half. Without memory nothing changes. */
+static void capped_leave_decided(solver *s, const double *point) {
+  size_t count = 0, at = 0;
+  cpb_memory memory = {0};
+  decided known = decide(s);
+  for (size_t i = 0; i < s->n; i++) count += in_question(s, known, i);
+  if (count == 0 || count > s->n / 2) return;
+  double *copies = cpb_memory_take(&memory, count * s->d, sizeof *copies);
+  double *caps = s->dual->caps != NULL ? cpb_memory_take(&memory, count, sizeof *caps) : NULL;
+  double *sums = cpb_memory_zeros(&memory, 3 * s->d, sizeof *sums);
+  size_t *name = cpb_memory_take(&memory, count, sizeof *name);
+  if (memory.failed || !note_decision(s, point, known.slack)) {
+    cpb_memory_free(&memory);
+    return;
+  }
+  full_sum sum = {sums, sums + s->d, sums + 2 * s->d, s->full.column, {s->full.squares, 0}, 0};
+  for (size_t i = 0; i < s->n; i++) {
+    if (!in_question(s, known, i)) {
+      if (s->score[i] > known.outside) keep_full_row(s, &sum, i);
+      continue;
+    }
+    cpb_scaled_row(s->dual->loops, s->x, 0, i, copies + at * s->d);
+    if (caps != NULL) caps[at] = capped_cap(s, i);
+    name[at++] = capped_name(s, i);
+  }
+  capped_move_sum(sum.group, sum.block, s->d);
+  capped_move_sum(sum.block, sum.total, s->d);
+  s->full.squares = cpb_twofold_value(sum.squares);
+  cpb_memory_free(&s->kept);
+  s->kept = memory;
+  s->caps = caps;
+  s->name = name;
+  set_rows(s, cpb_rows(copies, CPB_F64, count, s->d));
+}
+
+/* Makes all rows undecided again. */
+static void capped_take_all_back(solver *s) {
+  cpb_memory_free(&s->kept);
+  s->caps = NULL;
+  s->name = NULL;
+  s->decision_count = 0;
+  s->full.cap = (cap_sum){0};
+  s->full.squares = 0;
+  memset(s->full.column, 0, s->d * sizeof *s->full.column);
+  memset(s->full.bits, 0, (s->dual->x.rows + 63) / 64 * sizeof *s->full.bits);
+  set_rows(s, s->dual->x);
+  s->last_edge = NAN;
+}
+
+/* Feasible multipliers that are optimal over the rows near the edge, and at least as good as the hull's. Where
+ * many rows are almost equally far from every plausible centre, as on a sphere, the iteration would otherwise have
+ * to visit fillings one at a time. */
+
+typedef struct margin_rows {
+  size_t count, first;
+  size_t *row;
+  double *p, *norm2, *cap, *before, *weight; /* before: those of the hull */
+  double *fixed, *point;
+} margin_rows;
+
+static margin_rows margin_new(cpb_memory *memory, size_t count, size_t d) {
+  return (margin_rows){.count = count,
+                       .row = cpb_memory_take(memory, count, sizeof(size_t)),
+                       .p = cpb_memory_zeros(memory, count * d, sizeof(double)),
+                       .norm2 = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .cap = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .before = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .weight = cpb_memory_zeros(memory, count, sizeof(double)),
+                       .fixed = cpb_memory_zeros(memory, d, sizeof(double)),
+                       .point = cpb_memory_zeros(memory, d, sizeof(double))};
+}
+
+/* ---- the hull's multipliers, and the undecided rows ---- */
+
+/* Of all rows; the bits mark those that are full in every filling of the hull. */
+typedef struct mixture {
+  double *a;
+  uint64_t *bits;
+} mixture;
+
+static cpb_status mixture_init(mixture *mix, const solver *s, cpb_memory *memory) {
+  size_t n = s->dual->x.rows, words = (n + 63) / 64;
+  mix->a = cpb_memory_take(memory, n, sizeof *mix->a);
+  mix->bits = malloc(words * sizeof *mix->bits); /* the filling's in the end */
+  if (mix->a == NULL || mix->bits == NULL) return CPB_ENOMEM;
+  capped_multipliers(s, mix->a);
+  memset(mix->bits, 0xff, words * sizeof *mix->bits);
+  for (size_t f = 0; f < s->filling_count; f++)
+    for (size_t w = 0; w < words; w++) mix->bits[w] &= s->fillings[f].bits[w];
+  return CPB_OK;
+}
+
+static bool has_bit(const uint64_t *bits, size_t i) { return bits[i / 64] >> i % 64 & 1; }
+
+/* Rows in part first, then those on the wrong side of the edge, the worst first, then the nearest to it. */
+static double urgency(const solver *s, const mixture *mix, size_t i) {
+  size_t name = capped_name(s, i);
+  double above = s->score[i] - s->now.edge_score;
+  if (has_bit(mix->bits, name)) return -above;
+  return mix->a[name] > 0 ? INFINITY : above;
+}
+
+static int by_row(const void *a, const void *b) {
+  size_t x = ((const cpb_scored *)a)->row, y = ((const cpb_scored *)b)->row;
+  return (x > y) - (x < y);
+}
+
+/* Moves the rows of the margin to the front of the candidates, in order; returns how many. */
+static size_t choose_rows(solver *s, const mixture *mix) {
+  size_t found = 0, in_part = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    if (!(s->score[i] > -INFINITY)) continue;
+    double key = urgency(s, mix, i);
+    in_part += key == INFINITY;
+    s->candidates[found++] = (cpb_scored){key, i};
+  }
+  size_t most = s->margin_rows + (in_part < MARGIN_MOST ? in_part : MARGIN_MOST);
+  size_t count = found < most ? found : most;
+  scored_select(s->candidates, found, count);
+  qsort(s->candidates, count, sizeof *s->candidates, by_row);
+  return count;
+}
+
+static void copy_rows(const solver *s, const mixture *mix, margin_rows *margin) {
+  for (size_t k = 0; k < margin->count; k++) {
+    size_t i = s->candidates[k].row;
+    double *p = margin->p + k * s->d;
+    capped_add_row(s, i, 1, p);
+    margin->row[k] = i;
+    margin->norm2[k] = s->dual->loops->dot(p, p, s->d);
+    margin->cap[k] = capped_cap(s, i);
+    margin->before[k] = fmin(mix->a[capped_name(s, i)], margin->cap[k]);
+  }
+}
+
+/* The start: the margin's weight on its rows with the highest scores. */
+static void fill_margin(const solver *s, margin_rows *margin, double weight) {
+  cpb_scored *order = s->candidates;
+  for (size_t k = 0; k < margin->count; k++) order[k] = (cpb_scored){s->score[margin->row[k]], k};
+  qsort(order, margin->count, sizeof *order, cpb_scored_compare);
+  for (size_t k = 0; k < margin->count; k++) {
+    double part = fmin(fmax(weight, 0), margin->cap[order[k].row]);
+    if (part > 0) margin->first = order[k].row;
+    margin->weight[order[k].row] = part;
+    weight -= part;
+  }
+}
+
+/* The part of the hull outside the margin. */
+static cpb_hull_full rest_of_hull(const solver *s, const margin_rows *margin, double height) {
+  cpb_hull_full fixed = {.point = margin->fixed, .height = height, .weight = 1};
+  memcpy(margin->fixed, s->hull.point, s->d * sizeof *margin->fixed);
+  for (size_t k = 0; k < margin->count; k++) {
+    if (margin->before[k] == 0) continue;
+    fixed.weight -= margin->before[k];
+    fixed.height -= margin->before[k] * margin->norm2[k];
+    s->dual->loops->axpby(-margin->before[k], margin->p + k * s->d, 1, fixed.point, fixed.point, s->d);
+  }
+  return fixed;
+}
+
+/* ---- the column ---- */
+
+/* The hull's point and height with the changes of the margin; `size` is such that rounding errors, including a sum
+ * of multipliers that is no longer exactly 1, are within unit_error times it. */
+static void change_column(solver *s, const margin_rows *margin, double hull_height, margin_column *to) {
+  cpb_twofold height = {hull_height, 0}, sum = {0, 0};
+  double size = 0, changed = 8;
+  memcpy(to->p, s->hull.point, s->d * sizeof *to->p);
+  for (size_t k = 0; k < margin->count; k++) {
+    double change = margin->weight[k] - margin->before[k];
+    if (change == 0) continue;
+    cpb_twofold_add(&sum, change);
+    cpb_twofold_add(&height, change * margin->norm2[k]);
+    s->dual->loops->axpby(change, margin->p + k * s->d, 1, to->p, to->p, s->d);
+    size += fabs(change) * margin->norm2[k];
+    changed++;
+  }
+  to->q = cpb_twofold_value(height);
+  double error = fabs(cpb_twofold_value(sum)) * to->q +
+                 DBL_EPSILON * (changed + 4 * (double)s->hull.count) * (size + to->q);
+  to->size = s->doubt / (2 * s->unit_error) + size + error / s->unit_error;
+}
+
+static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture *mix, filling *made) {
+  size_t n = s->dual->x.rows, count = 0;
+  for (size_t k = 0; k < margin->count; k++) {
+    size_t name = capped_name(s, margin->row[k]);
+    mix->bits[name / 64] &= ~((uint64_t)1 << name % 64);
+    mix->a[name] = margin->weight[k];
+  }
+  for (size_t i = 0; i < n; i++) count += mix->a[i] > 0 && !has_bit(mix->bits, i);
+  made->parts = malloc((count + 1) * sizeof *made->parts);
+  if (made->parts == NULL) return CPB_ENOMEM;
+  for (size_t i = 0; i < n; i++)
+    if (mix->a[i] > 0 && !has_bit(mix->bits, i)) made->parts[made->part_count++] = (cpb_scored){mix->a[i], i};
+  made->bits = mix->bits;
+  mix->bits = NULL;
+  return CPB_OK;
+}
+
+static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
+  cpb_margin problem = {.loops = s->dual->loops,
+                        .d = s->d,
+                        .count = margin->count,
+                        .rows = margin->p,
+                        .cap = margin->cap,
+                        .fixed = rest_of_hull(s, margin, height),
+                        .tolerance = fmax(s->dual->gap / 16, 0x1p-50),
+                        .weight = margin->weight,
+                        .point = margin->point};
+  fill_margin(s, margin, 1 - problem.fixed.weight);
+  problem.first = margin->first;
+  cpb_status status = cpb_margin_solve(&problem);
+  for (size_t k = 0; k < margin->count; k++) margin->weight[k] = fmin(margin->weight[k], margin->cap[k]);
+  return status;
+}
+
+/* Multipliers better than the hull's, using the rows near the edge of s->now: stores them in `made`, which owns
+ * them, and their column. */
+static cpb_status capped_improve(solver *s, filling *made, margin_column *column) {
+  cpb_memory memory = {0};
+  margin_rows margin = {0};
+  mixture mix = {0};
+  double height = 0;
+  *made = (filling){0};
+  cpb_status status = mixture_init(&mix, s, &memory);
+  if (status == CPB_OK) margin = margin_new(&memory, choose_rows(s, &mix), s->d);
+  if (memory.failed) status = CPB_ENOMEM;
+  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.weight[k] * s->hull.q[k];
+  if (status == CPB_OK) {
+    copy_rows(s, &mix, &margin);
+    status = solve_margin(s, &margin, height);
+  }
+  if (status == CPB_OK) {
+    change_column(s, &margin, height, column);
+    status = write_rows(s, &margin, &mix, made);
+  }
+  cpb_memory_free(&memory);
+  free(mix.bits);
+  return status;
+}
+
+enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
 
 /* ---- the multipliers of the result ---- */
 
@@ -26,17 +702,7 @@ static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   return false;
 }
 
-static cpb_status room_for_filling(solver *s) {
-  if (s->filling_count < s->filling_room) return CPB_OK;
-  size_t room = 2 * s->filling_room + 8;
-  cpb_filling *more = realloc(s->fillings, room * sizeof *more);
-  if (more == NULL) return CPB_ENOMEM;
-  s->fillings = more;
-  s->filling_room = room;
-  return CPB_OK;
-}
-
-static void filling_free(cpb_filling *one) {
+static void filling_free(filling *one) {
   free(one->bits);
   free(one->parts);
 }
@@ -59,73 +725,66 @@ static double lower_bound(const solver *s) {
 }
 
 /* Enters a column into the hull; its multipliers are stored as long as it is there. */
-static cpb_status enter(solver *s, cpb_filling made, cpb_margin_column column, bool *better) {
+static cpb_status enter(solver *s, filling made, margin_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
-  cpb_status status = room_for_filling(s);
-  if (status != CPB_OK) {
-    filling_free(&made);
-    return status;
+  if (s->filling_count == s->filling_room) {
+    size_t room = 2 * s->filling_room + 8;
+    if (!cpb_resize(&s->fillings, room, sizeof *s->fillings)) {
+      filling_free(&made);
+      return CPB_ENOMEM;
+    }
+    s->filling_room = room;
   }
   made.tag = s->filling_tag++;
   s->fillings[s->filling_count++] = made;
   s->doubt = fmax(s->doubt, 2 * s->unit_error * column.size);
-  status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
+  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
   dual->lower = fmax(dual->lower, lower_bound(s));
   forget_unused(s);
   return status;
 }
 
 /* A copy of the present filling, including its bits. */
-static cpb_status keep_filling(const solver *s, cpb_filling *made) {
+static cpb_status keep_filling(const solver *s, filling *made) {
   size_t words = (s->dual->x.rows + 63) / 64;
-  *made = (cpb_filling){.bits = malloc(words * sizeof *made->bits), .parts = malloc(sizeof *made->parts)};
+  *made = (filling){.bits = malloc(words * sizeof *made->bits), .parts = malloc(sizeof *made->parts)};
   if (made->bits == NULL || made->parts == NULL) {
     filling_free(made);
     return CPB_ENOMEM;
   }
   memcpy(made->bits, s->now.bits, words * sizeof *made->bits);
   made->part_count = 1;
-  made->parts[0] = (cpb_scored){s->now.edge_weight, cpb_capped_name(s, s->now.edge)};
+  made->parts[0] = (cpb_scored){s->now.edge_weight, capped_name(s, s->now.edge)};
   return CPB_OK;
 }
 
 /* ---- the iteration ---- */
 
 static cpb_status solver_init(solver *s, cpb_capped_dual *dual) {
-  size_t n = dual->x.rows, d = dual->x.cols, blocks = n / CPB_CAPPED_BLOCK + 1;
-  *s = (solver){.dual = dual, .n = n, .d = d, .x = dual->x, .last_edge = NAN};
-  s->unit_error = cpb_sum_error(d, n / CPB_CAPPED_BLOCK);
+  size_t n = dual->x.rows, d = dual->x.cols, blocks = n / CAPPED_BLOCK + 1, words = (n + 63) / 64;
+  cpb_memory *m = &s->memory;
+  *s = (solver){.dual = dual, .d = d, .last_edge = NAN};
+  set_rows(s, dual->x);
+  s->unit_error = cpb_sum_error(d, n / CAPPED_BLOCK);
   s->margin_rows = MARGIN_ROWS + 4 * d;
-  s->score = malloc(n * sizeof *s->score);
-  s->candidates = malloc(n * sizeof *s->candidates);
-  s->center = malloc(4 * d * sizeof *s->center);
-  s->partial = malloc(blocks * 2 * d * sizeof *s->partial);
-  s->sums = malloc(blocks * sizeof *s->sums);
-  s->now.bits = malloc((n + 63) / 64 * sizeof *s->now.bits);
-  s->blocks = n / CPB_CAPPED_BLOCK + (n % CPB_CAPPED_BLOCK != 0);
-  bool whole = s->score != NULL && s->candidates != NULL && s->center != NULL && s->partial != NULL &&
-               s->sums != NULL && s->now.bits != NULL;
-  if (whole) s->now.column = s->center + d;
+  s->score = cpb_memory_take(m, n, sizeof *s->score);
+  s->candidates = cpb_memory_take(m, n, sizeof *s->candidates);
+  s->center = cpb_memory_take(m, 3 * d, sizeof *s->center);
+  s->partial = cpb_memory_take(m, blocks * 2 * d, sizeof *s->partial);
+  s->sums = cpb_memory_take(m, blocks, sizeof *s->sums);
+  s->now.bits = cpb_memory_take(m, words, sizeof *s->now.bits);
+  s->now.column = cpb_memory_take(m, d, sizeof *s->now.column);
+  s->full.bits = cpb_memory_zeros(m, words, sizeof *s->full.bits);
+  s->full.column = cpb_memory_zeros(m, d, sizeof *s->full.column);
   cpb_status status = cpb_hull_init(&s->hull, dual->loops, d, 1);
-  return whole ? status : CPB_ENOMEM;
+  return m->failed ? CPB_ENOMEM : status;
 }
 
 static void solver_free(solver *s) {
   for (size_t k = 0; k < s->filling_count; k++) filling_free(&s->fillings[k]);
-  for (size_t k = 0; k < s->decision_count; k++) free(s->decisions[k].point);
-  free(s->decisions);
   free(s->fillings);
-  free(s->copies);
-  free(s->caps);
-  free(s->name);
-  free(s->full.column);
-  free(s->full.bits);
-  free(s->score);
-  free(s->candidates);
-  free(s->center);
-  free(s->partial);
-  free(s->sums);
-  free(s->now.bits);
+  cpb_memory_free(&s->memory);
+  cpb_memory_free(&s->kept);
   cpb_hull_free(&s->hull);
 }
 
@@ -155,10 +814,10 @@ static bool time_for_margin(const solver *s) {
 }
 
 static cpb_status improve(solver *s, bool *better) {
-  cpb_filling made;
+  filling made;
   bool improved = false;
-  cpb_margin_column column = {.p = s->center + 3 * s->d};
-  cpb_status status = cpb_capped_improve(s, &made, &column);
+  margin_column column = {.p = s->center + 2 * s->d};
+  cpb_status status = capped_improve(s, &made, &column);
   if (status != CPB_OK) {
     filling_free(&made);
     return status;
@@ -170,8 +829,8 @@ static cpb_status improve(solver *s, bool *better) {
 
 static cpb_status enter_filling(solver *s, bool *better) {
   bool improved = false;
-  cpb_filling made;
-  cpb_margin_column column = {s->now.column, s->now.height, s->now.size};
+  filling made;
+  margin_column column = {s->now.column, s->now.height, s->now.size};
   cpb_status status = keep_filling(s, &made);
   if (status == CPB_OK) status = enter(s, made, column, &improved);
   *better = *better || improved;
@@ -181,8 +840,8 @@ static cpb_status enter_filling(solver *s, bool *better) {
 /* Scores at `point`, updates the bounds, and enters the new column into the hull. */
 static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   cpb_capped_dual *dual = s->dual;
-  cpb_capped_score(s, point);
-  cpb_capped_fill(s, point);
+  capped_score(s, point);
+  capped_fill(s, point);
   dual->iterations++;
   bool best = s->now.value < dual->upper;
   if (best) keep_best(s, point);
@@ -193,7 +852,7 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   cpb_status status = time_for_margin(s) ? improve(s, better) : CPB_OK;
   if (status == CPB_OK) status = enter_filling(s, better);
   if (status != CPB_OK) return status;
-  if (dual->squares && s->hull.count > 0 && best) cpb_capped_leave_decided(s, point);
+  if (dual->squares && s->hull.count > 0 && best) capped_leave_decided(s, point);
   s->moved = sqrt(dual->loops->dist2(point, s->hull.point, s->d)) * (1 + 1e-9);
   memcpy(point, s->hull.point, s->d * sizeof *point);
   return CPB_OK;
@@ -201,8 +860,8 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
 
 /* The best point must be checked against all rows if those left out may matter there. */
 static bool must_look_again(solver *s, double *point) {
-  if (cpb_capped_decisions_hold(s, s->dual->point)) return false;
-  cpb_capped_take_all_back(s);
+  if (capped_decisions_hold(s, s->dual->point)) return false;
+  capped_take_all_back(s);
   s->dual->upper = INFINITY;
   memcpy(point, s->dual->point, s->d * sizeof *point);
   return true;
@@ -216,7 +875,7 @@ double cpb_gap_progress(double gap, double wanted) {
 
 static cpb_status run(solver *s) {
   cpb_capped_dual *dual = s->dual;
-  double *point = s->center + 2 * s->d;
+  double *point = s->center + s->d;
   bool done = false, better;
   int stalls = 0;
   double told = 0;
@@ -231,7 +890,7 @@ static cpb_status run(solver *s) {
     if (status == CPB_OK) status = iterate(s, point, &done, &better);
     stalls = better ? 0 : stalls + 1;
   }
-  if (status == CPB_OK && dual->multipliers != NULL) cpb_capped_multipliers(s, dual->multipliers);
+  if (status == CPB_OK && dual->multipliers != NULL) capped_multipliers(s, dual->multipliers);
   return status;
 }
 

@@ -2,6 +2,7 @@
 #ifndef CPB_LEARN_DISTANCES_H
 #define CPB_LEARN_DISTANCES_H
 
+#include "capball/exec.h"
 #include "loop/table.h"
 
 /* dist2[i] = |2^-exponent x_(first+i) - c|^2. Exponents other than 0 are for data whose squares leave the range of
@@ -12,14 +13,23 @@ void cpb_dist2_of_rows(const cpb_loops *loops, cpb_view x, int exponent, size_t 
 /* row = 2^-exponent x_i */
 void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, double *row);
 
-/* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0 (weights NULL: all); INT_MIN when all
- * are 0. */
-int cpb_spread_exponent(cpb_view x, const double *weights, const double *origin);
-
 /* The double nearest to x that is also a double in the unit of the data. */
 double cpb_in_data_unit(double x, int exponent);
 
 /* x 2^-exponent where 2^-exponent itself may overflow. */
 double cpb_scaled(double x, int exponent);
+
+typedef struct cpb_svdd_rows {
+  cpb_view x;     /* the caller's rows, or copies in units of 2^exponent */
+  int exponent;   /* 0 unless squares of differences leave the safe range of double */
+  double *origin; /* the mean, in that unit */
+  double *copies;
+} cpb_svdd_rows;
+
+/* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite,
+ * ENOMEM; the rows are then empty. */
+cpb_status cpb_svdd_rows_init(cpb_svdd_rows *rows, const cpb_loops *loops, cpb_view x, const double *caps,
+                              const cpb_exec *exec, cpb_error *error);
+void cpb_svdd_rows_free(cpb_svdd_rows *rows);
 
 #endif

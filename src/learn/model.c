@@ -1,4 +1,3 @@
-#include "capball/advanced/rounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,23 +7,20 @@
 #include "capball/region.h"
 #include "core/elementary.h"
 #include "core/column_names.h"
-#include "core/digits.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
-#include "learn/kernel_svdd.h"
-#include "learn/quantiles.h"
+#include "learn/smo.h"
+#include "learn/piece_rounds.h"
 #include "text/json_text.h"
 
 struct cpb_model {
   cpb_model_options options; /* its pointers are ours */
+  cpb_memory memory;
 };
 
-static const cpb_model_options defaults = {.size = sizeof(cpb_model_options), .converged = true};
-
-void cpb_model_options_init(cpb_model_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_model_options, .size = sizeof(cpb_model_options), .converged = true)
 
 static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
 
@@ -106,17 +102,6 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
   return status;
 }
 
-/* A copy of count elements; NULL for NULL or without memory, which *whole then tells. */
-static void *copy_of(const void *from, size_t count, size_t size, bool *whole) {
-  if (from == NULL || count == 0) return NULL;
-  void *copy = count > SIZE_MAX / size ? NULL : malloc(count * size);
-  if (copy == NULL)
-    *whole = false;
-  else
-    memcpy(copy, from, count * size);
-  return copy;
-}
-
 cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_error *error) {
   if (model == NULL) return cpb_fail_missing(error, "model");
   *model = NULL;
@@ -126,25 +111,23 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   if (status != CPB_OK) return status;
   cpb_model *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a model");
-  bool whole = true;
-  size_t d = options->d, k = options->listed;
+  size_t d = options->d, k = options->listed, balls = several(options) ? options->balls : 0;
   cpb_model_options *o = &made->options;
+  cpb_memory *m = &made->memory;
   *o = *options;
-  o->center = copy_of(options->center, d, sizeof(double), &whole);
-  o->whiten = copy_of(options->whiten, d * d, sizeof(double), &whole);
-  o->quantiles = copy_of(options->quantiles, options->quantile_count, sizeof(double), &whole);
-  o->support_rows = copy_of(options->support_rows, k, sizeof(uint64_t), &whole);
-  o->multipliers = copy_of(options->multipliers, k, sizeof(double), &whole);
-  o->vectors = copy_of(options->vectors, k * d, sizeof(double), &whole);
-  size_t balls = several(options) ? options->balls : 0;
+  o->center = cpb_memory_copy(m, options->center, d, sizeof(double));
+  o->whiten = cpb_memory_copy(m, options->whiten, d * d, sizeof(double));
+  o->quantiles = cpb_memory_copy(m, options->quantiles, options->quantile_count, sizeof(double));
+  o->support_rows = cpb_memory_copy(m, options->support_rows, k, sizeof(uint64_t));
+  o->multipliers = cpb_memory_copy(m, options->multipliers, k, sizeof(double));
+  o->vectors = cpb_memory_copy(m, options->vectors, k * d, sizeof(double));
   o->balls = balls;
-  o->centers = copy_of(options->centers, balls * d, sizeof(double), &whole);
-  o->ball_radii = copy_of(options->ball_radii, balls, sizeof(double), &whole);
-  o->ball_gaps = copy_of(options->ball_gaps, balls, sizeof(double), &whole);
-  o->fill = copy_of(options->fill, d, sizeof(double), &whole);
-  o->ball_rows = copy_of(options->ball_rows, balls, sizeof(uint64_t), &whole);
-  if (!cpb_column_names_copy(options->columns, d, &o->columns)) whole = false;
-  if (!whole) {
+  o->centers = cpb_memory_copy(m, options->centers, balls * d, sizeof(double));
+  o->ball_radii = cpb_memory_copy(m, options->ball_radii, balls, sizeof(double));
+  o->ball_gaps = cpb_memory_copy(m, options->ball_gaps, balls, sizeof(double));
+  o->fill = cpb_memory_copy(m, options->fill, d, sizeof(double));
+  o->ball_rows = cpb_memory_copy(m, options->ball_rows, balls, sizeof(uint64_t));
+  if (!cpb_column_names_copy(options->columns, d, &o->columns) || m->failed) {
     cpb_model_free(made);
     return cpb_fail_memory(error, "a model of dimension %zu", d);
   }
@@ -154,18 +137,8 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
 
 void cpb_model_free(cpb_model *model) {
   if (model == NULL) return;
-  free((void *)(uintptr_t)model->options.center);
-  free((void *)(uintptr_t)model->options.whiten);
-  free((void *)(uintptr_t)model->options.quantiles);
-  free((void *)(uintptr_t)model->options.support_rows);
-  free((void *)(uintptr_t)model->options.multipliers);
-  free((void *)(uintptr_t)model->options.vectors);
-  free((void *)(uintptr_t)model->options.centers);
-  free((void *)(uintptr_t)model->options.ball_radii);
-  free((void *)(uintptr_t)model->options.ball_gaps);
-  free((void *)(uintptr_t)model->options.ball_rows);
-  free((void *)(uintptr_t)model->options.fill);
-  cpb_column_names_free(model->options.columns, model->options.d);
+  cpb_memory_free(&model->memory);
+  cpb_column_names_free(model->options.columns);
   free(model);
 }
 
@@ -227,27 +200,23 @@ typedef struct kernel_job {
   const cpb_loops *loops;
   cpb_view x;
   cpb_out scores;
-  cpb_first_fault fault;
 } kernel_job;
 
-static void kernel_block(void *argument, size_t block, size_t first, size_t count) {
-  (void)block;
-  kernel_job *job = argument;
+static int kernel_score(void *argument, size_t row) {
+  enum { PIECE = 256 };
+  const kernel_job *job = argument;
   const cpb_model_options *o = job->o;
   cpb_view vectors = cpb_rows(o->vectors, CPB_F64, o->listed, o->d);
-  enum { PIECE = 256 };
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_row_fault(job->loops, job->x, row);
-    double own = NAN, sum = 0, values[PIECE];
-    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-    for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
-      size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
-      cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
-      sum += job->loops->dot(values, o->multipliers + at, piece);
-    }
-    if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
-    cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
+  int fault = cpb_row_fault(job->loops, job->x, row);
+  double own = NAN, sum = 0, values[PIECE];
+  for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
+    size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
+    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
+    sum += job->loops->dot(values, o->multipliers + at, piece);
   }
+  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
+  cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
+  return fault;
 }
 
 static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out scores, const cpb_exec *exec,
@@ -257,10 +226,7 @@ static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out 
   if (status == CPB_OK) status = cpb_check_apart(x, "x", scores, "scores", error);
   if (status != CPB_OK) return status;
   kernel_job job = {.o = o, .loops = cpb_loops_here(), .x = x, .scores = scores};
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(o->listed * o->d), kernel_block, &job};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&job.fault, "x", error);
+  return cpb_rows_run(x.rows, o->listed * o->d, kernel_score, &job, "x", exec, error);
 }
 
 /* The scores by the best ball. Those by the first one have been found before: x and scores fit together. */

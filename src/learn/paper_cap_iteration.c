@@ -5,15 +5,13 @@
  * repeating converges cubically. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "capball/ball.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
-#include "learn/ball_stream.h"
+#include "learn/piece_rounds.h"
 #include "learn/distances.h"
-#include "learn/svdd_fail.h"
 #include "learn/paper_schemes.h"
 
 enum { CAP_STEPS = 64, STEPS_WITHOUT_GAIN = 2 };
@@ -25,16 +23,12 @@ typedef struct lifted {
   bool *set_aside; /* entering it did not help */
 } lifted;
 
-static cpb_status lifted_init(lifted *all, const cpb_loops *loops, size_t count, size_t d) {
-  *all = (lifted){.loops = loops, .count = count, .d = d};
-  all->z = count > SIZE_MAX / sizeof(double) / (d + 1) ? NULL : malloc(count * (d + 1) * sizeof *all->z);
-  all->set_aside = malloc(count * sizeof *all->set_aside);
-  return all->z == NULL || all->set_aside == NULL ? CPB_ENOMEM : CPB_OK;
-}
-
-static void lifted_free(lifted *all) {
-  free(all->z);
-  free(all->set_aside);
+static lifted lifted_new(cpb_memory *memory, const cpb_loops *loops, size_t count, size_t d) {
+  return (lifted){.loops = loops,
+                  .count = count,
+                  .d = d,
+                  .z = cpb_memory_take(memory, count, (d + 1) * sizeof(double)),
+                  .set_aside = cpb_memory_take(memory, count, sizeof(bool))};
 }
 
 double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s) {
@@ -124,11 +118,12 @@ static cpb_status cap_step(lifted *all, const cpb_working_set *set, double s, do
 
 cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
                                    double *multiplier, double *lower2, size_t *steps) {
-  lifted all;
-  double *trial = malloc(2 * set->d * sizeof *trial), *mean = trial + set->d;
-  double *trial_multiplier = malloc(set->count * sizeof *trial_multiplier);
-  cpb_status status = lifted_init(&all, loops, set->count, set->d);
-  if (trial == NULL || trial_multiplier == NULL) status = CPB_ENOMEM;
+  cpb_memory memory = {0};
+  lifted all = lifted_new(&memory, loops, set->count, set->d);
+  double *trial = cpb_memory_take(&memory, set->d, sizeof *trial);
+  double *mean = cpb_memory_take(&memory, set->d, sizeof *mean);
+  double *trial_multiplier = cpb_memory_take(&memory, set->count, sizeof *trial_multiplier);
+  cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   double radius = radius_about(set, loops, center);
   *lower2 = -1;
   int idle = 0;
@@ -153,9 +148,7 @@ cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *
     *lower2 = 0;
     for (size_t i = 0; i < set->count; i++) multiplier[i] = i == 0;
   }
-  free(trial);
-  free(trial_multiplier);
-  lifted_free(&all);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -166,17 +159,15 @@ cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *er
   if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
   const cpb_loops *loops = cpb_loops_here();
   cpb_working_set set = {.d = x.cols, .count = x.rows};
-  lifted all;
-  double *multiplier = malloc(x.rows * sizeof *multiplier);
-  set.rows = x.rows > SIZE_MAX / sizeof(double) / x.cols ? NULL : malloc(x.rows * x.cols * sizeof *set.rows);
-  status = lifted_init(&all, loops, x.rows, x.cols);
-  if (multiplier == NULL || set.rows == NULL) status = CPB_ENOMEM;
+  cpb_memory memory = {0};
+  lifted all = lifted_new(&memory, loops, x.rows, x.cols);
+  double *multiplier = cpb_memory_take(&memory, x.rows, sizeof *multiplier);
+  set.rows = cpb_memory_take(&memory, x.rows, x.cols * sizeof *set.rows);
+  if (memory.failed) status = CPB_ENOMEM;
   if (status == CPB_OK) {
     for (size_t i = 0; i < x.rows; i++) cpb_scaled_row(loops, x, 0, i, set.rows + i * x.cols);
     status = cap_step(&all, &set, s, center, multiplier);
   }
-  free(multiplier);
-  free(set.rows);
-  lifted_free(&all);
+  cpb_memory_free(&memory);
   return status == CPB_ENOMEM ? cpb_fail_memory(error, "%zu lifted rows", x.rows) : status;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "learn/paper_schemes.h"
+#include "core/memory.h"
 #include "learn/distances.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
@@ -98,11 +99,12 @@ cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, 
                              double *radius) {
   size_t n = dual->x.rows, d = dual->x.cols;
   lift_job job = {.dual = dual, .s = 1};
-  job.center = malloc(d * sizeof *job.center);
-  job.z = n > SIZE_MAX / sizeof(double) / (d + 1) ? NULL : malloc(n * (d + 1) * sizeof *job.z);
-  job.distance = malloc((n / BLOCK_ROWS + 1) * sizeof *job.distance);
-  cpb_status status = job.center == NULL || job.z == NULL || job.distance == NULL ? CPB_ENOMEM : CPB_OK;
-  if (paper && dual->caps != NULL && (job.whole = malloc(n * sizeof *job.whole)) == NULL) status = CPB_ENOMEM;
+  cpb_memory memory = {0};
+  job.center = cpb_memory_take(&memory, d, sizeof *job.center);
+  job.z = cpb_memory_take(&memory, n, (d + 1) * sizeof *job.z);
+  job.distance = cpb_memory_take(&memory, n / BLOCK_ROWS + 1, sizeof *job.distance);
+  if (paper && dual->caps != NULL) job.whole = cpb_memory_take(&memory, n, sizeof *job.whole);
+  cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; job.whole != NULL && i < n; i++) job.whole[i] = weighs(dual, i);
   *settled = false;
   *radius = 0;
@@ -117,9 +119,6 @@ cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, 
     job.s = *radius;
   }
   if (job.s == 0) *settled = true; /* all rows are one point */
-  free(job.center);
-  free(job.z);
-  free(job.distance);
-  free(job.whole);
+  cpb_memory_free(&memory);
   return status;
 }

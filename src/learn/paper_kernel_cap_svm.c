@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "capball/advanced/laws.h"
 #include "learn/paper_schemes.h"

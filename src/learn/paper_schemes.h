@@ -5,7 +5,7 @@
 #define CPB_LEARN_PAPER_SCHEMES_H
 
 #include "learn/capped_dual.h"
-#include "learn/kernel_rows.h"
+#include "learn/smo.h"
 #include "learn/working_set.h"
 
 /* z, a row relative to the centre, becomes S(z)+e = 2s(z,s)/(|z|^2+s^2), d+1 numbers; returns |z|^2. */

@@ -4,20 +4,14 @@
 #define CPB_LEARN_PIECE_ROUNDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "capball/advanced/rounds.h"
+#include "capball/ball.h"
 #include "capball/status.h"
+#include "scale/row_sample.h"
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
-
-/* ids of the rows of a block: ids[i], or first + i. */
-typedef struct cpb_row_ids {
-  const uint64_t *ids;
-  uint64_t first;
-} cpb_row_ids;
-
-static inline uint64_t cpb_row_id(cpb_row_ids ids, size_t i) {
-  return ids.ids != NULL ? ids.ids[i] : ids.first + i;
-}
 
 /* A row by its distance; `at` is its position. */
 typedef struct cpb_far_row {
@@ -55,9 +49,67 @@ cpb_status cpb_round_check(const void *a, const void *b, cpb_round ours, cpb_rou
 /* CPB_OK when a piece may restart with the round of `whole`: two distinct objects of the same dimension. */
 cpb_status cpb_round_check_restart(const void *piece, const void *whole, size_t d, size_t other,
                                    cpb_error *error);
-
 cpb_status cpb_fail_round_empty(cpb_error *error, uint64_t round);
 cpb_status cpb_fail_round_unseen(cpb_error *error);
 cpb_status cpb_fail_round_no_ball(cpb_error *error);
+
+/* ---- Errors shared by the solvers of balls. ---- */
+
+cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error);
+
+/* nu n >= 1: below that nu has no effect, the result is the enclosing ball. Weights may have any unit, down to 0,
+ * so for them this is not a sign of a mistake. */
+cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error);
+
+/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow, where no double says as much as
+ * the gap. */
+double cpb_svdd_lower_in_unit(double x, int exponent);
+cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);
+cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows);
+cpb_status cpb_fail_weight(cpb_error *error, size_t row, double weight);
+cpb_status cpb_fail_weights_zero(cpb_error *error, size_t count);
+
+/* ---- Rounds in one process: rows identified by their numbers, and the ball without a model. ---- */
+
+/** Adds rows first_id, first_id+1, .. to the present round. EROW as above, EINVAL for rows that the first round
+ *  cannot have seen; the object is then unchanged. */
+cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
+                                  const cpb_exec *exec, cpb_error *error);
+
+/** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are 0.
+ *  EINVAL before the second round has ended. */
+cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out,
+                                cpb_ball_report *report, cpb_error *error);
+
+/** Adds rows first_id, first_id+1, .. to the present round, with their weights >= 0 (NULL: all 1). EROW and EINVAL
+ *  as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the object is then unchanged. */
+cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
+                                  const double *weights, const cpb_exec *exec, cpb_error *error);
+
+/** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
+ *  second round has ended.
+ *  center   d coordinates, owned by the caller */
+cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, cpb_svdd_report *report,
+                                cpb_error *error);
+
+/* ---- T10 for rows that are read from a source, and one step of the cap iteration. ---- */
+
+/** One step of the cap iteration: embeds the rows about `center` at scale s, finds the cap whose plane goes through
+ *  the support vectors of the widest margin to -e, and moves `center` to the centre of its ball (T3).
+ *  With s = the present radius the distance to the true centre falls cubically.                  T10
+ *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
+cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
+
+/** The same, to the last bit, for rows that do not fit in memory: reads the source once per pass, and once before
+ *  if its rows are not in memory.                                                               T10 */
+cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
+                                     const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
+                                     cpb_error *error);
+
+/* ---- Quantiles of the scores of a model. ---- */
+
+/** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
+ *  quantiles  count numbers, owned by the caller */
+void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
 
 #endif

@@ -1,16 +1,35 @@
-/* The concave form of capped_dual.h where only products of rows are known:
- *
- *   maximise  sum a_i q_i - sum a_i a_j g_ij      over  0 <= a_i <= cap_i, sum a = 1
- *
- * D_i = q_i - 2 (ga)_i is its slope. Optimal multipliers fill the largest D first; as long as a row that can
- * give has a smaller D than one that can take, weight moves between such a pair, the one that gains most. The
- * largest such difference bounds the gap, because the multipliers add up to 1. */
+/* Mercer kernels: rows of the matrix k(x_i, x_j), the solver of their dual, and SVDD in feature space. */
 #ifndef CPB_LEARN_SMO_H
 #define CPB_LEARN_SMO_H
 
 #include <stdint.h>
 
+#include "capball/ball.h"
 #include "capball/exec.h"
+#include "loop/table.h"
+
+/* ---- Rows of the matrix k(x_i, x_j) of a Mercer kernel. ---- */
+
+typedef struct cpb_kernel_rows {
+  const cpb_loops *loops;
+  const cpb_exec *exec;
+  const cpb_kernel *kernel;
+  cpb_view x;
+  const double *cap; /* rows with cap 0 are ignored; NULL: all rows count */
+  double *norm2;     /* <x_i,x_i> */
+  double *diagonal;  /* k(x_i,x_i) */
+} cpb_kernel_rows;
+
+cpb_status cpb_check_kernel(const cpb_kernel *kernel, cpb_error *error);
+
+/* Computes norms and the diagonal; EROW for a row that is not finite. */
+cpb_status cpb_kernel_rows_look(cpb_kernel_rows *rows, cpb_error *error);
+
+/* to[j] = k(x_i, x_j) for all j. `rows` is a cpb_kernel_rows. */
+void cpb_kernel_rows_row(void *rows, size_t i, double *to);
+
+/* to[j] = sum_i a_i k(x_i, x_j), using the rows with a_i != 0; scratch: n numbers. */
+void cpb_kernel_rows_combine(cpb_kernel_rows *rows, const double *a, double *to, double *scratch);
 
 typedef struct cpb_smo {
   /* the problem, set by the caller */
@@ -48,5 +67,26 @@ cpb_status cpb_smo_solve(cpb_smo *smo);
  * Returns its sum of part times slope. part: n numbers, or NULL; edge: the slope of its last row. */
 cpb_status cpb_smo_fill(const double *slope, const double *cap, size_t n, double *part, double *value,
                         double *edge);
+
+/* ---- T11 in the feature space of a Mercer kernel; cpb_model_fit calls it. ---- */
+
+/** z_j = k(x_i, y_j) for one row i of x and all rows of y, from <x,x>, <x,y> and <y,y> alone (T8). z is the
+ *  caller's, y.rows numbers. EINVAL names a parameter outside its domain. Thread-safe. */
+cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_view y, double *z,
+                          cpb_error *error);
+
+/** SVDD in the feature space of a kernel, for n up to some ten thousand.                       T8, T11
+ *  Exact: solves the dual by steps along the pair of multipliers that gains most, using k alone. The cap methods:
+ *  the rows' images about the present centre are embedded in the sphere by their Gram rows (cpb_gram_embed), the SVM
+ *  against -e is solved by the same steps, and the centre moves as in cpb_svdd. Rows of the matrix are cached, up to
+ *  256 MB. Options are as above, start and max_iterations unused.
+ *  multipliers  n numbers a_i >= 0 of sum 1, the caller's: the centre is sum a_i phi(x_i), by any method
+ *  norm2        |c|^2 = sum a_i a_j k(x_i,x_j), 1 number: with it the score of a point is
+ *               R^2 - (k(x,x) - 2 sum a_i k(x_i,x) + norm2)
+ *  report       as above, in squared units of the feature space; iterations are steps, or rounds of the SVM
+ *  Also EROW for a row whose k(x,x) overflows. */
+cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
+                           double *multipliers, double *norm2, cpb_svdd_report *report, const cpb_exec *exec,
+                           cpb_error *error);
 
 #endif

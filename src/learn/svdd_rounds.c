@@ -1,5 +1,6 @@
 /* T11 in pieces: what a round gathers; nothing depends on the order. */
-#include <limits.h>
+#include "learn/rounds_parts.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,30 +8,37 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
+#include "core/state_bytes.h"
+#include "learn/capped_dual.h"
 #include "learn/distances.h"
-#include "learn/own_rounds.h"
-#include "learn/piece_rounds.h"
-#include "learn/svdd_fail.h"
-#include "learn/svdd_rounds_parts.h"
 
-enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_SVDD_ROUNDS_BINS / 2 };
+enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2 };
 
 /* ---- the object ---- */
 
 static bool allocate(cpb_svdd_rounds *rounds) {
   size_t d = rounds->d;
-  double *numbers = d > SIZE_MAX / sizeof(double) / 8 ? NULL : calloc(5 * d, sizeof *numbers);
+  cpb_memory *m = &rounds->memory;
+  bool fits = d <= SIZE_MAX / sizeof(cpb_exact_sum) / 4;
+  double *numbers = fits ? cpb_memory_zeros(m, 5 * d, sizeof *numbers) : NULL;
+  rounds->got.sum = fits ? cpb_memory_zeros(m, cpb_svdd_sums(rounds), sizeof *rounds->got.sum) : NULL;
+  rounds->got.bins = cpb_memory_zeros(m, CPB_EDGE_BINS, sizeof *rounds->got.bins);
+  if (!fits || m->failed) return false;
   rounds->ask.center = numbers;
-  rounds->got.sum = d > SIZE_MAX / sizeof(cpb_exact_sum) / 2 - 2
-                        ? NULL
-                        : calloc(cpb_svdd_rounds_sums(rounds), sizeof *rounds->got.sum);
-  rounds->got.bins = calloc(CPB_SVDD_ROUNDS_BINS, sizeof *rounds->got.bins);
-  if (numbers == NULL || rounds->got.sum == NULL || rounds->got.bins == NULL) return false;
   rounds->got.low = numbers + d;
   rounds->got.high = numbers + 2 * d;
   rounds->known.origin = numbers + 3 * d;
   rounds->known.best = numbers + 4 * d;
   return true;
+}
+
+/* Resets what was gathered. */
+static void clear(cpb_svdd_rounds *rounds) {
+  cpb_svdd_gathered *got = &rounds->got;
+  got->rows = 0;
+  got->near_edge.count = 0;
+  for (size_t k = 0; k < cpb_svdd_sums(rounds); k++) cpb_exact_clear(&got->sum[k]);
+  memset(got->bins, 0, CPB_EDGE_BINS * sizeof *got->bins);
 }
 
 cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd_rounds **rounds,
@@ -49,7 +57,7 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
     *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options};
     if (allocate(made)) {
       made->known.upper = INFINITY;
-      cpb_svdd_rounds_clear(made);
+      clear(made);
       *rounds = made;
       return CPB_OK;
     }
@@ -58,51 +66,37 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   return cpb_fail_memory(error, "SVDD rounds of dimension %zu", d);
 }
 
-void cpb_svdd_rounds_rows_free(cpb_svdd_rounds_rows *rows) {
+static void rows_free(cpb_edge_rows *rows) {
   free(rows->id);
-  free(rows->weight);
-  *rows = (cpb_svdd_rounds_rows){0};
+  *rows = (cpb_edge_rows){0};
 }
 
 void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   if (rounds == NULL) return;
-  free(rounds->ask.center);
-  free(rounds->got.sum);
-  free(rounds->got.bins);
-  cpb_svdd_rounds_rows_free(&rounds->got.near_edge);
+  cpb_memory_free(&rounds->memory);
+  rows_free(&rounds->got.near_edge);
   free(rounds->known.p);
   free(rounds->known.q);
+  free(rounds->known.mass);
   free(rounds);
-}
-
-void cpb_svdd_rounds_clear(cpb_svdd_rounds *rounds) {
-  cpb_svdd_rounds_gathered *got = &rounds->got;
-  got->rows = 0;
-  got->near_edge.count = 0;
-  for (size_t k = 0; k < cpb_svdd_rounds_sums(rounds); k++) cpb_exact_clear(&got->sum[k]);
-  memset(got->bins, 0, CPB_SVDD_ROUNDS_BINS * sizeof *got->bins);
 }
 
 /* ---- rows near the edge ---- */
 
-cpb_status cpb_svdd_rounds_rows_room(cpb_svdd_rounds_rows *rows, size_t d) {
+/* Allocates space for the rows near the edge. */
+static cpb_status rows_room(cpb_edge_rows *rows, size_t d) {
   if (rows->room > 0) return CPB_OK;
-  rows->id = malloc((CPB_SVDD_ROUNDS_ROWS + 1) * sizeof *rows->id);
-  rows->weight = d > SIZE_MAX / sizeof(double) / (CPB_SVDD_ROUNDS_ROWS + 1) - 2
-                     ? NULL
-                     : malloc((CPB_SVDD_ROUNDS_ROWS + 1) * (d + 2) * sizeof *rows->weight);
-  if (rows->id == NULL || rows->weight == NULL) {
-    cpb_svdd_rounds_rows_free(rows);
-    return CPB_ENOMEM;
-  }
-  rows->dist2 = rows->weight + CPB_SVDD_ROUNDS_ROWS + 1;
-  rows->p = rows->dist2 + CPB_SVDD_ROUNDS_ROWS + 1;
-  rows->room = CPB_SVDD_ROUNDS_ROWS;
+  if (d > SIZE_MAX / sizeof(double) / (CPB_EDGE_ROWS + 1) - 3) return CPB_ENOMEM;
+  rows->id = malloc((CPB_EDGE_ROWS + 1) * ((d + 2) * sizeof *rows->p + sizeof *rows->id));
+  if (rows->id == NULL) return CPB_ENOMEM;
+  rows->weight = (double *)(void *)(rows->id + CPB_EDGE_ROWS + 1);
+  rows->dist2 = rows->weight + CPB_EDGE_ROWS + 1;
+  rows->p = rows->dist2 + CPB_EDGE_ROWS + 1;
+  rows->room = CPB_EDGE_ROWS;
   return CPB_OK;
 }
 
-static void set_row(cpb_svdd_rounds_rows *rows, size_t d, size_t to, const cpb_svdd_rounds_rows *from,
-                    size_t i) {
+static void set_row(cpb_edge_rows *rows, size_t d, size_t to, const cpb_edge_rows *from, size_t i) {
   rows->id[to] = from->id[i];
   rows->weight[to] = from->weight[i];
   rows->dist2[to] = from->dist2[i];
@@ -111,15 +105,14 @@ static void set_row(cpb_svdd_rounds_rows *rows, size_t d, size_t to, const cpb_s
 
 /* i before j: farther from the edge, ties in favour of the larger id. */
 static bool goes_first(const cpb_svdd_rounds *rounds, size_t i, size_t j) {
-  const cpb_svdd_rounds_rows *rows = &rounds->got.near_edge;
+  const cpb_edge_rows *rows = &rounds->got.near_edge;
   double a = fabs(rows->dist2[i] - rounds->ask.edge), b = fabs(rows->dist2[j] - rounds->ask.edge);
   return a > b || (a == b && rows->id[i] > rows->id[j]);
 }
 
 static void sift_down(cpb_svdd_rounds *rounds, size_t i) {
-  cpb_svdd_rounds_rows *rows = &rounds->got.near_edge;
-  size_t spare = CPB_SVDD_ROUNDS_ROWS,
-         n = rows->count; /* the place behind the last is for the row that sinks */
+  cpb_edge_rows *rows = &rounds->got.near_edge;
+  size_t spare = CPB_EDGE_ROWS, n = rows->count; /* the place behind the last is for the row that sinks */
   set_row(rows, rounds->d, spare, rows, i);
   for (size_t child; (child = 2 * i + 1) < n; i = child) {
     if (child + 1 < n && goes_first(rounds, child + 1, child)) child++;
@@ -130,10 +123,9 @@ static void sift_down(cpb_svdd_rounds *rounds, size_t i) {
 }
 
 /* A heap once it is full. */
-void cpb_svdd_rounds_take_rows(cpb_svdd_rounds *rounds, size_t count) {
+static void take_rows(cpb_svdd_rounds *rounds, size_t count) {
   rounds->got.near_edge.count = count;
-  for (size_t i = CPB_SVDD_ROUNDS_ROWS / 2 + 1; count == CPB_SVDD_ROUNDS_ROWS && i-- > 0;)
-    sift_down(rounds, i);
+  for (size_t i = CPB_EDGE_ROWS / 2 + 1; count == CPB_EDGE_ROWS && i-- > 0;) sift_down(rounds, i);
 }
 
 /* Drops a row: it is added to the sums if it is beyond or on the edge. */
@@ -145,27 +137,27 @@ static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const d
   cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
 }
 
-cpb_status cpb_svdd_rounds_keep(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2,
-                                const double *p) {
-  cpb_svdd_rounds_rows *rows = &rounds->got.near_edge;
-  cpb_status status = cpb_svdd_rounds_rows_room(rows, rounds->d);
+/* Stores a row among those near the edge; a row that must be dropped for it is added to the sums. */
+static cpb_status keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2,
+                           const double *p) {
+  cpb_edge_rows *rows = &rounds->got.near_edge;
+  cpb_status status = rows_room(rows, rounds->d);
   if (status != CPB_OK) return status;
-  double top = rows->count < CPB_SVDD_ROUNDS_ROWS ? INFINITY : fabs(rows->dist2[0] - rounds->ask.edge);
+  double top = rows->count < CPB_EDGE_ROWS ? INFINITY : fabs(rows->dist2[0] - rounds->ask.edge);
   double own = fabs(dist2 - rounds->ask.edge);
-  if (own > top || (own == top && rows->count == CPB_SVDD_ROUNDS_ROWS && id > rows->id[0])) {
+  if (own > top || (own == top && rows->count == CPB_EDGE_ROWS && id > rows->id[0])) {
     let_go(rounds, weight, dist2, p);
     return CPB_OK;
   }
-  size_t at = rows->count < CPB_SVDD_ROUNDS_ROWS ? rows->count++ : 0;
-  if (at == 0 && rows->count == CPB_SVDD_ROUNDS_ROWS)
-    let_go(rounds, rows->weight[0], rows->dist2[0], rows->p);
+  size_t at = rows->count < CPB_EDGE_ROWS ? rows->count++ : 0;
+  if (at == 0 && rows->count == CPB_EDGE_ROWS) let_go(rounds, rows->weight[0], rows->dist2[0], rows->p);
   rows->id[at] = id;
   rows->weight[at] = weight;
   rows->dist2[at] = dist2;
   memcpy(rows->p + at * rounds->d, p, rounds->d * sizeof *p);
   if (at > 0)
-    cpb_svdd_rounds_take_rows(rounds, rows->count);
-  else if (at == 0 && rows->count == CPB_SVDD_ROUNDS_ROWS)
+    take_rows(rounds, rows->count);
+  else if (at == 0 && rows->count == CPB_EDGE_ROWS)
     sift_down(rounds, 0);
   return CPB_OK;
 }
@@ -220,7 +212,7 @@ static cpb_status gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, 
     rounds->got.rows++;
     rounds->got.bins[bin_of(rounds, dist2[i])] += (uint64_t)(weight * unit);
     row_of(rounds, x, i, p);
-    status = cpb_svdd_rounds_keep(rounds, cpb_row_id(block.ids, i), weight, dist2[i], p);
+    status = keep_row(rounds, cpb_row_id(block.ids, i), weight, dist2[i], p);
   }
   return status;
 }
@@ -257,7 +249,7 @@ static cpb_status update(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, 
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
   double *numbers = malloc((x.rows + rounds->d) * sizeof *numbers), *dist2 = numbers;
-  if (numbers == NULL || cpb_svdd_rounds_rows_room(&rounds->got.near_edge, rounds->d) != CPB_OK) {
+  if (numbers == NULL || rows_room(&rounds->got.near_edge, rounds->d) != CPB_OK) {
     free(numbers);
     return cpb_fail_memory(error, "%zu rows", x.rows);
   }
@@ -287,7 +279,7 @@ cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, co
 
 static cpb_status check_alike(const cpb_svdd_rounds *a, const cpb_svdd_rounds *b, cpb_error *error) {
   if (a == NULL || b == NULL) return cpb_fail_missing(error, a == NULL ? "rounds" : "piece");
-  const cpb_svdd_rounds_question *x = &a->ask, *y = &b->ask;
+  const cpb_svdd_question *x = &a->ask, *y = &b->ask;
   cpb_round ours = {.d = a->d, .round = x->round}, theirs = {.d = b->d, .round = y->round};
   theirs.same_options = a->options.nu == b->options.nu && a->options.gap == b->options.gap;
   theirs.same_center =
@@ -299,21 +291,21 @@ static cpb_status check_alike(const cpb_svdd_rounds *a, const cpb_svdd_rounds *b
 cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds *piece, cpb_error *error) {
   cpb_status status = check_alike(rounds, piece, error);
   if (status != CPB_OK) return status;
-  if (cpb_svdd_rounds_rows_room(&rounds->got.near_edge, rounds->d) != CPB_OK)
-    return cpb_fail_memory(error, "%d rows", (int)CPB_SVDD_ROUNDS_ROWS);
-  const cpb_svdd_rounds_gathered *from = &piece->got;
+  if (rows_room(&rounds->got.near_edge, rounds->d) != CPB_OK)
+    return cpb_fail_memory(error, "%d rows", (int)CPB_EDGE_ROWS);
+  const cpb_svdd_gathered *from = &piece->got;
   if (rounds->ask.round == 0 && from->rows > 0)
     cpb_columns_widen(rounds->got.low, rounds->got.high, rounds->got.rows == 0, from->low, from->high,
                       rounds->d);
-  for (size_t k = 0; k < cpb_svdd_rounds_sums(rounds); k++) {
+  for (size_t k = 0; k < cpb_svdd_sums(rounds); k++) {
     cpb_exact_sum sum = from->sum[k];
     cpb_exact_merge(&rounds->got.sum[k], &sum);
   }
-  for (size_t k = 0; k < CPB_SVDD_ROUNDS_BINS; k++) rounds->got.bins[k] += from->bins[k];
+  for (size_t k = 0; k < CPB_EDGE_BINS; k++) rounds->got.bins[k] += from->bins[k];
   rounds->got.rows += from->rows;
-  const cpb_svdd_rounds_rows *rows = &from->near_edge;
+  const cpb_edge_rows *rows = &from->near_edge;
   for (size_t i = 0; i < rows->count; i++)
-    cpb_svdd_rounds_keep(rounds, rows->id[i], rows->weight[i], rows->dist2[i], rows->p + i * rounds->d);
+    keep_row(rounds, rows->id[i], rows->weight[i], rows->dist2[i], rows->p + i * rounds->d);
   return CPB_OK;
 }
 
@@ -329,14 +321,15 @@ cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_svdd_rounds
   piece->known.column_count = 0;
   piece->known.upper = INFINITY;
   piece->known.done = rounds->known.done;
-  cpb_svdd_rounds_clear(piece);
+  clear(piece);
   return CPB_OK;
 }
 
-cpb_status cpb_svdd_rounds_sort(const cpb_svdd_rounds_rows *rows, size_t d, cpb_svdd_rounds_rows *sorted) {
+/* The rows near the edge by distance, the farthest from the centre first; ties by id. */
+static cpb_status sort_rows(const cpb_edge_rows *rows, size_t d, cpb_edge_rows *sorted) {
   size_t n = rows->count;
   cpb_far_row *order = malloc((n + 1) * sizeof *order);
-  cpb_status status = cpb_svdd_rounds_rows_room(sorted, d);
+  cpb_status status = rows_room(sorted, d);
   if (order == NULL) status = CPB_ENOMEM;
   if (status == CPB_OK) {
     for (size_t i = 0; i < n; i++) order[i] = (cpb_far_row){rows->dist2[i], rows->id[i], i};
@@ -346,4 +339,541 @@ cpb_status cpb_svdd_rounds_sort(const cpb_svdd_rounds_rows *rows, size_t d, cpb_
   }
   free(order);
   return status;
+}
+
+/* T11 in pieces: the end of a round. The rows stored near the edge and the sums of those beyond it give the best
+ * filling at the centre and with it both bounds; the stored rows are solved exactly, with the rest fixed; both are
+ * columns of a hull, whose point is the next centre. If the guess of the edge was wrong, the histogram of weights
+ * by distance locates it. */
+
+enum { STALLS = 4 };
+
+/* ---- round 0 ---- */
+
+static double sum_of(const cpb_exact_sum *sum, uint64_t count) {
+  cpb_exact_sum carried = *sum;
+  return cpb_exact_mean(&carried, count);
+}
+
+static cpb_status begin_rounds(cpb_svdd_rounds *rounds, cpb_error *error) {
+  cpb_svdd_question *ask = &rounds->ask;
+  double span2 = 0;
+  if (rounds->options.nu * (double)rounds->got.rows < 1 - 1e-12)
+    return cpb_fail_nu_rows(error, rounds->options.nu, (size_t)rounds->got.rows);
+  ask->total = sum_of(&rounds->got.sum[rounds->d], 1);
+  if (!(ask->total < INFINITY))
+    return cpb_fail_domain(error, "weights", ask->total, "the sum of weights must be finite");
+  ask->exponent = cpb_columns_exponent(rounds->got.low, rounds->got.high, rounds->d);
+  for (size_t j = 0; j < rounds->d; j++) {
+    double mean =
+        fmin(fmax(sum_of(&rounds->got.sum[j], rounds->got.rows), rounds->got.low[j]), rounds->got.high[j]);
+    double span =
+        cpb_scaled(rounds->got.high[j], ask->exponent) - cpb_scaled(rounds->got.low[j], ask->exponent);
+    ask->center[j] = cpb_in_data_unit(cpb_scaled(mean + 0., ask->exponent), ask->exponent);
+    rounds->known.origin[j] = ask->center[j];
+    span2 += span * span;
+  }
+  ask->octave = span2 > 0 ? ilogb(span2) + 1 : 0;
+  ask->edge = 0;
+  rounds->known.lower = -INFINITY;
+  return CPB_OK;
+}
+
+/* ---- a round as numbers ---- */
+
+typedef struct sums {
+  double weight, dist2; /* times C */
+  double *p;            /* d */
+} sums;
+
+typedef struct round_sums {
+  cpb_edge_rows rows; /* near the edge, the farthest first */
+  double C, unit_error;
+  sums beyond, upon;
+  double *part;    /* of each row, in multipliers */
+  double *numbers; /* the memory of all of these */
+  double *column, *shift;
+  cpb_hull hull;
+} round_sums;
+
+static void take_sums(const cpb_svdd_rounds *rounds, const cpb_exact_sum *from, double C, sums *to) {
+  for (size_t j = 0; j < rounds->d; j++) to->p[j] = C * sum_of(&from[j], 1);
+  to->weight = C * sum_of(&from[rounds->d], 1);
+  to->dist2 = C * sum_of(&from[rounds->d + 1], 1);
+}
+
+static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
+  size_t d = rounds->d, n = rounds->got.near_edge.count;
+  *r = (round_sums){.C = 1 / rounds->options.nu / rounds->ask.total};
+  r->unit_error = cpb_sum_error(d, CPB_EDGE_ROWS);
+  r->numbers = calloc(5 * d + n + 1, sizeof *r->numbers);
+  cpb_status status = cpb_hull_init(&r->hull, rounds->loops, d, ldexp(1, rounds->ask.octave / 2));
+  if (r->numbers == NULL || status != CPB_OK) return CPB_ENOMEM;
+  r->beyond.p = r->numbers;
+  r->upon.p = r->numbers + d;
+  r->column = r->numbers + 2 * d;
+  r->shift = r->numbers + 3 * d;
+  r->part = r->numbers + 5 * d;
+  take_sums(rounds, rounds->got.sum, r->C, &r->beyond);
+  take_sums(rounds, rounds->got.sum + d + 2, r->C, &r->upon);
+  for (size_t j = 0; j < d; j++) r->shift[j] = rounds->ask.center[j] - rounds->known.origin[j];
+  return sort_rows(&rounds->got.near_edge, d, &r->rows);
+}
+
+static void round_free(round_sums *r) {
+  rows_free(&r->rows);
+  free(r->numbers);
+  cpb_hull_free(&r->hull);
+}
+
+/* ---- the filling and the upper bound ---- */
+
+typedef enum where { EDGE_BEYOND, EDGE_WITHIN, EDGE_BELOW } where;
+
+/* Fills the stored rows in order until the multipliers add up to 1; *rest is what is missing. */
+static where fill(round_sums *r, double *edge, double *rest) {
+  double need = 1 - r->beyond.weight;
+  for (size_t k = 0; k < r->rows.count; k++) {
+    r->part[k] = fmin(fmax(need, 0), r->C * r->rows.weight[k]);
+    if (r->part[k] > 0) *edge = r->rows.dist2[k];
+    need -= r->part[k];
+  }
+  *rest = fmax(need, 0);
+  if (1 - r->beyond.weight <= 0) return EDGE_BEYOND;
+  return need <= 1e-12 || r->upon.weight >= need ? EDGE_WITHIN : EDGE_BELOW;
+}
+
+static double parts_value(const round_sums *r) {
+  cpb_twofold value = {r->beyond.dist2, 0};
+  for (size_t k = 0; k < r->rows.count; k++) cpb_twofold_add(&value, r->part[k] * r->rows.dist2[k]);
+  return cpb_twofold_value(value);
+}
+
+/* tau + C sum w max(0, dist2 - tau), which is an upper bound for any tau. */
+static double bound_at(const cpb_svdd_rounds *rounds, const round_sums *r, where edge) {
+  size_t n = r->rows.count;
+  double tau = rounds->ask.edge, weight = r->beyond.weight, value = parts_value(r);
+  if (edge == EDGE_BEYOND) {
+    if (n > 0) tau = fmax(tau, r->rows.dist2[0]);
+    return tau + (r->beyond.dist2 - tau * weight);
+  }
+  if (n > 0) tau = fmin(tau, r->rows.dist2[n - 1]);
+  for (size_t k = 0; k < n; k++) weight += r->part[k];
+  return value + tau * (1 - weight);
+}
+
+/* ---- columns ---- */
+
+/* Allocates space for `count` columns of the hull in all. */
+static cpb_status columns_room(cpb_svdd_rounds *rounds, size_t count) {
+  cpb_svdd_known *known = &rounds->known;
+  size_t room = 2 * known->column_room + 8;
+  if (count <= known->column_room) return CPB_OK;
+  if (room < count) room = count;
+  if (!cpb_resize(&known->p, room, rounds->d * sizeof *known->p) ||
+      !cpb_resize(&known->q, room, sizeof *known->q) || !cpb_resize(&known->mass, room, sizeof *known->mass))
+    return CPB_ENOMEM;
+  known->column_room = room;
+  return CPB_OK;
+}
+
+static cpb_status add_column(cpb_svdd_rounds *rounds, const double *p, double q) {
+  cpb_svdd_known *known = &rounds->known;
+  cpb_status status = columns_room(rounds, known->column_count + 1);
+  if (status != CPB_OK) return status;
+  size_t n = known->column_count++;
+  memcpy(known->p + n * rounds->d, p, rounds->d * sizeof *p);
+  known->q[n] = q;
+  known->mass[n] = 0;
+  return CPB_OK;
+}
+
+/* Converts the column from about the centre to about origin and enters it into the hull. */
+static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double sum) {
+  const cpb_loops *loops = rounds->loops;
+  double along = 2 * loops->dot(r->shift, r->column, rounds->d),
+         norm2 = loops->dot(r->shift, r->shift, rounds->d);
+  double size = q + 2 * sqrt(norm2 * loops->dot(r->column, r->column, rounds->d)) + norm2;
+  bool better;
+  loops->axpby(1, r->column, 1, r->shift, r->column, rounds->d);
+  rounds->known.doubt = fmax(rounds->known.doubt, 2 * r->unit_error * size + fabs(sum - 1) * size);
+  cpb_status status = add_column(rounds, r->column, q + along + norm2);
+  if (status != CPB_OK) return status;
+  size_t k = rounds->known.column_count - 1;
+  return cpb_hull_enter(&r->hull, rounds->known.p + k * rounds->d, rounds->known.q[k], k, &better);
+}
+
+/* The rows beyond the edge, the parts, and the missing weight from the rows on the edge. */
+static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double rest) {
+  cpb_twofold sum = {r->beyond.weight, 0};
+  double q = parts_value(r);
+  memcpy(r->column, r->beyond.p, rounds->d * sizeof *r->column);
+  for (size_t k = 0; k < r->rows.count; k++) {
+    if (r->part[k] == 0) continue;
+    cpb_twofold_add(&sum, r->part[k]);
+    rounds->loops->axpby(r->part[k], r->rows.p + k * rounds->d, 1, r->column, r->column, rounds->d);
+  }
+  if (rest > 0 && r->upon.weight > 0) {
+    double share = fmin(rest / r->upon.weight, 1);
+    cpb_twofold_add(&sum, share * r->upon.weight);
+    rounds->loops->axpby(share, r->upon.p, 1, r->column, r->column, rounds->d);
+    q += share * r->upon.dist2;
+  }
+  return enter(rounds, r, q, cpb_twofold_value(sum));
+}
+
+/* Too much weight beyond the edge: all of it, at less than full weight, is feasible, too. */
+static cpb_status enter_beyond(cpb_svdd_rounds *rounds, round_sums *r) {
+  for (size_t j = 0; j < rounds->d; j++) r->column[j] = r->beyond.p[j] / r->beyond.weight;
+  return enter(rounds, r, r->beyond.dist2 / r->beyond.weight, 1);
+}
+
+static cpb_status enter_margin(cpb_svdd_rounds *rounds, round_sums *r) {
+  size_t n = r->rows.count, d = rounds->d;
+  double *numbers = malloc((2 * d + n) * sizeof *numbers), *cap = numbers + 2 * d;
+  if (numbers == NULL) return CPB_ENOMEM;
+  cpb_margin margin = {.loops = rounds->loops,
+                       .d = d,
+                       .count = n,
+                       .rows = r->rows.p,
+                       .cap = cap,
+                       .fixed = {numbers, r->beyond.dist2, r->beyond.weight},
+                       .tolerance = fmax(rounds->options.gap / 16, 0x1p-50),
+                       .weight = r->part,
+                       .point = numbers + d};
+  memcpy(numbers, r->beyond.p, d * sizeof *numbers);
+  for (size_t k = 0; k < n; k++) {
+    cap[k] = r->C * r->rows.weight[k];
+    if (r->part[k] > 0) margin.first = k;
+  }
+  cpb_status status = cpb_margin_solve(&margin);
+  for (size_t k = 0; k < n; k++) r->part[k] = fmin(r->part[k], cap[k]);
+  free(numbers);
+  return status == CPB_OK ? enter_parts(rounds, r, 0) : status;
+}
+
+/* The hull of the stored columns, entered in their order. */
+static cpb_status remake_hull(const cpb_svdd_rounds *rounds, round_sums *r) {
+  cpb_status status = CPB_OK;
+  bool better;
+  for (size_t k = 0; status == CPB_OK && k < rounds->known.column_count; k++)
+    status = cpb_hull_enter(&r->hull, rounds->known.p + k * rounds->d, rounds->known.q[k], k, &better);
+  return status;
+}
+
+static void keep_columns(cpb_svdd_rounds *rounds, const cpb_hull *hull) {
+  cpb_svdd_known *known = &rounds->known;
+  size_t kept = 0;
+  for (size_t k = 0; k < known->column_count; k++)
+    for (size_t h = 0; h < hull->count; h++) {
+      if (hull->tag[h] != k) continue;
+      memmove(known->p + kept * rounds->d, known->p + k * rounds->d, rounds->d * sizeof *known->p);
+      known->q[kept] = known->q[k];
+      known->mass[kept++] = hull->weight[h];
+      break;
+    }
+  known->column_count = kept;
+}
+
+static double lower_bound(const cpb_svdd_rounds *rounds, const round_sums *r) {
+  if (r->hull.count == 0) return -INFINITY;
+  return cpb_hull_proven(&r->hull, rounds->known.doubt, r->unit_error, rounds->got.rows);
+}
+
+/* ---- the next question ---- */
+
+/* Where the bin at a given distance from the edge begins. */
+static double bin_begin(const cpb_svdd_rounds *rounds, int at) {
+  return at <= 0
+             ? 0
+             : ldexp(0.5 + 0.5 * (at % PER_OCTAVE) / PER_OCTAVE, at / PER_OCTAVE - 96 + rounds->ask.octave);
+}
+
+/* The squared distance beyond which the share nu of the weight lies, within the resolution of the bins. */
+static double edge_by_bins(const cpb_svdd_rounds *rounds, double share) {
+  double total = 0, above = 0;
+  for (size_t b = 0; b < CPB_EDGE_BINS; b++) total += (double)rounds->got.bins[b];
+  for (size_t b = CPB_EDGE_BINS; b-- > 0;) {
+    double here = (double)rounds->got.bins[b];
+    if (above + here < share * total || here == 0) {
+      above += here;
+      continue;
+    }
+    int at = b >= HALF ? (int)b - HALF : HALF - 1 - (int)b;
+    double from = bin_begin(rounds, at), to = bin_begin(rounds, at + 1),
+           part = (share * total - above) / here;
+    return b >= HALF ? rounds->ask.edge + (to - part * (to - from))
+                     : rounds->ask.edge - (from + part * (to - from));
+  }
+  return 0;
+}
+
+/* The edge of the stored rows as seen from the new centre, if it is still among them. */
+static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, const double *center,
+                               double *edge) {
+  size_t n = r->rows.count;
+  cpb_scored *order = malloc((n + 1) * sizeof *order);
+  double *moved = r->column, need = 1 - r->beyond.weight;
+  if (order == NULL) return CPB_ENOMEM;
+  rounds->loops->axpby(1, center, -1, rounds->ask.center, moved, rounds->d);
+  for (size_t k = 0; k < n; k++)
+    order[k] = (cpb_scored){rounds->loops->dist2(r->rows.p + k * rounds->d, moved, rounds->d), k};
+  qsort(order, n, sizeof *order, cpb_scored_compare);
+  for (size_t k = 0; k < n && need > 0; k++) {
+    need -= r->C * r->rows.weight[order[k].row];
+    *edge = order[k].score;
+  }
+  free(order);
+  return CPB_OK;
+}
+
+static void next_center(const cpb_svdd_rounds *rounds, const cpb_hull *hull, double *center) {
+  for (size_t j = 0; j < rounds->d; j++)
+    center[j] = cpb_in_data_unit(rounds->known.origin[j] + hull->point[j], rounds->ask.exponent);
+}
+
+static double gap_of(const cpb_svdd_known *known) {
+  return known->upper > 0 ? (known->upper - fmin(fmax(known->lower, 0), known->upper)) / known->upper : 0;
+}
+
+/* The centre of the first round is an unweighted mean, and may be far out: from the second round on all columns
+ * are relative to that round's centre. */
+static void begin_anew(cpb_svdd_rounds *rounds) {
+  memcpy(rounds->known.origin, rounds->ask.center, rounds->d * sizeof *rounds->known.origin);
+  rounds->known.column_count = 0;
+  rounds->known.doubt = 0;
+}
+
+static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where at) {
+  double *center = r->numbers + 4 * rounds->d, edge = rounds->ask.edge;
+  bool coarse = gap_of(&rounds->known) > 1e-3;
+  cpb_status status = CPB_OK;
+  memcpy(center, rounds->ask.center, rounds->d * sizeof *center);
+  if (at != EDGE_BELOW && r->hull.count > 0) next_center(rounds, &r->hull, center);
+  if (at == EDGE_WITHIN)
+    status = edge_of_rows(rounds, r, center, &edge);
+  else /* a little low, so that the next round has a column */
+    edge = fmax(0, edge_by_bins(rounds, fmin(1, rounds->options.nu * (coarse ? 1.004 : 1))));
+  memcpy(rounds->ask.center, center, rounds->d * sizeof *center);
+  rounds->ask.edge = edge;
+  if (rounds->ask.round == 1) begin_anew(rounds);
+  return status;
+}
+
+/* ---- the end of a round ---- */
+
+static void keep_best(cpb_svdd_rounds *rounds, double upper, double edge) {
+  if (!(upper < rounds->known.upper)) return;
+  rounds->known.upper = upper;
+  rounds->known.edge = edge;
+  memcpy(rounds->known.best, rounds->ask.center, rounds->d * sizeof *rounds->known.best);
+}
+
+static cpb_status solve_round(cpb_svdd_rounds *rounds, round_sums *r) {
+  cpb_svdd_known *known = &rounds->known;
+  double edge = rounds->ask.edge, rest, upper = known->upper, lower = known->lower;
+  where at = fill(r, &edge, &rest);
+  bool ties = at == EDGE_WITHIN && rest > 1e-12;
+  cpb_status status = remake_hull(rounds, r);
+  keep_best(rounds, at == EDGE_WITHIN ? parts_value(r) + rest * rounds->ask.edge : bound_at(rounds, r, at),
+            edge);
+  if (status == CPB_OK && at == EDGE_WITHIN) status = enter_parts(rounds, r, rest);
+  if (status == CPB_OK && at == EDGE_BEYOND) status = enter_beyond(rounds, r);
+  if (status == CPB_OK && at == EDGE_WITHIN && !ties && r->rows.count > 0) status = enter_margin(rounds, r);
+  if (status != CPB_OK) return status;
+  known->lower = fmax(known->lower, lower_bound(rounds, r));
+  keep_columns(rounds, &r->hull);
+  bool better = known->upper < upper || known->lower > lower;
+  known->stalls = better || at != EDGE_WITHIN ? 0 : known->stalls + 1;
+  known->done = gap_of(known) <= rounds->options.gap || known->stalls >= STALLS ||
+                rounds->ask.round >= rounds->options.max_iterations;
+  return known->done ? CPB_OK : ask_next(rounds, r, at);
+}
+
+cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cpb_error *error) {
+  if (rounds == NULL || done == NULL) return cpb_fail_missing(error, rounds == NULL ? "rounds" : "done");
+  if (rounds->got.rows == 0) return cpb_fail_round_empty(error, rounds->ask.round);
+  cpb_status status = CPB_OK;
+  if (rounds->ask.round == 0) {
+    status = begin_rounds(rounds, error);
+    if (status != CPB_OK) return status;
+  } else {
+    round_sums r;
+    status = round_init(&r, rounds);
+    if (status == CPB_OK) status = solve_round(rounds, &r);
+    round_free(&r);
+    if (status != CPB_OK) return cpb_fail_memory(error, "%d rows", (int)CPB_EDGE_ROWS);
+  }
+  *done = rounds->known.done;
+  if (*done) return CPB_OK;
+  rounds->ask.round++;
+  clear(rounds);
+  return CPB_OK;
+}
+
+cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, cpb_svdd_report *report,
+                                cpb_error *error) {
+  if (rounds == NULL || center == NULL) return cpb_fail_missing(error, rounds == NULL ? "rounds" : "center");
+  const cpb_svdd_known *known = &rounds->known;
+  if (!(known->upper < INFINITY)) return cpb_fail_round_no_ball(error);
+  cpb_status status = cpb_sized_check(report, "cpb_svdd_report", error);
+  if (status != CPB_OK) return status;
+  int exponent = rounds->ask.exponent;
+  for (size_t j = 0; j < rounds->d; j++) center[j] = ldexp(known->best[j], exponent);
+  double lower = fmin(fmax(known->lower, 0), known->upper);
+  cpb_svdd_report ours = {.gap = gap_of(known),
+                          .radius = ldexp(sqrt(known->edge), exponent),
+                          .objective = ldexp(known->upper, 2 * exponent),
+                          .lower_bound = cpb_svdd_lower_in_unit(lower, 2 * exponent),
+                          .iterations = (size_t)rounds->ask.round};
+  ours.converged = ours.gap <= rounds->options.gap;
+  cpb_sized_give(report, &ours, sizeof ours);
+  return CPB_OK;
+}
+
+/* Rounds of SVDD as bytes; see core/state_bytes.h.
+ *
+ *   "CPBTAILS"  u32 version  u64 d  f64 nu  f64 gap  u64 max rounds
+ *   u64 round  i32 exponent  i32 octave  f64 total  f64 edge  d f64 center
+ *   u64 rows;  round 0 with rows: d f64 low, d f64 high
+ *   2 (d+2) sums, each  u32 first digit  u32 digits, per digit  i64
+ *   u64 bins, per bin  u32 bin  u64 weight
+ *   u64 rows near the edge, per row  u64 id  f64 weight  f64 distance^2  d f64
+ *   u64 columns, per column  f64 height  f64 weight  d f64
+ *   f64 doubt  f64 upper  f64 lower  f64 edge  u64 stalls  u32 done  d f64 origin  d f64 best
+ *   u64 FNV-1a of all before */
+
+enum { VERSION = 1 };
+static const cpb_state_kind kind = {"CPBTAILS", VERSION, "rounds of SVDD", VERSION};
+
+static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_svdd_options, nu),
+                                                CPB_MEMBER(F64, cpb_svdd_options, gap),
+                                                CPB_MEMBER(SIZE, cpb_svdd_options, max_iterations)};
+
+static const cpb_state_member question_table[] = {
+    CPB_MEMBER(U64, cpb_svdd_question, round),   CPB_MEMBER(I32, cpb_svdd_question, exponent),
+    CPB_MEMBER(I32, cpb_svdd_question, octave),  CPB_MEMBER(FINITE, cpb_svdd_question, total),
+    CPB_MEMBER(FINITE, cpb_svdd_question, edge), CPB_MEMBER_ROWS(cpb_svdd_question, center)};
+
+static const cpb_state_member row_table[] = {
+    CPB_MEMBER_EACH(U64, cpb_edge_rows, id), CPB_MEMBER_EACH(FINITE, cpb_edge_rows, weight),
+    CPB_MEMBER_EACH(FINITE, cpb_edge_rows, dist2), CPB_MEMBER_ROWS(cpb_edge_rows, p)};
+
+static const cpb_state_member column_table[] = {CPB_MEMBER_EACH(FINITE, cpb_svdd_known, q),
+                                                CPB_MEMBER_EACH(FINITE, cpb_svdd_known, mass),
+                                                CPB_MEMBER_ROWS(cpb_svdd_known, p)};
+
+static const cpb_state_member known_table[] = {
+    CPB_MEMBER(FINITE, cpb_svdd_known, doubt), CPB_MEMBER(F64, cpb_svdd_known, upper),
+    CPB_MEMBER(F64, cpb_svdd_known, lower),    CPB_MEMBER(FINITE, cpb_svdd_known, edge),
+    CPB_MEMBER(U64, cpb_svdd_known, stalls),   CPB_MEMBER(FLAG, cpb_svdd_known, done),
+    CPB_MEMBER_ROWS(cpb_svdd_known, origin),   CPB_MEMBER_ROWS(cpb_svdd_known, best)};
+
+static bool within(int x, int limit) { return x >= -limit && x <= limit; }
+
+static void carry_round(cpb_state *s, cpb_svdd_rounds *rounds) {
+  cpb_svdd_question *ask = &rounds->ask;
+  cpb_state_carry_members(s, ask, CPB_STATE_TABLE(question_table), rounds->d);
+  cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "the unit is out of range");
+  cpb_state_require(s, ask->round == 0 || ask->total > 0, "the total weight is not positive");
+  rounds->got.rows = cpb_state_number(s, rounds->got.rows, 8);
+  if (ask->round == 0 && rounds->got.rows > 0)
+    cpb_state_doubles(s, rounds->got.low, 2 * rounds->d); /* and high */
+  for (size_t k = 0; k < cpb_svdd_sums(rounds) && s->status == CPB_OK; k++)
+    cpb_state_sum(s, &rounds->got.sum[k]);
+}
+
+static void write_bins(cpb_state *s, const uint64_t *bins) {
+  uint64_t used = 0;
+  for (size_t b = 0; b < CPB_EDGE_BINS; b++) used += bins[b] > 0;
+  cpb_state_number(s, used, 8);
+  for (size_t b = 0; b < CPB_EDGE_BINS; b++) {
+    if (bins[b] == 0) continue;
+    cpb_state_number(s, b, 4);
+    cpb_state_number(s, bins[b], 8);
+  }
+}
+
+static void read_bins(cpb_state *s, uint64_t *bins) {
+  size_t count = cpb_state_count(s, 0, 12);
+  for (size_t k = 0; k < count && s->status == CPB_OK; k++) {
+    uint64_t b = cpb_state_number(s, 0, 4), weight = cpb_state_number(s, 0, 8);
+    if (b >= CPB_EDGE_BINS)
+      cpb_state_refuse(s, "a bin has an impossible number");
+    else
+      bins[b] = weight;
+  }
+}
+
+static void carry_rows(cpb_state *s, cpb_svdd_rounds *rounds) {
+  cpb_edge_rows *rows = &rounds->got.near_edge;
+  size_t count = cpb_state_count(s, rows->count, (rounds->d + 3) * 8);
+  cpb_state_require(s, count <= CPB_EDGE_ROWS, "it has too many rows");
+  if (s->reading && s->status == CPB_OK && rows_room(rows, rounds->d) != CPB_OK)
+    cpb_state_no_memory(s, "columns", rounds->d);
+  for (size_t i = 0; i < count && s->status == CPB_OK; i++) {
+    cpb_state_carry_record(s, rows, CPB_STATE_TABLE(row_table), rounds->d, i);
+    cpb_state_require(s, rows->weight[i] > 0 && rows->dist2[i] >= 0, "a row has an impossible weight");
+  }
+  if (s->reading && s->status == CPB_OK) take_rows(rounds, count);
+}
+
+static void carry_known(cpb_state *s, cpb_svdd_rounds *rounds) {
+  cpb_svdd_known *known = &rounds->known;
+  size_t count = cpb_state_count(s, known->column_count, (rounds->d + 2) * 8);
+  if (s->reading && columns_room(rounds, count) != CPB_OK) cpb_state_no_memory(s, "columns", count);
+  cpb_state_carry_records(s, known, CPB_STATE_TABLE(column_table), rounds->d, count);
+  known->column_count = count;
+  cpb_state_carry_members(s, known, CPB_STATE_TABLE(known_table), rounds->d);
+  cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "the bounds are impossible");
+}
+
+static void make(cpb_state *s, void **object, const cpb_svdd_options *options, size_t d) {
+  cpb_svdd_rounds *made = NULL;
+  cpb_error why;
+  if (s->status == CPB_OK && cpb_svdd_rounds_new(d, options, &made, &why) != CPB_OK)
+    cpb_state_refuse(s, why.text);
+  *object = made;
+}
+
+static void carry(cpb_state *s, void **object) {
+  cpb_svdd_rounds *rounds = *object;
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  cpb_state_begin(s, &kind);
+  size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
+  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);
+  if (s->reading) make(s, object, &options, d);
+  if (s->status != CPB_OK) return;
+  rounds = *object;
+  carry_round(s, rounds);
+  if (s->reading)
+    read_bins(s, rounds->got.bins);
+  else
+    write_bins(s, rounds->got.bins);
+  carry_rows(s, rounds);
+  carry_known(s, rounds);
+  cpb_state_end(s);
+}
+
+/* Sorts the rows near the edge: equal states have equal bytes. */
+cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
+                                     cpb_error *error) {
+  if (rounds == NULL || bytes == NULL || count == NULL)
+    return cpb_fail_missing(error, rounds == NULL ? "rounds" : bytes == NULL ? "bytes" : "count");
+  *bytes = NULL;
+  cpb_svdd_rounds ordered = *rounds;
+  ordered.got.near_edge = (cpb_edge_rows){0};
+  cpb_status status = sort_rows(&rounds->got.near_edge, rounds->d, &ordered.got.near_edge);
+  status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", rounds->got.near_edge.count)
+                            : cpb_state_write(carry, &ordered, bytes, count, error);
+  rows_free(&ordered.got.near_edge);
+  return status;
+}
+
+static void release(void *rounds) { cpb_svdd_rounds_free(rounds); }
+
+cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
+                                       cpb_svdd_rounds **out, cpb_error *error) {
+  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

@@ -1,74 +1,12 @@
 /* T10: each round reads the data once and solves a working set exactly. */
-#include "capball/ball.h"
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "learn/ball_rounds_parts.h"
-#include "learn/ball_stream.h"
+#include "learn/rounds_parts.h"
 #include "learn/capped_dual.h"
-#include "learn/own_rounds.h"
-#include "learn/svdd_fail.h"
 #include "parallel/tell.h"
-
-static const cpb_ball_options defaults = {.size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200};
-
-void cpb_ball_options_init(cpb_ball_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
-
-static cpb_status check_options(const cpb_ball_options *options, cpb_error *error) {
-  if (!(options->gap >= 0 && options->gap < INFINITY))
-    return cpb_fail_domain(error, "gap", options->gap, "gap must be >= 0 and finite");
-  if (options->max_passes == 0) return cpb_fail_count(error, "max_passes", 0, "max_passes must be >= 1");
-  if (options->method != CPB_BALL_ACTIVE_SET && options->method != CPB_BALL_CAPS)
-    return cpb_fail_domain(error, "method", (double)options->method,
-                           "method must be CPB_BALL_ACTIVE_SET or CPB_BALL_CAPS");
-  return CPB_OK;
-}
-
-cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *given, cpb_ball_rounds **rounds,
-                               cpb_error *error) {
-  cpb_ball_options taken = defaults, *options = &taken;
-  if (rounds == NULL) return cpb_fail_missing(error, "rounds");
-  *rounds = NULL;
-  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_ball_options", error);
-  if (status == CPB_OK) status = check_options(options, error);
-  if (status == CPB_OK && d == 0) status = cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
-  if (status != CPB_OK) return status;
-  cpb_ball_rounds *made = calloc(1, sizeof *made);
-  if (made != NULL) {
-    *made = (cpb_ball_rounds){
-        .loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d, .sample_rank = -1};
-    made->origin = d > SIZE_MAX / sizeof(double) / 6 ? NULL : calloc(6 * d, sizeof *made->origin);
-    if (made->origin != NULL && cpb_hull_init(&made->hull, made->loops, d, 1) == CPB_OK) {
-      made->point = made->origin + d;
-      made->center = made->origin + 2 * d;
-      made->low = made->origin + 3 * d;
-      made->high = made->origin + 4 * d;
-      made->best = (cpb_best_ball){.center = made->origin + 5 * d, .radius = INFINITY};
-      *rounds = made;
-      return CPB_OK;
-    }
-  }
-  cpb_ball_rounds_free(made);
-  return cpb_fail_memory(error, "ball rounds of dimension %zu", d);
-}
-
-void cpb_ball_rounds_free(cpb_ball_rounds *rounds) {
-  if (rounds == NULL) return;
-  cpb_working_set_free(&rounds->set);
-  cpb_working_set_free(&rounds->staged);
-  cpb_hull_free(&rounds->hull);
-  free(rounds->origin);
-  free(rounds->multiplier);
-  free(rounds->support_row);
-  free(rounds);
-}
+#include "batch/row_state.h"
 
 typedef struct reading {
   cpb_ball_rounds *rounds;

@@ -3,16 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
-#include "capball/ball.h"
-#include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "learn/kernel_rows.h"
 #include "learn/paper_schemes.h"
-#include "learn/smo.h"
-#include "learn/svdd_fail.h"
+#include "learn/piece_rounds.h"
 #include "parallel/tell.h"
 
 static cpb_status set_caps(double *cap, size_t n, const cpb_svdd_options *options, cpb_error *error) {

@@ -1,29 +1,21 @@
 /* T11: SVDD as the maximum of a concave form over a simplex with caps. The mean of the worst share of
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
-#include "capball/ball.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/paper_schemes.h"
 #include "learn/distances.h"
-#include "learn/capped_dual.h"
-#include "learn/svdd_fail.h"
-#include "learn/svdd_rows.h"
-#include "learn/twofold.h"
+#include "learn/piece_rounds.h"
 #include "parallel/tell.h"
+#include "batch/row_state.h"
 
-static const cpb_svdd_options defaults = {
-    .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9, .max_iterations = 1000};
-
-void cpb_svdd_options_init(cpb_svdd_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_svdd_options, .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9,
+             .max_iterations = 1000)
 
 cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error) {
   if (!(options->nu > 0 && options->nu <= 1))

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "learn/piece_rounds.h"
 
 enum { ENTRIES = 8 };
@@ -18,16 +19,11 @@ void cpb_working_set_free(cpb_working_set *set) {
 cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count) {
   if (count <= set->room) return CPB_OK;
   size_t room = 2 * set->room + 64 > count ? 2 * set->room + 64 : count;
-  if (room > SIZE_MAX / sizeof(double) / set->d) return CPB_ENOMEM;
-  double *rows = realloc(set->rows, room * set->d * sizeof *rows);
-  if (rows != NULL) set->rows = rows;
-  double *dist2 = realloc(set->dist2, room * sizeof *dist2);
-  if (dist2 != NULL) set->dist2 = dist2;
-  uint64_t *tag = realloc(set->tag, room * sizeof *tag);
-  if (tag != NULL) set->tag = tag;
-  bool *set_aside = realloc(set->set_aside, room * sizeof *set_aside);
-  if (set_aside != NULL) set->set_aside = set_aside;
-  if (rows == NULL || dist2 == NULL || tag == NULL || set_aside == NULL) return CPB_ENOMEM;
+  if (room > SIZE_MAX / sizeof(double) / set->d ||
+      !cpb_resize(&set->rows, room * set->d, sizeof *set->rows) ||
+      !cpb_resize(&set->dist2, room, sizeof *set->dist2) || !cpb_resize(&set->tag, room, sizeof *set->tag) ||
+      !cpb_resize(&set->set_aside, room, sizeof *set->set_aside))
+    return CPB_ENOMEM;
   set->room = room;
   return CPB_OK;
 }

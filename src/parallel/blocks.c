@@ -58,3 +58,26 @@ cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_err
   cpb_first_fault_meet(&first, row, (cpb_fault)fault);
   return cpb_first_fault_report(&first, argument, error);
 }
+
+typedef struct row_run {
+  int (*task)(void *job, size_t row);
+  void *job;
+  cpb_first_fault fault;
+} row_run;
+
+static void run_rows(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  row_run *run = arg;
+  for (size_t row = first; row < first + count; row++) {
+    int fault = run->task(run->job, row);
+    if (fault != 0) cpb_first_fault_meet(&run->fault, row, (cpb_fault)fault);
+  }
+}
+
+cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row), void *job,
+                        const char *name, const cpb_exec *exec, cpb_error *error) {
+  row_run run = {.task = task, .job = job};
+  cpb_first_fault_init(&run.fault);
+  cpb_blocks_run(&(cpb_blocks){rows, cpb_blocks_rows(elements_per_row), run_rows, &run}, exec);
+  return cpb_first_fault_report(&run.fault, name, error);
+}

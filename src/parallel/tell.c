@@ -27,22 +27,19 @@ size_t cpb_exec_threads(const cpb_exec *exec) {
   return exec == NULL || exec->run == NULL || exec->threads == 0 ? 1 : exec->threads;
 }
 
-bool cpb_exec_listens(const cpb_exec *exec) {
+/* Whether the caller wants progress reports. */
+static bool listens(const cpb_exec *exec) {
   return exec != NULL && exec->size >= offsetof(cpb_exec, context) + sizeof exec->context &&
          exec->progress != NULL;
 }
 
 cpb_status cpb_exec_tell(const cpb_exec *exec, double share, cpb_error *error) {
-  if (!cpb_exec_listens(exec) || exec->progress(exec->context, share) == 0) return CPB_OK;
-  return cpb_fail_stopped(error);
+  if (!listens(exec) || exec->progress(exec->context, share) == 0) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_STOPPED, "", "stopped by the caller");
 }
 
 cpb_status cpb_exec_tell_round(const cpb_exec *exec, size_t rounds, size_t half, cpb_error *error) {
   return cpb_exec_tell(exec, (double)rounds / (double)(rounds + half), error);
-}
-
-cpb_status cpb_fail_stopped(cpb_error *error) {
-  return cpb_fail(error, CPB_WHY_STOPPED, "", "stopped by the caller");
 }
 
 /* The tasks between two reports of progress. */
@@ -63,7 +60,7 @@ cpb_status cpb_exec_run_told(const cpb_exec *exec, size_t tasks, void (*task)(vo
   size_t least = TASKS_PER_THREAD * cpb_exec_threads(exec);
   size_t step = tasks / STRETCHES < least ? least : tasks / STRETCHES;
   cpb_status status = cpb_exec_tell(exec, 0, error);
-  if (!cpb_exec_listens(exec)) step = tasks;
+  if (!listens(exec)) step = tasks;
   for (size_t from = 0; status == CPB_OK && from < tasks; from += step) {
     stretch s = {task, arg, from};
     size_t here = tasks - from < step ? tasks - from : step;
@@ -85,7 +82,7 @@ const cpb_exec *cpb_exec_part_of(cpb_exec_part *part, const cpb_exec *whole, dou
   part->exec.run = whole->run;
   part->exec.pool = whole->pool;
   part->exec.threads = whole->threads;
-  if (cpb_exec_listens(whole)) {
+  if (listens(whole)) {
     part->exec.progress = tell_whole;
     part->exec.context = part;
   }

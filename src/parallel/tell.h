@@ -15,9 +15,6 @@ double cpb_seconds_now(void);
 /* Number of tasks that run at once, >= 1. */
 size_t cpb_exec_threads(const cpb_exec *exec);
 
-/* Whether the caller wants progress reports. */
-bool cpb_exec_listens(const cpb_exec *exec);
-
 /* Reports that this share (0 .. 1) of the call is done: CPB_OK to continue, ESTOPPED with its message if the
  * caller wants to stop. Called on the thread that made the call, never inside a task; exec may be NULL. A call
  * that can take longer than a second reports a few times per second; after ESTOPPED it starts nothing new, frees
@@ -26,9 +23,6 @@ cpb_status cpb_exec_tell(const cpb_exec *exec, double share, cpb_error *error);
 
 /* The same after some rounds of a call with an unknown number of rounds: `half` rounds count as half of it. */
 cpb_status cpb_exec_tell_round(const cpb_exec *exec, size_t rounds, size_t half, cpb_error *error);
-
-/* The error of a stop that was passed up by functions without an error argument. */
-cpb_status cpb_fail_stopped(cpb_error *error);
 
 /* cpb_exec_run for calls that may take long: reports finished tasks to the caller, and ESTOPPED skips the rest. */
 cpb_status cpb_exec_run_told(const cpb_exec *exec, size_t tasks, void (*task)(void *arg, size_t i), void *arg,

@@ -1,17 +1,13 @@
 /* A typical k-th distance, from a few queries and the whole base. */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "batch/map_object.h"
-#include "capball/query.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"
 #include "scale/row_sample.h"
-#include "proof/question.h"
-#include "proof/radius_sample.h"
+#include "proof/proof_parts.h"
 #include "search/search_object.h"
+#include "batch/map_object.h"
 
 struct cpb_radius_sample {
   const cpb_map *map;

@@ -1,25 +1,20 @@
 /* T13: distances from rows and from scores, and the lowest score in a ball, for the sphere and the lifts. */
 #include "geometry/products.h"
-#include "proof/certificate.h"
-#include "proof/reading.h"
+#include "proof/proof_parts.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "capball/advanced/candidates.h"
-#include "capball/query.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "geometry/vector.h"
-#include "proof/question.h"
-#include "proof/transform_object.h"
+#include "batch/map_object.h"
 
 static const double u64 = DBL_EPSILON / 2;
 
-cpb_status cpb_reading_of_map(cpb_reading *reading, const cpb_map *map, double r, cpb_error *error) {
+static cpb_status reading_of_map(cpb_reading *reading, const cpb_map *map, double r, cpb_error *error) {
   cpb_status status = cpb_check_round(map, error);
   if (status == CPB_OK) *reading = (cpb_reading){map, NULL, map->options.d, map->options.d + 1, r};
   return status;
@@ -28,7 +23,7 @@ cpb_status cpb_reading_of_map(cpb_reading *reading, const cpb_map *map, double r
 cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *transform, double r,
                                     cpb_error *error) {
   if (transform == NULL) return cpb_fail_missing(error, "transform");
-  if (transform->map != NULL) return cpb_reading_of_map(reading, transform->map, r, error);
+  if (transform->map != NULL) return reading_of_map(reading, transform->map, r, error);
   bool lift = transform->facts.keeps == CPB_L2 && transform->facts.metric != CPB_L2;
   if (!lift)
     return cpb_fail_count(error, "transform", transform->options.kind,

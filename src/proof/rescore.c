@@ -5,23 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/query.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/table.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "proof/certificate.h"
-#include "search/hit_order.h"
-#include "proof/reading.h"
-#include "proof/row_look.h"
+#include "proof/proof_parts.h"
+#include "search/query_numbers.h"
 
-static const cpb_rescore_options defaults = {
-    .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN, .precision = CPB_PRECISION_UNKNOWN};
-
-void cpb_rescore_options_init(cpb_rescore_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_rescore_options, .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN,
+             .precision = CPB_PRECISION_UNKNOWN)
 
 static const uint64_t NOT_COUNTED = UINT64_MAX;
 
@@ -49,6 +44,7 @@ typedef struct rescoring {
 /* ---- one query ---- */
 
 typedef struct candidates {
+  cpb_memory memory;
   char *rows;
   double *row, *distance, *of_row; /* cols, C, C: from scores, if given, and from the row */
   cpb_hit *hits;
@@ -56,20 +52,14 @@ typedef struct candidates {
 } candidates;
 
 static bool candidates_new(const rescoring *r, candidates *c) {
-  *c = (candidates){.rows = malloc(r->C * r->store->cols * cpb_dtype_size(r->store->dtype)),
-                    .row = malloc(r->reading.cols * sizeof(double)),
-                    .distance = malloc(2 * r->C * sizeof(double)),
-                    .hits = malloc(r->C * sizeof(cpb_hit)),
-                    .lowest = INFINITY};
-  if (c->distance != NULL) c->of_row = c->distance + r->C;
-  return c->rows != NULL && c->row != NULL && c->distance != NULL && c->hits != NULL;
-}
-
-static void candidates_free(candidates *c) {
-  free(c->rows);
-  free(c->row);
-  free(c->distance);
-  free(c->hits);
+  cpb_memory *m = &c->memory;
+  *c = (candidates){.lowest = INFINITY};
+  c->rows = cpb_memory_take(m, r->C, r->store->cols * cpb_dtype_size(r->store->dtype));
+  c->row = cpb_memory_take(m, r->reading.cols, sizeof(double));
+  c->distance = cpb_memory_take(m, r->C, sizeof(double));
+  c->of_row = cpb_memory_take(m, r->C, sizeof(double));
+  c->hits = cpb_memory_take(m, r->C, sizeof(cpb_hit));
+  return !m->failed;
 }
 
 static cpb_view rows_of(const rescoring *r, const candidates *c) {
@@ -223,7 +213,7 @@ static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *err
   if (status == CPB_OK) status = measure_rows(r, query, &c, error);
   if (status == CPB_OK && r->o.scores.data != NULL) status = measure_scores(r, query, &c, error);
   if (status == CPB_OK) rank(r, query, &c);
-  candidates_free(&c);
+  cpb_memory_free(&c.memory);
   return status;
 }
 
@@ -239,10 +229,7 @@ static void rescore_task(void *arg, size_t i) {
   rescoring *r = round->r;
   size_t query = round->first + i;
   cpb_error error;
-  if (rescore_query(r, query, &error) == CPB_OK) return;
-  size_t known = atomic_load(&r->failed);
-  while (query < known && !atomic_compare_exchange_weak(&r->failed, &known, query)) {
-  }
+  if (rescore_query(r, query, &error) != CPB_OK) cpb_report_least(&r->failed, query);
 }
 
 static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *error) {
@@ -325,10 +312,12 @@ static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *er
   size_t open = 0, cols = r->reading.cols;
   for (size_t i = 0; i < r->n; i++) open += r->needed[i] == NOT_COUNTED;
   if (open == 0) return CPB_OK;
-  double *p = malloc(open * (cols + 1) * sizeof *p), *limits = p + open * cols;
-  uint64_t *counts = calloc(open, sizeof *counts);
+  cpb_memory memory = {0};
+  double *p = cpb_memory_take(&memory, open, cols * sizeof *p);
+  double *limits = cpb_memory_take(&memory, open, sizeof *limits);
+  uint64_t *counts = cpb_memory_zeros(&memory, open, sizeof *counts);
   cpb_status status =
-      p != NULL && counts != NULL ? CPB_OK : cpb_fail_memory(error, "%zu queries of %zu columns", open, cols);
+      memory.failed ? cpb_fail_memory(error, "%zu queries of %zu columns", open, cols) : CPB_OK;
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++) {
     if (r->needed[i] != NOT_COUNTED) continue;
     memcpy(p + at * cols, r->p + i * cols, cols * sizeof *p);
@@ -338,8 +327,7 @@ static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *er
     status = count_rows(r->o.all, cpb_rows(p, CPB_F64, open, cols), limits, counts, exec, error);
   for (size_t i = 0, at = 0; i < r->n && status == CPB_OK; i++)
     if (r->needed[i] == NOT_COUNTED) r->needed[i] = verdict_on(r, i, counts[at++]);
-  free(p);
-  free(counts);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -380,7 +368,6 @@ static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *
   if (r->o.precision == CPB_PRECISION_UNKNOWN)
     return r->o.all != NULL ? cpb_row_look_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
   r->row_error = cpb_reading_row_error(&r->reading, (cpb_dtype)r->o.precision);
-  free(r->looks);
   r->looks = NULL;
   return CPB_OK;
 }
@@ -430,30 +417,28 @@ static void give_facts(const rescoring *r) {
   if (r->o.stored != NULL) cpb_sized_give(r->o.stored, &facts, sizeof facts);
 }
 
-static bool get_memory(rescoring *r) {
-  size_t n = r->n, products = r->o.all != NULL ? n * r->C : 0;
-  r->norms = malloc((n * (r->reading.cols + 4) + 1) * sizeof *r->norms);
-  r->needed = calloc(3 * n + 1, sizeof *r->needed);
-  r->looks = calloc(n + 1, sizeof *r->looks);
-  r->products = products > 0 ? malloc(products * sizeof *r->products) : NULL;
-  if (r->norms == NULL || r->needed == NULL || r->looks == NULL) return false;
-  r->least = r->norms + n;
-  r->kth = r->least + n;
-  r->lowest = r->kth + n;
-  r->p = r->lowest + n;
-  r->above = r->needed + n;
-  r->settled = r->above + n;
-  return products == 0 || r->products != NULL;
+static bool get_memory(rescoring *r, cpb_memory *m) {
+  size_t n = r->n;
+  r->norms = cpb_memory_take(m, n, sizeof *r->norms);
+  r->least = cpb_memory_take(m, n, sizeof *r->least);
+  r->kth = cpb_memory_take(m, n, sizeof *r->kth);
+  r->lowest = cpb_memory_take(m, n, sizeof *r->lowest);
+  r->p = cpb_memory_take(m, n, r->reading.cols * sizeof *r->p);
+  r->needed = cpb_memory_zeros(m, n, sizeof *r->needed);
+  r->above = cpb_memory_zeros(m, n, sizeof *r->above);
+  r->settled = cpb_memory_zeros(m, n, sizeof *r->settled);
+  r->looks = cpb_memory_zeros(m, n, sizeof *r->looks);
+  if (r->o.all != NULL) r->products = cpb_memory_take(m, n, r->C * sizeof *r->products);
+  return !m->failed;
 }
 
 static cpb_status run_with_memory(rescoring *r, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = get_memory(r) ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
+  cpb_memory memory = {0};
+  bool enough = get_memory(r, &memory);
+  cpb_status status = enough ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
   if (status == CPB_OK && needed != NULL) memcpy(needed, r->needed, r->n * sizeof *needed);
   if (status == CPB_OK) give_facts(r);
-  free(r->norms);
-  free(r->needed);
-  free(r->looks);
-  free(r->products);
+  cpb_memory_free(&memory);
   return status;
 }
 

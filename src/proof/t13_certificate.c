@@ -2,11 +2,9 @@
 #include <float.h>
 #include <math.h>
 
-#include "batch/map_object.h"
-#include "capball/query.h"
 #include "core/elementary.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
+#include "proof/proof_parts.h"
+#include "batch/map_object.h"
 
 /* The point at t on the line through 0 and q, on its meridian: (2 s t, s^2-t^2)/(t^2+s^2). */
 typedef struct place {

@@ -1,13 +1,11 @@
 /* T13: the caps of balls around queries, as vectors for an inner-product engine. */
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "batch/ruler.h"
 #include "batch/row_state.h"
-#include "capball/query.h"
 #include "core/fail.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
+#include "proof/proof_parts.h"
+#include "batch/map_object.h"
 
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
   if (map == NULL) return cpb_fail_missing(error, "map");
@@ -24,11 +22,7 @@ cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
 
 cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error) {
   int fault = cpb_row_fault(cpb_loops_here(), view, row);
-  if (fault == 0) return CPB_OK;
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
-  cpb_first_fault_meet(&first, row, (cpb_fault)fault);
-  return cpb_first_fault_report(&first, name, error);
+  return fault == 0 ? CPB_OK : cpb_fault_report(row, fault, name, error);
 }
 
 cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, double *p, cpb_question_cap *cap,
@@ -115,26 +109,20 @@ cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *ra
       return cpb_fail_domain(error, "radius", radii[i], "a radius must be >= 0 and finite");
   caps_job job = {map, cpb_loops_here(), queries, radii, p, b, sigma, {0}};
   cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {queries.rows, 64, answer_rows, &job};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){queries.rows, 64, answer_rows, &job}, exec);
   return report(&job, error);
 }
 
 typedef struct norms_job {
   cpb_ruler metric;
   double *norms;
-  cpb_first_fault fault;
 } norms_job;
 
-static void measure_rows(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  norms_job *job = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_ruler_length(&job->metric, row, &job->norms[row]);
-    if (fault == 0) continue;
-    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-    job->norms[row] = NAN;
-  }
+static int measure_row(void *arg, size_t row) {
+  const norms_job *job = arg;
+  int fault = cpb_ruler_length(&job->metric, row, &job->norms[row]);
+  if (fault != 0) job->norms[row] = NAN;
+  return fault;
 }
 
 cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
@@ -145,10 +133,6 @@ cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, 
   if (queries.rows > 0 && norms == NULL) return cpb_fail_missing(error, "norms");
   norms_job job = {
       {.loops = cpb_loops_here(), .x = queries, .c = map->center, .sign = 1, .stretch = 1, .W = map->whiten},
-      norms,
-      {0}};
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {queries.rows, 64, measure_rows, &job};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&job.fault, "queries", error);
+      norms};
+  return cpb_rows_run(queries.rows, queries.cols, measure_row, &job, "queries", exec, error);
 }

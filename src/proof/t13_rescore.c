@@ -2,16 +2,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/map_object.h"
 #include "capball/advanced/candidates.h"
-#include "capball/query.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "geometry/lift.h"
 #include "geometry/products.h"
 #include "geometry/t1_embed.h"
-#include "proof/certificate.h"
-#include "proof/question.h"
+#include "proof/proof_parts.h"
+#include "batch/map_object.h"
 
 cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
                               cpb_error *error) {

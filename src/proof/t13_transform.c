@@ -1,21 +1,23 @@
 /* T13: other transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates); image_of contains
  * the formula of each kind. */
-#include "capball/advanced/candidates.h"
-#include "capball/transform.h"
+#include "proof/proof_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/ruler.h"
 #include "batch/row_state.h"
+#include "batch/ruler.h"
+#include "capball/advanced/candidates.h"
 #include "core/column_names.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
-#include "proof/transform_object.h"
+#include "loop/chunk.h"
+#include "loop/table.h"
+#include "parallel/blocks.h"
 
 void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *to) {
   static const cpb_transform_facts facts[CPB_TRANSFORMS + 1] = {
@@ -36,11 +38,7 @@ void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *t
                  sizeof *facts);
 }
 
-static const cpb_transform_options defaults = {.size = sizeof(cpb_transform_options)};
-
-void cpb_transform_options_init(cpb_transform_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_transform_options, .size = sizeof(cpb_transform_options))
 
 static cpb_status check_options(const cpb_transform_options *o, cpb_error *error) {
   cpb_transform_facts facts = cpb_transform_about(o->kind);
@@ -119,7 +117,7 @@ cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb
 
 void cpb_transform_free(cpb_transform *transform) {
   if (transform == NULL) return;
-  if (transform->map == NULL) cpb_column_names_free(transform->options.columns, transform->options.d);
+  if (transform->map == NULL) cpb_column_names_free(transform->options.columns);
   cpb_map_free(transform->map);
   free(transform);
 }
@@ -252,7 +250,62 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
                    .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
                    .y = y};
   cpb_first_fault_init(&a.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), apply_block, &a};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), apply_block, &a}, exec);
   return report(&a, error);
+}
+
+/* T13: converts base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
+
+static double unit_of(const cpb_transform *transform) {
+  double L = transform->options.max_norm;
+  switch (transform->options.kind) {
+  case CPB_TRANSFORM_LIFT_IP: return L;
+  case CPB_TRANSFORM_LIFT_COSINE: return L * cpb_lift_roof;
+  case CPB_TRANSFORM_IP_COSINE: return L * cpb_lift_ip_roof;
+  default: return 1;
+  }
+}
+
+typedef struct inversion {
+  const cpb_loops *loops;
+  const double *center;
+  double unit;
+  cpb_view y;
+  cpb_out x;
+} inversion;
+
+static int bring_back(void *arg, size_t row) {
+  const inversion *job = arg;
+  double buffer[CPB_CHUNK], limit = cpb_out_limit(job->x.dtype);
+  int fault = cpb_row_fault(job->loops, job->y, row);
+  for (size_t offset = 0; offset < job->x.cols && fault == 0; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(job->x.cols, offset);
+    const double *y = cpb_row_chunk(job->loops, job->y, row, offset, count, buffer);
+    for (size_t i = 0; i < count; i++)
+      buffer[i] = y[i] * job->unit + (job->center != NULL ? job->center[offset + i] : 0);
+    if (!cpb_chunk_fits(buffer, count, limit)) fault = CPB_FAULT_RANGE;
+    cpb_row_store(job->loops, job->x, row, offset, count, buffer);
+  }
+  if (fault != 0) cpb_row_spoil(job->x, row);
+  return fault;
+}
+
+cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb_out x, const cpb_exec *exec,
+                                 cpb_error *error) {
+  if (transform == NULL) return cpb_fail_missing(error, "transform");
+  if (transform->map != NULL) return cpb_map_unembed(transform->map, y, x, exec, error);
+  if (transform->options.kind == CPB_TRANSFORM_NORMALIZE)
+    return cpb_fail_count(
+        error, "transform", transform->options.kind,
+        "transform normalize keeps only directions and has no inverse: the kind must be different");
+  cpb_status status = cpb_check_view(y, "y", cpb_transform_cols(transform), error);
+  if (status == CPB_OK) status = cpb_check_out(x, "x", y.rows, transform->options.d, error);
+  if (status == CPB_OK) status = cpb_check_apart(y, "y", x, "x", error);
+  if (status != CPB_OK) return status;
+  inversion job = {.loops = cpb_loops_here(),
+                   .center = transform->options.center,
+                   .unit = unit_of(transform),
+                   .y = y,
+                   .x = x};
+  return cpb_rows_run(y.rows, y.cols, bring_back, &job, "y", exec, error);
 }

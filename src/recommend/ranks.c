@@ -10,11 +10,15 @@
 #include "parallel/blocks.h"
 
 /* All three kinds of index are products of floats: integers up to 127 multiply and add exactly (sums up to 2^24), and
- * signs +-1 have the product d - 2 Hamming distance. */
-static void encode(cpb_engine engine, float factor, const float *from, size_t count, float *to) {
+ * signs +-1 have the product d - 2 Hamming distance. By L2, <q,x> - |x|^2/2 ranks as -|x-q| does; floats are moved by
+ * `shift` first, which changes no distance, so that a common offset of all rows does not cancel digits. */
+static void encode(cpb_engine engine, float factor, const float *shift, const float *from, size_t count,
+                   float *to) {
   const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest integer */
   switch (engine) {
-  case CPB_ENGINE_FLOAT: memcpy(to, from, count * sizeof *to); break;
+  case CPB_ENGINE_FLOAT:
+    for (size_t i = 0; i < count; i++) to[i] = shift == NULL ? from[i] : from[i] - shift[i];
+    break;
   case CPB_ENGINE_INT8:
     for (size_t i = 0; i < count; i++) to[i] = (from[i] * factor + to_whole) - to_whole;
     break;
@@ -54,6 +58,7 @@ typedef struct measurement {
   const cpb_loops *loops;
   size_t cols, per_block;
   float factor;      /* of int8 rows */
+  float *shift;      /* of float rows by L2, cols numbers; NULL: none */
   float *queries[2]; /* by form; NULL: not used */
   size_t count;      /* of contests */
   contest contests[CONTESTS];
@@ -91,13 +96,25 @@ static float *groups_of_floats(measurement *m, size_t rows) {
   return memory;
 }
 
+static float square_of(const float *values, size_t count) {
+  float sum = 0;
+  for (size_t i = 0; i < count; i++) sum += values[i] * values[i];
+  return sum;
+}
+
+/* Also starts[i], what the product of row i with any query is added to. */
 static void encode_rows(const measurement *m, cpb_engine engine, const float *rows, size_t count,
-                        float *groups) {
-  for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < m->cols; k += CPB_PANEL_LINE)
-      encode(engine, m->factor, rows + i * m->cols + k,
-             m->cols - k < CPB_PANEL_LINE ? m->cols - k : CPB_PANEL_LINE,
-             groups + cpb_panel_at(m->cols, i, k));
+                        float *groups, float *starts) {
+  bool l2 = m->job->recipe->metric == CPB_L2;
+  for (size_t i = 0; i < count; i++) {
+    starts[i] = 0;
+    for (size_t k = 0; k < m->cols; k += CPB_PANEL_LINE) {
+      size_t width = m->cols - k < CPB_PANEL_LINE ? m->cols - k : CPB_PANEL_LINE;
+      float *to = groups + cpb_panel_at(m->cols, i, k);
+      encode(engine, m->factor, m->shift == NULL ? NULL : m->shift + k, rows + i * m->cols + k, width, to);
+      if (l2) starts[i] -= square_of(to, width) / 2;
+    }
+  }
 }
 
 static bool has_stopped(const measurement *m) { return atomic_load(&m->no_memory); }
@@ -139,10 +156,11 @@ static cpb_status prepare_queries(measurement *m, size_t form, cpb_error *error)
 static void pack_queries(const measurement *m, const contest *c, float *coded) {
   size_t queries = m->job->truth->queries;
   const float *rows = m->queries[c->form];
-  float factor = int8_factor(largest_of(rows, queries * m->cols));
+  bool l2 = m->job->recipe->metric == CPB_L2; /* rows and queries in the same unit */
+  float factor = l2 ? m->factor : int8_factor(largest_of(rows, queries * m->cols));
   for (size_t q = 0; q < queries; q++) {
     float *column = c->panels + q / CPB_PANEL_COLS * m->cols * CPB_PANEL_COLS + q % CPB_PANEL_COLS;
-    encode(c->engine, factor, rows + q * m->cols, m->cols, coded);
+    encode(c->engine, factor, m->shift, rows + q * m->cols, m->cols, coded);
     for (size_t i = 0; i < m->cols; i++) column[i * CPB_PANEL_COLS] = coded[i];
   }
 }
@@ -178,6 +196,7 @@ static void free_contests(measurement *m) {
   }
   free(m->queries[0]);
   free(m->queries[1]);
+  free(m->shift);
 }
 
 /* ---- the scores of the members ---- */
@@ -193,16 +212,16 @@ static void take_score(void *context, size_t row, uint64_t columns, const float 
   s->members[row].score = values[s->column];
 }
 
-/* Runs the panel loop over the stored rows of one contest. `zeros` starts every sum. */
+/* Runs the panel loop over the stored rows of one contest. */
 static void run_panel(const measurement *m, const contest *c, size_t panel, const float *rows, size_t count,
-                      const float *zeros, const float *thresholds,
+                      const float *starts, const float *thresholds,
                       void (*found)(void *, size_t, uint64_t, const float *), void *context) {
   size_t left = m->job->truth->queries - panel * CPB_PANEL_COLS;
   cpb_panel p = {.rows = count,
                  .k = m->cols,
                  .columns = left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS,
                  .a = rows,
-                 .start = zeros,
+                 .start = starts,
                  .b = panel_at(m, c, panel),
                  .threshold = thresholds,
                  .found = found,
@@ -216,7 +235,7 @@ static void gather_rows(cpb_view base, const uint64_t *ids, size_t count, unsign
     memcpy(to + i * bytes, (const unsigned char *)base.data + (size_t)ids[i] * base.stride * element, bytes);
 }
 
-static void score_members(measurement *m, size_t query, const float *rows, float *coded, const float *zeros) {
+static void score_members(measurement *m, size_t query, const float *rows, float *coded, float *starts) {
   const cpb_truth *truth = m->job->truth;
   size_t count = truth->count[query], panel = query / CPB_PANEL_COLS;
   float everything[CPB_PANEL_COLS];
@@ -225,8 +244,8 @@ static void score_members(measurement *m, size_t query, const float *rows, float
     contest *c = &m->contests[i];
     scoring s = {c->members + query * truth->most, query % CPB_PANEL_COLS};
     for (size_t k = 0; k < count; k++) s.members[k].id = truth->ids[query * truth->most + k];
-    encode_rows(m, c->engine, rows, count, coded);
-    run_panel(m, c, panel, coded, count, zeros, everything, take_score, &s);
+    encode_rows(m, c->engine, rows, count, coded, starts);
+    run_panel(m, c, panel, coded, count, starts, everything, take_score, &s);
     qsort(s.members, count, sizeof *s.members, best_first);
     c->thresholds[query] = nextafterf(s.members[count - 1].score, -INFINITY);
   }
@@ -242,17 +261,17 @@ static void score_query(void *arg, size_t block, size_t query, size_t one) {
   if (has_stopped(m)) return;
   unsigned char *gathered = malloc(count * base.cols * cpb_dtype_size(base.dtype));
   float *rows = rows_of_floats(m, count), *coded = groups_of_floats(m, count);
-  float *zeros = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *zeros);
-  if (gathered != NULL && rows != NULL && coded != NULL && zeros != NULL) {
+  float *starts = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *starts);
+  if (gathered != NULL && rows != NULL && coded != NULL && starts != NULL) {
     gather_rows(base, truth->ids + query * truth->most, count, gathered);
     cpb_recipe_base(m->job->recipe, cpb_rows(gathered, base.dtype, count, base.cols), rows);
-    score_members(m, query, rows, coded, zeros);
+    score_members(m, query, rows, coded, starts);
   } else
     atomic_store(&m->no_memory, true);
   free(gathered);
   free(rows);
   free(coded);
-  free(zeros);
+  free(starts);
 }
 
 /* ---- rows that score better ---- */
@@ -291,13 +310,13 @@ static void count_row(void *context, size_t row, uint64_t columns, const float *
 }
 
 static void count_panel(const measurement *m, const contest *of, size_t panel, const float *rows,
-                        uint64_t first, size_t count, const float *zeros, uint32_t *ahead) {
+                        uint64_t first, size_t count, const float *starts, uint32_t *ahead) {
   const cpb_truth *truth = m->job->truth;
   size_t first_query = panel * CPB_PANEL_COLS, places = truth->most + 1;
   size_t used = truth->queries - first_query < CPB_PANEL_COLS ? truth->queries - first_query : CPB_PANEL_COLS;
   counting c = {truth, of, first_query, first, ahead};
   memset(ahead, 0, used * places * sizeof *ahead);
-  run_panel(m, of, panel, rows, count, zeros, of->thresholds + first_query, count_row, &c);
+  run_panel(m, of, panel, rows, count, starts, of->thresholds + first_query, count_row, &c);
   for (size_t i = 0; i < used * places; i++)
     if (ahead[i] != 0) atomic_fetch_add(&of->ahead[first_query * places + i], ahead[i]);
 }
@@ -307,21 +326,22 @@ static void count_block(void *arg, size_t block, size_t first, size_t count) {
   measurement *m = arg;
   if (has_stopped(m)) return;
   float *rows = rows_of_floats(m, count), *coded = groups_of_floats(m, count);
-  float *zeros = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *zeros);
+  float *starts = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *starts);
   uint32_t *ahead = malloc(CPB_PANEL_COLS * (m->job->truth->most + 1) * sizeof *ahead);
-  if (rows != NULL && coded != NULL && zeros != NULL && ahead != NULL) {
+  if (rows != NULL && coded != NULL && starts != NULL && ahead != NULL) {
     cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
     for (size_t i = 0; i < m->count; i++) {
       const contest *c = &m->contests[i];
-      if (i == 0 || c->engine != m->contests[i - 1].engine) encode_rows(m, c->engine, rows, count, coded);
+      if (i == 0 || c->engine != m->contests[i - 1].engine)
+        encode_rows(m, c->engine, rows, count, coded, starts);
       for (size_t panel = 0; panel < panels_of(m); panel++)
-        count_panel(m, c, panel, coded, first, count, zeros, ahead);
+        count_panel(m, c, panel, coded, first, count, starts, ahead);
     }
   } else
     atomic_store(&m->no_memory, true);
   free(rows);
   free(coded);
-  free(zeros);
+  free(starts);
   free(ahead);
 }
 
@@ -344,8 +364,21 @@ static size_t rows_per_block(size_t cols) {
   return rows < MOST ? rows : MOST;
 }
 
-static cpb_status prepare(measurement *m, cpb_error *error) {
+/* Raw rows by L2 are moved by their centre. */
+static cpb_status find_shift(measurement *m, cpb_error *error) {
+  const cpb_rank_job *job = m->job;
+  if (job->recipe->metric != CPB_L2 || job->recipe->kind != CPB_TRANSFORM_NONE) return CPB_OK;
+  m->shift = malloc(m->cols * sizeof *m->shift);
+  if (m->shift == NULL) return cpb_fail_memory(error, "%zu numbers", m->cols);
+  m->loops->narrow(job->center, m->cols, m->shift);
+  return CPB_OK;
+}
+
+static cpb_status prepare(measurement *m, const cpb_exec *exec, cpb_error *error) {
   size_t forms = m->job->radius > 0 ? 2 : 1;
+  cpb_status shifted = find_shift(m, error);
+  if (shifted != CPB_OK) return shifted;
+  find_factor(m, exec);
   for (size_t form = 0; form < forms; form++) {
     cpb_status status = prepare_queries(m, form, error);
     if (status != CPB_OK) return status;
@@ -360,9 +393,8 @@ cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINE
                              cpb_error *error) {
   size_t cols = cpb_recipe_cols(job->recipe);
   measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
-  cpb_status status = prepare(&m, error);
+  cpb_status status = prepare(&m, exec, error);
   if (status == CPB_OK && !has_stopped(&m)) {
-    find_factor(&m, exec);
     cpb_blocks members = {job->truth->queries, 1, score_query, &m};
     cpb_blocks_run(&members, exec);
     cpb_blocks all = {job->base.rows, m.per_block, count_block, &m};

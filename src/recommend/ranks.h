@@ -18,7 +18,8 @@ typedef struct cpb_rank_job {
   cpb_view base, queries;
   const cpb_truth *truth;
   const cpb_recipe *recipe;
-  double radius; /* of ball queries; 0: point queries only */
+  double radius;        /* of ball queries; 0: point queries only */
+  const double *center; /* of the base */
 } cpb_rank_job;
 
 /* ranks[engine][form], form 1 being the ball query: queries x k ranks counted from 0, ascending within each query.

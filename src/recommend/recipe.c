@@ -9,41 +9,58 @@
 #include "core/rows.h"
 #include "loop/chunk.h"
 
+bool cpb_recipe_suits(cpb_transform_kind kind, cpb_metric metric) {
+  switch (kind) {
+  case CPB_TRANSFORM_NONE:
+  case CPB_TRANSFORM_SPHERE: return true;
+  case CPB_TRANSFORM_NORMALIZE: return metric == CPB_COSINE;
+  case CPB_TRANSFORM_LIFT_IP: return metric == CPB_IP;
+  case CPB_TRANSFORM_LIFT_COSINE: return metric != CPB_L2;
+  default: return false;
+  }
+}
+
 /* Raw rows under cosine are divided by their lengths. */
-static cpb_status add_transform(cpb_recipe *recipe, cpb_transform_kind kind, size_t d, const double *center,
-                                double norm_max, cpb_error *error) {
+static cpb_status add_transform(cpb_recipe *recipe, const cpb_recipe_facts *facts, cpb_error *error) {
+  bool direction = recipe->kind == CPB_TRANSFORM_NONE && recipe->metric == CPB_COSINE;
   cpb_transform_options options;
   cpb_transform_options_init(&options, sizeof options);
-  options.kind = kind == CPB_TRANSFORM_NONE ? CPB_TRANSFORM_NORMALIZE : kind;
-  options.d = d;
-  options.center = center;
-  options.max_norm = norm_max;
-  *recipe = (cpb_recipe){.kind = kind, .s = NAN};
+  options.kind = direction ? CPB_TRANSFORM_NORMALIZE : recipe->kind;
+  options.d = facts->d;
+  options.center = recipe->kind == CPB_TRANSFORM_NONE ? NULL : facts->center;
+  options.max_norm = facts->norm_max;
   return cpb_transform_new(&options, &recipe->transform, error);
 }
 
-static cpb_status add_sphere(cpb_recipe *recipe, size_t d, const double *center, double s, cpb_error *error) {
+static cpb_status add_sphere(cpb_recipe *recipe, const cpb_recipe_facts *facts, cpb_error *error) {
   cpb_map_options options;
   cpb_map_options_init(&options, sizeof options);
-  options.d = d;
-  options.center = center;
-  options.s = s;
-  *recipe = (cpb_recipe){.s = s};
+  options.d = facts->d;
+  options.center = facts->center;
+  options.s = recipe->s;
   return cpb_map_new(&options, &recipe->map, error);
 }
 
-cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], size_t d, const double *center, double spread,
-                           double norm_mean, double norm_max, cpb_error *error) {
-  memset(recipes, 0, CPB_RECIPES * sizeof *recipes);
-  cpb_status status = add_transform(&recipes[0], CPB_TRANSFORM_NONE, d, NULL, 0, error);
-  if (status == CPB_OK) status = add_transform(&recipes[1], CPB_TRANSFORM_NORMALIZE, d, center, 0, error);
-  const double scales[] = {spread, norm_mean, 2 * norm_mean, 4 * norm_mean, 8 * norm_mean};
-  for (size_t i = 0; i < 5 && status == CPB_OK; i++)
-    status = add_sphere(&recipes[2 + i], d, center, scales[i], error);
-  if (status == CPB_OK)
-    status = add_transform(&recipes[7], CPB_TRANSFORM_LIFT_IP, d, center, norm_max, error);
-  if (status == CPB_OK)
-    status = add_transform(&recipes[8], CPB_TRANSFORM_LIFT_COSINE, d, center, norm_max, error);
+static cpb_metric own_metric(cpb_transform_kind kind) {
+  return kind == CPB_TRANSFORM_LIFT_IP ? CPB_IP : CPB_COSINE;
+}
+
+cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_facts *facts, int metric,
+                           cpb_error *error) {
+  static const cpb_transform_kind kinds[CPB_RECIPES] = {
+      CPB_TRANSFORM_NONE,   CPB_TRANSFORM_NORMALIZE, CPB_TRANSFORM_SPHERE,
+      CPB_TRANSFORM_SPHERE, CPB_TRANSFORM_SPHERE,    CPB_TRANSFORM_SPHERE,
+      CPB_TRANSFORM_SPHERE, CPB_TRANSFORM_LIFT_IP,   CPB_TRANSFORM_LIFT_COSINE};
+  const double mean = facts->norm_mean,
+               scales[CPB_RECIPES] = {NAN, NAN, facts->spread, mean, 2 * mean, 4 * mean, 8 * mean, NAN, NAN};
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < CPB_RECIPES; i++) {
+    cpb_metric by = metric < 0 ? own_metric(kinds[i]) : (cpb_metric)metric;
+    recipes[i] = (cpb_recipe){.kind = kinds[i], .metric = by, .s = scales[i]};
+    if (status != CPB_OK || !cpb_recipe_suits(kinds[i], by)) continue;
+    status = kinds[i] == CPB_TRANSFORM_SPHERE ? add_sphere(&recipes[i], facts, error)
+                                              : add_transform(&recipes[i], facts, error);
+  }
   return status;
 }
 

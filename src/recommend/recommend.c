@@ -28,7 +28,7 @@ const char *cpb_engine_name(cpb_engine engine) {
 }
 
 static const cpb_recommend_options defaults = {
-    .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000};
+    .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000, .metric = -1};
 
 void cpb_recommend_options_init(cpb_recommend_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
@@ -42,6 +42,7 @@ void cpb_recommendation_describe(const cpb_recommendation *recommendation, cpb_r
 
 static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {
   if ((unsigned)o->engine >= CPB_ENGINES) return cpb_fail_choice(error, "engine", (int)o->engine);
+  if (o->metric < -1 || o->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", o->metric);
   if (o->queries == 0) return cpb_fail_count(error, "queries", 0, "at least 1 query is wanted");
   size_t rows = base.rows < o->sample ? base.rows : o->sample;
   if (o->k == 0 || o->k >= rows)
@@ -180,7 +181,8 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
                       .queries = s->queries,
                       .truth = &s->truth,
                       .recipe = of,
-                      .radius = forms == 2 ? out->facts.radius : 0};
+                      .radius = forms == 2 ? out->facts.radius : 0,
+                      .center = s->facts.mean};
   uint64_t *memory = malloc(CPB_ENGINES * 2 * numbers * sizeof *memory), *ranks[CPB_ENGINES][2];
   if (memory == NULL) return cpb_fail_memory(error, "%zu ranks", numbers);
   for (size_t i = 0; i < (size_t)CPB_ENGINES * 2; i++) ranks[i / 2][i % 2] = memory + i * numbers;
@@ -192,7 +194,8 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
     row->sphere = of->map != NULL;
     row->kind = of->kind;
-    row->name = row->sphere ? "sphere" : cpb_transform_about(of->kind).name;
+    row->name = cpb_transform_about(of->kind).name;
+    row->metric = of->metric;
     row->scale = of->s;
     row->index = (cpb_engine)engine;
     row->ball = form == 1;
@@ -202,10 +205,18 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
   return status;
 }
 
+static size_t forms_of(const cpb_recipe *recipe) {
+  return recipe->map != NULL ? 2 : recipe->transform != NULL ? 1 : 0;
+}
+
 static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_recipes_new(s->recipes, s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean,
-                                      s->facts.norm_max, error);
+  cpb_recipe_facts facts = {s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean, s->facts.norm_max};
+  cpb_status status = cpb_recipes_new(s->recipes, &facts, s->options->metric, error);
+  size_t forms[CPB_RECIPES];
+  for (size_t i = 0; i < CPB_RECIPES; i++) forms[i] = forms_of(&s->recipes[i]);
+  cpb_verdict_begin(out, forms);
   for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++) {
+    if (forms[i] == 0) continue;
     cpb_exec_part part;
     double share = 1. / CPB_RECIPES;
     const cpb_exec *mine = cpb_exec_part_of(&part, exec, (double)i * share, (double)(i + 1) * share);
@@ -225,9 +236,9 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
   out->facts = (cpb_recommendation_facts){.k = s->options->k,
                                           .base_rows = s->base.rows,
                                           .queries = s->queries.rows,
+                                          .metric = s->options->metric,
                                           .norm_mean = s->facts.norm_mean,
                                           .radius = cpb_median(s->truth.kth, s->truth.queries)};
-  cpb_verdict_begin(out);
   status = measure(s, out, cpb_exec_part_of(&recipes, exec, 0.15, 1), error);
   if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
   return status;

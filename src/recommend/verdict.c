@@ -3,13 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RIVALS = 2, SCALES = 5, PER_INDEX = RIVALS + 2 * SCALES + 2 };
-
 cpb_recommend_row *cpb_verdict_row(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form) {
-  size_t at = recipe;
-  if (recipe >= RIVALS) at = RIVALS + 2 * (recipe - RIVALS) + form;
-  if (recipe >= RIVALS + SCALES) at = recipe + SCALES;
-  return &of->row[(size_t)index * PER_INDEX + at];
+  return &of->row[(size_t)index * of->per_index + of->first_of[recipe] + form];
 }
 
 static int rising(const void *left, const void *right) {
@@ -35,12 +30,17 @@ static size_t bytes_of(cpb_engine index, size_t cols) {
   return index == CPB_ENGINE_INT8 ? cols : 4 * cols;
 }
 
-void cpb_verdict_begin(cpb_recommendation *of) {
+void cpb_verdict_begin(cpb_recommendation *of, const size_t measured[CPB_RECIPES]) {
   static const double steps[] = {1, 0x1.428a2f98d728bp+0, 0x1.965fea53d6e3dp+0}; /* powers of 2^(1/3) */
   cpb_recommendation_facts *facts = &of->facts;
   for (size_t i = 0; i < CPB_VERDICT_CURVE; i++) {
     double candidates = ceil(ldexp((double)facts->k * steps[i % 3], (int)(i / 3)));
     of->candidates[i] = candidates < (double)facts->base_rows ? (uint64_t)candidates : facts->base_rows;
+  }
+  of->per_index = 0;
+  for (size_t i = 0; i < CPB_RECIPES; i++) {
+    of->first_of[i] = of->per_index;
+    of->per_index += measured[i];
   }
   for (size_t i = 0; i < CPB_VERDICT_ROWS; i++) {
     of->rows[i] = &of->row[i];
@@ -48,7 +48,7 @@ void cpb_verdict_begin(cpb_recommendation *of) {
   }
   facts->curve_count = CPB_VERDICT_CURVE;
   facts->candidates = of->candidates;
-  facts->count = CPB_VERDICT_ROWS;
+  facts->count = CPB_ENGINES * of->per_index;
   facts->rows = of->rows;
 }
 
@@ -97,22 +97,41 @@ static bool takes_long_rows(const cpb_recommend_row *row) {
   return row->sphere || row->kind != CPB_TRANSFORM_LIFT_COSINE;
 }
 
-static bool is_as_good(const cpb_recommend_row *a, const cpb_recommend_row *best) {
-  return a->candidates_for_99 <= best->candidates_most && a->recall >= best->recall - best->recall_error;
+typedef struct field {
+  const cpb_recommend_row *rows;
+  size_t count;
+  choice *allows;
+} field;
+
+/* The criterion: fewest candidates for 99 %. */
+static const cpb_recommend_row *best_by_candidates(field of) {
+  const cpb_recommend_row *best = NULL;
+  for (const cpb_recommend_row *row = of.rows; row < of.rows + of.count; row++)
+    if (of.allows(row) && (best == NULL || is_better(row, best))) best = row;
+  return best;
+}
+
+static const cpb_recommend_row *best_by_recall(field of, uint64_t most) {
+  const cpb_recommend_row *best = NULL;
+  for (const cpb_recommend_row *row = of.rows; row < of.rows + of.count; row++)
+    if (of.allows(row) && row->candidates_for_99 <= most && (best == NULL || row->recall > best->recall))
+      best = row;
+  return best;
 }
 
 static bool is_simpler(const cpb_recommend_row *a, const cpb_recommend_row *b) {
   return effort(a) != effort(b) ? effort(a) < effort(b) : is_better(a, b);
 }
 
-/* The best row of one index among the allowed ones; a simpler one if the sample is too small to distinguish them. */
+/* Within the noise of the criterion the higher recall wins, and within the noise of that the simplest. */
 static size_t best_of(const cpb_recommendation *of, cpb_engine engine, choice *allows) {
-  const cpb_recommend_row *rows = of->row + (size_t)engine * PER_INDEX, *best = NULL;
-  for (size_t i = 0; i < PER_INDEX; i++)
-    if (allows(&rows[i]) && (best == NULL || is_better(&rows[i], best))) best = &rows[i];
-  const cpb_recommend_row *pick = best;
-  for (size_t i = 0; i < PER_INDEX; i++)
-    if (allows(&rows[i]) && is_as_good(&rows[i], best) && is_simpler(&rows[i], pick)) pick = &rows[i];
+  field all = {of->row + (size_t)engine * of->per_index, of->per_index, allows};
+  uint64_t most = best_by_candidates(all)->candidates_most;
+  const cpb_recommend_row *pick = best_by_recall(all, most);
+  double least = pick->recall - pick->recall_error;
+  for (const cpb_recommend_row *row = all.rows; row < all.rows + all.count; row++)
+    if (allows(row) && row->candidates_for_99 <= most && row->recall >= least && is_simpler(row, pick))
+      pick = row;
   return (size_t)(pick - of->row);
 }
 

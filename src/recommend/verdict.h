@@ -2,9 +2,9 @@
 #ifndef CPB_RECOMMEND_VERDICT_H
 #define CPB_RECOMMEND_VERDICT_H
 
-#include "capball/transform.h"
+#include "recommend/recipe.h"
 
-/* For each index: two other transforms, five scales with two query forms each, two lifts. */
+/* At most, for each index: two other transforms, five scales with two query forms each, two lifts. */
 enum { CPB_VERDICT_ROWS = 42, CPB_VERDICT_CURVE = 64 };
 
 struct cpb_recommendation {
@@ -13,12 +13,15 @@ struct cpb_recommendation {
   const cpb_recommend_row *rows[CPB_VERDICT_ROWS];
   double curves[CPB_VERDICT_ROWS][CPB_VERDICT_CURVE];
   uint64_t candidates[CPB_VERDICT_CURVE];
+  size_t per_index, first_of[CPB_RECIPES]; /* rows of an index, and where those of each recipe start */
 };
 
-/* Links the arrays and sets the numbers of candidates of the curves; k and base_rows are known. */
-void cpb_verdict_begin(cpb_recommendation *of);
+/* Links the arrays and sets the numbers of candidates of the curves; k and base_rows are known.
+ * measured   for each recipe (by its number, see cpb_recipes_new) the number of its query forms; 0: it does not suit
+ *            the metric of the index */
+void cpb_verdict_begin(cpb_recommendation *of, const size_t measured[CPB_RECIPES]);
 
-/* The row of one recipe (by its number, see cpb_recipes_new), index and query form. */
+/* The row of one index, recipe and query form. */
 cpb_recommend_row *cpb_verdict_row(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form);
 
 /* Fills recall, candidates, curve and bytes from the ranks of all true neighbours, which it sorts.

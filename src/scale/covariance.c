@@ -1,15 +1,198 @@
+#include "scale/covariance_parts.h"
+
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
-#include "core/fail.h"
 #include "core/rows.h"
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
-#include "scale/covariance_parts.h"
+#include "scale/exact_sum.h"
 #include "scale/piece_fail.h"
+
+static const uint64_t low_half = 0xffffffff;
+
+static int floor_div(int a, int b) { return a / b - (a % b < 0); }
+static int first_of(cpb_column_bits bits) { return floor_div(bits.low, 32); }
+static bool is_zero(cpb_column_bits bits) { return bits.low > bits.high; }
+
+static int bit_length(uint64_t n) {
+  int bits = 0;
+  for (; n > 0; n >>= 1) bits++;
+  return bits;
+}
+
+static size_t pair_at(size_t columns, size_t i, size_t j) { return i * columns - i * (i + 1) / 2 + j; }
+static size_t pair_count(size_t columns) { return columns * (columns + 1) / 2; }
+
+static size_t words_needed(cpb_column_bits a, cpb_column_bits b, uint64_t terms) {
+  if (is_zero(a) || is_zero(b) || terms == 0) return 0;
+  int sign_bit = a.high + b.high + bit_length(terms);
+  return (size_t)(floor_div(sign_bit, 32) - first_of(a) - first_of(b) + 1);
+}
+
+static cpb_status pair_sums_new(cpb_pair_sums *sums, size_t columns, cpb_error *error) {
+  *sums = (cpb_pair_sums){.columns = columns, .bits = malloc(columns * sizeof(cpb_column_bits))};
+  if (sums->bits == NULL) return cpb_fail_memory(error, "sums of %zu columns", columns);
+  for (size_t i = 0; i < columns; i++) sums->bits[i] = cpb_no_bits;
+  return CPB_OK;
+}
+
+static void pair_sums_free(cpb_pair_sums *sums) {
+  free(sums->bits);
+  free(sums->word);
+  *sums = (cpb_pair_sums){0};
+}
+
+static uint32_t *word_of(const cpb_pair_sums *sums, size_t i, size_t j) {
+  return sums->word + pair_at(sums->columns, i, j) * sums->words;
+}
+
+/* Number of words that sum (i,j) needs; the others only repeat its sign. */
+static size_t pair_sums_needed(const cpb_pair_sums *sums, size_t i, size_t j) {
+  return words_needed(sums->bits[i], sums->bits[j], sums->terms);
+}
+
+static cpb_wide_int pair_sums_at(const cpb_pair_sums *sums, size_t i, size_t j) {
+  if (pair_sums_needed(sums, i, j) == 0) return (cpb_wide_int){NULL, 0, 0};
+  return (cpb_wide_int){word_of(sums, i, j), sums->words, first_of(sums->bits[i]) + first_of(sums->bits[j])};
+}
+
+/* ---- capacity ---- */
+
+/* The widest sum is one of the columns with the largest and the lowest numbers. */
+static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms) {
+  size_t most = 0;
+  for (size_t i = 0; i < columns; i++)
+    for (size_t j = i; j < columns; j++) {
+      size_t words = words_needed(bits[i], bits[j], terms);
+      if (words > most) most = words;
+    }
+  return most;
+}
+
+/* to += from, both two's complement; `to` has enough words. */
+static void add_wide(uint32_t *to, size_t words, cpb_wide_int from, int to_first) {
+  if (from.words == 0) return;
+  size_t shift = (size_t)(from.first - to_first);
+  uint64_t sign = from.word[from.words - 1] >> 31 != 0 ? low_half : 0, carry = 0;
+  for (size_t k = shift; k < words; k++) {
+    uint64_t term = k - shift < from.words ? from.word[k - shift] : sign;
+    carry += to[k] + term;
+    to[k] = (uint32_t)carry;
+    carry >>= 32;
+  }
+}
+
+/* Adds all sums of another object; the space must have been reserved. */
+static void pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
+  if (sums->words == 0) return; /* all are 0 */
+  for (size_t i = 0; i < other->columns; i++)
+    for (size_t j = i; j < other->columns; j++)
+      add_wide(word_of(sums, i, j), sums->words, pair_sums_at(other, i, j),
+               first_of(sums->bits[i]) + first_of(sums->bits[j]));
+}
+
+/* Converts all sums to other units. */
+static cpb_status rebuild(cpb_pair_sums *sums, const cpb_column_bits *bits, size_t words, cpb_error *error) {
+  size_t count = pair_count(sums->columns);
+  uint32_t *word = words > SIZE_MAX / 4 / count ? NULL : calloc(count * words, sizeof *word);
+  if (word == NULL) return cpb_fail_memory(error, "the products of %zu columns", sums->columns - 1);
+  cpb_pair_sums other = *sums;
+  cpb_column_bits *kept = sums->bits;
+  other.bits = malloc(sums->columns * sizeof *other.bits);
+  if (other.bits == NULL) {
+    free(word);
+    return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
+  }
+  memcpy(other.bits, kept, sums->columns * sizeof *kept);
+  memcpy(kept, bits, sums->columns * sizeof *kept);
+  sums->word = word;
+  sums->words = words;
+  pair_sums_add(sums, &other);
+  pair_sums_free(&other);
+  return CPB_OK;
+}
+
+static bool same_units(const cpb_pair_sums *sums, const cpb_column_bits *bits) {
+  for (size_t i = 0; i < sums->columns; i++)
+    if (first_of(sums->bits[i]) != first_of(bits[i])) return false;
+  return true;
+}
+
+/* Makes space for `terms` more terms from columns with these bits. On ENOMEM nothing has changed. */
+static cpb_status pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bits, uint64_t terms,
+                                    cpb_error *error) {
+  cpb_column_bits *all = malloc(sums->columns * sizeof *all);
+  if (all == NULL) return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
+  for (size_t i = 0; i < sums->columns; i++) {
+    all[i] = sums->bits[i];
+    cpb_bits_widen(&all[i], bits[i]);
+  }
+  size_t words = widest(all, sums->columns, sums->terms + terms);
+  cpb_status status = CPB_OK;
+  if (words > sums->words || !same_units(sums, all))
+    status = rebuild(sums, all, words > sums->words ? words : sums->words, error);
+  else
+    memcpy(sums->bits, all, sums->columns * sizeof *all);
+  if (status == CPB_OK) sums->terms += terms;
+  free(all);
+  return status;
+}
+
+/* ---- adding ---- */
+
+/* word += v 2^32 at, v signed. */
+static void add_signed(uint32_t *word, size_t words, size_t at, int64_t v) {
+  for (; v != 0 && at < words; at++) {
+    int64_t sum = (int64_t)word[at] + (v & (int64_t)low_half);
+    word[at] = (uint32_t)(sum & (int64_t)low_half);
+    v = (v - (v & (int64_t)low_half)) / ((int64_t)1 << 32) + sum / ((int64_t)1 << 32);
+  }
+}
+
+/* Adds whole 2^exponent to sum (i,j), i <= j, |whole| < 2^55; a multiple of the sum's unit. */
+static void pair_sums_deposit(cpb_pair_sums *sums, size_t i, size_t j, int64_t whole, int exponent) {
+  if (whole == 0) return;
+  int place = exponent - 32 * (first_of(sums->bits[i]) + first_of(sums->bits[j]));
+  for (; place < 0; place++) whole /= 2; /* a multiple of the unit */
+  size_t at = (size_t)place / 32;
+  int64_t low = whole & (int64_t)low_half, factor = (int64_t)1 << place % 32;
+  uint32_t *word = word_of(sums, i, j);
+  add_signed(word, sums->words, at, low * factor);
+  add_signed(word, sums->words, at + 1, (whole - low) / ((int64_t)1 << 32) * factor);
+}
+
+/* x = high 2^(exponent+27) + low 2^exponent, both below 2^27. */
+static void halves(double x, int64_t *high, int64_t *low, int *exponent) {
+  int64_t whole = (int64_t)ldexp(frexp(x, exponent), 53);
+  *exponent -= 53;
+  *low = whole % ((int64_t)1 << 27);
+  *high = whole / ((int64_t)1 << 27);
+}
+
+/* Adds the product of two doubles, as above. */
+static void pair_sums_product(cpb_pair_sums *sums, size_t i, size_t j, double x, double y) {
+  int64_t xh, xl, yh, yl;
+  int xe, ye;
+  halves(x, &xh, &xl, &xe);
+  halves(y, &yh, &yl, &ye);
+  /* exponents may be below the sum's unit, but the products are multiples of it: the halves of a multiple of 2^low
+   * are multiples of 2^low */
+  pair_sums_deposit(sums, i, j, xl * yl, xe + ye);
+  pair_sums_deposit(sums, i, j, xl * yh + xh * yl, xe + ye + 27);
+  pair_sums_deposit(sums, i, j, xh * yh, xe + ye + 54);
+}
+
+/* Sets it from that many words. */
+static void pair_sums_set(cpb_pair_sums *sums, size_t i, size_t j, const uint32_t *from) {
+  size_t needed = pair_sums_needed(sums, i, j);
+  uint32_t *word = word_of(sums, i, j);
+  for (size_t k = 0; k < sums->words && needed > 0; k++)
+    word[k] = k < needed ? from[k] : from[needed - 1] >> 31 != 0 ? (uint32_t)low_half : 0;
+}
 
 enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14, BAND = 24, STRIP = 128 };
 
@@ -22,7 +205,7 @@ cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) 
   c->d = d;
   size_t bands = cpb_round_up(d + 1, BAND), tiles = cpb_round_up(d + 1, CPB_TILE_COLS);
   c->wide = bands > tiles ? bands : tiles;
-  cpb_status status = cpb_pair_sums_new(&c->sums, d + 1, error);
+  cpb_status status = pair_sums_new(&c->sums, d + 1, error);
   if (status != CPB_OK) {
     free(c);
     return status;
@@ -33,7 +216,7 @@ cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) 
 
 void cpb_covariance_free(cpb_covariance *c) {
   if (c == NULL) return;
-  cpb_pair_sums_free(&c->sums);
+  pair_sums_free(&c->sums);
   free(c->row);
   free(c->limb);
   free(c);
@@ -163,8 +346,8 @@ static void deposit_limbs(const slab *s, size_t i0, size_t j0, size_t t, const d
   cpb_covariance *c = s->c;
   for (size_t i = i0; i < i0 + BAND && i <= c->d; i++)
     for (size_t j = j0 > i ? j0 : i; j < j0 + STRIP && j <= c->d; j++)
-      cpb_pair_sums_deposit(&c->sums, i, j, (int64_t)sums[(i - i0) * STRIP + j - j0],
-                            s->bits[i].high + s->bits[j].high - 2 * TOP_BITS - LIMB_BITS * (int)t);
+      pair_sums_deposit(&c->sums, i, j, (int64_t)sums[(i - i0) * STRIP + j - j0],
+                        s->bits[i].high + s->bits[j].high - 2 * TOP_BITS - LIMB_BITS * (int)t);
 }
 
 static void add_band(void *arg, size_t band, size_t first, size_t count) {
@@ -191,7 +374,7 @@ static void add_left_over(const slab *s, size_t row, size_t i) {
   const double *x = c->row + row * c->wide;
   for (size_t j = 0; j <= c->d; j++)
     if (x[j] != 0 && !(j < i && is_left_over(s, row, j)))
-      cpb_pair_sums_product(&c->sums, i < j ? i : j, i < j ? j : i, x[i], x[j]);
+      pair_sums_product(&c->sums, i < j ? i : j, i < j ? j : i, x[i], x[j]);
 }
 
 static void add_slab(slab *s, const cpb_exec *exec) {
@@ -204,12 +387,13 @@ static void add_slab(slab *s, const cpb_exec *exec) {
       if (is_left_over(s, row, i)) add_left_over(s, row, i);
 }
 
-cpb_status cpb_covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
+/* Adds the held rows to the sums. */
+static cpb_status covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
   if (c->held == 0) return CPB_OK;
   slab s = {.c = c, .loops = cpb_loops_here(), .bits = malloc((c->d + 1) * sizeof *s.bits)};
   if (s.bits == NULL) return cpb_fail_memory(error, "%zu columns", c->d);
   find_bits(&s);
-  cpb_status status = cpb_pair_sums_reserve(&c->sums, s.bits, c->held, error);
+  cpb_status status = pair_sums_reserve(&c->sums, s.bits, c->held, error);
   if (status == CPB_OK) {
     add_slab(&s, exec);
     c->held = 0;
@@ -221,7 +405,7 @@ cpb_status cpb_covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_err
 /* ---- taking rows in ---- */
 
 static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
-  if (c->held == SLAB) return cpb_covariance_flush(c, exec, error);
+  if (c->held == SLAB) return covariance_flush(c, exec, error);
   if (c->row == NULL) c->row = calloc(SLAB * c->wide, sizeof *c->row);
   if (c->limb == NULL) c->limb = calloc(LIMBS * SLAB * c->wide, sizeof *c->limb);
   if (c->row != NULL && c->limb != NULL) return CPB_OK;
@@ -256,16 +440,291 @@ cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *pie
                                 cpb_error *error) {
   if (whole == NULL || piece == NULL || whole == piece) return cpb_fail_same_piece(error, "covariances");
   if (whole->d != piece->d) return cpb_fail_piece_columns(error, whole->d, piece->d);
-  cpb_status status = cpb_covariance_flush(whole, exec, error);
+  cpb_status status = covariance_flush(whole, exec, error);
   if (status == CPB_OK && piece->held > 0) status = make_room(whole, exec, error);
-  if (status == CPB_OK)
-    status = cpb_pair_sums_reserve(&whole->sums, piece->sums.bits, piece->sums.terms, error);
+  if (status == CPB_OK) status = pair_sums_reserve(&whole->sums, piece->sums.bits, piece->sums.terms, error);
   if (status != CPB_OK) return status;
-  cpb_pair_sums_add(&whole->sums, &piece->sums);
+  pair_sums_add(&whole->sums, &piece->sums);
   if (piece->held > 0) memcpy(whole->row, piece->row, piece->held * piece->wide * sizeof *whole->row);
   whole->held = piece->held;
   whole->rows += piece->rows;
   whole->nan_rows += piece->nan_rows;
   whole->inf_rows += piece->inf_rows;
   return CPB_OK;
+}
+
+/* From exact sums to mean and covariance: n^2 cov_ij = n sum x_i x_j - sum x_i sum x_j, computed exactly; the only
+ * roundings are of this number and of two divisions by n. */
+
+/* Sign and magnitude. Products of two doubles span 2^-2148 .. 2^2048, times n and a square of n. */
+enum { MOST_WORDS = 320 };
+typedef struct big {
+  bool negative;
+  int first; /* word 0 counts 2^(32 first) */
+  size_t words;
+  uint32_t word[MOST_WORDS];
+} big;
+
+static void trim(big *a) {
+  while (a->words > 0 && a->word[a->words - 1] == 0) a->words--;
+}
+
+static void big_load(big *a, cpb_wide_int from) {
+  a->first = from.first;
+  a->words = from.words;
+  a->negative = from.words > 0 && from.word[from.words - 1] >> 31 != 0;
+  uint64_t carry = a->negative ? 1 : 0;
+  for (size_t k = 0; k < from.words; k++) {
+    carry += a->negative ? (uint32_t)~from.word[k] : from.word[k];
+    a->word[k] = (uint32_t)carry;
+    carry >>= 32;
+  }
+  trim(a);
+}
+
+static void big_multiply(big *c, const big *a, const big *b) {
+  c->negative = a->negative != b->negative;
+  c->first = a->first + b->first;
+  c->words = a->words + b->words;
+  memset(c->word, 0, c->words * sizeof *c->word);
+  for (size_t i = 0; i < a->words; i++) {
+    uint64_t carry = 0;
+    for (size_t j = 0; j < b->words; j++) {
+      carry += (uint64_t)a->word[i] * b->word[j] + c->word[i + j];
+      c->word[i + j] = (uint32_t)carry;
+      carry >>= 32;
+    }
+    c->word[i + b->words] = (uint32_t)carry;
+  }
+  trim(c);
+}
+
+static void big_count(big *a, uint64_t n) {
+  *a = (big){.words = 2, .word = {(uint32_t)n, (uint32_t)(n >> 32)}};
+  trim(a);
+}
+
+/* Word `place` of a, counted from 2^0; 0 outside its range. */
+static uint32_t word_at(const big *a, int place) {
+  int k = place - a->first;
+  return k < 0 || k >= (int)a->words ? 0 : a->word[k];
+}
+
+static int end_of(const big *a) { return a->first + (int)a->words; }
+
+static int compare_magnitudes(const big *a, const big *b, int first, int end) {
+  for (int place = end - 1; place >= first; place--) {
+    uint32_t x = word_at(a, place), y = word_at(b, place);
+    if (x != y) return x < y ? -1 : 1;
+  }
+  return 0;
+}
+
+/* c = a - b. */
+static void big_subtract(big *c, const big *a, const big *b) {
+  if (a->words == 0 || b->words == 0) { /* the first word of 0 may be anywhere */
+    *c = a->words == 0 ? *b : *a;
+    c->negative = a->words == 0 ? !b->negative : a->negative;
+    return;
+  }
+  int first = a->first < b->first ? a->first : b->first;
+  int end = (end_of(a) > end_of(b) ? end_of(a) : end_of(b)) + 1;
+  bool add = a->negative != b->negative, swap = !add && compare_magnitudes(a, b, first, end) < 0;
+  const big *large = swap ? b : a, *small = swap ? a : b;
+  c->first = first;
+  c->words = (size_t)(end - first);
+  c->negative = swap ? !b->negative : a->negative;
+  int64_t carry = 0;
+  for (int place = first; place < end; place++) {
+    int64_t y = word_at(small, place), sum = carry + (int64_t)word_at(large, place) + (add ? y : -y);
+    c->word[place - first] = (uint32_t)(sum & 0xffffffff);
+    carry = sum < 0 ? -1 : sum >> 32;
+  }
+  trim(c);
+}
+
+/* a / n^2. */
+static double big_over_square(const big *a, uint64_t n) {
+  enum { USED = 4 }; /* at least 97 bits */
+  double value = 0;
+  if (a->words == 0) return 0;
+  size_t from = a->words > USED ? a->words - USED : 0;
+  for (size_t k = from; k < a->words; k++) value = value * 0x1p-32 + (double)a->word[k];
+  value = value / (double)n / (double)n;
+  return ldexp(a->negative ? -value : value, 32 * (end_of(a) - 1));
+}
+
+typedef struct finish {
+  const cpb_covariance *c;
+  double *matrix;
+  _Atomic size_t beyond; /* the first i*d + j beyond double */
+} finish;
+
+static double element(const cpb_pair_sums *sums, size_t i, size_t j, uint64_t n) {
+  big xi, xj, xx, count, left, right, difference;
+  size_t one = sums->columns - 1;
+  big_load(&xi, pair_sums_at(sums, i, one));
+  big_load(&xj, pair_sums_at(sums, j, one));
+  big_load(&xx, pair_sums_at(sums, i, j));
+  big_count(&count, n);
+  big_multiply(&left, &count, &xx);
+  big_multiply(&right, &xi, &xj);
+  big_subtract(&difference, &left, &right);
+  return big_over_square(&difference, n);
+}
+
+static void finish_row(void *arg, size_t block, size_t i, size_t count) {
+  (void)block;
+  (void)count;
+  finish *f = arg;
+  size_t d = f->c->d;
+  for (size_t j = i; j < d; j++) {
+    double value = element(&f->c->sums, i, j, f->c->rows);
+    f->matrix[i * d + j] = f->matrix[j * d + i] = value;
+    if (isinf(value)) cpb_report_least(&f->beyond, i * d + j);
+  }
+}
+
+/* The sum of column i as in cpb_statistics, so that the means agree. */
+static double mean_of(const cpb_covariance *c, size_t i) {
+  cpb_exact_sum sum;
+  cpb_exact_clear(&sum);
+  cpb_wide_int from = pair_sums_at(&c->sums, i, c->d);
+  int at = from.first - CPB_EXACT_LOWEST / 32;
+  size_t words = from.words;
+  while (words > 0 && at + (int)words > CPB_EXACT_DIGITS) words--; /* such words only repeat the sign */
+  for (size_t k = 0; k < words; k++) sum.digit[at + (int)k] = from.word[k];
+  if (words > 0 && from.word[words - 1] >> 31 != 0) sum.digit[at + (int)words - 1] -= (int64_t)1 << 32;
+  sum.first = words > 0 ? at : 0;
+  sum.end = sum.first + (int)words;
+  return cpb_exact_mean(&sum, c->rows);
+}
+
+cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix, const cpb_exec *exec,
+                                 cpb_error *error) {
+  if (c == NULL) return cpb_fail_missing(error, "covariance");
+  if (c->rows == 0)
+    return cpb_fail(error, CPB_WHY_NO_ROWS, "covariance",
+                    "there are no rows, and so no mean and no covariance");
+  cpb_status status = covariance_flush(c, exec, error);
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; mean != NULL && i < c->d; i++) mean[i] = mean_of(c, i);
+  if (matrix == NULL) return CPB_OK;
+  finish f = {.c = c, .matrix = matrix};
+  atomic_init(&f.beyond, SIZE_MAX);
+  cpb_blocks_run(&(cpb_blocks){c->d, 1, finish_row, &f}, exec);
+  size_t beyond = atomic_load(&f.beyond);
+  if (beyond == SIZE_MAX) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "covariance",
+                  "the covariance of columns %zu and %zu is beyond double", beyond / c->d, beyond % c->d);
+}
+
+/* A covariance as bytes; see core/state_bytes.h.
+ *
+ *   "CPBCOVAR"  u32 version  u64 d  u64 rows  u64 NaN rows  u64 inf rows
+ *   per column i32 low  i32 high                  (no columns and sums without rows; 0, -1 for a column of 0)
+ *   per pair i <= j of columns, the last of which is 1: the words its sum needs, u32 each
+ *   u64 FNV-1a of all before */
+
+enum { VERSION = 1, LEAST_BIT = -1074, MOST_BIT = 1024, STATE_WORDS = 256 };
+static const cpb_state_kind kind = {"CPBCOVAR", VERSION, "covariances", VERSION};
+
+static const cpb_state_member counts[] = {
+    CPB_MEMBER(SIZE, cpb_covariance, d), CPB_MEMBER(U64, cpb_covariance, rows),
+    CPB_MEMBER(U64, cpb_covariance, nan_rows), CPB_MEMBER(U64, cpb_covariance, inf_rows)};
+
+static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
+                                         CPB_MEMBER(I32, cpb_column_bits, high)};
+
+static void write_columns(cpb_state *s, const cpb_covariance *c) {
+  for (size_t i = 0; i < c->d; i++) {
+    cpb_column_bits bits = c->sums.bits[i];
+    if (bits.low > bits.high) bits = (cpb_column_bits){0, -1};
+    cpb_state_carry_members(s, &bits, CPB_STATE_TABLE(range), 0);
+  }
+}
+
+static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
+  size_t columns = 0; /* that are not all 0; each pair of them takes a word */
+  for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
+    cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
+    if (bits[i].low == 0 && bits[i].high == -1) {
+      bits[i] = cpb_no_bits;
+      continue;
+    }
+    cpb_state_require(s, bits[i].low >= LEAST_BIT && bits[i].high <= MOST_BIT && bits[i].low < bits[i].high,
+                      "a column has impossible numbers");
+    columns++;
+  }
+  bits[d] = (cpb_column_bits){0, 1};
+  cpb_state_require(s, columns * (columns + 1) / 2 <= s->left / 4, "the state is truncated");
+}
+
+static void read_columns(cpb_state *s, cpb_covariance *c) {
+  cpb_column_bits *bits = malloc((c->d + 1) * sizeof *bits);
+  if (bits == NULL)
+    cpb_state_no_memory(s, "columns", c->d);
+  else
+    read_bits(s, bits, c->d);
+  if (s->status == CPB_OK) s->status = pair_sums_reserve(&c->sums, bits, c->rows, s->error);
+  free(bits);
+}
+
+static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
+  size_t needed = pair_sums_needed(&c->sums, i, j);
+  uint32_t word[STATE_WORDS] = {0};
+  if (needed > STATE_WORDS) cpb_state_refuse(s, "a sum has impossible digits");
+  if (needed == 0 || s->status != CPB_OK) return;
+  if (!s->reading) memcpy(word, pair_sums_at(&c->sums, i, j).word, needed * sizeof *word);
+  for (size_t k = 0; k < needed; k++) word[k] = (uint32_t)cpb_state_number(s, word[k], 4);
+  if (!s->reading) return;
+  cpb_state_require(s, i != j || word[needed - 1] >> 31 == 0, "a sum of squares is negative");
+  uint64_t rows = word[0] | (uint64_t)(needed > 1 ? word[1] : 0) << 32;
+  cpb_state_require(s, i != c->d || rows == c->rows, "the sums do not match the number of rows");
+  pair_sums_set(&c->sums, i, j, word);
+}
+
+static void make(cpb_state *s, const cpb_covariance *said, void **object) {
+  cpb_error why;
+  cpb_covariance *c;
+  cpb_state_require(s, said->rows == 0 || said->d <= s->left / 8, "the state is truncated");
+  if (s->status != CPB_OK) return;
+  if (cpb_covariance_new(said->d, &c, &why) != CPB_OK) {
+    cpb_state_refuse(s, why.text);
+    return;
+  }
+  c->rows = said->rows;
+  c->nan_rows = said->nan_rows;
+  c->inf_rows = said->inf_rows;
+  *object = c;
+}
+
+static void carry(cpb_state *s, void **object) {
+  cpb_covariance said = {0};
+  cpb_state_begin(s, &kind);
+  cpb_state_carry_members(s, s->reading ? &said : *object, CPB_STATE_TABLE(counts), 0);
+  if (s->reading) make(s, &said, object);
+  cpb_covariance *c = *object;
+  if (s->status != CPB_OK) return;
+  if (c->rows > 0 && s->reading) read_columns(s, c);
+  if (c->rows > 0 && !s->reading) write_columns(s, c);
+  for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)
+    for (size_t j = i; j <= c->d && s->status == CPB_OK; j++) carry_sum(s, c, i, j);
+  cpb_state_end(s);
+}
+
+cpb_status cpb_covariance_serialize(cpb_covariance *c, void **bytes, size_t *count, const cpb_exec *exec,
+                                    cpb_error *error) {
+  if (c == NULL || bytes == NULL || count == NULL)
+    return cpb_fail_missing(error, c == NULL ? "covariance" : bytes == NULL ? "bytes" : "count");
+  *bytes = NULL;
+  cpb_status status = covariance_flush(c, exec, error);
+  return status != CPB_OK ? status : cpb_state_write(carry, c, bytes, count, error);
+}
+
+static void release(void *covariance) { cpb_covariance_free(covariance); }
+
+cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name, cpb_covariance **out,
+                                      cpb_error *error) {
+  return cpb_state_read(carry, release, "covariance", bytes, count, name, out, error);
 }

@@ -22,7 +22,6 @@ double *cpb_aligned_zeros(size_t size) {
 typedef struct direction_job {
   cpb_directions *to;
   cpb_ruler metric;
-  cpb_first_fault fault;
 } direction_job;
 
 /* unit = (x-c)/length. Lengths whose reciprocal is not a normal number are scaled near 1 first. */
@@ -41,19 +40,14 @@ static void set_unit(const direction_job *job, size_t row, double length, double
   }
 }
 
-static void direction_block(void *argument, size_t block, size_t first, size_t count) {
-  (void)block;
-  direction_job *job = argument;
-  for (size_t row = first; row < first + count; row++) {
-    double length;
-    int fault = cpb_ruler_length(&job->metric, row, &length);
-    if (fault != 0) {
-      cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-      continue;
-    }
-    job->to->norm[row] = length;
-    if (length > 0) set_unit(job, row, length, job->to->unit + row * job->to->stride);
-  }
+static int set_direction(void *argument, size_t row) {
+  const direction_job *job = argument;
+  double length;
+  int fault = cpb_ruler_length(&job->metric, row, &length);
+  if (fault != 0) return fault;
+  job->to->norm[row] = length;
+  if (length > 0) set_unit(job, row, length, job->to->unit + row * job->to->stride);
+  return 0;
 }
 
 cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const double *center,
@@ -71,11 +65,8 @@ cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const doub
   directions->norm = cpb_aligned_zeros(directions->rows);
   if (directions->unit == NULL || directions->norm == NULL)
     return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
-  direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}, {0}};
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks blocks = {x.rows, cpb_blocks_rows(x.cols), direction_block, &job};
-  cpb_blocks_run(&blocks, exec);
-  return cpb_first_fault_report(&job.fault, "x", error);
+  direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
+  return cpb_rows_run(x.rows, x.cols, set_direction, &job, "x", exec, error);
 }
 
 void cpb_directions_free(cpb_directions *directions) {

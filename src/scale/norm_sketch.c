@@ -5,6 +5,156 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/rows.h"
+#include "loop/chunk.h"
+
+enum { SLAB = 4096, PART_BITS = 40, MAGIC_BITS = 52, LEAST = -1074, MOST = 950 };
+
+cpb_status cpb_column_sums_new(cpb_column_sums *c, size_t d, cpb_error *error) {
+  size_t wide = d < CPB_CHUNK / 2 ? CPB_CHUNK / d * d : d;
+  *c = (cpb_column_sums){.d = d, .wide = wide};
+  cpb_memory *m = &c->memory;
+  c->low = cpb_memory_take(m, d, sizeof(double));
+  c->high = cpb_memory_take(m, d, sizeof(double));
+  c->sum = cpb_memory_take(m, d, sizeof(cpb_exact_sum));
+  c->slab_low = cpb_memory_take(m, wide, sizeof(double));
+  c->slab_high = cpb_memory_take(m, wide, sizeof(double));
+  c->magic = cpb_memory_take(m, 2 * wide, sizeof(double));
+  c->part = cpb_memory_take(m, 2 * wide, sizeof(double));
+  c->quantum = cpb_memory_take(m, 2 * wide, sizeof(int));
+  if (m->failed) {
+    cpb_column_sums_free(c);
+    return cpb_fail_memory(error, "sums of %zu columns", d);
+  }
+  for (size_t i = 0; i < d; i++) cpb_exact_clear(&c->sum[i]);
+  cpb_column_sums_clear(c);
+  return CPB_OK;
+}
+
+void cpb_column_sums_free(cpb_column_sums *c) {
+  cpb_memory_free(&c->memory);
+  *c = (cpb_column_sums){0};
+}
+
+void cpb_column_sums_clear(cpb_column_sums *c) {
+  for (size_t i = 0; i < c->d; i++) {
+    c->low[i] = INFINITY;
+    c->high[i] = -INFINITY;
+    cpb_exact_clear(&c->sum[i]);
+  }
+}
+
+/* ---- one slab: rows that may be wide, at most SLAB of them ---- */
+
+static bool find_extremes(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
+  double buffer[CPB_CHUNK];
+  bool finite = true;
+  for (size_t i = 0; i < slab.cols; i++) {
+    c->slab_low[i] = INFINITY;
+    c->slab_high[i] = -INFINITY;
+  }
+  for (size_t offset = 0; offset < slab.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(slab.cols, offset);
+    for (size_t row = 0; row < slab.rows; row++)
+      finite &= loops->span(cpb_row_chunk(loops, slab, row, offset, count, buffer), count,
+                            c->slab_low + offset, c->slab_high + offset);
+  }
+  return finite;
+}
+
+/* Two quanta below the largest number of each column; false when one is too large for that. The numbers of one
+ * chunk of columns are contiguous: magic and part hold 2 count numbers from 2 offset on. */
+static bool choose_quanta(cpb_column_sums *c, size_t columns) {
+  for (size_t i = 0; i < columns; i++) {
+    double largest = fmax(fabs(c->slab_low[i]), fabs(c->slab_high[i]));
+    int top = largest > 0 ? ilogb(largest) : 0;
+    if (top > MOST) return false;
+    int coarse = top + 1 - PART_BITS > LEAST ? top + 1 - PART_BITS : LEAST;
+    int fine = coarse - PART_BITS > LEAST ? coarse - PART_BITS : LEAST;
+    size_t offset = i / CPB_CHUNK * CPB_CHUNK, count = cpb_chunk_count(columns, offset);
+    size_t at = 2 * offset + (i - offset);
+    c->quantum[at] = coarse;
+    c->quantum[at + count] = fine;
+    c->magic[at] = ldexp(1.5, MAGIC_BITS + coarse);
+    c->magic[at + count] = ldexp(1.5, MAGIC_BITS + fine);
+  }
+  memset(c->part, 0, 2 * columns * sizeof *c->part);
+  return true;
+}
+
+/* Adds what two quanta leave of a row, one number at a time. */
+static void add_rest(cpb_column_sums *c, const double *x, size_t offset, size_t count) {
+  const double *magic = c->magic + 2 * offset;
+  for (size_t i = 0; i < count; i++) {
+    double left = x[i] - ((x[i] + magic[i]) - magic[i]);
+    left -= (left + magic[count + i]) - magic[count + i];
+    if (left != 0) cpb_exact_add(&c->sum[(offset + i) % c->d], left);
+  }
+}
+
+static void add_parts(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
+  double buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < slab.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(slab.cols, offset);
+    for (size_t row = 0; row < slab.rows; row++) {
+      const double *x = cpb_row_chunk(loops, slab, row, offset, count, buffer);
+      if (!loops->split(x, count, c->magic + 2 * offset, c->part + 2 * offset)) add_rest(c, x, offset, count);
+    }
+    for (size_t i = 0; i < 2 * count; i++) {
+      size_t at = 2 * offset + i, column = (offset + i % count) % c->d;
+      cpb_exact_deposit(&c->sum[column], (int64_t)ldexp(c->part[at], -c->quantum[at]), c->quantum[at]);
+    }
+  }
+}
+
+/* Adds numbers near the end of double's range, one at a time. */
+static void add_singly(cpb_column_sums *c, cpb_view slab) {
+  for (size_t row = 0; row < slab.rows; row++)
+    for (size_t i = 0; i < slab.cols; i++) cpb_exact_add(&c->sum[i % c->d], cpb_view_at(slab, row, i));
+}
+
+static void add_slab(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
+  if (choose_quanta(c, slab.cols))
+    add_parts(c, loops, slab);
+  else
+    add_singly(c, slab);
+  for (size_t i = 0; i < slab.cols; i++) {
+    c->low[i % c->d] = fmin(c->low[i % c->d], c->slab_low[i]);
+    c->high[i % c->d] = fmax(c->high[i % c->d], c->slab_high[i]);
+  }
+}
+
+/* The first `count` rows, viewed as rows of c->wide columns if they are short and have no gaps. */
+static cpb_view widened(const cpb_column_sums *c, cpb_view rows, size_t *count) {
+  size_t per = rows.stride == rows.cols ? c->wide / c->d : 1;
+  cpb_view slab = rows;
+  if (per > 1 && rows.rows >= per) {
+    slab.rows = rows.rows / per < SLAB ? rows.rows / per : SLAB;
+    slab.cols = slab.stride = c->wide;
+    *count = slab.rows * per;
+    return slab;
+  }
+  slab.rows = *count = rows.rows < SLAB ? rows.rows : SLAB;
+  return slab;
+}
+
+size_t cpb_column_sums_add(cpb_column_sums *c, const cpb_loops *loops, cpb_view rows) {
+  size_t first = 0, count;
+  for (; first < rows.rows; first += count) {
+    cpb_view slab = widened(c, cpb_view_slice(rows, first, rows.rows - first), &count);
+    if (!find_extremes(c, loops, slab)) break;
+    add_slab(c, loops, slab);
+  }
+  return first;
+}
+
+void cpb_column_sums_merge(cpb_column_sums *c, const cpb_column_sums *other) {
+  for (size_t i = 0; i < c->d; i++) {
+    c->low[i] = fmin(c->low[i], other->low[i]);
+    c->high[i] = fmax(c->high[i], other->high[i]);
+    cpb_exact_merge(&c->sum[i], &other->sum[i]);
+  }
+}
 
 enum { BIN_SHIFT = 40 };
 

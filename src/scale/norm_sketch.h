@@ -3,7 +3,32 @@
 #define CPB_SCALE_NORM_SKETCH_H
 
 #include "capball/status.h"
-#include "scale/column_sums.h"
+#include "capball/view.h"
+#include "core/memory.h"
+#include "loop/table.h"
+#include "scale/exact_sum.h"
+
+/* ---- Exact sums and the extremes of every column. ---- */
+
+typedef struct cpb_column_sums {
+  size_t d;
+  double *low, *high; /* inf and -inf without rows */
+  cpb_exact_sum *sum;
+  /* Short rows are processed several at a time, as one row of `wide` columns. */
+  size_t wide;
+  double *slab_low, *slab_high; /* wide */
+  double *magic, *part;         /* 2 wide */
+  int *quantum;                 /* 2 wide: exponents */
+  cpb_memory memory;
+} cpb_column_sums;
+
+cpb_status cpb_column_sums_new(cpb_column_sums *columns, size_t d, cpb_error *error);
+void cpb_column_sums_free(cpb_column_sums *columns);
+void cpb_column_sums_clear(cpb_column_sums *columns);
+
+/* Adds rows from the first on and returns how many: all, or, if one holds NaN or inf, some number before it. */
+size_t cpb_column_sums_add(cpb_column_sums *columns, const cpb_loops *loops, cpb_view rows);
+void cpb_column_sums_merge(cpb_column_sums *columns, const cpb_column_sums *other);
 
 /* The bits of a positive double grow with its value: exponent and 12 bits of the mantissa select a bin of relative
  * width 2^-12. Counts are stored in pages of one exponent, allocated when first needed. */
@@ -22,6 +47,7 @@ void cpb_norm_sketch_free(cpb_norm_sketch *sketch);
 /* Norms >= 0 and finite. */
 cpb_status cpb_norm_sketch_add(cpb_norm_sketch *sketch, const cpb_loops *loops, const double *norms,
                                size_t count, cpb_error *error);
+
 /* Adds `count` norms to one bin of the histogram; changes nothing else. */
 cpb_status cpb_norm_sketch_count(cpb_norm_sketch *sketch, uint32_t bin, uint64_t count, cpb_error *error);
 cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch *other, cpb_error *error);

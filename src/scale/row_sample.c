@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/random.h"
 
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed) {
@@ -39,14 +40,11 @@ static cpb_status fail_memory(const cpb_row_sample *sample, cpb_error *error) {
 
 static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error) {
   if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
-  cpb_sample_entry *entries = realloc(sample->entries, room * sizeof *entries);
-  if (entries != NULL) sample->entries = entries;
-  unsigned char *rows = realloc(sample->rows, room * sample->row_bytes);
-  if (rows != NULL) sample->rows = rows;
-  uint64_t *ids = realloc(sample->ids, room * sizeof *ids);
-  if (ids != NULL) sample->ids = ids;
-  if (entries == NULL || rows == NULL || ids == NULL) return fail_memory(sample, error);
-  for (size_t i = sample->room; i < room; i++) entries[i].place = i;
+  if (!cpb_resize(&sample->entries, room, sizeof *sample->entries) ||
+      !cpb_resize(&sample->rows, room, sample->row_bytes) ||
+      !cpb_resize(&sample->ids, room, sizeof *sample->ids))
+    return fail_memory(sample, error);
+  for (size_t i = sample->room; i < room; i++) sample->entries[i].place = i;
   sample->room = room;
   return CPB_OK;
 }

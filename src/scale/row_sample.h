@@ -40,4 +40,14 @@ cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
 /* Offers every row of another sample. */
 cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error);
 
+/* ids of the rows of a block: ids[i], or first + i. */
+typedef struct cpb_row_ids {
+  const uint64_t *ids;
+  uint64_t first;
+} cpb_row_ids;
+
+static inline uint64_t cpb_row_id(cpb_row_ids ids, size_t i) {
+  return ids.ids != NULL ? ids.ids[i] : ids.first + i;
+}
+
 #endif

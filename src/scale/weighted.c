@@ -8,7 +8,6 @@
 
 #include "core/fail.h"
 #include "loop/block_product.h"
-#include "parallel/blocks.h"
 
 enum { BLOCK = CPB_DIRECTIONS_BLOCK, PANEL = CPB_TILE_COLS, DEPTH = CPB_PRODUCT_DEPTH };
 

@@ -2,7 +2,13 @@
 #ifndef CPB_SEARCH_QUERY_NUMBERS_H
 #define CPB_SEARCH_QUERY_NUMBERS_H
 
+#include "capball/search.h"
 #include "search/screen.h"
+
+/* ---- The order of hits. ---- */
+
+/** Sorts by value, the smallest first, and by id where values are equal. */
+void cpb_hits_by_distance(cpb_hit *hits, size_t count);
 
 /* Fills q, n x d doubles, of unit length under COSINE, and the lengths and units of asked, n of them. EROW for a query
  * with NaN or inf, or of length 0 under COSINE. */

@@ -13,14 +13,14 @@
 enum { CPB_SEARCH_PANEL = CPB_PANEL_COLS };
 
 /* Up to CPB_SEARCH_PANEL queries, and the part of the rows that one task compares with them. Rows are filtered by bytes
- * (sieve.h) as long as that leaves few rows to measure, else by floats (screen.h). Both filters give a lower and an
- * upper bound per row, smaller is nearer; the scale of the bounds depends on the filter. */
+ * (sieve.h) until that leaves too many rows to measure in one part, from then on by floats (screen.h). Both filters give
+ * a lower and an upper bound per row, smaller is nearer; the scale of the bounds depends on the filter. */
 typedef struct cpb_search_group {
   cpb_search *search;
   size_t panel, part;
   size_t first, count;     /* slots of its queries */
   bool bytes;              /* filtered by bytes, .. */
-  bool by_floats;          /* .. and whether the current task began with floats */
+  bool fails;              /* .. which leaves too many rows; of part 0: for its panel */
   bool may_return;         /* to bytes, after the first block */
   size_t begin, from, end; /* rows of the current block, in its order; from: the first one not compared yet */
   double bound[CPB_SEARCH_PANEL];  /* rows beyond it are not answers */
@@ -81,8 +81,26 @@ struct cpb_search {
 /** The number of rows offered so far. */
 uint64_t cpb_search_rows(const cpb_search *search);
 
-/** Offers all rows of a source, from the first, to every query; ids and error->row (EROW) count from 0. */
-cpb_status cpb_search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
-                                  cpb_error *error);
+/* ---- Deferred rows: candidates that are filtered further and measured in double only when necessary. ---- */
+
+/* Converts a value to the key of a cpb_best (smaller is nearer), and back. */
+double cpb_search_key(const cpb_search *search, double value);
+
+/* Recomputes the bounds of bytes or floats from the answers found so far. */
+void cpb_group_renew_bounds(cpb_search_group *group);
+
+/* Adds a row, a possible answer for the query of this column. */
+void cpb_group_take(cpb_search_group *group, size_t column, size_t row, cpb_sieve_span span);
+
+/* choosy: few rows of a block are wanted. first: only the current block has been compared. hopeless: bytes cannot
+ * separate the rows of that block. start_over then drops the deferred rows, so that the group can begin again with
+ * floats. */
+bool cpb_search_is_choosy(const cpb_search *search);
+bool cpb_group_is_first(const cpb_search_group *group);
+bool cpb_group_is_hopeless(const cpb_search_group *group);
+void cpb_group_start_over(cpb_search_group *group);
+
+/* Measures all deferred rows. */
+void cpb_group_settle(cpb_search_group *group);
 
 #endif

@@ -1,12 +1,10 @@
 /* T13: exact search. Blocks of base rows are converted to bytes on a grid (sieve.h) or to single-precision factors
  * (screen.h), the panel loops report the rows that may be answers, and only those are measured in double
- * (waiting_rows.h). */
-#include <math.h>
+ * (waiting_rows.c). */
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/ruler.h"
-#include "capball/search.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -14,7 +12,6 @@
 #include "parallel/tell.h"
 #include "search/query_numbers.h"
 #include "search/search_object.h"
-#include "search/waiting_rows.h"
 
 enum {
   PANEL = CPB_SEARCH_PANEL,
@@ -28,16 +25,7 @@ enum {
 
 typedef cpb_search_group group;
 
-const char *cpb_metric_name(cpb_metric metric) {
-  static const char *const names[CPB_METRICS] = {"l2", "ip", "cosine"};
-  return (unsigned)metric < CPB_METRICS ? names[metric] : "?";
-}
-
-static const cpb_search_options defaults = {.size = sizeof(cpb_search_options)};
-
-void cpb_search_options_init(cpb_search_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_search_options, .size = sizeof(cpb_search_options))
 
 /* ---- a block of rows ---- */
 
@@ -155,36 +143,11 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void turn_to_floats(group *g) {
-  g->may_return = cpb_group_is_first(g);
-  if (g->may_return)
-    cpb_group_start_over(g);
-  else
-    cpb_group_settle(g);
-  g->bytes = false;
-  cpb_group_renew_bounds(g);
-}
-
 static void look_by_bytes(const cpb_search *search, group *g) {
-  for (; g->bytes && g->from < g->end; g->from += g->run->count) {
+  for (; !g->fails && g->from < g->end; g->from += g->run->count) {
     look_at_run(g, &search->sieve.runs[g->from / search->sieve.run_rows]);
-    if (bytes_pay(g)) continue;
-    g->from += g->run->count;
-    turn_to_floats(g);
-    return;
+    g->fails = !bytes_pay(g);
   }
-}
-
-/* After the first block the known answers give bounds, with which bytes may be able to separate the rows. */
-static void return_to_bytes(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (!g->may_return) return;
-  cpb_group_settle(g);
-  g->wasted = 0;
-  g->may_return = false;
-  g->bytes = true;
-  cpb_group_renew_bounds(g);
 }
 
 static void settle_all(void *arg, size_t task) {
@@ -219,14 +182,6 @@ static bool takes_bytes(const group *g) { return g->bytes; }
 static bool takes_floats(const group *g) { return !g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
-/* A block is converted to bytes and to floats; not worth it if few groups still use bytes. */
-static void turn_the_rest(cpb_search *search) {
-  size_t floats = 0;
-  for (size_t i = 0; i < search->group_count; i++) floats += !search->groups[i].bytes;
-  for (size_t i = 0; 4 * floats > search->group_count && i < search->group_count; i++)
-    if (search->groups[i].bytes) turn_to_floats(&search->groups[i]);
-}
-
 static cpb_status make_codes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_sieve *sieve = &search->sieve;
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, number_rows, search}, exec);
@@ -246,39 +201,70 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
   return outcome(search, error);
 }
 
-/* Fixed before the tasks start, because they run in any order and can change `bytes`. */
-static void settle_ways(cpb_search *search) {
-  for (size_t i = 0; i < search->group_count; i++) search->groups[i].by_floats = !search->groups[i].bytes;
-}
-
-/* Two tasks per group, one of which returns at once: those with floats come first, because they take longer. */
 static void look(void *arg, size_t task) {
   cpb_search *search = arg;
-  group *g = &search->groups[task % search->group_count];
-  bool floats = task < search->group_count;
-  if (floats != g->by_floats) return;
-  if (floats)
-    look_by_floats(search, g);
-  else
+  group *g = &search->groups[task];
+  if (g->bytes)
     look_by_bytes(search, g);
+  else
+    look_by_floats(search, g);
+}
+
+/* Where bytes fail for one part of the rows, the panel goes on with floats. If few panels are left for bytes, so do
+ * they: a block is not worth converting twice. True if a panel changes over. */
+static bool choose_ways(cpb_search *search) {
+  size_t floats = 0, failed = 0;
+  for (size_t i = 0; i < search->group_count; i++)
+    search->groups[i % search->panel_count].fails |= search->groups[i].fails;
+  for (size_t panel = 0; panel < search->panel_count; panel++) {
+    floats += !search->groups[panel].bytes;
+    failed += search->groups[panel].bytes && search->groups[panel].fails;
+  }
+  for (size_t panel = 0; 4 * (floats + failed) > search->panel_count && panel < search->panel_count; panel++)
+    search->groups[panel].fails = true;
+  return failed > 0;
+}
+
+/* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first block,
+ * for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it gives;
+ * otherwise floats are used for good. */
+static void change_to_floats(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
+  if (!g->bytes || !search->groups[g->panel].fails) return;
+  g->may_return = cpb_group_is_first(g);
+  if (g->may_return)
+    cpb_group_start_over(g);
+  else
+    cpb_group_settle(g);
+  g->bytes = false;
+  cpb_group_renew_bounds(g);
+}
+
+static void return_to_bytes(void *arg, size_t task) {
+  cpb_search *search = arg;
+  group *g = &search->groups[task];
+  if (!g->may_return) return;
+  cpb_group_settle(g);
+  g->wasted = 0;
+  g->fails = g->may_return = false;
+  g->bytes = true;
+  cpb_group_renew_bounds(g);
 }
 
 static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
-  bool bytes = any_group(search, takes_bytes), floats = any_group(search, takes_floats);
+  bool floats = any_group(search, takes_floats);
   share_block(search);
   for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = i;
-  if (bytes) status = make_codes(search, exec, error);
+  if (any_group(search, takes_bytes)) status = make_codes(search, exec, error);
   if (status == CPB_OK && floats) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  settle_ways(search);
-  cpb_exec_run(exec, 2 * search->group_count, look, search);
-  turn_the_rest(search);
-  status = outcome(search, error);
-  if (status != CPB_OK || !any_group(search, has_rows_left)) return status;
-  if (!floats) status = make_factors(search, exec, error);
+  cpb_exec_run(exec, search->group_count, look, search);
+  if (!choose_ways(search)) return outcome(search, error);
+  cpb_exec_run(exec, search->group_count, change_to_floats, search);
+  if (!floats && any_group(search, has_rows_left)) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  settle_ways(search);
   cpb_exec_run(exec, search->group_count, look, search);
   if (any_group(search, takes_bytes)) cpb_exec_run(exec, search->group_count, return_to_bytes, search);
   return outcome(search, error);
@@ -609,5 +595,102 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
   status = cpb_search_feed(search, base, 0, exec, error);
   if (status == CPB_OK) status = collect(search, hits, error);
   cpb_search_free(search);
+  return status;
+}
+
+/* T13: exact search in a base of any size, read block by block. */
+
+enum { BATCH = 16384 }; /* queries whose answers are in memory at once */
+
+static cpb_status tell(const cpb_source *base, uint64_t done, const cpb_exec *exec, cpb_error *error) {
+  double share = base->rows == CPB_ROWS_UNKNOWN || base->rows == 0 ? 0 : (double)done / (double)base->rows;
+  return cpb_exec_tell(exec, share < 1 ? share : 1, error);
+}
+
+/* Splits large blocks (such as a whole view) into pieces that occupy all threads and report progress. */
+static cpb_status feed_block(cpb_search *search, cpb_source *base, cpb_view block, uint64_t first,
+                             const cpb_exec *quiet, const cpb_exec *exec, cpb_error *error) {
+  enum { PIECE_BYTES = 8 << 20 };
+  size_t most = PIECE_BYTES / (block.cols * cpb_dtype_size(block.dtype)) + 1;
+  cpb_status status = CPB_OK;
+  for (size_t at = 0; at < block.rows && status == CPB_OK; at += most) {
+    size_t count = block.rows - at < most ? block.rows - at : most;
+    status = cpb_search_feed(search, cpb_view_slice(block, at, count), first + at, quiet, error);
+    if (status == CPB_EROW) status = cpb_fail_later(error, first + at);
+    if (status == CPB_OK) status = tell(base, first + at + count, exec, error);
+  }
+  return status;
+}
+
+/* Offers all rows of a source, from the first, to every query; ids and error->row (EROW) count from 0. */
+static cpb_status search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
+                                     cpb_error *error) {
+  if (search == NULL || base == NULL) return cpb_fail_missing(error, search == NULL ? "search" : "base");
+  cpb_exec quiet = {.size = sizeof quiet};
+  if (exec != NULL) quiet = *exec;
+  quiet.progress = NULL; /* the pass over the base reports progress */
+  cpb_status status = base->rewind(base, error);
+  cpb_view block;
+  for (uint64_t first = 0; status == CPB_OK; first += block.rows) {
+    status = base->next(base, &block, error);
+    if (status != CPB_OK || block.rows == 0) break;
+    status = feed_block(search, base, block, first, &quiet, exec, error);
+  }
+  return status;
+}
+
+/* ---- any number of queries ---- */
+
+static cpb_status check_k(size_t k, uint64_t rows, cpb_error *error) {
+  if (rows == 0) return cpb_fail(error, CPB_WHY_NO_ROWS, "base", "the base has no rows");
+  if (k <= rows) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_NEIGHBOURS, "base",
+                  "the base has %llu rows, fewer than the %zu neighbours asked for", (unsigned long long)rows,
+                  k);
+}
+
+static cpb_status take_all(cpb_search *search, size_t queries, size_t first, cpb_search_take *take,
+                           void *context, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < queries && status == CPB_OK; i++) {
+    const cpb_hit *hits;
+    size_t count;
+    status = cpb_search_hits(search, i, &hits, &count, error);
+    if (status == CPB_OK) status = take(context, first + i, hits, count, error);
+  }
+  return status;
+}
+
+static cpb_status run_batch(cpb_source *base, cpb_view queries, size_t first,
+                            const cpb_search_options *options, cpb_search_take *take, void *context,
+                            const cpb_exec *exec, cpb_error *error) {
+  cpb_search *search = NULL;
+  cpb_status status = cpb_search_new(queries, options, &search, error);
+  if (status == CPB_EROW) status = cpb_fail_later(error, first);
+  if (status == CPB_OK) status = search_feed_source(search, base, exec, error);
+  if (status == CPB_OK) status = check_k(options->k, cpb_search_rows(search), error);
+  if (status == CPB_OK) status = take_all(search, queries.rows, first, take, context, error);
+  cpb_search_free(search);
+  return status;
+}
+
+cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
+                          cpb_search_take *take, void *context, const cpb_exec *exec, cpb_error *error) {
+  cpb_search_options o;
+  if (base == NULL || take == NULL) return cpb_fail_missing(error, base == NULL ? "base" : "take");
+  cpb_search_options_init(&o, sizeof o);
+  cpb_status status = cpb_sized_take(&o, sizeof o, options, "search options", error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", base->cols, error);
+  if (status == CPB_OK && base->rows != CPB_ROWS_UNKNOWN) status = check_k(o.k, base->rows, error);
+  const double *limits = o.limits;
+  for (size_t first = 0; first < queries.rows && status == CPB_OK; first += BATCH) {
+    size_t left = queries.rows - first, count = left < BATCH ? left : BATCH;
+    cpb_exec_part part;
+    const cpb_exec *of_batch = cpb_exec_part_of(&part, exec, (double)first / (double)queries.rows,
+                                                (double)(first + count) / (double)queries.rows);
+    if (limits != NULL) o.limits = limits + first;
+    status =
+        run_batch(base, cpb_view_slice(queries, first, count), first, &o, take, context, of_batch, error);
+  }
   return status;
 }

@@ -1,4 +1,4 @@
-#include "search/waiting_rows.h"
+#include "search/search_object.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,16 +50,6 @@ void cpb_group_renew_bounds(cpb_search_group *g) {
 
 /* ---- measuring ---- */
 
-static bool make_room(cpb_best *best) {
-  if (best->count < best->k) return true;
-  size_t larger = 2 * best->k + 16;
-  cpb_ranked *entry = realloc(best->entry, larger * sizeof *entry);
-  if (entry == NULL) return false;
-  best->entry = entry;
-  best->k = larger;
-  return true;
-}
-
 static void offer_nearest(cpb_search_group *g, size_t column, double key, uint64_t id) {
   cpb_best *best = &g->best[column];
   g->wasted += best->count == best->k && key > best->entry[0].key;
@@ -72,7 +62,7 @@ static void offer_within(cpb_search_group *g, size_t column, double key, uint64_
   cpb_search *search = g->search;
   if (!(key <= cpb_search_key(search, search->limits[query_at(g, column)])))
     g->wasted++;
-  else if (make_room(&g->best[column]))
+  else if (cpb_best_grow(&g->best[column]))
     g->best[column].entry[g->best[column].count++] = (cpb_ranked){key, id}; /* all of them, in any order */
   else
     atomic_store(&search->out_of_memory, true);

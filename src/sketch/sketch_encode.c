@@ -15,6 +15,7 @@
 #include "core/rows.h"
 #include "geometry/t1_embed.h"
 #include "loop/block_product.h"
+#include "sketch/levels.h"
 #include "sketch/sketch_object.h"
 
 enum { FLOATS_PER_BLOCK = 1 << 16 };
@@ -209,6 +210,7 @@ cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
                              cpb_error *error) {
   if (sketch == NULL || (codes == NULL && x.rows > 0))
     return cpb_fail_missing(error, sketch == NULL ? "sketch" : "codes");
+  if (cpb_is_principal(sketch)) return cpb_levels_encode(sketch, x, codes, exec, error);
   encoding e = {.sketch = sketch, .x = x, .codes = codes, .to = {.count = cpb_sketch_panels(sketch)}};
   return encode(&e, exec, error);
 }

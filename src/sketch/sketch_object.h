@@ -8,12 +8,24 @@
 struct cpb_sketch {
   cpb_sketch_options options; /* its pointers view into the members below */
   double *center;             /* d; 0 if the options have none */
-  double *normals;            /* bits x (d+1) */
+  double *normals;            /* directions x (d+1) */
   cpb_sketch_point *curve;
   double unit;   /* a power of two that scales s to about 1 */
   double sigma;  /* unit s, in [1,2) except at the ends of the range of double */
-  float *panels; /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0 */
+  float *panels; /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
 };
+
+static inline bool cpb_is_principal(const cpb_sketch *sketch) {
+  return sketch->options.kind == CPB_SKETCH_PRINCIPAL;
+}
+
+/* Number of normals. */
+static inline size_t cpb_sketch_directions(const cpb_sketch_options *o) { return o->bits / o->bits_per; }
+
+enum { CPB_FACTORS = 3 };
+
+/* How far products of directions may differ from those of orthonormal ones. */
+#define CPB_ISOMETRY_ERROR 1e-12
 
 /* Allocates a sketch of this shape, normals 0; NULL if out of memory. */
 cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape);
@@ -22,7 +34,7 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape);
 void cpb_sketch_pack(cpb_sketch *sketch, size_t first, size_t count);
 
 static inline size_t cpb_sketch_panels(const cpb_sketch *sketch) {
-  return (sketch->options.bits + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
+  return (cpb_sketch_directions(&sketch->options) + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
 }
 
 /* EINVAL unless this is a valid shape of a sketch. */

@@ -21,6 +21,7 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/bit_columns.h"
+#include "sketch/principal_train.h"
 #include "sketch/sketch_train.h"
 
 enum {
@@ -38,7 +39,8 @@ static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training)
                                              .jitter = NAN,
                                              .strength = 1,
                                              .max_steps = 1000,
-                                             .tolerance = NAN};
+                                             .tolerance = NAN,
+                                             .factors = CPB_F16};
 
 void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
   cpb_sized_init(training, size, &defaults, sizeof defaults);
@@ -447,6 +449,17 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
     return cpb_fail_domain(error, "strength", o->strength, "strength must be > 0");
   if (o->tolerance < 0 || o->tolerance >= 1)
     return cpb_fail_domain(error, "tolerance", o->tolerance, "tolerance must be in [0,1)");
+  if (o->bits_per > 4 || o->bits_per == 3)
+    return cpb_fail_count(error, "bits_per", o->bits_per,
+                          "bits per direction must be 1, 2 or 4, or 0 to choose");
+  if (o->kind != CPB_SKETCH_PRINCIPAL && o->bits_per > 1)
+    return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1 for %s",
+                          cpb_sketch_kind_name(o->kind));
+  if ((unsigned)o->rotation > CPB_ROTATION_TURNED)
+    return cpb_fail_choice(error, "rotation", (int)o->rotation);
+  if (o->factors != CPB_F16 && o->factors != CPB_F32)
+    return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
+                    cpb_dtype_name(o->factors));
   if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
     return cpb_fail(
         error, CPB_WHY_DOMAIN, "batch",
@@ -497,14 +510,15 @@ static void release(training *t) {
   cpb_map_free(t->map);
 }
 
-static cpb_status check_rows(const training *t) {
+static cpb_status check_rows(cpb_view x, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
   cpb_first_fault first;
   cpb_first_fault_init(&first);
-  for (size_t i = 0; i < t->x.rows; i++) {
-    int fault = cpb_row_fault(t->loops, t->x, i);
+  for (size_t i = 0; i < x.rows; i++) {
+    int fault = cpb_row_fault(loops, x, i);
     if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
   }
-  return cpb_first_fault_report(&first, "sample", t->error);
+  return cpb_first_fault_report(&first, "sample", error);
 }
 
 static cpb_status train(training *t) {
@@ -513,8 +527,7 @@ static cpb_status train(training *t) {
   map.d = t->x.cols;
   map.s = t->o->s;
   map.center = t->o->center;
-  cpb_status status = check_rows(t);
-  if (status == CPB_OK) status = cpb_map_new(&map, &t->map, t->error);
+  cpb_status status = cpb_map_new(&map, &t->map, t->error);
   bool takes_steps = !is_random(t->o->kind) && t->o->max_steps > 0;
   if (status == CPB_OK) status = is_random(t->o->kind) ? draw_normals(t) : choose_start(t);
   t->now = (cpb_sketch_point){0};
@@ -528,16 +541,8 @@ static cpb_status train(training *t) {
   return status;
 }
 
-cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, cpb_sketch **sketch,
-                            cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
-  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
-  *sketch = NULL;
-  cpb_sketch_training taken = defaults, *options = &taken;
-  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_training", error);
-  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_sketch_report", error);
-  if (status == CPB_OK) status = check(sample, options, error);
-  if (status != CPB_OK) return status;
-  double began = seconds_now();
+static cpb_status train_normals(cpb_view sample, const cpb_sketch_training *options, cpb_sketch **sketch,
+                                cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
   cpb_sketch_options shape;
   cpb_sketch_options_init(&shape, sizeof shape);
   shape.kind = options->kind;
@@ -560,10 +565,7 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
                 .tolerance = isnan(options->tolerance)
                                  ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
                                  : options->tolerance};
-  if (allocate(&t))
-    status = train(&t);
-  else
-    status = cpb_fail_memory(error, "the training of a sketch");
+  cpb_status status = allocate(&t) ? train(&t) : cpb_fail_memory(error, "the training of a sketch");
   release(&t);
   if (status != CPB_OK) {
     cpb_sketch_free(t.sketch);
@@ -571,15 +573,36 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   }
   t.report.first = t.sketch->curve[0];
   t.report.last = t.sketch->curve[t.sketch->options.curve_count - 1];
-  t.report.seconds = seconds_now() - began;
-  cpb_sized_give(report, &t.report, sizeof t.report);
+  t.report.recall = NAN;
+  if (report != NULL) *report = t.report;
   *sketch = t.sketch;
   return CPB_OK;
+}
+
+cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, cpb_sketch **sketch,
+                            cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
+  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
+  *sketch = NULL;
+  cpb_sketch_training taken = defaults, *options = &taken;
+  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_training", error);
+  if (status == CPB_OK) status = cpb_sized_check(report, "cpb_sketch_report", error);
+  if (status == CPB_OK) status = check(sample, options, error);
+  if (status == CPB_OK) status = check_rows(sample, error);
+  if (status != CPB_OK) return status;
+  double began = seconds_now();
+  cpb_sketch_report own = {.size = sizeof own};
+  status = options->kind == CPB_SKETCH_PRINCIPAL
+               ? cpb_principal_train(sample, options, train_normals, sketch, &own, exec, error)
+               : train_normals(sample, options, sketch, &own, exec, error);
+  own.seconds = seconds_now() - began;
+  if (status == CPB_OK) cpb_sized_give(report, &own, sizeof own);
+  return status;
 }
 
 cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
                                  const cpb_exec *exec, cpb_error *error) {
   if (sketch == NULL || point == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "point");
+  if (cpb_is_principal(sketch)) return cpb_fail_choice(error, "kind", (int)sketch->options.kind);
   if (x.rows == 0) return cpb_fail_count(error, "x", 0, "dependence is measured on at least 1 row");
   training t = {.exec = exec, .error = error, .x = x, .bits = sketch->options.bits};
   size_t tasks = t.bits / NORMALS_PER_TASK + 1;

@@ -12,11 +12,12 @@ enum { BITS_MAX = 65536 };
 
 const char *cpb_sketch_kind_name(cpb_sketch_kind kind) {
   static const char *const names[CPB_SKETCH_KINDS] = {"embedded", "centred", "random-embedded",
-                                                      "random-centred"};
+                                                      "random-centred", "principal"};
   return (unsigned)kind < CPB_SKETCH_KINDS ? names[kind] : "?";
 }
 
-static const cpb_sketch_options defaults = {.size = sizeof(cpb_sketch_options), .s = 1};
+static const cpb_sketch_options defaults = {
+    .size = sizeof(cpb_sketch_options), .s = 1, .bits_per = 1, .factors = CPB_F16, .spread = 1};
 
 void cpb_sketch_options_init(cpb_sketch_options *options, size_t size) {
   cpb_sized_init(options, size, &defaults, sizeof defaults);
@@ -54,13 +55,63 @@ static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
     double length = sqrt(loops->dot(normal, normal, o->d + 1));
     if (!(fabs(length - 1) <= 1e-9))
       return cpb_fail_domain(error, "normals", length, "normal %zu must have length 1", i);
-    bool flat = o->kind == CPB_SKETCH_CENTRED || o->kind == CPB_SKETCH_RANDOM_CENTRED;
+    bool flat = o->kind != CPB_SKETCH_EMBEDDED && o->kind != CPB_SKETCH_RANDOM_EMBEDDED;
     if (flat && normal[o->d] != 0)
       return cpb_fail_domain(error, "normals", normal[o->d],
                              "the last coordinate of normal %zu must be 0 for %s", i,
                              cpb_sketch_kind_name(o->kind));
   }
   return CPB_OK;
+}
+
+/* The first difference between a product of two vectors and 1 or 0, whichever it should be, that is too large; 0: none. */
+static double far_from_orthonormal(const double *vectors, size_t count, size_t stride, size_t length) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = 0; i < count; i++)
+    for (size_t j = 0; j <= i; j++) {
+      double product = loops->dot(vectors + i * stride, vectors + j * stride, length);
+      if (!(fabs(product - (i == j)) <= CPB_ISOMETRY_ERROR)) return product - (i == j);
+    }
+  return 0;
+}
+
+/* Rows that are orthonormal, or columns if there are more rows: bounds of errors need lengths to be preserved. */
+static cpb_status check_directions(const cpb_sketch_options *o, cpb_error *error) {
+  size_t n = cpb_sketch_directions(o), d = o->d;
+  if (o->normals == NULL) return cpb_fail_missing(error, "normals");
+  for (size_t i = 0; i < n; i++)
+    if (o->normals[i * (d + 1) + d] != 0)
+      return cpb_fail_domain(error, "normals", o->normals[i * (d + 1) + d],
+                             "the last coordinate of normal %zu must be 0 for principal", i);
+  double worst = 0, *columns = NULL;
+  if (n <= d)
+    worst = far_from_orthonormal(o->normals, n, d + 1, d);
+  else {
+    columns = malloc(n * d * sizeof *columns);
+    if (columns == NULL) return cpb_fail_memory(error, "%zu directions", n);
+    for (size_t i = 0; i < n; i++)
+      for (size_t k = 0; k < d; k++) columns[k * n + i] = o->normals[i * (d + 1) + k];
+    worst = far_from_orthonormal(columns, d, n, n);
+    free(columns);
+  }
+  return worst == 0
+             ? CPB_OK
+             : cpb_fail_domain(error, "normals", worst, "the directions must be orthonormal up to 1e-12");
+}
+
+static cpb_status check_factors(const cpb_sketch_options *o, cpb_error *error) {
+  bool principal = o->kind == CPB_SKETCH_PRINCIPAL;
+  if (o->bits_per != 1 && !(principal && (o->bits_per == 2 || o->bits_per == 4)))
+    return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1%s",
+                          principal ? ", 2 or 4" : "");
+  if (o->factors != CPB_F16 && o->factors != CPB_F32)
+    return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
+                    cpb_dtype_name(o->factors));
+  if ((unsigned)o->rotation > CPB_ROTATION_TURNED)
+    return cpb_fail_choice(error, "rotation", (int)o->rotation);
+  return o->spread > 0 && o->spread <= 1
+             ? CPB_OK
+             : cpb_fail_domain(error, "spread", o->spread, "spread must be in (0,1]");
 }
 
 static cpb_status check_curve(const cpb_sketch_options *o, cpb_error *error) {
@@ -72,13 +123,13 @@ static cpb_status check_curve(const cpb_sketch_options *o, cpb_error *error) {
 }
 
 cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
-  size_t d = shape->d, bits = shape->bits;
+  size_t d = shape->d, directions = cpb_sketch_directions(shape);
   cpb_sketch *sketch = calloc(1, sizeof *sketch);
   if (sketch == NULL) return NULL;
   sketch->options = *shape;
   size_t panel_bytes = cpb_sketch_panels(sketch) * (d + 1) * CPB_PANEL_COLS * sizeof(float);
   sketch->center = calloc(d, sizeof *sketch->center);
-  sketch->normals = calloc(bits * (d + 1), sizeof *sketch->normals);
+  sketch->normals = calloc(directions * (d + 1), sizeof *sketch->normals);
   sketch->curve = calloc(shape->curve_count + 1, sizeof *sketch->curve);
   sketch->panels = aligned_alloc(64, panel_bytes);
   if (sketch->center == NULL || sketch->normals == NULL || sketch->curve == NULL || sketch->panels == NULL) {
@@ -93,15 +144,18 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
   sketch->options.curve = shape->curve_count == 0 ? NULL : sketch->curve;
   sketch->unit = cpb_unit_power(shape->s);
   sketch->sigma = shape->s * sketch->unit;
+  sketch->options.code_bytes =
+      shape->bits / 8 + (cpb_is_principal(sketch) ? CPB_FACTORS * cpb_dtype_size(shape->factors) : 0);
   return sketch;
 }
 
 void cpb_sketch_pack(cpb_sketch *sketch, size_t first, size_t count) {
   size_t d = sketch->options.d;
+  double factor = cpb_is_principal(sketch) ? 1 : 2 * sketch->sigma;
   for (size_t i = first; i < first + count; i++) {
     const double *normal = sketch->normals + i * (d + 1);
     float *column = sketch->panels + i / CPB_PANEL_COLS * (d + 1) * CPB_PANEL_COLS + i % CPB_PANEL_COLS;
-    for (size_t k = 0; k < d; k++) column[k * CPB_PANEL_COLS] = (float)(2 * sketch->sigma * normal[k]);
+    for (size_t k = 0; k < d; k++) column[k * CPB_PANEL_COLS] = (float)(factor * normal[k]);
     column[d * CPB_PANEL_COLS] = (float)normal[d];
   }
 }
@@ -114,14 +168,18 @@ cpb_status cpb_sketch_new(const cpb_sketch_options *given, cpb_sketch **sketch, 
   if (status != CPB_OK) return status;
   if ((unsigned)options->kind >= CPB_SKETCH_KINDS) return cpb_fail_choice(error, "kind", (int)options->kind);
   status = cpb_sketch_check_shape(options->d, options->bits, options->s, options->center, error);
-  if (status == CPB_OK) status = check_normals(options, error);
+  if (status == CPB_OK) status = check_factors(options, error);
+  if (status == CPB_OK)
+    status = options->kind == CPB_SKETCH_PRINCIPAL ? check_directions(options, error)
+                                                   : check_normals(options, error);
   if (status == CPB_OK) status = check_curve(options, error);
   if (status != CPB_OK) return status;
   cpb_sketch *made = cpb_sketch_room(options);
   if (made == NULL)
     return cpb_fail_memory(error, "a sketch of %zu bits, dimension %zu", options->bits, options->d);
-  memcpy(made->normals, options->normals, options->bits * (options->d + 1) * sizeof *made->normals);
-  cpb_sketch_pack(made, 0, options->bits);
+  size_t directions = cpb_sketch_directions(options);
+  memcpy(made->normals, options->normals, directions * (options->d + 1) * sizeof *made->normals);
+  cpb_sketch_pack(made, 0, directions);
   *sketch = made;
   return CPB_OK;
 }

@@ -68,7 +68,7 @@ static void shorten_exponent(char *digits) {
   memmove(to, from, strlen(from) + 1);
 }
 
-size_t cpb_json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json_style style) {
+static size_t json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json_style style) {
   snprintf(to, CPB_JSON_NUMBER_ROOM, "%.17g", value);
   bool power = strchr(to, 'e') != NULL && set_point(to) > 0 && strchr(to, '.') == NULL; /* 1e+22 */
   if (style.fewest)
@@ -85,7 +85,7 @@ size_t cpb_json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json
 void cpb_json_real(cpb_text *t, double value) {
   char digits[CPB_JSON_NUMBER_ROOM];
   if (!isfinite(value)) fail(t, CPB_JSON_UNSAYABLE);
-  cpb_text_put(t, digits, cpb_json_print_real(digits, value, t->style));
+  cpb_text_put(t, digits, json_print_real(digits, value, t->style));
 }
 
 size_t cpb_utf8_length(const char *text) {

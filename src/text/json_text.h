@@ -33,10 +33,7 @@ void cpb_text_put(cpb_text *text, const char *bytes, size_t count);
 void cpb_text_puts(cpb_text *text, const char *string);
 void cpb_text_format(cpb_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A number with 17 digits, or the fewest, always marked as a real: 2.0, not 2; '.' in every locale. Returns its
- * length. */
-enum { CPB_JSON_NUMBER_ROOM = 40 };
-size_t cpb_json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json_style style);
+enum { CPB_JSON_NUMBER_ROOM = 40 }; /* of a printed number */
 
 /* The fewest digits that restore a double, in the style of printf's %g. */
 size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
@@ -46,9 +43,10 @@ size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 size_t cpb_utf8_length(const char *text);
 bool cpb_is_utf8(const char *text);
 
+/* With 17 digits, or the fewest, always marked as a real: 2.0, not 2; '.' in every locale. */
 void cpb_json_real(cpb_text *text, double value);
-void cpb_json_string(cpb_text *text, const char *string);                  /* NULL: null */
 void cpb_json_vector(cpb_text *text, const double *numbers, size_t count); /* NULL: null */
+void cpb_json_string(cpb_text *text, const char *string);                  /* NULL: null */
 
 /* Writes values by a format of these letters; everything else is copied, with blanks as the style demands:
  *   s  const char *, NULL: null      f  double                             I  uint64_t

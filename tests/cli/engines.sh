@@ -78,7 +78,7 @@ check "a run that was killed leaves them" test -n "$(ls desk)"
 check "the next one clears up" bash -c "capball wrap base.csv q.csv -k 5 -o near.csv --engine-command '$exact' -q && [ -z \"\$(ls desk)\" ]"
 
 check "recommend asks the engine" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --engine-command '$exact' --json >by_cosine.json"
-grep -q '"pick":{"transform":"lift-cosine","scale":null,"radius":0.0,"recall":1.0,"rescored":1.0' by_cosine.json
+grep -q '"pick":{"transform":"lift-cosine","scale":null,"radius":0.0,"twice":false,"recall":1.0,"rescored":1.0' by_cosine.json
 verdict $? "an exact engine of cosines wants the exact lift"
 check "an engine of inner products" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --metric ip --engine-command '$exact' --json >by_ip.json"
 grep -q '"pick":{"transform":"lift-ip"' by_ip.json && ! grep -q normalize by_ip.json
@@ -87,7 +87,7 @@ check "a first round" bash -c "capball recommend base.csv --queries q.csv -k 5 -
 grep -q '"first_rows":100' rounds.json && grep -q '"index_rows":100' rounds.json && grep -q '"pick":{"transform":"lift-cosine"[^}]*"index_rows":300,' rounds.json
 verdict $? "comes before an index of all rows"
 check "one transform" bash -c "capball recommend base.csv --queries q.csv -k 5 --candidates 10 --transform normalize --engine-command '$exact' >only.txt"
-[ "$(grep -c '^[> ] [a-z-]* .*%' only.txt)" = 2 ] && grep -q '^[> ] normalize ' only.txt
+[ "$(grep -c '^[> ~] [a-z-]* .*%' only.txt)" = 2 ] && grep -q '^[> ~] normalize ' only.txt
 verdict $? "is measured beside rows as they are"
 refuses "a transform that the engine cannot rank by" 2 '--transform: transforms must suit an engine that ranks by l2' capball recommend base.csv -k 5 --metric l2 --transform lift-ip --engine-command "$exact"
 sed '8s/^[^,]*/nan/' base.csv >nan.csv
@@ -100,6 +100,17 @@ check "four rows are enough" capball recommend four.csv -k 1 --engine-command "$
 refuses "recommend on an engine that fails" 1 '^capball recommend: the engine failed: its exit code must be 0, got 1$' capball recommend base.csv -k 5 --engine-command "exit 1 $words"
 refuses "recommend on an engine whose answer is a pipe" 1 '^capball recommend: the engine must write one file of ids' timeout 100 capball recommend base.csv -k 5 --timeout 60 --engine-command "mkfifo {ids} $words"
 refuses "two engines" 2 'exclude each other' capball recommend base.csv --engine int8 --engine-command "$exact"
+check "a page of an engine" capball recommend base.csv --queries q.csv -k 5 --candidates 10 --engine-command "$exact" --html engine.html -q
+check "the best is also asked twice" bash -c "grep -q '\"twice\":true' by_cosine.json && grep -q ', twice' engine.html"
+check "says its criterion and the noise" bash -c "grep -q 'The criterion is 5@10' engine.html && grep -q 'class=\"whisker\"' engine.html && grep -q '\"criterion\":\"choosing_rescored\"' by_cosine.json"
+# The commands of the page, by one transform after the other, so that every form of them runs.
+for only in none normalize lift-cosine sphere; do
+  rm -f nearest.npy
+  capball recommend base.csv --queries q.csv -k 5 --candidates 10 --transform $only --seeds 1 --engine-command "$exact" --html engine.html -q >/dev/null
+  sed -n '/<pre class="formula"/,/<\/pre>/p' engine.html | sed 's/<[^>]*>//g; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' >run.sh
+  check "$only: the commands of the page run as printed" bash -e run.sh
+  check "$only: to the end" test -s nearest.npy
+done
 refuses "candidates of a flat index" 2 'are for real engines' capball recommend base.csv --candidates 20
 capball recommend base.csv --queries q.csv -k 5 --candidates 10 --engine hnsw >hnsw.txt 2>hnsw.err
 if grep -q 'without hnswlib' hnsw.err; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An index in a file: built, changed, searched, and refused where it is none.
+# An index file: built, changed, searched, with little memory; damaged files and wrong arguments are rejected.
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/../support/tap.sh"
 
@@ -26,15 +26,50 @@ check "a range has the rows within it" ranges
 from_pipe() { capball index build - --format csv -o pipe.index <base.csv && same base.csv pipe.index; }
 check "a stream becomes an index" from_pipe
 
-refuses "another file is no index" 1 'it is not an index of capball' capball index info base.csv
+refuses "another file is no index" 1 'this is not an index of capball' capball index info base.csv
 refuses "an id that is not there" 1 'id 1 is not in the index' capball index remove base.index 2 1
-refuses "an id that is none" 2 'is no id' capball index remove base.index two
-refuses "more neighbours than rows" 1 '4000 neighbours asked of an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
+refuses "an id that is none" 2 'is not an id' capball index remove base.index two
+refuses "more neighbours than rows" 1 '4000 neighbours requested from an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
 cut -d, -f1-3 queries.csv >short.csv
-refuses "queries of other columns" 1 'has 3 columns' capball index search base.index short.csv -o x.csv
+refuses "queries of other columns" 1 'short.csv has 3 columns, but base.index takes queries of 40' capball index search base.index short.csv -o x.csv
 head -c 5000 base.index >torn.index
-refuses "a torn file" 1 'torn.index' capball index info torn.index
+refuses "rows of other columns" 1 'short.csv has 3 columns, but base.index holds rows of 40' capball index add base.index short.csv
+refuses "a truncated file" 1 'torn.index: its size does not agree with its header' capball index info torn.index
+head -c 50 base.index >header.index
+refuses "a truncated header" 1 'header.index: the file is truncated within its header' capball index info header.index
 cp base.index flipped.index
 printf '\377' | dd of=flipped.index bs=1 seek=61 conv=notrunc status=none
-refuses "a damaged head" 1 'checksum' capball index info flipped.index
+refuses "a damaged header" 1 'checksum' capball index info flipped.index
+check "an undamaged index" capball index check pieces.index
+cp pieces.index flipped.index
+printf '\377\377\377' | dd of=flipped.index bs=1 seek=30000 conv=notrunc status=none
+check "opening does not read the codes" capball index info flipped.index
+refuses "damaged codes" 1 'flipped.index: bytes [0-9]* to [0-9]* do not match their checksum: the file is damaged' capball index check flipped.index
+# Of 60000 x 96 floats, 23 MB, the process may allocate 5.7 MB. The limit does not apply to the mapped file.
+{ printf '\140\352\000\000\140\000\000\000'; head -c 5760000 /dev/urandom; } >bytes.u8bin
+large() { capball convert bytes.u8bin -o large.fbin --dtype f32 && capball convert large.fbin -o few.fbin --rows 59997:; }
+in_quarter() { (ulimit -d 5760 && "$@" --threads 1); }
+if (ulimit -d 5760 && capball --version) >/dev/null 2>&1; then
+  check "a set of 60000 x 96" large
+  check "an index is built in a quarter of its memory" in_quarter capball index build large.fbin -o large.index
+  check "and searched in it" in_quarter capball index search large.index few.fbin -k 4 -o ids.csv --distances away.csv
+  same_as_knn() { capball knn large.fbin few.fbin -k 4 -o near.csv --distances far.csv && cmp near.csv ids.csv && cmp far.csv away.csv; }
+  check "with the results of knn" same_as_knn
+else
+  skip "little memory" "memory cannot be limited here, or a sanitizer needs it"
+fi
+
+# A build that is killed at any time leaves nothing, or the whole index.
+killed() {
+  local delay pid
+  for delay in 0.002 0.005 0.01 0.02 0.05 0.1; do
+    rm -rf place && mkdir place
+    capball index build bytes.u8bin -o place/it.index & pid=$!
+    sleep "$delay"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    case $(ls -A place) in '') ;; it.index) capball index check place/it.index || return 1 ;; *) ls -A place && return 1 ;; esac
+  done
+}
+check "a build that is killed leaves no part of a file" killed
 finish

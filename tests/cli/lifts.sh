@@ -46,14 +46,24 @@ unnamed() { sed 's/,"commands":.*//' "$1"; } # files are named there
 check "the same answer from another format" cmp <(unnamed one.json) <(capball recommend rows.npy --json | unnamed -)
 check "from a pipe" cmp <(unnamed one.json) <(capball recommend - --format csv --json <rows.csv | unnamed -)
 cp rows.csv "it's rows.csv"
-capball knn rows.csv queries.csv -k 20 -o ids.npy -q
-for engine in float int8; do
-  capball recommend "it's rows.csv" --queries queries.csv --format csv --engine $engine | grep '^  capball' >run.sh
+printf 'a,b,c,d,e\n' >wide.csv
+awk -F, -v OFS=, '{ print "n" NR, $0 }' rows.csv | sed '3s/,[^,]*$/,/' >>wide.csv
+# carried TEXT OPTIONS..: the commands of a recommendation run as printed, to the end
+carried() {
+  local text=$1
+  shift
+  capball recommend "$@" -k 5 -q | sed -n '/^To carry it out/,$s/^  //p' >run.sh
   sed 's/^/# /' run.sh
-  check "$engine: the commands that are told do run" bash -e run.sh
-  [ -s rows.npy ] && [ -s asked.npy ]
-  verdict $? "$engine: and make rows and queries"
+  rm -f nearest.npy
+  check "$text: the commands run as printed" bash -e run.sh
+  check "$text: to the end" test -s nearest.npy
+}
+for engine in float int8 bits; do
+  carried "$engine" "it's rows.csv" --queries queries.csv --format csv --engine $engine
+  for metric in cosine ip l2; do carried "$engine by $metric" rows.csv --engine $engine --metric $metric; done
 done
+carried "a table with options" wide.csv --id-column a --impute mean --header yes --engine int8
+check "$(grep -c convert run.sh) conversion" test "$(grep -c convert run.sh)" = 1
 check "another seed, another sample" bash -c '! cmp -s <(capball recommend rows.csv --sample 300 --json) <(capball recommend rows.csv --sample 300 --seed 1 --json)'
 check "a page with three pictures and no script" bash -c 'capball recommend rows.csv --queries queries.csv --html page.html >/dev/null &&
   [ "$(grep -c "<svg" page.html)" = 3 ] && ! grep -qi "<script\|http" page.html && grep -q "</html>" page.html'

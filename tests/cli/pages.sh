@@ -13,9 +13,11 @@ awk 'BEGIN { print "name,length,\"wide <b>\",mass"; srand(3); for (i = 0; i < 20
 awk 'BEGIN { for (i = 0; i < 200; i++) print i % 20 == 3 ? -1 : 1 }' >labels.csv
 check "the demonstration's page" capball demo -o demo.html
 check "a report's page" capball recommend rows.csv --engine int8 --html report.html -q
+check "an engine's page" capball recommend rows.csv -k 5 --candidates 10 --html engine.html -q \
+  --engine-command 'capball knn {base} {queries} --metric {metric} -k {k} -o {ids} -q'
 check "a page of scores" bash -c "capball ball table.csv --id-column name -o ball.json --standardize --nu 0.2 -q &&
   capball score -m ball.json table.csv --id-column name --labels labels.csv --html score.html --top 15 -q"
-for page in demo report score; do
+for page in demo report engine score; do
   check "$page: no scripts, nothing fetched" bash -c "! grep -Eiq '<script|src=|href=.?http|@import|url\(' $page.html"
   check "$page: what it was made by" grep -q 'capball' "$page.html"
 done
@@ -39,9 +41,9 @@ frames() { # width
     found.push(`${event.data.page}: looked at, dark ${event.data.dark}`);
     document.getElementById("found").textContent = found.join("\n");
   });</script>'
-  for page in demo report score; do echo "<iframe src=\"checked-$page.html\" width=\"$1\" height=\"800\"></iframe>"; done
+  for page in demo report engine score; do echo "<iframe src=\"checked-$page.html\" width=\"$1\" height=\"800\"></iframe>"; done
 }
-for page in demo report score; do
+for page in demo report engine score; do
   awk -v file="$root/tests/support/page_check.js" -v page="$page" '{ at = index($0, "<body>")
     if (at == 0) { print; next }
     printf "%s<body data-page=\"%s\"><script>\n", substr($0, 1, at - 1), page
@@ -59,7 +61,7 @@ for scheme in 1 0; do
   for width in 390 1200; do
     word=$([ "$scheme" = 0 ] && echo dark || echo light)
     look "$scheme" "$width"
-    for page in demo report score; do
+    for page in demo report engine score; do
       dark=$([ "$scheme" = 0 ] && echo true || echo false)
       grep -q "^$page: looked at, dark $dark" found && ! grep "^$page:" found | grep -v 'looked at' | grep -q .
       verdict $? "$page, $word, $width pixels"

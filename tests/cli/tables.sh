@@ -131,4 +131,24 @@ check "--json of the strangest" bash -c "capball score -m ball.json new.csv --id
 refuses "a model's column that the table lacks" 1 'there is no column "weight"' capball score -m ball.json new.csv --drop weight --id-column name
 check "standardised, then whitened" capball ball people.csv -o both.json --nu 0.9 --standardize --whiten --ridge 0.1 -q
 refuses "whitened and standardised without a ridge" 2 'give a --ridge' capball ball people.csv -o both.json --whiten --standardize
+cat >mixed.csv <<'T'
+name,city,height,weight,born
+a,Paris,170,65,1990-01-02
+b,Rome,180x,80,1991-02-03
+c,Oslo,,70,1992-03-04
+d,Bonn,165,abc,1980-01-01
+e,Bern,175
+f,Kiel,160,55,1970-05-05
+T
+capball ball mixed.csv -o mixed.json --nu 0.5 2>told
+check "columns of text are left out, with a remark" grep -q 'columns of text are left out: name, city, born' told
+check "all problems of a file are reported at once" bash -c "grep -q 'line 3, column 3 (height): \"180x\"' told &&
+  grep -q 'line 5, column 4 (weight): \"abc\"' told && grep -q 'line 6 has 3 fields' told && grep -q '1 cell is empty' told"
+sed '/^e/d; s/180x/180/; s/abc/60/; s/Oslo,,/Oslo,168,/' mixed.csv >mended.csv
+check "a table of names, text, dates and numbers" capball ball mended.csv --id-column name -o mixed.json --nu 0.5 -q
+check "has a model of its numbers" grep -q '"columns": \["height", *"weight"\]' mixed.json
+check "which scores it" bash -c "capball score -m mixed.json mended.csv --id-column name --top 1 -q | grep -q ' b '"
+sed 1d mended.csv | cut -d, -f2- >nameless.csv
+check "without a header, too" capball ball nameless.csv -o nameless.json --nu 0.5 -q
+refuses "a typo is no text" 1 'line 1, column 2: "2x" is not a number' bash -c 'printf "1,2x\n3,4\n" >typo.csv && capball ball typo.csv -o t.json'
 finish

@@ -1,6 +1,6 @@
 /* Adversarial tests of regions: balls and caps over 1e+-300, near every edge of T3, against 512 bits; inconsistent
  * caps; what is rejected, and with which message. CPB_ADVERSARY=N runs N times as many cases. */
-#include "geometry/quadric.h"
+#include "geometry/regions.h"
 #include "support/check.h"
 
 #include <stdbool.h>

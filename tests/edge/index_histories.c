@@ -1,14 +1,13 @@
-/* An index after any history of calls answers as cpb_knn does over the rows that are left. The model is the plainest:
- * an array of rows with their ids, in order of the ids, so that ties are in the order of rows. */
-#define _DEFAULT_SOURCE
+/* After any history of calls, kills and power failures an index gives the results of cpb_knn over the present rows. The
+ * model is an array of rows with their ids, in order of the ids, so that ties are in the order of rows.
+ *
+ * INDEX_HISTORIES: how many histories, INDEX_FIRST: the number of the first. `make histories` runs 10,000. */
+#define _GNU_SOURCE
 #include "support/check.h"
+#include "support/crash_disk.h"
 #include "support/scratch.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "capball/advanced/feed.h"
 #include "capball/advanced/index.h"
@@ -32,34 +31,6 @@ typedef struct model {
 
 static cpb_error failure;
 static void must(cpb_status status) { test_status((int)status, CPB_OK, failure.text); }
-
-/* ---- ends of processes ---- */
-
-static long calls_left =
-    -1; /* system calls that write, before the process ends in the middle of one; < 0: never */
-
-static size_t part_of(size_t count) {
-  if (calls_left < 0 || calls_left-- > 0) return count;
-  return count / 2;
-}
-
-/* In the place of the system's. */
-ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset) {
-  bool ends = calls_left == 0;
-  ssize_t n = syscall(SYS_pwrite64, fd, bytes, part_of(count), offset);
-  if (ends) _exit(0);
-  return n;
-}
-
-int ftruncate(int fd, off_t size) {
-  if (calls_left == 0) _exit(0);
-  if (calls_left > 0) calls_left--;
-  return (int)syscall(SYS_ftruncate, fd, size);
-}
-
-/* Disks are slow, and no power is lost but by lose_power. */
-int fsync(int fd) { return fd < 0 ? -1 : 0; }
-int fdatasync(int fd) { return fsync(fd); }
 
 /* ---- rows ---- */
 
@@ -91,6 +62,13 @@ static void set_number(const model *m, char *row, size_t k, double x) {
   }
 }
 
+static bool is_zero(const model *m, const char *row) {
+  cpb_view view = cpb_rows(row, m->dtype, 1, m->cols);
+  for (size_t k = 0; k < m->cols; k++)
+    if (cpb_view_at(view, 0, k) != 0) return false;
+  return true;
+}
+
 static void make_row(model *m, char *row) {
   static const double sizes[] = {1, 1, 1e-3, 30, 1e3};
   double x[COLS_MOST], size = m->shape == 3 ? sizes[test_below(&m->rng, 5)] : 1, length2 = 0;
@@ -99,7 +77,7 @@ static void make_row(model *m, char *row) {
   for (size_t k = 0; k < m->cols; k++) length2 += x[k] * x[k];
   bool shell = m->shape == 2 && m->dtype < CPB_U8;
   for (size_t k = 0; k < m->cols; k++) set_number(m, row, k, shell ? x[k] / sqrt(length2) : x[k]);
-  if (length2 == 0) set_number(m, row, 0, 1);
+  if (is_zero(m, row)) set_number(m, row, 0, 1);
 }
 
 static cpb_view make_rows(model *m, size_t count, char *memory) {
@@ -347,7 +325,7 @@ static void fail_some(model *m, cpb_index *index) {
 
 /* ---- files ---- */
 
-static char file_name[200], other_name[200];
+static char file_name[200], other_name[200], old_name[200];
 
 static cpb_index *opened(const char *path, bool writable) {
   cpb_index *index;
@@ -412,68 +390,104 @@ static void change_something(model *m, cpb_index *index) {
   }
 }
 
-/* A process that ends in a system call leaves the state before or after. What it would have done is done to a copy. */
-static cpb_index *end_in_a_change(model *m, cpb_index *index) {
-  long left = (long)test_below(&m->rng, 6);
-  bool compacts = test_below(&m->rng, 4) == 0;
-  must(cpb_index_save(index, other_name, &failure));
-  cpb_index_free(index);
+/* ---- kills and power failures ---- */
+
+enum { OPERATIONS_MOST = 5 };
+
+/* Changes, saves and at most one compaction; `done` is told after each. */
+static void operate(model *m, cpb_index *index, int operations, void (*done)(const model *m, bool synced)) {
+  bool compacted = false;
+  for (int i = 0; i < operations; i++) {
+    size_t which = test_below(&m->rng, 6);
+    bool compacts = which == 0 && !compacted;
+    if (compacts) {
+      must(cpb_index_compact(index, NULL, &failure));
+      compacted = true;
+    } else if (which == 1)
+      must(cpb_index_save(index, NULL, &failure));
+    else
+      change_something(m, index);
+    done(m, compacts || which == 1);
+  }
+}
+
+static void count_done(const model *m, bool synced) {
+  (void)m;
+  crash_disk->done++;
+  if (synced) crash_disk->synced = crash_disk->done;
+}
+
+static model states[OPERATIONS_MOST + 1];
+static int state_count;
+
+static void keep_state(const model *m, bool synced) {
+  (void)synced;
+  states[state_count++] = copy_of(m);
+}
+
+/* In a process that ends in one of its system calls, or after the last of them. */
+static void run_to_the_end(model *m, int operations, long calls, bool after) {
+  cpb_index *index;
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    index = opened(file_name, true);
-    calls_left = left;
-    if (compacts) must(cpb_index_compact(index, NULL, &failure));
-    change_something(m, index);
-    _exit(0);
+    crash_disk->calls_left = calls;
+    crash_disk->after = after;
+    must(cpb_index_open(file_name, true, &index, &failure));
+    operate(m, index, operations, count_done);
+    kill(getpid(), SIGKILL);
   }
   int status;
-  model after = copy_of(m);
   assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  index = opened(other_name, true);
-  change_something(&after, index);
-  cpb_index_free(index);
-  index = opened(file_name, true);
-  if (has_state(index, m)) {
-    free(after.ids);
-    free(after.rows);
-    return index;
-  }
-  assert_true(has_state(index, &after));
-  adopt(m, &after);
-  return index;
+  crash_disk->calls_left = -1;
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* A loss of power leaves a part of what was not synced: any beginning of the log, with anything after it. */
-static void lose_power(model *m, cpb_index *index) {
-  struct stat before, after;
-  model earlier = copy_of(m);
-  assert_int_equal(stat(file_name, &before), 0);
-  change_something(m, index);
-  assert_int_equal(stat(file_name, &after), 0);
-  size_t size = (size_t)after.st_size, grown = size - (size_t)before.st_size;
-  char *bytes = malloc(size);
-  int fd = open(file_name, O_RDONLY);
-  assert_true(fd >= 0 && read(fd, bytes, size) == (ssize_t)size);
-  close(fd);
-  if (grown > 0) {
-    size_t at = size - 1 - test_below(&m->rng, grown), cut = at;
-    if (test_below(&m->rng, 2) == 0) {
-      bytes[at] = (char)(bytes[at] ^ (1 << test_below(&m->rng, 8)));
-      cut = size;
-    }
-    fd = open(other_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0 && write(fd, bytes, cut) == (ssize_t)cut);
-    close(fd);
-    cpb_index *left = opened(other_name, true);
-    assert_true(has_state(left, &earlier) ||
-                (at + 8 > size && has_state(left, m))); /* it ends in up to 7 zeros */
-    cpb_index_free(left);
+/* What would happen if nobody was killed, with a copy of the index. */
+static void find_states(const model *m, int operations) {
+  model after = copy_of(m);
+  cpb_index *index = opened(other_name, true);
+  state_count = 0;
+  keep_state(m, false);
+  operate(&after, index, operations, keep_state);
+  cpb_index_free(index);
+  free(after.ids);
+  free(after.rows);
+}
+
+/* The index has the state after `done` operations or one more; after a power failure, or after fewer, but not fewer than
+ * were synced. */
+static void adopt_state(model *m, const cpb_index *index, int least) {
+  int most = crash_disk->done + 1 < state_count ? crash_disk->done + 1 : state_count - 1, found = least;
+  while (found <= most && !has_state(index, &states[found])) found++;
+  if (found > most) fail_msg("no state from %d to %d of %d is that of the file", least, most, state_count);
+  for (int i = 0; i < state_count; i++) {
+    if (i == found) continue;
+    free(states[i].ids);
+    free(states[i].rows);
   }
-  free(bytes);
-  free(earlier.ids);
-  free(earlier.rows);
+  adopt(m, &states[found]);
+}
+
+static cpb_index *end_abruptly(model *m, cpb_index *index, bool power) {
+  int operations = 1 + (int)test_below(&m->rng, OPERATIONS_MOST);
+  long calls = (long)test_below(&m->rng, test_below(&m->rng, 2) == 0 ? 12 : 60);
+  bool after = test_below(&m->rng, 2) == 0;
+  must(cpb_index_save(index, other_name, &failure));
+  cpb_index_free(index);
+  crash_disk->watches = power;
+  crash_disk->done = crash_disk->synced = 0;
+  if (power) crash_disk_settle();
+  assert_int_equal(link(file_name, old_name), 0);
+  run_to_the_end(m, operations, calls, after);
+  crash_disk->watches = false;
+  find_states(m, operations);
+  if (power) crash_disk_lose_power(&m->rng, old_name);
+  assert_int_equal(unlink(old_name), 0);
+  index = opened(file_name, true);
+  adopt_state(m, index, power ? crash_disk->synced : crash_disk->done);
+  must(cpb_index_check(index, NULL, &failure));
+  return index;
 }
 
 static void live_through(const model *start, int steps, bool numbered, const cpb_exec *exec) {
@@ -512,10 +526,8 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
       if (in_file) index = close_and_open(&m, index);
       break;
     case 10:
-      if (in_file) index = end_in_a_change(&m, index);
-      break;
     case 11:
-      if (in_file) lose_power(&m, index);
+      if (in_file) index = end_abruptly(&m, index, test_below(&m.rng, 2) == 0);
       break;
     default: search_is_right(&m, index, exec); break;
     }
@@ -529,13 +541,17 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
 static void histories(void **state) {
   (void)state;
   static const size_t widths[] = {1, 5, 31, 32, 33, 64, 96, 100};
-  const char *wanted = getenv("INDEX_HISTORIES");
-  int runs = wanted != NULL ? atoi(wanted) : TEST_SANITIZED ? 40 : 300;
+  const char *wanted = getenv("INDEX_HISTORIES"), *begin = getenv("INDEX_FIRST");
+  int first = begin != NULL ? atoi(begin) : 0, runs = wanted != NULL   ? atoi(wanted)
+                                                      : TEST_SANITIZED ? 40
+                                                                       : 300;
   snprintf(file_name, sizeof file_name, "%s", scratch_path("index"));
   snprintf(other_name, sizeof other_name, "%s", scratch_path("other"));
+  snprintf(old_name, sizeof old_name, "%s", scratch_path("old"));
+  crash_disk_begin(file_name, scratch_path("."));
   cpb_pool *pool;
   must(cpb_pool_new(3, &pool, &failure));
-  for (int run = 0; run < runs; run++) {
+  for (int run = first; run < first + runs; run++) {
     test_rng rng = {(uint64_t)run + 1};
     model m = {.metric = (cpb_metric)test_below(&rng, 3),
                .dtype = (cpb_dtype)test_below(&rng, 5),

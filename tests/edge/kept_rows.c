@@ -1,6 +1,6 @@
 /* Sources of unknown length are read once and cached if they have few rows, and read again if they have many; the
  * rows are the same. */
-#include "fit/kept_source.h"
+#include "fit/fit_parts.h"
 
 #include "support/check.h"
 

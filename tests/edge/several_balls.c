@@ -77,6 +77,46 @@ static void each_cloud_has_its_ball(void **state) {
   cpb_model_free(model);
 }
 
+/* The clouds are far apart and round: whitened as a whole, their columns shrink to different units; about the means of
+ * their groups they stay as they are. */
+static void whitening_is_that_within_the_clouds(void **state) {
+  (void)state;
+  cpb_model *whole = fitted(0.2, 1, true, NULL), *parts = fitted(0.2, CLOUDS, true, NULL);
+  cpb_model_options one = described(whole), several = described(parts);
+  assert_true(one.whiten[0] < 0.06 && one.whiten[D * D - 1] > 0.8);
+  for (size_t i = 0; i < D; i++)
+    for (size_t j = 0; j <= i; j++) {
+      double w = several.whiten[i * D + j];
+      assert_true(i == j ? w > 0.8 && w < 1.25 : w > -0.25 && w < 0.25);
+    }
+  assert_int_equal(several.balls, CLOUDS);
+  cpb_model_free(whole);
+  cpb_model_free(parts);
+}
+
+/* As many balls as rows: nothing is left within the groups, and the whitening of all rows stays. */
+static void groups_of_one_row_keep_the_whitening(void **state) {
+  (void)state;
+  cpb_model_fit_options o;
+  cpb_model_fit_options_init(&o, sizeof o);
+  o.nu = 0.5;
+  o.whiten = true;
+  cpb_view eight = clouds();
+  eight.rows = 8;
+  cpb_source source = cpb_source_from_view(eight);
+  cpb_model *one = NULL, *many = NULL;
+  cpb_error error;
+  test_status((int)cpb_model_fit(&source, &o, &one, NULL, NULL, &error), CPB_OK, error.text);
+  o.balls = 8;
+  cpb_status status = cpb_model_fit(&source, &o, &many, NULL, NULL, &error);
+  if (status == CPB_OK)
+    assert_memory_equal(described(one).whiten, described(many).whiten, D * D * sizeof(double));
+  else
+    assert_int_equal(error.reason, CPB_WHY_NO_RADIUS); /* every row is a centre */
+  cpb_model_free(one);
+  cpb_model_free(many);
+}
+
 static void scores_are_by_the_nearest_centre(void **state) {
   (void)state;
   cpb_model *model = fitted(0.2, CLOUDS, false, NULL);
@@ -160,8 +200,12 @@ static void what_does_not_go_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_cloud_has_its_ball),     cmocka_unit_test(scores_are_by_the_nearest_centre),
-      cmocka_unit_test(files_bring_them_back),       cmocka_unit_test(rows_without_weight_are_not_there),
+      cmocka_unit_test(each_cloud_has_its_ball),
+      cmocka_unit_test(whitening_is_that_within_the_clouds),
+      cmocka_unit_test(groups_of_one_row_keep_the_whitening),
+      cmocka_unit_test(scores_are_by_the_nearest_centre),
+      cmocka_unit_test(files_bring_them_back),
+      cmocka_unit_test(rows_without_weight_are_not_there),
       cmocka_unit_test(what_does_not_go_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

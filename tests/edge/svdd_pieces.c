@@ -2,7 +2,7 @@
  * any order and any number of serialisations. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
-#include "learn/own_rounds.h"
+#include "learn/piece_rounds.h"
 #include "support/check.h"
 
 enum { D = 4, MOST_N = 20000 };

@@ -7,7 +7,7 @@
 #include "capball/capball.h"
 #include "capball/advanced/statistics.h"
 #include "faults/fault_shim.h"
-#include "learn/kernel_svdd.h"
+#include "learn/smo.h"
 #include "recommend/choice.h"
 #include "sketch/sketch_train.h"
 #include "support/check.h"

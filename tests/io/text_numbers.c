@@ -7,7 +7,7 @@
 #include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "core/rows.h"
-#include "io/convert.h"
+#include "io/sealing.h"
 #include "io/number.h"
 #include "text/json_text.h"
 #include "support/check.h"

@@ -1,5 +1,5 @@
 /* T2: any pole, the paper's lift and inversion, and whole maps: pole, centre, whitening, mirror. */
-#include "geometry/ellipsoids.h"
+#include "geometry/regions.h"
 #include "support/big.h"
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* T4: one quadratic form for all regions; translation and change of scale. */
 #include <stdbool.h>
 
-#include "geometry/quadric.h"
+#include "geometry/regions.h"
 #include "support/check.h"
 
 #include "capball/region.h"

@@ -11,7 +11,7 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
-#include "geometry/hemisphere.h"
+#include "geometry/regions.h"
 #include "recommend/choice.h"
 #include "sketch/sketch_train.h"
 

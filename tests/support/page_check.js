@@ -74,6 +74,8 @@
   function checkWidth() {
     const wide = document.documentElement.scrollWidth;
     if (wide > window.innerWidth) fault(`${wide} pixels wide in a window of ${window.innerWidth}`);
+    for (const box of document.querySelectorAll(".wide,.plot,pre"))
+      if (box.scrollWidth > box.clientWidth + 1) fault(`"${box.textContent.trim().slice(0, 20)}" scrolls sideways: ${box.scrollWidth} in ${box.clientWidth}`);
   }
   window.addEventListener("load", () => {
     try {

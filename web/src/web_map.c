@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "capball/map.h"
-#include "cli/evidence.h"
 #include "core/fail.h"
 #include "web.h"
 
@@ -84,7 +83,8 @@ WEB(map_fit) web_map *web_map_fit(const web_rows *rows, const char *text) {
   if (status == CPB_OK) status = cpb_map_fit(&source, &fit, &map.map, &report, web_exec(), &web_error);
   if (report.passes > 0) map.rows = report.rows;
   map.goal = fit.spherical ? "spherical" : fit.s != 0 ? "given" : cpb_goal_name(fit.goal);
-  map.evidence = report.choice != NULL ? cli_evidence(&fit, report.choice) : NULL;
+  if (status == CPB_OK && report.choice != NULL)
+    status = cpb_choice_to_json(report.choice, &fit, &map.evidence, &web_error);
   cpb_choice_free(report.choice);
   return own(web_close(&o, status), map);
 }

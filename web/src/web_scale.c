@@ -6,9 +6,9 @@
 #include "capball/advanced/abid.h"
 #include "capball/advanced/fitting.h"
 #include "capball/transform.h"
-#include "cli/recommend_commands.h"
+#include "show/commands.h"
 #include "core/fail.h"
-#include "json/transform_json.h"
+#include "json/json_file.h"
 #include "show/recommend_text.h"
 #include "web.h"
 
@@ -118,8 +118,11 @@ static cpb_text *row_of(const cpb_recommend_row *row) {
                  "candidatesFor99", (uint64_t)row->candidates_for_99, "bytes", (uint64_t)row->bytes);
 }
 
-static char *describe(const cpb_recommendation_facts *r, const cli_names *names) {
-  char *commands = cli_recommend_commands(names, r), *words = show_recommend_text(r);
+static char *describe(const cpb_recommendation_facts *r, const char *base, const char *queries) {
+  show_recommended pick = show_recommended_of(r);
+  pick.base = base;
+  pick.queries = queries;
+  char *commands = show_commands(&pick), *words = show_recommend_text(r);
   cpb_text *rows = web_new("[]");
   for (size_t i = 0; i < r->count; i++) rows = cpb_json_append(rows, row_of(r->rows[i]));
   char *text =
@@ -147,7 +150,6 @@ WEB(recommend) char *web_recommend(const web_rows *base, const web_rows *queries
   bool skip_bad = false;
   web_get_flag(&o, "skipBad", &skip_bad);
   const char *name = web_get_string(&o, "name"), *asked = web_get_string(&o, "queriesName");
-  cli_names names = {.base = name == NULL ? "BASE" : name, .queries = asked == NULL ? "QUERIES" : asked};
   cpb_source from = web_source(base), ask = queries == NULL ? from : web_source(queries);
   cpb_status status = o.status;
   if (status == CPB_OK)
@@ -157,7 +159,7 @@ WEB(recommend) char *web_recommend(const web_rows *base, const web_rows *queries
   char *result = NULL;
   if (status == CPB_OK) {
     cpb_recommendation_describe(recommendation, &facts);
-    result = describe(&facts, &names);
+    result = describe(&facts, name == NULL ? "BASE" : name, asked == NULL ? "QUERIES" : asked);
   }
   cpb_recommendation_free(recommendation);
   if (web_close(&o, status) == CPB_OK) return result;

@@ -23,7 +23,6 @@ typedef struct cpb_rerank_options {
   size_t k;           /* number of neighbours; default 10 */
   const cpb_map *map; /* the rows are embedded by this map; NULL (the default): they are the data */
 } cpb_rerank_options;
-
 CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
 
 /** cpb_rerank with rows read by number, each once; with a map, from embedded rows only.                  T13
@@ -54,7 +53,6 @@ typedef struct cpb_audit_options {
   size_t most;   /* number of queries to audit, at most; default 100 */
   uint64_t seed; /* of their selection */
 } cpb_audit_options;
-
 CPB_API void cpb_audit_options_init(cpb_audit_options *options, size_t size);
 
 /** How many of the true k nearest an approximate engine found: some queries are compared with all rows.
@@ -82,7 +80,7 @@ CPB_CALL cpb_status cpb_transform_grow(const cpb_transform *transform, double fa
 CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
 
 /** Checks that codes and rows belong together, on at most 64 of the rows in `found`, spread over all of them.
- *  codes   u8 rows of bits/8
+ *  codes   u8 rows of code_bytes
  *  rows    the data, d columns, or their images, d+1
  *  EROW names a row with another code; images within the rounding of f16 of a boundary are accepted. */
 CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,

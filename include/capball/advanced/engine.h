@@ -1,6 +1,6 @@
 /* Search engines behind a common interface: measured on every transform, or used for Euclidean search.
  *
- *   cpb_command_door    a shell command that reads rows and queries from npy files and writes ids
+ *   cpb_engine_command  a shell command that reads rows and queries from npy files and writes ids
  *   cpb_engine_measure  the transform, scale and radius that suit an engine best: recall before and after exact
  *                       rescoring                                                                          T13
  *   cpb_engine_wrap     transform, query, rescore: ids and true distances                                  T13
@@ -30,11 +30,11 @@ typedef struct cpb_engine_question {
 
 /** An engine: builds an index of the rows and answers every query. Called from one thread.
  *  ids   queries.rows x count, best first; padded with CPB_NO_ROW if fewer were found */
-typedef struct cpb_door {
+typedef struct cpb_engine_calls {
   void *self;
   cpb_status (*ask)(void *self, const cpb_engine_question *question, uint64_t *ids, cpb_engine_cost *cost,
                     const cpb_exec *exec, cpb_error *error);
-} cpb_door;
+} cpb_engine_calls;
 
 #define CPB_NO_ROW UINT64_MAX
 
@@ -42,17 +42,18 @@ typedef struct cpb_door {
  *  of npy files, {k} by the number of ids requested per query, {ids} by the name of the npy (or other vector) file to
  *  write them to, as integers padded with -1; {metric} by l2, ip or cosine, {seed} by a number, {times} by the name of
  *  a file that may be written: seconds to build, seconds to query, bytes of the index. */
-typedef struct cpb_command_door {
-  size_t size; /* sizeof(cpb_command_door) */
+typedef struct cpb_engine_command {
+  size_t size; /* sizeof(cpb_engine_command) */
   const char *command;
   double timeout; /* seconds; 0: none */
-} cpb_command_door;
+} cpb_engine_command;
 
-/** Fills *door, which refers to `command`: it must live as long. EINVAL if {base}, {queries}, {k} or {ids} is missing.
+/** Fills *engine, which refers to `command`: it must live as long. EINVAL if {base}, {queries}, {k} or {ids} is missing.
  *  The results are checked: a command that fails, times out, writes nothing, too little, something other than a regular
  *  file (a FIFO, a directory), or invalid row numbers gives an error with a message. Reading the results counts as
  *  time of the command. All files in its directory are removed. */
-CPB_CALL cpb_status cpb_door_of_command(const cpb_command_door *command, cpb_door *door, cpb_error *error);
+CPB_CALL cpb_status cpb_engine_from_command(const cpb_engine_command *command, cpb_engine_calls *engine,
+                                            cpb_error *error);
 
 /** What to measure. Start from cpb_engine_options_init. */
 typedef struct cpb_engine_options {
@@ -67,7 +68,6 @@ typedef struct cpb_engine_options {
   size_t first;   /* rows of a first round, if there are more than twice as many; 0: none; default 10000 */
   unsigned kinds; /* 1 << kind for every transform to measure, besides raw rows; 0: all that are suitable */
 } cpb_engine_options;
-
 CPB_API void cpb_engine_options_init(cpb_engine_options *options, size_t size);
 
 /** One transform, scale and query form. */
@@ -75,15 +75,18 @@ typedef struct cpb_engine_trial {
   size_t size;
   const char *name; /* "none" (raw rows by the metric), "normalize", "sphere", "lift-ip", "lift-cosine" */
   cpb_transform_kind kind;
-  double scale;    /* s of the sphere; NaN for the others */
-  double norms;    /* s as a multiple of the mean norm about the mean; NaN for the others */
-  double radius;   /* of its ball queries; 0: point queries */
-  double recall;   /* fraction of the true k nearest by L2 in the engine's first k, for the odd queries */
-  double rescored; /* .. among all its candidates, as found by exact rescoring */
-  double error;    /* standard error of `rescored` over the queries */
+  double scale;  /* s of the sphere; NaN for the others */
+  double norms;  /* s as a multiple of the mean norm about the mean; NaN for the others */
+  double radius; /* of its ball queries; 0: point queries */
+  bool twice;    /* queried again with a ball of the k-th distance found, half of the candidates each time */
+  double recall; /* fraction of the true k nearest by L2 in the engine's first k, for the odd queries */
+  double rescored;                           /* .. among all its candidates, as found by exact rescoring */
+  double error;                              /* standard error of `rescored` over the queries */
   cpb_engine_cost cost;                      /* for its part of the queries */
   double choosing_recall, choosing_rescored; /* for the even queries, which determine the pick */
-  size_t rows;                               /* of the index: those of the base, or of the first round */
+  double choosing_error;                     /* standard error of choosing_rescored over them */
+  bool close;  /* choosing_rescored is within the noise of the best: one standard error of the difference */
+  size_t rows; /* of the index: those of the base, or of the first round */
 } cpb_engine_trial;
 
 /** The measurements; the caller frees them with cpb_engine_report_free. */
@@ -98,8 +101,8 @@ typedef struct cpb_engine_facts {
   double norm_mean, radius; /* of the base about its mean; the median k-th distance */
   size_t count;
   const cpb_engine_trial *trials;
-  size_t pick; /* of the trials with all rows the best after rescoring; of those within half a point of it the
-                  best before, of those the simplest: none, normalize, lifts, sphere with points, with balls */
+  size_t pick; /* best by choosing_rescored of the trials with all rows; of those within its noise the best by
+                  choosing_recall; of those within the noise of that the simplest, in the order of the list below */
   size_t raw;  /* raw rows */
   double low, high;  /* `rescored` of the pick over the seeds */
   bool helps;        /* the pick finds more than raw rows do, by more than its error */
@@ -111,14 +114,14 @@ CPB_API void cpb_engine_report_describe(const cpb_engine_report *report, cpb_eng
 
 /** Measures an engine on every transform for its metric: raw rows, normalize, the lifts, and the sphere at 1/2, 1, 2,
  *  4, 8, 16 times the mean norm about the mean and at factors of sqrt 2 around the best of them, each with point
- *  queries and with balls of half, once and twice the median k-th distance. The caller owns *report.      T13
+ *  queries and with balls of half, once and twice the median k-th distance; the best of these is also queried twice.
  *  Half of the queries determine the pick, the other half the reported figures. If the base has more than twice `first`
  *  rows, all this is first done on `first` rows with fewer candidates, and what is then 20 points behind the best is
- *  not measured on all rows.
+ *  not measured on all rows. The caller owns *report.                                                     T13
  *  base      n > k rows of d, any dtype                                 borrowed for the call
  *  queries   rows of d, or no rows: then some rows of the base are the queries, and are excluded from it
  *  EROW names a row with NaN or inf; errors of the engine are returned. */
-CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_door *door,
+CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_calls *engine,
                                        const cpb_engine_options *options, cpb_engine_report **report,
                                        const cpb_exec *exec, cpb_error *error);
 
@@ -133,7 +136,6 @@ typedef struct cpb_wrap_options {
   cpb_metric metric; /* of the engine: that of the transform, or any for unit rows; default cosine */
   uint64_t seed;     /* for randomised engines */
 } cpb_wrap_options;
-
 CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
 /** The k nearest of an engine's candidates on transformed rows, by exact distances of the original rows.
@@ -142,8 +144,8 @@ CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
  *  hits            n x k, caller's: nearest first, value = |x-q|
  *  EINVAL if the engine finds fewer than k rows for a query. */
 CPB_CALL cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
-                                    const cpb_door *door, const cpb_wrap_options *options, cpb_hit *hits,
-                                    const cpb_exec *exec, cpb_error *error);
+                                    const cpb_engine_calls *engine, const cpb_wrap_options *options,
+                                    cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
 
 CPB_END
 #endif

@@ -27,7 +27,6 @@ typedef struct cpb_statistics_fit_options {
   uint64_t first_id; /* number of the first row, if the source is a part of the data; default 0 */
   bool skip_bad;     /* skip rows with NaN or inf; default false */
 } cpb_statistics_fit_options;
-
 CPB_API void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size);
 
 /** Pass 1 over the source; the caller owns *statistics. 32- and 64-bit integers are gathered as f64. */
@@ -75,7 +74,6 @@ typedef struct cpb_norms_fit_options {
   const double *center; /* d coordinates; NULL = 0 */
   size_t bars;          /* of the histogram, at most 64; 0 (the default): none, and no second pass */
 } cpb_norms_fit_options;
-
 CPB_API void cpb_norms_fit_options_init(cpb_norms_fit_options *options, size_t size);
 
 /** The norms |x-c| of all rows except those with NaN or inf. */
@@ -105,7 +103,6 @@ typedef struct cpb_cosines_options {
   uint64_t seed;
   bool skip_bad;
 } cpb_cosines_options;
-
 CPB_API void cpb_cosines_options_init(cpb_cosines_options *options, size_t size);
 
 /** Cosines of pairs of rows about the mean, and of their images. */

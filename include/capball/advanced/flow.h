@@ -44,7 +44,6 @@ typedef struct cpb_flow_options {
   const void *arg;
   size_t cols; /* of the transform's output */
 } cpb_flow_options;
-
 CPB_API void cpb_flow_options_init(cpb_flow_options *options, size_t size);
 
 /** Reads rows, transforms them and writes them, in constant memory; the file is created atomically. If both files have

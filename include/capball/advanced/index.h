@@ -29,7 +29,6 @@ typedef struct cpb_index_options {
   cpb_dtype dtype; /* of the stored rows: f32 (the default), f64, f16, u8 or i8; added rows must have it */
   cpb_metric metric;
 } cpb_index_options;
-
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
 /** Creates an empty index in memory, owned by the caller. */
@@ -126,13 +125,18 @@ CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const c
                                     const cpb_exec *exec, cpb_error *error);
 
 /** Opens a file of cpb_index_save. Codes and rows stay in the file and are mapped: rows are read where bounds cannot
- *  decide on them. A file with the ids of its rows' numbers is open at once, others are read for their ids.
+ *  decide on them. Only ids that do not rise are read when it is opened.
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
  *             readers see the state at the time they opened it. If the process ends, the state is that before or after
  *             a call; after a power failure, that of the last cpb_index_save or later. Rows added since the file was
  *             written or compacted are held in memory.
  *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is corrupt. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
+
+/** Verifies the checksums of the file that the index was opened from, by reading all of its snapshot; opening verifies the
+ *  header and the log only. An index in memory is always valid.
+ *  EFORMAT: the file is damaged; the message names the bytes. */
+CPB_CALL cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
 /** Rebuilds the index without the removed rows; ids are kept. The file of an index opened for writing is replaced
  *  atomically, and then contains all rows. */

@@ -89,7 +89,6 @@ typedef struct cpb_dual_options {
   const double *pole; /* d+1 coordinates of length 1; NULL = e */
   size_t d;           /* of the pole; 0 without one: determined by each line */
 } cpb_dual_options;
-
 CPB_API void cpb_dual_options_init(cpb_dual_options *options, size_t size);
 
 /** One JSON object, {"ball": ..}, {"halfspace": ..}, {"complement": ..}, {"ellipsoid": ..}, {"empty": ..},

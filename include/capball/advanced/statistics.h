@@ -31,7 +31,6 @@ typedef struct cpb_statistics_options {
   uint64_t seed;   /* of the sample; default 0 */
   bool repeats; /* equal ids are equal rows, not one row passed twice: ids of cpb_rows_hash; default false */
 } cpb_statistics_options;
-
 CPB_API void cpb_statistics_options_init(cpb_statistics_options *options, size_t size);
 
 typedef struct cpb_statistics cpb_statistics;

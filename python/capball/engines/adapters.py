@@ -1,4 +1,4 @@
-"""Search engines behind one small door: build from rows, ask for ids.
+"""Search engines behind one small interface: build from rows, ask for ids.
 
 Each adapter knows which metrics its engine ranks by ("l2", "ip", "cosine") and takes the engine's own settings; the
 defaults are those of the engine's documentation. Ids count rows from 0; -1 stands where an engine found too few.

@@ -1,4 +1,4 @@
-"""T14: binary codes, each bit a ball, trained on a sample of a frame."""
+"""T14: short codes, trained on a sample of a frame."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ class Sketch(Files, Estimator, _Params):
     sample = param("sample", "rows the training sees", TypeConverters.toInt)
     seed = param("seed", "of sample and training", TypeConverters.toInt)
     maxSteps = param("maxSteps", "of the training", TypeConverters.toInt)
+    bitsPer = param("bitsPer", "bits per direction: 1, 2 or 4", TypeConverters.toInt)
+    rotation = param("rotation", "chosen, random, learned or turned", TypeConverters.toString)
+    factors = param("factors", "float16 or float32", TypeConverters.toString)
 
     def defaults(self) -> None:
         self._setDefault(outputCol="code", bits=256, goal="mean", sample=8192, seed=0)
@@ -41,7 +44,8 @@ class Sketch(Files, Estimator, _Params):
         found = statistics(dataset, self.columns(), self.keeps, self.value("sample"), self.value("seed"),
                            s is None and goal not in _SAMPLED)
         text = _core.sketch_from_statistics(found.piece, self.value("bits"), self.value("codeKind"), s, goal,
-                                            self.value("seed"), None, self.value("maxSteps"))
+                                            self.value("seed"), None, self.value("maxSteps"), None,
+                                            self.value("bitsPer"), self.value("rotation"), self.value("factors"))
         model = hand_on(self, SketchModel(_Sketch.from_json(text)))
         model.summary = {"rows": found.rows, "badRows": found.bad, "bytesToDriver": found.bytes}
         return model

@@ -166,11 +166,11 @@ def _dtype(columns: Columns, frame: DataFrame) -> str:
 
 
 class Candidates:
-    """The rows whose codes are nearest to the queries', and their exact distances."""
+    """The rows whose codes are nearest to the queries', by estimates or bits, and their exact distances."""
 
     def __init__(self, sketch: _Sketch, queries: np.ndarray, count: int):
         self.sketch, self.queries, self.count = sketch, np.ascontiguousarray(queries), count
-        self.codes = sketch.encode(queries, threads=1)
+        self.codes = None if sketch.kind == "principal" else sketch.encode(queries, threads=1)
         shape = (len(queries), 0)
         self.bits, self.ids, self.values = np.empty(shape), np.empty(shape, np.int64), np.empty(shape)
 
@@ -178,12 +178,17 @@ class Candidates:
         order = np.argsort(ids, kind="stable")  # codes of equal bits are found in the order of ids
         rows, ids = np.ascontiguousarray(rows[order]), ids[order]
         count = min(self.count, len(rows))
-        bits, at = _core.hamming_knn(self.sketch.encode(rows, threads=threads), self.codes, count, threads)
+        bits, at = self._nearest(self.sketch.encode(rows, threads=threads), count, threads)
         values, near = _core.rerank(rows, self.queries, at, count, None, threads)
         to_bits, to_values = np.argsort(at, axis=1), np.argsort(near, axis=1)  # both in the order of places
         bits = np.take_along_axis(bits, to_bits, 1)
         places = np.take_along_axis(at, to_bits, 1)
         self._keep(bits, ids[places], np.take_along_axis(values, to_values, 1))
+
+    def _nearest(self, codes: np.ndarray, count: int, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+        if self.codes is None:
+            return self.sketch.search(codes, self.queries, count, threads=threads)
+        return _core.hamming_knn(codes, self.codes, count, threads)
 
     def _keep(self, bits: np.ndarray, ids: np.ndarray, values: np.ndarray) -> None:
         kept = _nearest_codes(np.concatenate([self.bits, bits], 1), np.concatenate([self.ids, ids], 1),

@@ -32,7 +32,8 @@ from . import _plain
 if TYPE_CHECKING:
     from ._search import Index, Neighbors, Within, knn, range_search
 
-__all__ = ["CapLinear", "Index", "InverseSphere", "Neighbors", "Sphere", "Within", "embed", "knn", "range_search", "unembed"]
+__all__ = ["CapLinear", "Index", "InverseSphere", "Neighbors", "Sphere", "SphereCapLinear",
+           "Within", "embed", "knn", "range_search", "unembed"]
 
 _NATIVE = (torch.float32, torch.float64)
 
@@ -137,7 +138,8 @@ def _unembed_parts(y: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tu
 
 def _total(parts: Tensor, t: Tensor) -> Tensor:
     """dL/dt from its parts."""
-    return (parts if parts.numel() == 1 else parts.sum()).to(t).reshape(t.shape)
+    total = parts.sum()
+    return total if total.dtype == t.dtype and total.device == t.device and t.dim() == 0 else total.to(t).reshape(t.shape)
 
 
 def _embed_gradients(x: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
@@ -304,17 +306,33 @@ _unembed_transformed = _transformable(_unembed_rows, _in_both(_unembed_gradients
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
+@torch.compiler.assume_constant_result
+def _inlined() -> bool:
+    """Whether there are operators whose kernels torch.compile can take into its own code; they are registered."""
+    if _triton() is None or not hasattr(torch.library, "triton_op"):
+        return False
+    from . import _compiled  # noqa: F401
+    return True
+
+
+def _compiled_op(x: Tensor, d: int, name: str) -> Any:
+    """The operator for torch.compile; exported programs have those that need nothing but this module."""
+    if x.is_cuda and 1 <= d <= 8192 and not torch.compiler.is_exporting() and _inlined():
+        return getattr(torch.ops.capball, name + "_triton")
+    return getattr(torch.ops.capball, name)
+
+
 def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
     if torch.compiler.is_compiling():
-        return _embed(x, t, center)
+        return _compiled_op(x, x.shape[-1], "embed")(x, t, center)
     return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """x = S^-1(y/|y|) + center at the scale s = exp(t), over the last dimension; differentiable in y and t."""
     if torch.compiler.is_compiling():
-        return _unembed(y, t, center)
+        return _compiled_op(y, y.shape[-1] - 1, "unembed")(y, t, center)
     return _unembed_transformed(y, t, center) if _transformed() else _Unembed.apply(y, t, center)
 
 
@@ -373,3 +391,66 @@ class CapLinear(nn.Linear):
         p, b = self.weight.detach().double(), -self.bias.detach().double()
         length = p.norm(dim=1)
         return [sphere.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
+
+
+class _Caps(torch.autograd.Function):
+    """`CapLinear` after `Sphere` in the kernels of _caps."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, t: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, t, weight, bias)
+        return _fused().forward(x, t, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        return (_cap_gradients_once if torch.is_grad_enabled() else _cap_gradients)(ctx, *g)
+
+
+def _cap_gradients(ctx: Any, g: Tensor) -> Any:
+    x, t, weight, bias = ctx.saved_tensors
+    gx, of_t, of_weight, of_bias = _fused().backward(x, t, weight, g.contiguous())
+    return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
+
+
+_cap_gradients_once = once_differentiable(_cap_gradients)
+
+
+@cache
+def _fused() -> Any:
+    if _triton() is None:
+        return None
+    from . import _caps
+    return _caps
+
+
+class SphereCapLinear(nn.Module):
+    """`CapLinear(d, units)` after `Sphere(s, learnable)` as one layer. On CUDA devices one kernel does both for up to 512 numbers
+    and few units, so that the embedded rows are not stored; elsewhere it is one after the other.
+
+    d      numbers of a row
+    units  caps
+    """
+
+    def __init__(self, d: int, units: int, s: float = 1.0, learnable: bool = True, **keywords: Any) -> None:
+        super().__init__()
+        self.sphere = Sphere(s, learnable)
+        self.caps = CapLinear(d, units, **keywords)
+
+    def forward(self, x: Tensor) -> Tensor:
+        sphere, caps = self.sphere, self.caps
+        if _fuses(x, sphere.t, caps.weight):
+            return _Caps.apply(x, sphere.t, caps.weight, caps.bias)
+        return caps(sphere(x))
+
+    def regions(self) -> list[capball.Region]:
+        """The ball of each unit, or what else its cap is."""
+        return self.caps.regions(self.sphere.s)
+
+
+def _fuses(x: Tensor, t: Tensor, weight: Tensor) -> bool:
+    """Whether both layers are one kernel: not where torch takes them apart, nor where autocast changes the type between them."""
+    if not x.is_cuda or torch.compiler.is_compiling() or _transformed() or _fused() is None:
+        return False
+    if torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") != x.dtype:
+        return False
+    return t.is_cuda and (weight.dtype == x.dtype or torch.is_autocast_enabled("cuda")) and _fused().takes(x, weight)

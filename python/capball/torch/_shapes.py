@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """How many numbers a program takes, by how many warps, and whether it writes rows as one run."""
+    """How many numbers a program takes, D for each row, and by how many warps. Runs (_runs.py) have `word` > 0: the numbers that
+    neighbouring threads are apart; `columns`: one thread per row adds squares."""
 
     numbers: int
     warps: int
-    flat: bool
+    word: int = 0
+    columns: bool = True
 
 
 # By kernel and bytes of a number: up to a width D, numbers and warps. Wider rows are a block of their own.
@@ -47,5 +49,5 @@ def shape_of(kernel: str, size: int, d: int, D: int) -> Shape:
     for flat, lines in ((True, runs), (False, _TABLE[kernel][size])):
         for most, numbers, warps in lines:
             if D <= most:
-                return Shape(max(numbers, D), warps, flat)
+                return Shape(max(numbers, D), warps)
     raise ValueError(f"rows of {d} numbers are longer than a block")

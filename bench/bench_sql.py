@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""capball in databases: make bench-sql, or tools/test-sql bench [ROWS [COLUMNS]]; 1000000 x 96 by default.
+
+PostgreSQL: capball_fit and capball_embed of all rows, compared with avg(x[1]), .., avg(x[d]) and with sum(x[1]).
+DuckDB: rows per second of capball_embed, compared with `capball embed` on the same rows as an .npy file.
+All of a group take turns; the best of each is reported, and the ratios.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+ROOT = Path(__file__).resolve().parents[1]
+os.environ.setdefault("BUILD", str(ROOT / "build"))
+sys.path.insert(0, str(ROOT / "sql/tests"))
+
+import capball
+import capball.duckdb
+from conftest import BUILD
+from pg_server import Server, copy_rows, installed, packaged
+
+ROUNDS = 3
+
+
+def best(jobs):
+    """Seconds of each job, the best of several rounds in which they take turns."""
+    seconds = dict.fromkeys(jobs, float("inf"))
+    for _ in range(ROUNDS):
+        for name, job in jobs.items():
+            start = time.perf_counter()
+            job()
+            seconds[name] = min(seconds[name], time.perf_counter() - start)
+    return seconds
+
+
+def bench_postgresql(rows):
+    servers = installed() or packaged()
+    name = list(servers)[0]
+    server = Server(name, servers[name], settings=["shared_buffers=1GB", "work_mem=64MB"])
+    d = rows.shape[1]
+    try:
+        with server.connect() as db:
+            db.execute("CREATE EXTENSION capball")
+            copy_rows(db, "t", rows)
+            db.execute("VACUUM ANALYZE t")
+            db.execute("CREATE TABLE map AS SELECT capball_fit(x) AS map FROM t")
+            columns = ", ".join(f"avg(x[{j}])" for j in range(1, d + 1))
+            queries = {"capball_fit": "SELECT length(capball_fit(x)) FROM t",
+                       "capball_embed": "SELECT count(capball_embed(map, x)) FROM t, map",
+                       "sum(x[1])": "SELECT sum(x[1]) FROM t", "avg of each column": f"SELECT {columns} FROM t"}
+            for workers in (0, 2):
+                db.execute(f"SET max_parallel_workers_per_gather = {workers}")
+                seconds = best({name: lambda sql=sql: db.execute(sql).fetchall() for name, sql in queries.items()})
+                both = seconds["capball_fit"] + seconds["capball_embed"]
+                for query, value in seconds.items():
+                    print(f"PostgreSQL, {workers} workers  {query:20} {value:8.2f} s")
+                print(f"PostgreSQL, {workers} workers  avg of each column / (capball_fit + capball_embed) = {seconds['avg of each column'] / both:.1f}")
+                print(f"PostgreSQL, {workers} workers  (capball_fit + capball_embed) / sum(x[1]) = {both / seconds['sum(x[1])']:.1f}")
+    finally:
+        server.stop()
+
+
+def bench_duckdb(rows):
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as con:
+        capball.duckdb.register(con)
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+        t = pa.table({"x": lists}) # noqa: F841, read by DuckDB
+        con.execute("CREATE TABLE t AS SELECT * FROM t")
+        np.save(f"{folder}/rows.npy", rows)
+        Path(f"{folder}/map.json").write_text(text := capball.SphereMap.fit(rows).to_json())
+        seconds = best({
+            "DuckDB": lambda: con.execute("CREATE OR REPLACE TABLE y AS SELECT capball_embed($1, x) AS y FROM t", [text]),
+            "command": lambda: subprocess.run([BUILD / "capball", "embed", "-q", "-m", "map.json", "rows.npy", "-o", "y.npy"], cwd=folder, check=True),
+            "fit in DuckDB": lambda: con.execute("SELECT capball_fit(x) FROM t").fetchall()})
+        for name, value in seconds.items():
+            print(f"{name:38} {value:8.2f} s {len(rows) / value:12.0f} rows/s")
+        print(f"rows per second, capball_embed in DuckDB / capball embed = {seconds['command'] / seconds['DuckDB']:.2f}")
+
+
+def main():
+    n, d = [int(word) for word in sys.argv[1:]] + [1_000_000, 96][len(sys.argv) - 1:]
+    rows = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    print(f"{n} x {d} f32, {capball._core.isa}, {os.cpu_count()} processors; bench/bench_sql.py {n} {d}")
+    bench_postgresql(rows)
+    bench_duckdb(rows)
+
+
+main()

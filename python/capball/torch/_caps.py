@@ -1,0 +1,136 @@
+"""A linear layer on the sphere in one kernel: the embedded rows stay in registers. For rows of up to 512 numbers and few units."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ._blocks import _block, _image, _part, _read, _scale, _slope, _write
+from ._kernels import _power_of_two, run_cached
+
+_MOST = 8192  # units times numbers of a row, both to powers of two: what a program accumulates
+_LONGEST = 512
+
+
+@triton.jit
+def _weights(w, unit, col, d):
+    return tl.load(w + unit * (d + 1) + col, mask=col < d, other=0).to(tl.float32)
+
+
+@triton.jit
+def _rounded(value, x):
+    """As `Sphere` stores it."""
+    return value.to(x.dtype.element_ty).to(tl.float32)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def caps_kernel(x, t, w, b, out, rows, units, d: tl.constexpr, FINE: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    before = tl.program_id(0).to(tl.int64) * R
+    row, col, count, here = _block(rows, before, d, True, R, D)
+    z = _read(x, row, col, before, here, d, 1, False)
+    image, last = _image(z, _scale(t, False), False, FINE)
+    image = _rounded(image, x)
+    last = _rounded(last, x)
+    for unit in range(units):
+        value = tl.sum(image * _weights(w, unit, col, d)[None, :], axis=1)
+        value += last * tl.load(w + unit * (d + 1) + d).to(tl.float32) + tl.load(b + unit).to(tl.float32)
+        tl.store(out + (before + row) * units + unit, value.to(out.dtype.element_ty), mask=row < count)
+
+
+@triton.jit
+def _up(g, w, row, col, before, count, d, units, R: tl.constexpr, D: tl.constexpr):
+    """The gradients of the embedded rows from those of the units."""
+    up = tl.zeros([R, D], tl.float32)
+    up0 = tl.zeros([R], tl.float32)
+    for unit in range(units):
+        own = tl.load(g + (before + row) * units + unit, mask=row < count, other=0).to(tl.float32)
+        up += own[:, None] * _weights(w, unit, col, d)[None, :]
+        up0 += own * tl.load(w + unit * (d + 1) + d).to(tl.float32)
+    return up, up0
+
+
+@triton.jit(do_not_specialize=["rows", "tiles"])
+def caps_backward_kernel(x, t, w, g, gx, part, rows, tiles, units, d: tl.constexpr, FINE: tl.constexpr, R: tl.constexpr,
+                         D: tl.constexpr, U: tl.constexpr, PRECISION: tl.constexpr):
+    """Writes the gradient of x; `part` gets a program's parts of those of the weights, of the biases and of t."""
+    of_weights = tl.zeros([U, D], tl.float32)
+    of_lasts = tl.zeros([U], tl.float32)
+    of_biases = tl.zeros([U], tl.float32)
+    s = _scale(t, False)
+    of_t = s * 0
+    unit = tl.arange(0, U)
+    own_tile = tl.program_id(0).to(tl.int64)
+    for step in range(tl.cdiv(tiles - tl.program_id(0), tl.num_programs(0))):
+        before = (own_tile + step * tl.num_programs(0)) * R
+        row, col, count, here = _block(rows, before, d, True, R, D)
+        z = _read(x, row, col, before, here, d, 1, False)
+        up, up0 = _up(g, w, row, col, before, count, d, units, R, D)
+        slope, image, last, slope_of_t = _slope(z, up, up0, s, False, FINE)
+        _write(gx, slope, row, col, before, here, d)
+        of_t += _part(slope_of_t, row, count)
+        there = (row < count)[None, :] & (unit < units)[:, None]
+        own = tl.load(g + ((before + row)[None, :] * units + unit[:, None]), mask=there, other=0).to(tl.float32)
+        of_lasts += tl.sum(own * last[None, :], axis=1)
+        of_biases += tl.sum(own, axis=1)
+        of_weights = tl.dot(own, _rounded(image, x), of_weights, input_precision=PRECISION)
+    col = tl.arange(0, D)
+    to = part + tl.program_id(0) * (units * (d + 2) + 1)
+    tl.store(to + unit[:, None] * (d + 1) + col[None, :], of_weights, mask=(unit < units)[:, None] & (col < d)[None, :])
+    tl.store(to + unit * (d + 1) + d, of_lasts, mask=unit < units)
+    tl.store(to + units * (d + 1) + unit, of_biases, mask=unit < units)
+    tl.store(to + units * (d + 2), of_t)
+
+
+@cache
+def _programs(device: int) -> int:
+    """How many programs keep a device busy."""
+    return 2 * torch.cuda.get_device_properties(device).multi_processor_count if device >= 0 else 3
+
+
+def takes(x: Tensor, w: Tensor) -> bool:
+    """Whether these kernels serve such rows and weights."""
+    d = x.shape[-1]
+    return (x.dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST and x.is_contiguous()
+            and _width(d) * max(16, _power_of_two(len(w))) <= _MOST and x.numel() > 0)
+
+
+def _width(d: int) -> int:
+    return max(16, _power_of_two(d))
+
+
+@cache
+def _constants(dtype: torch.dtype, d: int, units: int | None) -> dict[str, Any]:
+    D = _width(d)
+    known = dict(d=d, FINE=dtype == torch.float32 and D >= 512, R=max(16, min(128, 4096 // D)), D=D)
+    if units is None:
+        return known
+    # TF32 holds the numbers of f16 and bf16; three products of it those of f32.
+    return dict(known, U=max(16, _power_of_two(units)), PRECISION="tf32x3" if dtype == torch.float32 else "tf32")
+
+
+def forward(x: Tensor, t: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    d, units = x.shape[-1], len(w)
+    out = x.new_empty((*x.shape[:-1], units))
+    n, known = x.numel() // d, _constants(x.dtype, d, None)
+    key = (caps_kernel, x.dtype, t.dtype, w.dtype, d, units)
+    run_cached(key, caps_kernel, (x, t, w, b, out), (n, units), known, -(-n // known["R"]), 8 if d > 128 else 4)
+    return out
+
+
+def backward(x: Tensor, t: Tensor, w: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of x, t, the weights and the biases."""
+    d, units = x.shape[-1], len(w)
+    n, known = x.numel() // d, _constants(x.dtype, d, units)
+    tiles = -(-n // known["R"])
+    programs, width = min(tiles, _programs(x.get_device())), units * (d + 2) + 1
+    gx, part = torch.empty_like(x), torch.empty((programs, width), dtype=torch.float32, device=x.device)
+    key = (caps_backward_kernel, x.dtype, t.dtype, w.dtype, d, units)
+    run_cached(key, caps_backward_kernel, (x, t, w, g, gx, part), (n, tiles, units), known, programs, 8 if d > 128 else 4)
+    total = part.sum(0) if programs > 1 else part[0]
+    of_w, of_b, of_t = total.split((units * (d + 1), units, 1))
+    return gx, of_t.view(t.shape), of_w.view(w.shape), of_b

@@ -1,0 +1,238 @@
+"""T1 and T12 on runs: the R rows of a program are contiguous and start at a multiple of 16 bytes, whatever the length of a row.
+
+A run is read in whole vectors and rearranged in shared memory. Sums over short rows take one thread per row; the results are
+computed and written number by number in the order of memory, with the factors of their rows. A block that is not full, or has
+numbers whose squares leave the range of the type, is left to _blocks.py.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ._blocks import (_all, _embed_back_block, _embed_block, _image_factors, _preimage_factor, _preimage_slope_factors, _root, _scale,
+                      _slope_factors, _square, _unembed_back_block, _unembed_block, _usual, _usual_point, _wide)
+
+
+@triton.jit
+def _read_run(a, first, COLS: tl.constexpr, R: tl.constexpr, SIZE: tl.constexpr):
+    """R rows of COLS numbers as one row of SIZE, a power of two."""
+    i = tl.arange(0, SIZE)
+    return tl.load(a + first * COLS + i, mask=i < R * COLS, other=0)
+
+
+@triton.jit
+def _read_block(a, first, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+    row = tl.arange(0, R)[:, None]
+    col = tl.arange(0, D)[None, :]
+    return tl.load(a + first * d + (row * d + col), mask=(col < d) & (row >= 0), other=0)
+
+
+@triton.jit
+def _columns(run, COLS: tl.constexpr, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WIDE: tl.constexpr):
+    """The first d numbers of each row of a run, D x R: a thread has whole rows."""
+    i = tl.arange(0, R * D)
+    col = i // R
+    v = _wide(tl.gather(run, i % R * COLS + tl.minimum(col, COLS - 1), 0), WIDE)
+    return tl.reshape(tl.where(col < d, v, 0.0), [D, R])
+
+
+@triton.jit
+def _sum_of_products(v, w, FINE: tl.constexpr):
+    """FINE: added in double, so that the error does not grow with the length of rows."""
+    if FINE:
+        return tl.sum(v.to(tl.float64) * w.to(tl.float64), axis=0).to(v.dtype)
+    else:
+        return tl.sum(v * w, axis=0)
+
+
+@triton.jit
+def _places(rows, START: tl.constexpr, SIZE: tl.constexpr, COLS: tl.constexpr, R: tl.constexpr, WORD: tl.constexpr):
+    """Places in a run of rows of COLS numbers from START on, their rows and columns, and which are in the run. `rows` > 0 hides
+    from the compiler that places start at multiples of more than WORD, so that neighbouring threads get neighbouring words: wider
+    accesses to memory would give bank conflicts in shared memory."""
+    i = START + tl.arange(0, SIZE) + tl.minimum(rows - 1, 0) * WORD
+    inside = i
+    if START + SIZE > R * COLS:
+        inside = tl.minimum(i, R * COLS - 1)
+    row = (inside.to(tl.uint32) // COLS).to(tl.int32)
+    return i, row, inside - row * COLS, i < R * COLS
+
+
+@triton.jit
+def _from(run, row, col, R: tl.constexpr, PITCH: tl.constexpr, SIZE: tl.constexpr, WIDE: tl.constexpr):
+    """Numbers of a run; those of column PITCH are not used."""
+    i = row * PITCH + col
+    if R * PITCH == SIZE:
+        i = tl.minimum(i, SIZE - 1)
+    return _wide(tl.gather(run, i, 0), WIDE)
+
+
+@triton.jit
+def _of_rows(a, b, row, WIDE: tl.constexpr):
+    """a[row] and b[row]; two f32 are taken from shared memory as one."""
+    if WIDE:
+        return tl.gather(a, row, 0), tl.gather(b, row, 0)
+    else:
+        low = a.to(tl.uint32, bitcast=True).to(tl.uint64)
+        high = b.to(tl.uint32, bitcast=True).to(tl.uint64)
+        both = tl.gather((high << 32) | low, row, 0)
+        return both.to(tl.uint32).to(tl.float32, bitcast=True), (both >> 32).to(tl.uint32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _write_run(a, value, first, i, here, COLS: tl.constexpr):
+    tl.store(a + first * COLS + i, value.to(a.dtype.element_ty), mask=here)
+
+
+@triton.jit
+def _embed_piece(x, y, factor, last, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr, R: tl.constexpr,
+                 PITCH: tl.constexpr, IN: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
+    f, of_last = _of_rows(factor, last, row, WIDE)
+    value = tl.where(col == d, of_last, _from(x, row, col, R, PITCH, IN, WIDE) * f)
+    _write_run(y, value, first, i, here, d + 1)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def embed_run_kernel(x, t, y, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, COLUMNS: tl.constexpr,
+                     WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr, HEAD: tl.constexpr,
+                     REST: tl.constexpr, STEP: tl.constexpr):
+    PITCH: tl.constexpr = d if COLUMNS else D  # of rows in the run
+    first = tl.program_id(0).to(tl.int64) * R
+    usual = rows - first >= R
+    if usual:
+        if COLUMNS:
+            run = _read_run(x, first, d, R, IN)
+            z = _columns(run, d, d, R, D, WIDE)
+            N = _sum_of_products(z, z, FINE)
+        else:
+            block = _read_block(x, first, d, R, D)
+            run = tl.reshape(block, [R * D])
+            N = _square(_wide(block, WIDE), FINE)
+        s = _scale(t, WIDE)
+        usual = _all(_usual(N + s * s, WIDE))
+        if usual:
+            factor, last = _image_factors(N, s)
+            _embed_piece(run, y, factor, last, rows, first, 0, HEAD, d, R, PITCH, IN, WORD, WIDE)
+            if REST > 0:
+                _embed_piece(run, y, factor, last, rows, first, HEAD, REST, d, R, PITCH, IN, WORD, WIDE)
+    if not usual:
+        for i in range(0, R, STEP):
+            _embed_block(x, t, x, y, rows, first + i, d, d, 1, False, WIDE, FINE, True, STEP, D)
+
+
+@triton.jit
+def _unembed_piece(y, x, factor, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr, R: tl.constexpr,
+                   IN: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    i, row, col, here = _places(rows, START, SIZE, d, R, WORD)
+    _write_run(x, _from(y, row, col, R, d + 1, IN, WIDE) * tl.gather(factor, row, 0), first, i, here, d)
+
+
+@triton.jit
+def _lasts(run, d: tl.constexpr, R: tl.constexpr, WIDE: tl.constexpr):
+    return _wide(tl.gather(run, tl.arange(0, R) * (d + 1) + d, 0), WIDE)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
+                       WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr, HEAD: tl.constexpr,
+                       REST: tl.constexpr, STEP: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * R
+    usual = rows - first >= R
+    if usual:
+        run = _read_run(y, first, d + 1, R, IN)
+        z = _columns(run, d + 1, d, R, D, WIDE)
+        z0 = _lasts(run, d, R, WIDE)
+        N = _sum_of_products(z, z, FINE)
+        L = _root(N + z0 * z0)
+        usual = _all(_usual_point(N, L, z0, WIDE))
+        if usual:
+            factor = _preimage_factor(N, L, z0, _scale(t, WIDE))
+            _unembed_piece(run, x, factor, rows, first, 0, HEAD, d, R, IN, WORD, WIDE)
+            if REST > 0:
+                _unembed_piece(run, x, factor, rows, first, HEAD, REST, d, R, IN, WORD, WIDE)
+    if not usual:
+        for i in range(0, R, STEP):
+            _unembed_block(y, t, y, x, rows, first + i, d, d + 1, 1, False, WIDE, FINE, True, STEP, D)
+
+
+@triton.jit
+def _embed_back_piece(x, g, gx, factor, k, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
+                      R: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    i, row, col, here = _places(rows, START, SIZE, d, R, WORD)
+    z = _wide(tl.load(x + first * d + i, mask=here, other=0), WIDE)
+    f, of_z = _of_rows(factor, k, row, WIDE)
+    value = (_from(g, row, col, R, d + 1, UP, WIDE) - z * of_z) * f
+    _write_run(gx, value, first, i, here, d)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
+                          WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
+                          UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * R
+    s = _scale(t, WIDE)
+    of_t = s * 0
+    usual = rows - first >= R
+    if usual:
+        z = _columns(_read_run(x, first, d, R, IN), d, d, R, D, WIDE)
+        up_run = _read_run(g, first, d + 1, R, UP)
+        up = _columns(up_run, d + 1, d, R, D, WIDE)
+        up0 = _lasts(up_run, d, R, WIDE)
+        N = _sum_of_products(z, z, FINE)
+        product = _sum_of_products(z, up, False)
+        most = tl.maximum(tl.max(tl.abs(up), axis=0), tl.abs(up0))
+        usual = _all(_usual(N + s * s, WIDE) & (_usual(most, WIDE) | (most == 0)) & (product == product))
+        if usual:
+            factor, k, y0, slope_of_t = _slope_factors(N, s, product, up0)
+            of_t = tl.sum(slope_of_t, axis=0)
+            _embed_back_piece(x, up_run, gx, factor, k, rows, first, 0, HEAD, d, R, UP, WORD, WIDE)
+            if REST > 0:
+                _embed_back_piece(x, up_run, gx, factor, k, rows, first, HEAD, REST, d, R, UP, WORD, WIDE)
+    if not usual:
+        for i in range(0, R, STEP):
+            of_t += _embed_back_block(x, t, x, g, gx, rows, first + i, d, d, 1, d + 1, 1, False, WIDE, FINE, True, STEP, D)
+    tl.store(part + tl.program_id(0), of_t)
+
+
+@triton.jit
+def _unembed_back_piece(y, g, gy, factor, k, last, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
+                        R: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
+    z = _wide(tl.load(y + first * (d + 1) + i, mask=here, other=0), WIDE)
+    f, of_z = _of_rows(factor, k, row, WIDE)
+    value = (_from(g, row, col, R, d, UP, WIDE) - z * of_z) * f
+    _write_run(gy, tl.where(col == d, tl.gather(last, row, 0), value), first, i, here, d + 1)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def unembed_back_run_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
+                            WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
+                            UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * R
+    s = _scale(t, WIDE)
+    of_t = s * 0
+    usual = rows - first >= R
+    if usual:
+        run = _read_run(y, first, d + 1, R, IN)
+        up_run = _read_run(g, first, d, R, UP)
+        up = _columns(up_run, d, d, R, D, WIDE)
+        z = _columns(run, d + 1, d, R, D, WIDE)
+        z0 = _lasts(run, d, R, WIDE)
+        N = _sum_of_products(z, z, FINE)
+        L = _root(N + z0 * z0)
+        product = _sum_of_products(z, up, False)
+        most = tl.max(tl.abs(up), axis=0)
+        usual = _all(_usual_point(N, L, z0, WIDE) & (_usual(most, WIDE) | (most == 0)))
+        if usual:
+            factor, k, of_last, slope_of_t = _preimage_slope_factors(N, L, z0, product, s)
+            of_t = tl.sum(slope_of_t, axis=0)
+            last = of_last * factor
+            _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, 0, HEAD, d, R, UP, WORD, WIDE)
+            if REST > 0:
+                _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, HEAD, REST, d, R, UP, WORD, WIDE)
+    if not usual:
+        for i in range(0, R, STEP):
+            of_t += _unembed_back_block(y, t, g, gy, rows, first + i, d, d, 1, d + 1, 1, WIDE, FINE, True, STEP, D)
+    tl.store(part + tl.program_id(0), of_t)

@@ -1,0 +1,16 @@
+/* The measurements of a real engine in words. */
+#ifndef SHOW_ENGINE_TEXT_H
+#define SHOW_ENGINE_TEXT_H
+
+#include "capball/advanced/engine.h"
+
+/* "sphere s = 2.5, ball 0.7, twice" */
+void show_engine_name(const cpb_engine_trial *trial, char *to, size_t room);
+
+/* The criterion, what to take, and what the choice rests on. The caller frees it; NULL: no memory. */
+char *show_engine_text(const cpb_engine_facts *of);
+
+/* How it was measured. The same. */
+char *show_engine_method(const cpb_engine_facts *of, cpb_metric metric);
+
+#endif

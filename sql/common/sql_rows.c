@@ -1,0 +1,327 @@
+#include "sql_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "capball/ball.h"
+#include "sql_error.h"
+
+typedef struct head {
+  sql_settings settings;
+  cpb_dtype dtype;
+  size_t d, count;
+} head;
+
+struct sql_rows {
+  head head;
+  size_t room;      /* in rows */
+  char *data;       /* count rows, densely packed */
+  int64_t *numbers; /* count numbers if numbered */
+};
+
+cpb_status sql_goal(const char *name, size_t length, cpb_goal *goal, cpb_error *error) {
+  for (int i = 0; i < CPB_GOALS; i++) {
+    const char *known = cpb_goal_name((cpb_goal)i);
+    if (strlen(known) == length && memcmp(known, name, length) == 0) {
+      *goal = (cpb_goal)i;
+      return CPB_OK;
+    }
+  }
+  return sql_fail(error, CPB_WHY_CHOICE,
+                  "there is no goal \"%.*s\", only mean, median, hemisphere, spread and recall",
+                  length > 40 ? 40 : (int)length, name);
+}
+
+sql_rows *sql_rows_new(void) { return calloc(1, sizeof(sql_rows)); }
+
+void sql_rows_free(sql_rows *rows) {
+  if (rows == NULL) return;
+  free(rows->data);
+  free(rows->numbers);
+  free(rows);
+}
+
+static size_t row_bytes(const head *of) { return of->d * cpb_dtype_size(of->dtype); }
+static const char *row_at(const sql_rows *rows, size_t i) { return rows->data + i * row_bytes(&rows->head); }
+
+/* ---- growing ---- */
+
+static bool reserve(sql_rows *rows, size_t more) {
+  size_t wanted = rows->head.count + more, bytes = row_bytes(&rows->head);
+  if (wanted <= rows->room) return true;
+  size_t room = wanted > 2 * rows->room ? wanted : 2 * rows->room;
+  if (room < 16) room = 16;
+  if (room > SIZE_MAX / 2 / (bytes + sizeof *rows->numbers)) return false;
+  char *data = realloc(rows->data, room * bytes);
+  if (data == NULL) return false;
+  rows->data = data;
+  if (rows->head.settings.numbered) {
+    int64_t *numbers = realloc(rows->numbers, room * sizeof *numbers);
+    if (numbers == NULL) return false;
+    rows->numbers = numbers;
+  }
+  rows->room = room;
+  return true;
+}
+
+static void append(sql_rows *rows, const void *data, const int64_t *numbers, size_t more) {
+  size_t at = rows->head.count, bytes = row_bytes(&rows->head);
+  memcpy(rows->data + at * bytes, data, more * bytes);
+  if (rows->head.settings.numbered) memcpy(rows->numbers + at, numbers, more * sizeof *numbers);
+  rows->head.count += more;
+}
+
+static cpb_status out_of_memory(const sql_rows *rows, cpb_error *error) {
+  return sql_fail(error, CPB_WHY_MEMORY, "no memory for %zu rows of %zu columns", rows->head.count + 1,
+                  rows->head.d);
+}
+
+static bool same_settings(const sql_settings *a, const sql_settings *b) {
+  return a->goal == b->goal && a->numbered == b->numbered && a->nu == b->nu;
+}
+
+static cpb_status check_alike(const head *rows, const head *more, cpb_error *error) {
+  if (rows->d != more->d)
+    return sql_fail(error, CPB_WHY_COLUMNS, "x has %zu columns, expected %zu", more->d, rows->d);
+  if (rows->dtype != more->dtype)
+    return sql_fail(error, CPB_WHY_DTYPE_OTHER, "x is %s, the rows before were %s",
+                    cpb_dtype_name(more->dtype), cpb_dtype_name(rows->dtype));
+  if (!same_settings(&rows->settings, &more->settings))
+    return sql_fail(error, CPB_WHY_PIECES, "all arguments but x and the row number must be constant");
+  return CPB_OK;
+}
+
+/* Adopts the shape of the first rows, and compares that of later ones with it. */
+static cpb_status agree(sql_rows *rows, const head *more, cpb_error *error) {
+  if (rows->head.count != 0) return check_alike(&rows->head, more, error);
+  rows->head = *more;
+  rows->head.count = 0;
+  return CPB_OK;
+}
+
+static cpb_status check_numbers(const int64_t *numbers, size_t count, cpb_error *error) {
+  for (size_t i = 0; i < count; i++)
+    if (numbers[i] < 0)
+      return sql_fail(error, CPB_WHY_DOMAIN, "row must be >= 0, got %lld", (long long)numbers[i]);
+  return CPB_OK;
+}
+
+cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, const sql_settings *settings,
+                        cpb_error *error) {
+  head more = {*settings, x.dtype, x.cols, x.rows};
+  if (x.cols == 0) return sql_fail(error, CPB_WHY_COLUMNS, "x is empty");
+  if (settings->nu != settings->nu) return sql_fail(error, CPB_WHY_DOMAIN, "nu must be > 0, got NaN");
+  cpb_status status = settings->numbered ? check_numbers(numbers, x.rows, error) : CPB_OK;
+  if (status == CPB_OK) status = agree(rows, &more, error);
+  if (status != CPB_OK) return status;
+  if (!reserve(rows, x.rows)) return out_of_memory(rows, error);
+  append(rows, x.data, numbers, x.rows);
+  return CPB_OK;
+}
+
+cpb_status sql_rows_merge(sql_rows *rows, const sql_rows *from, cpb_error *error) {
+  size_t more = from->head.count;
+  if (more == 0) return CPB_OK;
+  cpb_status status = agree(rows, &from->head, error);
+  if (status != CPB_OK) return status;
+  if (!reserve(rows, more)) return out_of_memory(rows, error);
+  append(rows, from->data, from->numbers, more);
+  return CPB_OK;
+}
+
+/* ---- as bytes: head, rows, numbers ---- */
+
+static size_t data_bytes(const head *of) { return of->count * row_bytes(of); }
+static size_t number_bytes(const head *of) { return of->settings.numbered ? of->count * sizeof(int64_t) : 0; }
+
+size_t sql_rows_size(const sql_rows *rows) {
+  return sizeof(head) + data_bytes(&rows->head) + number_bytes(&rows->head);
+}
+
+void sql_rows_write(const sql_rows *rows, void *bytes) {
+  char *at = bytes;
+  size_t data = data_bytes(&rows->head), numbers = number_bytes(&rows->head);
+  memcpy(at, &rows->head, sizeof(head));
+  if (data > 0) memcpy(at + sizeof(head), rows->data, data);
+  if (numbers > 0) memcpy(at + sizeof(head) + data, rows->numbers, numbers);
+}
+
+static bool plausible(const head *of, size_t size) {
+  if (of->dtype != CPB_F32 && of->dtype != CPB_F64) return false;
+  if (of->count == 0) return size == sizeof(head);
+  size_t most = size / of->count; /* bytes per row, before the products below can overflow */
+  return of->d > 0 && of->d <= most && size == sizeof(head) + data_bytes(of) + number_bytes(of);
+}
+
+cpb_status sql_rows_read(const void *bytes, size_t size, sql_rows **rows, cpb_error *error) {
+  head of;
+  *rows = NULL;
+  if (size >= sizeof of) memcpy(&of, bytes, sizeof of);
+  if (size < sizeof of || !plausible(&of, size)) return sql_fail(error, CPB_WHY_STATE, "not a state of rows");
+  sql_rows *read = sql_rows_new();
+  if (read == NULL) return sql_fail(error, CPB_WHY_MEMORY, "no memory for a state");
+  read->head = of;
+  read->head.count = 0;
+  bool held = reserve(read, of.count);
+  if (held && of.count > 0) memcpy(read->data, (const char *)bytes + sizeof of, data_bytes(&of));
+  if (held && of.count > 0 && of.settings.numbered)
+    memcpy(read->numbers, (const char *)bytes + sizeof of + data_bytes(&of), number_bytes(&of));
+  read->head.count = of.count;
+  if (held)
+    *rows = read;
+  else
+    sql_rows_free(read);
+  return held ? CPB_OK : sql_fail(error, CPB_WHY_MEMORY, "no memory for %zu rows", of.count);
+}
+
+/* ---- the order of rows ---- */
+
+typedef struct place {
+  const sql_rows *rows;
+  size_t at;
+} place;
+
+static int compare_rows(const sql_rows *rows, const char *a, const char *b) {
+  for (size_t j = 0; j < rows->head.d; j++) {
+    double u = rows->head.dtype == CPB_F32 ? (double)((const float *)a)[j] : ((const double *)a)[j];
+    double v = rows->head.dtype == CPB_F32 ? (double)((const float *)b)[j] : ((const double *)b)[j];
+    if (u < v) return -1;
+    if (u > v) return 1;
+  }
+  return memcmp(a, b, row_bytes(&rows->head)); /* 0 and -0 */
+}
+
+static int compare(const void *a, const void *b) {
+  const place *u = a, *v = b;
+  const sql_rows *rows = u->rows;
+  if (rows->head.settings.numbered) {
+    int64_t m = rows->numbers[u->at], n = rows->numbers[v->at];
+    return m < n ? -1 : m > n;
+  }
+  return compare_rows(rows, row_at(rows, u->at), row_at(rows, v->at));
+}
+
+static bool in_order(const place *places, size_t count) {
+  size_t i = 1;
+  while (i < count && compare(&places[i - 1], &places[i]) <= 0) i++;
+  return i >= count;
+}
+
+/* Moves row places[i].at to i for every i, one cycle at a time; `spare` is one row. */
+static void permute(sql_rows *rows, place *places, char *spare) {
+  size_t bytes = row_bytes(&rows->head);
+  for (size_t start = 0; start < rows->head.count; start++) {
+    if (places[start].at == start) continue;
+    int64_t number = rows->numbers == NULL ? 0 : rows->numbers[start];
+    memcpy(spare, row_at(rows, start), bytes);
+    size_t to = start;
+    for (size_t from = places[to].at; from != start; from = places[to].at) {
+      memcpy(rows->data + to * bytes, row_at(rows, from), bytes);
+      if (rows->numbers != NULL) rows->numbers[to] = rows->numbers[from];
+      places[to].at = to;
+      to = from;
+    }
+    memcpy(rows->data + to * bytes, spare, bytes);
+    if (rows->numbers != NULL) rows->numbers[to] = number;
+    places[to].at = to;
+  }
+}
+
+static cpb_status check_unique(const sql_rows *rows, cpb_error *error) {
+  for (size_t i = 1; rows->numbers != NULL && i < rows->head.count; i++)
+    if (rows->numbers[i] == rows->numbers[i - 1])
+      return sql_fail(error, CPB_WHY_ROW_TWICE, "row %lld was given twice", (long long)rows->numbers[i]);
+  return CPB_OK;
+}
+
+static cpb_status put_in_order(sql_rows *rows, cpb_error *error) {
+  size_t count = rows->head.count;
+  place *places = malloc(count * sizeof *places);
+  char *spare = malloc(row_bytes(&rows->head));
+  bool held = places != NULL && spare != NULL;
+  for (size_t i = 0; held && i < count; i++) places[i] = (place){rows, i};
+  if (held && !in_order(places, count)) {
+    qsort(places, count, sizeof *places, compare);
+    permute(rows, places, spare);
+  }
+  free(places);
+  free(spare);
+  if (!held) return sql_fail(error, CPB_WHY_MEMORY, "no memory for the order of %zu rows", count);
+  return check_unique(rows, error);
+}
+
+/* ---- fitting ---- */
+
+static cpb_source source_of(const sql_rows *rows) {
+  return cpb_source_from_view(cpb_rows(rows->data, rows->head.dtype, rows->head.count, rows->head.d));
+}
+
+static cpb_status map_text(const cpb_map *map, const cpb_map_fit_options *options,
+                           const cpb_map_fit_report *report, char **text, cpb_error *error) {
+  char *evidence = NULL;
+  cpb_status status = CPB_OK;
+  if (report->choice != NULL) status = cpb_choice_to_json(report->choice, options, &evidence, error);
+  cpb_map_origin origin = {sizeof origin, cpb_goal_name(options->goal), NULL, report->rows, evidence};
+  if (status == CPB_OK) status = cpb_map_to_json(map, &origin, text, error);
+  cpb_free(evidence);
+  return status;
+}
+
+static cpb_status fit_map(const sql_rows *rows, const cpb_exec *exec, char **text, cpb_error *error) {
+  cpb_source source = source_of(rows);
+  cpb_map_fit_options options;
+  cpb_map_fit_report report = {.size = sizeof report};
+  cpb_map *map = NULL;
+  cpb_map_fit_options_init(&options, sizeof options);
+  options.goal = rows->head.settings.goal;
+  cpb_status status = cpb_map_fit(&source, &options, &map, &report, exec, error);
+  if (status == CPB_OK) status = map_text(map, &options, &report, text, error);
+  cpb_map_free(map);
+  cpb_choice_free(report.choice);
+  return status;
+}
+
+/* The model with its support vectors named by the caller's row numbers, or not listed. */
+static cpb_status name_support(const sql_rows *rows, cpb_model **model, cpb_error *error) {
+  cpb_model_options options = {.size = sizeof options};
+  cpb_model_describe(*model, &options);
+  size_t listed = rows->numbers == NULL ? 0 : options.listed;
+  uint64_t *names = malloc((listed + 1) * sizeof *names);
+  if (names == NULL) return sql_fail(error, CPB_WHY_MEMORY, "no memory for %zu support vectors", listed);
+  for (size_t i = 0; i < listed; i++) names[i] = (uint64_t)rows->numbers[options.support_rows[i]];
+  options.listed = listed;
+  options.support_rows = listed == 0 ? NULL : names;
+  if (listed == 0) options.multipliers = NULL;
+  cpb_model *named = NULL;
+  cpb_status status = cpb_model_new(&options, &named, error);
+  free(names);
+  if (status != CPB_OK) return status;
+  cpb_model_free(*model);
+  *model = named;
+  return CPB_OK;
+}
+
+static cpb_status fit_model(const sql_rows *rows, double nu, const cpb_exec *exec, char **text,
+                            cpb_error *error) {
+  cpb_source source = source_of(rows);
+  cpb_model_fit_options options;
+  cpb_model *model = NULL;
+  cpb_model_fit_options_init(&options, sizeof options);
+  options.nu = nu;
+  cpb_status status = cpb_model_fit(&source, &options, &model, NULL, exec, error);
+  if (status == CPB_OK) status = name_support(rows, &model, error);
+  if (status == CPB_OK) status = cpb_model_to_json(model, text, error);
+  cpb_model_free(model);
+  return status;
+}
+
+cpb_status sql_rows_fit(sql_rows *rows, sql_fit fit, const cpb_exec *exec, char **text, cpb_error *error) {
+  const sql_settings *settings = &rows->head.settings;
+  cpb_status status = CPB_OK;
+  if (fit == SQL_FIT_SVDD && !(settings->nu > 0)) /* which cpb_model_fit takes for the enclosing ball */
+    return sql_fail(error, CPB_WHY_DOMAIN, "nu must be > 0, got %g", settings->nu);
+  if (fit != SQL_FIT_MAP || settings->goal >= CPB_GOAL_SPREAD) status = put_in_order(rows, error);
+  if (status != CPB_OK) return status;
+  if (fit == SQL_FIT_MAP) return fit_map(rows, exec, text, error);
+  return fit_model(rows, fit == SQL_FIT_SVDD ? settings->nu : 0, exec, text, error);
+}

@@ -1,0 +1,158 @@
+import doctest
+import json
+import subprocess
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import capball
+import capball.duckdb
+from conftest import BUILD, FULL, sorted_rows, up_to_checksum, without_list
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 4")
+        yield capball.duckdb.register(connection)
+
+
+def table_of(rows):
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+    return pa.table({"row": np.arange(len(rows)), "x": lists})
+
+
+@pytest.fixture
+def table(con, rows):
+    t = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE t AS SELECT * FROM t")
+    con.execute("CREATE TABLE lists AS SELECT row, x::FLOAT[] AS x FROM t")
+    return con
+
+
+def one(con, sql, *arguments):
+    return con.execute(sql, arguments).fetchone()[0]
+
+
+FITS = [("capball_fit(x)", "map", ()), ("capball_fit(x, 'median')", "map", ("-g", "median")),
+        ("capball_fit(x, 'recall', row)", "map", ("-g", "recall")), ("capball_enclosing_ball(x, row)", "ball", ()),
+        ("capball_svdd(x, 0.1, row)", "ball", ("--nu", "0.1"))]
+
+
+@pytest.mark.parametrize("source", ["t", "lists", "(SELECT * FROM t ORDER BY hash(row))"])
+@pytest.mark.parametrize("sql, verb, options", FITS)
+def test_fits_have_the_bytes_of_the_command(table, rows, command, source, sql, verb, options):
+    assert one(table, f"SELECT {sql} FROM {source}") == getattr(command, verb)(rows, *options)
+
+
+def test_balls_without_row_numbers_are_those_of_sorted_rows(table, rows, command):
+    for sql, options in (("capball_enclosing_ball(x)", ()), ("capball_svdd(x, 0.1)", ("--nu", "0.1"))):
+        got = one(table, f"SELECT {sql} FROM (SELECT * FROM t ORDER BY hash(row))")
+        assert up_to_checksum(got) == without_list(command.ball(sorted_rows(rows), *options))
+        assert capball.BallModel.from_json(got).gap <= 1e-9
+
+
+def test_row_numbers_and_rows_stay_together_in_parallel(con, command):
+    rows = np.random.default_rng(11).normal(size=(400_000, 3)).astype(np.float32)
+    t = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE t AS SELECT * FROM t")
+    assert one(con, "SELECT capball_enclosing_ball(x, row) FROM t") == command.ball(rows)
+
+
+def test_groups(table, rows, command):
+    got = table.execute("SELECT capball_fit(x) FROM t GROUP BY row % 3 ORDER BY row % 3").fetchall()
+    assert [row[0] for row in got] == [command.map(rows[k::3]) for k in range(3)]
+
+
+@pytest.mark.parametrize("source", ["t", "lists"])
+def test_scalar_functions_have_the_bits_of_the_package(table, rows, source):
+    text = one(table, "SELECT capball_fit(x) FROM t")
+    map_, q = capball.SphereMap.from_json(text), rows[4]
+    y = map_.embed(rows)
+    got = table.execute(f"SELECT capball_embed($1, x) AS y, capball_unembed($1, capball_embed($1, x)) AS x FROM {source} ORDER BY row", [text]).fetchnumpy()
+    assert np.array(got["y"].tolist(), np.float32).tobytes() == y.tobytes()
+    assert np.array(got["x"].tolist(), np.float32).tobytes() == map_.unembed(y).tobytes()
+    p, b, *_ = map_.query(q[None], 2.5)
+    cap, query = table.execute(f"SELECT capball_cap($1, x, 2.5), capball_query($1, x, 2.5) FROM {source} WHERE row = 4", [text]).fetchone()
+    assert np.float32(cap["p"]).tobytes() == np.float32(query).tobytes() == p.tobytes() and cap["b"] == b[0]
+    distance = one(table, f"SELECT capball_distance($1, capball_embed($1, a.x), b.x) FROM {source} a, {source} b WHERE a.row = 3 AND b.row = 4", text)
+    assert distance == pytest.approx(np.linalg.norm(rows[3].astype(float) - q), rel=1e-5)
+
+
+def test_scores_reasons_and_membership(table, rows):
+    text = one(table, "SELECT capball_svdd(x, 0.1) FROM t")
+    model = capball.BallModel.from_json(text)
+    got = table.execute("SELECT capball_score($1, x) AS s, capball_inside($1, x) AS i, capball_why($1, x) AS w FROM t ORDER BY row", [text]).fetchnumpy()
+    assert got["s"].tolist() == list(model.scores(rows.astype(float))) and got["i"].tolist() == [s >= 0 for s in got["s"]]
+    assert np.array_equal(np.array(got["w"].tolist()), model.parts(rows.astype(float))[0])
+
+
+def test_a_map_for_each_row(table, rows):
+    table.execute("CREATE TABLE m AS SELECT row % 5 AS g, capball_fit(x) AS map FROM t GROUP BY 1")
+    got = table.execute("SELECT row, capball_embed(map, x) AS y FROM t, m WHERE g = row % 5 ORDER BY row").fetchnumpy()["y"]
+    wanted = np.empty((len(rows), rows.shape[1] + 1), np.float32)
+    for g in range(5):
+        wanted[g::5] = capball.SphereMap.fit(rows[g::5]).embed(rows[g::5])
+    assert np.array(got.tolist(), np.float32).tobytes() == wanted.tobytes()
+
+
+def test_null_in_null_out_and_rows_of_null_are_skipped(table, rows, command):
+    text = command.map(rows)
+    for sql in ("capball_embed(NULL, x)", "capball_embed($1, NULL::FLOAT[])", "capball_cap($1, x, NULL)"):
+        assert one(table, f"SELECT {sql} FROM t WHERE $1 IS NOT NULL", text) is None
+    assert one(table, "SELECT capball_fit(x) FROM t WHERE false") is None
+    assert one(table, "SELECT capball_fit(x) FROM (SELECT x FROM t UNION ALL SELECT NULL)") == text
+    with_null = table.execute("SELECT capball_embed($1, CASE row % 2 WHEN 0 THEN x END) AS y FROM t ORDER BY row", [text]).fetchall()
+    assert with_null[1][0] is None and len(with_null[0][0]) == 7
+
+
+def hostile(text, model):
+    x = "[1,2,3,4,5,6]::FLOAT[]"
+    yield "wanted 6", "SELECT capball_embed($1, [1,2]::FLOAT[])", text
+    yield "empty", "SELECT capball_embed($1, []::FLOAT[])", text
+    yield "NULL", "SELECT capball_embed($1, [1,NULL,3,4,5,6]::FLOAT[])", text
+    yield "holds NaN", "SELECT capball_embed($1, [1,'nan'::FLOAT,3,4,5,6]::FLOAT[])", text
+    yield "not JSON", f"SELECT capball_embed($1, {x})", "{"
+    yield "nested too deeply", f"SELECT capball_embed($1, {x})", "[" * 100000
+    yield "checksum", f"SELECT capball_embed($1, {x})", text.replace('"scale": ', '"scale": 1')
+    yield 'wanted a "map"', f"SELECT capball_embed($1, {x})", model
+    yield "radi", f"SELECT capball_query($1, {x}, -1)", text
+    yield "belongs to a map", f"SELECT capball_inside($1, {x})", '{"cap":{"p":[0,1],"b":0.5}}'
+    yield "nu must be > 0", "SELECT capball_svdd(x, 0) FROM t"
+    yield "nu must", "SELECT capball_svdd(x, 2) FROM t"
+    yield "goal", "SELECT capball_fit(x, 'fast') FROM t"
+    yield "twice", "SELECT capball_enclosing_ball(x, 1) FROM t"
+    yield "expected", "SELECT capball_fit(CASE row WHEN 9 THEN [1]::FLOAT[] ELSE x END) FROM lists"
+    for cut in range(0, len(text) - 3, 97):
+        yield "map: ", f"SELECT capball_embed($1, {x})", text[:cut]
+
+
+def test_hostile_input_is_an_error_with_a_message(table):
+    text, model = one(table, "SELECT capball_fit(x) FROM t"), one(table, "SELECT capball_svdd(x, 0.1) FROM t")
+    for message, sql, *arguments in hostile(text, model):
+        with pytest.raises(duckdb.Error, match=message):
+            one(table, sql, *arguments)
+    assert one(table, "SELECT count(capball_embed($1, x)) FROM t", text) == 1500
+
+
+def test_a_parquet_file_is_fitted_embedded_and_scored_in_one_statement(con, tmp_path):
+    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 50_000, 96)).astype(np.float32)
+    t = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute(f"COPY t TO '{tmp_path}/rows.parquet' (FORMAT parquet)")
+    con.execute(f"""COPY (WITH fitted AS MATERIALIZED (SELECT capball_fit(x) AS map, capball_enclosing_ball(x) AS ball FROM '{tmp_path}/rows.parquet')
+                          SELECT row, capball_embed(map, x) AS y, capball_score(ball, x) AS score FROM '{tmp_path}/rows.parquet', fitted)
+                    TO '{tmp_path}/embedded.parquet' (FORMAT parquet)""")
+    rows_written, least, unit = con.execute(f"""SELECT count(*), min(score), max(abs(list_inner_product(y, y) - 1))
+                                                FROM '{tmp_path}/embedded.parquet'""").fetchone()
+    assert rows_written == len(rows) and least >= 0 and unit < 1e-5
+    np.save(tmp_path / "rows.npy", rows)
+    subprocess.run([BUILD / "capball", "fit", "-q", "rows.npy", "-o", "map.json"], cwd=tmp_path, check=True)
+    subprocess.run([BUILD / "capball", "embed", "-q", "-m", "map.json", "rows.npy", "-o", "y.npy"], cwd=tmp_path, check=True)
+    got = con.cursor().sql(f"SELECT y FROM '{tmp_path}/embedded.parquet' ORDER BY row").to_arrow_table()["y"].combine_chunks()
+    assert got.values.to_numpy().tobytes() == np.load(tmp_path / "y.npy").tobytes()
+
+
+def test_the_sample_of_the_module():
+    assert doctest.testmod(capball.duckdb).failed == 0

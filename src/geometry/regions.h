@@ -1,0 +1,99 @@
+/* Laws of regions that the public headers do not offer one by one: T4 to T7. */
+#ifndef CPB_GEOMETRY_REGIONS_H
+#define CPB_GEOMETRY_REGIONS_H
+
+#include "capball/region.h"
+
+/* ---- The names of the kinds of regions. ---- */
+
+/** A static name: "empty", "ball", "halfspace", "complement", "punctured", "everything". */
+const char *cpb_region_kind_name(cpb_region_kind kind);
+
+/* ---- T4: ball, half-space, complement and cap as one quadratic form. ---- */
+
+/** The region {x : k2|x|^2 - 2<m,x> + k0 <= 0}.
+ *  k2 > 0 is a ball, k2 = 0 a half-space, k2 < 0 a complement. root = sqrt(|m|^2 - k2 k0) >= 0
+ *  does not change under translation and keeps the radius root/|k2| where the difference would
+ *  lose it. m has d coordinates and is the caller's. */
+typedef struct cpb_quadric {
+  size_t d;
+  double k2, k0, root;
+  double *m;
+} cpb_quadric;
+
+/** (k2, m, k0, root) = (a, s p', s^2(b-p0), s sigma) of a complete cap, pole e.               T4
+ *  b - p0 is computed by the form that does not cancel. EINVAL unless s^2 is a normal double. */
+cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadric, cpb_error *error);
+
+/** p' = m/s, p0 = (k2-k0/s^2)/2, b = (k2+k0/s^2)/2, sigma = root/s, a = k2, divided by |p|.   T4
+ *  Any s > 0: reading at one scale and writing at another changes the scale exactly.
+ *  A form that is constant on the sphere (p = 0) gives the cap of EMPTY or EVERYTHING, p = e.
+ *  EINVAL for the form 0 = 0, for anything not finite and for a root that is not the form's. */
+cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *cap, cpb_error *error);
+
+/** Moves the region by t (d coordinates): {x} becomes {x+t}.                                  T4
+ *    m <- m + k2 t,  k0 <- k0 + 2<m,t> + k2|t|^2 = (|m|-root)(|m|+root)/k2
+ *  in whichever form of k0 has the smaller terms: a tiny ball far away can be moved onto its own
+ *  centre and keeps its radius. k0 is NaN where t, the form or the new m is not finite. */
+void cpb_quadric_translate(cpb_quadric *quadric, const double *t);
+
+/** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; <= 0 inside.                     T4 */
+double cpb_quadric_value(const cpb_quadric *quadric, const double *x);
+
+/* ---- T5, T6: caps whose regions are ellipsoids; cpb_map_cap and cpb_map_region choose between them. ---- */
+
+/** The image of a cap under the pole v = (u,w), w != 0: an ellipsoid of revolution about u.   T5
+ *    c = s(p'+b u)/a, semi-axis r = s sigma/|a| across u and along = |w| r
+ *  cap     complete for this v
+ *    half-space (a = 0): the normal p'-(p0/w)u and the offset -s p0/w, divided by its length
+ *  region  region->c and region->axis are the caller's, d coordinates each; kinds as in T3.
+ *          For u = 0 the region is round: axis is set to NULL, as it is for every kind that has no
+ *          axes.
+ *  r and along keep every digit; c is known to u s/|a|, because p holds pole and centre in the same
+ *  coordinates. EINVAL unless |v| = 1 within 1e-9. */
+cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                                 cpb_error *error);
+
+/** The cap of a region under a *given* pole v. EINVAL unless its metric is the pole's: a half-space,
+ *  or axis parallel to u and along/r = |w| within 1e-9 (round for u = 0).                     T5
+ *    z = c-su, t = [z, -<z,u>/w], then T3 for the ball (t, r) in the hyperplane orthogonal to v
+ *    half-space: p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, D the length
+ *    empty and everything: p = v, b = +-1 */
+cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
+                                 cpb_error *error);
+
+/** The cap of {|W(x-c)| <= r} (or its complement, or a half-space) under y = S(W(x-m)), T6:
+ *  the cap T3 gives for the ball (W(c-m), r).
+ *  m        d coordinates or NULL for 0
+ *  region   its W is the whitening of the map
+ *  scratch  d*d + d doubles, caller's (a half-space solves with W in it)
+ *  As exact as T3 for the centre W(c-m), which is known to d u |W||c-m|: up to r1/r2 times d u of its length
+ *  for semi-axes r1 > r2. */
+cpb_status cpb_cap_from_ellipsoid(const cpb_region *region, const double *m, double s, double *scratch,
+                                  cpb_cap *cap, cpb_error *error);
+
+/** The ellipsoid a cap is under y = S(W(x-m)), T6: centre m + W^-1 c_y, metric W, radius r_y.
+ *  region   region->c is the caller's; region->W is set to W
+ *  scratch  d*d + d doubles, caller's (W is factorised in it) */
+cpb_status cpb_ellipsoid_from_cap(const cpb_cap *cap, const double *W, const double *m, double s,
+                                  double *scratch, cpb_region *region, cpb_error *error);
+
+/** The pole under which an oblate ellipsoid of revolution (0 < along <= r) is a cap:
+ *    w = along/r, u = +-axis sqrt((r-along)(r+along))/r, with the sign of <c,axis>.           T5
+ *  v    caller's, d+1 coordinates. A prolate ellipsoid (along > r) is EINVAL: use T6. */
+cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error);
+
+/** W, upper triangular with W^T W = G, of a symmetric positive definite G: then
+ *  (x-c)^T G (x-c) = |W(x-c)|^2.                                                              T6
+ *  G, W   d*d row-major; may be the same array. EINVAL with the pivot when G is not definite, and
+ *         with the two elements when it is not symmetric within 1e-9. */
+cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_error *error);
+
+/* ---- T7: the scale that puts data on one side of the sphere. ---- */
+
+/** The smallest s for which every |x| <= max_norm has colatitude (angle to e) <= phi:
+ *  s = max_norm / tan(phi/2).  phi = pi/2 is the hemisphere: y0 >= 0 <=> |x| <= s.            T7
+ *  max_norm > 0 finite, 0 < phi < pi; NaN otherwise, and if s underflows. */
+double cpb_hemisphere_scale(double max_norm, double phi);
+
+#endif

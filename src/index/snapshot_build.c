@@ -1,0 +1,126 @@
+/* An index file from a source of rows, a block in memory at a time. */
+#define _DEFAULT_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "core/rows.h"
+#include "index/blocks_of_rows.h"
+#include "index/index_file.h"
+#include "index/snapshot_writer.h"
+#include "io/file_fail.h"
+#include "parallel/blocks.h"
+#include "parallel/tell.h"
+
+enum { BLOCK = CPB_INDEX_BLOCK };
+
+/* `index` has the options, and the centres, which are chosen by the first rows; its next_id counts the rows written. */
+typedef struct building {
+  cpb_index *index;
+  cpb_snapshot_writer w;
+} building;
+
+static cpb_status begin_rows(building *b, cpb_view first, cpb_error *error) {
+  enum { ENOUGH = 4096 };
+  size_t step = 1 + (first.rows - 1) / ENOUGH;
+  cpb_view sample = first;
+  sample.rows = (first.rows - 1) / step + 1;
+  sample.stride *= step;
+  if (b->index->bytes && !cpb_codes_prepare(b->index, sample))
+    return cpb_fail_memory(error, "a sample of the rows");
+  b->index->prepared = sample.rows;
+  return cpb_snapshot_begin_rows(&b->w, error);
+}
+
+static int first_fault(building *b, size_t *row) {
+  const cpb_index_block *block = &b->w.block;
+  if (b->index->bytes) return cpb_coder_run(b->w.coder, b->index, &b->w.block, 0, row);
+  for (*row = 0; *row < block->count; ++*row) {
+    int fault = cpb_index_row_fault(b->index, cpb_block_rows(b->index, block), *row);
+    if (fault != 0) return fault;
+  }
+  return 0;
+}
+
+static cpb_status write_collected(building *b, cpb_error *error) {
+  size_t row = 0;
+  int fault = first_fault(b, &row);
+  if (fault != 0) return cpb_fault_report((size_t)b->index->next_id + row, fault, "rows", error);
+  cpb_status status = cpb_snapshot_block(&b->w, &b->w.block, error);
+  b->index->next_id += b->w.block.count;
+  b->w.block.count = 0;
+  return status;
+}
+
+static cpb_status add_rows(building *b, cpb_view rows, cpb_error *error) {
+  cpb_index_block *block = &b->w.block;
+  cpb_status status = CPB_OK;
+  size_t row_bytes = b->index->row_bytes, stride = rows.stride * cpb_dtype_size(rows.dtype);
+  if (block->memory == NULL) status = begin_rows(b, rows, error);
+  for (size_t i = 0; status == CPB_OK && i < rows.rows; i++) {
+    memcpy(block->rows + block->count++ * row_bytes, (const char *)rows.data + i * stride, row_bytes);
+    if (block->count == BLOCK) status = write_collected(b, error);
+  }
+  return status;
+}
+
+/* Until the number of rows is known a segment has room for the codes of all its blocks: the rows of the last one are
+ * moved to the codes that exist, and zeros follow them. */
+static cpb_status move_rows(building *b, const cpb_index_layout *known, cpb_error *error) {
+  const cpb_index *index = b->index;
+  size_t blocks = b->w.blocks;
+  cpb_status status = CPB_OK;
+  uint64_t end = known->blocks_at;
+  char *rows = malloc(cpb_block_row_bytes(index));
+  if (rows == NULL) return cpb_fail_memory(error, "a block of rows");
+  for (size_t i = blocks / CPB_SEGMENT * CPB_SEGMENT; status == CPB_OK && i < blocks; i++) {
+    uint64_t left = known->slots - (uint64_t)i * BLOCK, to = cpb_index_layout_rows(index, known, i);
+    size_t bytes = (size_t)(left < BLOCK ? left : BLOCK) * index->row_bytes;
+    end = to + bytes;
+    if (!cpb_read_at(b->w.file.fd, cpb_index_layout_rows(index, &b->w.l, i), rows, bytes))
+      status = cpb_file_fail_errno(error, b->w.file.path, "read");
+    else
+      status = cpb_whole_write_at(&b->w.file, to, rows, bytes, error);
+  }
+  free(rows);
+  return status == CPB_OK && blocks % CPB_SEGMENT != 0 ? cpb_whole_resize(&b->w.file, end, error) : status;
+}
+
+static cpb_status build(building *b, cpb_source *source, const cpb_exec *exec, cpb_error *error) {
+  cpb_view rows;
+  cpb_status status = source->rewind(source, error);
+  while (status == CPB_OK && (status = source->next(source, &rows, error)) == CPB_OK && rows.rows > 0) {
+    status = add_rows(b, rows, error);
+    double done = (double)b->index->next_id,
+           share = source->rows == CPB_ROWS_UNKNOWN ? 0 : done / (double)(source->rows + 1);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, share, error);
+  }
+  if (status == CPB_OK && b->w.block.count > 0) status = write_collected(b, error);
+  if (status != CPB_OK) return status;
+  cpb_index_layout known = cpb_index_layout_of(b->index, b->index->next_id, CPB_IDS_NUMBERS);
+  status = move_rows(b, &known, error);
+  b->w.l = known;
+  return status == CPB_OK ? cpb_snapshot_commit(&b->w, error) : status;
+}
+
+cpb_status cpb_index_build(cpb_source *source, cpb_metric metric, const char *path, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_index_options options;
+  cpb_index *index = NULL;
+  cpb_index_options_init(&options, sizeof options);
+  if (path == NULL) return cpb_fail_missing(error, "path");
+  cpb_status status = cpb_check_source(source, error);
+  if (status != CPB_OK) return status;
+  options.cols = source->cols;
+  options.dtype = source->dtype;
+  options.metric = metric;
+  status = cpb_index_new(&options, &index, error);
+  if (status != CPB_OK) return status;
+  building b = {.index = index, .w = {.index = index, .l = cpb_index_layout_of(index, 0, CPB_IDS_NUMBERS)}};
+  b.w.l.slots = UINT64_MAX / 2; /* not known yet */
+  status = cpb_snapshot_open(&b.w, path, error);
+  if (status == CPB_OK) status = build(&b, source, exec, error);
+  cpb_snapshot_close(&b.w);
+  cpb_index_free(index);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* Writes the snapshot of an index file, block by block. */
+#ifndef CPB_INDEX_SNAPSHOT_WRITER_H
+#define CPB_INDEX_SNAPSHOT_WRITER_H
+
+#include "index/codes.h"
+#include "index/snapshot.h"
+
+typedef struct cpb_snapshot_writer {
+  const cpb_index *index; /* options and centres */
+  cpb_whole file;
+  cpb_index_layout l;
+  cpb_index_block block; /* collects rows */
+  cpb_coder *coder;
+  size_t blocks;      /* written */
+  cpb_page_sum *sums; /* of the segments written */
+  size_t sums_room;
+} cpb_snapshot_writer;
+
+/* Opens the file of w->index with the layout w->l. */
+cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, cpb_error *error);
+
+/* Allocates w->block and w->coder. */
+cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error);
+
+/* Writes the next block, and the checksum of a segment that it completes. */
+cpb_status cpb_snapshot_block(cpb_snapshot_writer *w, const cpb_index_block *block, cpb_error *error);
+
+/* Completes a file whose blocks and ids are written: checksums and head, then the file replaces its target. */
+cpb_status cpb_snapshot_commit(cpb_snapshot_writer *w, cpb_error *error);
+
+/* Frees; without a commit the target stays as it was. */
+void cpb_snapshot_close(cpb_snapshot_writer *w);
+
+#endif

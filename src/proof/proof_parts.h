@@ -1,0 +1,201 @@
+/* Internals of T13: queries, distances from rows and scores, and what they prove. */
+#ifndef CPB_PROOF_PROOF_PARTS_H
+#define CPB_PROOF_PROOF_PARTS_H
+
+#include "capball/exec.h"
+#include "capball/map.h"
+#include "capball/query.h"
+#include "capball/transform.h"
+#include "capball/view.h"
+
+/* ---- The transform object, and the constants of its lifts. ---- */
+
+struct cpb_transform {
+  cpb_transform_options options;
+  cpb_transform_facts facts;
+  cpb_map *map;    /* of the sphere; NULL for the other kinds */
+  double center[]; /* d, if there is one */
+};
+
+/* h and M of lift-cosine, M of the ip-lifts. */
+static const double cpb_lift_h = 0x1.6a09e667f3bcdp+0, cpb_lift_roof = 1.25, cpb_lift_ip_roof = 1.03125;
+
+/* ---- Shared by the queries of T13. ---- */
+
+/* EINVAL unless Euclidean balls are caps under this map: pole e, no reflection. */
+cpb_status cpb_check_round(const cpb_map *map, cpb_error *error);
+
+/* EROW unless every number of the row is finite; `name` is the name of the rows in the message. */
+cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error);
+
+/* p(q,r), b and sigma of one query; x: d doubles, finite, p: d+1 doubles. */
+typedef struct cpb_question_cap {
+  double b, sigma;
+} cpb_question_cap;
+cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, double *p, cpb_question_cap *cap,
+                            cpb_error *error);
+
+/* S(q) and 1+q0 of a query, for the distances of rows. */
+typedef struct cpb_question_point {
+  size_t d;
+  double s, rise;
+  double *image; /* d+1 */
+} cpb_question_point;
+cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
+                              cpb_error *error);
+
+/* |x-q| of an embedded row y of d+1 doubles. */
+double cpb_question_distance(const cpb_question_point *point, const double *y);
+
+/* Distances from an engine's rows and scores, on the sphere and under the exact lifts of L2.                 T13
+ *
+ *   sphere        |x-q|^2 = s^2 |y-S(q)|^2/((1+y0)(1+q0))           scores as in t13_certificate.c
+ *   lift-ip       x-m = L y',     <p,y> = (|z|^2 - |x-q|^2/L^2)/2,           z = (q-m)/L
+ *   lift-cosine   x-m = L M y',   <p,y> = (|z|^2 - |x-q|^2/L^2)/(2 M sqrt(|z|^2+1/h^2))
+ * "norm" is |W(q-m)| on the sphere and |z| under a lift. */
+
+typedef struct cpb_reading {
+  const cpb_map *map; /* one of the two */
+  const cpb_transform *lift;
+  size_t d, cols;
+  double r; /* radius of the queries on the sphere; 0: points */
+} cpb_reading;
+
+/* EINVAL if rows of this kind do not determine distances. */
+cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *transform, double r,
+                                    cpb_error *error);
+
+/* n norms, and the n x cols numbers p that were sent to the engine. */
+cpb_status cpb_reading_prepare(const cpb_reading *reading, cpb_view queries, double *norms, double *p,
+                               const cpb_exec *exec, cpb_error *error);
+
+/* |x-q| of every row y. EROW: a row without a distance. */
+cpb_status cpb_reading_distances(const cpb_reading *reading, cpb_view query, cpb_view rows, double *distances,
+                                 cpb_error *error);
+
+/* |x-q| from a score and the row y of cols doubles; NaN if undefined. */
+double cpb_reading_scored(const cpb_reading *reading, double norm, double score, const double *y);
+
+/* Every row within D has a score above this, including all rounding errors. */
+double cpb_reading_floor(const cpb_reading *reading, double norm, double D, double row_error,
+                         double score_error);
+
+/* The largest distance of a stored row from the image of x, and the distance of y from the surface of the images. */
+double cpb_reading_row_error(const cpb_reading *reading, cpb_dtype dtype);
+double cpb_reading_off(const cpb_reading *reading, const double *y);
+
+/* The largest product of a query of this norm; errors of scores are proportional to it. */
+double cpb_reading_size(const cpb_reading *reading, double norm);
+
+/* Detects the type that stored rows were rounded to, if it is not given.                                    T13
+ *
+ * A row rounded to f16 may be stored in a file of f32 or f64, and its length need not show it: the distance of a row
+ * from the sphere does not bound its error along the sphere. So every row that is read is examined:
+ *   its digits   a row whose numbers all fit f16, or have no more decimal digits than f16 is printed with, counts as
+ *                rounded to f16; the same for f32
+ *   its length   a row farther from the sphere than its type explains was changed in some unknown way: no conclusion
+ * The coarsest row decides, so the result does not depend on their order. This detects rounding by file conversions;
+ * whether the rows are images of the data at all is checked by a seal (capball/advanced/seal.h) or by
+ * cpb_transform_verify. */
+
+typedef struct cpb_row_look {
+  bool any;            /* a row other than an axis has been examined */
+  cpb_dtype precision; /* the coarsest: f64, f32 or f16 */
+  bool axis;           /* one was an axis, such as the image of the centre: exact in every type */
+  bool unexplained;    /* one was farther from the surface than its type explains, .. */
+  double off;          /* .. the farthest of these, .. */
+  uint64_t row;        /* .. and its number */
+} cpb_row_look;
+
+/* Row `number`, y: its stored values as doubles. EROW if it is not a point of the sphere or the lift. */
+cpb_status cpb_row_look_at(cpb_row_look *look, const cpb_reading *reading, const double *y, cpb_dtype stored,
+                           uint64_t number, cpb_error *error);
+
+/* All rows of a source. */
+cpb_status cpb_row_look_all(cpb_row_look *look, const cpb_reading *reading, cpb_source *rows,
+                            const cpb_exec *exec, cpb_error *error);
+void cpb_row_look_join(cpb_row_look *look, const cpb_row_look *other);
+
+/* The largest distance of such rows from the images of the data; inf if one is unexplained. */
+double cpb_row_look_error(const cpb_row_look *look, const cpb_reading *reading, cpb_dtype stored);
+
+/* T13: distances from scores, and the certificate that no other row is nearer. For the meaning of norm, r, s and D see
+ * capball/query.h. */
+
+/** norms[i] = |W(q_i-m)|, called `norm` below. EROW: a row with NaN or inf. */
+cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
+                           cpb_error *error);
+
+/** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
+ *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
+ *  rise   1+y0 of the row, by cpb_rise
+ *  An error e of the score is one of 2 s^2 e/(rise a) in the square. NaN outside the domain. */
+double cpb_query_distance(double norm, double r, double s, double score, double rise);
+
+/** sin^2 h, a quarter of the largest |p(q,r)-y|^2 over the rows y of the ball |x-q| <= D: the smallest score
+ *  there is 1 - 2 sin^2 h. For r = 0 it is s^2 D^2/((norm^2+s^2)((norm-D)^2+s^2)); 1 once the ball holds
+ *  the antipode of p, for r = 0 from D = norm+s^2/norm on.                                      T13
+ *  norm, r, D >= 0, D may be inf; s > 0. NaN outside the domain.
+ *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
+double cpb_query_reach(double norm, double r, double s, double D);
+
+/** The largest distance from S(x) of a row stored in this type by cpb_map_embed. NaN for u8 and i8. */
+double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
+
+/** The largest error of a score relative to <p,y> for the stored y, if the engine rounds p to f32, sums in f32 in any
+ *  order, and divides by lengths computed the same way: 2(d+4) 2^-24; for scores in f32 or f16, plus the rounding of
+ *  score or 1-score to this type: 4 units of its rounding. Engines that quantise have larger errors. */
+double cpb_query_score_error(size_t d, cpb_dtype scores);
+
+/** The certificate: every row whose x is within D of q has a score above this floor. So if an engine returned its
+ *  true top C candidates, D is the k-th distance among them and the C-th score is below the floor, then no other row
+ *  is as near as the k-th: the k nearest are among the C.                                        T13
+ *  D            a distance from cpb_query_distances; the floor allows for its error
+ *  row_error    of the stored rows, score_error of the scores, as above
+ *  -inf if nothing can be concluded, NaN outside the domain. */
+double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,
+                       double score_error);
+
+/** counts[i] += the number of rows with <p_i,y> >= limits[i], products in double: with the floor as limit,
+ *  the number of rows that prevent a certificate.
+ *  p       n rows of d+1, any dtype; rows any number of rows of d+1
+ *  EROW: a row with NaN or inf; the counts are then unchanged. */
+cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
+                           const cpb_exec *exec, cpb_error *error);
+
+/* ---- T13: the typical distance of the k-th neighbour, computed piece by piece; cpb_radius_fit does it in one call. ---- */
+
+/** A typical k-th distance: the median, over a few queries chosen by a hash of their ids, of the exact k-th
+ *  distance to the whole base. First all queries are offered, then all of the base, each in any number of pieces. */
+typedef struct cpb_radius_sample cpb_radius_sample;
+
+/** Gives *sample to the caller. The map is borrowed for the life of the sample.
+ *  k >= 1; most: number of queries, 0: 64 */
+cpb_status cpb_radius_sample_new(const cpb_map *map, size_t k, size_t most, cpb_radius_sample **sample,
+                                 cpb_error *error);
+void cpb_radius_sample_free(cpb_radius_sample *sample);
+
+/** Offers queries first_id, first_id+1, .. EROW: a row with NaN or inf. */
+cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries, uint64_t first_id,
+                                     cpb_error *error);
+
+/** Offers rows of the base (not embedded); no queries may follow. EROW: a row with NaN or inf. */
+cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, const cpb_exec *exec,
+                                  cpb_error *error);
+
+/** The median; for an even number the mean of the two in the middle; 0 if enough rows are duplicates.
+ * EINVAL if the base has fewer than k rows. */
+cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
+
+/* ---- Ranks candidates by rows that are all in memory. ---- */
+
+/** cpb_rerank from embedded rows alone, without the data.                                          T13
+ *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
+ *  map        of the embedding; pole e, no reflection. Distances are in its metric
+ *  embedded   rows of d+1, computed by this map. Their rounding limits the accuracy: the error of |x-q| is about
+ *             2u s of their type for rows of |x| <= s. */
+cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
+                               const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
+                               const cpb_exec *exec, cpb_error *error);
+
+#endif

@@ -1,0 +1,50 @@
+/* T14, principal sketches: a row as levels and factors.
+ *
+ * z = (x-m)/s, and c = G z its projections on the n directions. Levels v are odd integers, |v_i| < 2^b: the signs of c for
+ * b = 1. The row is approximated by f G^T v with f = |c|^2/<c,v>, which makes the estimate of <z,w>, f <v, G w>, exact
+ * for w = z. The code stores u_i = (v_i + 2^b - 1)/2, b bits each, and the factors
+ *   |z|^2,   f,   e >= |z - f G^T v|      e rounded up, with all errors of its computation */
+#ifndef CPB_SKETCH_LEVELS_H
+#define CPB_SKETCH_LEVELS_H
+
+#include "sketch/sketch_object.h"
+
+/* Lengths are in units of s. */
+typedef struct cpb_row_factors {
+  double size2; /* |z|^2, rounded */
+  double f;     /* exactly the number that e belongs to */
+  double e;     /* inf if the row is beyond the range of its type */
+} cpb_row_factors;
+
+/* Largest level: 2^bits_per - 1. */
+static inline int cpb_level_top(size_t bits_per) { return (1 << bits_per) - 1; }
+
+/* Level of direction i in the bits of a code. */
+static inline int cpb_level_at(const uint8_t *code, size_t bits_per, size_t i) {
+  int top = cpb_level_top(bits_per);
+  return 2 * (code[i * bits_per / 8] >> i * bits_per % 8 & top) - top;
+}
+
+/* Sums over a row, in one unit of length: |z|^2, |c|^2, <c,v>, |v|^2, and bounds of errors: `doubt` of <c,v>, and `off` of
+ * z itself, as a length. */
+typedef struct cpb_levels_sums {
+  double z2, c2, along, v2, doubt, off;
+} cpb_levels_sums;
+
+/* Chooses the levels whose direction is nearest to that of c, as u, and sets c2, along and v2. */
+void cpb_levels_choose(const float *c, size_t n, size_t bits_per, uint8_t *u, cpb_levels_sums *sums);
+
+/* Writes the levels as bits. */
+void cpb_levels_pack(const uint8_t *u, size_t n, size_t bits_per, uint8_t *code);
+
+/* The factors of a code; `at` points behind its bits. */
+cpb_row_factors cpb_factors_get(const cpb_sketch_options *o, const uint8_t *at);
+
+/* Rounds size2 and f to their type, gives e for the rounded f, and writes all three. The sums are in units of s. */
+void cpb_factors_put(const cpb_sketch_options *o, const cpb_levels_sums *sums, uint8_t *at);
+
+/* cpb_sketch_encode for principal sketches. */
+cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,
+                             cpb_error *error);
+
+#endif

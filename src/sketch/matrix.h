@@ -1,0 +1,44 @@
+/* Matrices of double, padded with zeros to whole tiles on both sides, so that each can be either factor of a product. */
+#ifndef CPB_SKETCH_MATRIX_H
+#define CPB_SKETCH_MATRIX_H
+
+#include <stdbool.h>
+
+#include "capball/exec.h"
+#include "core/random.h"
+#include "loop/table.h"
+
+typedef struct cpb_matrix {
+  size_t rows, cols;
+  size_t height, stride; /* rows and cols, padded */
+  double *at;            /* row i at at + i*stride */
+} cpb_matrix;
+
+/* All zeros; at = NULL if out of memory. */
+cpb_matrix cpb_matrix_new(size_t rows, size_t cols);
+void cpb_matrix_free(cpb_matrix *m);
+
+static inline double *cpb_matrix_row(const cpb_matrix *m, size_t i) { return m->at + i * m->stride; }
+
+/* c = a b, or a^T b; the same bits for any number of threads. */
+void cpb_matrix_product(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
+                        const cpb_exec *exec);
+
+/* to = m^T */
+void cpb_matrix_transpose(const cpb_matrix *m, cpb_matrix *to);
+
+/* Makes the rows orthonormal, in order: the first j rows span what they did before. A row that depends on earlier ones is
+ * replaced by a random one. rows <= cols. */
+void cpb_matrix_orthonormalise(cpb_matrix *m, cpb_random *random);
+
+/* The nearest matrix with orthonormal rows, (m m^T)^(-1/2) m, up to about 1e-3; rows <= cols. scratch: two matrices of
+ * the shape of m, its transpose, and two squares of m->rows. */
+typedef struct cpb_polar_scratch {
+  cpb_matrix next, upright, square, fourth;
+} cpb_polar_scratch;
+
+bool cpb_polar_scratch_new(cpb_polar_scratch *scratch, size_t rows, size_t cols);
+void cpb_polar_scratch_free(cpb_polar_scratch *scratch);
+void cpb_matrix_polar(cpb_matrix *m, cpb_polar_scratch *scratch, const cpb_exec *exec);
+
+#endif

@@ -1,0 +1,44 @@
+#include <immintrin.h>
+
+#include "loop/lane_inline.h"
+#include "sketch/nibble_scan.h"
+
+typedef __m512i vec_u8;
+enum { VEC_U8 = 64, QUERIES_AT_ONCE = 4 };
+
+LANE_INLINE vec_u8 vec_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
+LANE_INLINE vec_u8 vec_zero(void) { return _mm512_setzero_si512(); }
+LANE_INLINE vec_u8 vec_low_nibbles(vec_u8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
+LANE_INLINE vec_u8 vec_high_nibbles(vec_u8 x) { return vec_low_nibbles(_mm512_srli_epi16(x, 4)); }
+LANE_INLINE vec_u8 vec_table(const uint8_t *p) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
+}
+LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) { return _mm512_shuffle_epi8(table, at); }
+LANE_INLINE vec_u8 vec_add8(vec_u8 x, vec_u8 y) { return _mm512_add_epi8(x, y); }
+LANE_INLINE vec_u8 vec_add16(vec_u8 x, vec_u8 y) { return _mm512_add_epi16(x, y); }
+LANE_INLINE vec_u8 vec_odd16(vec_u8 x) { return _mm512_srli_epi16(x, 8); }
+LANE_INLINE vec_u8 vec_even16(vec_u8 sum, vec_u8 odd) {
+  return _mm512_sub_epi16(sum, _mm512_slli_epi16(odd, 8));
+}
+
+LANE_INLINE uint64_t estimate_sixteen(__m256i sums, const float *factors, const cpb_scan_query *query,
+                                      float *estimates) {
+  __m512 along = _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(sums));
+  along = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(query->scale), along), _mm512_set1_ps(query->start));
+  __m512 part = _mm512_mul_ps(_mm512_loadu_ps(factors + CPB_SCAN_ROWS), along);
+  __m512 estimate = _mm512_sub_ps(_mm512_loadu_ps(factors), part);
+  _mm512_storeu_ps(estimates, estimate);
+  return _mm512_cmp_ps_mask(estimate, _mm512_set1_ps(query->limit), _CMP_LE_OQ);
+}
+
+LANE_INLINE uint64_t vec_estimate(vec_u8 sums, const float *factors, const cpb_scan_query *query,
+                                  float *estimates) {
+  uint64_t low = estimate_sixteen(_mm512_castsi512_si256(sums), factors, query, estimates);
+  return low | estimate_sixteen(_mm512_extracti64x4_epi64(sums, 1), factors + 16, query, estimates + 16)
+                   << 16;
+}
+
+#include "sketch/nibble_scan.inc"
+
+void cpb_nibbles_avx512(cpb_nibble_scan *scan);
+void cpb_nibbles_avx512(cpb_nibble_scan *scan) { scan_nibbles(scan); }

@@ -1,0 +1,460 @@
+/* T14: principal directions of the sample, and the rotation and number of bits per direction by which a held-out part of the
+ * sample finds its neighbours best. All lengths are in units of s. */
+#include "sketch/principal_train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fail.h"
+#include "core/rows.h"
+#include "loop/block_product.h"
+#include "parallel/blocks.h"
+#include "parallel/tell.h"
+#include "sketch/levels.h"
+#include "sketch/principal.h"
+
+enum {
+  QUERIES = 128, /* rows of the sample that are used as queries */
+  NEAR = 10,     /* true neighbours of each .. */
+  LATE = 60,     /* .. that should be among so many best estimates, .. */
+  EARLY = 20,    /* .. or, with a quarter of the weight, among these */
+  LEAST_BASE = 2 * LATE,
+  CALIBRATED = 100,        /* nearest rows on which errors of estimates are measured */
+  ELEMENTS_MOST = 1 << 24, /* of the sample; of longer rows fewer are used */
+  LEARNED_MOST = 1024,     /* directions: the time of learning is cubic */
+  TURNED_MOST = 256,       /* the same for turning .. */
+  TURNED_ROWS = 2048,      /* .. which uses fewer rows .. */
+  TURNED_STEPS = 40,       /* .. and steps */
+};
+static const double CALIBRATION_QUANTILE = 0.999, CALIBRATION_MARGIN = 1.15;
+
+typedef struct training {
+  const cpb_sketch_training *o;
+  const cpb_exec *exec;
+  cpb_error *error;
+  cpb_sketch_turn *turn;
+  cpb_random random;
+  size_t rows, d, queries; /* the first rows are the queries, 0: too few rows to compare */
+  cpb_matrix z;            /* rows x d, (x-m)/s */
+  double *size2;           /* |z|^2 */
+  cpb_matrix directions;   /* k x d */
+  cpb_matrix y;            /* rows x k: projections */
+  size_t *nearest;         /* queries x CALIBRATED rows, nearest first */
+  size_t near_count;       /* <= CALIBRATED */
+} training;
+
+/* A rotation with a number of bits per direction. */
+typedef struct candidate {
+  size_t bits_per, n, k; /* n = bits/bits_per directions made of k principal ones */
+  cpb_sketch_rotation kind;
+  cpb_matrix rotation; /* k x n */
+  double score, recall;
+} candidate;
+
+/* ---- the sample ---- */
+
+static void center_rows(void *arg, size_t block, size_t first, size_t count) {
+  training *t = arg;
+  (void)block;
+  for (size_t i = first; i < first + count; i++) {
+    double *z = cpb_matrix_row(&t->z, i);
+    for (size_t k = 0; k < t->d; k++) z[k] /= t->o->s;
+    t->size2[i] = cpb_loops_here()->dot(z, z, t->d);
+    if (t->size2[i] <= 1e30) continue;
+    memset(z, 0, t->d * sizeof *z); /* so far outside that it has no influence */
+    t->size2[i] = 0;
+  }
+}
+
+static void take_rows(training *t, cpb_view x) {
+  for (size_t i = 0; i < t->rows; i++) {
+    double *z = cpb_matrix_row(&t->z, i);
+    cpb_view_widen(cpb_view_slice(x, i, 1), z);
+    if (t->o->center != NULL) cpb_loops_here()->axpby(1, z, -1, t->o->center, z, t->d);
+  }
+  cpb_blocks blocks = {t->rows, 256, center_rows, t};
+  cpb_blocks_run(&blocks, t->exec);
+}
+
+/* ---- true neighbours of the queries ---- */
+
+typedef struct ranking {
+  training *t;
+  const cpb_matrix *products; /* queries x rows: what distances lack besides |z|^2 */
+  size_t *found;              /* queries x 2: late and early ones */
+} ranking;
+
+static double key_of(const ranking *r, size_t row, size_t query) {
+  return r->t->size2[row] - 2 * cpb_matrix_row(r->products, query)[row];
+}
+
+/* products = (rows asked)^T, asked: the queries as columns. False if out of memory. */
+static bool multiply_queries(const training *t, const cpb_matrix *rows, const cpb_matrix *asked,
+                             cpb_matrix *products) {
+  cpb_matrix upright = cpb_matrix_new(t->rows, t->queries);
+  if (upright.at == NULL) return false;
+  cpb_matrix_product(rows, false, asked, &upright, t->exec);
+  cpb_matrix_transpose(&upright, products);
+  cpb_matrix_free(&upright);
+  return true;
+}
+
+/* Insertion into a list of the nearest, which is short. */
+static void find_nearest(void *arg, size_t query) {
+  const ranking *r = arg;
+  training *t = r->t;
+  size_t *list = t->nearest + query * CALIBRATED, count = 0;
+  for (size_t row = t->queries; row < t->rows; row++) {
+    double key = key_of(r, row, query);
+    if (count == t->near_count && key >= key_of(r, list[count - 1], query)) continue;
+    size_t at = count < t->near_count ? count++ : count - 1;
+    for (; at > 0 && key < key_of(r, list[at - 1], query); at--) list[at] = list[at - 1];
+    list[at] = row;
+  }
+}
+
+/* to = the first `count` rows of m, as columns */
+static void first_rows_upright(const cpb_matrix *m, size_t count, cpb_matrix *to) {
+  cpb_matrix first = *m;
+  first.rows = count;
+  cpb_matrix_transpose(&first, to);
+}
+
+static bool know_neighbours(training *t) {
+  size_t base = t->rows - t->queries;
+  t->near_count = base < CALIBRATED ? base : CALIBRATED;
+  cpb_matrix asked = cpb_matrix_new(t->d, t->queries), products = cpb_matrix_new(t->queries, t->rows);
+  t->nearest = malloc((t->queries + 1) * CALIBRATED * sizeof *t->nearest);
+  bool ready = asked.at != NULL && products.at != NULL && t->nearest != NULL;
+  if (ready) {
+    first_rows_upright(&t->z, t->queries, &asked);
+    ready = multiply_queries(t, &t->z, &asked, &products);
+    ranking r = {t, &products, NULL};
+    if (ready) cpb_exec_run(t->exec, t->queries, find_nearest, &r);
+  }
+  cpb_matrix_free(&asked);
+  cpb_matrix_free(&products);
+  return ready;
+}
+
+/* ---- how well a candidate finds them ---- */
+
+typedef struct approximation {
+  const training *t;
+  const candidate *c;
+  cpb_matrix *rows; /* projections on entry; f v on return */
+} approximation;
+
+static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *u) {
+  cpb_levels_sums sums;
+  cpb_loops_here()->narrow(row, n, c);
+  cpb_levels_choose(c, n, bits_per, u, &sums);
+  double f = sums.along > 0 ? sums.c2 / sums.along : 0;
+  for (size_t k = 0; k < n; k++) row[k] = f * (2 * u[k] - cpb_level_top(bits_per));
+}
+
+static void approximate_rows(void *arg, size_t block, size_t first, size_t count) {
+  const approximation *a = arg;
+  (void)block;
+  size_t n = a->c->n;
+  float *c = malloc(n * sizeof *c);
+  uint8_t *u = malloc(n);
+  for (size_t i = first; i < first + count && c != NULL && u != NULL; i++)
+    approximate_row(cpb_matrix_row(a->rows, i), n, a->c->bits_per, c, u);
+  free(c);
+  free(u);
+}
+
+/* Number of rows whose estimate is smaller. */
+static size_t rank_of(const ranking *r, size_t row, size_t query) {
+  double key = key_of(r, row, query);
+  size_t rank = 0;
+  for (size_t i = r->t->queries; i < r->t->rows; i++) rank += key_of(r, i, query) < key;
+  return rank;
+}
+
+static void count_found(void *arg, size_t query) {
+  const ranking *r = arg;
+  const training *t = r->t;
+  for (size_t i = 0; i < NEAR && i < t->near_count; i++) {
+    size_t rank = rank_of(r, t->nearest[query * CALIBRATED + i], query);
+    r->found[2 * query] += rank < LATE;
+    r->found[2 * query + 1] += rank < EARLY;
+  }
+}
+
+static void score(training *t, const cpb_matrix *products, candidate *c) {
+  size_t found[2 * QUERIES] = {0}, late = 0, early = 0, near = t->near_count < NEAR ? t->near_count : NEAR;
+  ranking r = {t, products, found};
+  cpb_exec_run(t->exec, t->queries, count_found, &r);
+  for (size_t query = 0; query < t->queries; query++) {
+    late += found[2 * query];
+    early += found[2 * query + 1];
+  }
+  double all = (double)(t->queries * near);
+  c->recall = (double)late / all;
+  c->score = c->recall + (double)early / all / 4;
+}
+
+static bool judge(training *t, candidate *c) {
+  if (t->queries == 0) return true;
+  cpb_matrix rows = cpb_matrix_new(t->rows, c->n), asked = cpb_matrix_new(c->n, t->queries);
+  cpb_matrix products = cpb_matrix_new(t->queries, t->rows);
+  bool ready = rows.at != NULL && asked.at != NULL && products.at != NULL;
+  if (ready) {
+    cpb_matrix_product(&t->y, false, &c->rotation, &rows, t->exec);
+    first_rows_upright(&rows, t->queries, &asked);
+    approximation a = {t, c, &rows};
+    cpb_blocks blocks = {t->rows, 64, approximate_rows, &a};
+    cpb_blocks_run(&blocks, t->exec);
+    ready = multiply_queries(t, &rows, &asked, &products);
+    if (ready) score(t, &products, c);
+  }
+  cpb_matrix_free(&rows);
+  cpb_matrix_free(&asked);
+  cpb_matrix_free(&products);
+  return ready;
+}
+
+/* ---- candidates ---- */
+
+/* The normals that the centred kind trains on the projections, as columns of a matrix that is made orthonormal. */
+static cpb_status turn_rotation(training *t, candidate *c) {
+  cpb_sketch_training how = *t->o;
+  how.kind = CPB_SKETCH_CENTRED;
+  how.bits = c->n;
+  how.bits_per = 1;
+  how.s = 1;
+  how.center = NULL;
+  how.max_steps = TURNED_STEPS;
+  how.starts = 1;
+  how.batch = 0;
+  cpb_view rows = {.data = t->y.at,
+                   .dtype = CPB_F64,
+                   .rows = t->rows < TURNED_ROWS ? t->rows : TURNED_ROWS,
+                   .cols = c->k,
+                   .stride = t->y.stride};
+  cpb_sketch *turned = NULL;
+  cpb_exec_part part;
+  cpb_status status =
+      t->turn(rows, &how, &turned, NULL, cpb_exec_part_of(&part, t->exec, 0.5, 0.5), t->error);
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; i < c->n; i++)
+    for (size_t k = 0; k < c->k; k++)
+      cpb_matrix_row(&c->rotation, k)[i] = turned->normals[i * (c->k + 1) + k];
+  cpb_sketch_free(turned);
+  cpb_polar_scratch scratch = {0};
+  bool ready = cpb_polar_scratch_new(&scratch, c->k, c->n);
+  if (ready) cpb_matrix_polar(&c->rotation, &scratch, t->exec);
+  cpb_polar_scratch_free(&scratch);
+  if (!ready) return cpb_fail_memory(t->error, "the training of a sketch");
+  cpb_matrix_orthonormalise(&c->rotation, &t->random);
+  return CPB_OK;
+}
+
+/* Fills and judges a candidate; its rotation must be freed. */
+static cpb_status try_candidate(training *t, candidate *c, size_t bits_per, cpb_sketch_rotation kind) {
+  *c = (candidate){.bits_per = bits_per, .n = t->o->bits / bits_per, .kind = kind};
+  c->k = c->n < t->directions.rows ? c->n : t->directions.rows;
+  c->rotation = cpb_matrix_new(c->k, c->n);
+  bool ready = c->rotation.at != NULL;
+  cpb_status status = CPB_OK;
+  if (ready && kind == CPB_ROTATION_TURNED)
+    status = turn_rotation(t, c);
+  else if (ready)
+    cpb_rotation_random(&c->rotation, &t->random);
+  if (status != CPB_OK) return status;
+  if (ready && kind == CPB_ROTATION_LEARNED)
+    ready = cpb_rotation_learn(&t->y, &c->rotation, &t->random, t->exec);
+  if (!ready || !judge(t, c)) return cpb_fail_memory(t->error, "the training of a sketch");
+  return CPB_OK;
+}
+
+/* Keeps the better one; the earlier one if they are equal. */
+static cpb_status compete(training *t, candidate *best, size_t bits_per, cpb_sketch_rotation kind) {
+  candidate other;
+  cpb_status status = try_candidate(t, &other, bits_per, kind);
+  bool better = status == CPB_OK && (best->rotation.at == NULL || other.score > best->score);
+  cpb_matrix_free(better ? &best->rotation : &other.rotation);
+  if (better) *best = other;
+  return status;
+}
+
+/* Without rows to compare: the finest levels for which there are as many directions as columns. */
+static size_t usual_bits_per(const training *t) {
+  size_t of_column = t->o->bits / t->d;
+  return of_column >= 4 ? 4 : of_column >= 2 ? 2 : 1;
+}
+
+static cpb_status choose(training *t, candidate *best) {
+  cpb_sketch_rotation wanted = t->o->rotation;
+  cpb_sketch_rotation first = wanted == CPB_ROTATION_CHOSEN ? CPB_ROTATION_RANDOM : wanted;
+  size_t given = t->o->bits_per != 0 ? t->o->bits_per : t->queries == 0 ? usual_bits_per(t) : 0;
+  cpb_status status = CPB_OK;
+  *best = (candidate){.rotation = {.at = NULL}};
+  for (size_t bits_per = 1; bits_per <= 4 && status == CPB_OK; bits_per *= 2)
+    if (given == 0 || given == bits_per) status = compete(t, best, bits_per, first);
+  if (wanted != CPB_ROTATION_CHOSEN || t->queries == 0) return status;
+  if (status == CPB_OK && best->n <= LEARNED_MOST)
+    status = compete(t, best, best->bits_per, CPB_ROTATION_LEARNED);
+  if (status == CPB_OK && best->n <= TURNED_MOST && best->n >= 8 && best->n % 8 == 0)
+    status = compete(t, best, best->bits_per, CPB_ROTATION_TURNED);
+  return status;
+}
+
+/* ---- the sketch ---- */
+
+static cpb_status build(training *t, const candidate *c, cpb_sketch **sketch) {
+  cpb_sketch_options shape;
+  cpb_sketch_options_init(&shape, sizeof shape);
+  shape.kind = CPB_SKETCH_PRINCIPAL;
+  shape.d = t->d;
+  shape.bits = t->o->bits;
+  shape.bits_per = c->bits_per;
+  shape.factors = t->o->factors;
+  shape.rotation = c->kind;
+  shape.s = t->o->s;
+  shape.center = t->o->center;
+  shape.seed = t->o->seed;
+  cpb_matrix normals = cpb_matrix_new(c->n, t->d);
+  *sketch = normals.at == NULL ? NULL : cpb_sketch_room(&shape);
+  if (*sketch != NULL) {
+    cpb_matrix used = t->directions;
+    used.rows = c->k;
+    cpb_matrix_product(&c->rotation, true, &used, &normals, t->exec);
+    for (size_t i = 0; i < c->n; i++)
+      memcpy((*sketch)->normals + i * (t->d + 1), cpb_matrix_row(&normals, i), t->d * sizeof(double));
+    cpb_sketch_pack(*sketch, 0, c->n);
+  }
+  cpb_matrix_free(&normals);
+  return *sketch == NULL ? cpb_fail_memory(t->error, "a sketch") : CPB_OK;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* The part of its bound that the error of an estimate of |z-w|^2 took: the bound is 2e sqrt(|z-w|^2 + r), r the part of
+ * |w|^2 outside of the directions. */
+static double share_of_bound(const cpb_sketch *sketch, const training *t, const uint8_t *code,
+                             const double *asked, size_t row, size_t query) {
+  const cpb_sketch_options *o = &sketch->options;
+  const cpb_loops *loops = cpb_loops_here();
+  cpb_row_factors factors = cpb_factors_get(o, code + o->bits / 8);
+  size_t n = cpb_sketch_directions(o);
+  double along = 0, asked2 = loops->dot(asked, asked, n);
+  for (size_t i = 0; i < n; i++) along += cpb_level_at(code, o->bits_per, i) * asked[i];
+  double outside = fmax(t->size2[query] - asked2, 0);
+  double true2 = loops->dist2(cpb_matrix_row(&t->z, row), cpb_matrix_row(&t->z, query), t->d);
+  double estimate = factors.size2 + t->size2[query] - 2 * factors.f * along;
+  double bound = 2 * factors.e * sqrt(true2 + outside);
+  return bound > 0 ? (estimate - true2) / bound : 0;
+}
+
+static void calibrate_query(const cpb_sketch *sketch, const training *t, const uint8_t *codes, size_t query,
+                            double *asked, double *shares) {
+  const cpb_sketch_options *o = &sketch->options;
+  size_t n = cpb_sketch_directions(o);
+  for (size_t i = 0; i < n; i++)
+    asked[i] = cpb_loops_here()->dot(sketch->normals + i * (t->d + 1), cpb_matrix_row(&t->z, query), t->d);
+  for (size_t i = 0; i < t->near_count; i++) {
+    size_t row = t->nearest[query * CALIBRATED + i];
+    shares[i] = share_of_bound(sketch, t, codes + row * o->code_bytes, asked, row, query);
+  }
+}
+
+static cpb_status calibrate(training *t, cpb_view x, cpb_sketch *sketch) {
+  size_t count = t->queries * t->near_count;
+  if (count < 1000) return CPB_OK;
+  uint8_t *codes = malloc(t->rows * sketch->options.code_bytes);
+  double *shares = malloc(count * sizeof *shares);
+  double *asked = malloc(cpb_sketch_directions(&sketch->options) * sizeof *asked);
+  cpb_status status =
+      codes == NULL || shares == NULL || asked == NULL
+          ? cpb_fail_memory(t->error, "the codes of %zu rows", t->rows)
+          : cpb_sketch_encode(sketch, cpb_view_slice(x, 0, t->rows), codes, t->exec, t->error);
+  if (status == CPB_OK) {
+    for (size_t query = 0; query < t->queries; query++)
+      calibrate_query(sketch, t, codes, query, asked, shares + query * t->near_count);
+    qsort(shares, count, sizeof *shares, ascending);
+    double share = shares[(size_t)(CALIBRATION_QUANTILE * (double)(count - 1))] * CALIBRATION_MARGIN;
+    sketch->options.spread = fmin(1, fmax(share, 0x1p-20));
+  }
+  free(codes);
+  free(shares);
+  free(asked);
+  return status;
+}
+
+static bool allocate(training *t) {
+  size_t most = 0;
+  for (size_t bits_per = 1; bits_per <= 4; bits_per *= 2)
+    if ((t->o->bits_per == 0 || t->o->bits_per == bits_per) && t->o->bits / bits_per > most)
+      most = t->o->bits / bits_per;
+  size_t k = most < t->d ? most : t->d;
+  t->z = cpb_matrix_new(t->rows, t->d);
+  t->directions = cpb_matrix_new(k, t->d);
+  t->y = cpb_matrix_new(t->rows, k);
+  t->size2 = malloc(t->rows * sizeof *t->size2);
+  return t->z.at != NULL && t->directions.at != NULL && t->y.at != NULL && t->size2 != NULL;
+}
+
+static void release(training *t) {
+  cpb_matrix_free(&t->z);
+  cpb_matrix_free(&t->directions);
+  cpb_matrix_free(&t->y);
+  free(t->size2);
+  free(t->nearest);
+}
+
+static bool find_directions(training *t) {
+  cpb_matrix upright = cpb_matrix_new(t->d, t->directions.rows);
+  bool done =
+      upright.at != NULL && cpb_principal_directions(&t->z, t->size2, &t->directions, &t->random, t->exec);
+  if (done) {
+    cpb_matrix_transpose(&t->directions, &upright);
+    cpb_matrix_product(&t->z, false, &upright, &t->y, t->exec);
+  }
+  cpb_matrix_free(&upright);
+  return done;
+}
+
+static cpb_status train(training *t, cpb_view x, cpb_sketch **sketch, cpb_sketch_report *report) {
+  candidate best = {.rotation = {.at = NULL}};
+  take_rows(t, x);
+  bool ready = find_directions(t) && (t->queries == 0 || know_neighbours(t));
+  cpb_status status =
+      ready ? cpb_exec_tell(t->exec, 0.4, t->error) : cpb_fail_memory(t->error, "the training of a sketch");
+  if (status == CPB_OK) status = choose(t, &best);
+  if (status == CPB_OK) status = build(t, &best, sketch);
+  if (status == CPB_OK) status = calibrate(t, x, *sketch);
+  cpb_matrix_free(&best.rotation);
+  report->settled = true;
+  report->recall = t->queries > 0 ? best.recall : NAN;
+  return status;
+}
+
+cpb_status cpb_principal_train(cpb_view sample, const cpb_sketch_training *o, cpb_sketch_turn *turn,
+                               cpb_sketch **sketch, cpb_sketch_report *report, const cpb_exec *exec,
+                               cpb_error *error) {
+  size_t most =
+      ELEMENTS_MOST / sample.cols > QUERIES + LEAST_BASE ? ELEMENTS_MOST / sample.cols : QUERIES + LEAST_BASE;
+  training t = {.o = o,
+                .exec = exec,
+                .error = error,
+                .turn = turn,
+                .random = {o->seed},
+                .rows = sample.rows < most ? sample.rows : most,
+                .d = sample.cols};
+  t.queries = t.rows / 4 < QUERIES ? t.rows / 4 : QUERIES;
+  if (t.rows - t.queries < LEAST_BASE) t.queries = 0;
+  cpb_status status =
+      allocate(&t) ? train(&t, sample, sketch, report) : cpb_fail_memory(error, "the training of a sketch");
+  release(&t);
+  if (status == CPB_OK) return CPB_OK;
+  cpb_sketch_free(*sketch);
+  *sketch = NULL;
+  return status;
+}
