@@ -62,7 +62,7 @@ export function createOutliers(jobs) {
   const nameOf = (row) => result.ids?.[row] ?? String(row);
   function show() {
     const { scores, strange, radius, gap, two } = result, outside = scores.reduce((count, score) => count + (score < 0 ? 1 : 0), 0);
-    byId('ball').textContent = `${outside.toLocaleString('en')} of ${scores.length.toLocaleString('en')} rows are outside (${percent(outside / scores.length)}); radius ${short(radius)}${byId('standardize').checked ? ' standard deviations' : ''}, within ${gap.toExponential(1)} of the best possible.`;
+    byId('ball').textContent = `${outside.toLocaleString('en')} of ${scores.length.toLocaleString('en')} rows are outside (${percent(outside / scores.length)}); radius ${short(radius)}${byId('standardize').checked ? ' standard deviations' : ''}, within ${gap.toExponential(1).replace('-', '−')} of the best possible.`;
     byId('strange').tBodies[0].replaceChildren(...strange.map(({ row, score, reasons }) => element('tr', {},
       element('th', { scope: 'row' }, nameOf(row)), element('td', { class: 'num' }, short(score, 4)),
       element('td', {}, reasons.map(({ name, value, center, share }) => `${name} ${short(value, 4)} (${value < center ? '−' : '+'}${Math.round(100 * share)}\u00a0%)`).join(', ')))));
