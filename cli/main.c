@@ -9,6 +9,7 @@
 /* Between two NULLs. */
 static const cli_command *const table[] = {NULL,
                                            &cli_verb_demo,
+                                           &cli_verb_page,
                                            &cli_verb_info,
                                            &cli_verb_convert,
                                            &cli_verb_fit,

@@ -59,6 +59,9 @@ string(REGEX REPLACE "/$" "" CPB_PC_PREFIX ${CPB_PC_PREFIX})
 configure_file(cmake/capball.pc.in ${PROJECT_BINARY_DIR}/capball.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/capball.pc DESTINATION ${pkgconfig_dir})
 
+# The page, if `make web` has built it; `capball page` copies it.
+install(FILES ${PROJECT_BINARY_DIR}/web/index.html DESTINATION ${CMAKE_INSTALL_DATADIR}/capball RENAME page.html OPTIONAL)
+
 # The command writes its own manual page and completions, from the same tables as its help.
 set(man_page ${CMAKE_INSTALL_MANDIR}/man1/capball.1)
 set(bash_completion ${CMAKE_INSTALL_DATADIR}/bash-completion/completions/capball)

@@ -16,6 +16,7 @@
 typedef int32_t bytes_vec __attribute__((vector_size(16)));
 typedef int16_t vec_i16 __attribute__((vector_size(16)));
 typedef uint16_t vec_u16 __attribute__((vector_size(16)));
+typedef uint32_t vec_u32 __attribute__((vector_size(16)));
 enum { bytes_WIDTH = 4, bytes_MOST = 2 };
 
 LANE_INLINE bytes_vec bytes_load(const void *p) {
@@ -33,14 +34,15 @@ LANE_INLINE bytes_vec vec_pair_products(vec_i16 a, vec_i16 b) {
   return (bytes_vec)wasm_i32x4_dot_i16x8((v128_t)a, (v128_t)b);
 #else
   bytes_vec x = (bytes_vec)a, y = (bytes_vec)b;
-  return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
+  bytes_vec x_low = (bytes_vec)((vec_u32)x << 16) >> 16, y_low = (bytes_vec)((vec_u32)y << 16) >> 16;
+  return x_low * y_low + (x >> 16) * (y >> 16);
 #endif
 }
 /* lane by lane sum + the four products of bytes, signed in `word` and unsigned in `line` */
 LANE_INLINE bytes_vec bytes_add(bytes_vec sum, bytes_vec line, bytes_vec word) {
   vec_i16 a = (vec_i16)word, b_even = (vec_i16)line & 255;
-  vec_i16 b_odd = (vec_i16)((vec_u16)line >> 8);
-  return sum + vec_pair_products(a << 8 >> 8, b_even) + vec_pair_products(a >> 8, b_odd);
+  vec_i16 b_odd = (vec_i16)((vec_u16)line >> 8), a_even = (vec_i16)((vec_u16)a << 8) >> 8;
+  return sum + vec_pair_products(a_even, b_even) + vec_pair_products(a >> 8, b_odd);
 }
 LANE_INLINE bytes_vec bytes_max(bytes_vec x, bytes_vec y) {
   bytes_vec above = x > y;

@@ -32,10 +32,13 @@ LANE_INLINE void tile_part_regular(const cpb_tile *t, size_t column) {
     const double *a = t->a + k * t->a_k, *b = t->b + k * t->b_k + column;
     vec_f64 line[TILE_VECTORS];
     v128_two parts[TILE_VECTORS];
+    v128_i64 bits = {0, 0};
     for (size_t v = 0; v < TILE_VECTORS; v++) {
       line[v] = vec_load_f64(b + v * VEC_F64);
+      bits |= (v128_i64)line[v];
       parts[v] = v128_split(line[v]);
     }
+    if (!any_bit(bits)) continue; /* zeros: most of a diagonal whitening */
     for (size_t i = 0; i < CPB_TILE_ROWS; i++) {
       vec_f64 factor = vec_spread_f64(a[i * t->a_row]);
       v128_two factors = v128_split(factor);

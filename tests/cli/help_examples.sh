@@ -5,6 +5,10 @@
 # shellcheck disable=SC2086 # a verb may have two words
 mapfile -t verbs < <(capball --help | sed -n '/^Commands/,/^$/s/^  \([a-z][a-z ]\{14\}\).*/\1/p' | sed 's/ *$//')
 for verb in "${verbs[@]}"; do
+  if [ "$verb" = page ] && [ ! -f "$BUILD/web/index.html" ]; then
+    skip "the example of page runs" "the page is not built: make web"
+    continue
+  fi
   capball help $verb | sed -n '/^Example/,$s/^  //p' >"$work/example.sh"
   mkdir "$work/$verb"
   (cd "$work/$verb" && check "the example of $verb runs" bash -e "$work/example.sh")

@@ -5,7 +5,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { createWasi } from '../npm/wasi.js';
+import { browserIsThere, openBrowser } from '../test/page.mjs';
 
 const { BUILD } = process.env, root = join(import.meta.dirname, '../..');
 const program = join(BUILD, 'web/native-times');
@@ -78,3 +80,20 @@ for (const [what, rows, cols] of work) {
   const [ours, plain, fast] = ['wasm', 'plain', 'best'].map((key) => Math.min(...times[key]));
   console.log(`${what.padEnd(8)} ${String(rows).padStart(6)} ${String(cols).padStart(5)} ${(1e3 * ours).toFixed(2).padStart(10)} ${(1e3 * plain).toFixed(2).padStart(12)} ${(plain / ours).toFixed(2).padStart(7)} ${String(wanted[what]).padStart(8)} ${(fast / ours).toFixed(2).padStart(13)}`);
 }
+
+/** Time of the script per frame while a ball is dragged among 20,000 points. */
+async function frames() {
+  const browser = await openBrowser(), page = browser.context.pages()[0];
+  await page.goto(pathToFileURL(join(BUILD, 'web/index.html')).href);
+  await page.selectOption('#count', '20000');
+  const box = await page.locator('#plane').boundingBox();
+  await page.mouse.move(box.x + box.width * 0.62, box.y + box.height * 0.6);
+  await page.mouse.down();
+  for (let i = 0; i < 80; i++) await page.mouse.move(box.x + box.width * (0.62 - 0.003 * i), box.y + box.height * (0.6 - 0.002 * i));
+  await page.mouse.up();
+  const times = (await page.evaluate(() => window.capballPage.frameTimes())).sort((a, b) => a - b);
+  await browser.close();
+  console.log(`a frame with 20,000 points: median ${times[times.length >> 1].toFixed(1)} ms of ${times.length} frames, wanted < 16`);
+}
+if (browserIsThere()) await frames();
+else console.log('# frames of the page: chromium or playwright-core is not installed: make test-web');

@@ -330,7 +330,7 @@ export async function createCapball(module, { env = {} } = {}) {
     }
     encode(rows) {
       return call(null, (scratch) => {
-        const { rows: n } = shapeOf(rows, 'rows'), cols = this.bits / 8, to = scratch.reserve(n * cols);
+        const { rows: n } = shapeOf(rows, 'rows'), cols = this.bytes, to = scratch.reserve(n * cols);
         succeed(wasm.sketch_encode(this.handle(), scratch.rows(rows, 'rows'), to));
         return { data: copyOut(Uint8Array, to, n * cols), rows: n, cols };
       });

@@ -205,15 +205,17 @@ export function recommend(base: RowsLike, options?: { queries?: RowsLike; k?: nu
 /** Binary codes of Euclidean data: bit i says whether a row is inside ball i. */
 export class Sketch {
   private constructor();
-  static fit(rows: RowsLike, options?: { kind?: 'embedded' | 'centred' | 'random-embedded' | 'random-centred'; bits?: number; seed?: number; s?: number; goal?: Goal; sample?: number; skipBad?: boolean } & Stoppable): Sketch;
+  static fit(rows: RowsLike, options?: { kind?: 'embedded' | 'centred' | 'random-embedded' | 'random-centred' | 'principal'; bits?: number; seed?: number; s?: number; goal?: Goal; sample?: number; skipBad?: boolean } & Stoppable): Sketch;
   static parse(text: string, name?: string): Sketch;
   readonly kind: string;
   readonly d: number;
   readonly bits: number;
+  /** Of a code: bits/8, and 6 or 12 more for principal sketches, whose codes are not for hammingKnn. */
+  readonly bytes: number;
   readonly s: number;
   readonly center: number[] | null;
   readonly seed: number;
-  /** bits/8 bytes per row. */
+  /** `bytes` per row. */
   encode(rows: RowsLike): Matrix<Uint8Array>;
   toFile(): string;
   free(): void;

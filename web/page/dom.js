@@ -43,31 +43,47 @@ export function fitCanvas(canvas) {
   return { context, side, scale };
 }
 
-/** Points as squares of `size` CSS pixels; thousands of them are written to an image, which is faster than paths. */
-export function drawPoints({ context, side, scale }, points, colour, size, alpha) {
-  if (points.length < 4000) {
-    context.fillStyle = colour;
-    context.globalAlpha = alpha;
-    for (let i = 0; i < points.length; i += 2) {
-      context.beginPath();
-      context.arc(points[i], points[i + 1], size / 2, 0, 2 * Math.PI);
-      context.fill();
-    }
-    context.globalAlpha = 1;
+/**
+ * Points of several groups, later groups on top: {x, y, kind} with the group of each point, and for every group {colour,
+ * alpha}. Thousands of points are written to an image, which is faster than paths.
+ */
+export function drawPoints(surface, { x, y, kind }, groups, size) {
+  const count = kind.length;
+  if (count >= 4000) {
+    drawImagePoints(surface, { x, y, kind }, groups, size);
     return;
   }
-  const width = Math.round(side * scale), image = layer(width), pixels = new Uint32Array(image.data.data.buffer);
+  const { context } = surface;
+  groups.forEach(({ colour, alpha }, group) => {
+    context.fillStyle = colour;
+    context.globalAlpha = alpha;
+    for (let i = 0; i < count; i++) {
+      if (kind[i] !== group) continue;
+      context.beginPath();
+      context.arc(x[i], y[i], size / 2, 0, 2 * Math.PI);
+      context.fill();
+    }
+  });
+  context.globalAlpha = 1;
+}
+function drawImagePoints({ context, side, scale }, { x, y, kind }, groups, size) {
+  const width = Math.round(side * scale), image = layer(width), pixels = image.pixels, reach = Math.max(1, Math.round(size * scale * 0.6));
+  const words = groups.map(({ colour, alpha }) => {
+    const [r, g, b] = colour.match(/[0-9a-f]{2}/gi).map((pair) => parseInt(pair, 16));
+    return ((Math.round(255 * alpha) << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  });
   pixels.fill(0);
-  const [r, g, b] = colour.match(/[0-9a-f]{2}/gi).map((pair) => parseInt(pair, 16));
-  const word = ((Math.round(255 * alpha) << 24) | (b << 16) | (g << 8) | r) >>> 0, reach = Math.max(1, Math.round(size * scale * 0.6));
-  for (let i = 0; i < points.length; i += 2) {
-    const x = Math.round(points[i] * scale), y = Math.round(points[i + 1] * scale);
-    if (x < 0 || y < 0 || x + reach > width || y + reach > width) continue;
-    for (let v = 0; v < reach; v++) pixels.fill(word, (y + v) * width + x, (y + v) * width + x + reach);
-  }
+  for (let group = 0; group < groups.length; group++)
+    for (let i = 0; i < kind.length; i++) {
+      if (kind[i] !== group) continue;
+      const left = Math.round(x[i] * scale), top = Math.round(y[i] * scale);
+      if (left < 0 || top < 0 || left + reach > width || top + reach > width) continue;
+      for (let v = 0, at = top * width + left; v < reach; v++, at += width) for (let u = 0; u < reach; u++) pixels[at + u] = words[group];
+    }
   image.context.putImageData(image.data, 0, 0);
   context.drawImage(image.canvas, 0, 0, side, side);
 }
+export const pointSize = (count) => (count > 4000 ? 2 : count > 1000 ? 3 : 5);
 
 const layers = new Map();
 function layer(width) {
@@ -75,8 +91,9 @@ function layer(width) {
     const canvas = element('canvas');
     canvas.width = canvas.height = width;
     const context = canvas.getContext('2d');
+    const data = context.createImageData(width, width);
     layers.clear();
-    layers.set(width, { canvas, context, data: context.createImageData(width, width) });
+    layers.set(width, { canvas, context, data, pixels: new Uint32Array(data.data.buffer) });
   }
   return layers.get(width);
 }

@@ -15,9 +15,9 @@ async function start() {
   const module = await WebAssembly.compile(await inflate(byId('wasm').textContent));
   const capball = await createCapball(module);
   byId('version').textContent = capball.version;
-  const see = createSee(capball), jobs = createJobs(module, byId('worker').textContent);
-  const outliers = createOutliers(jobs);
-  createTry(jobs, (data) => outliers.use(data));
+  const see = createSee(capball), workers = () => createJobs(module, byId('worker').textContent);
+  const outliers = createOutliers(workers()); // a worker of its own: a long measurement does not delay it
+  createTry(workers(), outliers.use);
   window.capballPage = { frameTimes: see.frameTimes };
 }
 start().catch((error) => showError('failure', new Error(`This browser cannot run the page: ${error.message}`)));

@@ -1,18 +1,18 @@
 // Outliers: a ball around all columns or two of them, live.
-import { byId, colours, download, drawPoints, element, fitCanvas, percent, short, showError } from './dom.js';
+import { byId, colours, download, drawPoints, element, fitCanvas, percent, pointSize, short, showError } from './dom.js';
 
 export function createOutliers(jobs) {
-  let data = null, result = null, timer = 0, round = 0;
+  let data = null, input = null, result = null, timer = 0, running = false, again = false;
 
-  function use(facts) {
-    data = facts;
-    result = null;
+  /** New data: facts and the file, or null. */
+  function use(facts, file) {
+    jobs.cancel();
+    [data, input, result] = [facts, file, null];
     byId('ball-report').hidden = true;
+    showError('ball-error', null);
     setDownloads();
-    if (facts === null) {
-      byId('ball').textContent = 'Choose data above.';
-      return;
-    }
+    byId('ball').textContent = 'Choose data above.';
+    if (facts === null) return;
     const names = Array.from({ length: facts.cols }, (_, i) => facts.names?.[i] || `x${i}`);
     for (const [id, at] of [['across', 0], ['up', Math.min(1, facts.cols - 1)]]) {
       byId(id).replaceChildren(...names.map((name, i) => element('option', { value: i }, name)));
@@ -25,37 +25,47 @@ export function createOutliers(jobs) {
   };
   const soon = () => {
     clearTimeout(timer);
-    timer = setTimeout(fit, 60);
+    timer = setTimeout(next, 60);
   };
-  async function fit() {
-    if (data === null) return;
-    const mine = ++round, two = byId('columns').value === 'two', nu = Number(byId('nu').value);
-    const shown = [Number(byId('across').value), Number(byId('up').value)];
+  /** One fit at a time; of the changes meanwhile, the last one counts. */
+  async function next() {
+    again = running;
+    if (running || data === null) return;
+    running = true;
+    await fit(data);
+    running = false;
+    if (again) next();
+  }
+  async function fit(mine) {
+    const two = byId('columns').value === 'two', nu = Number(byId('nu').value), shown = [Number(byId('across').value), Number(byId('up').value)];
     if (two && shown[0] === shown[1]) {
       showError('ball-error', new Error('Choose two different columns.'));
       return;
     }
     byId('ball').textContent = 'Fitting …';
     try {
+      const file = input;
+      if (file !== null) await jobs.load(file);
+      if (input === file) input = null;
       const made = await jobs.run('outliers', { columns: two ? shown : null, nu, standardize: byId('standardize').checked, whiten: byId('whiten').checked });
       if (!two) made.points = await jobs.run('points', { columns: shown });
-      if (mine !== round) return;
-      result = { ...made, two, nu };
+      if (mine !== data) return;
+      result = { ...made, two };
       showError('ball-error', null);
       show();
     } catch (error) {
-      if (mine !== round) return;
-      byId('ball').textContent = error.cancelled ? 'Cancelled.' : '';
-      if (!error.cancelled) showError('ball-error', error);
+      if (mine !== data || error.cancelled) return;
+      byId('ball').textContent = '';
+      showError('ball-error', error);
     }
   }
   const nameOf = (row) => result.ids?.[row] ?? String(row);
   function show() {
     const { scores, strange, radius, gap, two } = result, outside = scores.reduce((count, score) => count + (score < 0 ? 1 : 0), 0);
-    byId('ball').textContent = `${outside.toLocaleString('en')} of ${scores.length.toLocaleString('en')} rows are outside (${percent(outside / scores.length)}); radius ${short(radius)}${byId('standardize').checked ? ' standard deviations' : ''}, within ${gap.toExponential(1)} of the best possible.`;
+    byId('ball').textContent = `${outside.toLocaleString('en')} of ${scores.length.toLocaleString('en')} rows are outside (${percent(outside / scores.length)}); radius ${short(radius)}${byId('standardize').checked ? ' standard deviations' : ''}, within ${gap.toExponential(1).replace('-', '−')} of the best possible.`;
     byId('strange').tBodies[0].replaceChildren(...strange.map(({ row, score, reasons }) => element('tr', {},
       element('th', { scope: 'row' }, nameOf(row)), element('td', { class: 'num' }, short(score, 4)),
-      element('td', {}, reasons.map(({ name, value, center, share }) => `${name} ${short(value, 4)} (${value < center ? '−' : '+'}${Math.round(100 * share)} %)`).join(', ')))));
+      element('td', {}, reasons.map(({ name, value, center, share }) => `${name} ${short(value, 4)} (${value < center ? '−' : '+'}${Math.round(100 * share)}\u00a0%)`).join(', ')))));
     byId('scatter').setAttribute('aria-label', `rows by two columns${two ? ', with the ball' : ''}: ${outside} of ${scores.length} outside`);
     byId('ball-report').hidden = false;
     setDownloads();
@@ -73,12 +83,14 @@ export function createOutliers(jobs) {
     });
     const x = (value) => pad + ((value - ranges[0][0]) / (ranges[0][1] - ranges[0][0])) * (side - 2 * pad);
     const y = (value) => side - pad - ((value - ranges[1][0]) / (ranges[1][1] - ranges[1][0])) * (side - 2 * pad);
-    const lists = [[], []];
-    points.rows.forEach((row, i) => lists[scores[row] < 0 ? 1 : 0].push(x(points.data[2 * i]), y(points.data[2 * i + 1])));
-    const size = points.rows.length > 4000 ? 2 : points.rows.length > 1000 ? 3 : 5;
+    const count = points.rows.length, px = new Float32Array(count), py = new Float32Array(count), kind = new Uint8Array(count);
+    points.rows.forEach((row, i) => {
+      px[i] = x(points.data[2 * i]);
+      py[i] = y(points.data[2 * i + 1]);
+      kind[i] = scores[row] < 0 ? 1 : 0;
+    });
     if (result.two) drawBall(context, c, x, y);
-    drawPoints(surface, lists[0], c.soft, size, 0.55);
-    drawPoints(surface, lists[1], c.hit, size, 0.95);
+    drawPoints(surface, { x: px, y: py, kind }, [{ colour: c.soft, alpha: 0.55 }, { colour: c.hit, alpha: 0.95 }], pointSize(count));
     axes(context, c, side, ranges, pad);
   }
   /** |W(x-c)| = r as a curve: x = c + r W^-1 u. */

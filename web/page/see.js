@@ -1,5 +1,5 @@
 // The plane beside the sphere: a region, its cap, and the same points in both.
-import { byId, colours, drawPoints, element, fitCanvas, short } from './dom.js';
+import { byId, colours, drawPoints, element, fitCanvas, pointSize, short } from './dom.js';
 import { createView, drawSphere } from './sphere.js';
 
 const REACH = 3; // the plane shows -REACH .. REACH
@@ -60,7 +60,7 @@ export function createSee(capball) {
     corners: [[-0.9, -0.4], [0.8, 0.9], [1.3, -0.7], [0.1, 1.4], [-0.2, 0.1]], corner: 0,
     labelled: makeLabelled(), adding: 1, weights: null, steps: 0,
   };
-  let cloud = makePoints(400), result = null, sphereAt = null, pending = false, dirty = true, last = 0;
+  let cloud = makePoints(400), result = null, sphereAt = null, pending = false, dirty = true, last = 0, prepared = null;
   const times = [];
 
   // ---- the law ----
@@ -90,18 +90,26 @@ export function createSee(capball) {
     if (state.shape !== 'classifier') return cloud;
     return Float64Array.from(state.labelled.flatMap(({ x, y }) => [x, y]));
   }
+  /** The map and the images of the points, which a moving region does not change. */
+  function prepare() {
+    const points = pointsShown(), key = JSON.stringify([mapOptions(), points.length]);
+    if (prepared !== null && prepared.key === key && prepared.cloud === cloud && state.shape !== 'classifier') return prepared;
+    prepared?.map.free();
+    prepared?.rows.free();
+    const map = new capball.SphereMap(mapOptions()), rows = capball.Rows.from({ data: points, cols: 2 });
+    prepared = { key, cloud, points, map, rows, images: map.embed(rows).data };
+    return prepared;
+  }
   function compute() {
-    const map = new capball.SphereMap(mapOptions()), region = regionOf(map), points = pointsShown();
-    const cap = region.kind === 'empty' || region.kind === 'everything' ? capOfAngles() : map.cap(region);
-    const images = map.embed({ data: points, cols: 2 }).data, scores = map.regionScores(region, { data: points, cols: 2 });
-    const inside = new Uint8Array(scores.length);
+    const { map, rows, points, images } = prepare(), region = regionOf(map);
+    const cap = region.kind === 'empty' || region.kind === 'everything' ? capOfAngles() : map.cap(region), scores = map.regionScores(region, rows);
+    const inside = new Uint8Array(scores.length), [p, q, w] = cap.p;
     let byDistance = 0, byThreshold = 0;
     for (let i = 0; i < scores.length; i++) {
       inside[i] = scores[i] >= 0 ? 1 : 0;
       byDistance += inside[i];
-      byThreshold += cap.p[0] * images[3 * i] + cap.p[1] * images[3 * i + 1] + cap.p[2] * images[3 * i + 2] >= cap.b ? 1 : 0;
+      byThreshold += p * images[3 * i] + q * images[3 * i + 1] + w * images[3 * i + 2] >= cap.b ? 1 : 0;
     }
-    map.free();
     return { region, cap, points, images, inside, byDistance, byThreshold };
   }
 
@@ -208,11 +216,13 @@ export function createSee(capball) {
   const kindsOf = ({ inside }) => (state.shape === 'classifier' ? state.labelled.map((point) => point.label) : inside);
   const kindColours = () => [state.shape === 'classifier' ? colours().bar : colours().soft, colours().hit];
   function drawCloud(surface, points, kinds) {
-    const lists = [[], []], [first, second] = kindColours();
-    for (let i = 0; i < kinds.length; i++) lists[kinds[i]].push(...toPixel(surface.side, points[2 * i], points[2 * i + 1]));
-    const size = kinds.length > 4000 ? 2 : kinds.length > 1000 ? 3 : 5;
-    drawPoints(surface, lists[0], first, size, 0.6);
-    drawPoints(surface, lists[1], second, size, 0.95);
+    const count = kinds.length, x = new Float32Array(count), y = new Float32Array(count), [first, second] = kindColours();
+    const half = surface.side / 2, unit = half / REACH;
+    for (let i = 0; i < count; i++) {
+      x[i] = half + unit * points[2 * i];
+      y[i] = half - unit * points[2 * i + 1];
+    }
+    drawPoints(surface, { x, y, kind: kinds }, [{ colour: first, alpha: 0.6 }, { colour: second, alpha: 0.95 }], pointSize(count));
   }
   function label(context, c, name, x, y) {
     context.fillStyle = c.ink;

@@ -1,16 +1,13 @@
 // The unit sphere in orthographic projection: grid, cap, points.
-import { colours, drawPoints } from './dom.js';
+import { colours, drawPoints, pointSize } from './dom.js';
 
 const STEPS = 72;
 
-/** A view of the sphere: rotation about the vertical axis, then towards the viewer. */
+/** A view of the sphere: rotation about the vertical axis, then towards the viewer; rows right, up, towards the viewer. */
 export function createView(turn, tilt) {
   const [ct, st, cp, sp] = [Math.cos(turn), Math.sin(turn), Math.cos(tilt), Math.sin(tilt)];
   // data axes 0 and 1 are horizontal, the pole axis 2 is up
-  return (x, y, z) => {
-    const right = ct * x + st * y, deep = -st * x + ct * y;
-    return [right, cp * z + sp * deep, cp * -deep + sp * z]; // right, up, towards the viewer
-  };
+  return [ct, st, 0, -sp * st, sp * ct, cp, cp * st, -cp * ct, sp];
 }
 
 const circle = (centre, a, b, count = STEPS) =>
@@ -31,10 +28,11 @@ export function across(p) {
 /** kinds: 0 or 1 per image, drawn in the colours `kindColours`. */
 export function drawSphere(surface, view, cap, images, kinds, kindColours, marked) {
   const { context, side } = surface, c = colours(), radius = side * 0.42, middle = side / 2;
-  const at = (point) => {
-    const [right, up, near] = view(...point);
-    return [middle + radius * right, middle - radius * up, near];
-  };
+  const at = ([x, y, z]) => [
+    middle + radius * (view[0] * x + view[1] * y + view[2] * z),
+    middle - radius * (view[3] * x + view[4] * y + view[5] * z),
+    view[6] * x + view[7] * y + view[8] * z,
+  ];
   const disc = context.createRadialGradient(middle - radius * 0.4, middle - radius * 0.5, radius * 0.1, middle, middle, radius);
   disc.addColorStop(0, c.card);
   disc.addColorStop(1, c.paper);
@@ -73,7 +71,7 @@ export function drawSphere(surface, view, cap, images, kinds, kindColours, marke
   }
   trace(circle([0, 0, 0], [1, 0, 0], [0, 1, 0]), { colour: c.soft, width: 1.2, alpha: 0.9 }, { colour: c.soft, width: 1, alpha: 0.3 });
   if (cap !== null) drawCap(context, at, trace, cap, c);
-  drawImages(surface, at, images, kinds, kindColours);
+  drawImages(surface, view, images, kinds, kindColours);
   for (const [name, z] of [['e', 1], ['−e', -1]]) {
     const [x, y, near] = at([0, 0, z]);
     context.globalAlpha = near >= -0.02 ? 1 : 0.4;
@@ -130,15 +128,16 @@ function drawCap(context, at, trace, { p, b }, c) {
   trace(ring(rings), { colour: c.hit, width: 2, alpha: 1 }, { colour: c.hit, width: 1.4, alpha: 0.35 });
 }
 
-function drawImages(surface, at, images, kinds, [first, second]) {
-  const lists = [[], [], [], []]; // of both kinds, in front and behind
-  for (let i = 0; i < kinds.length; i++) {
-    const [x, y, near] = at([images[3 * i], images[3 * i + 1], images[3 * i + 2]]);
-    lists[kinds[i] + (near < 0 ? 2 : 0)].push(x, y);
+/** Both kinds behind the sphere, then both in front. */
+function drawImages(surface, view, images, kinds, [first, second]) {
+  const count = kinds.length, x = new Float32Array(count), y = new Float32Array(count), kind = new Uint8Array(count);
+  const radius = surface.side * 0.42, middle = surface.side / 2, [a, b, c, d, e, f, g, h, k] = view;
+  for (let i = 0; i < count; i++) {
+    const u = images[3 * i], v = images[3 * i + 1], w = images[3 * i + 2];
+    x[i] = middle + radius * (a * u + b * v + c * w);
+    y[i] = middle - radius * (d * u + e * v + f * w);
+    kind[i] = kinds[i] + (g * u + h * v + k * w < 0 ? 0 : 2);
   }
-  const size = kinds.length > 4000 ? 2 : kinds.length > 1000 ? 3 : 5;
-  drawPoints(surface, lists[2], first, size, 0.18);
-  drawPoints(surface, lists[3], second, size, 0.25);
-  drawPoints(surface, lists[0], first, size, 0.6);
-  drawPoints(surface, lists[1], second, size, 0.95);
+  const groups = [{ colour: first, alpha: 0.18 }, { colour: second, alpha: 0.25 }, { colour: first, alpha: 0.6 }, { colour: second, alpha: 0.95 }];
+  drawPoints(surface, { x, y, kind }, groups, pointSize(count));
 }

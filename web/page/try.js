@@ -30,16 +30,16 @@ export function createTry(jobs, use) {
     byId('data').textContent = `Reading ${name} …`;
     input = { bytes, name };
     try {
-      const facts = await jobs.load({ bytes, name, options: readingOptions() });
+      const file = { bytes, name, options: readingOptions() }, facts = await jobs.load(file);
       byId('data').textContent = `${facts.name}: ${facts.rows.toLocaleString('en')} rows of ${facts.cols} columns, ${facts.dtype}`;
       byId('measure').disabled = false;
-      use(facts);
+      use(facts, file);
     } catch (error) {
       if (error.cancelled) return;
       byId('measure').disabled = true;
       byId('data').textContent = 'No data yet.';
       input = { bytes, name };
-      use(null);
+      use(null, null);
       showError('data-error', error);
     } finally {
       byId('data').dataset.loads = String(Number(byId('data').dataset.loads ?? 0) + 1); // for tests: a file was read

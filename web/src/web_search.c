@@ -71,6 +71,7 @@ WEB(sketch_fit) cpb_sketch *web_sketch_fit(const web_rows *rows, const char *tex
   cpb_sketch_training_init(&training, sizeof training);
   cpb_sketch_fit_options_init(&fit, sizeof fit);
   fit.training = &training;
+  training.kind = CPB_SKETCH_EMBEDDED; /* whose codes are compared by hamming_knn */
   web_get_choice(&o, "kind", cpb_sketch_kind, cpb_sketch_kind_name, CPB_SKETCH_KINDS, &training.kind);
   web_get_count(&o, "bits", &training.bits);
   web_get_seed(&o, "seed", &training.seed);
@@ -99,9 +100,10 @@ WEB(sketch_file) char *web_sketch_file(const cpb_sketch *sketch) {
 WEB(sketch_json) char *web_sketch_json(const cpb_sketch *sketch) {
   cpb_sketch_options o = {.size = sizeof o};
   cpb_sketch_describe(sketch, &o);
-  return web_text(CPB_OK, web_new("{s:s, s:I, s:I, s:f, s:V, s:I}", "kind", cpb_sketch_kind_name(o.kind), "d",
-                                  (uint64_t)o.d, "bits", (uint64_t)o.bits, "s", o.s, "center", o.center, o.d,
-                                  "seed", (uint64_t)o.seed));
+  return web_text(CPB_OK,
+                  web_new("{s:s, s:I, s:I, s:I, s:f, s:V, s:I}", "kind", cpb_sketch_kind_name(o.kind), "d",
+                          (uint64_t)o.d, "bits", (uint64_t)o.bits, "bytes", (uint64_t)o.code_bytes, "s", o.s,
+                          "center", o.center, o.d, "seed", (uint64_t)o.seed));
 }
 
 WEB(sketch_encode) int web_sketch_encode(const cpb_sketch *sketch, const web_rows *x, uint8_t *codes) {

@@ -101,7 +101,7 @@ export async function sameBitsTests(capball) {
   });
 
   await test('a sketch and its codes', () => {
-    native.capball('sketch', 'train', 'base.fvecs', '--bits', '64', '-o', 'sketch.json');
+    native.capball('sketch', 'train', 'base.fvecs', '--variant', 'embedded', '--bits', '64', '-o', 'sketch.json');
     native.capball('sketch', 'encode', '-m', 'sketch.json', 'base.fvecs', '-o', 'codes.npy');
     const sketch = Sketch.fit(base, { bits: 64 }), codes = sketch.encode(base);
     assert.equal(sketch.toFile(), native.text('sketch.json'));

@@ -1,0 +1,78 @@
+/* Writes the page that `make web` has built: a file beside the command, or installed with it. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capball/advanced/flow.h"
+#include "cli.h"
+
+/* Relative to the directory of the command: installed, and in the build directory. */
+static const char *const places[] = {"../share/capball/page.html", "web/index.html"};
+enum { PLACES = sizeof places / sizeof *places };
+
+/* Opens the page next to this command; NULL if there is none. */
+static FILE *open_page(void) {
+  char path[PATH_MAX + 64];
+  ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+  if (length <= 0) return NULL;
+  path[length] = 0;
+  char *name = strrchr(path, '/') + 1;
+  FILE *file = NULL;
+  for (size_t i = 0; i < PLACES && file == NULL; i++) {
+    strcpy(name, places[i]);
+    file = fopen(path, "rb");
+  }
+  return file;
+}
+
+/* The whole file, which the caller frees; NULL after a read error or without memory. */
+static char *read_page(FILE *file, size_t *length) {
+  enum { MOST = 1 << 20 }; /* a page is smaller */
+  char *bytes = malloc(MOST);
+  *length = bytes == NULL ? 0 : fread(bytes, 1, MOST, file);
+  if (bytes != NULL && !ferror(file) && *length < MOST) return bytes;
+  free(bytes);
+  return NULL;
+}
+
+static int run(cli_job *job) {
+  if (job->options.output == NULL) return cli_misuse(job, "--output FILE is missing");
+  FILE *file = open_page();
+  if (file == NULL)
+    return cli_fail(job, "the page is not installed: run `make web` in the source tree, then this command "
+                         "or `make install`");
+  size_t length;
+  char *bytes = read_page(file, &length);
+  fclose(file);
+  if (bytes == NULL) return cli_fail(job, "the page cannot be read");
+  cpb_error error;
+  cpb_status status = cpb_write_whole(job->options.output, bytes, length, &error);
+  free(bytes);
+  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
+  if (strcmp(job->options.output, "-") != 0)
+    cli_say(job, "%s: %zu bytes; open it in a browser", job->options.output, length);
+  return CLI_OK;
+}
+
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output, NULL,
+                  "output file of the page, written atomically");
+
+CLI_OPTIONS(options, &output, &cli_opt_quiet, &cli_opt_help);
+
+const cli_command cli_verb_page = {
+    .verb = "page",
+    .operands = "-o PAGE.html",
+    .summary = "an interactive page: see the geometry, try your data, find outliers",
+    .formula = "|x-c| <= r   <=>   <p,S(x)> >= b,   (p,b) the cap of the ball (c,r)                      T3",
+    .text =
+        "Writes a page of one file for a browser, with this library as WebAssembly. It shows a ball and "
+        "its cap as they are dragged, measures which transform suits a file of vectors, and finds outliers. "
+        "The data do not leave the browser: the page makes no request, and works from a file and from "
+        "any web server. Maps and models that it saves are those of `capball fit` and `capball ball`.\n"
+        "The page is built by `make web` and installed with the command.",
+    .example = "capball page -o page.html",
+    .least = 0,
+    .most = 0,
+    .options = options,
+    .run = run};
