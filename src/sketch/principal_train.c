@@ -16,7 +16,7 @@
 #include "sketch/principal.h"
 
 enum {
-  QUERIES = 128, /* rows of the sample that are used as queries */
+  QUERIES = 256, /* rows of the sample that are used as queries */
   NEAR = 10,     /* true neighbours of each .. */
   LATE = 60,     /* .. that should be among so many best estimates, .. */
   EARLY = 20,    /* .. or, with a quarter of the weight, among these */
@@ -28,6 +28,8 @@ enum {
   TURNED_ROWS = 2048,      /* .. which uses fewer rows .. */
   TURNED_STEPS = 40,       /* .. and steps */
 };
+/* Numbers of bits whose random rotation scores at most this much less than the best one get a learned one, too. */
+static const double CLOSE = 0.03;
 static const double CALIBRATION_QUANTILE = 0.999, CALIBRATION_MARGIN = 1.15;
 
 typedef struct training {
@@ -276,9 +278,11 @@ static cpb_status try_candidate(training *t, candidate *c, size_t bits_per, cpb_
 }
 
 /* Keeps the better one; the earlier one if they are equal. */
-static cpb_status compete(training *t, candidate *best, size_t bits_per, cpb_sketch_rotation kind) {
+static cpb_status compete(training *t, candidate *best, size_t bits_per, cpb_sketch_rotation kind,
+                          double *score_of) {
   candidate other;
   cpb_status status = try_candidate(t, &other, bits_per, kind);
+  *score_of = other.score;
   bool better = status == CPB_OK && (best->rotation.at == NULL || other.score > best->score);
   cpb_matrix_free(better ? &best->rotation : &other.rotation);
   if (better) *best = other;
@@ -292,19 +296,31 @@ static size_t usual_bits_per(const training *t) {
   return of_column >= 4 ? 4 : of_column >= 2 ? 2 : 1;
 }
 
+/* Rotations of one kind for every number of bits that is allowed, or came close to the best one; scores: by bits per direction,
+ * NAN before the first. */
+static cpb_status try_all(training *t, candidate *best, size_t given, cpb_sketch_rotation kind,
+                          double *scores) {
+  double least = best->score - CLOSE;
+  cpb_status status = CPB_OK;
+  for (size_t bits_per = 1; bits_per <= 4 && status == CPB_OK; bits_per *= 2) {
+    if ((given != 0 && given != bits_per) || scores[bits_per] < least) continue;
+    if (kind == CPB_ROTATION_LEARNED && t->o->bits / bits_per > LEARNED_MOST) continue;
+    status = compete(t, best, bits_per, kind, &scores[bits_per]);
+  }
+  return status;
+}
+
 static cpb_status choose(training *t, candidate *best) {
   cpb_sketch_rotation wanted = t->o->rotation;
-  cpb_sketch_rotation first = wanted == CPB_ROTATION_CHOSEN ? CPB_ROTATION_RANDOM : wanted;
   size_t given = t->o->bits_per != 0 ? t->o->bits_per : t->queries == 0 ? usual_bits_per(t) : 0;
-  cpb_status status = CPB_OK;
+  double scores[5] = {NAN, NAN, NAN, NAN, NAN};
   *best = (candidate){.rotation = {.at = NULL}};
-  for (size_t bits_per = 1; bits_per <= 4 && status == CPB_OK; bits_per *= 2)
-    if (given == 0 || given == bits_per) status = compete(t, best, bits_per, first);
+  cpb_status status =
+      try_all(t, best, given, wanted == CPB_ROTATION_CHOSEN ? CPB_ROTATION_RANDOM : wanted, scores);
   if (wanted != CPB_ROTATION_CHOSEN || t->queries == 0) return status;
-  if (status == CPB_OK && best->n <= LEARNED_MOST)
-    status = compete(t, best, best->bits_per, CPB_ROTATION_LEARNED);
+  if (status == CPB_OK) status = try_all(t, best, given, CPB_ROTATION_LEARNED, scores);
   if (status == CPB_OK && best->n <= TURNED_MOST && best->n >= 8 && best->n % 8 == 0)
-    status = compete(t, best, best->bits_per, CPB_ROTATION_TURNED);
+    status = compete(t, best, best->bits_per, CPB_ROTATION_TURNED, &scores[best->bits_per]);
   return status;
 }
 
