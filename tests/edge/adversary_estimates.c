@@ -160,7 +160,7 @@ static void certain_bounds_are_narrow(void **state) {
     cpb_estimator_free(w.estimator);
     cpb_sketch_free(w.sketch);
     cpb_sketch_training training = training_of(&rng, &w, (size_t)1 << i);
-    training.bits = D << i;
+    training.bits = (size_t)D << i;
     training.s = 2;
     double width = 0;
     assert_int_equal(cpb_sketch_train(w.rows, &training, &w.sketch, NULL, NULL, NULL), CPB_OK);
