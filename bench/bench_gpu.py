@@ -250,8 +250,8 @@ def bench_nets():
                 took[middle] += step_times(widths, middle, way, x, y, dtype)
             apart, fused, relu = (statistics.median(times) * 1e6 for times in took.values())
             name = "-".join(map(str, widths))
-            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {apart:.0f} | {fused:.0f} | {relu:.0f} | {apart / relu:.2f}, {fused / relu:.2f} |",
-                  flush=True)
+            print(f"| {name} | {batch} | {str(dtype)[6:]} | {way} | {apart:.0f} | {fused:.0f} | {relu:.0f} |",
+                  f"{apart / relu:.2f}, {fused / relu:.2f} |", flush=True)
 
 
 # ---- neighbours ----

@@ -4,7 +4,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import capball
 from capball.torch import _plain
-from capball.torch import CapLinear, InverseSphere, Sphere, embed, unembed
+from capball.torch import CapLinear, InverseSphere, Sphere, SphereCapLinear, embed, unembed
 
 
 def scale(value):
@@ -165,3 +165,16 @@ def test_about_a_centre(dtype):
     assert "center" in layer.state_dict() and "center" not in Sphere().state_dict()
     if dtype == torch.float64:
         assert torch.autograd.gradcheck(lambda x, t: embed(x, t, center.double()), (x.requires_grad_(), scale(0.3)))
+
+
+def test_a_sphere_and_its_caps_as_one_layer():
+    torch.manual_seed(0)
+    layer, x = SphereCapLinear(3, 4, s=1.5), torch.randn(5, 3)
+    assert torch.equal(layer(x), layer.caps(layer.sphere(x)))
+    assert [type(a) for a in layer.regions()] == [type(a) for a in layer.caps.regions(1.5)] and len(layer.regions()) == 4
+    apart = torch.nn.Sequential(layer.sphere, layer.caps)
+    layer(x).sum().backward()
+    got = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    apart(x).sum().backward()
+    assert all(torch.equal(a, p.grad) for a, p in zip(got, layer.parameters()))
